@@ -1,0 +1,45 @@
+# Everything runs from .venv, which these rules make from nothing but Python 3.11 and make.
+PYTHON ?= python3
+BIN := .venv/bin
+JOBS ?= examples/jobs
+
+.PHONY: run test check bench format lock clean
+
+run: .venv/run.stamp  ## install and start: what examples/jobs would do next
+	$(BIN)/tickwise upcoming $(JOBS)
+
+test: .venv/dev.stamp  ## the whole suite
+	$(BIN)/pytest -n 2 --cov --cov-report=term $(ARGS)
+
+check: .venv/dev.stamp  ## format, lint, types, import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: .venv/dev.stamp  ## every figure of docs/benchmarks.md, with its peer beside it
+	$(BIN)/tickwise bench time
+
+format: .venv/dev.stamp
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock: .venv/dev.stamp  ## pins with hashes and without addresses
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --universal --generate-hashes --no-header --no-annotate --quiet -o requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --extra all --group dev --universal --generate-hashes --no-header --no-annotate --quiet -o requirements-dev.lock
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/run.stamp: requirements.lock pyproject.toml | .venv/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $@
+
+.venv/dev.stamp: requirements-dev.lock .venv/run.stamp
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-dev.lock
+	touch $@

@@ -1,0 +1,1 @@
+"""Tickwise: a scheduler for Python people that decides every slot exactly once and can say why."""

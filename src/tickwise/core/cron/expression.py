@@ -1,0 +1,232 @@
+"""What a cron text means, as a hashable value: sets of numbers as bit masks, searched on an endless wall clock.
+
+A wall second counts from 1970-01-01 00:00 on the wall; that some walls skip or repeat an hour is not known here.
+Days are the hard part: their set depends on the month, but only through its length and the weekday it begins
+with. There are 28 such months, so each expression meets at most 28 day masks and keeps those it has met; a
+29 February on a Monday is then found by looking at Februaries, not at days.
+"""
+
+from dataclasses import dataclass, field
+from datetime import date
+from functools import lru_cache
+
+DAY = 86_400
+EVERY_SECOND = EVERY_MINUTE = (1 << 60) - 1
+EVERY_HOUR = (1 << 24) - 1
+EVERY_MONTH_DAY = (1 << 32) - 2
+EVERY_MONTH = (1 << 13) - 2
+EVERY_WEEKDAY = (1 << 7) - 1
+
+_EPOCH = date(1970, 1, 1).toordinal()
+FIRST_DAY = date(1, 1, 2).toordinal() - _EPOCH
+LAST_DAY = date(9999, 12, 30).toordinal() - _EPOCH
+_FIVE_WEEKS = 1 | 1 << 7 | 1 << 14 | 1 << 21 | 1 << 28
+_MONTH_LENGTHS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def lowest(mask: int) -> int:
+    return (mask & -mask).bit_length() - 1
+
+
+def highest(mask: int) -> int:
+    return mask.bit_length() - 1
+
+
+@lru_cache(maxsize=4096)
+def members(mask: int) -> tuple[int, ...]:
+    return tuple(i for i in range(mask.bit_length()) if mask >> i & 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """The days a cron text names. Weekdays count from Sunday = 0."""
+
+    months: int  # bit m: month m
+    month_days: int  # bit d: the day d
+    from_end: int  # bit k: k days before the month's last (L is bit 0)
+    near: int  # bit d: the weekday nearest to d (15W); bit 0: the month's last weekday (LW)
+    weekdays: int  # bit w: every weekday w
+    nth_weekdays: int  # bit 7 * (n - 1) + w: the n-th weekday w of the month (w#n)
+    last_weekdays: int  # bit w: the month's last weekday w (wL)
+    both: bool  # whether day of month and day of week must both match (one began with *), or either
+    _masks: dict[int, int] = field(default_factory=dict, compare=False, repr=False)
+    _met: list[tuple[int, int, int]] = field(default_factory=lambda: [(0, 0, 0)], compare=False, repr=False)
+
+    @property
+    def every(self) -> bool:
+        everyday = self.month_days == EVERY_MONTH_DAY and self.weekdays == EVERY_WEEKDAY
+        return self.both and everyday and self.months == EVERY_MONTH
+
+    def ever(self) -> bool:
+        """Whether any month of the 400-year calendar holds such a day."""
+        return any(
+            self._of_month(first, length)
+            for month in members(self.months)
+            for length in ((28, 29) if month == 2 else (_MONTH_LENGTHS[month],))
+            for first in range(7)
+        )
+
+    def on_or_after(self, day: int) -> int | None:
+        """The first such day from `day` on, in days since 1970; none after the calendar's end."""
+        first, end, mask = self._met[0]
+        if not first <= day < end:
+            day = max(day, FIRST_DAY)
+            if day > LAST_DAY:
+                return None
+            first, _, mask = self._meet(day)
+        left = mask >> day - first + 1
+        if left:
+            return day + (left & -left).bit_length() - 1
+        first, mask = self._month_beyond(day, 1)
+        return first + lowest(mask) - 1 if mask else None
+
+    def on_or_before(self, day: int) -> int | None:
+        """The last such day up to `day`; none before the calendar's beginning."""
+        day = min(day, LAST_DAY)
+        if day < FIRST_DAY:
+            return None
+        first, _, mask = self._meet(day)
+        mask &= (2 << day - first + 1) - 1
+        if not mask:
+            first, mask = self._month_beyond(day, -1)
+        return first + highest(mask) - 1 if mask else None
+
+    def _meet(self, day: int) -> tuple[int, int, int]:
+        """First day, end and mask of the month that holds `day`; kept, since the next question is mostly near."""
+        here = date.fromordinal(day + _EPOCH)
+        first = day - here.day + 1
+        met = first, first + _month_length(here.year, here.month), self._in(here.year, here.month, first)
+        self._met[0] = met
+        return met
+
+    def _month_beyond(self, day: int, step: int) -> tuple[int, int]:
+        """First day and mask of the nearest month, in the direction of `step`, that holds such a day."""
+        here = date.fromordinal(day + _EPOCH)
+        months = members(self.months)[::step]
+        for year in range(here.year, 10_000 if step > 0 else 0, step):
+            for month in months:
+                if year == here.year and (month - here.month) * step <= 0:
+                    continue
+                first = date(year, month, 1).toordinal() - _EPOCH
+                mask = self._in(year, month, first)
+                if mask:
+                    return first, mask
+        return 0, 0
+
+    def _in(self, year: int, month: int, first: int) -> int:
+        """The days of a month as a mask (bit d: the day d); `first` is its first day since 1970."""
+        if not self.months >> month & 1:
+            return 0
+        return self._of_month((first + 4) % 7, _month_length(year, month))
+
+    def _of_month(self, first: int, length: int) -> int:
+        """The days of a month of this length whose first day is the weekday `first`."""
+        kind = first * 32 + length
+        mask = self._masks.get(kind)
+        if mask is None:
+            by_date, by_weekday = self._by_date(first, length), self._by_weekday(first, length)
+            mask = (by_date & by_weekday if self.both else by_date | by_weekday) & ((2 << length) - 2)
+            self._masks[kind] = mask
+        return mask
+
+    def _by_date(self, first: int, length: int) -> int:
+        mask = self.month_days
+        for k in members(self.from_end):
+            mask |= 1 << length >> k
+        for day in members(self.near):
+            mask |= 1 << _nearest_weekday(day or length, first, length)
+        return mask
+
+    def _by_weekday(self, first: int, length: int) -> int:
+        turned = (self.weekdays << 7 | self.weekdays) >> first & EVERY_WEEKDAY
+        mask = turned * _FIVE_WEEKS << 1
+        for bit in members(self.nth_weekdays):
+            n, weekday = divmod(bit, 7)
+            mask |= 1 << 1 + (weekday - first) % 7 + 7 * n
+        for weekday in members(self.last_weekdays):
+            mask |= 1 << length - (first + length - 1 - weekday) % 7
+        return mask
+
+
+def _month_length(year: int, month: int) -> int:
+    leap = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return _MONTH_LENGTHS[month] + leap
+
+
+def _nearest_weekday(day: int, first: int, length: int) -> int:
+    """The Monday to Friday nearest to a day and within its month; 0 for a day the month lacks."""
+    if day > length:
+        return 0
+    weekday = (first + day - 1) % 7
+    if weekday == 6:
+        return day - 1 if day > 1 else day + 2
+    if weekday == 0:
+        return day + 1 if day != length else day - 2
+    return day
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """Seconds, minutes and hours as masks (bit n: the value n), and the days.
+
+    The two searches are written out without helpers: they are what every slot of every schedule costs.
+    """
+
+    seconds: int
+    minutes: int
+    hours: int
+    days: Days
+    hourly: bool = field(init=False, compare=False)  # names every hour: keeps its pace through clock changes (S39)
+    _every_day: bool = field(init=False, compare=False, repr=False)
+    _first: tuple[int, int, int] = field(init=False, compare=False, repr=False)  # of a minute, an hour, a day
+    _last: tuple[int, int, int] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name, end in (("_first", lowest), ("_last", highest)):
+            second, minute, hour = end(self.seconds), end(self.minutes), end(self.hours)
+            ends = (second, minute * 60 + second, hour * 3600 + minute * 60 + second)
+            object.__setattr__(self, name, ends)
+        object.__setattr__(self, "hourly", self.hours == EVERY_HOUR)
+        object.__setattr__(self, "_every_day", self.days.every)
+
+    def on_or_after(self, wall: int) -> int | None:
+        """The first wall second from `wall` on that the expression names."""
+        day, time = divmod(wall, DAY)
+        found: int | None = day
+        if self._every_day or (found := self.days.on_or_after(day)) == day:
+            minute, second = divmod(time, 60)
+            hour, minute = divmod(minute, 60)
+            if self.hours >> hour & 1:
+                if self.minutes >> minute & 1:
+                    left = self.seconds >> second
+                    if left:
+                        return wall + (left & -left).bit_length() - 1
+                left = self.minutes >> minute + 1
+                if left:
+                    return wall - second + 60 * (left & -left).bit_length() + self._first[0]
+            left = self.hours >> hour + 1
+            if left:
+                return day * DAY + 3600 * (hour + (left & -left).bit_length()) + self._first[1]
+            found = day + 1 if self._every_day else self.days.on_or_after(day + 1)
+        return None if found is None else found * DAY + self._first[2]
+
+    def on_or_before(self, wall: int) -> int | None:
+        """The last wall second up to `wall` that the expression names."""
+        day, time = divmod(wall, DAY)
+        found: int | None = day
+        if self._every_day or (found := self.days.on_or_before(day)) == day:
+            minute, second = divmod(time, 60)
+            hour, minute = divmod(minute, 60)
+            if self.hours >> hour & 1:
+                if self.minutes >> minute & 1:
+                    left = self.seconds & (2 << second) - 1
+                    if left:
+                        return wall - second + left.bit_length() - 1
+                left = self.minutes & (1 << minute) - 1
+                if left:
+                    return day * DAY + 3600 * hour + 60 * (left.bit_length() - 1) + self._last[0]
+            left = self.hours & (1 << hour) - 1
+            if left:
+                return day * DAY + 3600 * (left.bit_length() - 1) + self._last[1]
+            found = day - 1 if self._every_day else self.days.on_or_before(day - 1)
+        return None if found is None else found * DAY + self._last[2]
