@@ -5,7 +5,7 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from ..instant import to_datetime
-from .expression import DAY, Expression
+from .expression import DAY, LAST_DAY, Expression
 from .zone import Zone
 
 _AHEAD = 28 * 366 * DAY  # after 28 years the pairs of date and weekday come round again
@@ -28,9 +28,9 @@ class _Caution(NamedTuple):
 
 
 def clock_changes(expression: Expression, zone: Zone, now: int) -> tuple[str, ...]:
-    """The next two dates on which a fixed time does not exist or comes twice, as one warning; none if there are none.
+    """The next two dates on which a fixed time does not exist or comes twice, in one warning; or no warning.
 
-    Schedules of every hour keep their real pace through clock changes (S39): they have nothing to be warned of.
+    Schedules of every hour keep their real pace through clock changes (S39): none of them is at risk.
     """
     found = [] if expression.hourly else list(islice(_cautions(expression, zone, now), _SHOWN))
     return (f"{' and '.join(_clauses(found))} in {zone.name}",) if found else ()
@@ -46,16 +46,16 @@ def _clauses(cautions: list[_Caution]) -> Iterator[str]:
 
 
 def _cautions(expression: Expression, zone: Zone, now: int) -> Iterator[_Caution]:
-    """Date by date, what each change after `now` does. Around it the wall from `left` to `right` is missing or doubled."""
+    """Date by date, what the changes after `now` do: the wall from `left` to `right` is missing or doubled."""
     span = zone.span(now)
-    while span.hi < now + _AHEAD:
+    while span.hi < min(now + _AHEAD, LAST_DAY * DAY):
         span = zone.span(span.hi)
         shown = span.lo + span.offset
         left, right = sorted((span.owned, shown))
         while (first := expression.on_or_after(left)) is not None and first < right:
             left = first - first % DAY + DAY
-            last = expression.on_or_before(min(left, right) - 1)
-            yield _caution(first, last or first, shown, skips=span.owned < shown)
+            last = expression.on_or_before(min(left, right) - 1) or first  # some time, as `first` is one
+            yield _caution(first, last, shown, skips=span.owned < shown)
 
 
 def _caution(first: int, last: int, shown: int, *, skips: bool) -> _Caution:
