@@ -17,6 +17,13 @@ class InputError(TickwiseError, ValueError):
     exit_code = 2
 
 
+class ConflictError(TickwiseError):
+    """Nobody's fault: what is asked for contradicts what is already there, and nothing was changed."""
+
+    http_status = 409
+    exit_code = 1
+
+
 class CronError(InputError):
     """A cron text that cannot be used.
 

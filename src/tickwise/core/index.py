@@ -93,9 +93,9 @@ class RunIndex:
     def build(cls, crons: Mapping[str, Recurrence], start: Moment, end: Moment) -> Self:
         """Every run of these recurrences, by job id, from `start` to before `end`."""
         ids, _ = _ranked(crons, "crons")
-        for job_id in ids:
-            if not isinstance(crons[job_id], Recurrence):
-                raise InputError(f"crons[{job_id!r}] is {shortened(crons[job_id])}: parse the text first")
+        if not all(issubclass(kind, Recurrence) for kind in set(map(type, crons.values()))):
+            wrong = next(job_id for job_id in ids if not isinstance(crons[job_id], Recurrence))
+            raise InputError(f"crons[{wrong!r}] is {shortened(crons[wrong])}: parse the text first")
         bounds = _bound(start, ceil_second), _bound(end, ceil_second)
         return cls._holding(_sealed(*expand([crons[job_id] for job_id in ids], *bounds), ids))
 

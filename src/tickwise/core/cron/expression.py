@@ -6,6 +6,7 @@ with. There are 28 such months, so each expression meets at most 28 day masks an
 29 February on a Monday is then found by looking at Februaries, not at days.
 """
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
@@ -91,33 +92,41 @@ class Days:
             first, mask = self._month_beyond(day, -1)
         return first + highest(mask) - 1 if mask else None
 
+    def count(self, start: int, end: int) -> int:
+        """How many such days there are from `start` to before `end`."""
+        found = 0
+        while start < end:
+            first, beyond, mask = self._meet(start)
+            found += (mask >> start - first + 1 & (1 << min(end, beyond) - start) - 1).bit_count()
+            start = beyond
+        return found
+
     def _meet(self, day: int) -> tuple[int, int, int]:
-        """First day, end and mask of the month that holds `day`; kept, since the next question is mostly near."""
+        """First day, end and mask of the month that holds `day`."""
         here = date.fromordinal(day + _EPOCH)
-        first = day - here.day + 1
-        met = first, first + _month_length(here.year, here.month), self._in(here.year, here.month, first)
-        self._met[0] = met
-        return met
+        return self._look_at(here.year, here.month, day - here.day + 1)
 
     def _month_beyond(self, day: int, step: int) -> tuple[int, int]:
         """First day and mask of the nearest month, in the direction of `step`, that holds such a day."""
         here = date.fromordinal(day + _EPOCH)
-        months = members(self.months)[::step]
-        for year in range(here.year, 10_000 if step > 0 else 0, step):
-            for month in months:
-                if year == here.year and (month - here.month) * step <= 0:
-                    continue
-                first = date(year, month, 1).toordinal() - _EPOCH
-                mask = self._in(year, month, first)
-                if mask:
-                    return first, mask
-        return 0, 0
+        year, months = here.year, members(self.months)
+        place = bisect_right(months, here.month) if step > 0 else bisect_left(months, here.month) - 1
+        while True:
+            if not 0 <= place < len(months):
+                year, place = year + step, 0 if step > 0 else len(months) - 1
+                if not 1 <= year <= 9999:
+                    return 0, 0
+            first, _, mask = self._look_at(year, months[place], date(year, months[place], 1).toordinal() - _EPOCH)
+            if mask:
+                return first, mask
+            place += step
 
-    def _in(self, year: int, month: int, first: int) -> int:
-        """The days of a month as a mask (bit d: the day d); `first` is its first day since 1970."""
-        if not self.months >> month & 1:
-            return 0
-        return self._of_month((first + 4) % 7, _month_length(year, month))
+    def _look_at(self, year: int, month: int, first: int) -> tuple[int, int, int]:
+        """First day, end and mask of a month; kept, since the next question is mostly about the same."""
+        length = _month_length(year, month)
+        met = first, first + length, self._of_month((first + 4) % 7, length) if self.months >> month & 1 else 0
+        self._met[0] = met
+        return met
 
     def _of_month(self, first: int, length: int) -> int:
         """The days of a month of this length whose first day is the weekday `first`."""
@@ -230,3 +239,25 @@ class Expression:
                 return day * DAY + 3600 * (left.bit_length() - 1) + self._last[1]
             found = day - 1 if self._every_day else self.days.on_or_before(day - 1)
         return None if found is None else found * DAY + self._last[2]
+
+    def count(self, start: int, end: int) -> int:
+        """How many wall seconds it names from `start` to before `end`, computed and not counted one by one."""
+        if start >= end:
+            return 0
+        (first, first_time), (last, last_time) = divmod(start, DAY), divmod(end, DAY)
+        of_day = self.hours.bit_count() * self.minutes.bit_count() * self.seconds.bit_count()
+        on_first = self.days.count(first, first + 1) * self._count_before(first_time)
+        on_last = self.days.count(last, last + 1) * self._count_before(last_time)
+        return self.days.count(first, last) * of_day - on_first + on_last
+
+    def _count_before(self, time: int) -> int:
+        """How many times of a named day come before this one."""
+        minute, second = divmod(time, 60)
+        hour, minute = divmod(minute, 60)
+        of_minute, of_hour = self.seconds.bit_count(), self.minutes.bit_count() * self.seconds.bit_count()
+        found = (self.hours & (1 << hour) - 1).bit_count() * of_hour
+        if self.hours >> hour & 1:
+            found += (self.minutes & (1 << minute) - 1).bit_count() * of_minute
+            if self.minutes >> minute & 1:
+                found += (self.seconds & (1 << second) - 1).bit_count()
+        return found

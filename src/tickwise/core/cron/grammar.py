@@ -244,8 +244,8 @@ def _read_span(kind: _Kind, found: re.Match[str], key: str) -> _Item:
     low, high = _bounds(kind, found)
     text = found.group()
     if found["hash"]:
-        low, high, text = _hashed(kind, low, high, step, key)
-    elif step and low == high:
+        low, high, text = _hashed(kind, low, high, step, key, within=found["to"] is not None)
+    elif step and found["low"] and found["high"] is None:
         high = kind.high
     values = range(low, high + 1, step or 1)
     mask = 0
@@ -253,7 +253,9 @@ def _read_span(kind: _Kind, found: re.Match[str], key: str) -> _Item:
         mask |= 1 << (value % 7 if kind is _WEEKDAY else value)
     around = kind.high - kind.low + 1 if found["high"] is None and found["to"] is None else 0
     if step and (around % step if around else (high - low) % step and (high - low + 1) % step):
-        note = f"{kind.name} {text!r}: the step does not divide its range; it means {list_numbers(values)}"
+        note = (
+            f"{kind.name} {found.group()!r}: the step does not divide its range; it means {list_numbers(values)}"
+        )
         return _Item("values", mask, text, note)
     return _Item("values", mask, text)
 
@@ -272,7 +274,8 @@ def _bounds(kind: _Kind, found: re.Match[str]) -> tuple[int, int]:
     else:
         return kind.low, kind.high
     if high < low:
-        split = f"{low}-{kind.high},{kind.low}-{high}"
+        to_end = "" if low > kind.high else f"{low}," if low == kind.high else f"{low}-{kind.high},"
+        split = f"{to_end}{kind.low}-{high}" if high > kind.low else f"{to_end}{high}"
         raise _Refused(f"the range {found.group()!r} runs backwards: write {split}", found.group(), found.start())
     return low, high
 
@@ -294,10 +297,10 @@ def _number(found: re.Match[str], group: str | int, low: int, high: int) -> int:
     return int(text)
 
 
-def _hashed(kind: _Kind, low: int, high: int, step: int, key: str) -> tuple[int, int, str]:
+def _hashed(kind: _Kind, low: int, high: int, step: int, key: str, *, within: bool) -> tuple[int, int, str]:
     """What H stands for, as a range and as text. A plain H of days keeps to 1-28, which every month has."""
-    if kind is _MONTH_DAY and not step:
-        high = min(high, 28)
+    if kind is _MONTH_DAY and not step and not within:
+        high = 28
     digest = blake2b(f"{key}\0{kind.name}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
     size = high - low + 1
     first = low + int.from_bytes(digest, "big") % (min(step, size) if step else size)

@@ -21,7 +21,7 @@ from ..instant import ceil_second, floor_second, to_datetime
 from .cautions import clock_changes
 from .explain import explain, long_duration
 from .expression import DAY, FIRST_DAY, LAST_DAY, Expression
-from .zone import Zone, released
+from .zone import Span, Zone, released
 
 FIRST = (FIRST_DAY + 1) * DAY  # every answer lies in [FIRST, LAST), which fits a datetime in every zone
 LAST = (LAST_DAY - 1) * DAY
@@ -44,13 +44,18 @@ class Recurrence(ABC):
         """The last of its seconds strictly before this one."""
 
     @abstractmethod
+    def count(self, after: int, until: int) -> int:
+        """How many of its seconds lie after the one and not after the other; computed, however many."""
+
+    @abstractmethod
     def explain(self) -> str:
         """In plain words, with the zone."""
 
     def next(self, after: datetime) -> datetime | None:
         """The first time strictly after, in the recurrence's zone; none if there is none."""
-        found = self.after(floor_second(after))
-        return None if found is None else datetime.fromtimestamp(found, self.zone.tzinfo)
+        zone = self.zone
+        found = self.after(zone.floor_second(after))
+        return None if found is None else datetime.fromtimestamp(found, zone.tzinfo)
 
     def prev(self, before: datetime) -> datetime | None:
         """The last time strictly before, in the recurrence's zone; none if there is none."""
@@ -69,7 +74,7 @@ class Recurrence(ABC):
 
     def matches(self, instant: datetime) -> bool:
         second = floor_second(instant)
-        return not instant.microsecond and self.after(second - 1) == second
+        return second == ceil_second(instant) and self.after(second - 1) == second
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -132,6 +137,26 @@ class Cron(Recurrence):
                 start, wall = end - 1, expression.on_or_before(end - 1)
         return None if wall is None or wall - offset < FIRST else max(lo, wall - offset)
 
+    def count(self, after: int, until: int) -> int:
+        after, until = max(after, FIRST - 1), min(until, LAST - 1)
+        found = 0
+        while after < until:
+            span = self.zone.span(after + 1)
+            stop = min(span.hi - 1, until)
+            found += self._count_in(span, after, stop)
+            after = stop
+        return found
+
+    def _count_in(self, span: Span, after: int, until: int) -> int:
+        expression, shown = self.expression, span.lo + span.offset
+        start, end = after + 1 + span.offset, until + 1 + span.offset
+        if expression.hourly or span.owned == shown:
+            return expression.count(start, end)
+        found = expression.count(max(start, span.owned), end)
+        if after + 1 == span.lo and expression.count(span.owned, shown):  # a gap, whose times are one
+            found += 1 - expression.count(shown, shown + 1)
+        return found
+
     def explain(self) -> str:
         return explain(self.expression, self.zone.name)
 
@@ -167,8 +192,12 @@ class Every(Recurrence):
         found = second - 1 - (second - 1 - self.offset) % self.seconds
         return found if found >= FIRST else None
 
+    def count(self, after: int, until: int) -> int:
+        after, until = max(after, FIRST - 1), min(until, LAST - 1)
+        return max(0, (until - self.offset) // self.seconds - (after - self.offset) // self.seconds)
+
     def explain(self) -> str:
-        shift = f", shifted by {long_duration(self.offset)}" if self.offset else ""
+        shift = f", shifted by {format_duration(self.offset)}" if self.offset else ""
         return f"Every {long_duration(self.seconds)}{shift}"
 
     def __str__(self) -> str:

@@ -1,0 +1,39 @@
+"""`tickwise`: all commands in one place, and how they end.
+
+Exit codes: 0 fine, 1 the answer is no, 2 wrong use or bad input.
+"""
+
+import os
+import sys
+
+import typer
+
+from ..core.errors import TickwiseError
+from . import bench, cron, jobs, simulate, upcoming
+from .output import complain
+
+app = typer.Typer(
+    name="tickwise",
+    help="A scheduler for Python people: what will run, what ran, and why something did not.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(cron.app, name="cron")
+app.add_typer(bench.app, name="bench")
+app.command("upcoming")(upcoming.upcoming)
+app.command("validate")(jobs.validate)
+app.command("simulate")(simulate.simulate_jobs)
+
+
+def main() -> None:
+    try:
+        app()
+    except TickwiseError as error:
+        complain(str(error))
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # so that the flush at exit does not fail too
+        sys.exit(0)

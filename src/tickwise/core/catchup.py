@@ -1,0 +1,98 @@
+"""What is left to decide: the pending slots of a schedule, found from its cursor and judged once (S3, S6, S9).
+
+A backlog is an interval, not a list: its oldest and newest slot, and where in it the missed ones end. However long
+nothing ran and however dense the schedule, finding it costs the same; the slots themselves are walked only as far
+as they are started.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from .model import Schedule, ScheduleFacts
+from .slots import count_slots, due_at, next_slot, previous_slot
+
+DEFAULT_GRACE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A slot that is due and not decided."""
+
+    slot: int
+    missed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """The pending slots of a schedule: those re-opened, and all of (cursor, newest]; none without a newest."""
+
+    schedule: Schedule  # with what has a run already taken out
+    newest: int | None
+    missed_to: int  # pending slots up to here are missed, later ones on time
+    next_due: int | None  # when the next slot is due, if there is one
+
+    def __iter__(self) -> Iterator[Pending]:
+        for reopened in self.schedule.reopened:
+            yield Pending(reopened, missed=True)
+        newest = self.newest
+        if newest is not None:
+            slot = next_slot(self.schedule, self.schedule.cursor)
+            while slot is not None and slot <= newest:
+                yield Pending(slot, slot <= self.missed_to)
+                slot = next_slot(self.schedule, slot) if slot < newest else None
+
+    @property
+    def oldest(self) -> Pending | None:
+        return next(iter(self), None)
+
+    def excess_to(self) -> int | None:
+        """The newest slot beyond the `max_catchup` newest (S6), if there are so many."""
+        most, cursor = self.schedule.definition.policy.max_catchup, self.schedule.cursor
+        if self.newest is None or self.newest - cursor <= most:
+            return None
+        excess = count_slots(self.schedule, cursor, self.newest) - most
+        if excess <= 0:
+            return None
+        if excess <= most:
+            return _steps(next_slot, self.schedule, cursor, excess)
+        return _steps(previous_slot, self.schedule, self.newest + 1, most + 1)
+
+
+def _steps(
+    step: Callable[[Schedule, int], int | None], schedule: Schedule, slot: int | None, count: int
+) -> int | None:
+    for _ in range(count):
+        slot = None if slot is None else step(schedule, slot)
+    return slot
+
+
+def backlog(schedule: Schedule, own: ScheduleFacts, now: int) -> Backlog:
+    """Find what is pending and judge what was not met before."""
+    taken = tuple((t - 1, t) for t in sorted(own.slots_with_run) if t > schedule.cursor)
+    schedule = replace(schedule, dropped=schedule.dropped + taken) if taken else schedule
+    newest, coming = previous_slot(schedule, now + 1), None
+    if newest is not None and newest > schedule.cursor and due_at(schedule, newest) > now:
+        newest, coming = previous_slot(schedule, newest), newest
+    newest = newest if newest is not None and newest > schedule.cursor else None
+    coming = coming or next_slot(schedule, max(now, schedule.cursor))
+    next_due = None if coming is None else due_at(schedule, coming)
+    return Backlog(schedule, newest, _missed_to(schedule, newest, now), next_due)
+
+
+def _missed_to(schedule: Schedule, slot: int | None, now: int) -> int:
+    """Walk back over what is on time, to the newest slot that this pass is the first to meet, and too late."""
+    oldest = max(schedule.met, schedule.cursor) + 1
+    while slot is not None and slot >= oldest:
+        late = now - due_at(schedule, slot)
+        if late and late > _grace(schedule, slot):
+            return max(slot, schedule.missed)
+        slot = previous_slot(schedule, slot)
+    return schedule.missed
+
+
+def _grace(schedule: Schedule, slot: int) -> int:
+    """As given, or a minute, but not past the next slot."""
+    given, following = schedule.definition.policy.grace, next_slot(schedule, slot)
+    if given is not None or following is None:
+        return DEFAULT_GRACE if given is None else given
+    return min(DEFAULT_GRACE, following - due_at(schedule, slot))

@@ -1,0 +1,285 @@
+"""What a change of definition, or a person's word, does to a schedule (S2, S4, S23-S34). Pure, like the planner.
+
+A change never loses pending work by accident: what it drops, it records. All but `Reset` keep the cursor from
+moving back.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from .catchup import DEFAULT_GRACE
+from .cron.sets import At
+from .definition import Catchup, Overlap, ScheduleDefinition
+from .errors import ConflictError, InputError
+from .instant import iso
+from .model import Backfill, Decision, Move, Pause, Schedule
+from .policy import catchup_mode
+from .reasons import Reason
+from .slots import next_slot, passed_over, summed_up
+
+TOMBSTONE_SECONDS = 120  # how long a deleted schedule's cursor is kept (S23)
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A definition seen for the first time, or again shortly after it was deleted."""
+
+    definition: ScheduleDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """The same name with another definition. `missed` are slots recorded as missed, newest last (S25)."""
+
+    definition: ScheduleDefinition
+    missed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """Another name: a delete and an add (S26)."""
+
+    definition: ScheduleDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """The definition is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """Nothing is decided until it is resumed."""
+
+    by: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """Decisions go on. `run_missed` says what becomes of the pause's slots; `since`: everything was paused."""
+
+    run_missed: bool | None = None
+    since: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rescheduled:
+    """The next fire moves to this instant, once (S31)."""
+
+    to: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """The cursor is set to now, forwards or back (S4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillAsked:
+    """Slots of [start, end) without a run are to be enqueued (S32)."""
+
+    start: int
+    end: int
+    overlap: Overlap = Overlap.QUEUE
+    most: int = 1_000
+    history_from: int | None = None  # before this, runs may have been removed (S51)
+    again: bool = False  # go before it all the same
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillCancelled:
+    """What it has enqueued stays; the rest is not."""
+
+
+Change: TypeAlias = (
+    Added
+    | Updated
+    | Renamed
+    | Deleted
+    | Paused
+    | Resumed
+    | Rescheduled
+    | Reset
+    | BackfillAsked
+    | BackfillCancelled
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The schedules as a change leaves them, what it decided, and whether queued runs are to be cancelled."""
+
+    schedules: tuple[Schedule, ...]
+    decisions: tuple[Decision, ...] = ()
+    cancel_queued: bool = False
+
+
+def apply_change(schedule: Schedule | None, change: Change, now: int) -> Changed:
+    """What becomes of a schedule, or of a name that has none yet."""
+    if isinstance(change, Added):
+        if schedule is None or _forgotten(schedule, now):
+            return _add(change.definition, now)
+        return _update(replace(schedule, deleted_at=None), Updated(change.definition), now)
+    if schedule is None or schedule.deleted_at is not None:
+        raise InputError("there is no such schedule")
+    return _APPLIED[type(change)](schedule, change, now)
+
+
+def backfill_slots(schedule: Schedule, start: int, end: int) -> Iterator[int]:
+    """The slots of [start, end), oldest first: what a dry run lists."""
+    slot = schedule.definition.times.after(start - 1)
+    while slot is not None and slot < end:
+        yield slot
+        slot = schedule.definition.times.after(slot)
+
+
+def _forgotten(schedule: Schedule, now: int) -> bool:
+    return schedule.deleted_at is not None and now - schedule.deleted_at > TOMBSTONE_SECONDS
+
+
+def _add(definition: ScheduleDefinition, now: int) -> Changed:
+    """A new schedule has no past (S2); of one-offs, those within grace are still on time (S33)."""
+    cursor = now
+    decisions: tuple[Decision, ...] = ()
+    if isinstance(definition.times, At):
+        grace = DEFAULT_GRACE if definition.policy.grace is None else definition.policy.grace
+        cursor = now - grace - 1
+        past = [t for t in definition.times.seconds if t <= cursor]
+        if past:
+            decisions = (Decision(definition.name, Reason.PAST_ONE_OFF, past[0], past[-1], len(past)),)
+    schedule = Schedule(definition, cursor=cursor, met=cursor, missed=cursor, edited_at=now, first_seen=now)
+    return Changed((schedule,), decisions)
+
+
+def _update(schedule: Schedule, change: Updated, now: int) -> Changed:
+    """Pending slots survive and are found anew by the new times; where none was pending there is no past (S24)."""
+    definition = change.definition
+    if definition == schedule.definition:
+        return Changed((schedule,))
+    before, after = catchup_mode(schedule), catchup_mode(replace(schedule, definition=definition))
+    if before is not Catchup.SKIP and after is Catchup.SKIP:  # S25
+        dropped = _drop(schedule, Reason.CATCHUP_OFF, now)
+        return Changed((_redefined(dropped.schedules[0], definition, now),), dropped.decisions)
+    pending = _oldest_pending(schedule, now)
+    cursor = max(schedule.cursor, now if pending is None else pending - 1)
+    changed = _redefined(replace(schedule, cursor=cursor), definition, now)
+    if before is Catchup.SKIP and after is Catchup.ALL:  # S25
+        oldest = now - definition.policy.catchup_window
+        again = sorted({*changed.reopened, *(t for t in change.missed if oldest <= t <= cursor)})
+        changed = replace(changed, reopened=tuple(again[-definition.policy.max_catchup :]))
+    return Changed((changed,))
+
+
+def _redefined(schedule: Schedule, definition: ScheduleDefinition, now: int) -> Schedule:
+    if definition.times == schedule.definition.times:
+        return replace(schedule, definition=definition)
+    still = tuple(t for t in schedule.reopened if definition.times.after(t - 1) == t)
+    return replace(schedule, definition=definition, edited_at=now, reopened=still)
+
+
+def _rename(schedule: Schedule, change: Renamed, now: int) -> Changed:
+    deleted, added = _delete(schedule, Deleted(), now), _add(change.definition, now)
+    return Changed(deleted.schedules + added.schedules, deleted.decisions + added.decisions, cancel_queued=True)
+
+
+def _delete(schedule: Schedule, _change: Deleted, now: int) -> Changed:
+    dropped = _drop(schedule, Reason.DELETED, now)
+    gone = replace(dropped.schedules[0], deleted_at=now, backfill=None)
+    return Changed((gone,), dropped.decisions, cancel_queued=True)
+
+
+def _reset(schedule: Schedule, _change: Reset, now: int) -> Changed:
+    dropped = _drop(schedule, Reason.RESET, now)
+    return Changed((replace(dropped.schedules[0], cursor=now, met=now, missed=now),), dropped.decisions)
+
+
+def _drop(schedule: Schedule, reason: Reason, now: int) -> Changed:
+    """Decide all that is pending as not wanted."""
+    again = schedule.reopened
+    decisions = summed_up(schedule, schedule.cursor, now, reason)
+    if again:
+        decisions = (Decision(schedule.name, reason, again[0], again[-1], len(again)), *decisions)
+    after = replace(schedule, cursor=max(schedule.cursor, now), reopened=(), dropped=(), deferral=None)
+    return Changed((after,), decisions)
+
+
+def _oldest_pending(schedule: Schedule, now: int) -> int | None:
+    slot = next_slot(schedule, schedule.cursor)
+    return slot if slot is not None and slot <= now else None
+
+
+def _pause(schedule: Schedule, change: Paused, now: int) -> Changed:
+    return Changed((replace(schedule, paused=schedule.paused or Pause(now, change.by, change.reason)),))
+
+
+def _resume(schedule: Schedule, change: Resumed, now: int) -> Changed:
+    """What was pending before the pause goes on; what fell into it is missed, or dropped and recorded (S29)."""
+    since = change.since if change.since is not None else schedule.paused.at if schedule.paused else None
+    if since is None:
+        return Changed((schedule,))
+    awake = schedule if change.since is not None else replace(schedule, paused=None)
+    wanted = change.run_missed if change.run_missed is not None else catchup_mode(schedule) is Catchup.ALL
+    if wanted:
+        return Changed((replace(awake, missed=max(awake.missed, now)),))
+    since = max(since, awake.cursor)
+    decisions = summed_up(awake, since, now, Reason.PAUSED, _who_and_why(schedule.paused))
+    return Changed((passed_over(awake, since, now),), decisions)
+
+
+def _who_and_why(pause: Pause | None) -> str:
+    words = [pause.reason, pause.by and f"by {pause.by}"] if pause else ["everything was paused"]
+    return ", ".join(word for word in words if word) or "no reason given"
+
+
+def _reschedule(schedule: Schedule, change: Rescheduled, now: int) -> Changed:
+    to, grace = change.to, schedule.definition.policy.grace
+    earliest = now - (DEFAULT_GRACE if grace is None else grace)
+    until = schedule.definition.policy.until
+    if to < earliest:
+        raise InputError(f"{iso(to)} has passed: give a time from now ({iso(now)}) on")
+    if until is not None and to > until:
+        raise InputError(f"{iso(to)} is after the end of the schedule, {iso(until)}: move `until` first")
+    decisions: tuple[Decision, ...] = ()
+    if schedule.moved:
+        since, schedule = max(schedule.moved.asked_at, schedule.cursor), replace(schedule, moved=None)
+        decisions = summed_up(schedule, since, now, Reason.RESCHEDULED, iso(to))
+        schedule = passed_over(schedule, since, now)
+    to = max(to, now, schedule.cursor + 1)
+    return Changed((replace(schedule, moved=Move(now, to)),), decisions)
+
+
+def _backfill(schedule: Schedule, change: BackfillAsked, now: int) -> Changed:
+    if schedule.backfill:
+        end = iso(schedule.backfill.end)
+        raise ConflictError(f"{schedule.name} has a backfill under way, up to {end}: cancel it first")
+    if not change.start < change.end <= now:
+        asked = f"from {iso(change.start)} to {iso(change.end)}"
+        raise InputError(f"a backfill goes from one time to a later one that has passed, not {asked}")
+    if change.overlap not in (Overlap.QUEUE, Overlap.ALLOW):
+        raise InputError(f"a backfill waits (queue) or runs side by side (allow), but overlap is {change.overlap}")
+    if change.history_from is not None and change.start < change.history_from and not change.again:
+        raise InputError(
+            f"runs before {iso(change.history_from)} may have been removed, so those slots could run twice: "
+            "start later, or ask for them again"
+        )
+    backfill = Backfill(change.start - 1, change.end, change.overlap, change.most)
+    return Changed((replace(schedule, backfill=backfill),))
+
+
+def _cancel_backfill(schedule: Schedule, _change: BackfillCancelled, _now: int) -> Changed:
+    return Changed((replace(schedule, backfill=None),))
+
+
+_APPLIED: dict[type, Callable[[Schedule, Any, int], Changed]] = {
+    Updated: _update,
+    Renamed: _rename,
+    Deleted: _delete,
+    Paused: _pause,
+    Resumed: _resume,
+    Rescheduled: _reschedule,
+    Reset: _reset,
+    BackfillAsked: _backfill,
+    BackfillCancelled: _cancel_backfill,
+}

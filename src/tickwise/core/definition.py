@@ -1,0 +1,254 @@
+"""What people write down: a job (what to do), its schedules (when), and the policies between the two.
+
+All values are frozen. Durations and instants are whole seconds. `Policy.of` is where the defaults depend on each
+other (S10, S11, S14); everything else is taken as given, checked by who reads it.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from .cron import Recurrence
+from .errors import InputError
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
+DEFAULT_QUEUE = "default"
+_DAY = 86_400
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def check_name(name: str, what: str = "a name") -> str:
+    """The name itself, if it can be one."""
+    if not NAME.fullmatch(name):
+        raise InputError(
+            f"{name[:60]!r} cannot be {what}: use 1 to 100 letters, digits, dots, dashes and underscores, "
+            "beginning with a letter or a digit"
+        )
+    return name
+
+
+class Kind(StrEnum):
+    """What a schedule's slot does to its job (S21). In one second they go in this order."""
+
+    STOP = "stop"
+    RESTART = "restart"
+    START = "start"
+
+
+class Catchup(StrEnum):
+    """What becomes of missed slots (S10)."""
+
+    SKIP = "skip"
+    ONCE = "once"
+    ALL = "all"
+
+
+class Overlap(StrEnum):
+    """What becomes of a slot while its job is active (S14)."""
+
+    SKIP = "skip"
+    QUEUE = "queue"
+    LATEST = "latest"
+    ALLOW = "allow"
+    REPLACE = "replace"
+
+
+class Ticking(StrEnum):
+    """Who finds due slots: a claim in the store, or this node's own index."""
+
+    STORE = "store"
+    LOCAL = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """A success of another schedule that a slot needs (S35)."""
+
+    schedule: str
+    within: int
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How slots become runs. Made by `of`, which fills in what follows from what was given."""
+
+    catchup: Catchup = Catchup.ONCE
+    catchup_window: int = _DAY  # counts under `all` only
+    max_catchup: int = 1_000
+    overlap: Overlap = Overlap.SKIP
+    max_active_runs: int = 1
+    grace: int | None = None  # none: 60 s, but not past the next slot (S9)
+    skip_if_successful: bool = False
+    jitter: int = 0
+    until: int | None = None
+    max_runs: int | None = None
+    after: tuple[After, ...] = ()
+    wait_for: int = 0
+    expires: int | None = None
+    auto_remove: bool = False
+    ticking: Ticking | None = None  # none: as the node is set
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        catchup: Catchup | None = None,
+        catchup_window: int | None = None,
+        overlap: Overlap | None = None,
+        max_active_runs: int | None = None,
+        **others: Any,
+    ) -> "Policy":
+        """Fill in what was not given from what was (S10, S11, S14), and refuse what contradicts itself."""
+        if catchup_window == 0:
+            if catchup not in (None, Catchup.SKIP):
+                raise InputError(f"catchup_window 0 means catchup: skip, but catchup is {catchup}")
+            catchup = Catchup.SKIP
+        if catchup is None and (catchup_window or overlap is Overlap.QUEUE):
+            catchup = Catchup.ALL
+        if catchup_window and catchup is not Catchup.ALL:
+            raise InputError(f"a catchup_window goes with catchup: all, but catchup is {catchup}")
+        if overlap is None:
+            overlap = Overlap.QUEUE if catchup is Catchup.ALL else Overlap.SKIP
+        if overlap is Overlap.QUEUE and catchup is not Catchup.ALL:
+            raise InputError(f"overlap: queue keeps every slot, so it needs catchup: all and not {catchup}")
+        if overlap is Overlap.REPLACE and catchup is Catchup.ALL:
+            raise InputError("overlap: replace keeps only the newest slot, so it cannot go with catchup: all")
+        if max_active_runs is None:
+            max_active_runs = 16 if overlap is Overlap.ALLOW else 1
+        elif max_active_runs != 1 and overlap is not Overlap.ALLOW:
+            raise InputError(f"max_active_runs above 1 needs overlap: allow, but overlap is {overlap}")
+        return cls(
+            catchup=catchup or Catchup.ONCE,
+            catchup_window=catchup_window or _DAY,
+            overlap=overlap,
+            max_active_runs=max_active_runs,
+            **others,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often and when a failed attempt is tried again (S44)."""
+
+    limit: int = 0
+    interval: int = 10
+    backoff: float = 2.0
+    max_interval: int = 3_600
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """How long finished runs are kept (S51): by age or by number; none means for ever."""
+
+    days: int | None = None
+    runs: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program and its arguments; no shell reads it."""
+
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A text for an interpreter, named by its #! line or sh."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PythonCall:
+    """A function as `module:name`, called with the run's params."""
+
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class HttpCall:
+    """A request; it succeeds with a status below 400."""
+
+    url: str
+    method: str = "GET"
+    headers: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    body: str | None = None
+
+
+Action: TypeAlias = Command | Script | PythonCall | HttpCall
+
+
+class Outcome(StrEnum):
+    """How a step or a run can have ended, where others ask for it."""
+
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Precondition:
+    """Met if the action succeeds and, where a text is expected, prints it."""
+
+    action: Command | PythonCall
+    expected: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One node of a pipeline."""
+
+    name: str
+    action: Action
+    depends: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    dir: str | None = None
+    timeout: int | None = None
+    retry: Retry = Retry()
+    continue_on: tuple[Outcome, ...] = ()
+    preconditions: tuple[Precondition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Handlers:
+    """What to do after a run, by how it ended; `exit` after any."""
+
+    success: Action | None = None
+    failure: Action | None = None
+    exit: Action | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleDefinition:
+    """When a job is due, and how its slots become runs."""
+
+    name: str
+    job: str
+    times: Recurrence
+    label: str  # the times as written, for people
+    kind: Kind = Kind.START
+    policy: Policy = Policy()
+
+
+@dataclass(frozen=True, slots=True)
+class JobDefinition:
+    """What to do, with its schedules."""
+
+    name: str
+    steps: tuple[Step, ...] = ()  # none: a function that a worker knows by the job's name
+    schedules: tuple[ScheduleDefinition, ...] = ()
+    description: str = ""
+    labels: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    enabled: bool = True
+    queue: str = DEFAULT_QUEUE
+    priority: int = 0
+    params: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    env: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    preconditions: tuple[Precondition, ...] = ()
+    retry: Retry = Retry()
+    timeout: int | None = None
+    at_most_once: bool = False
+    on: Handlers = Handlers()
+    keep: Keep = Keep()

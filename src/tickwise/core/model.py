@@ -1,0 +1,181 @@
+"""The state that the planner reads and writes: schedules with their cursors, runs, decisions, plans.
+
+All values are frozen; instants are whole UTC seconds. What people define is in `definition`.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from .definition import Overlap, ScheduleDefinition
+from .reasons import Reason
+
+
+class Trigger(StrEnum):
+    """What made a run."""
+
+    SCHEDULE = "schedule"  # a slot on time
+    CATCHUP = "catchup"  # a missed slot
+    RESTART = "restart"  # a restart slot
+    BACKFILL = "backfill"  # a slot of the past that somebody asked for
+    MANUAL = "manual"  # a person, now
+    ENQUEUE = "enqueue"  # code, now or later
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Since when, by whom and why no slot is decided."""
+
+    at: int
+    by: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The next fire, moved by hand: at `to`, and at nothing the expression names between then and `asked_at`."""
+
+    asked_at: int
+    to: int
+
+
+@dataclass(frozen=True, slots=True)
+class Backfill:
+    """Slots of the past still to enqueue: from `cursor` (exclusive) to `end` (exclusive)."""
+
+    cursor: int
+    end: int
+    overlap: Overlap = Overlap.QUEUE
+    most: int = 1_000  # how many runs it may still start
+
+
+@dataclass(frozen=True, slots=True)
+class Deferral:
+    """What the oldest pending slot waits for; recorded when it begins."""
+
+    slot: int
+    reason: Reason
+    since: int
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A schedule and how far it has been decided."""
+
+    definition: ScheduleDefinition
+    cursor: int  # every slot up to here has been decided
+    met: int  # the newest slot that a pass has met (S9)
+    missed: int  # the newest slot found missed (S9)
+    edited_at: int  # since when its times are as they are (S18)
+    first_seen: int  # when it was added (S2, S33)
+    paused: Pause | None = None
+    moved: Move | None = None
+    backfill: Backfill | None = None
+    reopened: tuple[int, ...] = ()  # slots at or before the cursor that are pending again (S25)
+    dropped: tuple[tuple[int, int], ...] = ()  # (from, to]: slots after the cursor decided already (S29)
+    runs_made: int = 0  # for slots, against max_runs (S34)
+    deferral: Deferral | None = None
+    deleted_at: int | None = None  # kept a while, so that remove-and-create keeps the cursor (S23)
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    @property
+    def job(self) -> str:
+        return self.definition.job
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A run that holds a lane of its job."""
+
+    run: str
+    lane: int
+    trigger: Trigger
+    cancelling: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JobFacts:
+    """What the verdicts on a job's slots depend on besides its schedules."""
+
+    holders: tuple[Holder, ...] = ()  # of lanes
+    unserved_queue: str = ""  # the job's queue, if no live worker serves it (S47)
+    last_manual_start: int | None = None  # of a run by hand (S17)
+    last_success: int | None = None  # the slot of the newest success, or its start if by hand (S18)
+    unreadable: str = ""  # why the facts could not be read, if so (S20)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleFacts:
+    """What exists already for a schedule."""
+
+    slots_with_run: AbstractSet[int] = frozenset()  # at least those that may be pending or backfilled
+    last_slot_with_run: int | None = None  # S17
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A snapshot, read after the schedules were claimed."""
+
+    jobs: Mapping[str, JobFacts] = field(default_factory=dict)
+    schedules: Mapping[str, ScheduleFacts] = field(default_factory=dict)
+    successes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # by schedule, in order (S35)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A recorded verdict on a slot, or on a range of slots in a row with the same one."""
+
+    schedule: str
+    reason: Reason
+    first: int
+    last: int
+    count: int = 1
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A run to make, under the unique keys (schedule, slot) and (job, lane)."""
+
+    job: str
+    schedule: str
+    slot: int
+    trigger: Trigger
+    lane: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """An active run that is asked to end, and which slot asks."""
+
+    run: str
+    schedule: str
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A schedule as a pass leaves it, and when it must be looked at next; none means never.
+
+    `wake_at` is never more than a minute away while slots are pending, whatever wake-up was lost; `due_at` is
+    when something is due that no event will announce.
+    """
+
+    schedule: Schedule
+    wake_at: int | None
+    due_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TickPlan:
+    """What one pass decides. It is committed as a whole, job by job, or not at all."""
+
+    starts: tuple[Start, ...] = ()
+    cancels: tuple[Cancel, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    schedules: tuple[Planned, ...] = ()

@@ -1,0 +1,341 @@
+"""One pass: from due schedules and facts to a plan. Every verdict about every slot is made here, and only here.
+
+A job is the unit: the slots of its schedules are decided together, in time order (S12). For each job
+
+1. the backlog of each schedule is found and sifted: what has a run already, what is too much, too old or too
+   late, what a newer slot stands for (`catchup`, `policy`);
+2. the slots still wanted are judged in order. One that starts counts as active for those behind it, one that
+   waits makes those behind it wait;
+3. the verdicts become starts, cancels, decisions, moved cursors, and the time to look again.
+
+Nothing here reads a clock, waits or draws lots: the same schedules and facts give the same plan, and planning jobs
+apart gives the same as planning them together.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from heapq import heappop, heappush
+from itertools import chain
+from typing import TypeAlias
+
+from .catchup import Backlog, Pending, backlog
+from .definition import Kind
+from .instant import iso
+from .model import (
+    Cancel,
+    Decision,
+    Deferral,
+    Facts,
+    Holder,
+    JobFacts,
+    Planned,
+    Schedule,
+    ScheduleFacts,
+    Start,
+    TickPlan,
+    Trigger,
+)
+from .policy import SIEVES, Go, Skip, Unwanted, Wait, dependencies, guard, held, overlap, stop
+from .reasons import Reason
+from .slots import next_slot, passed_over, summed_up
+
+LONGEST_SLEEP = 60  # of a schedule with pending slots, whatever wake-up was lost (S15)
+_SHORTEST_BACK_OFF, _LONGEST_BACK_OFF = 5, 600
+_ORDER = {kind: place for place, kind in enumerate(Kind)}
+_BEHIND_LIVE = {Trigger.CATCHUP: 1, Trigger.BACKFILL: 2}
+_BACKFILL_AT_ONCE = 1_000  # slots of a backfill that one pass looks at
+
+
+def plan(now: int, due: Iterable[Schedule], facts: Facts) -> TickPlan:
+    """Decide what is pending. `due` holds all schedules of each job that was claimed."""
+    jobs: dict[str, list[Schedule]] = defaultdict(list)
+    for schedule in due:
+        jobs[schedule.job].append(schedule)
+    plans = [_plan_or_set_aside(now, jobs[job], facts) for job in sorted(jobs)]
+    return TickPlan(
+        starts=tuple(sorted(_all(p.starts for p in plans), key=lambda s: _BEHIND_LIVE.get(s.trigger, 0))),
+        cancels=tuple(_all(p.cancels for p in plans)),
+        decisions=tuple(_all(p.decisions for p in plans)),
+        schedules=tuple(_all(p.schedules for p in plans)),
+    )
+
+
+_all = chain.from_iterable
+
+
+def _plan_or_set_aside(now: int, schedules: Sequence[Schedule], facts: Facts) -> TickPlan:
+    """A job that cannot be planned is set aside with a back-off, and never holds up the others (S20)."""
+    try:
+        return _JobPass(now, schedules, facts).plan()
+    except Exception as error:  # noqa: BLE001  (whatever it is, it is this job's own)
+        return _set_aside(now, schedules, f"{type(error).__name__}: {error}")
+
+
+def _set_aside(now: int, schedules: Sequence[Schedule], problem: str) -> TickPlan:
+    decisions, planned = [], []
+    for schedule in schedules:
+        began = schedule.deferral
+        if began is None or began.reason is not Reason.BROKEN:
+            began = Deferral(schedule.cursor, Reason.BROKEN, now, problem)
+            decisions.append(Decision(schedule.name, Reason.BROKEN, schedule.cursor, schedule.cursor, 1, problem))
+        wait = min(max(now - began.since, _SHORTEST_BACK_OFF), _LONGEST_BACK_OFF)
+        planned.append(Planned(replace(schedule, deferral=began), now + wait, now + wait))
+    return TickPlan(decisions=tuple(decisions), schedules=tuple(planned))
+
+
+_Verdict: TypeAlias = Go | Skip | Wait
+
+
+class _JobPass:
+    """The pass over one job: its schedules on their desks, and who holds its lanes as the pass goes on."""
+
+    def __init__(self, now: int, schedules: Sequence[Schedule], facts: Facts) -> None:
+        self.now = now
+        self.facts = facts
+        self.job = facts.jobs.get(schedules[0].job, JobFacts())
+        self.desks = [_Desk(now, s, facts.schedules.get(s.name, ScheduleFacts())) for s in schedules]
+
+    def plan(self) -> TickPlan:
+        for desk in self.desks:
+            desk.sift(held(desk.schedule, self.job, self.now + LONGEST_SLEEP))
+        verdicts, holders = self._verdicts()
+        for desk, pending, verdict in verdicts:
+            desk.carry_out(pending, verdict)
+        for desk in self.desks:
+            desk.go_on_with_backfill(holders)
+        return TickPlan(
+            starts=tuple(_all(desk.starts for desk in self.desks)),
+            cancels=tuple(_all(desk.cancels for desk in self.desks)),
+            decisions=tuple(_all(desk.decisions for desk in self.desks)),
+            schedules=tuple(desk.planned() for desk in self.desks),
+        )
+
+    def _verdicts(self) -> tuple[list["_Judged"], list[Holder]]:
+        """All verdicts, in time order. Catch-up under way holds stop and restart back (S22)."""
+        others = [desk for desk in self.desks if desk.kind is not Kind.START and any(desk.pending())]
+        if not others:
+            return self._judge(self.desks)
+        verdicts, holders = self._judge([desk for desk in self.desks if desk.kind is Kind.START])
+        if any(pending.missed and not isinstance(verdict, Skip) for _, pending, verdict in verdicts):
+            back = Skip(Reason.CATCHUP_GOES_FIRST)
+            return verdicts + [(desk, pending, back) for desk in others for pending in desk.pending()], holders
+        return self._judge(self.desks)
+
+    def _judge(self, desks: Sequence["_Desk"]) -> tuple[list["_Judged"], list[Holder]]:
+        """Judge slot by slot, until each schedule has none left or one that waits."""
+        holders, verdicts = list(self.job.holders), list[_Judged]()
+        made = {desk.schedule.name: desk.schedule.runs_made for desk in desks}
+        first_waiting: Pending | None = None
+        for desk, pending, go_on in _in_time_order(desks):
+            if first_waiting and desk.kind is Kind.START:
+                verdict: _Verdict = Wait(Reason.WAITS_BEHIND, iso(first_waiting.slot))
+            else:
+                verdict = self._verdict(desk, pending, holders, made[desk.schedule.name])
+            verdicts.append((desk, pending, verdict))
+            if isinstance(verdict, Go):
+                made[desk.schedule.name] += 1
+                holders.append(Holder(desk.run_name(pending.slot), verdict.lane, desk.trigger(pending)))
+            elif verdict.cancel:
+                holders = [replace(h, cancelling=True) if h.run in verdict.cancel else h for h in holders]
+            if not isinstance(verdict, Wait):
+                go_on()
+            elif desk.kind is Kind.START:
+                first_waiting = first_waiting or pending
+        return verdicts, holders
+
+    def _verdict(self, desk: "_Desk", pending: Pending, holders: list[Holder], made: int) -> _Verdict:
+        schedule, policy = desk.schedule, desk.schedule.definition.policy
+        if desk.kind is Kind.STOP:
+            return stop(holders)
+        if desk.kind is Kind.START:
+            if policy.max_runs is not None and made >= policy.max_runs:
+                return Skip(Reason.FINISHED, str(policy.max_runs))
+            if done := guard(schedule, pending, self.job, desk.own):
+                return done
+            if policy.after:
+                following = next_slot(schedule, pending.slot)
+                held_up = dependencies(schedule, pending, following, self.facts.successes, self.now)
+                if held_up:
+                    return held_up
+        return overlap(schedule, holders)
+
+
+def _in_time_order(desks: Sequence["_Desk"]) -> Iterator[tuple["_Desk", Pending, Callable[[], None]]]:
+    """The pending slots of all desks, earliest first; a desk's next one only after its `go_on` was called."""
+    queue: list[tuple[int, int, str, int]] = []
+    rows = [desk.pending() for desk in desks]
+    heads: list[Pending | None] = [None] * len(desks)
+
+    def go_on(place: int) -> None:
+        heads[place] = head = next(rows[place], None)
+        if head:
+            desk = desks[place]
+            heappush(queue, (head.slot, _ORDER[desk.kind], desk.schedule.name, place))
+
+    for place in range(len(desks)):
+        go_on(place)
+    while queue:
+        *_, place = heappop(queue)
+        pending = heads[place]
+        if pending:
+            yield desks[place], pending, partial(go_on, place)
+
+
+def _earliest(*instants: int | None) -> int | None:
+    return min((t for t in instants if t is not None), default=None)
+
+
+class _Desk:
+    """One schedule during a pass: what is pending, and what has been decided so far."""
+
+    def __init__(self, now: int, schedule: Schedule, own: ScheduleFacts) -> None:
+        self.now = now
+        self.schedule = schedule
+        self.own = own
+        self.kind = schedule.definition.kind
+        self.starts: list[Start] = []
+        self.cancels: list[Cancel] = []
+        self.decisions: list[Decision] = []
+        resting = schedule.paused is not None or schedule.deleted_at is not None
+        self._backlog = Backlog(schedule, None, schedule.missed, None) if resting else backlog(schedule, own, now)
+        self._work = self._backlog.schedule  # as decided so far
+        self._met = False
+        self._deferral: Deferral | None = None
+        self._look_again: int | None = None
+
+    def sift(self, hold: Wait | None) -> None:
+        """Meet what is pending and sift it; or leave it unmet if nothing can be decided now."""
+        if hold:
+            if oldest := self._backlog.oldest:
+                self.carry_out(oldest, hold)
+            return
+        self._met = True
+        self._note_moved()
+        for sieve in SIEVES:
+            if unwanted := sieve(self._backlog, self.now):
+                self._discard(unwanted)
+                self._backlog = replace(self._backlog, schedule=self._work)
+
+    def pending(self) -> Iterator[Pending]:
+        """What is wanted, oldest first; nothing where nothing can be decided."""
+        return iter(self._backlog) if self._met else iter(())
+
+    def carry_out(self, pending: Pending, verdict: _Verdict) -> None:
+        slot, name = pending.slot, self.schedule.name
+        match verdict:
+            case Go(lane):
+                self.starts.append(Start(self.schedule.job, name, slot, self.trigger(pending), lane))
+                self._pass(slot)
+            case Skip(reason, detail, cancel):
+                self.cancels += [Cancel(run, name, slot) for run in cancel]
+                self._record(Decision(name, reason, slot, slot, 1, detail))
+                self._pass(slot)
+            case Wait(reason, detail, until, cancel):
+                self.cancels += [Cancel(run, name, slot) for run in cancel]
+                if until is not None:
+                    self._look_again = min(until, self._look_again or until)
+                self._defer(Deferral(slot, reason, self.now, detail))
+
+    def trigger(self, pending: Pending) -> Trigger:
+        if self.kind is Kind.RESTART:
+            return Trigger.RESTART
+        return Trigger.CATCHUP if pending.missed else Trigger.SCHEDULE
+
+    def run_name(self, slot: int) -> str:
+        """What a run is called that has no id yet."""
+        return f"{self.schedule.name}@{iso(slot)}"
+
+    def go_on_with_backfill(self, holders: list[Holder]) -> None:
+        """Enqueue the next slots of the past that have no run, as far as lanes are free (S32)."""
+        left = self.schedule.backfill
+        if left is None or not self._met or self._deferral or self.schedule.paused:
+            return
+        as_asked = replace(self.schedule.definition.policy, overlap=left.overlap)
+        ruled = replace(self.schedule, definition=replace(self.schedule.definition, policy=as_asked))
+        for _ in range(_BACKFILL_AT_ONCE):
+            slot = self.schedule.definition.times.after(left.cursor)
+            if slot is None or slot >= left.end or not left.most:
+                self._work = replace(self._work, backfill=None)
+                return
+            if slot > self._work.cursor:
+                break
+            if slot not in self.own.slots_with_run:
+                verdict = overlap(ruled, holders)
+                if not isinstance(verdict, Go):
+                    break
+                holders.append(Holder(self.run_name(slot), verdict.lane, Trigger.BACKFILL))
+                self.starts.append(
+                    Start(self.schedule.job, self.schedule.name, slot, Trigger.BACKFILL, verdict.lane)
+                )
+                left = replace(left, most=left.most - 1)
+            left = replace(left, cursor=slot)
+        self._work = replace(self._work, backfill=left)
+
+    def planned(self) -> Planned:
+        """The schedule as the pass leaves it, and when to look again; never, if nothing can come."""
+        work, newest = self._work, self._backlog.newest
+        made = sum(start.trigger is not Trigger.BACKFILL for start in self.starts)
+        after = replace(
+            work,
+            met=max(work.met, newest) if self._met and newest is not None else work.met,
+            missed=self._backlog.missed_to if self._met else work.missed,
+            moved=work.moved if work.moved and work.moved.to > work.cursor else None,
+            dropped=tuple(h for h in work.dropped if h[1] > work.cursor and h[1] not in self.own.slots_with_run),
+            runs_made=work.runs_made + made,
+            deferral=self._deferral,
+        )
+        max_runs = after.definition.policy.max_runs
+        going_on = max_runs is None or after.runs_made < max_runs
+        due_at = _earliest(self._look_again, self._backlog.next_due if going_on else None)
+        unfinished = self._deferral or (after.backfill and not after.paused)
+        return Planned(after, _earliest(due_at, self.now + LONGEST_SLEEP) if unfinished else due_at, due_at)
+
+    def _note_moved(self) -> None:
+        """Record what a move by hand passed over, when its new time is met (S31)."""
+        moved, newest = self._work.moved, self._backlog.newest
+        if moved and newest is not None and self._work.met < moved.to <= newest:
+            unmoved = replace(self._work, moved=None)
+            for decision in summed_up(unmoved, moved.asked_at, moved.to - 1, Reason.RESCHEDULED, iso(moved.to)):
+                self._record(decision)
+
+    def _discard(self, unwanted: Unwanted) -> None:
+        """Decide a range of pending slots at once; re-opened ones are older than all others."""
+        after, until, why = unwanted.after, unwanted.until, unwanted.why
+        again = self._work.reopened
+        if again and after <= self._work.cursor:
+            self._record(Decision(self.schedule.name, why.reason, again[0], again[-1], len(again), why.detail))
+            self._work = replace(self._work, reopened=())
+        for decision in summed_up(self._work, after, until, why.reason, why.detail):
+            self._record(decision)
+            self._work = passed_over(self._work, after, until)
+
+    def _record(self, decision: Decision) -> None:
+        """Keep a verdict; equal ones in a row are one record (S7)."""
+        last = self.decisions[-1] if self.decisions else None
+        if last and (last.reason, last.detail) == (decision.reason, decision.detail):
+            self.decisions[-1] = replace(last, last=decision.last, count=last.count + decision.count)
+        else:
+            self.decisions.append(decision)
+
+    def _pass(self, slot: int) -> None:
+        """Move the cursor past a decided slot; one that was re-opened is closed again."""
+        again = tuple(t for t in self._work.reopened if t > slot)
+        self._work = replace(self._work, cursor=max(self._work.cursor, slot), reopened=again)
+
+    def _defer(self, deferral: Deferral) -> None:
+        """The oldest waiting slot stands for the schedule; its waiting is recorded when it begins (S7)."""
+        if self._deferral:
+            return
+        began = self.schedule.deferral
+        if began and (began.slot, began.reason) == (deferral.slot, deferral.reason):
+            self._deferral = began
+            return
+        self._deferral = deferral
+        self._record(
+            Decision(self.schedule.name, deferral.reason, deferral.slot, deferral.slot, 1, deferral.detail)
+        )
+
+
+_Judged: TypeAlias = tuple[_Desk, Pending, _Verdict]

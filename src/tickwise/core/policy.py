@@ -1,0 +1,189 @@
+"""The rules between a pending slot and a run, each a pure function that decides and never acts.
+
+`catch_up` says which pending slots are still wanted; `guard`, `dependencies` and `overlap` say of one wanted slot
+whether it goes, is skipped, or waits. `retry_delay` says when a failed attempt is tried again.
+"""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from .catchup import Backlog, Pending
+from .cron.sets import At
+from .definition import Catchup, Kind, Overlap, Retry
+from .duration import format_duration
+from .instant import iso
+from .model import Holder, JobFacts, Schedule, ScheduleFacts, Trigger
+from .reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """Start it, on this lane."""
+
+    lane: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """It gets no run, for this reason. `cancel` are runs that a stop ends."""
+
+    reason: Reason
+    detail: str = ""
+    cancel: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """It stays pending, for this reason; looked at again by `until`. `cancel` are runs to end meanwhile."""
+
+    reason: Reason
+    detail: str = ""
+    until: int | None = None
+    cancel: tuple[str, ...] = ()
+
+
+def catchup_mode(schedule: Schedule) -> Catchup:
+    """The policy in force: one-offs always fire (S33), stop and restart never late (S21)."""
+    if schedule.definition.kind is not Kind.START:
+        return Catchup.SKIP
+    return Catchup.ALL if isinstance(schedule.definition.times, At) else schedule.definition.policy.catchup
+
+
+@dataclass(frozen=True, slots=True)
+class Unwanted:
+    """The pending slots of (after, until] get no run, for this reason."""
+
+    after: int
+    until: int
+    why: Skip
+
+
+def too_many(backlog: Backlog, _now: int) -> Unwanted | None:
+    """What is beyond the bound of what is ever looked at (S6)."""
+    until = backlog.excess_to()
+    if until is None:
+        return None
+    most = str(backlog.schedule.definition.policy.max_catchup)
+    return Unwanted(backlog.schedule.cursor, until, Skip(Reason.TOO_MANY, most))
+
+
+def catch_up(backlog: Backlog, now: int) -> Unwanted | None:
+    """What is not wanted after an interruption (S10)."""
+    schedule, newest = backlog.schedule, backlog.newest
+    if newest is None or schedule.cursor >= backlog.missed_to:
+        return None
+    mode, policy = catchup_mode(schedule), schedule.definition.policy
+    if mode is Catchup.SKIP:
+        return Unwanted(schedule.cursor, backlog.missed_to, Skip(Reason.MISSED))
+    if mode is Catchup.ONCE:
+        return Unwanted(schedule.cursor, newest - 1, Skip(Reason.COALESCED, iso(newest)))
+    if isinstance(schedule.definition.times, At):
+        return None
+    until = min(now - policy.catchup_window - 1, backlog.missed_to)
+    why = Skip(Reason.TOO_OLD, format_duration(policy.catchup_window))
+    return Unwanted(max(schedule.met, schedule.cursor), until, why)
+
+
+def keep_newest(backlog: Backlog, _now: int) -> Unwanted | None:
+    """Under `latest`, `replace` and restart only the newest slot is wanted (S14, S21)."""
+    definition, newest = backlog.schedule.definition, backlog.newest
+    one = definition.policy.overlap in (Overlap.LATEST, Overlap.REPLACE) or definition.kind is Kind.RESTART
+    if not one or newest is None:
+        return None
+    return Unwanted(backlog.schedule.cursor, newest - 1, Skip(Reason.SUPERSEDED, iso(newest)))
+
+
+SIEVES = (too_many, catch_up, keep_newest)
+
+
+def guard(schedule: Schedule, pending: Pending, job: JobFacts, own: ScheduleFacts) -> Skip | None:
+    """Whether a slot has been done already, by another slot, by hand, or by any success (S17-S19)."""
+    mode = catchup_mode(schedule)
+    if schedule.definition.kind is Kind.RESTART or (mode is Catchup.ALL and pending.missed):
+        return None
+    if own.last_slot_with_run is not None and own.last_slot_with_run >= pending.slot:
+        return Skip(Reason.ALREADY_DONE, f"the slot {iso(own.last_slot_with_run)} has a run")
+    if job.last_manual_start is not None and job.last_manual_start >= pending.slot:
+        return Skip(Reason.ALREADY_DONE, f"a run by hand started at {iso(job.last_manual_start)}")
+    if schedule.definition.policy.skip_if_successful and job.last_success is not None:
+        previous = schedule.definition.times.before(pending.slot)
+        since = max(schedule.edited_at, schedule.edited_at if previous is None else previous)
+        if job.last_success > since:
+            return Skip(Reason.ALREADY_SUCCESSFUL, iso(job.last_success))
+    return None
+
+
+def dependencies(
+    schedule: Schedule, pending: Pending, following: int | None, successes: Mapping[str, tuple[int, ...]], now: int
+) -> Skip | Wait | None:
+    """Whether each schedule that a slot depends on has succeeded in time, or may still (S35)."""
+    policy = schedule.definition.policy
+    missing = [
+        a.schedule for a in policy.after if not _succeeded(successes.get(a.schedule, ()), pending.slot, a.within)
+    ]
+    if not missing:
+        return None
+    names = ", ".join(missing)
+    began = schedule.deferral
+    waits = began is not None and began.slot == pending.slot and began.reason is Reason.WAITS_FOR_SUCCESS
+    until = (began.since if began and waits else now) + policy.wait_for
+    if following is not None and policy.catchup is not Catchup.ALL:
+        until = min(until, following)
+    return Skip(Reason.DEPENDENCY_MISSING, names) if now >= until else Wait(Reason.WAITS_FOR_SUCCESS, names, until)
+
+
+def _succeeded(successes: Sequence[int], slot: int, within: int) -> bool:
+    newest = bisect_right(successes, slot)
+    return newest > 0 and successes[newest - 1] > slot - within
+
+
+def overlap(schedule: Schedule, holders: Sequence[Holder]) -> Go | Skip | Wait:
+    """Whether a slot goes beside the runs that hold its job's lanes (S14-S16)."""
+    policy, kind = schedule.definition.policy, schedule.definition.kind
+    side_by_side = policy.overlap is Overlap.ALLOW and kind is Kind.START
+    lanes = policy.max_active_runs if side_by_side else 1
+    if len(holders) < lanes or not holders:
+        taken = {holder.lane for holder in holders}
+        return Go(next(lane for lane in range(lanes) if lane not in taken))
+    if side_by_side:
+        patient = catchup_mode(schedule) is Catchup.ALL or _clearing(holders)
+        full = str(lanes)
+        return Wait(Reason.WAITS_FOR_LANE, full) if patient else Skip(Reason.LANES_FULL, full)
+    in_the_way = ", ".join(holder.run for holder in holders)
+    if kind is Kind.RESTART or policy.overlap is Overlap.REPLACE:
+        ending = tuple(holder.run for holder in holders if not holder.cancelling)
+        return Wait(Reason.WAITS_FOR_RUN, in_the_way, cancel=ending)
+    if policy.overlap is Overlap.SKIP and not _clearing(holders):
+        return Skip(Reason.OVERLAP, in_the_way)
+    return Wait(Reason.WAITS_FOR_RUN, in_the_way)
+
+
+def stop(holders: Sequence[Holder]) -> Skip:
+    """What a stop slot does: it ends all active runs (S21)."""
+    if not holders:
+        return Skip(Reason.NOTHING_TO_STOP)
+    runs = ", ".join(holder.run for holder in holders)
+    return Skip(Reason.STOPPED, runs, cancel=tuple(h.run for h in holders if not h.cancelling))
+
+
+def held(schedule: Schedule, job: JobFacts, look_again: int) -> Wait | None:
+    """Whether none of a schedule's slots can be decided now (S20, S47). Stopping needs no worker."""
+    if job.unreadable:
+        return Wait(Reason.UNREADABLE, job.unreadable, look_again)
+    if job.unserved_queue and schedule.definition.kind is not Kind.STOP:
+        return Wait(Reason.NO_WORKER, job.unserved_queue, look_again)
+    return None
+
+
+def _clearing(holders: Sequence[Holder]) -> bool:
+    """Whether all in the way is backfill or being cancelled: a live slot waits for those (S32)."""
+    return all(holder.cancelling or holder.trigger is Trigger.BACKFILL for holder in holders)
+
+
+def retry_delay(retry: Retry, failures: int, key: str) -> int:
+    """Seconds before the next try after this many failures: growing, capped, and spread by up to a tenth."""
+    delay = min(retry.interval * retry.backoff ** (failures - 1), retry.max_interval)
+    digest = blake2b(f"{key}\0{failures}".encode(), digest_size=8).digest()
+    return int(delay + delay / 10 * int.from_bytes(digest, "big") / 2**64)

@@ -1,0 +1,197 @@
+"""Why: every verdict on a slot, and every reason there can be for one. The codes are stable; people see them.
+
+A reason's value is its code; `text` says what happened (with the decision's detail filled in), `advice` what a
+person can do about it.
+"""
+
+from enum import Enum, StrEnum
+
+
+class Verdict(StrEnum):
+    """How a slot ended, or that it has not yet."""
+
+    FIRED = "fired"  # a run, on time
+    CAUGHT_UP = "caught_up"  # a run, for a missed slot
+    SKIPPED = "skipped"  # no run, by a rule
+    COALESCED = "coalesced"  # no run of its own: a newer slot's run stands for it
+    SUPERSEDED = "superseded"  # no run: a newer slot took its place while it waited
+    EXPIRED = "expired"  # no run: too old, or too many
+    DEFERRED = "deferred"  # not decided yet: it waits
+
+
+class Reason(Enum):
+    """One line each: code, verdict, what happened, what to do."""
+
+    code: str
+    verdict: Verdict
+    text: str
+    advice: str
+
+    def __init__(self, code: str, verdict: Verdict, text: str, advice: str) -> None:
+        self.code = code
+        self.verdict = verdict
+        self.text = text
+        self.advice = advice
+
+    # fmt: off
+    ON_TIME = (
+        "on_time", Verdict.FIRED,
+        "it was due and nothing stood in its way",
+        "Nothing to do.",
+    )
+    CATCH_UP = (
+        "catch_up", Verdict.CAUGHT_UP,
+        "it was missed, and catch-up ran it",
+        "Set catchup: skip if a missed slot should not run late.",
+    )
+    BACKFILL = (
+        "backfill", Verdict.CAUGHT_UP,
+        "a backfill asked for it",
+        "Cancel the backfill if the rest is not wanted.",
+    )
+    STOPPED = (
+        "stopped", Verdict.FIRED,
+        "the stop schedule asked {detail} to cancel",
+        "Nothing to do.",
+    )
+    NOTHING_TO_STOP = (
+        "nothing_to_stop", Verdict.SKIPPED,
+        "the stop schedule found no active run",
+        "Nothing to do; move the stop time if something should have been running.",
+    )
+    MISSED = (
+        "missed", Verdict.SKIPPED,
+        "nothing looked at it until its grace had passed, and missed slots are not caught up",
+        "Set catchup: once or all to run missed slots, or a longer grace if a late start is fine.",
+    )
+    COALESCED = (
+        "coalesced", Verdict.COALESCED,
+        "several slots were pending after an interruption; the run for {detail} stands for all of them",
+        "Set catchup: all if each slot must run.",
+    )
+    TOO_OLD = (
+        "too_old", Verdict.EXPIRED,
+        "it was missed longer ago than the catch-up window of {detail}",
+        "Widen catchup_window, or backfill the range by hand.",
+    )
+    TOO_MANY = (
+        "too_many", Verdict.EXPIRED,
+        "more slots were pending than max_catchup ({detail}) allows; the oldest were dropped",
+        "Raise max_catchup, or backfill the range by hand.",
+    )
+    PAST_ONE_OFF = (
+        "past_one_off", Verdict.EXPIRED,
+        "a one-off whose time had already passed when it was first seen",
+        "Give it a time in the future, or trigger the job now.",
+    )
+    OVERLAP = (
+        "overlap", Verdict.SKIPPED,
+        "the job was still active: run {detail} was in the way",
+        "Set overlap: queue to wait, allow to run side by side, or replace; or make the job faster.",
+    )
+    LANES_FULL = (
+        "lanes_full", Verdict.SKIPPED,
+        "as many runs as max_active_runs allows ({detail}) were active",
+        "Raise max_active_runs, or set catchup: all to wait for a free lane.",
+    )
+    SUPERSEDED = (
+        "superseded", Verdict.SUPERSEDED,
+        "the newer slot {detail} took its place while it waited",
+        "Set overlap: queue if each slot must run.",
+    )
+    ALREADY_DONE = (
+        "already_done", Verdict.SKIPPED,
+        "it was done already: {detail}",
+        "Nothing to do.",
+    )
+    ALREADY_SUCCESSFUL = (
+        "already_successful", Verdict.SKIPPED,
+        "skip_if_successful: the job has succeeded since the slot before ({detail})",
+        "Remove skip_if_successful if every slot must run.",
+    )
+    DEPENDENCY_MISSING = (
+        "dependency_missing", Verdict.SKIPPED,
+        "there was no success of {detail} in time",
+        "See why that schedule did not succeed, or widen within or wait_for.",
+    )
+    PAUSED = (
+        "paused", Verdict.SKIPPED,
+        "the schedule was paused ({detail})",
+        "Resume asking for the slots of the pause, or backfill them.",
+    )
+    RESCHEDULED = (
+        "rescheduled", Verdict.SKIPPED,
+        "the next run was moved to {detail} by hand",
+        "Nothing to do; trigger the job to run it now.",
+    )
+    FINISHED = (
+        "finished", Verdict.SKIPPED,
+        "the schedule had made its {detail} runs (max_runs)",
+        "Raise or remove max_runs to go on.",
+    )
+    CATCHUP_GOES_FIRST = (
+        "catchup_goes_first", Verdict.SKIPPED,
+        "catch-up of the job was under way, so its stop and restart were held back",
+        "Nothing to do; trigger or cancel by hand if it matters.",
+    )
+    CATCHUP_OFF = (
+        "catchup_off", Verdict.SKIPPED,
+        "catch-up was turned off while it was pending",
+        "Backfill the range if it must run after all.",
+    )
+    RESET = (
+        "reset", Verdict.SKIPPED,
+        "a person reset the schedule, which drops its backlog",
+        "Backfill the range if it must run after all.",
+    )
+    DELETED = (
+        "deleted", Verdict.SKIPPED,
+        "the schedule was deleted while it was pending",
+        "Nothing to do.",
+    )
+    BROKEN = (
+        "broken", Verdict.DEFERRED,
+        "the schedule cannot be planned: {detail}",
+        "Mend the definition; the others go on meanwhile.",
+    )
+    WAITS_FOR_RUN = (
+        "waits_for_run", Verdict.DEFERRED,
+        "it waits until run {detail} has ended",
+        "Cancel that run to let it start now.",
+    )
+    WAITS_FOR_LANE = (
+        "waits_for_lane", Verdict.DEFERRED,
+        "it waits for a lane: all {detail} are held (max_active_runs)",
+        "Raise max_active_runs, or cancel an active run.",
+    )
+    WAITS_BEHIND = (
+        "waits_behind", Verdict.DEFERRED,
+        "it waits behind the job's older slot {detail}",
+        "Nothing to do; reset the schedule to drop the backlog.",
+    )
+    WAITS_FOR_SUCCESS = (
+        "waits_for_success", Verdict.DEFERRED,
+        "it waits for a success of {detail}",
+        "See why that schedule has not succeeded yet.",
+    )
+    NO_WORKER = (
+        "no_worker", Verdict.DEFERRED,
+        "no live worker serves the queue {detail}",
+        "Start a worker for that queue, or move the job to another.",
+    )
+    UNREADABLE = (
+        "unreadable", Verdict.DEFERRED,
+        "what its guards need could not be read: {detail}",
+        "See the store's health; the slot is held, not lost.",
+    )
+
+    def explain(self, detail: str = "") -> str:
+        """What happened, in a sentence."""
+        return self.text.format(detail=detail or "…")
+
+    @classmethod
+    def of(cls, code: str) -> "Reason":
+        return _BY_CODE[code]
+
+
+_BY_CODE = {reason.code: reason for reason in Reason}

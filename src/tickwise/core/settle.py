@@ -1,0 +1,117 @@
+"""What becomes of a run when an attempt ends, or should have: outcomes in, states out (S41-S45, S47)."""
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from .definition import Retry
+from .policy import retry_delay
+from .states import Event, RunState, after
+
+LOST_AT_MOST = 3  # attempts whose worker vanished; the third makes the run lost (S44)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What settling needs to know of a run."""
+
+    id: str
+    state: RunState = RunState.QUEUED
+    failures: int = 0  # attempts that failed
+    losses: int = 0  # attempts whose lease ran out
+    retry: Retry = field(default_factory=Retry)
+    at_most_once: bool = False
+    cancelling: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    """It returned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """It raised, timed out, or could not be handed over. `retry_after` is its own wish when to try again."""
+
+    retry_after: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """It ended because it was asked to, or asked for it itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snoozed:
+    """It wants to be run later, which is no failure."""
+
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class HandedBack:
+    """Its worker shut down before it had ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseExpired:
+    """Its worker vanished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unmet:
+    """Its preconditions were not met; it has not started."""
+
+
+@dataclass(frozen=True, slots=True)
+class TooLate:
+    """It was queued longer than it may be (`expires`)."""
+
+
+Outcome: TypeAlias = Succeeded | Failed | Cancelled | Snoozed | HandedBack | LeaseExpired | Unmet | TooLate
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The run's next state; when it may be started again, if it may; and its counts."""
+
+    event: Event
+    state: RunState
+    not_before: int | None = None
+    failures: int = 0
+    losses: int = 0
+
+
+def settle(run: Run, outcome: Outcome, now: int) -> Settled:
+    """Match the outcome once, and look the move up in the table of states."""
+    failures, losses, not_before = run.failures, run.losses, None
+    match outcome:
+        case Succeeded():
+            event = Event.SUCCESS
+        case Cancelled():
+            event = Event.CANCEL
+        case Unmet():
+            event = Event.UNMET
+        case TooLate():
+            event = Event.TOO_LATE
+        case Snoozed(seconds):
+            event, not_before = Event.CANCEL if run.cancelling else Event.SNOOZE, now + seconds
+        case HandedBack():
+            event = _again(run, Event.HAND_BACK)
+        case LeaseExpired():
+            losses += 1
+            event = _again(run, Event.LOSS if losses >= LOST_AT_MOST else Event.LEASE_EXPIRED)
+        case Failed(retry_after):
+            failures += 1
+            event = Event.FAILURE
+            if failures <= run.retry.limit and not run.at_most_once:
+                wait = retry_delay(run.retry, failures, run.id) if retry_after is None else retry_after
+                event, not_before = _again(run, Event.RETRY), now + wait
+    state = after(run.state, event)
+    return Settled(event, state, not_before if state is RunState.QUEUED else None, failures, losses)
+
+
+def _again(run: Run, event: Event) -> Event:
+    """An attempt that began is not repeated if the run was asked to end, or may be tried once only (S43)."""
+    if run.cancelling:
+        return Event.CANCEL
+    return Event.LOSS if run.at_most_once else event

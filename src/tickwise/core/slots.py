@@ -1,0 +1,101 @@
+"""The slots of a schedule as it stands: what its times name, but for what a person moved and a pause dropped.
+
+`until` ends them. A move adds one slot and passes over those before it; a resumed pause leaves a hole. Both are
+intervals `(from, to]` that the walk leaps over, so nothing here depends on how many slots they hide.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import blake2b
+
+from .model import Decision, Schedule
+from .reasons import Reason
+
+
+def next_slot(schedule: Schedule, after: int) -> int | None:
+    """The first slot strictly after an instant."""
+    if not (schedule.moved or schedule.dropped or schedule.definition.policy.until is not None):
+        return schedule.definition.times.after(after)
+    moved_to = schedule.moved.to if schedule.moved and schedule.moved.to > after else None
+    slot = schedule.definition.times.after(after)
+    while slot is not None and (hole := _hole_around(schedule, slot)):
+        slot = schedule.definition.times.after(hole[1])
+    found = min((t for t in (slot, moved_to) if t is not None), default=None)
+    until = schedule.definition.policy.until
+    return None if found is None or (until is not None and found > until) else found
+
+
+def previous_slot(schedule: Schedule, before: int) -> int | None:
+    """The last slot strictly before an instant."""
+    if not (schedule.moved or schedule.dropped or schedule.definition.policy.until is not None):
+        return schedule.definition.times.before(before)
+    until = schedule.definition.policy.until
+    before = before if until is None else min(before, until + 1)
+    moved_to = schedule.moved.to if schedule.moved and schedule.moved.to < before else None
+    slot = schedule.definition.times.before(before)
+    while slot is not None and (hole := _hole_around(schedule, slot)):
+        slot = schedule.definition.times.before(hole[0] + 1)
+    return max((t for t in (slot, moved_to) if t is not None), default=None)
+
+
+def count_slots(schedule: Schedule, after: int, until: int) -> int:
+    """How many slots lie after the one instant and not after the other."""
+    last = schedule.definition.policy.until
+    until = until if last is None else min(until, last)
+    times, found = schedule.definition.times, 0
+    for start, end in _between_holes(schedule, after, until):
+        found += times.count(start, end)
+    moved = schedule.moved
+    if moved and after < moved.to <= until and times.after(moved.to - 1) != moved.to:
+        found += 1
+    return found
+
+
+def due_at(schedule: Schedule, slot: int) -> int:
+    """When a slot is due: later than itself by its share of the jitter, but before the next slot (S36)."""
+    jitter = schedule.definition.policy.jitter
+    if not jitter:
+        return slot
+    following = next_slot(schedule, slot)
+    room = jitter if following is None else min(jitter, following - slot)
+    digest = blake2b(f"{schedule.name}\0{slot}".encode(), digest_size=8).digest()
+    return slot + int.from_bytes(digest, "big") % room
+
+
+def _holes(schedule: Schedule) -> Iterator[tuple[int, int]]:
+    yield from schedule.dropped
+    if schedule.moved:
+        yield schedule.moved.asked_at, schedule.moved.to - 1
+
+
+def _hole_around(schedule: Schedule, slot: int) -> tuple[int, int] | None:
+    return next((hole for hole in _holes(schedule) if hole[0] < slot <= hole[1]), None)
+
+
+def _between_holes(schedule: Schedule, after: int, until: int) -> Iterator[tuple[int, int]]:
+    for start, end in sorted(_holes(schedule)):
+        if start < until and end > after:
+            if start > after:
+                yield after, start
+            after = max(after, end)
+    if after < until:
+        yield after, until
+
+
+def summed_up(
+    schedule: Schedule, after: int, until: int, reason: Reason, detail: str = ""
+) -> tuple[Decision, ...]:
+    """One decision for all slots of (after, until], counted but not listed; none if there are none."""
+    count = count_slots(schedule, after, until)
+    first, last = next_slot(schedule, after), previous_slot(schedule, until + 1)
+    if not count or first is None or last is None:
+        return ()
+    return (Decision(schedule.name, reason, first, last, count, detail),)
+
+
+def passed_over(schedule: Schedule, after: int, until: int) -> Schedule:
+    """The schedule with the slots of (after, until] decided: by its cursor, or by a hole where older ones wait."""
+    oldest = next_slot(schedule, schedule.cursor)
+    if oldest is None or oldest > after:
+        return replace(schedule, cursor=max(schedule.cursor, until))
+    return replace(schedule, dropped=(*schedule.dropped, (after, until)))

@@ -1,0 +1,250 @@
+"""YAML text → documents whose nodes know where they stand. Bounded, whatever the text.
+
+ruamel.yaml supplies the events; the nodes are composed here, because that is where size, depth and aliases must be
+limited and where every place is known. A node counts its size with all its aliases spelled out, so a bomb is found
+without being set off.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, NoReturn, TypeAlias
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+
+from .errors import shown
+from .scalars import read_plain
+from .syntax import in_plain_words, unquoted_text
+from .text import Source
+
+MOST_NODES = 20_000
+MOST_ALIASES = 1_000
+DEEPEST = 32
+_TEXT_TAGS = ("tag:yaml.org,2002:str", "!")
+_MERGE = "<<"
+
+Loc: TypeAlias = tuple[str | int, ...]
+
+
+class Flaw(NamedTuple):
+    """What is wrong, with which value, and at which character of the document."""
+
+    loc: Loc
+    problem: str
+    at: int
+
+
+@dataclass(slots=True)
+class Node:
+    """A value and where it stands. `value` holds nodes if it is a list or a mapping."""
+
+    value: Any
+    at: int
+    end: int
+    written: str = ""  # a scalar as written, without its quotes
+    keys: dict[str, int] = field(default_factory=dict)  # where the keys of a mapping stand
+    size: int = 1
+    depth: int = 0
+
+    def children(self) -> list["Node"]:
+        if isinstance(self.value, dict):
+            return list(self.value.values())
+        return self.value if isinstance(self.value, list) else []
+
+    def data(self) -> Any:
+        """The plain value, without places."""
+        if isinstance(self.value, dict):
+            return {key: node.data() for key, node in self.value.items()}
+        return [node.data() for node in self.value] if isinstance(self.value, list) else self.value
+
+    def find(self, loc: Loc) -> "Node":
+        """The node that a way leads to, or the last one on the way."""
+        node = self
+        for part in loc:
+            match node.value:
+                case dict() if part in node.value:
+                    node = node.value[part]
+                case list() if isinstance(part, int) and part < len(node.value):
+                    node = node.value[part]
+                case _:
+                    break
+        return node
+
+    def key_at(self, loc: Loc) -> int:
+        """Where the key of a value stands; where it has none, the value itself."""
+        return self.find(loc[:-1]).keys.get(str(loc[-1]), self.find(loc).at)
+
+    def walk(self, loc: Loc = ()) -> Iterator[tuple[Loc, "Node"]]:
+        yield loc, self
+        inner = self.value.items() if isinstance(self.value, dict) else enumerate(self.children())
+        for part, node in inner:
+            yield from node.walk((*loc, part))
+
+
+class Budget:
+    """How many more values the documents of one file may hold."""
+
+    def __init__(self) -> None:
+        self.left = MOST_NODES
+
+
+class _Unreadable(Exception):  # noqa: N818  (it never leaves this module)
+    """The rest of the document cannot be read."""
+
+    def __init__(self, problem: str, at: int) -> None:
+        super().__init__(problem)
+        self.at = at
+
+
+def compose(source: Source, budget: Budget) -> tuple[Node | None, list[Flaw]]:
+    """The root of a document, none if it holds nothing or cannot be read, and what is wrong with it as YAML."""
+    composer = _Composer(source, budget)
+    try:
+        return composer.document(), composer.flaws
+    except _Unreadable as unreadable:
+        flaw = Flaw(composer.loc, str(unreadable), unreadable.at)
+    except MarkedYAMLError as error:
+        flaw = Flaw(composer.loc[:1], *in_plain_words(error, source))
+    except (YAMLError, ValueError, OverflowError):  # an escape such as \UFFFFFFFF, which ruamel.yaml lets through
+        flaw = Flaw(composer.loc, "look for a wrong \\ escape in double quotes here", composer.at)
+    return None, [*composer.flaws, flaw]
+
+
+class _Composer:
+    def __init__(self, source: Source, budget: Budget) -> None:
+        self.source = source
+        self.budget = budget
+        self.events: Iterator[Any] = YAML(typ="safe", pure=True).parse(source.text)
+        self.anchors: dict[str, Node] = {}
+        self.flaws: list[Flaw] = []
+        self.aliases = 0
+        self.loc: Loc = ()  # where reading has come to
+        self.at = 0
+
+    def document(self) -> Node | None:
+        root: Node | None = None
+        for event in self.events:
+            if isinstance(event, DocumentStartEvent):
+                if root is not None:
+                    self.loc = ()
+                    raise _Unreadable("a second document starts here: write --- before it", self.start(event))
+                root = self.node(next(self.events), ())
+        return root
+
+    def start(self, event: Any) -> int:
+        return int(event.start_mark.index)
+
+    def node(self, event: Any, loc: Loc) -> Node:
+        self.loc, self.at = loc, self.start(event)
+        self.budget.left -= 1
+        if self.budget.left < 0:
+            self.too_big(event)
+        if isinstance(event, AliasEvent):
+            return self.bounded(self.alias(event), loc, event)
+        self.check_tag(event, loc)
+        if len(loc) > DEEPEST:
+            self.too_deep(event)
+        read = self.scalar if isinstance(event, ScalarEvent) else self.collection
+        node = self.bounded(read(event, loc), loc, event)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = node
+        return node
+
+    def collection(self, event: Any, loc: Loc) -> Node:
+        read = self.sequence if isinstance(event, SequenceStartEvent) else self.mapping
+        node = read(event, loc)
+        node.size = 1 + sum(child.size for child in node.children())
+        node.depth = 1 + max((child.depth for child in node.children()), default=0)
+        return node
+
+    def bounded(self, node: Node, loc: Loc, event: Any) -> Node:
+        if node.size > MOST_NODES:
+            self.too_big(event)
+        if len(loc) + node.depth > DEEPEST:
+            self.too_deep(event)
+        return node
+
+    def too_big(self, event: Any) -> NoReturn:
+        raise _Unreadable(f"too much for one file: more than {MOST_NODES:,} values", self.start(event))
+
+    def too_deep(self, event: Any) -> NoReturn:
+        raise _Unreadable(f"nested deeper than {DEEPEST} levels", self.start(event))
+
+    def check_tag(self, event: Any, loc: Loc) -> None:
+        tag = getattr(event, "tag", None)
+        if tag is not None and str(tag) not in _TEXT_TAGS:
+            problem = f"the tag {shown(str(tag))!r} has no meaning here: remove it"
+            self.flaws.append(Flaw(loc, problem, self.start(event)))
+
+    def alias(self, event: Any) -> Node:
+        self.aliases += 1
+        if self.aliases > MOST_ALIASES:
+            raise _Unreadable(f"more than {MOST_ALIASES:,} aliases", self.start(event))
+        if event.anchor not in self.anchors:
+            advice, at = unquoted_text(self.source, self.start(event)) or ("an alias", self.start(event))
+            raise _Unreadable(f"{advice} (no anchor &{shown(event.anchor)} stands before it)", at)
+        return self.anchors[event.anchor]
+
+    def scalar(self, event: Any, loc: Loc) -> Node:
+        at, text = self.start(event), event.value
+        if any(c == "\0" or "\ud800" <= c <= "\udfff" for c in text):
+            self.flaws.append(Flaw(loc, "a text cannot hold a NUL or half a character (\\0, \\ud800)", at))
+        value = text
+        if event.style is None and getattr(event, "tag", None) is None:
+            try:
+                value = read_plain(text)
+            except ValueError as error:
+                self.flaws.append(Flaw(loc, str(error), at))
+        return Node(value, at, int(event.end_mark.index), text)
+
+    def sequence(self, event: Any, loc: Loc) -> Node:
+        items: list[Node] = []
+        while not isinstance(inner := next(self.events), SequenceEndEvent):
+            items.append(self.node(inner, (*loc, len(items))))
+        return Node(items, self.start(event), int(inner.end_mark.index))
+
+    def mapping(self, event: Any, loc: Loc) -> Node:
+        node = Node({}, self.start(event), 0)
+        merged: list[Node] = []
+        while not isinstance(inner := next(self.events), MappingEndEvent):
+            at, key = self.start(inner), self.key(inner, loc)
+            self.loc, self.at = (*loc, key), at
+            value = self.node(next(self.events), self.loc)
+            if key == _MERGE:
+                merged += self.merge(value, (*loc, key), at)
+            elif key in node.keys:
+                first, _ = self.source.place(node.keys[key])
+                self.flaws.append(Flaw((*loc, key), f"written twice: first in line {first}", at))
+            else:
+                node.value[key], node.keys[key] = value, at
+        for other in merged:
+            node.keys = {**other.keys, **node.keys}
+            node.value = {**other.value, **node.value}
+        node.end = int(inner.end_mark.index)
+        return node
+
+    def key(self, event: Any, loc: Loc) -> str:
+        """The text of a key. One that is read as a value is told of, and taken as text to go on with."""
+        if not isinstance(event, ScalarEvent):
+            raise _Unreadable("a key must be a text", self.start(event))
+        if not isinstance(self.scalar(event, loc).value, str):
+            text = shown(event.value)
+            problem = f'the key {text} is read as a value and not as text: write "{text}"'
+            missing = "a key is missing before the colon"
+            self.flaws.append(Flaw((*loc, event.value), problem if text else missing, self.start(event)))
+        return str(event.value)
+
+    def merge(self, value: Node, loc: Loc, at: int) -> list[Node]:
+        sources = value.value if isinstance(value.value, list) else [value]
+        if all(isinstance(node.value, dict) for node in sources):
+            return sources
+        self.flaws.append(Flaw(loc, "<< takes a mapping, or a list of mappings", at))
+        return []

@@ -1,0 +1,74 @@
+"""Job files: YAML text, a file or a folder → definitions, and all that is wrong with them.
+
+The rooms behind this door, in the order a text goes through them: `text` cuts it into documents, `nodes` composes
+them with their places, `spec` checks each value, `build` what depends on several, `together` what only the whole
+set shows. Nothing raises: errors are returned, so that one bad document hides no other.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from .errors import DefinitionError
+from .files import job_files, text_of
+from .reader import Placed, Read, Reader
+from .spec import json_schema
+from .templates import BUILT_IN, Template
+from .text import UnusableText, split
+from .together import settle
+
+__all__ = ["BUILT_IN", "DefinitionError", "Loaded", "Placed", "Template", "json_schema", "read_path", "read_text"]
+
+NO_TEMPLATES: Mapping[str, Template] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a file or a folder holds."""
+
+    jobs: tuple[Placed, ...]
+    errors: tuple[DefinitionError, ...]
+
+
+def read_text(
+    text: str, file: str, default_name: str, templates: Mapping[str, Template] = NO_TEMPLATES
+) -> tuple[list[Placed], list[DefinitionError]]:
+    """The definitions of a text, each by itself. `templates` are the user's own, beside the built-in ones."""
+    documents, errors = _read(text, file, default_name, templates)
+    return [document.placed for document in documents if document.placed], errors
+
+
+def read_path(
+    path: Path,
+    known_schedules: frozenset[str] = frozenset(),
+    templates: Mapping[str, Template] = NO_TEMPLATES,
+) -> Loaded:
+    """The definitions of a file, or of all *.yaml and *.yml in a folder and below, hidden ones left out.
+
+    `known_schedules` are the names that `after` may use besides those found here.
+    """
+    documents: list[Read] = []
+    errors: list[DefinitionError] = []
+    for file in job_files(path, errors):
+        text = text_of(file, errors)
+        if text is not None:
+            found, wrong = _read(text, str(file), file.stem, templates)
+            documents += found
+            errors += wrong
+    kept, refused = settle(documents, known_schedules)
+    return Loaded(tuple(document.placed for document in kept if document.placed), (*errors, *refused))
+
+
+def _read(
+    text: str, file: str, default_name: str, templates: Mapping[str, Template]
+) -> tuple[list[Read], list[DefinitionError]]:
+    try:
+        sources = split(text)
+    except UnusableText as error:
+        return [], [DefinitionError(str(error), file=file, line=error.line, column=error.column)]
+    if not sources:
+        return [], [DefinitionError("there is no job in this file", file=file, line=1, column=1)]
+    reader = Reader(file, templates)
+    documents = [reader.read(source, None if i else default_name) for i, source in enumerate(sources)]
+    return documents, [error for document in documents for error in document.errors]

@@ -1,0 +1,1 @@
+"""Where schedules and runs are kept: one contract, many stores."""
