@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from ..core.cron import Recurrence, parse
-from ..core.instant import floor_second
+from ..core.instant import floor_second, to_datetime
 from ..runtime.clock import now
-from .arguments import read_instant
+from .arguments import read_second
 from .output import AsJson, print_json, print_line, print_table
 
 app = typer.Typer(help="What a cron expression means, and when it fires.", no_args_is_help=True)
@@ -49,7 +49,7 @@ def next_times(
 ) -> None:
     """List the next times at which an expression fires."""
     times = parse(expression, timezone, key)
-    found = list(islice(_after(times, read_instant(start, times.zone.name)), count))
+    found = list(islice(_after(times, to_datetime(read_second(start, times.zone.name))), count))
     if as_json:
         listed = [time.isoformat() for time in found]
         print_json({"expression": expression, "timezone": times.zone.name, "next": listed})

@@ -1,7 +1,6 @@
 """`tickwise simulate`: what would run between two times, and why not."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from itertools import groupby
 from typing import Annotated
 
@@ -10,9 +9,9 @@ from rich.console import Console
 
 from ..core.duration import parse_duration
 from ..core.errors import InputError
-from ..core.instant import floor_second, iso
+from ..core.instant import iso
 from ..runtime.simulation import Scenario, SlotReport, simulate
-from .arguments import read_instant
+from .arguments import read_second
 from .gantt import gantt
 from .jobs import JobsPath, read_jobs
 from .output import AsJson, print_json, print_line, print_table
@@ -42,15 +41,14 @@ def simulate_jobs(
     as_json: AsJson = False,
 ) -> None:
     """Play the real planner through a stretch of time: each slot with its verdict and its reason."""
-    first = read_instant(start, timezone)
-    begin, stop = floor_second(first), floor_second(read_instant(end, timezone))
+    begin, stop = read_second(start, timezone), read_second(end, timezone)
     if stop - begin > _LONGEST:
         raise InputError("a simulation covers at most a year: bring --from and --to closer together")
     scenario = Scenario(
         jobs=read_jobs(path),
         start=begin,
         end=stop,
-        down=tuple(_downtime(text, first, timezone) for text in down or ()),
+        down=tuple(_downtime(text, start[:10], timezone) for text in down or ()),
         run_time=dict(_run_time(text) for text in run_time or ()),
         fail=frozenset(fail or ()),
     )
@@ -65,13 +63,12 @@ def simulate_jobs(
         print_line(line)
 
 
-def _downtime(text: str, first: datetime, timezone: str) -> tuple[int, int]:
-    begin, slash, end = text.partition("/")
+def _downtime(text: str, first_day: str, timezone: str) -> tuple[int, int]:
+    begin, slash, end = (part.strip() for part in text.partition("/"))
     if not slash:
         raise InputError(f"{text!r} is not a downtime: write two times with a slash, such as 02:00/06:00")
-    day = f"{first:%Y-%m-%d}T"
-    times = (read_instant(t if "-" in t else day + t, timezone) for t in (begin, end))
-    return tuple(map(floor_second, times))  # type: ignore[return-value]
+    first, second = (t if "-" in t else f"{first_day}T{t}" for t in (begin, end))
+    return read_second(first, timezone), read_second(second, timezone)
 
 
 def _run_time(text: str) -> tuple[str, int]:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import timedelta
 from heapq import merge
 from itertools import islice, takewhile
 from typing import Annotated, NamedTuple
@@ -10,10 +9,10 @@ from typing import Annotated, NamedTuple
 import typer
 
 from ..core.change import Added, apply_change
-from ..core.instant import ceil_second, iso, to_datetime
+from ..core.instant import iso, to_datetime
 from ..core.model import Schedule
 from ..core.slots import count_slots, due_at, next_slot
-from .arguments import read_instant
+from .arguments import read_second
 from .jobs import JobsPath, read_jobs
 from .output import AsJson, print_json, print_line, print_table
 
@@ -36,8 +35,8 @@ def upcoming(
     as_json: AsJson = False,
 ) -> None:
     """List the runs to come, earliest first, at the times at which they will really start."""
-    beginning = read_instant(start, "UTC")
-    first, stop = ceil_second(beginning), ceil_second(beginning + timedelta(hours=hours))
+    first = read_second(start, "UTC")
+    stop = first + round(hours * 3600)
     definitions = [s for job in read_jobs(path) if job.enabled for s in job.schedules]
     schedules = {s.name: apply_change(None, Added(s), first - 1).schedules[0] for s in definitions}
     coming = takewhile(lambda run: run.due < stop, merge(*(_slots(s, first) for s in schedules.values())))
@@ -46,7 +45,7 @@ def upcoming(
         return
     listed = list(islice(coming if every else _few_of_each(coming, len(schedules)), count))
     if not listed:
-        print_line(f"Nothing is due in the {hours:g} hours from {beginning:%Y-%m-%d %H:%M %Z} on.")
+        print_line(f"Nothing is due in the {hours:g} hours from {iso(first)} on.")
         return
     print_table(["when", "schedule", "what it means"], [_row(run, schedules[run.schedule]) for run in listed])
     shown = Counter(run.schedule for run in listed)

@@ -24,9 +24,10 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The pending slots of a schedule: those re-opened, and all of (cursor, newest]; none without a newest."""
+    """The pending slots of a schedule: those re-opened, and all from `first` to `newest` if there are any."""
 
     schedule: Schedule  # with what has a run already taken out
+    first: int | None
     newest: int | None
     missed_to: int  # pending slots up to here are missed, later ones on time
     next_due: int | None  # when the next slot is due, if there is one
@@ -34,21 +35,26 @@ class Backlog:
     def __iter__(self) -> Iterator[Pending]:
         for reopened in self.schedule.reopened:
             yield Pending(reopened, missed=True)
-        newest = self.newest
-        if newest is not None:
-            slot = next_slot(self.schedule, self.schedule.cursor)
-            while slot is not None and slot <= newest:
-                yield Pending(slot, slot <= self.missed_to)
-                slot = next_slot(self.schedule, slot) if slot < newest else None
+        slot, newest = self.first, self.newest
+        while slot is not None and newest is not None:
+            yield Pending(slot, slot <= self.missed_to)
+            slot = next_slot(self.schedule, slot) if slot < newest else None
 
     @property
     def oldest(self) -> Pending | None:
         return next(iter(self), None)
 
+    def left(self, schedule: Schedule) -> "Backlog":
+        """What is still pending after the schedule has been decided further."""
+        first = next_slot(schedule, schedule.cursor)
+        if first is None or self.newest is None or first > self.newest:
+            return replace(self, schedule=schedule, first=None, newest=None)
+        return replace(self, schedule=schedule, first=first)
+
     def excess_to(self) -> int | None:
         """The newest slot beyond the `max_catchup` newest (S6), if there are so many."""
         most, cursor = self.schedule.definition.policy.max_catchup, self.schedule.cursor
-        if self.newest is None or self.newest - cursor <= most:
+        if self.first is None or self.newest is None or self.newest - self.first < most:
             return None
         excess = count_slots(self.schedule, cursor, self.newest) - most
         if excess <= 0:
@@ -73,20 +79,22 @@ def backlog(schedule: Schedule, own: ScheduleFacts, now: int) -> Backlog:
     newest, coming = previous_slot(schedule, now + 1), None
     if newest is not None and newest > schedule.cursor and due_at(schedule, newest) > now:
         newest, coming = previous_slot(schedule, newest), newest
-    newest = newest if newest is not None and newest > schedule.cursor else None
     coming = coming or next_slot(schedule, max(now, schedule.cursor))
     next_due = None if coming is None else due_at(schedule, coming)
-    return Backlog(schedule, newest, _missed_to(schedule, newest, now), next_due)
+    if newest is None or newest <= schedule.cursor:
+        return Backlog(schedule, None, None, schedule.missed, next_due)
+    first = next_slot(schedule, schedule.cursor)
+    return Backlog(schedule, first, newest, _missed_to(schedule, first, newest, now), next_due)
 
 
-def _missed_to(schedule: Schedule, slot: int | None, now: int) -> int:
+def _missed_to(schedule: Schedule, first: int | None, newest: int, now: int) -> int:
     """Walk back over what is on time, to the newest slot that this pass is the first to meet, and too late."""
-    oldest = max(schedule.met, schedule.cursor) + 1
-    while slot is not None and slot >= oldest:
+    slot: int | None = newest
+    while slot is not None and slot > schedule.met:
         late = now - due_at(schedule, slot)
         if late and late > _grace(schedule, slot):
             return max(slot, schedule.missed)
-        slot = previous_slot(schedule, slot)
+        slot = None if slot == first else previous_slot(schedule, slot)
     return schedule.missed
 
 

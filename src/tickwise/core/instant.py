@@ -34,4 +34,4 @@ def to_datetime(second: int, zone: tzinfo = UTC) -> datetime:
 
 def iso(second: int) -> str:
     """`2026-03-29T01:00:00Z`: an instant for people and logs, always in UTC."""
-    return f"{to_datetime(second):%Y-%m-%dT%H:%M:%SZ}"
+    return to_datetime(second).isoformat()[:19] + "Z"

@@ -13,10 +13,9 @@ apart gives the same as planning them together.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
-from heapq import heappop, heappush
+from heapq import merge
 from itertools import chain
 from typing import TypeAlias
 
@@ -128,7 +127,7 @@ class _JobPass:
         holders, verdicts = list(self.job.holders), list[_Judged]()
         made = {desk.schedule.name: desk.schedule.runs_made for desk in desks}
         first_waiting: Pending | None = None
-        for desk, pending, go_on in _in_time_order(desks):
+        for _, pending, desk in merge(*(desk.entries() for desk in desks)):
             if first_waiting and desk.kind is Kind.START:
                 verdict: _Verdict = Wait(Reason.WAITS_BEHIND, iso(first_waiting.slot))
             else:
@@ -139,10 +138,10 @@ class _JobPass:
                 holders.append(Holder(desk.run_name(pending.slot), verdict.lane, desk.trigger(pending)))
             elif verdict.cancel:
                 holders = [replace(h, cancelling=True) if h.run in verdict.cancel else h for h in holders]
-            if not isinstance(verdict, Wait):
-                go_on()
-            elif desk.kind is Kind.START:
-                first_waiting = first_waiting or pending
+            if isinstance(verdict, Wait):
+                desk.waits = True
+                if desk.kind is Kind.START:
+                    first_waiting = first_waiting or pending
         return verdicts, holders
 
     def _verdict(self, desk: "_Desk", pending: Pending, holders: list[Holder], made: int) -> _Verdict:
@@ -162,27 +161,6 @@ class _JobPass:
         return overlap(schedule, holders)
 
 
-def _in_time_order(desks: Sequence["_Desk"]) -> Iterator[tuple["_Desk", Pending, Callable[[], None]]]:
-    """The pending slots of all desks, earliest first; a desk's next one only after its `go_on` was called."""
-    queue: list[tuple[int, int, str, int]] = []
-    rows = [desk.pending() for desk in desks]
-    heads: list[Pending | None] = [None] * len(desks)
-
-    def go_on(place: int) -> None:
-        heads[place] = head = next(rows[place], None)
-        if head:
-            desk = desks[place]
-            heappush(queue, (head.slot, _ORDER[desk.kind], desk.schedule.name, place))
-
-    for place in range(len(desks)):
-        go_on(place)
-    while queue:
-        *_, place = heappop(queue)
-        pending = heads[place]
-        if pending:
-            yield desks[place], pending, partial(go_on, place)
-
-
 def _earliest(*instants: int | None) -> int | None:
     return min((t for t in instants if t is not None), default=None)
 
@@ -199,9 +177,15 @@ class _Desk:
         self.cancels: list[Cancel] = []
         self.decisions: list[Decision] = []
         resting = schedule.paused is not None or schedule.deleted_at is not None
-        self._backlog = Backlog(schedule, None, schedule.missed, None) if resting else backlog(schedule, own, now)
+        self._backlog = (
+            Backlog(schedule, None, None, schedule.missed, None) if resting else backlog(schedule, own, now)
+        )
         self._work = self._backlog.schedule  # as decided so far
+        self.waits = False
         self._met = False
+        self._newest: int | None = None
+        self._missed_to = schedule.missed
+        self._decided = self._work.cursor  # the newest slot decided one by one
         self._deferral: Deferral | None = None
         self._look_again: int | None = None
 
@@ -212,15 +196,25 @@ class _Desk:
                 self.carry_out(oldest, hold)
             return
         self._met = True
+        self._newest, self._missed_to = self._backlog.newest, self._backlog.missed_to
         self._note_moved()
         for sieve in SIEVES:
             if unwanted := sieve(self._backlog, self.now):
                 self._discard(unwanted)
-                self._backlog = replace(self._backlog, schedule=self._work)
+                self._backlog = self._backlog.left(self._work)
 
     def pending(self) -> Iterator[Pending]:
         """What is wanted, oldest first; nothing where nothing can be decided."""
         return iter(self._backlog) if self._met else iter(())
+
+    def entries(self) -> Iterator["_Entry"]:
+        """What is wanted, in the order in which the slots of a job go, up to one that waits."""
+        self.waits = False
+        rank, name = _ORDER[self.kind], self.schedule.name
+        for pending in self.pending():
+            yield (pending.slot, rank, name), pending, self
+            if self.waits:
+                return
 
     def carry_out(self, pending: Pending, verdict: _Verdict) -> None:
         slot, name = pending.slot, self.schedule.name
@@ -259,7 +253,7 @@ class _Desk:
             if slot is None or slot >= left.end or not left.most:
                 self._work = replace(self._work, backfill=None)
                 return
-            if slot > self._work.cursor:
+            if slot > self._cursor:
                 break
             if slot not in self.own.slots_with_run:
                 verdict = overlap(ruled, holders)
@@ -275,14 +269,15 @@ class _Desk:
 
     def planned(self) -> Planned:
         """The schedule as the pass leaves it, and when to look again; never, if nothing can come."""
-        work, newest = self._work, self._backlog.newest
+        work, cursor = self._work, self._cursor
         made = sum(start.trigger is not Trigger.BACKFILL for start in self.starts)
         after = replace(
             work,
-            met=max(work.met, newest) if self._met and newest is not None else work.met,
-            missed=self._backlog.missed_to if self._met else work.missed,
-            moved=work.moved if work.moved and work.moved.to > work.cursor else None,
-            dropped=tuple(h for h in work.dropped if h[1] > work.cursor and h[1] not in self.own.slots_with_run),
+            cursor=cursor,
+            met=max(work.met, self._newest or work.met),
+            missed=max(work.missed, self._missed_to),
+            moved=work.moved if work.moved and work.moved.to > cursor else None,
+            dropped=tuple(h for h in work.dropped if h[1] > cursor and h[1] not in self.own.slots_with_run),
             runs_made=work.runs_made + made,
             deferral=self._deferral,
         )
@@ -291,6 +286,10 @@ class _Desk:
         due_at = _earliest(self._look_again, self._backlog.next_due if going_on else None)
         unfinished = self._deferral or (after.backfill and not after.paused)
         return Planned(after, _earliest(due_at, self.now + LONGEST_SLEEP) if unfinished else due_at, due_at)
+
+    @property
+    def _cursor(self) -> int:
+        return max(self._work.cursor, self._decided)
 
     def _note_moved(self) -> None:
         """Record what a move by hand passed over, when its new time is met (S31)."""
@@ -321,8 +320,9 @@ class _Desk:
 
     def _pass(self, slot: int) -> None:
         """Move the cursor past a decided slot; one that was re-opened is closed again."""
-        again = tuple(t for t in self._work.reopened if t > slot)
-        self._work = replace(self._work, cursor=max(self._work.cursor, slot), reopened=again)
+        self._decided = max(self._decided, slot)
+        if self._work.reopened:
+            self._work = replace(self._work, reopened=tuple(t for t in self._work.reopened if t > slot))
 
     def _defer(self, deferral: Deferral) -> None:
         """The oldest waiting slot stands for the schedule; its waiting is recorded when it begins (S7)."""
@@ -339,3 +339,4 @@ class _Desk:
 
 
 _Judged: TypeAlias = tuple[_Desk, Pending, _Verdict]
+_Entry: TypeAlias = tuple[tuple[int, int, str], Pending, _Desk]

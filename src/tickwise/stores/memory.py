@@ -58,6 +58,7 @@ class MemoryLedger:
         self._wake_at: dict[str, int] = {}
         self._agenda: list[tuple[int, str]] = []  # (wake_at, schedule); an entry that _wake_at contradicts is void
         self._of_job: dict[str, dict[str, None]] = defaultdict(dict)
+        self._needed_by: dict[str, dict[str, None]] = defaultdict(dict)
         self._slots: dict[str, set[int]] = defaultdict(set)
         self._lanes: dict[str, dict[int, StoredRun]] = defaultdict(dict)
         self._successes: dict[str, list[int]] = defaultdict(list)
@@ -80,6 +81,8 @@ class MemoryLedger:
         for schedule in changed.schedules:
             self.schedules[schedule.name] = schedule
             self._of_job[schedule.job][schedule.name] = None
+            for needed in schedule.definition.policy.after:
+                self._needed_by[needed.schedule][schedule.name] = None
             self._wake(schedule.name, now)
         self.decisions += [(now, decision) for decision in changed.decisions]
         if changed.cancel_queued:
@@ -198,7 +201,10 @@ class MemoryLedger:
         """End an attempt. A run that is over frees its lane and wakes who waited for it (S15, S35)."""
         stored = self.runs[run_id]
         settled = settle(stored.run, outcome, now)
-        stored.run = replace(stored.run, state=settled.state, failures=settled.failures, losses=settled.losses)
+        run = stored.run
+        stored.run = Run(
+            run.id, settled.state, settled.failures, settled.losses, run.retry, run.at_most_once, run.cancelling
+        )
         stored.not_before = settled.not_before
         if not stored.active:
             stored.finished_at = now
@@ -219,11 +225,10 @@ class MemoryLedger:
         names = [stored.schedule] if stored.schedule else list(self._of_job[stored.job])
         for name in names:
             self._successes[name].append(reference)
-        for waiting in self.schedules.values():
-            deferral = waiting.deferral
-            held = deferral is not None and deferral.reason is Reason.WAITS_FOR_SUCCESS
-            if held and any(needed.schedule in names for needed in waiting.definition.policy.after):
-                self._wake(waiting.name, now)
+        for waiting in {name: None for needed in names for name in self._needed_by[needed]}:
+            deferral = self.schedules[waiting].deferral
+            if deferral and deferral.reason is Reason.WAITS_FOR_SUCCESS:
+                self._wake(waiting, now)
 
     def _note(self, what: str, name: str, instant: int) -> None:
         self._newest[what, name] = max(instant, self._newest.get((what, name), instant))

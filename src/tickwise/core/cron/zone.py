@@ -94,6 +94,13 @@ class Zone:
         self._last = found
         return found
 
+    def instant(self, wall: int) -> int:
+        """The UTC second at which a wall time fires (S39): the first of two, or the first after the gap."""
+        span = self.span(wall - _DAY)
+        while wall >= span.end:
+            span = self.span(span.hi)
+        return max(span.lo, wall - span.offset)
+
     def floor_second(self, instant: datetime) -> int:
         """As `instant.floor_second`, but faster for a datetime of this zone.
 

@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from ..core.definition import Catchup, Overlap, Ticking
+from ...core.definition import Catchup, Overlap, Ticking
 from .fields import Duration, LabelName, MomentText, Name, ParamName, Window, ZoneName
 from .parts import (
     Acting,

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from ..core.definition import JobDefinition
-from ..core.errors import nearest
+from ...core.definition import JobDefinition
+from ...core.errors import nearest
 from .cycles import find_cycle, in_words
 from .errors import DefinitionError
 from .reader import Placed, Read

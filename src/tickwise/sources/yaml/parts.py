@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
-from ..core.definition import Outcome
-from ..core.errors import InputError, nearest
+from ...core.definition import Outcome
+from ...core.errors import InputError, nearest
 from .fields import (
     CommandText,
     CommandWords,

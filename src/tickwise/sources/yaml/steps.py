@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any
 
-from ..core.definition import (
+from ...core.definition import (
     Action,
     Command,
     HttpCall,
@@ -15,7 +15,7 @@ from ..core.definition import (
     Script,
     Step,
 )
-from ..core.errors import nearest
+from ...core.errors import nearest
 from .cycles import find_cycle, in_words
 from .faults import Faults
 from .parts import ACTIONS, ActionSpec, HttpSpec, PreconditionSpec, RetrySpec, StepSpec

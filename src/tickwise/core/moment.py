@@ -1,12 +1,12 @@
-"""Dates and times as people write them → instants, in the zone of the file."""
+"""Dates and times as people write them → instants."""
 
 import re
 from datetime import date, time
 from typing import NamedTuple
 
-from ..core.cron.walk import FIRST, LAST
-from ..core.cron.zone import Zone
-from ..core.errors import InputError
+from .cron.walk import FIRST, LAST
+from .cron.zone import Zone
+from .errors import InputError
 
 _DAY = 86_400
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -36,7 +36,7 @@ def read_moment(text: str) -> Moment:
     if found is None or day is None or clock is None:
         raise InputError(
             f"{text[:40]!r} is not a date or time: write it like 2026-03-01T09:00:00, with Z or +01:00 at its end "
-            "if it is not meant in the file's timezone"
+            "if it is not meant in the given timezone"
         )
     wall = (day.toordinal() - _EPOCH) * _DAY + clock.hour * 3600 + clock.minute * 60 + clock.second
     return Moment(wall, _offset(found), found["time"] is None)
@@ -59,7 +59,7 @@ def read_time(text: str) -> Moment:
 
 def instant(moment: Moment, zone: Zone) -> int:
     """The UTC second that is meant."""
-    found = _first_at(moment.wall, zone) if moment.offset is None else moment.wall - moment.offset
+    found = zone.instant(moment.wall) if moment.offset is None else moment.wall - moment.offset
     if not FIRST <= found < LAST:
         raise InputError("this is further away than the calendar reaches: leave it out if no end is meant")
     return found
@@ -70,11 +70,3 @@ def last_instant(moment: Moment, zone: Zone) -> int:
     if moment.is_day:
         return instant(moment._replace(wall=moment.wall + _DAY), zone) - 1
     return instant(moment, zone)
-
-
-def _first_at(wall: int, zone: Zone) -> int:
-    """S39: what exists twice is its first, what does not exist is the first instant after the gap."""
-    span = zone.span(wall - _DAY)
-    while wall >= span.end:
-        span = zone.span(span.hi)
-    return max(span.lo, wall - span.offset)

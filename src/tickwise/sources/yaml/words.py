@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from ..core.errors import CronError, nearest
+from ...core.errors import CronError, nearest
 from .errors import shown
 from .faults import MOST_ERRORS
 from .nodes import Flaw, Loc, Node

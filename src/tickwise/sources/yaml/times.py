@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..core.cron import Every, Recurrence, parse
-from ..core.cron.sets import AnyOf, At
-from ..core.cron.zone import Zone
-from ..core.duration import format_duration
-from ..core.errors import CronError, InputError
+from ...core.cron import Every, Recurrence, parse
+from ...core.cron.sets import AnyOf, At
+from ...core.cron.zone import Zone
+from ...core.duration import format_duration
+from ...core.errors import CronError, InputError
+from ...core.moment import instant, read_time
+from ..templates import Template, find_template
 from .faults import Faults
-from .moments import instant, read_time
 from .nodes import Loc
 from .parts import AtEntry, CronEntry, EveryEntry, TemplateEntry
-from .templates import Template, find_template
 
 AnyEntry: TypeAlias = str | CronEntry | EveryEntry | AtEntry | TemplateEntry
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ..core.cron.zone import Zone, zone
-from ..core.definition import (
+from ...core.cron.zone import Zone, zone
+from ...core.definition import (
     After,
     Catchup,
     Handlers,
@@ -17,14 +17,14 @@ from ..core.definition import (
     ScheduleDefinition,
     check_name,
 )
-from ..core.errors import InputError
+from ...core.errors import InputError
+from ...core.moment import last_instant, read_moment
+from ..templates import Template
 from .faults import Faults
-from .moments import last_instant, read_moment
 from .nodes import Loc
 from .parts import ACTIONS, KindsSpec
 from .spec import JobSpec
 from .steps import handler_of, preconditions_of, retry_of, steps_of
-from .templates import Template
 from .times import Reading, label
 
 _DEPENDENT = ("max_active_runs", "overlap", "catchup_window", "catchup")  # a message names its culprit first

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..core.errors import InputError
+from ...core.errors import InputError
 from .nodes import Loc
 
 MOST_ERRORS = 100

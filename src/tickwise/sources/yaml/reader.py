@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from ..core.definition import JobDefinition
+from ...core.definition import JobDefinition
+from ..templates import Template
 from .build import build
 from .errors import DefinitionError, shown
 from .faults import MOST_ERRORS, Faults
 from .nodes import Budget, Flaw, Loc, Node, compose
 from .spec import JobSpec
-from .templates import Template
 from .text import Source
 from .words import flaws_of, place
 

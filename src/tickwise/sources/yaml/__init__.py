@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from ..templates import BUILT_IN, Template
 from .errors import DefinitionError
 from .files import job_files, text_of
 from .reader import Placed, Read, Reader
 from .spec import json_schema
-from .templates import BUILT_IN, Template
 from .text import UnusableText, split
 from .together import settle
 

@@ -1,6 +1,6 @@
 """The one error of definition files: what is wrong, and the place to look."""
 
-from ..core.errors import InputError
+from ...core.errors import InputError
 
 _SHOWN = 60
 
