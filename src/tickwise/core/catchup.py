@@ -44,6 +44,20 @@ class Backlog:
     def oldest(self) -> Pending | None:
         return next(iter(self), None)
 
+    @property
+    def last(self) -> int | None:
+        """The newest pending slot of all."""
+        return self.newest if self.newest is not None or not self.schedule.reopened else self.schedule.reopened[-1]
+
+    @property
+    def begin(self) -> int:
+        """An instant before the oldest pending slot and after all that is decided before it."""
+        return self.schedule.reopened[0] - 1 if self.schedule.reopened else self.schedule.cursor
+
+    @property
+    def any_missed(self) -> bool:
+        return bool(self.schedule.reopened) or (self.first is not None and self.first <= self.missed_to)
+
     def left(self, schedule: Schedule) -> "Backlog":
         """What is still pending after the schedule has been decided further."""
         first = next_slot(schedule, schedule.cursor)
@@ -76,6 +90,9 @@ def backlog(schedule: Schedule, own: ScheduleFacts, now: int) -> Backlog:
     """Find what is pending and judge what was not met before."""
     taken = tuple((t - 1, t) for t in sorted(own.slots_with_run) if t > schedule.cursor)
     schedule = replace(schedule, dropped=schedule.dropped + taken) if taken else schedule
+    if schedule.reopened:
+        again = tuple(t for t in schedule.reopened if t not in own.slots_with_run)
+        schedule = replace(schedule, reopened=again)
     newest, coming = previous_slot(schedule, now + 1), None
     if newest is not None and newest > schedule.cursor and due_at(schedule, newest) > now:
         newest, coming = previous_slot(schedule, newest), newest
@@ -88,19 +105,26 @@ def backlog(schedule: Schedule, own: ScheduleFacts, now: int) -> Backlog:
 
 
 def _missed_to(schedule: Schedule, first: int | None, newest: int, now: int) -> int:
-    """Walk back over what is on time, to the newest slot that this pass is the first to meet, and too late."""
+    """The newest slot that this pass is the first to meet, and too late; or the one found before."""
     slot: int | None = newest
+    if schedule.definition.policy.grace is not None:
+        slot = _newest_due(schedule, now - schedule.definition.policy.grace - 1)
+        judged = max(schedule.met, schedule.cursor)
+        return schedule.missed if slot is None or slot <= judged else max(slot, schedule.missed)
     while slot is not None and slot > schedule.met:
         late = now - due_at(schedule, slot)
-        if late and late > _grace(schedule, slot):
+        if late and late > _default_grace(schedule, slot):
             return max(slot, schedule.missed)
         slot = None if slot == first else previous_slot(schedule, slot)
     return schedule.missed
 
 
-def _grace(schedule: Schedule, slot: int) -> int:
-    """As given, or a minute, but not past the next slot."""
-    given, following = schedule.definition.policy.grace, next_slot(schedule, slot)
-    if given is not None or following is None:
-        return DEFAULT_GRACE if given is None else given
-    return min(DEFAULT_GRACE, following - due_at(schedule, slot))
+def _newest_due(schedule: Schedule, by: int) -> int | None:
+    slot = previous_slot(schedule, by + 1)
+    return previous_slot(schedule, slot) if slot is not None and due_at(schedule, slot) > by else slot
+
+
+def _default_grace(schedule: Schedule, slot: int) -> int:
+    """A minute, but not past the next slot: so at most two slots are on time at once."""
+    following = next_slot(schedule, slot)
+    return DEFAULT_GRACE if following is None else min(DEFAULT_GRACE, following - due_at(schedule, slot))

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from .catchup import DEFAULT_GRACE
+from .cron import Recurrence
 from .cron.sets import At
-from .definition import Catchup, Overlap, ScheduleDefinition
+from .definition import Catchup, Kind, Overlap, ScheduleDefinition
 from .errors import ConflictError, InputError
 from .instant import iso
 from .model import Backfill, Decision, Move, Pause, Schedule
@@ -140,17 +141,28 @@ def _forgotten(schedule: Schedule, now: int) -> bool:
 
 
 def _add(definition: ScheduleDefinition, now: int) -> Changed:
-    """A new schedule has no past (S2); of one-offs, those within grace are still on time (S33)."""
-    cursor = now
-    decisions: tuple[Decision, ...] = ()
-    if isinstance(definition.times, At):
-        grace = DEFAULT_GRACE if definition.policy.grace is None else definition.policy.grace
-        cursor = now - grace - 1
-        past = [t for t in definition.times.seconds if t <= cursor]
-        if past:
-            decisions = (Decision(definition.name, Reason.PAST_ONE_OFF, past[0], past[-1], len(past)),)
+    cursor = _beginning(definition, now)
     schedule = Schedule(definition, cursor=cursor, met=cursor, missed=cursor, edited_at=now, first_seen=now)
-    return Changed((schedule,), decisions)
+    return Changed((schedule,), _past_one_offs(definition, cursor))
+
+
+def _beginning(definition: ScheduleDefinition, now: int) -> int:
+    """New times have no past (S2); of one-offs, those within grace are still on time (S33)."""
+    return now - _grace(definition) - 1 if isinstance(definition.times, At) else now
+
+
+def _grace(definition: ScheduleDefinition) -> int:
+    return DEFAULT_GRACE if definition.policy.grace is None else definition.policy.grace
+
+
+def _past_one_offs(
+    definition: ScheduleDefinition, cursor: int, known: Recurrence | None = None
+) -> tuple[Decision, ...]:
+    """One-offs first seen in their past never fire (S33); those known before have been decided."""
+    if not isinstance(definition.times, At):
+        return ()
+    past = [t for t in definition.times.seconds if t <= cursor and not (known and known.after(t - 1) == t)]
+    return (Decision(definition.name, Reason.PAST_ONE_OFF, past[0], past[-1], len(past)),) if past else ()
 
 
 def _update(schedule: Schedule, change: Updated, now: int) -> Changed:
@@ -159,17 +171,22 @@ def _update(schedule: Schedule, change: Updated, now: int) -> Changed:
     if definition == schedule.definition:
         return Changed((schedule,))
     before, after = catchup_mode(schedule), catchup_mode(replace(schedule, definition=definition))
+    most = definition.policy.max_runs
     if before is not Catchup.SKIP and after is Catchup.SKIP:  # S25
-        dropped = _drop(schedule, Reason.CATCHUP_OFF, now)
-        return Changed((_redefined(dropped.schedules[0], definition, now),), dropped.decisions)
+        schedule, decisions = _drop(schedule, Reason.CATCHUP_OFF, now)
+    elif most is not None and schedule.runs_made >= most:  # S34
+        schedule, decisions = _drop(schedule, Reason.FINISHED, now, str(most))
+    else:
+        schedule, decisions = _note_move(schedule, now)
     pending = _oldest_pending(schedule, now)
-    cursor = max(schedule.cursor, now if pending is None else pending - 1)
+    cursor = max(schedule.cursor, _beginning(definition, now) if pending is None else pending - 1)
+    decisions += _past_one_offs(definition, cursor, schedule.definition.times)
     changed = _redefined(replace(schedule, cursor=cursor), definition, now)
     if before is Catchup.SKIP and after is Catchup.ALL:  # S25
         oldest = now - definition.policy.catchup_window
         again = sorted({*changed.reopened, *(t for t in change.missed if oldest <= t <= cursor)})
         changed = replace(changed, reopened=tuple(again[-definition.policy.max_catchup :]))
-    return Changed((changed,))
+    return Changed((changed,), decisions)
 
 
 def _redefined(schedule: Schedule, definition: ScheduleDefinition, now: int) -> Schedule:
@@ -185,24 +202,36 @@ def _rename(schedule: Schedule, change: Renamed, now: int) -> Changed:
 
 
 def _delete(schedule: Schedule, _change: Deleted, now: int) -> Changed:
-    dropped = _drop(schedule, Reason.DELETED, now)
-    gone = replace(dropped.schedules[0], deleted_at=now, backfill=None)
-    return Changed((gone,), dropped.decisions, cancel_queued=True)
+    dropped, decisions = _drop(schedule, Reason.DELETED, now)
+    return Changed((replace(dropped, deleted_at=now, backfill=None),), decisions, cancel_queued=True)
 
 
 def _reset(schedule: Schedule, _change: Reset, now: int) -> Changed:
-    dropped = _drop(schedule, Reason.RESET, now)
-    return Changed((replace(dropped.schedules[0], cursor=now, met=now, missed=now),), dropped.decisions)
+    dropped, decisions = _drop(schedule, Reason.RESET, now)
+    return Changed((replace(dropped, cursor=now, met=now, missed=now),), decisions)
 
 
-def _drop(schedule: Schedule, reason: Reason, now: int) -> Changed:
-    """Decide all that is pending as not wanted."""
-    again = schedule.reopened
-    decisions = summed_up(schedule, schedule.cursor, now, reason)
+def _drop(schedule: Schedule, reason: Reason, now: int, detail: str = "") -> tuple[Schedule, tuple[Decision, ...]]:
+    """Decide all that is pending as not wanted. A move that is still ahead stays."""
+    schedule, decisions = _note_move(schedule, now)
+    again, moved = schedule.reopened, schedule.moved
     if again:
-        decisions = (Decision(schedule.name, reason, again[0], again[-1], len(again)), *decisions)
-    after = replace(schedule, cursor=max(schedule.cursor, now), reopened=(), dropped=(), deferral=None)
-    return Changed((after,), decisions)
+        decisions += (Decision(schedule.name, reason, again[0], again[-1], len(again), detail),)
+    decisions += summed_up(schedule, schedule.cursor, now, reason, detail)
+    moved = moved if moved and moved.to > now else None
+    cursor = max(schedule.cursor, now)
+    return replace(schedule, cursor=cursor, moved=moved, reopened=(), dropped=(), deferral=None), decisions
+
+
+def _note_move(schedule: Schedule, now: int) -> tuple[Schedule, tuple[Decision, ...]]:
+    """Record what a move by hand has passed over by now, and let it go on from here (S31)."""
+    moved = schedule.moved
+    since, until = (max(moved.asked_at, schedule.cursor), min(now, moved.to - 1)) if moved else (now, now)
+    if not moved or until <= since or schedule.met >= moved.to:
+        return schedule, ()
+    free = replace(schedule, moved=None)
+    decisions = summed_up(free, since, until, Reason.RESCHEDULED, iso(moved.to))
+    return replace(passed_over(free, since, until), moved=Move(until, moved.to)), decisions
 
 
 def _oldest_pending(schedule: Schedule, now: int) -> int | None:
@@ -234,18 +263,18 @@ def _who_and_why(pause: Pause | None) -> str:
 
 
 def _reschedule(schedule: Schedule, change: Rescheduled, now: int) -> Changed:
-    to, grace = change.to, schedule.definition.policy.grace
-    earliest = now - (DEFAULT_GRACE if grace is None else grace)
-    until = schedule.definition.policy.until
-    if to < earliest:
+    to, until = change.to, schedule.definition.policy.until
+    if schedule.finished:
+        raise InputError(f"{schedule.name} has made its {schedule.runs_made} runs: raise max_runs first")
+    if to < now - _grace(schedule.definition):
         raise InputError(f"{iso(to)} has passed: give a time from now ({iso(now)}) on")
     if until is not None and to > until:
         raise InputError(f"{iso(to)} is after the end of the schedule, {iso(until)}: move `until` first")
-    decisions: tuple[Decision, ...] = ()
-    if schedule.moved:
-        since, schedule = max(schedule.moved.asked_at, schedule.cursor), replace(schedule, moved=None)
-        decisions = summed_up(schedule, since, now, Reason.RESCHEDULED, iso(to))
-        schedule = passed_over(schedule, since, now)
+    schedule, decisions = _note_move(schedule, now)
+    moved, schedule = schedule.moved, replace(schedule, moved=None)
+    if moved and moved.to <= now:  # it was pending
+        decisions += (Decision(schedule.name, Reason.RESCHEDULED, moved.to, moved.to, 1, iso(to)),)
+        schedule = passed_over(schedule, max(moved.asked_at, schedule.cursor), moved.to)
     to = max(to, now, schedule.cursor + 1)
     return Changed((replace(schedule, moved=Move(now, to)),), decisions)
 
@@ -257,6 +286,8 @@ def _backfill(schedule: Schedule, change: BackfillAsked, now: int) -> Changed:
     if not change.start < change.end <= now:
         asked = f"from {iso(change.start)} to {iso(change.end)}"
         raise InputError(f"a backfill goes from one time to a later one that has passed, not {asked}")
+    if schedule.definition.kind is not Kind.START:
+        raise InputError(f"{schedule.name} is a {schedule.definition.kind} schedule: it never catches up")
     if change.overlap not in (Overlap.QUEUE, Overlap.ALLOW):
         raise InputError(f"a backfill waits (queue) or runs side by side (allow), but overlap is {change.overlap}")
     if change.history_from is not None and change.start < change.history_from and not change.again:

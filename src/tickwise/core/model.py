@@ -87,6 +87,12 @@ class Schedule:
     def job(self) -> str:
         return self.definition.job
 
+    @property
+    def finished(self) -> bool:
+        """Whether max_runs has ended it (S34); what waited then is still to be decided."""
+        most = self.definition.policy.max_runs
+        return most is not None and self.runs_made >= most and self.deferral is None
+
 
 @dataclass(frozen=True, slots=True)
 class Holder:

@@ -16,11 +16,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from heapq import merge
-from itertools import chain
 from typing import TypeAlias
 
 from .catchup import Backlog, Pending, backlog
-from .definition import Kind
+from .definition import Kind, Overlap
 from .instant import iso
 from .model import (
     Cancel,
@@ -52,36 +51,59 @@ def plan(now: int, due: Iterable[Schedule], facts: Facts) -> TickPlan:
     jobs: dict[str, list[Schedule]] = defaultdict(list)
     for schedule in due:
         jobs[schedule.job].append(schedule)
-    plans = [_plan_or_set_aside(now, jobs[job], facts) for job in sorted(jobs)]
+    desks = [desk for job in sorted(jobs) for desk in _decided(now, jobs[job], facts)]
     return TickPlan(
-        starts=tuple(sorted(_all(p.starts for p in plans), key=lambda s: _BEHIND_LIVE.get(s.trigger, 0))),
-        cancels=tuple(_all(p.cancels for p in plans)),
-        decisions=tuple(_all(p.decisions for p in plans)),
-        schedules=tuple(_all(p.schedules for p in plans)),
+        starts=_in_order([start for desk in desks for start in desk.starts]),
+        cancels=tuple(cancel for desk in desks for cancel in desk.cancels),
+        decisions=tuple(decision for desk in desks for decision in desk.decisions),
+        schedules=tuple(desk.planned() for desk in desks),
     )
 
 
-_all = chain.from_iterable
+def _in_order(starts: Sequence[Start]) -> tuple[Start, ...]:
+    """Backlogs behind the live slots of other jobs, but a job's own slots in time order (S12), backfills last."""
+    if all(start.trigger not in _BEHIND_LIVE for start in starts):
+        return tuple(starts)
+    ranks: dict[str, int] = defaultdict(int)
+    ranked = []
+    for start in sorted(starts, key=lambda s: (s.trigger is Trigger.BACKFILL, s.slot, s.schedule)):
+        ranks[start.job] = max(ranks[start.job], _BEHIND_LIVE.get(start.trigger, 0))
+        ranked.append((ranks[start.job], start))
+    return tuple(start for _, start in sorted(ranked, key=lambda pair: pair[0]))
 
 
-def _plan_or_set_aside(now: int, schedules: Sequence[Schedule], facts: Facts) -> TickPlan:
-    """A job that cannot be planned is set aside with a back-off, and never holds up the others (S20)."""
+def _decided(now: int, schedules: Sequence[Schedule], facts: Facts) -> Sequence["_Desk | _SetAside"]:
+    """The schedules of a job, decided. One that cannot be planned never holds up the others (S20)."""
     try:
-        return _JobPass(now, schedules, facts).plan()
-    except Exception as error:  # noqa: BLE001  (whatever it is, it is this job's own)
-        return _set_aside(now, schedules, f"{type(error).__name__}: {error}")
+        return _JobPass(now, schedules, facts).decided()
+    except Exception as error:  # noqa: BLE001  (whatever it is, it is this schedule's own)
+        apart = [_decided(now, [schedule], facts)[0] for schedule in schedules] if len(schedules) > 1 else []
+        sound = [desk.schedule for desk in apart if isinstance(desk, _Desk)]
+        if not apart or len(sound) == len(apart):
+            return [_SetAside(now, schedule, f"{type(error).__name__}: {error}") for schedule in schedules]
+        bad = [desk for desk in apart if isinstance(desk, _SetAside)]
+        return [*bad, *(_decided(now, sound, facts) if sound else ())]
 
 
-def _set_aside(now: int, schedules: Sequence[Schedule], problem: str) -> TickPlan:
-    decisions, planned = [], []
-    for schedule in schedules:
+class _SetAside:
+    """A schedule that could not be planned: an error, recorded once, and a back-off of its own (S20)."""
+
+    starts: tuple[Start, ...] = ()
+    cancels: tuple[Cancel, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+
+    def __init__(self, now: int, schedule: Schedule, problem: str) -> None:
         began = schedule.deferral
         if began is None or began.reason is not Reason.BROKEN:
             began = Deferral(schedule.cursor, Reason.BROKEN, now, problem)
-            decisions.append(Decision(schedule.name, Reason.BROKEN, schedule.cursor, schedule.cursor, 1, problem))
+            self.decisions = (
+                Decision(schedule.name, Reason.BROKEN, schedule.cursor, schedule.cursor, 1, problem),
+            )
         wait = min(max(now - began.since, _SHORTEST_BACK_OFF), _LONGEST_BACK_OFF)
-        planned.append(Planned(replace(schedule, deferral=began), now + wait, now + wait))
-    return TickPlan(decisions=tuple(decisions), schedules=tuple(planned))
+        self._planned = Planned(replace(schedule, deferral=began), now + wait, now + wait)
+
+    def planned(self) -> Planned:
+        return self._planned
 
 
 _Verdict: TypeAlias = Go | Skip | Wait
@@ -96,7 +118,7 @@ class _JobPass:
         self.job = facts.jobs.get(schedules[0].job, JobFacts())
         self.desks = [_Desk(now, s, facts.schedules.get(s.name, ScheduleFacts())) for s in schedules]
 
-    def plan(self) -> TickPlan:
+    def decided(self) -> list["_Desk"]:
         for desk in self.desks:
             desk.sift(held(desk.schedule, self.job, self.now + LONGEST_SLEEP))
         verdicts, holders = self._verdicts()
@@ -104,12 +126,7 @@ class _JobPass:
             desk.carry_out(pending, verdict)
         for desk in self.desks:
             desk.go_on_with_backfill(holders)
-        return TickPlan(
-            starts=tuple(_all(desk.starts for desk in self.desks)),
-            cancels=tuple(_all(desk.cancels for desk in self.desks)),
-            decisions=tuple(_all(desk.decisions for desk in self.desks)),
-            schedules=tuple(desk.planned() for desk in self.desks),
-        )
+        return self.desks
 
     def _verdicts(self) -> tuple[list["_Judged"], list[Holder]]:
         """All verdicts, in time order. Catch-up under way holds stop and restart back (S22)."""
@@ -127,11 +144,12 @@ class _JobPass:
         holders, verdicts = list(self.job.holders), list[_Judged]()
         made = {desk.schedule.name: desk.schedule.runs_made for desk in desks}
         first_waiting: Pending | None = None
-        for _, pending, desk in merge(*(desk.entries() for desk in desks)):
+        rows = [desk.entries() for desk in desks]
+        for _, pending, desk in rows[0] if len(rows) == 1 else merge(*rows):
             if first_waiting and desk.kind is Kind.START:
                 verdict: _Verdict = Wait(Reason.WAITS_BEHIND, iso(first_waiting.slot))
             else:
-                verdict = self._verdict(desk, pending, holders, made[desk.schedule.name])
+                verdict = self._possible(self._verdict(desk, pending, holders, made[desk.schedule.name]), holders)
             verdicts.append((desk, pending, verdict))
             if isinstance(verdict, Go):
                 made[desk.schedule.name] += 1
@@ -160,6 +178,13 @@ class _JobPass:
                     return held_up
         return overlap(schedule, holders)
 
+    def _possible(self, verdict: _Verdict, holders: list[Holder]) -> _Verdict:
+        """What this pass starts has no id yet: whoever would cancel it waits for the pass that follows at once."""
+        if isinstance(verdict, Go) or not verdict.cancel:
+            return verdict
+        new = next((h.run for h in holders[len(self.job.holders) :] if h.run in verdict.cancel), None)
+        return verdict if new is None else Wait(Reason.WAITS_BEHIND, new, until=self.now)
+
 
 def _earliest(*instants: int | None) -> int | None:
     return min((t for t in instants if t is not None), default=None)
@@ -176,13 +201,13 @@ class _Desk:
         self.starts: list[Start] = []
         self.cancels: list[Cancel] = []
         self.decisions: list[Decision] = []
-        resting = schedule.paused is not None or schedule.deleted_at is not None
+        self._rests = schedule.paused is not None or schedule.deleted_at is not None
         self._backlog = (
-            Backlog(schedule, None, None, schedule.missed, None) if resting else backlog(schedule, own, now)
+            Backlog(schedule, None, None, schedule.missed, None) if self._rests else backlog(schedule, own, now)
         )
         self._work = self._backlog.schedule  # as decided so far
         self.waits = False
-        self._met = False
+        self._open = False
         self._newest: int | None = None
         self._missed_to = schedule.missed
         self._decided = self._work.cursor  # the newest slot decided one by one
@@ -190,14 +215,18 @@ class _Desk:
         self._look_again: int | None = None
 
     def sift(self, hold: Wait | None) -> None:
-        """Meet what is pending and sift it; or leave it unmet if nothing can be decided now."""
+        """Meet what is pending and sift it; or hold it all if nothing can be decided now."""
+        if self._rests:
+            self._deferral = self.schedule.deferral
+            return
         if hold:
             if oldest := self._backlog.oldest:
                 self.carry_out(oldest, hold)
+            if hold.reason is Reason.UNREADABLE and self._backlog.missed_to == self.schedule.missed:
+                self._meet()  # on time it is, and stays (S9); what was missed is judged when it can be
             return
-        self._met = True
-        self._newest, self._missed_to = self._backlog.newest, self._backlog.missed_to
-        self._note_moved()
+        self._open = True
+        self._meet()
         for sieve in SIEVES:
             if unwanted := sieve(self._backlog, self.now):
                 self._discard(unwanted)
@@ -205,7 +234,7 @@ class _Desk:
 
     def pending(self) -> Iterator[Pending]:
         """What is wanted, oldest first; nothing where nothing can be decided."""
-        return iter(self._backlog) if self._met else iter(())
+        return iter(self._backlog) if self._open else iter(())
 
     def entries(self) -> Iterator["_Entry"]:
         """What is wanted, in the order in which the slots of a job go, up to one that waits."""
@@ -226,11 +255,10 @@ class _Desk:
                 self.cancels += [Cancel(run, name, slot) for run in cancel]
                 self._record(Decision(name, reason, slot, slot, 1, detail))
                 self._pass(slot)
-            case Wait(reason, detail, until, cancel):
-                self.cancels += [Cancel(run, name, slot) for run in cancel]
-                if until is not None:
-                    self._look_again = min(until, self._look_again or until)
-                self._defer(Deferral(slot, reason, self.now, detail))
+            case _:
+                self.cancels += [Cancel(run, name, slot) for run in verdict.cancel]
+                self._look_again = verdict.until
+                self._defer(Deferral(slot, verdict.reason, self.now, verdict.detail))
 
     def trigger(self, pending: Pending) -> Trigger:
         if self.kind is Kind.RESTART:
@@ -244,10 +272,9 @@ class _Desk:
     def go_on_with_backfill(self, holders: list[Holder]) -> None:
         """Enqueue the next slots of the past that have no run, as far as lanes are free (S32)."""
         left = self.schedule.backfill
-        if left is None or not self._met or self._deferral or self.schedule.paused:
+        if left is None or not self._open or self._deferral:
             return
-        as_asked = replace(self.schedule.definition.policy, overlap=left.overlap)
-        ruled = replace(self.schedule, definition=replace(self.schedule.definition, policy=as_asked))
+        spoken_for = {*self._work.reopened, *(start.slot for start in self.starts)}
         for _ in range(_BACKFILL_AT_ONCE):
             slot = self.schedule.definition.times.after(left.cursor)
             if slot is None or slot >= left.end or not left.most:
@@ -255,17 +282,25 @@ class _Desk:
                 return
             if slot > self._cursor:
                 break
-            if slot not in self.own.slots_with_run:
-                verdict = overlap(ruled, holders)
-                if not isinstance(verdict, Go):
+            if slot not in self.own.slots_with_run and slot not in spoken_for:
+                if not self._backfilled(slot, left.overlap, holders):
                     break
-                holders.append(Holder(self.run_name(slot), verdict.lane, Trigger.BACKFILL))
-                self.starts.append(
-                    Start(self.schedule.job, self.schedule.name, slot, Trigger.BACKFILL, verdict.lane)
-                )
                 left = replace(left, most=left.most - 1)
             left = replace(left, cursor=slot)
+        else:
+            self._look_again = self.now  # there is more, and no event to announce it
         self._work = replace(self._work, backfill=left)
+
+    def _backfilled(self, slot: int, rule: Overlap, holders: list[Holder]) -> bool:
+        """Start a slot of the past, if the backfill's own overlap rule lets it."""
+        definition = self.schedule.definition
+        ruled = replace(definition, policy=replace(definition.policy, overlap=rule))
+        verdict = overlap(replace(self.schedule, definition=ruled), holders)
+        if not isinstance(verdict, Go):
+            return False
+        holders.append(Holder(self.run_name(slot), verdict.lane, Trigger.BACKFILL))
+        self.starts.append(Start(definition.job, definition.name, slot, Trigger.BACKFILL, verdict.lane))
+        return True
 
     def planned(self) -> Planned:
         """The schedule as the pass leaves it, and when to look again; never, if nothing can come."""
@@ -281,15 +316,17 @@ class _Desk:
             runs_made=work.runs_made + made,
             deferral=self._deferral,
         )
-        max_runs = after.definition.policy.max_runs
-        going_on = max_runs is None or after.runs_made < max_runs
-        due_at = _earliest(self._look_again, self._backlog.next_due if going_on else None)
-        unfinished = self._deferral or (after.backfill and not after.paused)
+        due_at = _earliest(self._look_again, None if after.finished else self._backlog.next_due)
+        unfinished = (after.deferral or after.backfill) and not self._rests
         return Planned(after, _earliest(due_at, self.now + LONGEST_SLEEP) if unfinished else due_at, due_at)
 
     @property
     def _cursor(self) -> int:
         return max(self._work.cursor, self._decided)
+
+    def _meet(self) -> None:
+        self._newest, self._missed_to = self._backlog.newest, self._backlog.missed_to
+        self._note_moved()
 
     def _note_moved(self) -> None:
         """Record what a move by hand passed over, when its new time is met (S31)."""
@@ -300,12 +337,13 @@ class _Desk:
                 self._record(decision)
 
     def _discard(self, unwanted: Unwanted) -> None:
-        """Decide a range of pending slots at once; re-opened ones are older than all others."""
-        after, until, why = unwanted.after, unwanted.until, unwanted.why
-        again = self._work.reopened
-        if again and after <= self._work.cursor:
+        """Decide a range of pending slots at once: those re-opened, which are the oldest, and the rest in one."""
+        until, why = unwanted.until, unwanted.why
+        again = tuple(t for t in self._work.reopened if unwanted.after < t <= until)
+        if again:
             self._record(Decision(self.schedule.name, why.reason, again[0], again[-1], len(again), why.detail))
-            self._work = replace(self._work, reopened=())
+            self._work = replace(self._work, reopened=tuple(t for t in self._work.reopened if t > until))
+        after = max(unwanted.after, self._work.cursor)
         for decision in summed_up(self._work, after, until, why.reason, why.detail):
             self._record(decision)
             self._work = passed_over(self._work, after, until)
@@ -313,7 +351,8 @@ class _Desk:
     def _record(self, decision: Decision) -> None:
         """Keep a verdict; equal ones in a row are one record (S7)."""
         last = self.decisions[-1] if self.decisions else None
-        if last and (last.reason, last.detail) == (decision.reason, decision.detail):
+        alike = last and (last.reason, last.detail) == (decision.reason, decision.detail)
+        if last and alike and self.schedule.definition.times.after(last.last) == decision.first:
             self.decisions[-1] = replace(last, last=decision.last, count=last.count + decision.count)
         else:
             self.decisions.append(decision)
@@ -326,8 +365,6 @@ class _Desk:
 
     def _defer(self, deferral: Deferral) -> None:
         """The oldest waiting slot stands for the schedule; its waiting is recorded when it begins (S7)."""
-        if self._deferral:
-            return
         began = self.schedule.deferral
         if began and (began.slot, began.reason) == (deferral.slot, deferral.reason):
             self._deferral = began

@@ -66,19 +66,19 @@ def too_many(backlog: Backlog, _now: int) -> Unwanted | None:
     if until is None:
         return None
     most = str(backlog.schedule.definition.policy.max_catchup)
-    return Unwanted(backlog.schedule.cursor, until, Skip(Reason.TOO_MANY, most))
+    return Unwanted(backlog.begin, until, Skip(Reason.TOO_MANY, most))
 
 
 def catch_up(backlog: Backlog, now: int) -> Unwanted | None:
     """What is not wanted after an interruption (S10)."""
-    schedule, newest = backlog.schedule, backlog.newest
-    if newest is None or schedule.cursor >= backlog.missed_to:
+    schedule, last = backlog.schedule, backlog.last
+    if last is None or not backlog.any_missed:
         return None
     mode, policy = catchup_mode(schedule), schedule.definition.policy
     if mode is Catchup.SKIP:
-        return Unwanted(schedule.cursor, backlog.missed_to, Skip(Reason.MISSED))
+        return Unwanted(backlog.begin, backlog.missed_to, Skip(Reason.MISSED))
     if mode is Catchup.ONCE:
-        return Unwanted(schedule.cursor, newest - 1, Skip(Reason.COALESCED, iso(newest)))
+        return Unwanted(backlog.begin, last - 1, Skip(Reason.COALESCED, iso(last)))
     if isinstance(schedule.definition.times, At):
         return None
     until = min(now - policy.catchup_window - 1, backlog.missed_to)
@@ -88,11 +88,11 @@ def catch_up(backlog: Backlog, now: int) -> Unwanted | None:
 
 def keep_newest(backlog: Backlog, _now: int) -> Unwanted | None:
     """Under `latest`, `replace` and restart only the newest slot is wanted (S14, S21)."""
-    definition, newest = backlog.schedule.definition, backlog.newest
+    definition, last = backlog.schedule.definition, backlog.last
     one = definition.policy.overlap in (Overlap.LATEST, Overlap.REPLACE) or definition.kind is Kind.RESTART
-    if not one or newest is None:
+    if not one or last is None:
         return None
-    return Unwanted(backlog.schedule.cursor, newest - 1, Skip(Reason.SUPERSEDED, iso(newest)))
+    return Unwanted(backlog.begin, last - 1, Skip(Reason.SUPERSEDED, iso(last)))
 
 
 SIEVES = (too_many, catch_up, keep_newest)
@@ -144,7 +144,7 @@ def overlap(schedule: Schedule, holders: Sequence[Holder]) -> Go | Skip | Wait:
     policy, kind = schedule.definition.policy, schedule.definition.kind
     side_by_side = policy.overlap is Overlap.ALLOW and kind is Kind.START
     lanes = policy.max_active_runs if side_by_side else 1
-    if len(holders) < lanes or not holders:
+    if len(holders) < lanes:
         taken = {holder.lane for holder in holders}
         return Go(next(lane for lane in range(lanes) if lane not in taken))
     if side_by_side:
@@ -186,4 +186,4 @@ def retry_delay(retry: Retry, failures: int, key: str) -> int:
     """Seconds before the next try after this many failures: growing, capped, and spread by up to a tenth."""
     delay = min(retry.interval * retry.backoff ** (failures - 1), retry.max_interval)
     digest = blake2b(f"{key}\0{failures}".encode(), digest_size=8).digest()
-    return int(delay + delay / 10 * int.from_bytes(digest, "big") / 2**64)
+    return round(delay + delay / 10 * int.from_bytes(digest, "big") / 2**64)

@@ -100,11 +100,11 @@ def settle(run: Run, outcome: Outcome, now: int) -> Settled:
         case LeaseExpired():
             losses += 1
             event = _again(run, Event.LOSS if losses >= LOST_AT_MOST else Event.LEASE_EXPIRED)
-        case Failed(retry_after):
+        case _:
             failures += 1
-            event = Event.FAILURE
+            event, wait = Event.FAILURE, outcome.retry_after
             if failures <= run.retry.limit and not run.at_most_once:
-                wait = retry_delay(run.retry, failures, run.id) if retry_after is None else retry_after
+                wait = retry_delay(run.retry, failures, run.id) if wait is None else wait
                 event, not_before = _again(run, Event.RETRY), now + wait
     state = after(run.state, event)
     return Settled(event, state, not_before if state is RunState.QUEUED else None, failures, losses)

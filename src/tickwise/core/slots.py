@@ -1,7 +1,8 @@
 """The slots of a schedule as it stands: what its times name, but for what a person moved and a pause dropped.
 
-`until` ends them. A move adds one slot and passes over those before it; a resumed pause leaves a hole. Both are
-intervals `(from, to]` that the walk leaps over, so nothing here depends on how many slots they hide.
+`until` ends them, and so do `max_runs` made. A move adds one slot and passes over those before it; a resumed pause
+leaves a hole. Both are intervals `(from, to]` that the walk leaps over, so nothing here depends on how many slots
+they hide.
 """
 
 from collections.abc import Iterator
@@ -14,23 +15,23 @@ from .reasons import Reason
 
 def next_slot(schedule: Schedule, after: int) -> int | None:
     """The first slot strictly after an instant."""
-    if not (schedule.moved or schedule.dropped or schedule.definition.policy.until is not None):
+    end = _end(schedule)
+    if end is None and not (schedule.moved or schedule.dropped):
         return schedule.definition.times.after(after)
     moved_to = schedule.moved.to if schedule.moved and schedule.moved.to > after else None
     slot = schedule.definition.times.after(after)
     while slot is not None and (hole := _hole_around(schedule, slot)):
         slot = schedule.definition.times.after(hole[1])
     found = min((t for t in (slot, moved_to) if t is not None), default=None)
-    until = schedule.definition.policy.until
-    return None if found is None or (until is not None and found > until) else found
+    return None if found is None or (end is not None and found > end) else found
 
 
 def previous_slot(schedule: Schedule, before: int) -> int | None:
     """The last slot strictly before an instant."""
-    if not (schedule.moved or schedule.dropped or schedule.definition.policy.until is not None):
+    end = _end(schedule)
+    if end is None and not (schedule.moved or schedule.dropped):
         return schedule.definition.times.before(before)
-    until = schedule.definition.policy.until
-    before = before if until is None else min(before, until + 1)
+    before = before if end is None else min(before, end + 1)
     moved_to = schedule.moved.to if schedule.moved and schedule.moved.to < before else None
     slot = schedule.definition.times.before(before)
     while slot is not None and (hole := _hole_around(schedule, slot)):
@@ -40,8 +41,8 @@ def previous_slot(schedule: Schedule, before: int) -> int | None:
 
 def count_slots(schedule: Schedule, after: int, until: int) -> int:
     """How many slots lie after the one instant and not after the other."""
-    last = schedule.definition.policy.until
-    until = until if last is None else min(until, last)
+    end = _end(schedule)
+    until = until if end is None else min(until, end)
     times, found = schedule.definition.times, 0
     for start, end in _between_holes(schedule, after, until):
         found += times.count(start, end)
@@ -52,14 +53,18 @@ def count_slots(schedule: Schedule, after: int, until: int) -> int:
 
 
 def due_at(schedule: Schedule, slot: int) -> int:
-    """When a slot is due: later than itself by its share of the jitter, but before the next slot (S36)."""
+    """When a slot is due: later by its jitter, but before the next slot (S36); a moved one at its own time."""
     jitter = schedule.definition.policy.jitter
-    if not jitter:
+    if not jitter or (schedule.moved and schedule.moved.to == slot):
         return slot
     following = next_slot(schedule, slot)
     room = jitter if following is None else min(jitter, following - slot)
     digest = blake2b(f"{schedule.name}\0{slot}".encode(), digest_size=8).digest()
     return slot + int.from_bytes(digest, "big") % room
+
+
+def _end(schedule: Schedule) -> int | None:
+    return schedule.cursor if schedule.finished else schedule.definition.policy.until
 
 
 def _holes(schedule: Schedule) -> Iterator[tuple[int, int]]:

@@ -69,3 +69,13 @@ def after(state: RunState, event: Event) -> RunState:
         return MOVES[state, event]
     except KeyError:
         raise TickwiseError(f"a run that is {state} cannot meet {event}") from None
+
+
+def mermaid() -> str:
+    """The table as a picture, in the language of Mermaid: one arrow from state to state, named by its events."""
+    arrows: dict[tuple[RunState, RunState], list[Event]] = {}
+    for (state, event), target in MOVES.items():
+        arrows.setdefault((state, target), []).append(event)
+    lines = [f"    {state} --> {target}: {', '.join(events)}" for (state, target), events in arrows.items()]
+    ends = [f"    {state} --> [*]" for state in RunState if state in FINAL]
+    return "\n".join(["stateDiagram-v2", f"    [*] --> {RunState.QUEUED}", *lines, *ends])

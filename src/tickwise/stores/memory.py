@@ -118,7 +118,7 @@ class MemoryLedger:
 
     def _schedule_facts(self, schedule: Schedule) -> ScheduleFacts:
         newest = self._newest.get(("slot", schedule.name))
-        needed = schedule.backfill or (newest is not None and newest > schedule.cursor)
+        needed = schedule.backfill or schedule.reopened or (newest is not None and newest > schedule.cursor)
         return ScheduleFacts(self._slots[schedule.name] if needed else frozenset(), newest)
 
     def _job_facts(self, job: str) -> JobFacts:

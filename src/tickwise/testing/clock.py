@@ -1,0 +1,32 @@
+"""A clock that stands still until it is moved, forwards or back."""
+
+from datetime import UTC, datetime, timedelta
+
+from ..core.instant import floor_second
+
+
+class FakeClock:
+    """Stands where it was set. `now()` reads it as the real clock is read, `second` as the core counts."""
+
+    def __init__(self, start: datetime) -> None:
+        self._now = _in_utc(start)
+
+    def now(self) -> datetime:
+        return self._now
+
+    @property
+    def second(self) -> int:
+        return floor_second(self._now)
+
+    def advance(self, by: float | timedelta) -> None:
+        """Move by seconds or a timedelta; back, if negative."""
+        self._now += by if isinstance(by, timedelta) else timedelta(seconds=by)
+
+    def set(self, instant: datetime) -> None:
+        """Move to an aware datetime, on whichever side of now it is."""
+        self._now = _in_utc(instant)
+
+
+def _in_utc(instant: datetime) -> datetime:
+    floor_second(instant)  # refuses one without a time zone
+    return instant.astimezone(UTC)

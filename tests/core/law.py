@@ -1,0 +1,277 @@
+"""The law as rules over one step of a world: each a small function, named by its numbers, that asserts.
+
+`RULES` is all of them. A rule sees what a pass or a change found and what it left, and never how it was decided.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import count, islice
+from typing import Any
+
+from tickwise.core import planner
+from tickwise.core.catchup import DEFAULT_GRACE
+from tickwise.core.change import Reset, Updated
+from tickwise.core.cron.sets import At
+from tickwise.core.definition import Kind, Overlap
+from tickwise.core.instant import iso
+from tickwise.core.model import Facts, Planned, Schedule, Start, TickPlan, Trigger
+from tickwise.core.reasons import Reason, Verdict
+from tickwise.core.slots import due_at, next_slot
+
+from .timeline import Step, undecided
+
+AWAITED = (Reason.WAITS_FOR_SUCCESS, Reason.NO_WORKER)
+
+
+def s1_no_slot_runs_twice(step: Step) -> None:
+    for name, schedule in step.before.items():
+        slots = [start.slot for start in step.starts(name)]
+        assert len(slots) == len(set(slots)), f"{name} starts a slot twice"
+        assert not step.runs[name] & set(slots), f"{name} starts a slot that has a run"
+        assert not slots or schedule.definition.kind is not Kind.STOP, f"{name} stops, but starts"
+
+
+def s2_a_new_schedule_has_no_past(step: Step) -> None:
+    for name in step.after.keys() - step.before.keys():
+        past = undecided(step.after[name], step.runs[name], step.now, step.start)
+        assert not _too_old(step, name, past), f"{name} replays the past"
+
+
+def s4_the_cursor_never_goes_back(step: Step) -> None:
+    for name, before in step.before.items():
+        cursor = step.after[name].cursor
+        assert isinstance(step.change, Reset) or cursor >= before.cursor, f"the cursor of {name} goes back"
+        assert cursor <= max(before.cursor, step.now), f"the cursor of {name} runs ahead"
+
+
+def s6_a_pass_decides_in_bulk(step: Step) -> None:
+    for name, schedule in step.before.items():
+        most = schedule.definition.policy.max_catchup if schedule.definition.policy.after else 0
+        decisions, starts = len(step.decisions(name)), len(step.starts(name))
+        assert decisions <= 5 + starts + most, f"{name} got {decisions} decisions in one step"
+
+
+def s7_every_slot_has_a_run_or_a_decision(step: Step) -> None:
+    for name, (before, after) in step.open.items():
+        if _times_changed(step, name):
+            continue
+        asked = step.after[name].moved
+        new = {asked.to} if asked and asked != step.before[name].moved else set()
+        again = set(step.change.missed) if isinstance(step.change, Updated) else set()
+        if not isinstance(step.change, Reset):
+            assert after <= before | new | again, f"{name} has slots again that were decided"
+        assert {s.slot for s in step.starts(name) if s.trigger is not Trigger.BACKFILL} <= before, (
+            f"{name} starts what is not pending"
+        )
+        _accounted_for(step, name)
+
+
+def _accounted_for(step: Step, name: str) -> None:
+    decided, told = step.decided(name), step.decisions(name)
+    final = [d for d in told if d.reason.verdict is not Verdict.DEFERRED]
+    counted = sum(d.count for d in final)
+    assert counted == len(decided), f"{name}: {len(decided)} slots were decided, {counted} recorded"
+    unsaid = [t for t in sorted(decided) if not any(d.first <= t <= d.last for d in final)]
+    assert not unsaid, f"{name}: nothing is said of {[iso(t) for t in unsaid[:3]]}"
+    assert all({d.first, d.last} <= decided for d in final), f"{name}: a record's range ends at no decided slot"
+
+
+def s7_waiting_is_recorded_once(step: Step) -> None:
+    for name, before in step.before.items():
+        deferred = [d for d in step.decisions(name) if d.reason.verdict is Verdict.DEFERRED]
+        known = before.deferral and (before.deferral.slot, before.deferral.reason)
+        assert len(deferred) <= 1, f"{name} waits for several things"
+        assert all((d.first, d.reason) != known for d in deferred), f"{name} is said to wait again"
+
+
+def s9_what_is_met_late_is_no_live_run(step: Step) -> None:
+    for start in step.plan.starts:
+        schedule = step.before[start.schedule]
+        if start.trigger is Trigger.SCHEDULE and schedule.met < start.slot:
+            given = schedule.definition.policy.grace
+            late = step.now - due_at(schedule, start.slot)
+            assert late <= (DEFAULT_GRACE if given is None else given), f"{start.schedule} goes live {late} s late"
+
+
+def s12_older_slots_of_a_job_go_first(step: Step) -> None:
+    for job in step.jobs:
+        starts = [s for s in step.plan.starts if s.job == job and s.trigger in (Trigger.SCHEDULE, Trigger.CATCHUP)]
+        places = [(start.slot, start.schedule) for start in starts]
+        assert places == sorted(places), f"the starts of {job} are out of order"
+        waiting = [(slot, s.name) for s in step.of_job(job) for slot in _surely_due(step, s)]
+        if places and waiting:
+            assert min(waiting) > places[-1], f"{job} leaves {min(waiting)} behind"
+
+
+def s14_s16_lanes_hold(step: Step) -> None:
+    for job in step.jobs:
+        held = {holder.lane for holder in step.holders(job)}
+        starts = sorted((s for s in step.plan.starts if s.job == job), key=lambda s: s.lane)
+        free = islice((lane for lane in count() if lane not in held), len(starts))
+        assert [s.lane for s in starts] == list(free), f"{job} does not take its lowest free lanes"
+        for active, start in enumerate(starts, len(held)):
+            assert active < _lanes(step, start), f"{start.schedule} starts beside {active} others"
+
+
+def s15_pending_slots_are_looked_at_within_a_minute(step: Step) -> None:
+    for planned in step.plan.schedules:
+        schedule = planned.schedule
+        if any(_surely_due(step, schedule)):
+            assert planned.wake_at is not None, f"{schedule.name} has pending slots, but sleeps for ever"
+            assert planned.wake_at <= step.now + 60, f"{schedule.name} has pending slots, but sleeps"
+        _wakes_in_time(step, planned)
+
+
+def _wakes_in_time(step: Step, planned: Planned) -> None:
+    schedule, most = planned.schedule, planned.schedule.definition.policy.max_runs
+    coming = next_slot(schedule, max(step.now, schedule.cursor))
+    awake = not _rests(schedule) and (most is None or schedule.runs_made < most)
+    if awake and coming is not None and coming not in step.runs[schedule.name]:
+        due = due_at(schedule, coming)
+        assert planned.due_at is not None, f"{schedule.name} sleeps for ever, but {iso(due)} is due"
+        assert planned.due_at <= due, f"{schedule.name} sleeps past {iso(due)}"
+
+
+def s15_nothing_waits_for_nothing(step: Step) -> None:
+    for job in step.jobs:
+        reasons = [s.deferral.reason for s in step.of_job(job) if s.deferral]
+        active = step.holders(job) or any(start.job == job for start in step.plan.starts)
+        pending = [s.name for s in step.of_job(job) if any(_surely_due(step, s))]
+        assert not pending or active or any(r in AWAITED for r in reasons), f"{pending} wait for nothing"
+
+
+def s20_nothing_breaks(step: Step) -> None:
+    broken = [d.detail for d in step.plan.decisions if d.reason is Reason.BROKEN]
+    assert not broken, f"the planner broke: {broken}"
+
+
+def s21_only_active_runs_are_cancelled(step: Step) -> None:
+    for cancel in step.plan.cancels:
+        job = step.before[cancel.schedule].job
+        assert cancel.run in {h.run for h in step.holders(job)}, f"{cancel.schedule} cancels {cancel.run}, no run"
+
+
+def s24_an_edit_of_times_invents_no_past(step: Step) -> None:
+    for name, (before, after) in step.open.items():
+        if _times_changed(step, name):
+            past = after - set(step.after[name].reopened)
+            oldest = min(before, default=step.now + 1)
+            assert not _too_old(step, name, {t for t in past if t < oldest}), f"{name} has a past that it had not"
+
+
+def s29_what_rests_decides_nothing(step: Step) -> None:
+    for name, before in step.before.items():
+        if step.change is None and _rests(before):
+            assert not step.starts(name), f"{name} rests, but starts"
+            assert not step.decided(name), f"{name} rests, but decides"
+
+
+def s31_a_move_passes_over_what_is_before_it(step: Step) -> None:
+    for start in step.plan.starts:
+        moved = step.before[start.schedule].moved
+        over = moved and moved.asked_at < start.slot < moved.to and start.trigger is not Trigger.BACKFILL
+        assert not over, f"{start.schedule} starts a slot that was moved"
+    for name, before in step.before.items() if step.change is None else ():
+        kept = before.moved is None or before.moved.to <= step.after[name].cursor or step.after[name].moved
+        assert kept, f"{name} forgets where it was moved"
+
+
+def s34_limits_end_a_schedule(step: Step) -> None:
+    for name, schedule in step.before.items():
+        limits = schedule.definition.policy
+        starts = [s for s in step.starts(name) if s.trigger not in (Trigger.BACKFILL, Trigger.RESTART)]
+        assert limits.until is None or all(s.slot <= limits.until for s in starts), f"{name} goes past its end"
+        made = step.made.get(name, 0) + len(starts)
+        assert not starts or limits.max_runs is None or made <= limits.max_runs, f"{name} makes too many runs"
+
+
+def planning_again_gives_the_same(step: Step) -> None:
+    if step.change is None:
+        known = _frozen(step.facts)
+        again = planner.plan(step.now, list(step.before.values()), step.facts)
+        assert again == step.plan, "planning twice gives two answers"
+        assert _frozen(step.facts) == known, "planning changes what it reads"
+
+
+def planning_jobs_apart_gives_the_union(step: Step) -> None:
+    if step.change is None:
+        backwards = list(step.before.values())[::-1]
+        apart = [
+            planner.plan(step.now, [s for s in backwards if s.job == job], step.facts) for job in sorted(step.jobs)
+        ]
+        assert _by_schedule(apart) == _by_schedule([step.plan]), "planning jobs apart gives something else"
+
+
+RULES = (
+    s1_no_slot_runs_twice,
+    s2_a_new_schedule_has_no_past,
+    s4_the_cursor_never_goes_back,
+    s6_a_pass_decides_in_bulk,
+    s7_every_slot_has_a_run_or_a_decision,
+    s7_waiting_is_recorded_once,
+    s9_what_is_met_late_is_no_live_run,
+    s12_older_slots_of_a_job_go_first,
+    s14_s16_lanes_hold,
+    s15_pending_slots_are_looked_at_within_a_minute,
+    s15_nothing_waits_for_nothing,
+    s20_nothing_breaks,
+    s21_only_active_runs_are_cancelled,
+    s24_an_edit_of_times_invents_no_past,
+    s29_what_rests_decides_nothing,
+    s31_a_move_passes_over_what_is_before_it,
+    s34_limits_end_a_schedule,
+    planning_again_gives_the_same,
+    planning_jobs_apart_gives_the_union,
+)
+
+
+def _rests(schedule: Schedule) -> bool:
+    return schedule.paused is not None or schedule.deleted_at is not None
+
+
+def _times_changed(step: Step, name: str) -> bool:
+    before, after = step.before[name].definition, step.after[name].definition
+    return (before.times, before.policy.until) != (after.times, after.policy.until)
+
+
+def _too_old(step: Step, name: str, slots: set[int]) -> set[int]:
+    """All of them; of one-offs, those beyond grace (S33)."""
+    definition = step.after[name].definition
+    given = definition.policy.grace
+    grace = DEFAULT_GRACE if given is None else given
+    return {t for t in slots if not isinstance(definition.times, At) or t < step.now - grace}
+
+
+def _surely_due(step: Step, schedule: Schedule) -> Iterator[int]:
+    """The slots that a pass leaves pending; none where nothing can be decided or only stop and restart remain."""
+    if _rests(schedule) or schedule.definition.kind is not Kind.START:
+        return
+    hidden = schedule.moved
+    for slot in step.open[schedule.name][1]:
+        moved_over = hidden is not None and hidden.asked_at < slot < hidden.to
+        if not moved_over and slot + schedule.definition.policy.jitter <= step.now:
+            yield slot
+
+
+def _lanes(step: Step, start: Start) -> int:
+    schedule = step.before[start.schedule]
+    asked = schedule.backfill if start.trigger is Trigger.BACKFILL else None
+    overlap = asked.overlap if asked else schedule.definition.policy.overlap
+    side_by_side = overlap is Overlap.ALLOW and schedule.definition.kind is Kind.START
+    return schedule.definition.policy.max_active_runs if side_by_side else 1
+
+
+def _frozen(facts: Facts) -> tuple[object, ...]:
+    taken = {
+        name: (frozenset(own.slots_with_run), own.last_slot_with_run) for name, own in facts.schedules.items()
+    }
+    return dict(facts.jobs), taken, dict(facts.successes)
+
+
+def _by_schedule(plans: Iterable[TickPlan]) -> tuple[list[Any], ...]:
+    plans = list(plans)
+    return (
+        sorted((s for p in plans for s in p.starts), key=lambda s: (s.schedule, s.slot)),
+        sorted((c for p in plans for c in p.cancels), key=lambda c: (c.schedule, c.slot, c.run)),
+        sorted((d for p in plans for d in p.decisions), key=lambda d: d.schedule),
+        sorted((s for p in plans for s in p.schedules), key=lambda s: s.schedule.name),
+    )
