@@ -1,5 +1,7 @@
 """Changing definitions, pausing, triggering, moving: the rules S23 to S34, and S51 as far as it is pure."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,20 +10,22 @@ from tickwise.core.change import (
     Added,
     BackfillAsked,
     Change,
+    Deleted,
     Paused,
     Renamed,
+    Rescheduled,
     Reset,
     Resumed,
     Updated,
     apply_change,
     backfill_slots,
 )
-from tickwise.core.definition import Catchup, Overlap
+from tickwise.core.definition import Catchup, Overlap, ScheduleDefinition
 from tickwise.core.errors import ConflictError, InputError
-from tickwise.core.model import Planned, Trigger
+from tickwise.core.model import Planned, ScheduleFacts, Trigger
 from tickwise.core.states import RunState
 
-from .world import World, job, once, schedule
+from .world import World, instant, job, once, schedule
 
 
 def planned(world: World, name: str) -> Planned:
@@ -622,12 +626,16 @@ def test_a_backfill_has_its_own_overlap_rule_and_cap() -> None:
 
 
 def test_a_dry_run_lists_the_slots() -> None:
-    """S32: what a backfill would go through can be listed before."""
-    world = World()
-    world.define(job("etl", once("01:00", "02:00", "03:00")))
-    slots = list(backfill_slots(world.schedule("etl"), world.at("01:00"), world.at("03:00")))
-    assert [world.says(slot) for slot in slots] == ["01:00", "02:00"]
-    assert len(list(backfill_slots(world.schedule("etl"), 0, world.at("09:00")))) == 3
+    """S32: what a backfill would enqueue can be listed before: the slots of the range that have no run."""
+    etl = schedule("etl", once("01:00", "02:00", "03:00"))
+    known = apply_change(None, Added(etl), 0).schedules[0]
+
+    def listed(start: str, end: str, *taken: str) -> list[int]:
+        own = ScheduleFacts(frozenset(map(instant, taken)))
+        return list(backfill_slots(known, own, instant(start), instant(end)))
+
+    assert listed("01:00", "03:00") == [instant("01:00"), instant("02:00")]
+    assert listed("00:00", "09:00", "02:00") == [instant("01:00"), instant("03:00")]
 
 
 def test_live_slots_go_before_a_backfill() -> None:
@@ -923,3 +931,51 @@ def test_turning_catch_up_on_without_misses_changes_the_policy_only() -> None:
     world.define(job("etl", "0 * * * *", catchup="all"))
     assert world.schedule("etl").definition.policy.catchup is Catchup.ALL
     assert world.schedule("etl").reopened == ()
+
+
+@pytest.mark.parametrize("change", [Updated, Renamed, Added, lambda definition: Deleted(definition.source)])
+def test_a_definition_is_changed_where_it_was_written(change: Callable[[ScheduleDefinition], Change]) -> None:
+    """S50: another source is refused, the schedule's own source is named, and nothing changes."""
+    own = replace(schedule("etl", "0 * * * *"), source="the folder jobs")
+    known = apply_change(None, Added(own), 0).schedules[0]
+    foreign = replace(schedule("etl", "5 * * * *"), source="the API")
+    with pytest.raises(ConflictError, match="etl was defined by the folder jobs"):
+        apply_change(known, change(foreign), 100)
+    assert apply_change(known, change(replace(foreign, source=own.source)), 100).schedules[0] != known
+
+
+def test_others_may_pause_and_move_what_they_did_not_define() -> None:
+    """S50: what is not the definition is open to all; after a delete the name is free for another source."""
+    own = replace(schedule("etl", "0 * * * *"), source="the folder jobs")
+    known = apply_change(None, Added(own), 0).schedules[0]
+    changes: list[Change] = [Paused("ann"), Rescheduled(200), Reset()]
+    for change in changes:
+        assert apply_change(known, change, 100).schedules[0].definition == own
+    gone = apply_change(known, Deleted(own.source), 100).schedules[0]
+    back = apply_change(gone, Added(replace(own, source="the API")), 130).schedules[0]
+    assert (back.deleted_at, back.definition.source) == (None, "the API")
+
+
+def test_a_resume_may_ask_for_the_slots_of_the_pause_under_skip() -> None:
+    """S29: asked for, they run although missed slots are not caught up; overlap decides how many."""
+    world = World()
+    world.define(job("etl", "0 * * * *", catchup="skip", overlap="latest"))
+    world.pause("etl")
+    world.pass_time(to="03:30")
+    world.resume("etl", run_missed=True)
+    world.tick()
+    assert world.ran("etl") == [("03:00", "schedule")]
+    assert world.verdicts("etl") == ["superseded 01:00 to 02:00 (2)"]
+
+
+def test_a_finished_one_off_is_removed_if_asked_to() -> None:
+    """S33: after its run it is gone, where others stay as finished; while it waits it is not."""
+    world = World()
+    world.run_time["done"] = "10m"
+    for name, gone in (("done", True), ("kept", False)):
+        world.define(job(name, once("01:00"), auto_remove=gone))
+    world.pass_time(to="00:30")
+    assert set(world.ledger.schedules) == {"done", "kept"}
+    world.pass_time(to="02:00")
+    assert set(world.ledger.schedules) == {"kept"}
+    assert world.ran("done") == world.ran("kept") == [("01:00", "schedule")]

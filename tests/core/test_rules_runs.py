@@ -8,7 +8,7 @@ import pytest
 from tickwise.core.catchup import backlog
 from tickwise.core.definition import Retry
 from tickwise.core.errors import TickwiseError
-from tickwise.core.model import Deferral, ScheduleFacts
+from tickwise.core.model import Deferral, ScheduleFacts, Trigger
 from tickwise.core.policy import retry_delay
 from tickwise.core.reasons import Reason
 from tickwise.core.settle import (
@@ -382,3 +382,21 @@ def test_a_run_that_waited_too_long_for_a_worker_expires() -> None:
     assert settle(Run("r"), TooLate(), NOW).state is RunState.EXPIRED
     with pytest.raises(TickwiseError, match="running cannot meet too_late"):
         settle(RUNNING, TooLate(), NOW)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "same"), [(None, True), (Succeeded(), True), (Failed(), False), (Cancelled(), False)]
+)
+def test_a_key_is_unique_until_its_run_fails(outcome: Outcome | None, same: bool) -> None:  # noqa: FBT001
+    """S48: a repeat returns the queued, running or succeeded run unchanged; a failure frees the key."""
+    world = World()
+    world.define(job("mail"), job("other"))
+    first = world.ledger.enqueue("mail", Trigger.ENQUEUE, world.now, key="order-7")
+    assert world.ledger.enqueue("mail", Trigger.ENQUEUE, world.now, key="order-7") is first
+    world.ledger.lease(first.id, world.now)
+    if outcome:
+        world.ledger.finish(first.id, outcome, world.now)
+    again = world.ledger.enqueue("mail", Trigger.ENQUEUE, world.now, key="order-7")
+    assert (again is first) == same
+    assert world.ledger.enqueue("other", Trigger.ENQUEUE, world.now, key="order-7") is not again
+    assert world.ledger.enqueue("mail", Trigger.ENQUEUE, world.now) is not again

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tickwise.core.change import (
-    Added,
     BackfillAsked,
     BackfillCancelled,
     Change,
@@ -20,7 +19,6 @@ from tickwise.core.change import (
     Rescheduled,
     Reset,
     Resumed,
-    Updated,
 )
 from tickwise.core.cron import Recurrence, parse
 from tickwise.core.cron.sets import AnyOf, At
@@ -39,7 +37,7 @@ from tickwise.core.duration import parse_duration
 from tickwise.core.instant import floor_second, to_datetime
 from tickwise.core.model import Decision, Facts, Schedule, Start, TickPlan
 from tickwise.core.planner import plan
-from tickwise.core.reasons import Reason, Verdict
+from tickwise.core.reasons import Verdict
 from tickwise.core.settle import Cancelled, Failed, Outcome, Succeeded
 from tickwise.core.states import RunState
 from tickwise.stores.memory import MemoryLedger, StoredRun
@@ -158,14 +156,7 @@ class World:
     def define(self, *jobs: JobDefinition) -> None:
         """Take definitions in, as a source does: add what is new, update the rest, delete what is gone."""
         for each in jobs:
-            known = {name for name, s in self.ledger.schedules.items() if s.job == each.name and not s.deleted_at}
-            self.ledger.jobs[each.name] = each
-            for definition in each.schedules:
-                name = definition.name
-                missed = self.missed(name) if name in known else ()
-                self.change(name, Updated(definition, missed) if name in known else Added(definition))
-            for name in known - {definition.name for definition in each.schedules}:
-                self.change(name, Deleted())
+            self.ledger.define(each, self.now)
 
     def change(self, name: str, change: Change) -> Changed:
         return self.ledger.change(name, change, self.now)
@@ -289,16 +280,6 @@ class World:
 
     def names(self, start: Start) -> tuple[str, str, str]:
         return start.schedule, self.says(start.slot), str(start.trigger)
-
-    def missed(self, name: str) -> tuple[int, ...]:
-        """The slots recorded as missed, as a store looks them up for S25."""
-        found, times = set(), self.schedule(name).definition.times
-        for decision in self.decisions(name):
-            slot: int | None = decision.first if decision.reason is Reason.MISSED else None
-            while slot is not None and slot <= decision.last:
-                found.add(slot)
-                slot = times.after(slot)
-        return tuple(sorted(found))
 
     # How it goes on.
 

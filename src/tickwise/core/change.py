@@ -14,7 +14,7 @@ from .cron.sets import At
 from .definition import Catchup, Kind, Overlap, ScheduleDefinition
 from .errors import ConflictError, InputError
 from .instant import iso
-from .model import Backfill, Decision, Move, Pause, Schedule
+from .model import Backfill, Decision, Move, Pause, Schedule, ScheduleFacts
 from .policy import catchup_mode
 from .reasons import Reason
 from .slots import next_slot, passed_over, summed_up
@@ -46,7 +46,9 @@ class Renamed:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """The definition is gone."""
+    """The definition is gone from its source."""
+
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,20 +121,33 @@ class Changed:
 
 def apply_change(schedule: Schedule | None, change: Change, now: int) -> Changed:
     """What becomes of a schedule, or of a name that has none yet."""
-    if isinstance(change, Added):
-        if schedule is None or _forgotten(schedule, now):
-            return _add(change.definition, now)
-        return _update(replace(schedule, deleted_at=None), Updated(change.definition), now)
-    if schedule is None or schedule.deleted_at is not None:
+    if isinstance(change, Added) and (schedule is None or _forgotten(schedule, now)):
+        return _add(change.definition, now)
+    if schedule is None or (schedule.deleted_at is not None and not isinstance(change, Added)):
         raise InputError("there is no such schedule")
+    if isinstance(change, Added | Updated | Renamed | Deleted):
+        _check_source(schedule, change.source if isinstance(change, Deleted) else change.definition.source)
+    if isinstance(change, Added):
+        return _update(replace(schedule, deleted_at=None), Updated(change.definition), now)
     return _APPLIED[type(change)](schedule, change, now)
 
 
-def backfill_slots(schedule: Schedule, start: int, end: int) -> Iterator[int]:
-    """The slots of [start, end), oldest first: what a dry run lists."""
+def _check_source(schedule: Schedule, source: str) -> None:
+    """A definition is changed where it was written (S50); one that is deleted may come back from elsewhere."""
+    own = schedule.definition.source
+    if source != own and schedule.deleted_at is None:
+        raise ConflictError(
+            f"{schedule.name} was defined by {own or 'another source'}: change or delete it there; from here it "
+            "can be paused, triggered, rescheduled and backfilled"
+        )
+
+
+def backfill_slots(schedule: Schedule, own: ScheduleFacts, start: int, end: int) -> Iterator[int]:
+    """The slots of [start, end) that have no run, oldest first: what a dry run lists."""
     slot = schedule.definition.times.after(start - 1)
     while slot is not None and slot < end:
-        yield slot
+        if slot not in own.slots_with_run:
+            yield slot
         slot = schedule.definition.times.after(slot)
 
 
@@ -250,6 +265,8 @@ def _resume(schedule: Schedule, change: Resumed, now: int) -> Changed:
         return Changed((schedule,))
     awake = schedule if change.since is not None else replace(schedule, paused=None)
     wanted = change.run_missed if change.run_missed is not None else catchup_mode(schedule) is Catchup.ALL
+    if wanted and catchup_mode(schedule) is Catchup.SKIP:
+        return Changed((replace(awake, met=max(awake.met, now)),))  # judged as on time, or none would run
     if wanted:
         return Changed((replace(awake, missed=max(awake.missed, now)),))
     since = max(since, awake.cursor)

@@ -230,6 +230,7 @@ class ScheduleDefinition:
     label: str  # the times as written, for people
     kind: Kind = Kind.START
     policy: Policy = Policy()
+    source: str = ""  # who wrote it, and who alone may change it (S50): a folder, an app, the API
 
 
 @dataclass(frozen=True, slots=True)

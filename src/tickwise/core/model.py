@@ -175,6 +175,7 @@ class Planned:
     schedule: Schedule
     wake_at: int | None
     due_at: int | None
+    remove: bool = False  # it is finished, and was to be removed then (S33)
 
 
 @dataclass(frozen=True, slots=True)

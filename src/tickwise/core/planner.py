@@ -318,7 +318,9 @@ class _Desk:
         )
         due_at = _earliest(self._look_again, None if after.finished else self._backlog.next_due)
         unfinished = (after.deferral or after.backfill) and not self._rests
-        return Planned(after, _earliest(due_at, self.now + LONGEST_SLEEP) if unfinished else due_at, due_at)
+        wake_at = _earliest(due_at, self.now + LONGEST_SLEEP) if unfinished else due_at
+        over = wake_at is None and not self._rests and after.definition.policy.auto_remove
+        return Planned(after, wake_at, due_at, remove=over)
 
     @property
     def _cursor(self) -> int:

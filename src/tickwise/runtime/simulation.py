@@ -83,6 +83,7 @@ class _World:
             tuple[int, str, int]
         ] = []  # (instant, run, which of its attempts): it starts or ends then
         self._attempts: dict[str, int] = {}
+        self._times = {schedule.name: schedule.times for job in scenario.jobs for schedule in job.schedules}
         for job in scenario.jobs:
             if job.enabled:
                 self.ledger.define(job, scenario.start - 1)
@@ -160,7 +161,7 @@ class _World:
             summed = f"{decision.count} slots up to {iso(decision.last)}: {detail}"
             yield SlotReport(decision.schedule, decision.first, reason.verdict, reason, summed)
             return
-        times = self.ledger.schedules[decision.schedule].definition.times
+        times = self._times[decision.schedule]
         slot: int | None = decision.first
         while slot is not None and slot <= decision.last:
             yield SlotReport(decision.schedule, slot, reason.verdict, reason, detail)
@@ -168,7 +169,7 @@ class _World:
 
 
 def _of_run(run: StoredRun) -> SlotReport:
-    late = run.trigger in (Trigger.CATCHUP, Trigger.BACKFILL)
+    late = run.trigger is Trigger.CATCHUP
     reason = Reason.CATCH_UP if late else Reason.ON_TIME
     waited = run.created_at - (run.slot or run.created_at)
     detail = reason.explain()

@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
-from ..core.change import Added, Change, Changed, Deleted, apply_change
+from ..core.change import Added, Change, Changed, Deleted, Updated, apply_change
 from ..core.definition import JobDefinition
 from ..core.errors import ConflictError
 from ..core.model import Decision, Facts, Holder, JobFacts, Schedule, ScheduleFacts, Start, TickPlan, Trigger
 from ..core.reasons import Reason
 from ..core.settle import Cancelled, Outcome, Run, Settled, settle
 from ..core.states import ACTIVE, Event, RunState, after
+
+_KEEPS_KEY = ACTIVE | {RunState.SUCCEEDED}
 
 
 @dataclass(slots=True)
@@ -27,6 +29,7 @@ class StoredRun:
     slot: int | None
     trigger: Trigger
     lane: int | None
+    key: str | None
     created_at: int
     run: Run
     started_at: int | None = None
@@ -61,6 +64,7 @@ class MemoryLedger:
         self._needed_by: dict[str, dict[str, None]] = defaultdict(dict)
         self._slots: dict[str, set[int]] = defaultdict(set)
         self._lanes: dict[str, dict[int, StoredRun]] = defaultdict(dict)
+        self._keys: dict[tuple[str, str], StoredRun] = {}
         self._successes: dict[str, list[int]] = defaultdict(list)
         self._newest: dict[tuple[str, str], int] = {}  # (what, job or schedule): the newest instant of its kind
 
@@ -71,9 +75,21 @@ class MemoryLedger:
         for name in [
             n for n in self._of_job[job.name] if n not in wanted and self.schedules[n].deleted_at is None
         ]:
-            self.change(name, Deleted(), now)
+            self.change(name, Deleted(self.schedules[name].definition.source), now)
         for name, definition in wanted.items():
-            self.change(name, Added(definition), now)
+            known = name in self.schedules and self.schedules[name].deleted_at is None
+            self.change(name, Updated(definition, self.missed_slots(name)) if known else Added(definition), now)
+
+    def missed_slots(self, name: str) -> tuple[int, ...]:
+        """The slots that were recorded as missed, in order (S25)."""
+        found, times = set(), self.schedules[name].definition.times
+        for _, decision in self.decisions:
+            missed = decision.schedule == name and decision.reason is Reason.MISSED
+            slot: int | None = decision.first if missed else None
+            while slot is not None and slot <= decision.last:
+                found.add(slot)
+                slot = times.after(slot)
+        return tuple(sorted(found))
 
     def change(self, name: str, change: Change, now: int) -> Changed:
         """Apply a change; the schedule is looked at in the next pass."""
@@ -147,7 +163,9 @@ class MemoryLedger:
             name = planned.schedule.name
             self.schedules[name] = planned.schedule
             self._wake_at.pop(name, None)
-            if planned.due_at is not None:  # here no wake-up is lost, so nothing needs to be looked at in between
+            if planned.remove:
+                del self.schedules[name], self._of_job[planned.schedule.job][name]
+            elif planned.due_at is not None:  # here no wake-up is lost: no need to look in between
                 self._wake(name, planned.due_at)
         return made
 
@@ -161,13 +179,18 @@ class MemoryLedger:
 
     def enqueue(
         self, job: str, trigger: Trigger, now: int, *, schedule: str | None = None, slot: int | None = None,
-        lane: int | None = None,
+        lane: int | None = None, key: str | None = None,
     ) -> StoredRun:  # fmt: skip
-        """A queued run. Without a lane it holds none."""
+        """A queued run, or the one that has its key already (S48). Without a lane it holds none."""
+        known = self._keys.get((job, key)) if key is not None else None
+        if known and known.state in _KEEPS_KEY:
+            return known
         definition = self.jobs[job]
         settled = Run(str(len(self.runs) + 1), retry=definition.retry, at_most_once=definition.at_most_once)
-        stored = StoredRun(job, schedule, slot, trigger, lane, now, settled)
+        stored = StoredRun(job, schedule, slot, trigger, lane, key, now, settled)
         self.runs[stored.id] = stored
+        if key is not None:
+            self._keys[job, key] = stored
         if lane is not None:
             self._lanes[job][lane] = stored
         return stored
