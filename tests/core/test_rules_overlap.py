@@ -131,7 +131,7 @@ def test_replace_waits_until_the_old_run_has_ended() -> None:
     world.run_time["etl"], world.cancel_time = "10h", "20m"
     world.define(job("etl", "0 * * * *", overlap="replace"))
     world.pass_time(to="02:00")
-    assert [run.run.cancelling for run in world.runs("etl")] == [True]
+    assert [run.cancelling for run in world.runs("etl")] == [True]
     world.ledger._wake("etl", world.now)
     assert world.tick().cancels == ()
     world.pass_time(to="02:20")

@@ -361,7 +361,7 @@ def test_a_retried_run_is_one_run() -> None:
     world.pass_time(to="02:00")
     assert world.verdicts("etl") == ["overlap 02:00"]
     world.pass_time(to="02:59")
-    assert [(run.state, run.run.failures) for run in world.runs("etl")] == [(RunState.FAILED, 3)]
+    assert [(run.state, run.failures) for run in world.runs("etl")] == [(RunState.FAILED, 3)]
 
 
 def test_a_shutdown_hands_back_without_using_up_an_attempt() -> None:

@@ -314,6 +314,6 @@ class World:
                     self._alarms[run_id] = settled.not_before
 
     def _outcome(self, run: StoredRun) -> Outcome:
-        if run.run.cancelling:
+        if run.cancelling:
             return Cancelled()
         return Failed() if run.job in self.failing else Succeeded()

@@ -58,6 +58,7 @@ class Size:
     results: tuple[int, ...]  # of one query, ascending
     queries: int  # timed together
     loop: int  # simulated seconds
+    days: int  # simulated days
 
     @property
     def most(self) -> int:
@@ -72,6 +73,6 @@ class Size:
 
 
 FULL = Size(
-    5, 50, 100_000, 10_000, (10, 100, 1_000, 10_000, 100_000, 1_000_000), (10, 100, 1_000, 10_000), 500, 3_600
+    5, 50, 100_000, 10_000, (10, 100, 1_000, 10_000, 100_000, 1_000_000), (10, 100, 1_000, 10_000), 500, 3_600, 30
 )
-QUICK = Size(1, 3, 50, 10, (10, 100, 1_000), (10, 100), 5, 90)
+QUICK = Size(1, 3, 50, 10, (10, 100, 1_000), (10, 100), 5, 90, 1)

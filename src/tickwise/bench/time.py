@@ -1,4 +1,7 @@
-"""How fast times are found: `next` of one cron text and of many at once; with `index`, how fast they are kept."""
+"""How fast times are found: `next` of one cron text and of many at once.
+
+`index` adds how fast they are kept, `simulation` how fast they are decided.
+"""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -9,7 +12,7 @@ import numpy as np
 
 from ..core.cron import parse
 from ..core.cron.batch import next_many
-from . import index, load, peers
+from . import index, load, peers, simulation
 from .load import FULL, QUICK, Size
 from .measure import Figures, Progress, best_of, in_ms, in_us
 from .report import Row
@@ -32,6 +35,7 @@ def targets(size: Size = FULL) -> dict[str, float]:
         f"order {size.most:,} unsorted runs, at most": 150,
         f"query, growth from {size.runs[0]:,} to {size.most:,} runs": log(size.most, size.runs[0]),
         f"peek into {size.most:,} runs": 0.3,
+        simulation.name(size): 5,
     }
 
 
@@ -102,4 +106,6 @@ def _at_once(size: Size, progress: Progress) -> Figures:
     yield f"next of {len(crons):,} schedules at once", in_ms(ours), "ms", ("croniter", in_ms(theirs))
 
 
-_MEASURES = {"next of one cron text": _next, "many schedules at once": _at_once} | index.MEASURES
+_MEASURES = (
+    {"next of one cron text": _next, "many schedules at once": _at_once} | index.MEASURES | simulation.MEASURES
+)

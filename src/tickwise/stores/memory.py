@@ -6,7 +6,7 @@ their guards need, `commit` makes a plan true in one step, `finish` ends an atte
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from ..core.change import Added, Change, Changed, Deleted, Updated, apply_change
@@ -24,6 +24,7 @@ _KEEPS_KEY = ACTIVE | {RunState.SUCCEEDED}
 class StoredRun:
     """A run as it stands."""
 
+    id: str
     job: str
     schedule: str | None
     slot: int | None
@@ -31,22 +32,17 @@ class StoredRun:
     lane: int | None
     key: str | None
     created_at: int
-    run: Run
+    state: RunState = RunState.QUEUED
+    failures: int = 0
+    losses: int = 0
+    cancelling: bool = False
     started_at: int | None = None
     finished_at: int | None = None
     not_before: int | None = None
 
     @property
-    def id(self) -> str:
-        return self.run.id
-
-    @property
-    def state(self) -> RunState:
-        return self.run.state
-
-    @property
     def active(self) -> bool:
-        return self.run.state in ACTIVE
+        return self.state in ACTIVE
 
 
 class MemoryLedger:
@@ -141,7 +137,7 @@ class MemoryLedger:
         queue = self.jobs[job].queue
         return JobFacts(
             holders=tuple(
-                Holder(run.id, lane, run.trigger, run.run.cancelling) for lane, run in self._lanes[job].items()
+                Holder(run.id, lane, run.trigger, run.cancelling) for lane, run in self._lanes[job].items()
             ),
             unserved_queue="" if self.served_queues is None or queue in self.served_queues else queue,
             last_manual_start=self._newest.get(("manual", job)),
@@ -185,9 +181,7 @@ class MemoryLedger:
         known = self._keys.get((job, key)) if key is not None else None
         if known and known.state in _KEEPS_KEY:
             return known
-        definition = self.jobs[job]
-        settled = Run(str(len(self.runs) + 1), retry=definition.retry, at_most_once=definition.at_most_once)
-        stored = StoredRun(job, schedule, slot, trigger, lane, key, now, settled)
+        stored = StoredRun(str(len(self.runs) + 1), job, schedule, slot, trigger, lane, key, now)
         self.runs[stored.id] = stored
         if key is not None:
             self._keys[job, key] = stored
@@ -210,24 +204,24 @@ class MemoryLedger:
         if stored.state is RunState.QUEUED:
             self.finish(run_id, Cancelled(), now)
         elif stored.active:
-            stored.run = replace(stored.run, cancelling=True)
+            stored.cancelling = True
 
     def lease(self, run_id: str, now: int) -> None:
         """A worker takes a queued run and starts it."""
         stored = self.runs[run_id]
-        stored.run = replace(stored.run, state=after(stored.state, Event.LEASED))
+        stored.state = after(stored.state, Event.LEASED)
         stored.started_at = now
         if stored.trigger is Trigger.MANUAL:
             self._note("manual", stored.job, now)
 
     def finish(self, run_id: str, outcome: Outcome, now: int) -> Settled:
         """End an attempt. A run that is over frees its lane and wakes who waited for it (S15, S35)."""
-        stored = self.runs[run_id]
-        settled = settle(stored.run, outcome, now)
-        run = stored.run
-        stored.run = Run(
-            run.id, settled.state, settled.failures, settled.losses, run.retry, run.at_most_once, run.cancelling
+        stored, job = self.runs[run_id], self.jobs[self.runs[run_id].job]
+        run = Run(
+            stored.id, stored.state, stored.failures, stored.losses, job.retry, job.at_most_once, stored.cancelling
         )
+        settled = settle(run, outcome, now)
+        stored.state, stored.failures, stored.losses = settled.state, settled.failures, settled.losses
         stored.not_before = settled.not_before
         if not stored.active:
             stored.finished_at = now
