@@ -9,7 +9,9 @@ run: .venv/run.stamp  ## install and start: what examples/jobs would do next
 	$(BIN)/tickwise upcoming $(JOBS)
 
 test: .venv/dev.stamp  ## the whole suite
-	$(BIN)/pytest -n 2 --cov --cov-report=term $(ARGS)
+	$(BIN)/pytest -n 2 --cov --cov-report= $(ARGS)
+	$(BIN)/coverage report --include='*/tickwise/core/*' --fail-under=100
+	$(BIN)/coverage report
 
 check: .venv/dev.stamp  ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .
