@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -215,6 +216,12 @@ def test_help_names_the_commands(command: Command) -> None:
     """Without arguments the commands are listed."""
     _, out, err = command()
     assert all(name in out + err for name in ("cron", "upcoming", "validate", "simulate", "bench"))
+
+
+def test_version(command: Command) -> None:
+    """The version is one line, and no command is needed for it."""
+    code, out, _ = command("--version")
+    assert (code, out) == (0, f"tickwise {metadata.version('tickwise')}\n")
 
 
 @pytest.mark.parametrize("program", [["tickwise"], [sys.executable, "-m", "tickwise"]])

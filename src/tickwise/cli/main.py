@@ -5,17 +5,20 @@ Exit codes: 0 fine, 1 the answer is no, 2 wrong use or bad input.
 
 import os
 import sys
+from importlib import metadata
+from typing import Annotated
 
 import typer
 
 from ..core.errors import TickwiseError
 from . import bench, cron, jobs, simulate, upcoming
-from .output import complain
+from .output import complain, print_line
 
 app = typer.Typer(
     name="tickwise",
     help="A scheduler for Python people: what will run, what ran, and why something did not.",
     no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -24,6 +27,16 @@ app.add_typer(bench.app, name="bench")
 app.command("upcoming")(upcoming.upcoming)
 app.command("validate")(jobs.validate)
 app.command("simulate")(simulate.simulate_jobs)
+
+
+@app.callback()
+def _options(
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+) -> None:
+    if version:
+        print_line(f"tickwise {metadata.version('tickwise')}")
+        raise typer.Exit
 
 
 def main() -> None:
