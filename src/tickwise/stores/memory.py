@@ -152,8 +152,6 @@ class MemoryLedger:
                     f"{start.schedule} at {start.slot} has a run, or its lane {start.lane} is held"
                 )
         made = [self._make(start, now) for start in plan.starts]
-        for cancel in plan.cancels:
-            self.cancel(cancel.run, now)
         self.decisions += [(now, decision) for decision in plan.decisions]
         for planned in plan.schedules:
             name = planned.schedule.name
@@ -163,6 +161,8 @@ class MemoryLedger:
                 del self.schedules[name], self._of_job[planned.schedule.job][name]
             elif planned.due_at is not None:  # here no wake-up is lost: no need to look in between
                 self._wake(name, planned.due_at)
+        for cancel in plan.cancels:  # last: a queued run ends at once, and wakes who has just begun to wait
+            self.cancel(cancel.run, now)
         return made
 
     def _make(self, start: Start, now: int) -> StoredRun:

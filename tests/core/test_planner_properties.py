@@ -1,0 +1,340 @@
+"""Whatever happens, the law holds: passes, outages, edits, pauses, slow runs, failures and clocks that jump.
+
+Hypothesis looks for a world and a row of acts that break a rule of `law`; what it finds is told as a timeline.
+That each rule can fail is shown by planners that are broken on purpose. `TICKWISE_EXAMPLES=3000` looks longer, and
+elsewhere each time.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import product
+from typing import Any, TypeAlias
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tickwise.core import planner
+from tickwise.core.change import Change, Changed, apply_change
+from tickwise.core.cron import Every
+from tickwise.core.cron.zone import Zone
+from tickwise.core.cron.zone import zone as named_zone
+from tickwise.core.definition import After, Catchup, Kind, Overlap, Policy, ScheduleDefinition
+from tickwise.core.errors import InputError
+from tickwise.core.model import Cancel, Decision, Facts, JobFacts, Move, Planned, Schedule, TickPlan, Trigger
+from tickwise.core.reasons import Reason
+from tickwise.core.slots import next_slot
+from tickwise.stores import memory
+
+from .law import RULES
+from .timeline import DAY, HOUR, Act, Jobs, Spec, World
+
+EXAMPLES = int(os.environ.get("TICKWISE_EXAMPLES", "0"))
+SPRING, AUTUMN = 1_774_735_200, 1_792_879_200  # 22:00 UTC, before Berlin's clocks change
+
+
+def _possible_policies() -> Iterator[Policy]:
+    for mode, window, overlap, lanes in product(
+        (None, *Catchup), (None, 0, 600, 2 * HOUR), (None, *Overlap), (None, 1, 2)
+    ):
+        try:
+            yield Policy.of(catchup=mode, catchup_window=window, overlap=overlap, max_active_runs=lanes)
+        except InputError:
+            continue
+
+
+TIMES = (
+    "* * * * *",
+    "*/5 * * * *",
+    "0 * * * *",
+    "@every 90s",
+    "* 2 22 * * *",  # every second of a minute
+    "CRON_TZ=Europe/Berlin 30 2 * * *",
+    "CRON_TZ=Europe/Berlin */20 0-3 * * *",
+    "*/10 * * * * | 5,10 * * * *",
+    "CRON_TZ=Europe/Berlin 0 2 * * * | @every 40m",
+    "+300",
+    "-120 -30 +3600 +90000",
+)
+times = st.sampled_from(TIMES)
+policies = st.builds(
+    replace,
+    st.sampled_from(sorted(set(_possible_policies()), key=str)),
+    max_catchup=st.sampled_from((1_000, 3)),
+    grace=st.sampled_from((None, 0, 30, 600)),
+    jitter=st.sampled_from((0, 0, 50, 400)),
+    until=st.sampled_from((None, None, 2 * HOUR, DAY)),
+    max_runs=st.sampled_from((None, None, 2)),
+    skip_if_successful=st.booleans(),
+    after=st.sampled_from(((), (), (After("a.1", HOUR),))),
+    wait_for=st.sampled_from((0, 600)),
+)
+starts = st.builds(Spec, times, policies, st.just(Kind.START))
+others = st.builds(Spec, times, policies, st.sampled_from((Kind.STOP, Kind.RESTART)))
+jobs = st.lists(
+    st.tuples(st.lists(starts, min_size=1, max_size=2), st.lists(others, max_size=1)).map(
+        lambda two: two[0] + two[1]
+    ),
+    min_size=1,
+    max_size=3,
+)
+which = st.integers(0, 5)
+
+
+def _act(
+    verbs: str, which: st.SearchStrategy[int] = which, seconds: Sequence[int] = (0,), **others: Any
+) -> st.SearchStrategy[Act]:
+    details = {"times": st.just(""), "policy": st.none()} | others
+    return st.builds(Act, st.sampled_from(verbs.split()), which, st.sampled_from(seconds), **details)
+
+
+acts = st.lists(
+    st.one_of(
+        _act("wait", st.just(0), (1, 30, 60, 61, 300, 901, HOUR)),
+        _act("sleep", st.just(0), (61, 601, HOUR, 7 * HOUR, DAY)),
+        _act("pass finish_all", st.just(0)),
+        _act("finish", seconds=range(5)),
+        _act("trigger cancel crash workers_gone workers_back jump_back"),
+        _act("pause reset delete add cancel_backfill"),
+        _act("resume", seconds=range(3)),
+        _act("move", seconds=(0, -30, 61, 601, HOUR)),
+        _act("backfill", seconds=(300, 601, HOUR, 2 * HOUR + 1, DAY)),
+        _act("edit_times", times=times),
+        _act("edit_policy", policy=policies),
+    ),
+    max_size=30,
+)
+
+
+@dataclass(frozen=True)
+class Counted(Every):
+    """Every second, with each question written down."""
+
+    seconds: int = 1
+    zone: Zone = field(default_factory=partial(named_zone, "UTC"))
+    asked: list[int] = field(default_factory=list, compare=False)
+
+    def after(self, second: int) -> int | None:
+        self.asked.append(second)
+        return second + 1
+
+    def before(self, second: int) -> int | None:
+        self.asked.append(second)
+        return second - 1
+
+
+LAST_ACTS = (Act("workers_back"), Act("pass"), Act("finish_all"), Act("wait", 0, 300))
+
+
+@settings(max_examples=EXAMPLES or 300, derandomize=not EXAMPLES, database=None, print_blob=False)
+@given(start=st.sampled_from((SPRING, AUTUMN)), jobs=jobs, acts=acts)
+def test_the_law_holds_whatever_happens(start: int, jobs: Jobs, acts: list[Act]) -> None:
+    """Any passes, outages, edits, pauses, slow runs, failures and clock jumps leave S1-S36 whole."""
+    World(start, jobs, RULES).play([*acts, *LAST_ACTS])
+
+
+@given(
+    policy=policies,
+    reopened=st.booleans(),
+    down=st.sampled_from((HOUR, 30 * DAY, 3_650 * DAY)),
+    moved=st.booleans(),
+)
+@settings(max_examples=100, derandomize=True, database=None)
+def test_work_is_bounded_however_long_nothing_ran(policy: Policy, reopened: bool, down: int, moved: bool) -> None:  # noqa: FBT001
+    """S6: a pass asks the times of a schedule that is due every second a few times per slot of max_catchup."""
+    times = Counted()
+    limited = replace(policy, max_catchup=20, max_active_runs=1, after=(), until=None)
+    definition = ScheduleDefinition("a.1", "a", times, "every second", policy=limited)
+    again = tuple(range(SPRING - 10, SPRING)) if reopened else ()
+    move = Move(SPRING, SPRING + 100) if moved else None
+    schedule = Schedule(definition, SPRING, SPRING, SPRING, SPRING, SPRING, reopened=again, moved=move)
+    planner.plan(SPRING + down, [schedule], Facts())
+    assert len(times.asked) <= 1_000
+
+
+# Planners that are broken on purpose
+
+QUEUE = Policy.of(overlap=Overlap.QUEUE)
+SIDE_BY_SIDE = Policy.of(catchup=Catchup.ALL, overlap=Overlap.ALLOW, max_active_runs=3)
+WORLD = (
+    (Spec("* * * * *", QUEUE),),
+    (Spec("* * * * *", SIDE_BY_SIDE),),
+    (Spec("* * * * *", Policy.of(max_runs=2)), Spec("*/5 * * * *", kind=Kind.STOP)),
+)
+STORY = (
+    Act("wait", 0, 120),
+    Act("finish_all"),
+    Act("pause", 0),
+    Act("move", 1, 150),
+    Act("wait", 0, 61),
+    Act("finish_all"),
+    Act("wait", 0, 61),
+    Act("finish_all"),
+    Act("wait", 0, 61),
+    Act("resume", 0, 1),
+    Act("finish_all"),
+    Act("sleep", 0, HOUR),
+    Act("pass"),
+    Act("wait", 0, 120),
+    Act("delete", 1),
+    Act("sleep", 0, 601),
+    Act("add"),
+    Act("finish_all"),
+    Act("pass"),
+    Act("edit_times", 3, times="* * * * *"),
+    Act("wait", 0, 61),
+)
+
+Plan: TypeAlias = Callable[[int, Iterable[Schedule], Facts], TickPlan]
+Mutant: TypeAlias = Callable[[Plan], Plan]
+
+
+def _answers(change: Callable[[TickPlan, int], TickPlan]) -> Mutant:
+    """A planner whose answers are changed."""
+    return lambda plan: lambda now, due, facts: change(plan(now, due, facts), now)
+
+
+def _leaves(**changes: Callable[[Planned, int], Any]) -> Mutant:
+    """A planner that leaves its schedules otherwise."""
+
+    def changed(planned: Planned, now: int) -> Planned:
+        found = {name: change(planned, now) for name, change in changes.items()}
+        if "cursor" in found:
+            return replace(planned, schedule=replace(planned.schedule, **found))
+        return replace(planned, **found)
+
+    return _answers(lambda plan, now: replace(plan, schedules=tuple(changed(p, now) for p in plan.schedules)))
+
+
+def _believes(change: Callable[[Schedule], Schedule]) -> Mutant:
+    """A planner that takes its schedules for something else."""
+    return lambda plan: lambda now, due, facts: plan(now, [change(schedule) for schedule in due], facts)
+
+
+def _starts(**values: Any) -> Mutant:
+    return _answers(lambda plan, _: replace(plan, starts=tuple(replace(s, **values) for s in plan.starts)))
+
+
+def _decides(change: Callable[[TickPlan], Iterable[Decision]]) -> Mutant:
+    return _answers(lambda plan, _: replace(plan, decisions=tuple(change(plan))))
+
+
+def _next(planned: Planned, _now: int) -> int:
+    schedule = planned.schedule
+    return next_slot(schedule, schedule.cursor) or schedule.cursor
+
+
+def _one_by_one(plan: TickPlan) -> Iterator[Decision]:
+    return (replace(d, count=1) for d in plan.decisions for _ in range(d.count))
+
+
+def _said_again(plan: TickPlan) -> Iterator[Decision]:
+    yield from plan.decisions
+    for name, waits in ((p.schedule.name, p.schedule.deferral) for p in plan.schedules):
+        if waits:
+            yield Decision(name, waits.reason, waits.slot, waits.slot)
+
+
+def _idle(_plan: Plan) -> Plan:
+    return lambda now, due, _: TickPlan(schedules=tuple(Planned(s, now + 60, now + 60) for s in due))
+
+
+def _moody(plan: Plan) -> Plan:
+    moods = iter(range(1_000_000))
+    return lambda now, due, facts: TickPlan() if next(moods) % 2 else plan(now, due, facts)
+
+
+def _forgetful(plan: Plan) -> Plan:
+    def forgetful(now: int, due: Iterable[Schedule], facts: Facts) -> TickPlan:
+        found = plan(now, due, facts)
+        if isinstance(facts.jobs, dict):
+            facts.jobs.clear()
+        return found
+
+    return forgetful
+
+
+def _alone(plan: Plan) -> Plan:
+    """A planner that ignores who holds lanes."""
+
+    def alone(now: int, due: Iterable[Schedule], facts: Facts) -> TickPlan:
+        jobs: Mapping[str, JobFacts] = {job: replace(known, holders=()) for job, known in facts.jobs.items()}
+        return plan(now, due, replace(facts, jobs=jobs))
+
+    return alone
+
+
+def _spreading(plan: Plan) -> Plan:
+    """A planner that gives each start a lane of its own, however many there may be."""
+    return _answers(
+        lambda found, _: replace(found, starts=tuple(replace(s, lane=i) for i, s in enumerate(found.starts)))
+    )(_alone(plan))
+
+
+MUTANTS: dict[str, tuple[str, Mutant]] = {
+    "starts a slot twice": (
+        "s1",
+        _answers(lambda p, _: replace(p, starts=tuple(s for s in p.starts for _ in "12"))),
+    ),
+    "moves the cursor back": ("s4", _leaves(cursor=lambda p, _: p.schedule.cursor - 60)),
+    "moves the cursor past now": ("s4", _leaves(cursor=lambda _, now: now + 1)),
+    "records slot by slot": ("s6", _decides(_one_by_one)),
+    "moves the cursor a slot further": ("s7_every", _leaves(cursor=_next)),
+    "records nothing": ("s7_every", _decides(lambda _: ())),
+    "counts wrong": ("s7_every", _decides(lambda p: (replace(d, count=d.count + 1) for d in p.decisions))),
+    "says again what waits": ("s7_waiting", _decides(_said_again)),
+    "calls late slots live": ("s9", _starts(trigger=Trigger.SCHEDULE)),
+    "starts the newest first": ("s12", _answers(lambda p, _: replace(p, starts=p.starts[::-1]))),
+    "takes one lane for all": ("s14", _starts(lane=0)),
+    "sees no active run": ("s14", _alone),
+    "takes any lane": ("s14", _spreading),
+    "sleeps for ever": ("s15_pending", _leaves(wake_at=lambda *_: None)),
+    "oversleeps": ("s15_pending", _leaves(due_at=lambda p, _: p.due_at and p.due_at + 1)),
+    "does nothing": ("s15_nothing", _idle),
+    "breaks": ("s20", _decides(lambda p: (replace(d, reason=Reason.BROKEN) for d in p.decisions))),
+    "cancels what is not": ("s21", _answers(lambda p, _: replace(p, cancels=(Cancel("9", "a.1", 0),)))),
+    "ignores pauses": ("s29", _believes(lambda s: replace(s, paused=None))),
+    "ignores moves": ("s31", _believes(lambda s: replace(s, moved=None))),
+    "ignores max_runs": ("s34", _believes(lambda s: replace(s, runs_made=0))),
+    "has moods": ("planning_again", _moody),
+    "changes what it reads": ("planning_again", _forgetful),
+    "starts one run in all": ("planning_jobs_apart", _answers(lambda p, _: replace(p, starts=p.starts[:1]))),
+}
+
+
+def test_the_law_holds_for_the_story_of_the_mutants() -> None:
+    """The planner as it is passes where its mutants fail."""
+    World(SPRING, WORLD, RULES).play(STORY)
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_broken_planner_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each rule of the law fails for a planner that breaks it, and tells the story."""
+    rule, mutant = MUTANTS[name]
+    monkeypatch.setattr(planner, "plan", mutant(planner.plan))
+    rules = [known for known in RULES if known.__name__.startswith(rule)]
+    with pytest.raises(AssertionError, match=rf"(?s)^{rule}.*\n\na\.1: .*03-28T22:0"):
+        World(SPRING, WORLD, rules).play(STORY)
+
+
+@pytest.mark.parametrize("rule", ["s2", "s24"])
+def test_a_change_that_invents_a_past_is_found(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S2 and S24 fail for a change that leaves the cursor in the past."""
+
+    def wrong(schedule: Schedule | None, change: Change, now: int) -> Changed:
+        done = apply_change(schedule, change, now)
+        return replace(done, schedules=tuple(replace(s, cursor=now - DAY) for s in done.schedules))
+
+    rules = [known for known in RULES if known.__name__.startswith(f"{rule}_")]
+    world = World(SPRING, WORLD, rules)
+    monkeypatch.setattr(memory, "apply_change", wrong)
+    with pytest.raises(AssertionError, match=rule):
+        world.play(STORY)
+
+
+def test_every_rule_has_a_mutant() -> None:
+    """No rule of the law goes unproven."""
+    proven = (*(rule for rule, _ in MUTANTS.values()), "s2_", "s24_")
+    assert not [rule.__name__ for rule in RULES if not rule.__name__.startswith(proven)]
