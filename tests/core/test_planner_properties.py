@@ -128,7 +128,7 @@ class Counted(Every):
 LAST_ACTS = (Act("workers_back"), Act("pass"), Act("finish_all"), Act("wait", 0, 300))
 
 
-@settings(max_examples=EXAMPLES or 300, derandomize=not EXAMPLES, database=None, print_blob=False)
+@settings(max_examples=EXAMPLES or 600, derandomize=not EXAMPLES, database=None, print_blob=False)
 @given(start=st.sampled_from((SPRING, AUTUMN)), jobs=jobs, acts=acts)
 def test_the_law_holds_whatever_happens(start: int, jobs: Jobs, acts: list[Act]) -> None:
     """Any passes, outages, edits, pauses, slow runs, failures and clock jumps leave S1-S36 whole."""
@@ -152,6 +152,56 @@ def test_work_is_bounded_however_long_nothing_ran(policy: Policy, reopened: bool
     schedule = Schedule(definition, SPRING, SPRING, SPRING, SPRING, SPRING, reopened=again, moved=move)
     planner.plan(SPRING + down, [schedule], Facts())
     assert len(times.asked) <= 1_000
+
+
+# What was found this way, each in its shortest form
+
+EACH, MANY = "* * * * *", Policy.of(catchup=Catchup.ALL, overlap=Overlap.ALLOW)
+ONE = replace(MANY, max_active_runs=1, catchup_window=600)
+START, STOP = Spec(EACH, ONE), Spec(EACH, ONE, Kind.STOP)
+PATIENT = Spec(EACH, replace(MANY, grace=600))
+SLEEP, LONG, PASS, END = Act("sleep", 0, 601), Act("sleep", 0, DAY), Act("pass"), Act("finish_all")
+MOVE, FIVE = Act("move"), Act("wait", 0, 300)
+FOUND: dict[str, tuple[Jobs, Sequence[Act]]] = {
+    "a stop beside the start it would cancel": ([[START, STOP]], [FIVE]),
+    "a queued run that a pass cancels": ([[START, Spec("*/2 * * * *", ONE, Kind.STOP)]], [FIVE]),
+    "catch-up of two schedules": ([[Spec(EACH, MANY), START]], [SLEEP, PASS, END, FIVE]),
+    "live slots of two schedules": ([[PATIENT, PATIENT]], [Act("sleep", 0, 121), PASS]),
+    "a backfill of a stop": ([[START, STOP]], [Act("backfill", 1, 300), PASS]),
+    "two backfills in a job": ([[START, START]], [Act("backfill", 0, 300), Act("backfill", 1, 300), PASS]),
+    "a backfill of what is caught up": (
+        [[Spec(EACH, MANY)]],
+        [Act("sleep", 0, 7 * HOUR), Act("backfill", 0, 2 * HOUR), Act("edit_times", times="0 * * * *"), PASS],
+    ),
+    "a move over a move that is due": (
+        [[START]],
+        [Act("wait", 0, 1), MOVE, Act("sleep", 0, 1), Act("move", 0, 61)],
+    ),
+    "a move over a move to a slot": ([[START]], [Act("sleep", 0, HOUR), MOVE, Act("wait", 0, 1), MOVE]),
+    "the same move again": ([[START]], [FIVE, MOVE, MOVE, MOVE, END, FIVE]),
+    "a move to now, and an outage": ([[START]], [FIVE, MOVE, LONG, PASS]),
+    "a move, and an edit": ([[START]], [Act("move", 0, 601), SLEEP, Act("edit_times", times="0 * * * *"), PASS]),
+    "a move in a pause": (
+        [[Spec(EACH)]],
+        [Act("move", 0, 601), Act("pause"), Act("sleep", 0, HOUR), Act("resume")],
+    ),
+    "a move, and a reset": ([[START]], [Act("move", 0, 61), Act("wait", 0, 60), Act("reset")]),
+    "a moved slot that is too old": (
+        [[START, START]],
+        [Act("wait", 0, 61), END, Act("move", 1), SLEEP, PASS, END, FIVE],
+    ),
+    "a move after the clock went back": (
+        [[START]],
+        [Act("sleep", 0, 61), Act("wait", 0, 1), Act("jump_back"), MOVE, PASS, END, FIVE],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_stays_mended(name: str) -> None:
+    """Stories that once broke S1, S7, S12, S15, S21, S31 or S32 no longer do."""
+    jobs, acts = FOUND[name]
+    World(SPRING, jobs, RULES).play(acts)
 
 
 # Planners that are broken on purpose

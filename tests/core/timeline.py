@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from tickwise.core import planner
 from tickwise.core.change import (
@@ -98,12 +98,11 @@ def undecided(schedule: Schedule, runs: AbstractSet[int], until: int, start: int
     until = until if last is None else min(until, last)
     slots = named(times, start)
     found = set(slots[bisect_right(slots, schedule.cursor) : bisect_right(slots, until)])
-    if moved and moved.to > schedule.cursor:
-        if schedule.met >= moved.to:
-            found -= {t for t in found if moved.asked_at < t < moved.to}
-        if moved.to <= until:
-            found.add(moved.to)
     found -= {t for t in found if any(first < t <= end for first, end in schedule.dropped)}
+    if moved and schedule.met >= moved.to:
+        found -= {t for t in found if moved.asked_at < t < moved.to}
+    if moved and schedule.cursor < moved.to <= until:
+        found.add(moved.to)
     return (found | set(schedule.reopened)) - runs
 
 
@@ -238,7 +237,8 @@ class World:
         due = self.ledger.claim(self.now)
         found = planner.plan(self.now, due, self.ledger.facts(due))
         self._wake_all()
-        assert self.make_pass() == found, f"{act}: the pass after a crash decides otherwise"
+        if self.make_pass() != found:
+            self._fail(f"{act}: the pass after a crash decides otherwise")
 
     def do_finish(self, act: Act) -> None:
         active = [run for run in self.ledger.runs.values() if run.active]
@@ -262,8 +262,10 @@ class World:
         waiting = [s.name for s in self.ledger.schedules.values() if s.job == run.job and s.deferral]
         wake = self.ledger.next_wake()
         if not run.active and waiting and (wake is None or wake > self.now):
-            said = f"s15: the end of run {run.id} does not wake {waiting}"
-            raise AssertionError(f"{said}\n\n" + "\n".join(self.story))
+            self._fail(f"s15: the end of run {run.id} does not wake {waiting}")
+
+    def _fail(self, said: str) -> NoReturn:
+        raise AssertionError(f"{said}\n\n" + "\n".join(self.story))
 
     def do_cancel(self, act: Act) -> None:
         active = [run for run in self.ledger.runs.values() if run.active]

@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
+from typing import TypeAlias
 
 DAY = 86_400
 EVERY_SECOND = EVERY_MINUTE = (1 << 60) - 1
@@ -38,6 +39,9 @@ def members(mask: int) -> tuple[int, ...]:
     return tuple(i for i in range(mask.bit_length()) if mask >> i & 1)
 
 
+_Month: TypeAlias = tuple[int, int, int, int, int]  # its first day, end and mask; year and month
+
+
 @dataclass(frozen=True, slots=True)
 class Days:
     """The days a cron text names. Weekdays count from Sunday = 0."""
@@ -51,7 +55,7 @@ class Days:
     last_weekdays: int  # bit w: the month's last weekday w (wL)
     both: bool  # whether day of month and day of week must both match (one began with *), or either
     _masks: dict[int, int] = field(default_factory=dict, compare=False, repr=False)
-    _met: list[tuple[int, int, int]] = field(default_factory=lambda: [(0, 0, 0)], compare=False, repr=False)
+    _met: list[_Month] = field(default_factory=lambda: [(0, 0, 0, 0, 0)], compare=False, repr=False)
 
     @property
     def every(self) -> bool:
@@ -69,16 +73,16 @@ class Days:
 
     def on_or_after(self, day: int) -> int | None:
         """The first such day from `day` on, in days since 1970; none after the calendar's end."""
-        first, end, mask = self._met[0]
+        first, end, mask, year, month = self._met[0]
         if not first <= day < end:
             day = max(day, FIRST_DAY)
             if day > LAST_DAY:
                 return None
-            first, _, mask = self._meet(day)
+            first, end, mask, year, month = self._meet(day)
         left = mask >> day - first + 1
         if left:
             return day + (left & -left).bit_length() - 1
-        first, mask = self._month_beyond(day, 1)
+        first, mask = self._month_beyond(year, month, 1)
         return first + lowest(mask) - 1 if mask else None
 
     def on_or_before(self, day: int) -> int | None:
@@ -86,47 +90,47 @@ class Days:
         day = min(day, LAST_DAY)
         if day < FIRST_DAY:
             return None
-        first, _, mask = self._meet(day)
+        first, _, mask, year, month = self._meet(day)
         mask &= (2 << day - first + 1) - 1
         if not mask:
-            first, mask = self._month_beyond(day, -1)
+            first, mask = self._month_beyond(year, month, -1)
         return first + highest(mask) - 1 if mask else None
 
     def count(self, start: int, end: int) -> int:
         """How many such days there are from `start` to before `end`."""
         found = 0
         while start < end:
-            first, beyond, mask = self._meet(start)
+            first, beyond, mask, _, _ = self._meet(start)
             found += (mask >> start - first + 1 & (1 << min(end, beyond) - start) - 1).bit_count()
             start = beyond
         return found
 
-    def _meet(self, day: int) -> tuple[int, int, int]:
-        """First day, end and mask of the month that holds `day`."""
+    def _meet(self, day: int) -> _Month:
+        """The month that holds `day`; kept, since the next question is mostly about the same."""
         here = date.fromordinal(day + _EPOCH)
-        return self._look_at(here.year, here.month, day - here.day + 1)
+        year, month = here.year, here.month
+        first, length = day - here.day + 1, _month_length(year, month)
+        mask = self._of_month((first + 4) % 7, length) if self.months >> month & 1 else 0
+        self._met[0] = met = first, first + length, mask, year, month
+        return met
 
-    def _month_beyond(self, day: int, step: int) -> tuple[int, int]:
+    def _month_beyond(self, year: int, month: int, step: int) -> tuple[int, int]:
         """First day and mask of the nearest month, in the direction of `step`, that holds such a day."""
-        here = date.fromordinal(day + _EPOCH)
-        year, months = here.year, members(self.months)
-        place = bisect_right(months, here.month) if step > 0 else bisect_left(months, here.month) - 1
+        months = members(self.months)
+        place = bisect_right(months, month) if step > 0 else bisect_left(months, month) - 1
         while True:
             if not 0 <= place < len(months):
                 year, place = year + step, 0 if step > 0 else len(months) - 1
                 if not 1 <= year <= 9999:
                     return 0, 0
-            first, _, mask = self._look_at(year, months[place], date(year, months[place], 1).toordinal() - _EPOCH)
+            month = months[place]
+            first = date(year, month, 1).toordinal() - _EPOCH
+            length = _month_length(year, month)
+            mask = self._of_month((first + 4) % 7, length)
             if mask:
+                self._met[0] = first, first + length, mask, year, month
                 return first, mask
             place += step
-
-    def _look_at(self, year: int, month: int, first: int) -> tuple[int, int, int]:
-        """First day, end and mask of a month; kept, since the next question is mostly about the same."""
-        length = _month_length(year, month)
-        met = first, first + length, self._of_month((first + 4) % 7, length) if self.months >> month & 1 else 0
-        self._met[0] = met
-        return met
 
     def _of_month(self, first: int, length: int) -> int:
         """The days of a month of this length whose first day is the weekday `first`."""
@@ -158,8 +162,9 @@ class Days:
 
 
 def _month_length(year: int, month: int) -> int:
-    leap = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    return _MONTH_LENGTHS[month] + leap
+    if month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0):
+        return 29
+    return _MONTH_LENGTHS[month]
 
 
 def _nearest_weekday(day: int, first: int, length: int) -> int:

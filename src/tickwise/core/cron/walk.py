@@ -109,7 +109,9 @@ class Cron(Recurrence):
         if second < FIRST:
             second = FIRST - 1
         expression, zone = self.expression, self.zone
-        lo, hi, offset, owned, end = zone.span(second)
+        lo, hi, offset, owned, end = zone.last
+        if not lo <= second < hi:
+            lo, hi, offset, owned, end = zone.span(second)
         start = second + offset + 1
         if start < owned and not expression.hourly:
             start = owned

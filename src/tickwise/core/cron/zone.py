@@ -60,7 +60,7 @@ def _tzinfo(name: str) -> tzinfo:
 class Zone:
     """One IANA zone. Made by `zone(name)` only, so that equal names are one object."""
 
-    __slots__ = ("_last", "_offsets", "_repeats_from", "_starts", "_wall_epoch", "name", "tzinfo")
+    __slots__ = ("_offsets", "_repeats_from", "_starts", "_wall_epoch", "last", "name", "tzinfo")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -78,11 +78,11 @@ class Zone:
         kept = [transitions[0], *(b for a, b in pairwise(transitions) if a[1] != b[1])]
         self._starts = array("q", [t for t, _ in kept] + [ALWAYS])
         self._offsets = array("q", [kept[0][1]] + [offset for _, offset in kept])
-        self._last = self._find(0)
+        self.last = self._find(0)
 
     def span(self, t: int) -> Span:
         """The span that holds the UTC second `t`. Near the last one asked for, it costs no search."""
-        last = self._last
+        last = self.last
         if last[0] <= t < last[1]:
             return last
         if t >= self._repeats_from:
@@ -91,7 +91,7 @@ class Zone:
             found = Span(lo + shift, hi + shift, offset, owned + shift, end + shift)
         else:
             found = self._find(t)
-        self._last = found
+        self.last = found
         return found
 
     def instant(self, wall: int) -> int:
@@ -110,7 +110,7 @@ class Zone:
         if instant.tzinfo is self.tzinfo:
             since = instant - self._wall_epoch
             wall = since.days * _DAY + since.seconds
-            lo, hi, offset, _, _ = self._last
+            lo, hi, offset, _, _ = self.last
             if lo + _DAY <= wall - offset < hi - _DAY:
                 return wall - offset
         return floor_second(instant)
