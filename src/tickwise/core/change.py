@@ -263,15 +263,16 @@ def _resume(schedule: Schedule, change: Resumed, now: int) -> Changed:
     since = change.since if change.since is not None else schedule.paused.at if schedule.paused else None
     if since is None:
         return Changed((schedule,))
+    schedule, moved_over = _note_move(schedule, now)
     awake = schedule if change.since is not None else replace(schedule, paused=None)
     wanted = change.run_missed if change.run_missed is not None else catchup_mode(schedule) is Catchup.ALL
-    if wanted and catchup_mode(schedule) is Catchup.SKIP:
-        return Changed((replace(awake, met=max(awake.met, now)),))  # judged as on time, or none would run
+    if wanted and catchup_mode(schedule) is Catchup.SKIP:  # judged as on time, or none would run
+        return Changed((replace(awake, met=max(awake.met, now)),), moved_over)
     if wanted:
-        return Changed((replace(awake, missed=max(awake.missed, now)),))
+        return Changed((replace(awake, missed=max(awake.missed, now)),), moved_over)
     since = max(since, awake.cursor)
     decisions = summed_up(awake, since, now, Reason.PAUSED, _who_and_why(schedule.paused))
-    return Changed((passed_over(awake, since, now),), decisions)
+    return Changed((passed_over(awake, since, now),), moved_over + decisions)
 
 
 def _who_and_why(pause: Pause | None) -> str:
@@ -287,11 +288,13 @@ def _reschedule(schedule: Schedule, change: Rescheduled, now: int) -> Changed:
         raise InputError(f"{iso(to)} has passed: give a time from now ({iso(now)}) on")
     if until is not None and to > until:
         raise InputError(f"{iso(to)} is after the end of the schedule, {iso(until)}: move `until` first")
+    if schedule.moved and schedule.moved.to == max(to, now, schedule.cursor + 1):
+        return Changed((schedule,))
     schedule, decisions = _note_move(schedule, now)
     moved, schedule = schedule.moved, replace(schedule, moved=None)
     if moved and moved.to <= now:  # it was pending
         decisions += (Decision(schedule.name, Reason.RESCHEDULED, moved.to, moved.to, 1, iso(to)),)
-        schedule = passed_over(schedule, max(moved.asked_at, schedule.cursor), moved.to)
+        schedule = passed_over(schedule, min(moved.to - 1, max(moved.asked_at, schedule.cursor)), moved.to)
     to = max(to, now, schedule.cursor + 1)
     return Changed((replace(schedule, moved=Move(now, to)),), decisions)
 

@@ -62,7 +62,7 @@ def plan(now: int, due: Iterable[Schedule], facts: Facts) -> TickPlan:
 
 def _in_order(starts: Sequence[Start]) -> tuple[Start, ...]:
     """Backlogs behind the live slots of other jobs, but a job's own slots in time order (S12), backfills last."""
-    if all(start.trigger not in _BEHIND_LIVE for start in starts):
+    if len(starts) < 2:
         return tuple(starts)
     ranks: dict[str, int] = defaultdict(int)
     ranked = []
@@ -116,7 +116,10 @@ class _JobPass:
         self.now = now
         self.facts = facts
         self.job = facts.jobs.get(schedules[0].job, JobFacts())
-        self.desks = [_Desk(now, s, facts.schedules.get(s.name, ScheduleFacts())) for s in schedules]
+        self.desks = [
+            _Desk(now, s, facts.schedules.get(s.name, ScheduleFacts()))
+            for s in sorted(schedules, key=lambda s: s.name)
+        ]
 
     def decided(self) -> list["_Desk"]:
         for desk in self.desks:
@@ -186,8 +189,8 @@ class _JobPass:
         return verdict if new is None else Wait(Reason.WAITS_BEHIND, new, until=self.now)
 
 
-def _earliest(*instants: int | None) -> int | None:
-    return min((t for t in instants if t is not None), default=None)
+def _earliest(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else min(one, other)
 
 
 class _Desk:
@@ -312,7 +315,7 @@ class _Desk:
             met=max(work.met, self._newest or work.met),
             missed=max(work.missed, self._missed_to),
             moved=work.moved if work.moved and work.moved.to > cursor else None,
-            dropped=tuple(h for h in work.dropped if h[1] > cursor and h[1] not in self.own.slots_with_run),
+            dropped=work.dropped and self._open_holes(cursor),
             runs_made=work.runs_made + made,
             deferral=self._deferral,
         )
@@ -321,6 +324,10 @@ class _Desk:
         wake_at = _earliest(due_at, self.now + LONGEST_SLEEP) if unfinished else due_at
         over = wake_at is None and not self._rests and after.definition.policy.auto_remove
         return Planned(after, wake_at, due_at, remove=over)
+
+    def _open_holes(self, cursor: int) -> tuple[tuple[int, int], ...]:
+        """What is decided after the cursor, but for slots whose run says so itself."""
+        return tuple(h for h in self._work.dropped if h[1] > cursor and h[1] not in self.own.slots_with_run)
 
     @property
     def _cursor(self) -> int:
@@ -335,7 +342,9 @@ class _Desk:
         moved, newest = self._work.moved, self._backlog.newest
         if moved and newest is not None and self._work.met < moved.to <= newest:
             unmoved = replace(self._work, moved=None)
-            for decision in summed_up(unmoved, moved.asked_at, moved.to - 1, Reason.RESCHEDULED, iso(moved.to)):
+            for decision in summed_up(
+                unmoved, max(moved.asked_at, self._work.cursor), moved.to - 1, Reason.RESCHEDULED, iso(moved.to)
+            ):
                 self._record(decision)
 
     def _discard(self, unwanted: Unwanted) -> None:

@@ -69,7 +69,7 @@ def _end(schedule: Schedule) -> int | None:
 
 def _holes(schedule: Schedule) -> Iterator[tuple[int, int]]:
     yield from schedule.dropped
-    if schedule.moved:
+    if schedule.moved and schedule.moved.to - 1 > schedule.moved.asked_at:
         yield schedule.moved.asked_at, schedule.moved.to - 1
 
 
@@ -103,4 +103,9 @@ def passed_over(schedule: Schedule, after: int, until: int) -> Schedule:
     oldest = next_slot(schedule, schedule.cursor)
     if oldest is None or oldest > after:
         return replace(schedule, cursor=max(schedule.cursor, until))
-    return replace(schedule, dropped=(*schedule.dropped, (after, until)))
+    moved, dropped = schedule.moved, (*schedule.dropped, (after, until))
+    if moved and after < moved.to <= until:  # decided too, and what it hides stays hidden
+        return replace(
+            schedule, moved=None, dropped=(*dropped, (moved.asked_at, max(moved.asked_at, moved.to - 1)))
+        )
+    return replace(schedule, dropped=dropped)
