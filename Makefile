@@ -9,7 +9,7 @@ run: .venv/run.stamp  ## install and start: what examples/jobs would do next
 	$(BIN)/tickwise upcoming $(JOBS)
 
 test: .venv/dev.stamp  ## the whole suite
-	$(BIN)/pytest -n 2 --cov --cov-report= $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadgroup --cov --cov-report= $(ARGS)
 	$(BIN)/coverage report --include='*/tickwise/core/*' --fail-under=100
 	$(BIN)/coverage report
 

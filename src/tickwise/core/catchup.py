@@ -7,6 +7,7 @@ as they are started.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from .model import Schedule, ScheduleFacts
 from .slots import count_slots, due_at, next_slot, previous_slot
@@ -14,8 +15,7 @@ from .slots import count_slots, due_at, next_slot, previous_slot
 DEFAULT_GRACE = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(NamedTuple):
     """A slot that is due and not decided."""
 
     slot: int

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from .definition import Overlap, ScheduleDefinition
 from .reasons import Reason
@@ -94,8 +95,7 @@ class Schedule:
         return most is not None and self.runs_made >= most and self.deferral is None
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(NamedTuple):
     """A run that holds a lane of its job."""
 
     run: str
@@ -115,8 +115,7 @@ class JobFacts:
     unreadable: str = ""  # why the facts could not be read, if so (S20)
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleFacts:
+class ScheduleFacts(NamedTuple):
     """What exists already for a schedule."""
 
     slots_with_run: AbstractSet[int] = frozenset()  # at least those that may be pending or backfilled

@@ -118,7 +118,7 @@ class _JobPass:
         self.job = facts.jobs.get(schedules[0].job, JobFacts())
         self.desks = [
             _Desk(now, s, facts.schedules.get(s.name, ScheduleFacts()))
-            for s in sorted(schedules, key=lambda s: s.name)
+            for s in (sorted(schedules, key=lambda s: s.name) if len(schedules) > 1 else schedules)
         ]
 
     def decided(self) -> list["_Desk"]:
@@ -158,7 +158,7 @@ class _JobPass:
                 made[desk.schedule.name] += 1
                 holders.append(Holder(desk.run_name(pending.slot), verdict.lane, desk.trigger(pending)))
             elif verdict.cancel:
-                holders = [replace(h, cancelling=True) if h.run in verdict.cancel else h for h in holders]
+                holders = [h._replace(cancelling=True) if h.run in verdict.cancel else h for h in holders]
             if isinstance(verdict, Wait):
                 desk.waits = True
                 if desk.kind is Kind.START:

@@ -6,8 +6,8 @@ whether it goes, is skipped, or waits. `retry_delay` says when a failed attempt 
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
+from typing import NamedTuple
 
 from .catchup import Backlog, Pending
 from .cron.sets import At
@@ -18,15 +18,13 @@ from .model import Holder, JobFacts, Schedule, ScheduleFacts, Trigger
 from .reasons import Reason
 
 
-@dataclass(frozen=True, slots=True)
-class Go:
+class Go(NamedTuple):
     """Start it, on this lane."""
 
     lane: int
 
 
-@dataclass(frozen=True, slots=True)
-class Skip:
+class Skip(NamedTuple):
     """It gets no run, for this reason. `cancel` are runs that a stop ends."""
 
     reason: Reason
@@ -34,8 +32,7 @@ class Skip:
     cancel: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(NamedTuple):
     """It stays pending, for this reason; looked at again by `until`. `cancel` are runs to end meanwhile."""
 
     reason: Reason
@@ -51,8 +48,7 @@ def catchup_mode(schedule: Schedule) -> Catchup:
     return Catchup.ALL if isinstance(schedule.definition.times, At) else schedule.definition.policy.catchup
 
 
-@dataclass(frozen=True, slots=True)
-class Unwanted:
+class Unwanted(NamedTuple):
     """The pending slots of (after, until] get no run, for this reason."""
 
     after: int

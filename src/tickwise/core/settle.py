@@ -1,7 +1,7 @@
 """What becomes of a run when an attempt ends, or should have: outcomes in, states out (S41-S45, S47)."""
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from .definition import Retry
 from .policy import retry_delay
@@ -70,8 +70,7 @@ class TooLate:
 Outcome: TypeAlias = Succeeded | Failed | Cancelled | Snoozed | HandedBack | LeaseExpired | Unmet | TooLate
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(NamedTuple):
     """The run's next state; when it may be started again, if it may; and its counts."""
 
     event: Event

@@ -7,6 +7,7 @@ nothing is decided and nothing runs; what was running is handed back, as at a sh
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 from ..core.catchup import backlog
 from ..core.definition import JobDefinition
@@ -46,8 +47,7 @@ class Scenario:
             raise InputError(f"no job is named {unknown[0]!r}; there are {', '.join(sorted(names)) or 'none'}")
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedRun:
+class SimulatedRun(NamedTuple):
     """How a run would have gone; one that has not ended by then has no end."""
 
     trigger: Trigger
@@ -56,8 +56,7 @@ class SimulatedRun:
     outcome: RunState | None
 
 
-@dataclass(frozen=True, slots=True)
-class SlotReport:
+class SlotReport(NamedTuple):
     """One slot, its verdict, and its run if it got one."""
 
     schedule: str
@@ -126,11 +125,17 @@ class _World:
             if run.state is RunState.QUEUED:
                 self._start(run, now)
             elif run.state is RunState.RUNNING:
-                self._end(run, Failed() if run.job in self.scenario.fail else Succeeded(), now)
+                self._end(run, self._outcome(run), now)
 
     def _start(self, run: StoredRun, now: int) -> None:
         self.ledger.lease(run.id, now)
-        self._alarm(run, now + self.scenario.run_time.get(run.job, 0))
+        if lasts := self.scenario.run_time.get(run.job):
+            self._alarm(run, now + lasts)
+        else:
+            self._end(run, self._outcome(run), now)
+
+    def _outcome(self, run: StoredRun) -> Outcome:
+        return Failed() if run.job in self.scenario.fail else Succeeded()
 
     def _end(self, run: StoredRun, outcome: Outcome, now: int) -> None:
         if run.active:
