@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pytest
 from hypothesis import HealthCheck, settings
 from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
@@ -25,12 +24,6 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("tickwise")
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """The examples of one document build on each other: they stay in one process."""
-    if item.path.suffix == ".md":
-        item.add_marker(pytest.mark.xdist_group(item.path.name))
 
 
 class ConsoleParser(CodeBlockParser):
