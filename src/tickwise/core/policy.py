@@ -105,7 +105,7 @@ def guard(schedule: Schedule, pending: Pending, job: JobFacts, own: ScheduleFact
         return Skip(Reason.ALREADY_DONE, f"a run by hand started at {iso(job.last_manual_start)}")
     if schedule.definition.policy.skip_if_successful and job.last_success is not None:
         previous = schedule.definition.times.before(pending.slot)
-        since = max(schedule.edited_at, schedule.edited_at if previous is None else previous)
+        since = schedule.edited_at if previous is None else max(schedule.edited_at, previous)
         if job.last_success > since:
             return Skip(Reason.ALREADY_SUCCESSFUL, iso(job.last_success))
     return None
