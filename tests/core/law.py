@@ -13,8 +13,8 @@ from tickwise.core.change import Reset, Updated
 from tickwise.core.cron.sets import At
 from tickwise.core.definition import Kind, Overlap
 from tickwise.core.instant import iso
-from tickwise.core.model import Facts, Planned, Schedule, Start, TickPlan, Trigger
-from tickwise.core.reasons import Reason, Verdict
+from tickwise.core.model import Decision, Facts, Planned, Schedule, Start, TickPlan, Trigger
+from tickwise.core.reasons import Reason
 from tickwise.core.slots import due_at, next_slot
 
 from .timeline import Step, undecided
@@ -66,8 +66,7 @@ def s7_every_slot_has_a_run_or_a_decision(step: Step) -> None:
 
 
 def _accounted_for(step: Step, name: str) -> None:
-    decided, told = step.decided(name), step.decisions(name)
-    final = [d for d in told if d.reason.verdict is not Verdict.DEFERRED]
+    decided, final = step.decided(name), [_news(step, d) for d in step.decisions(name) if not d.waits]
     counted = sum(d.count for d in final)
     assert counted == len(decided), f"{name}: {len(decided)} slots were decided, {counted} recorded"
     unsaid = [t for t in sorted(decided) if not any(d.first <= t <= d.last for d in final)]
@@ -75,12 +74,32 @@ def _accounted_for(step: Step, name: str) -> None:
     assert all({d.first, d.last} <= decided for d in final), f"{name}: a record's range ends at no decided slot"
 
 
+def _news(step: Step, told: Decision) -> Decision:
+    """What a decision says that its record did not: from the very next slot on, if it extends one."""
+    before = step.before[told.schedule]
+    known = next((record for record in before.records if record.identity == told.identity), None)
+    if known is None:
+        return told
+    first = before.definition.times.after(known.last) or known.last
+    return told._replace(first=first, count=told.count - known.count)
+
+
+def s7_no_record_loses_what_it_said(step: Step) -> None:
+    for told in step.plan.decisions:
+        kept = step.recorded.get(told.identity)
+        if kept and not told.waits:
+            assert told.last > kept.decision.last, (
+                f"{told.schedule} says {told.reason.code} of the same slots again"
+            )
+            assert told.count > kept.decision.count, f"{told.schedule} forgets {told.reason.code} of older slots"
+
+
 def s7_waiting_is_recorded_once(step: Step) -> None:
     for name, before in step.before.items():
-        deferred = [d for d in step.decisions(name) if d.reason.verdict is Verdict.DEFERRED]
+        deferred = [d for d in step.decisions(name) if d.waits]
         known = before.deferral and (before.deferral.slot, before.deferral.reason)
         assert len(deferred) <= 1, f"{name} waits for several things"
-        assert all((d.first, d.reason) != known for d in deferred), f"{name} is said to wait again"
+        assert all((d.last, d.reason) != known for d in deferred), f"{name} is said to wait again"
 
 
 def s9_what_is_met_late_is_no_live_run(step: Step) -> None:
@@ -208,6 +227,7 @@ RULES = (
     s4_the_cursor_never_goes_back,
     s6_a_pass_decides_in_bulk,
     s7_every_slot_has_a_run_or_a_decision,
+    s7_no_record_loses_what_it_said,
     s7_waiting_is_recorded_once,
     s9_what_is_met_late_is_no_live_run,
     s12_older_slots_of_a_job_go_first,

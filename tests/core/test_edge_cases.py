@@ -475,7 +475,7 @@ OF_RUNS = {
 def test_a_scenario_for_each_reason(reason: Reason) -> None:
     """Every verdict that people can see comes about, and explains itself with nothing left to fill in."""
     world = SCENARIOS[reason]()
-    told = [decision for _, decision in world.ledger.decisions if decision.reason is reason]
+    told = [decision for decision, _, _ in world.ledger.decisions.values() if decision.reason is reason]
     runs = [run for run in world.ledger.runs.values() if OF_RUNS.get(run.trigger) is reason]
     assert told or runs
     for decision in told:

@@ -190,6 +190,10 @@ FOUND: dict[str, tuple[Jobs, Sequence[Act]]] = {
         [[START, START]],
         [Act("wait", 0, 61), END, Act("move", 1), SLEEP, PASS, END, FIVE],
     ),
+    "a move past which a schedule ends": (
+        [[Spec(EACH, replace(ONE, max_runs=2)), START]],
+        [SLEEP, Act("wait", 0, 1), END, Act("move", 0, 61), LONG, PASS],
+    ),
     "a move after the clock went back": (
         [[START]],
         [Act("sleep", 0, 61), Act("wait", 0, 1), Act("jump_back"), MOVE, PASS, END, FIVE],
@@ -234,7 +238,7 @@ STORY = (
     Act("finish_all"),
     Act("pass"),
     Act("edit_times", 3, times="* * * * *"),
-    Act("wait", 0, 61),
+    Act("wait", 0, 901),
 )
 
 Plan: TypeAlias = Callable[[int, Iterable[Schedule], Facts], TickPlan]
@@ -252,10 +256,10 @@ def _leaves(**changes: Callable[[Planned, int], Any]) -> Mutant:
     def changed(planned: Planned, now: int) -> Planned:
         found = {name: change(planned, now) for name, change in changes.items()}
         if "cursor" in found:
-            return replace(planned, schedule=replace(planned.schedule, **found))
-        return replace(planned, **found)
+            return planned._replace(schedule=planned.schedule._replace(**found))
+        return planned._replace(**found)
 
-    return _answers(lambda plan, now: replace(plan, schedules=tuple(changed(p, now) for p in plan.schedules)))
+    return _answers(lambda plan, now: plan._replace(schedules=tuple(changed(p, now) for p in plan.schedules)))
 
 
 def _believes(change: Callable[[Schedule], Schedule]) -> Mutant:
@@ -264,11 +268,11 @@ def _believes(change: Callable[[Schedule], Schedule]) -> Mutant:
 
 
 def _starts(**values: Any) -> Mutant:
-    return _answers(lambda plan, _: replace(plan, starts=tuple(replace(s, **values) for s in plan.starts)))
+    return _answers(lambda plan, _: plan._replace(starts=tuple(s._replace(**values) for s in plan.starts)))
 
 
 def _decides(change: Callable[[TickPlan], Iterable[Decision]]) -> Mutant:
-    return _answers(lambda plan, _: replace(plan, decisions=tuple(change(plan))))
+    return _answers(lambda plan, _: plan._replace(decisions=tuple(change(plan))))
 
 
 def _next(planned: Planned, _now: int) -> int:
@@ -277,7 +281,7 @@ def _next(planned: Planned, _now: int) -> int:
 
 
 def _one_by_one(plan: TickPlan) -> Iterator[Decision]:
-    return (replace(d, count=1) for d in plan.decisions for _ in range(d.count))
+    return (d._replace(count=1) for d in plan.decisions for _ in range(d.count))
 
 
 def _said_again(plan: TickPlan) -> Iterator[Decision]:
@@ -310,7 +314,7 @@ def _alone(plan: Plan) -> Plan:
     """A planner that ignores who holds lanes."""
 
     def alone(now: int, due: Iterable[Schedule], facts: Facts) -> TickPlan:
-        jobs: Mapping[str, JobFacts] = {job: replace(known, holders=()) for job, known in facts.jobs.items()}
+        jobs: Mapping[str, JobFacts] = {job: known._replace(holders=()) for job, known in facts.jobs.items()}
         return plan(now, due, replace(facts, jobs=jobs))
 
     return alone
@@ -319,38 +323,39 @@ def _alone(plan: Plan) -> Plan:
 def _spreading(plan: Plan) -> Plan:
     """A planner that gives each start a lane of its own, however many there may be."""
     return _answers(
-        lambda found, _: replace(found, starts=tuple(replace(s, lane=i) for i, s in enumerate(found.starts)))
+        lambda found, _: found._replace(starts=tuple(s._replace(lane=i) for i, s in enumerate(found.starts)))
     )(_alone(plan))
 
 
 MUTANTS: dict[str, tuple[str, Mutant]] = {
     "starts a slot twice": (
         "s1",
-        _answers(lambda p, _: replace(p, starts=tuple(s for s in p.starts for _ in "12"))),
+        _answers(lambda p, _: p._replace(starts=tuple(s for s in p.starts for _ in "12"))),
     ),
     "moves the cursor back": ("s4", _leaves(cursor=lambda p, _: p.schedule.cursor - 60)),
     "moves the cursor past now": ("s4", _leaves(cursor=lambda _, now: now + 1)),
     "records slot by slot": ("s6", _decides(_one_by_one)),
     "moves the cursor a slot further": ("s7_every", _leaves(cursor=_next)),
     "records nothing": ("s7_every", _decides(lambda _: ())),
-    "counts wrong": ("s7_every", _decides(lambda p: (replace(d, count=d.count + 1) for d in p.decisions))),
+    "counts wrong": ("s7_every", _decides(lambda p: (d._replace(count=d.count + 1) for d in p.decisions))),
+    "counts from one again": ("s7_no_record", _decides(lambda p: (d._replace(count=1) for d in p.decisions))),
     "says again what waits": ("s7_waiting", _decides(_said_again)),
     "calls late slots live": ("s9", _starts(trigger=Trigger.SCHEDULE)),
-    "starts the newest first": ("s12", _answers(lambda p, _: replace(p, starts=p.starts[::-1]))),
+    "starts the newest first": ("s12", _answers(lambda p, _: p._replace(starts=p.starts[::-1]))),
     "takes one lane for all": ("s14", _starts(lane=0)),
     "sees no active run": ("s14", _alone),
     "takes any lane": ("s14", _spreading),
     "sleeps for ever": ("s15_pending", _leaves(wake_at=lambda *_: None)),
     "oversleeps": ("s15_pending", _leaves(due_at=lambda p, _: p.due_at and p.due_at + 1)),
     "does nothing": ("s15_nothing", _idle),
-    "breaks": ("s20", _decides(lambda p: (replace(d, reason=Reason.BROKEN) for d in p.decisions))),
-    "cancels what is not": ("s21", _answers(lambda p, _: replace(p, cancels=(Cancel("9", "a.1", 0),)))),
-    "ignores pauses": ("s29", _believes(lambda s: replace(s, paused=None))),
-    "ignores moves": ("s31", _believes(lambda s: replace(s, moved=None))),
-    "ignores max_runs": ("s34", _believes(lambda s: replace(s, runs_made=0))),
+    "breaks": ("s20", _decides(lambda p: (d._replace(reason=Reason.BROKEN) for d in p.decisions))),
+    "cancels what is not": ("s21", _answers(lambda p, _: p._replace(cancels=(Cancel("9", "a.1", 0),)))),
+    "ignores pauses": ("s29", _believes(lambda s: s._replace(paused=None))),
+    "ignores moves": ("s31", _believes(lambda s: s._replace(moved=None))),
+    "ignores max_runs": ("s34", _believes(lambda s: s._replace(runs_made=0))),
     "has moods": ("planning_again", _moody),
     "changes what it reads": ("planning_again", _forgetful),
-    "starts one run in all": ("planning_jobs_apart", _answers(lambda p, _: replace(p, starts=p.starts[:1]))),
+    "starts one run in all": ("planning_jobs_apart", _answers(lambda p, _: p._replace(starts=p.starts[:1]))),
 }
 
 
@@ -375,7 +380,7 @@ def test_a_change_that_invents_a_past_is_found(rule: str, monkeypatch: pytest.Mo
 
     def wrong(schedule: Schedule | None, change: Change, now: int) -> Changed:
         done = apply_change(schedule, change, now)
-        return replace(done, schedules=tuple(replace(s, cursor=now - DAY) for s in done.schedules))
+        return replace(done, schedules=tuple(s._replace(cursor=now - DAY) for s in done.schedules))
 
     rules = [known for known in RULES if known.__name__.startswith(f"{rule}_")]
     world = World(SPRING, WORLD, rules)

@@ -1,9 +1,11 @@
 """Overlap, guards on live slots, stop and restart, lists: the rules S14 to S22 and S49."""
 
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
+from tickwise.core import planner
 from tickwise.core.cron import Every, parse
 from tickwise.core.cron.sets import AnyOf
 from tickwise.core.cron.zone import zone
@@ -381,6 +383,17 @@ def test_one_bad_schedule_does_not_hold_up_the_others() -> None:
     assert world.waits("bad") == ["broken 00:00"]
     assert world.waits("mixed.bad") == ["broken 00:00"]
     assert world.decisions("bad")[0].detail == "ValueError: no such hour"
+
+
+def test_schedules_that_break_only_together_are_all_held() -> None:
+    """S20: where no schedule of a job is bad alone, each gets the error, and none of their slots is lost."""
+    world = World()
+    world.define(job("etl", beside=[schedule(name, "0 * * * *", catchup="all") for name in ("a", "b")]))
+    with patch.object(planner, "merge", side_effect=RuntimeError("no order")):
+        world.pass_time(to="01:00")
+    assert [d.detail for name in ("a", "b") for d in world.decisions(name)] == ["RuntimeError: no order"] * 2
+    world.pass_time(to="01:10")
+    assert world.ran("a") + world.ran("b") == [("01:00", "schedule"), ("01:00", "schedule")]
 
 
 def test_the_back_off_of_a_bad_schedule_grows() -> None:

@@ -99,9 +99,9 @@ def test_waiting_ends_with_the_next_slot_unless_all_are_wanted(catchup: str, ski
     world.define(job("load", "0 0 1 1 *"))
     world.define(job("report", "0 * * * *", after={"load": "1h"}, wait_for="3h", catchup=catchup))
     world.pass_time(to="05:00")
-    when, decision = next(d for d in world.ledger.decisions if d[1].reason is Reason.DEPENDENCY_MISSING)
-    assert world.says(when) == skipped_at
-    assert world.tells(decision) == "dependency_missing 01:00"
+    first = next(d for d in world.ledger.decisions.values() if d.decision.reason is Reason.DEPENDENCY_MISSING)
+    assert world.says(first.made_at) == skipped_at
+    assert world.tells(first.decision) == "dependency_missing 01:00"
 
 
 def test_wait_for_counts_from_when_the_slot_began_to_wait() -> None:

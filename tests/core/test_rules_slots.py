@@ -1,7 +1,6 @@
 """Slots and cursor, on time and missed: the rules S1 to S13."""
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -39,7 +38,8 @@ def test_a_slot_with_a_run_is_decided_by_it() -> None:
     world = World()
     world.define(job("etl", "0 * * * *", catchup="skip"))
     world.pass_time(to="01:00")
-    world.ledger.schedules["etl"] = replace(world.schedule("etl"), cursor=world.at("00:00"), met=world.at("00:00"))
+    midnight = world.at("00:00")
+    world.ledger.schedules["etl"] = world.schedule("etl")._replace(cursor=midnight, met=midnight)
     world.down(to="03:30")
     world.tick()
     assert world.ran("etl") == [("01:00", "schedule")]

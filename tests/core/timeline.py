@@ -35,7 +35,7 @@ from tickwise.core.model import Decision, Facts, Holder, Schedule, Start, TickPl
 from tickwise.core.reasons import Reason
 from tickwise.core.settle import Cancelled, Failed, LeaseExpired, Outcome, Snoozed, Succeeded
 from tickwise.core.states import RunState
-from tickwise.stores.memory import MemoryLedger, StoredRun
+from tickwise.stores.memory import MemoryLedger, Recorded, StoredRun
 
 HOUR, DAY = 3_600, 86_400
 HORIZON = 9 * DAY  # no world lives longer
@@ -125,6 +125,7 @@ class Step:
     made: Mapping[str, int] = field(default_factory=dict)  # runs of each schedule against max_runs, as found
     facts: Facts = field(default_factory=Facts)
     change: Change | None = None
+    recorded: Mapping[tuple[str, Reason, int], Recorded] = field(default_factory=dict)  # as found
 
     @cached_property
     def open(self) -> dict[str, tuple[set[int], set[int]]]:
@@ -136,7 +137,7 @@ class Step:
         until = max(self.now, before.cursor, after.cursor)
         made = runs | {start.slot for start in self.starts(name)}
         found = undecided(before, runs, until, self.start)
-        if before.moved and before.moved.to > after.cursor and _finished(after):  # it will never come there
+        if before.moved and before.moved.to > after.met and _finished(after):  # it will never come there
             found -= {t for t in found if before.moved.asked_at < t < before.moved.to}
         return found, undecided(after, made, until, self.start)
 
@@ -344,6 +345,7 @@ class World:
 
     def make_change(self, name: str, change: Change) -> None:
         before = {n: s for n, s in self.ledger.schedules.items() if n == name}
+        recorded = dict(self.ledger.decisions)
         try:
             changed = self.ledger.change(name, change, self.now)
         except (InputError, ConflictError) as refusal:
@@ -353,7 +355,7 @@ class World:
         if before and after[name].first_seen != before[name].first_seen:
             before, self.made[name] = {}, 0
         plan = TickPlan(decisions=changed.decisions)
-        step = Step(self.start, self.now, before, after, plan, self.slots, change=change)
+        step = Step(self.start, self.now, before, after, plan, self.slots, change=change, recorded=recorded)
         self._tell_of(step, name)
         self.check(step)
 
@@ -363,13 +365,13 @@ class World:
         plan = planner.plan(self.now, due, facts)
         before = {schedule.name: schedule for schedule in due}
         after = {planned.schedule.name: planned.schedule for planned in plan.schedules}
-        step = Step(self.start, self.now, before, after, plan, self.slots, self.made, facts)
+        known = self.ledger.decisions
+        step = Step(self.start, self.now, before, after, plan, self.slots, self.made, facts, recorded=known)
         self._tell_of(step, "pass")
         self.check(step)
-        for decision in plan.decisions:
-            if decision.reason is Reason.MISSED:
-                missed = {t for t in step.decided(decision.schedule) if decision.first <= t <= decision.last}
-                self.missed[decision.schedule] |= missed
+        for told in plan.decisions:
+            slots = step.decided(told.schedule) if told.reason is Reason.MISSED else ()
+            self.missed[told.schedule].update(t for t in slots if told.first <= t <= told.last)
         self.ledger.commit(plan, self.now)
         for cancel in plan.cancels:
             self._check_woken_by(self.ledger.runs[cancel.run])

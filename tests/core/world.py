@@ -37,7 +37,6 @@ from tickwise.core.duration import parse_duration
 from tickwise.core.instant import floor_second, to_datetime
 from tickwise.core.model import Decision, Facts, Schedule, Start, TickPlan
 from tickwise.core.planner import plan
-from tickwise.core.reasons import Verdict
 from tickwise.core.settle import Cancelled, Failed, Outcome, Succeeded
 from tickwise.core.states import RunState
 from tickwise.stores.memory import MemoryLedger, StoredRun
@@ -260,15 +259,15 @@ class World:
         return [(self.says(r.slot), self.says(r.created_at)) for r in self.runs(name) if r.slot is not None]
 
     def decisions(self, name: str) -> list[Decision]:
-        return [decision for _, decision in self.ledger.decisions if decision.schedule == name]
+        return [told.decision for told in self.ledger.decisions.values() if told.decision.schedule == name]
 
     def verdicts(self, name: str) -> list[str]:
         """What was decided without a run: reason, slots, and how many if it is more than one."""
-        return [self.tells(d) for d in self.decisions(name) if d.reason.verdict is not Verdict.DEFERRED]
+        return [self.tells(d) for d in self.decisions(name) if not d.waits]
 
     def waits(self, name: str) -> list[str]:
         """What had to wait."""
-        return [self.tells(d) for d in self.decisions(name) if d.reason.verdict is Verdict.DEFERRED]
+        return [self.tells(d) for d in self.decisions(name) if d.waits]
 
     def tells(self, decision: Decision) -> str:
         row = f" to {self.says(decision.last)} ({decision.count})" if decision.count > 1 else ""
@@ -293,9 +292,8 @@ class World:
     def _facts(self, schedules: Sequence[Schedule]) -> Facts:
         facts = self.ledger.facts(schedules)
         for name in self.unreadable.keys() & facts.jobs.keys():
-            facts = replace(
-                facts, jobs={**facts.jobs, name: replace(facts.jobs[name], unreadable=self.unreadable[name])}
-            )
+            blind = facts.jobs[name]._replace(unreadable=self.unreadable[name])
+            facts = replace(facts, jobs={**facts.jobs, name: blind})
         return facts
 
     def _begin(self, run: StoredRun) -> None:

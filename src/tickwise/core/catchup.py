@@ -6,7 +6,7 @@ as they are started.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from .model import Schedule, ScheduleFacts
@@ -62,8 +62,8 @@ class Backlog:
         """What is still pending after the schedule has been decided further."""
         first = next_slot(schedule, schedule.cursor)
         if first is None or self.newest is None or first > self.newest:
-            return replace(self, schedule=schedule, first=None, newest=None)
-        return replace(self, schedule=schedule, first=first)
+            return Backlog(schedule, None, None, self.missed_to, self.next_due)
+        return Backlog(schedule, first, self.newest, self.missed_to, self.next_due)
 
     def excess_to(self) -> int | None:
         """The newest slot beyond the `max_catchup` newest (S6), if there are so many."""
@@ -89,10 +89,10 @@ def _steps(
 def backlog(schedule: Schedule, own: ScheduleFacts, now: int) -> Backlog:
     """Find what is pending and judge what was not met before."""
     taken = tuple((t - 1, t) for t in sorted(own.slots_with_run) if t > schedule.cursor)
-    schedule = replace(schedule, dropped=schedule.dropped + taken) if taken else schedule
+    schedule = schedule._replace(dropped=schedule.dropped + taken) if taken else schedule
     if schedule.reopened:
         again = tuple(t for t in schedule.reopened if t not in own.slots_with_run)
-        schedule = replace(schedule, reopened=again)
+        schedule = schedule._replace(reopened=again)
     newest, coming = previous_slot(schedule, now + 1), None
     if newest is not None and newest > schedule.cursor and due_at(schedule, newest) > now:
         newest, coming = previous_slot(schedule, newest), newest

@@ -5,7 +5,7 @@ moving back.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .catchup import DEFAULT_GRACE
@@ -120,7 +120,15 @@ class Changed:
 
 
 def apply_change(schedule: Schedule | None, change: Change, now: int) -> Changed:
-    """What becomes of a schedule, or of a name that has none yet."""
+    """What becomes of a schedule, or of a name that has none yet. A change ends the row of equal verdicts (S7)."""
+    changed = _changed(schedule, change, now)
+    if changed.schedules == (schedule,):
+        return changed
+    anew = tuple(each._replace(records=()) for each in changed.schedules)
+    return Changed(anew, changed.decisions, changed.cancel_queued)
+
+
+def _changed(schedule: Schedule | None, change: Change, now: int) -> Changed:
     if isinstance(change, Added) and (schedule is None or _forgotten(schedule, now)):
         return _add(change.definition, now)
     if schedule is None or (schedule.deleted_at is not None and not isinstance(change, Added)):
@@ -128,7 +136,7 @@ def apply_change(schedule: Schedule | None, change: Change, now: int) -> Changed
     if isinstance(change, Added | Updated | Renamed | Deleted):
         _check_source(schedule, change.source if isinstance(change, Deleted) else change.definition.source)
     if isinstance(change, Added):
-        return _update(replace(schedule, deleted_at=None), Updated(change.definition), now)
+        return _update(schedule._replace(deleted_at=None), Updated(change.definition), now)
     return _APPLIED[type(change)](schedule, change, now)
 
 
@@ -185,7 +193,7 @@ def _update(schedule: Schedule, change: Updated, now: int) -> Changed:
     definition = change.definition
     if definition == schedule.definition:
         return Changed((schedule,))
-    before, after = catchup_mode(schedule), catchup_mode(replace(schedule, definition=definition))
+    before, after = catchup_mode(schedule), catchup_mode(schedule._replace(definition=definition))
     most = definition.policy.max_runs
     if before is not Catchup.SKIP and after is Catchup.SKIP:  # S25
         schedule, decisions = _drop(schedule, Reason.CATCHUP_OFF, now)
@@ -196,19 +204,19 @@ def _update(schedule: Schedule, change: Updated, now: int) -> Changed:
     pending = _oldest_pending(schedule, now)
     cursor = max(schedule.cursor, _beginning(definition, now) if pending is None else pending - 1)
     decisions += _past_one_offs(definition, cursor, schedule.definition.times)
-    changed = _redefined(replace(schedule, cursor=cursor), definition, now)
+    changed = _redefined(schedule._replace(cursor=cursor), definition, now)
     if before is Catchup.SKIP and after is Catchup.ALL:  # S25
         oldest = now - definition.policy.catchup_window
         again = sorted({*changed.reopened, *(t for t in change.missed if oldest <= t <= cursor)})
-        changed = replace(changed, reopened=tuple(again[-definition.policy.max_catchup :]))
+        changed = changed._replace(reopened=tuple(again[-definition.policy.max_catchup :]))
     return Changed((changed,), decisions)
 
 
 def _redefined(schedule: Schedule, definition: ScheduleDefinition, now: int) -> Schedule:
     if definition.times == schedule.definition.times:
-        return replace(schedule, definition=definition)
+        return schedule._replace(definition=definition)
     still = tuple(t for t in schedule.reopened if definition.times.after(t - 1) == t)
-    return replace(schedule, definition=definition, edited_at=now, reopened=still)
+    return schedule._replace(definition=definition, edited_at=now, reopened=still)
 
 
 def _rename(schedule: Schedule, change: Renamed, now: int) -> Changed:
@@ -218,12 +226,12 @@ def _rename(schedule: Schedule, change: Renamed, now: int) -> Changed:
 
 def _delete(schedule: Schedule, _change: Deleted, now: int) -> Changed:
     dropped, decisions = _drop(schedule, Reason.DELETED, now)
-    return Changed((replace(dropped, deleted_at=now, backfill=None),), decisions, cancel_queued=True)
+    return Changed((dropped._replace(deleted_at=now, backfill=None),), decisions, cancel_queued=True)
 
 
 def _reset(schedule: Schedule, _change: Reset, now: int) -> Changed:
     dropped, decisions = _drop(schedule, Reason.RESET, now)
-    return Changed((replace(dropped, cursor=now, met=now, missed=now),), decisions)
+    return Changed((dropped._replace(cursor=now, met=now, missed=now),), decisions)
 
 
 def _drop(schedule: Schedule, reason: Reason, now: int, detail: str = "") -> tuple[Schedule, tuple[Decision, ...]]:
@@ -235,7 +243,7 @@ def _drop(schedule: Schedule, reason: Reason, now: int, detail: str = "") -> tup
     decisions += summed_up(schedule, schedule.cursor, now, reason, detail)
     moved = moved if moved and moved.to > now else None
     cursor = max(schedule.cursor, now)
-    return replace(schedule, cursor=cursor, moved=moved, reopened=(), dropped=(), deferral=None), decisions
+    return schedule._replace(cursor=cursor, moved=moved, reopened=(), dropped=(), deferral=None), decisions
 
 
 def _note_move(schedule: Schedule, now: int) -> tuple[Schedule, tuple[Decision, ...]]:
@@ -244,9 +252,9 @@ def _note_move(schedule: Schedule, now: int) -> tuple[Schedule, tuple[Decision, 
     since, until = (max(moved.asked_at, schedule.cursor), min(now, moved.to - 1)) if moved else (now, now)
     if not moved or until <= since or schedule.met >= moved.to:
         return schedule, ()
-    free = replace(schedule, moved=None)
+    free = schedule._replace(moved=None)
     decisions = summed_up(free, since, until, Reason.RESCHEDULED, iso(moved.to))
-    return replace(passed_over(free, since, until), moved=Move(until, moved.to)), decisions
+    return passed_over(free, since, until)._replace(moved=Move(until, moved.to)), decisions
 
 
 def _oldest_pending(schedule: Schedule, now: int) -> int | None:
@@ -255,7 +263,7 @@ def _oldest_pending(schedule: Schedule, now: int) -> int | None:
 
 
 def _pause(schedule: Schedule, change: Paused, now: int) -> Changed:
-    return Changed((replace(schedule, paused=schedule.paused or Pause(now, change.by, change.reason)),))
+    return Changed((schedule._replace(paused=schedule.paused or Pause(now, change.by, change.reason)),))
 
 
 def _resume(schedule: Schedule, change: Resumed, now: int) -> Changed:
@@ -264,12 +272,12 @@ def _resume(schedule: Schedule, change: Resumed, now: int) -> Changed:
     if since is None:
         return Changed((schedule,))
     schedule, moved_over = _note_move(schedule, now)
-    awake = schedule if change.since is not None else replace(schedule, paused=None)
+    awake = schedule if change.since is not None else schedule._replace(paused=None)
     wanted = change.run_missed if change.run_missed is not None else catchup_mode(schedule) is Catchup.ALL
     if wanted and catchup_mode(schedule) is Catchup.SKIP:  # judged as on time, or none would run
-        return Changed((replace(awake, met=max(awake.met, now)),), moved_over)
+        return Changed((awake._replace(met=max(awake.met, now)),), moved_over)
     if wanted:
-        return Changed((replace(awake, missed=max(awake.missed, now)),), moved_over)
+        return Changed((awake._replace(missed=max(awake.missed, now)),), moved_over)
     since = max(since, awake.cursor)
     decisions = summed_up(awake, since, now, Reason.PAUSED, _who_and_why(schedule.paused))
     return Changed((passed_over(awake, since, now),), moved_over + decisions)
@@ -291,12 +299,12 @@ def _reschedule(schedule: Schedule, change: Rescheduled, now: int) -> Changed:
     if schedule.moved and schedule.moved.to == max(to, now, schedule.cursor + 1):
         return Changed((schedule,))
     schedule, decisions = _note_move(schedule, now)
-    moved, schedule = schedule.moved, replace(schedule, moved=None)
+    moved, schedule = schedule.moved, schedule._replace(moved=None)
     if moved and moved.to <= now:  # it was pending
         decisions += (Decision(schedule.name, Reason.RESCHEDULED, moved.to, moved.to, 1, iso(to)),)
         schedule = passed_over(schedule, min(moved.to - 1, max(moved.asked_at, schedule.cursor)), moved.to)
     to = max(to, now, schedule.cursor + 1)
-    return Changed((replace(schedule, moved=Move(now, to)),), decisions)
+    return Changed((schedule._replace(moved=Move(now, to)),), decisions)
 
 
 def _backfill(schedule: Schedule, change: BackfillAsked, now: int) -> Changed:
@@ -316,11 +324,11 @@ def _backfill(schedule: Schedule, change: BackfillAsked, now: int) -> Changed:
             "start later, or ask for them again"
         )
     backfill = Backfill(change.start - 1, change.end, change.overlap, change.most)
-    return Changed((replace(schedule, backfill=backfill),))
+    return Changed((schedule._replace(backfill=backfill),))
 
 
 def _cancel_backfill(schedule: Schedule, _change: BackfillCancelled, _now: int) -> Changed:
-    return Changed((replace(schedule, backfill=None),))
+    return Changed((schedule._replace(backfill=None),))
 
 
 _APPLIED: dict[type, Callable[[Schedule, Any, int], Changed]] = {

@@ -1,6 +1,7 @@
 """The state that the planner reads and writes: schedules with their cursors, runs, decisions, plans.
 
-All values are frozen; instants are whole UTC seconds. What people define is in `definition`.
+All values are frozen, named tuples where a pass makes many of them; instants are whole UTC seconds. What people
+define is in `definition`.
 """
 
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from .definition import Overlap, ScheduleDefinition
-from .reasons import Reason
+from .reasons import Reason, Verdict
 
 
 class Trigger(StrEnum):
@@ -61,8 +62,30 @@ class Deferral:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Decision(NamedTuple):
+    """A recorded verdict on a slot, or on a range of slots in a row with the same one.
+
+    A store keeps one record of each identity: a later decision with the same replaces last, count and detail.
+    """
+
+    schedule: str
+    reason: Reason
+    first: int
+    last: int
+    count: int = 1  # type: ignore[assignment]  # (hides tuple.count, which nobody asks of a decision)
+    detail: str = ""
+
+    @property
+    def identity(self) -> tuple[str, Reason, int]:
+        return self.schedule, self.reason, self.first
+
+    @property
+    def waits(self) -> bool:
+        """Whether it says that a slot waits, and not how it ended."""
+        return self.reason.verdict is Verdict.DEFERRED
+
+
+class Schedule(NamedTuple):
     """A schedule and how far it has been decided."""
 
     definition: ScheduleDefinition
@@ -79,6 +102,7 @@ class Schedule:
     runs_made: int = 0  # for slots, against max_runs (S34)
     deferral: Deferral | None = None
     deleted_at: int | None = None  # kept a while, so that remove-and-create keeps the cursor (S23)
+    records: tuple[Decision, ...] = ()  # those that an equal verdict in a row extends (S7)
 
     @property
     def name(self) -> str:
@@ -104,8 +128,7 @@ class Holder(NamedTuple):
     cancelling: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class JobFacts:
+class JobFacts(NamedTuple):
     """What the verdicts on a job's slots depend on besides its schedules."""
 
     holders: tuple[Holder, ...] = ()  # of lanes
@@ -131,20 +154,7 @@ class Facts:
     successes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # by schedule, in order (S35)
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """A recorded verdict on a slot, or on a range of slots in a row with the same one."""
-
-    schedule: str
-    reason: Reason
-    first: int
-    last: int
-    count: int = 1
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(NamedTuple):
     """A run to make, under the unique keys (schedule, slot) and (job, lane)."""
 
     job: str
@@ -154,8 +164,7 @@ class Start:
     lane: int
 
 
-@dataclass(frozen=True, slots=True)
-class Cancel:
+class Cancel(NamedTuple):
     """An active run that is asked to end, and which slot asks."""
 
     run: str
@@ -163,8 +172,7 @@ class Cancel:
     slot: int
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(NamedTuple):
     """A schedule as a pass leaves it, and when it must be looked at next; none means never.
 
     `wake_at` is never more than a minute away while slots are pending, whatever wake-up was lost; `due_at` is
@@ -177,8 +185,7 @@ class Planned:
     remove: bool = False  # it is finished, and was to be removed then (S33)
 
 
-@dataclass(frozen=True, slots=True)
-class TickPlan:
+class TickPlan(NamedTuple):
     """What one pass decides. It is committed as a whole, job by job, or not at all."""
 
     starts: tuple[Start, ...] = ()

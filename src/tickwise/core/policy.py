@@ -7,7 +7,7 @@ whether it goes, is skipped, or waits. `retry_delay` says when a failed attempt 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from .catchup import Backlog, Pending
 from .cron.sets import At
@@ -22,6 +22,9 @@ class Go(NamedTuple):
     """Start it, on this lane."""
 
     lane: int
+
+
+_FIRST_LANE = Go(0)
 
 
 class Skip(NamedTuple):
@@ -39,6 +42,9 @@ class Wait(NamedTuple):
     detail: str = ""
     until: int | None = None
     cancel: tuple[str, ...] = ()
+
+
+Ruling: TypeAlias = Go | Skip | Wait
 
 
 def catchup_mode(schedule: Schedule) -> Catchup:
@@ -96,8 +102,8 @@ SIEVES = (too_many, catch_up, keep_newest)
 
 def guard(schedule: Schedule, pending: Pending, job: JobFacts, own: ScheduleFacts) -> Skip | None:
     """Whether a slot has been done already, by another slot, by hand, or by any success (S17-S19)."""
-    mode = catchup_mode(schedule)
-    if schedule.definition.kind is Kind.RESTART or (mode is Catchup.ALL and pending.missed):
+    late_all = pending.missed and catchup_mode(schedule) is Catchup.ALL
+    if late_all or schedule.definition.kind is Kind.RESTART:
         return None
     if own.last_slot_with_run is not None and own.last_slot_with_run >= pending.slot:
         return Skip(Reason.ALREADY_DONE, f"the slot {iso(own.last_slot_with_run)} has a run")
@@ -135,14 +141,14 @@ def _succeeded(successes: Sequence[int], slot: int, within: int) -> bool:
     return newest > 0 and successes[newest - 1] > slot - within
 
 
-def overlap(schedule: Schedule, holders: Sequence[Holder]) -> Go | Skip | Wait:
+def overlap(schedule: Schedule, holders: Sequence[Holder]) -> Ruling:
     """Whether a slot goes beside the runs that hold its job's lanes (S14-S16)."""
     policy, kind = schedule.definition.policy, schedule.definition.kind
     side_by_side = policy.overlap is Overlap.ALLOW and kind is Kind.START
     lanes = policy.max_active_runs if side_by_side else 1
     if len(holders) < lanes:
         taken = {holder.lane for holder in holders}
-        return Go(next(lane for lane in range(lanes) if lane not in taken))
+        return Go(next(lane for lane in range(lanes) if lane not in taken)) if taken else _FIRST_LANE
     if side_by_side:
         patient = catchup_mode(schedule) is Catchup.ALL or _clearing(holders)
         full = str(lanes)

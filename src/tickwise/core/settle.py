@@ -105,7 +105,8 @@ def settle(run: Run, outcome: Outcome, now: int) -> Settled:
             if failures <= run.retry.limit and not run.at_most_once:
                 wait = retry_delay(run.retry, failures, run.id) if wait is None else wait
                 event, not_before = _again(run, Event.RETRY), now + wait
-    state = after(run.state, event)
+    unstarted = isinstance(outcome, Unmet) and run.state is RunState.RUNNING  # leased only to be asked
+    state = after(after(run.state, Event.HAND_BACK) if unstarted else run.state, event)
     return Settled(event, state, not_before if state is RunState.QUEUED else None, failures, losses)
 
 

@@ -6,7 +6,6 @@ they hide.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from hashlib import blake2b
 
 from .model import Decision, Schedule
@@ -102,10 +101,9 @@ def passed_over(schedule: Schedule, after: int, until: int) -> Schedule:
     """The schedule with the slots of (after, until] decided: by its cursor, or by a hole where older ones wait."""
     oldest = next_slot(schedule, schedule.cursor)
     if oldest is None or oldest > after:
-        return replace(schedule, cursor=max(schedule.cursor, until))
+        return schedule._replace(cursor=max(schedule.cursor, until))
     moved, dropped = schedule.moved, (*schedule.dropped, (after, until))
     if moved and after < moved.to <= until:  # decided too, and what it hides stays hidden
-        return replace(
-            schedule, moved=None, dropped=(*dropped, (moved.asked_at, max(moved.asked_at, moved.to - 1)))
-        )
-    return replace(schedule, dropped=dropped)
+        hidden = (moved.asked_at, max(moved.asked_at, moved.to - 1))
+        return schedule._replace(moved=None, dropped=(*dropped, hidden))
+    return schedule._replace(dropped=dropped)

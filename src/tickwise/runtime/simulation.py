@@ -71,7 +71,10 @@ def simulate(scenario: Scenario) -> list[SlotReport]:
     """Every slot of the scenario with its verdict, in (slot, schedule) order."""
     world = _World(scenario)
     world.play()
-    return sorted(world.reports(), key=lambda report: (report.slot, report.schedule))
+    told: dict[tuple[int, str], SlotReport] = {}
+    for report in world.reports():  # the range of a record may reach over slots that were told before
+        told.setdefault((report.slot, report.schedule), report)
+    return [told[slot] for slot in sorted(told)]
 
 
 class _World:
@@ -150,8 +153,8 @@ class _World:
     def reports(self) -> Iterator[SlotReport]:
         for run in self.ledger.runs.values():
             yield _of_run(run)
-        for _, decision in self.ledger.decisions:
-            if decision.reason.verdict is not Verdict.DEFERRED and decision.last >= self.scenario.start:
+        for decision, _, _ in self.ledger.decisions.values():
+            if not decision.waits and decision.last >= self.scenario.start:
                 yield from self._of_decision(decision)
         for schedule in self.ledger.schedules.values():
             for pending in backlog(schedule, ScheduleFacts(), self.scenario.end - 1):

@@ -5,9 +5,10 @@ their guards need, `commit` makes a plan true in one step, `finish` ends an atte
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 from ..core.change import Added, Change, Changed, Deleted, Updated, apply_change
 from ..core.definition import JobDefinition
@@ -45,6 +46,14 @@ class StoredRun:
         return self.state in ACTIVE
 
 
+class Recorded(NamedTuple):
+    """A decision, when it was first made, and when it was last told."""
+
+    decision: Decision
+    made_at: int
+    extended_at: int
+
+
 class MemoryLedger:
     """Schedules, runs and decisions of any number of jobs."""
 
@@ -52,7 +61,7 @@ class MemoryLedger:
         self.jobs: dict[str, JobDefinition] = {}
         self.schedules: dict[str, Schedule] = {}
         self.runs: dict[str, StoredRun] = {}
-        self.decisions: list[tuple[int, Decision]] = []  # with the instant they were made
+        self.decisions: dict[tuple[str, Reason, int], Recorded] = {}  # by their identity
         self.served_queues: frozenset[str] | None = None  # none: every queue has a live worker
         self._wake_at: dict[str, int] = {}
         self._agenda: list[tuple[int, str]] = []  # (wake_at, schedule); an entry that _wake_at contradicts is void
@@ -79,7 +88,7 @@ class MemoryLedger:
     def missed_slots(self, name: str) -> tuple[int, ...]:
         """The slots that were recorded as missed, in order (S25)."""
         found, times = set(), self.schedules[name].definition.times
-        for _, decision in self.decisions:
+        for decision, _, _ in self.decisions.values():
             missed = decision.schedule == name and decision.reason is Reason.MISSED
             slot: int | None = decision.first if missed else None
             while slot is not None and slot <= decision.last:
@@ -96,7 +105,7 @@ class MemoryLedger:
             for needed in schedule.definition.policy.after:
                 self._needed_by[needed.schedule][schedule.name] = None
             self._wake(schedule.name, now)
-        self.decisions += [(now, decision) for decision in changed.decisions]
+        self._record(changed.decisions, now)
         if changed.cancel_queued:
             for run in list(self.runs.values()):
                 if run.schedule == name and run.state is RunState.QUEUED:
@@ -152,7 +161,7 @@ class MemoryLedger:
                     f"{start.schedule} at {start.slot} has a run, or its lane {start.lane} is held"
                 )
         made = [self._make(start, now) for start in plan.starts]
-        self.decisions += [(now, decision) for decision in plan.decisions]
+        self._record(plan.decisions, now)
         for planned in plan.schedules:
             name = planned.schedule.name
             self.schedules[name] = planned.schedule
@@ -164,6 +173,12 @@ class MemoryLedger:
         for cancel in plan.cancels:  # last: a queued run ends at once, and wakes who has just begun to wait
             self.cancel(cancel.run, now)
         return made
+
+    def _record(self, decisions: Iterable[Decision], now: int) -> None:
+        """Keep decisions; one with the identity of another takes its place (S7)."""
+        for decision in decisions:
+            known = self.decisions.get(decision.identity)
+            self.decisions[decision.identity] = Recorded(decision, known.made_at if known else now, now)
 
     def _make(self, start: Start, now: int) -> StoredRun:
         run = self.enqueue(

@@ -1,0 +1,55 @@
+"""What a pass tells of a schedule. Equal verdicts in a row are one record with a count and a range (S7).
+
+Whoever keeps a decision keeps it under its identity, so telling a record again with a later end makes it longer.
+The schedule carries the two that can grow: the newest on how slots ended, and the newest on slots that wait. A
+verdict extends the one of its class
+
+- if it has the same reason and, unless it is about waiting, the very next slot; and
+- if it falls into the hour (UTC) in which the record begins, whatever the detail, of which the newest is kept; or
+  if the record is told in the same pass and has the same detail.
+
+So a schedule that is always skipped adds a record an hour, and a record that spans hours was decided at once. A
+start closes both records: what comes after it begins a new one.
+"""
+
+from collections.abc import Collection
+
+from .model import Decision, Schedule
+from .reasons import Reason
+
+_HOUR = 3_600
+
+
+class Journal:
+    """The decisions of one schedule in one pass."""
+
+    __slots__ = ("_times", "_told", "open")
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.open = schedule.records
+        self._times = schedule.definition.times
+        self._told: dict[tuple[str, Reason, int], Decision] = {}
+
+    @property
+    def decisions(self) -> Collection[Decision]:
+        return self._told.values()
+
+    def tell(self, decision: Decision) -> None:
+        """Keep a verdict, alone or as a part of the record that it continues."""
+        known = next((record for record in self.open if record.waits is decision.waits), None)
+        if known and self._continues(known, decision):
+            decision = decision._replace(first=known.first, count=known.count + decision.count)
+        self.open = (*(record for record in self.open if record is not known), decision)
+        self._told[decision.identity] = decision
+
+    def close(self) -> None:
+        """What comes from here on is in a row with nothing told before."""
+        self.open = ()
+
+    def _continues(self, known: Decision, new: Decision) -> bool:
+        if known.reason is not new.reason:
+            return False
+        if not new.waits and self._times.after(known.last) != new.first:
+            return False
+        told_now = known.identity in self._told
+        return known.first // _HOUR == new.first // _HOUR or (told_now and known.detail == new.detail)
