@@ -1,9 +1,9 @@
 """Times as people type them."""
 
+from ..clock import now
 from ..core.cron.zone import zone
 from ..core.instant import floor_second
 from ..core.moment import instant, read_moment
-from ..runtime.clock import now
 
 
 def read_second(text: str | None, timezone: str) -> int:

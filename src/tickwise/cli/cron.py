@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from ..clock import now
 from ..core.cron import Recurrence, parse
 from ..core.instant import floor_second, to_datetime
-from ..runtime.clock import now
 from .arguments import read_second
 from .output import AsJson, print_json, print_line, print_table
 

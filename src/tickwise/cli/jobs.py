@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
+from ..clock import now
 from ..core.definition import JobDefinition
 from ..core.errors import InputError
 from ..core.instant import floor_second
-from ..runtime.clock import now
 from ..sources.yaml import read_path
 from .output import AsJson, complain, print_json, print_line
 
