@@ -93,6 +93,21 @@ def test_a_run_that_has_not_ended_has_no_outcome() -> None:
     assert {r.reason.code for r in reports[1:]} == {"waits_for_run"}
 
 
+def test_no_slot_is_told_twice() -> None:
+    """S7: slots dropped as too many reach over others that were too old before; each has one verdict."""
+    etl = job("etl", "* * * * *", catchup_window="10m", max_catchup=40)
+    down = [("00:10", "00:40"), ("00:45", "01:12")]
+    reports = played(etl, end="01:30", run_time={"etl": 4000}, down=down)
+    told = {iso(r.slot)[11:16]: r.reason.code for r in reports}
+    assert len(reports) == len(told) == 90
+    assert [told[minute] for minute in ("00:09", "00:10", "00:29", "00:30")] == [
+        "too_many",
+        "too_old",
+        "too_old",
+        "too_many",
+    ]
+
+
 def test_very_many_slots_with_one_verdict_are_one_line() -> None:
     """S6: more slots than anyone reads are summed up."""
     reports = played(job("tick", "* * * * * *", catchup="skip"), end="08:00", down=[("00:01", "07:59")])

@@ -1,0 +1,67 @@
+"""Which params a function takes: bound by name, checked before it is called."""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from inspect import Parameter, signature, unwrap
+from typing import Any, NamedTuple
+
+from ...core.errors import InputError, nearest
+
+RUN = "run"  # a parameter of this name gets the run
+_NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+
+
+class _Taken(NamedTuple):
+    """What a function can be given by name."""
+
+    names: tuple[str, ...]
+    needed: tuple[str, ...]
+    any_others: bool  # it has **kwargs
+
+
+def check_arguments(function: Callable[..., Any], params: Mapping[str, Any]) -> None:
+    """Refuse params that the function does not take, and a function that needs more than it is given."""
+    taken = _taken_by(function)
+    if RUN in params and RUN in taken.names:
+        raise InputError(f"{_called(function)} gets `run` from Tickwise: a param cannot have that name")
+    for name in params:
+        if name not in taken.names and not taken.any_others:
+            names = [one for one in taken.names if one != RUN]
+            takes = f"it takes {', '.join(names)}" if names else "it takes none"
+            raise InputError(f"{_called(function)} has no parameter {name}{nearest(name, names)}: {takes}")
+    arguments_for(function, params, None)
+
+
+def arguments_for(function: Callable[..., Any], params: Mapping[str, Any], run: Any) -> dict[str, Any]:
+    """Those of the params that the function takes, and the run if it asks for it; what it needs must be there."""
+    taken = _taken_by(function)
+    arguments = {name: value for name, value in params.items() if taken.any_others or name in taken.names}
+    if RUN in taken.names:
+        arguments[RUN] = run
+    missing = [name for name in taken.needed if name not in arguments]
+    if missing:
+        raise InputError(f"{_called(function)} needs a value for {', '.join(missing)}: give it in params")
+    return arguments
+
+
+@lru_cache(maxsize=1024)
+def _taken_by(function: Callable[..., Any]) -> _Taken:
+    try:
+        found = signature(function).parameters.values()
+    except (TypeError, ValueError):
+        problem = "does not tell its parameters: wrap it in a function that does"
+        raise InputError(f"{_called(function)} {problem}") from None
+    needed = [one for one in found if one.default is Parameter.empty]
+    unnamed = [one.name for one in needed if one.kind is Parameter.POSITIONAL_ONLY]
+    if unnamed:
+        raise InputError(f"{_called(function)} takes {', '.join(unnamed)} by position only, not by name")
+    return _Taken(
+        tuple(one.name for one in found if one.kind in _NAMED),
+        tuple(one.name for one in needed if one.kind in _NAMED),
+        any(one.kind is Parameter.VAR_KEYWORD for one in found),
+    )
+
+
+def _called(function: Callable[..., Any]) -> str:
+    function = unwrap(function)
+    return f"{getattr(function, '__qualname__', repr(function))}()"

@@ -1,0 +1,85 @@
+"""The other side of `process`: find the function, call it, leave the answer. Imports little, to start fast."""
+
+import importlib
+import json
+import os
+import runpy
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from functools import reduce
+from inspect import iscoroutine
+from types import FrameType
+from typing import Any, NoReturn
+
+from ...core.errors import InputError, nearest
+from ..context import RunContext
+from .arguments import arguments_for, check_arguments
+from .failure import failure_text
+from .result import why_not_kept
+from .wish import Wish
+
+
+def main(request: dict[str, Any]) -> None:
+    os.set_inheritable(request["answer"], False)
+    signal.signal(signal.SIGTERM, _asked_to_end)
+    text = json.dumps(_answer(request))
+    with os.fdopen(request["answer"], "w", encoding="utf-8") as answer:
+        answer.write(text)
+
+
+def _asked_to_end(_signal: int, _frame: FrameType | None) -> NoReturn:
+    """As an exception, so that `finally` and `with` of the function are honoured."""
+    sys.exit("it was asked to end")
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        function = _find(request)
+        context = RunContext(**request["context"])
+        if request["strict"]:
+            check_arguments(function, context.params)
+        arguments = arguments_for(function, context.params, context.as_run(print))
+    except InputError as error:
+        return {"refused": str(error)}
+    try:
+        value = function(**arguments)
+        return _spoken(_awaited(value) if iscoroutine(value) else value)
+    except BaseException as error:  # noqa: BLE001 (whatever it is, the other side wants to know: S46)
+        return _spoken(error) if isinstance(error, Wish) else {"raised": failure_text(error)}
+
+
+def _awaited(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    import asyncio  # noqa: PLC0415 (most functions need none of it, and it takes half of the start)
+
+    return asyncio.run(coroutine)
+
+
+def _spoken(value: Any) -> dict[str, Any]:
+    if isinstance(value, Wish):
+        return {"wish": value.kind, "seconds": value.seconds, "reason": value.reason}
+    problem = why_not_kept(value)
+    return {"unfit": problem} if problem else {"returned": value}
+
+
+def _find(request: dict[str, Any]) -> Callable[..., Any]:
+    module, name = request["module"], request["name"]
+    try:
+        found = _run_file(request["file"]) if request["file"] else vars(importlib.import_module(module))
+    except BaseException as error:  # noqa: BLE001 (a module may do anything when it is imported, sys.exit too)
+        raise InputError(f"{module} cannot be imported on this worker\n{failure_text(error)}") from None
+    first, *inner = name.split(".")
+    try:
+        function: Any = reduce(getattr, inner, found[first])
+    except (KeyError, AttributeError):
+        functions = [word for word, value in found.items() if callable(value)]
+        raise InputError(f"{module} has no function {name}{nearest(name, functions)}") from None
+    if not callable(function):
+        raise InputError(f"{module}:{name} is not a function")
+    called: Callable[..., Any] = function
+    return called
+
+
+def _run_file(file: str) -> dict[str, Any]:
+    """The names that a program defines, without what it does when it is started."""
+    return runpy.run_path(file, run_name="__tickwise_main__")

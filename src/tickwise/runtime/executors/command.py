@@ -1,0 +1,82 @@
+"""Commands and scripts: programs with arguments, which no shell reads.
+
+`${params.table}` and `${run.slot}` in an argument are filled in after the splitting, so a value is never split or
+read as code: the program itself and the text of `sh -c` may hold none. A script gets its values as variables.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
+
+from ...core.definition import Command, Script
+from ...core.errors import InputError, nearest
+from ...core.settle import Succeeded
+from ..context import RunContext, as_text
+from .ended import Ended, failed
+from .group import Program, run_program
+from .surroundings import Surroundings
+
+_PLACEHOLDER = re.compile(r"\$\{((?:params|run)\.[^}]*)\}")
+_SHELLS = frozenset({"sh", "ash", "bash", "dash", "fish", "ksh", "zsh"})
+_READS_CODE = re.compile(r"-[A-Za-z]*c")
+
+
+async def run_command(command: Command, here: Surroundings) -> Ended:
+    """Raises InputError if it cannot be started."""
+    return await _run(filled_in(command.arguments, here.context), here)
+
+
+async def run_script(script: Script, here: Surroundings) -> Ended:
+    """The same for a text, through a file that only its owner can read."""
+    with TemporaryDirectory(prefix="tickwise-", ignore_cleanup_errors=True) as folder:
+        return await _run([*_interpreter(script.text), _written(script.text, folder)], here)
+
+
+async def _run(arguments: Sequence[str], here: Surroundings) -> Ended:
+    end = await run_program(Program(arguments), here)
+    return Ended(Succeeded()) if end.code == 0 else failed(f"{end.in_words()}\n{end.last_words}".rstrip())
+
+
+def filled_in(arguments: Sequence[str], context: RunContext) -> list[str]:
+    """The arguments with their placeholders filled in; unknown and unsafe ones are refused."""
+    values = {f"params.{name}": as_text(value) for name, value in context.params.items()}
+    values |= {f"run.{name}": text for name, text in context.facts().items()}
+    program = arguments[0]
+    if _PLACEHOLDER.search(program):
+        raise InputError(f"{program} cannot be filled in: a param is an argument and does not choose the program")
+    code = _code_argument(arguments)
+    if code is not None and _PLACEHOLDER.search(arguments[code]):
+        raise InputError(
+            f"the text of {program} {arguments[code - 1]} cannot be filled in, for a shell reads values as code: "
+            "use the variables TICKWISE_PARAM_…, or give the value as an argument behind the text"
+        )
+
+    def value(found: re.Match[str]) -> str:
+        name = found[1]
+        if name not in values:
+            raise InputError(f"there is no value for {found[0]}{nearest(name, list(values))}")
+        return values[name]
+
+    return [_PLACEHOLDER.sub(value, argument) for argument in arguments]
+
+
+def _code_argument(arguments: Sequence[str]) -> int | None:
+    """Which argument a shell would read as code."""
+    if PurePath(arguments[0]).name not in _SHELLS:
+        return None
+    flags = (place for place, argument in enumerate(arguments[:-1]) if _READS_CODE.fullmatch(argument))
+    flag = next(flags, None)
+    return None if flag is None else flag + 1
+
+
+def _interpreter(text: str) -> list[str]:
+    """As the kernel reads the first line: a program and at most one argument."""
+    first = text.split("\n", 1)[0].strip()
+    return first[2:].split(None, 1) if first[:2] == "#!" and first[2:].strip() else ["sh"]
+
+
+def _written(text: str, folder: str) -> str:
+    path = Path(folder) / "script"
+    path.write_text(text, encoding="utf-8", newline="")
+    return str(path)
