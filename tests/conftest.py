@@ -3,8 +3,12 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from urllib.parse import urlsplit
+from uuid import uuid4
 
+import psycopg
 import pytest
+from psycopg import sql
 
 from .servers import mongodb, postgres
 from .servers.process import Server
@@ -14,6 +18,16 @@ from .servers.process import Server
 def postgres_url() -> Iterator[str]:
     """Where PostgreSQL answers; TICKWISE_TEST_POSTGRES names a server of your own instead."""
     yield from _given_or_started("TICKWISE_TEST_POSTGRES", postgres.server)
+
+
+@pytest.fixture
+def postgres_database(postgres_url: str) -> Iterator[str]:
+    """A database of the test's own, empty, and gone afterwards."""
+    name = f"tickwise_{uuid4().hex[:12]}"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        yield urlsplit(postgres_url)._replace(path=f"/{name}").geturl()
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 @pytest.fixture(scope="session")

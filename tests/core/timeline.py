@@ -35,7 +35,7 @@ from tickwise.core.model import Decision, Facts, Holder, Schedule, Start, TickPl
 from tickwise.core.reasons import Reason
 from tickwise.core.settle import Cancelled, Failed, LeaseExpired, Outcome, Snoozed, Succeeded
 from tickwise.core.states import RunState
-from tickwise.stores.memory import MemoryLedger, Recorded, StoredRun
+from tickwise.stores.ledger import MemoryLedger, Recorded, StoredRun
 
 HOUR, DAY = 3_600, 86_400
 HORIZON = 9 * DAY  # no world lives longer

@@ -39,7 +39,7 @@ from tickwise.core.model import Decision, Facts, Schedule, Start, TickPlan
 from tickwise.core.planner import plan
 from tickwise.core.settle import Cancelled, Failed, Outcome, Succeeded
 from tickwise.core.states import RunState
-from tickwise.stores.memory import MemoryLedger, StoredRun
+from tickwise.stores.ledger import MemoryLedger, StoredRun
 from tickwise.testing import FakeClock
 
 START = "2026-01-01T00:00:00Z"  # a Thursday

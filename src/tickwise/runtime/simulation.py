@@ -19,7 +19,7 @@ from ..core.planner import plan
 from ..core.reasons import Reason, Verdict
 from ..core.settle import Cancelled, Failed, HandedBack, Outcome, Succeeded
 from ..core.states import RunState
-from ..stores.memory import MemoryLedger, StoredRun
+from ..stores.ledger import MemoryLedger, StoredRun
 
 _LISTED_ONE_BY_ONE = 10_000  # a decision about more slots than this is shown as one line
 

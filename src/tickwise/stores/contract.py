@@ -1,0 +1,268 @@
+"""What a store promises. Each operation is one atomic move: it happens as a whole or not at all.
+
+The flow of one slot, as moves of a `Store`:
+
+    define   a job and its schedules, or change them       (a source; a person)
+    tick     due jobs -> plan -> runs, cursors, decisions  (a ticker)
+    lease    queued run -> running, held by a token        (a worker)
+    renew    the lease goes on                             (the worker, from a thread of its own)
+    finish   running -> what `settle` says; wakes who waited for it
+    expire   leases that ran out, runs that waited too long (any node)
+
+The planner is passed into `tick`, because where it runs is the store's own affair: inside a transaction that
+holds the jobs' rows, in the one thread that writes, or between a read and a compare-and-set. Whatever the way,
+these hold:
+
+- at most one run per (schedule, slot) and per (job, lane), by unique keys of the store;
+- a cursor moves only together with the runs and decisions that it stands for;
+- two nodes never plan one job at once, and a job that one of them could not decide stays due;
+- a finish, a report or a renewal with an old token changes nothing (S42);
+- time is the store's (S5). No operation takes an instant that its caller read from a clock.
+
+Reads for people are `Insights`: a snapshot each, paged by keys that stay put while rows come and go. `Schema` is
+for who installs and upgrades. `ConflictError` and `InputError` say no and change nothing;
+`StoreUnavailableError` means that the store did not answer, and that whether the move was made is unknown.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..core.change import Change
+from ..core.definition import JobDefinition
+from ..core.errors import TickwiseError
+from ..core.model import Pause, Schedule
+from ..core.settle import Settled
+from ..core.states import RunState
+from .records import (
+    ALL_DECISIONS,
+    ALL_RUNS,
+    AttemptRow,
+    Counts,
+    DecisionFilter,
+    DecisionRow,
+    Enqueue,
+    Enqueued,
+    Expired,
+    Finish,
+    HourRow,
+    JobRow,
+    Lease,
+    LogPart,
+    Node,
+    Page,
+    PauseInterval,
+    Planner,
+    QueueLimit,
+    Renewed,
+    Reservation,
+    RunFilter,
+    RunRow,
+    ScheduleRow,
+    StepReport,
+    Ticked,
+)
+
+
+class StoreUnavailableError(TickwiseError):
+    """The store did not answer; trying again later is right, and safe."""
+
+    http_status = 503
+
+
+class Store(ABC):
+    """The moves. Everything else is built from them."""
+
+    insights: "Insights"
+    schema: "Schema"
+
+    @abstractmethod
+    async def now(self) -> int:
+        """The store's time, in microseconds since the epoch."""
+
+    @abstractmethod
+    async def define(self, job: JobDefinition, source: str) -> tuple[Schedule, ...]:
+        """Write a job as its source has it now: its schedules are added or updated, those it lacks deleted.
+
+        Refused if another source owns it (S50). The same definition again changes nothing (S28). Returns the
+        schedules that changed. What it depends on (`after`) must exist and must not lead back to it (S35).
+        """
+
+    @abstractmethod
+    async def remove(self, job: str, source: str) -> None:
+        """Delete a job and its schedules: queued runs are cancelled, running ones go on (S23)."""
+
+    @abstractmethod
+    async def change(self, schedule: str, change: Change) -> Schedule:
+        """A person's word on one schedule: pause, resume, move, reset, backfill (S29-S32)."""
+
+    @abstractmethod
+    async def pause(self, pause: Pause | None) -> None:
+        """Pause everything, or resume: no job is claimed meanwhile, and the interval is kept (S29)."""
+
+    @abstractmethod
+    async def tick(
+        self,
+        planner: Planner,
+        node: str,
+        *,
+        limit: int = 200,
+        jobs: Sequence[str] | None = None,
+        reserve: Reservation | None = None,
+    ) -> Ticked:
+        """Take due jobs that no other node holds, plan them, and make the plan true.
+
+        With `jobs`, those are looked at and no others (local ticking). With `reserve`, runs that the node could
+        lease next anyway are made as leased to it. A job whose runs did not all come to be stays due.
+        """
+
+    @abstractmethod
+    async def enqueue(self, asked: Sequence[Enqueue], connection: Any = None) -> tuple[Enqueued, ...]:
+        """Queue runs, all or none; a taken key gives the run that has it (S48). By hand takes a lane (S30).
+
+        With a connection of the caller's own, the runs exist exactly if the caller commits.
+        """
+
+    @abstractmethod
+    async def cancel(self, run: str) -> RunState:
+        """A queued run ends at once; a running one is asked to, and its worker hears of it."""
+
+    @abstractmethod
+    async def put_back(self, run: str) -> None:
+        """Queue a failed, lost or cancelled run again: another attempt, on a lane if it had one (S41)."""
+
+    @abstractmethod
+    async def lease(self, wanted: Reservation) -> tuple[Lease, ...]:
+        """Hand queued runs to a worker: by priority, then age, within the fleet's limits on their queues."""
+
+    @abstractmethod
+    async def renew(self, node: str, held: Mapping[str, str], seconds: int) -> Renewed:
+        """Extend the leases of these runs (id to token), and say which of them still are the node's."""
+
+    @abstractmethod
+    async def report(
+        self, run: str, token: str, steps: Sequence[StepReport] = (), log: Sequence[LogPart] = ()
+    ) -> bool:
+        """Keep step states and log text of a running attempt; false, and nothing kept, if its token is old."""
+
+    @abstractmethod
+    async def finish(self, ended: Sequence[Finish]) -> tuple[Settled | None, ...]:
+        """End attempts. None stands for one whose token is old: its result is refused (S42).
+
+        A run that is over frees its lane and wakes the slots that wait for it (S15) or for its success (S35).
+        """
+
+    @abstractmethod
+    async def expire(self) -> Expired:
+        """Take back what vanished workers hold (S42, S44), and end what waited too long (S47)."""
+
+    @abstractmethod
+    async def beat(self, node: Node, *, passed: bool = False) -> frozenset[str]:
+        """Say that a node is alive, and what it serves; `passed`: its ticker has just completed a pass.
+
+        Returns which of its runs were asked to end.
+        """
+
+    @abstractmethod
+    async def leave(self, node: str) -> None:
+        """A node ends."""
+
+    @abstractmethod
+    async def limit(self, limit: QueueLimit) -> None:
+        """Set the fleet's limits on a queue; both none lifts them."""
+
+    @abstractmethod
+    async def prune(self, most: int = 1_000) -> int:
+        """Remove runs that their jobs do not keep any longer (S51), at most so many; how many were removed."""
+
+    @abstractmethod
+    async def wait(self, seconds: float) -> bool:
+        """Wait for news: a run to lease, a job to look at sooner. False if there was none in that time.
+
+        News may be lost and may be false; who waits looks for himself.
+        """
+
+    @abstractmethod
+    async def close(self) -> None: ...
+
+
+class Insights(ABC):
+    """Reads for people. Nothing here changes anything."""
+
+    @abstractmethod
+    async def next_due(self) -> int | None:
+        """The earliest second at which a job must be looked at; none while everything is paused."""
+
+    @abstractmethod
+    async def job(self, name: str) -> JobRow | None: ...
+
+    @abstractmethod
+    async def jobs(self, after: str | None = None, limit: int = 100) -> Page[JobRow]:
+        """In order of their names."""
+
+    @abstractmethod
+    async def schedule(self, name: str) -> ScheduleRow | None: ...
+
+    @abstractmethod
+    async def schedules(
+        self, job: str | None = None, after: str | None = None, limit: int = 100
+    ) -> Page[ScheduleRow]:
+        """In order of their names."""
+
+    @abstractmethod
+    async def run(self, run: str) -> RunRow | None: ...
+
+    @abstractmethod
+    async def runs(self, wanted: RunFilter = ALL_RUNS, after: str | None = None, limit: int = 100) -> Page[RunRow]:
+        """Newest first."""
+
+    @abstractmethod
+    async def attempts(self, run: str) -> tuple[AttemptRow, ...]:
+        """The attempts before the last, in order."""
+
+    @abstractmethod
+    async def steps(self, run: str) -> tuple[StepReport, ...]: ...
+
+    @abstractmethod
+    async def log(self, run: str, after: str | None = None, limit: int = 1_000) -> Page[LogPart]:
+        """What the run printed, in order."""
+
+    @abstractmethod
+    async def decisions(
+        self, wanted: DecisionFilter = ALL_DECISIONS, after: str | None = None, limit: int = 100
+    ) -> Page[DecisionRow]:
+        """Newest slots first."""
+
+    @abstractmethod
+    async def nodes(self) -> tuple[Node, ...]:
+        """Live ones and those last seen within a day."""
+
+    @abstractmethod
+    async def limits(self) -> tuple[QueueLimit, ...]: ...
+
+    @abstractmethod
+    async def pauses(self) -> tuple[PauseInterval, ...]:
+        """Pauses of everything, newest first."""
+
+    @abstractmethod
+    async def counts(self) -> Counts: ...
+
+    @abstractmethod
+    async def timeline(self, start: int, end: int, limit: int = 5_000) -> tuple[RunRow, ...]:
+        """Runs that were under way between two instants (microseconds), in order of their start."""
+
+    @abstractmethod
+    async def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourRow, ...]:
+        """What the last hours were like, by schedule and hour, from runs and decisions."""
+
+
+class Schema(ABC):
+    """For who installs and upgrades."""
+
+    @abstractmethod
+    async def upgrade(self) -> tuple[str, ...]:
+        """Bring the store to this version, under a lock; the names of the migrations that were applied."""
+
+    @abstractmethod
+    async def check(self) -> tuple[str, ...]:
+        """What is wrong with it, in sentences; nothing if all is well."""

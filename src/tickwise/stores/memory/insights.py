@@ -1,0 +1,270 @@
+"""Reads for people from the memory store. Each is one snapshot, taken inside the store's gate."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from itertools import islice
+from statistics import fmean
+from typing import TypeVar
+
+from ...core.errors import InputError
+from ...core.reasons import Reason
+from ...core.slots import next_slot
+from ...core.states import RunState
+from ..contract import Insights
+from ..records import (
+    ALL_DECISIONS,
+    ALL_RUNS,
+    MICRO,
+    AttemptRow,
+    Counts,
+    DecisionFilter,
+    DecisionRow,
+    HourRow,
+    JobRow,
+    LogPart,
+    Node,
+    Page,
+    PauseInterval,
+    QueueLimit,
+    RunFilter,
+    RunRow,
+    ScheduleRow,
+    StepReport,
+)
+from .gate import Gated, atomic
+from .state import JobEntry, RunEntry, ScheduleEntry
+
+_T = TypeVar("_T")
+_DAY, _HOUR = 86_400, 3_600
+_LONGEST_PAGE = 10_000
+
+
+class MemoryInsights(Gated, Insights):
+    """What there is to see."""
+
+    @atomic
+    def next_due(self) -> int | None:
+        return self._memory.next_due
+
+    @atomic
+    def job(self, name: str) -> JobRow | None:
+        found = self._memory.jobs.get(name)
+        return None if found is None or found.deleted_at is not None else _job_row(found)
+
+    @atomic
+    def jobs(self, after: str | None = None, limit: int = 100) -> Page[JobRow]:
+        found = sorted(job.name for job in self._memory.live_jobs() if job.name > (after or ""))
+        return _page((_job_row(self._memory.jobs[name]) for name in found), limit, lambda row: row.definition.name)
+
+    @atomic
+    def schedule(self, name: str) -> ScheduleRow | None:
+        found = self._memory.schedules.get(name)
+        return None if found is None or not found.live else self._schedule_row(found)
+
+    @atomic
+    def schedules(self, job: str | None = None, after: str | None = None, limit: int = 100) -> Page[ScheduleRow]:
+        found = sorted(
+            name for name, entry in self._memory.schedules.items()
+            if entry.live and name > (after or "") and job in (None, entry.state.job)
+        )  # fmt: skip
+        rows = (self._schedule_row(self._memory.schedules[name]) for name in found)
+        return _page(rows, limit, lambda row: row.schedule.name)
+
+    def _schedule_row(self, entry: ScheduleEntry) -> ScheduleRow:
+        state, _ = self._memory.after_pauses(entry)
+        rests, last = self._memory.paused or state.paused is not None, entry.last_run
+        slot = state.reopened[0] if state.reopened else next_slot(state, state.cursor)
+        row = ScheduleRow(state, None if rests else slot, entry.wake_at, entry.created_at, entry.updated_at)
+        if last is None:
+            return row
+        return ScheduleRow(
+            *(row.schedule, row.next_slot, row.wake_at, row.created_at, row.updated_at),
+            *(last.id, last.started_at, last.created_at, last.state),
+        )
+
+    @atomic
+    def run(self, run: str) -> RunRow | None:
+        found = self._memory.runs.get(run)
+        return None if found is None else _run_row(found)
+
+    @atomic
+    def runs(self, wanted: RunFilter = ALL_RUNS, after: str | None = None, limit: int = 100) -> Page[RunRow]:
+        before = None if after is None else _number(after)
+        newest_first = reversed(self._memory.runs.values())
+        found = (
+            run for run in newest_first if (before is None or run.number < before) and _is_wanted(run, wanted)
+        )
+        return _page(map(_run_row, found), limit, lambda row: row.id)
+
+    @atomic
+    def attempts(self, run: str) -> tuple[AttemptRow, ...]:
+        found = self._memory.runs.get(run)
+        return tuple(found.attempts) if found else ()
+
+    @atomic
+    def steps(self, run: str) -> tuple[StepReport, ...]:
+        found = self._memory.runs.get(run)
+        return tuple(found.steps.values()) if found else ()
+
+    @atomic
+    def log(self, run: str, after: str | None = None, limit: int = 1_000) -> Page[LogPart]:
+        found, since = self._memory.runs.get(run), 0 if after is None else _number(after)
+        parts = ((number, part) for number, (_, part) in found.log.items() if number > since) if found else ()
+        page = _page(parts, limit, lambda item: str(item[0]))
+        return Page(tuple(part for _, part in page.items), page.after)
+
+    @atomic
+    def decisions(
+        self, wanted: DecisionFilter = ALL_DECISIONS, after: str | None = None, limit: int = 100
+    ) -> Page[DecisionRow]:
+        found = [row for row in self._memory.decisions.values() if _is_about(row, wanted)]
+        rows = sorted(found, key=_place)
+        if after is not None:
+            rows = [row for row in rows if _place(row) > _place_of(after)]
+        return _page(rows, limit, lambda row: json.dumps(_place(row)))
+
+    @atomic
+    def nodes(self) -> tuple[Node, ...]:
+        since = self._memory.clock() - _DAY * MICRO
+        return tuple(node for _, node in sorted(self._memory.nodes.items()) if node.seen_at > since)
+
+    @atomic
+    def limits(self) -> tuple[QueueLimit, ...]:
+        return tuple(limit for _, limit in sorted(self._memory.limits.items()))
+
+    @atomic
+    def pauses(self) -> tuple[PauseInterval, ...]:
+        return tuple(reversed(self._memory.pauses))
+
+    @atomic
+    def counts(self) -> Counts:
+        memory, now = self._memory, self._memory.clock()
+        schedules = [entry for job in memory.live_jobs() for entry in job.live_schedules]
+        wakes = [job.wake_at for job in memory.live_jobs()]
+        return Counts(
+            jobs=len(wakes),
+            schedules=len(schedules),
+            paused=sum(entry.state.paused is not None for entry in schedules),
+            runs=dict(Counter(run.state for run in memory.runs.values())),
+            waiting=dict(
+                Counter(run.definition.queue for run in memory.active.values() if run.state is RunState.QUEUED)
+            ),
+            overdue=sum(wake is not None and wake < now // MICRO for wake in wakes),
+            nodes=sum(1 for _ in memory.live_nodes(now)),
+        )
+
+    @atomic
+    def timeline(self, start: int, end: int, limit: int = 5_000) -> tuple[RunRow, ...]:
+        found = [
+            (run.started_at, run.number, run) for run in self._memory.runs.values()
+            if run.started_at is not None and run.started_at < end
+            and (run.finished_at is None or run.finished_at >= start)
+        ]  # fmt: skip
+        return tuple(_run_row(run) for *_, run in sorted(found, key=lambda item: item[:2])[:limit])
+
+    @atomic
+    def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourRow, ...]:
+        since = (self._memory.clock() // MICRO // _HOUR - hours + 1) * _HOUR
+        runs: dict[tuple[str, int], list[RunEntry]] = defaultdict(list)
+        for run in self._memory.runs.values():
+            if run.schedule and run.slot is not None and run.slot >= since and schedule in (None, run.schedule):
+                runs[run.schedule, _hour(run.slot)].append(run)
+        decided: dict[tuple[str, int], Counter[Reason]] = defaultdict(Counter)
+        for row in self._memory.decisions.values():
+            if row.last >= since and schedule in (None, row.schedule):
+                decided[row.schedule, _hour(row.first)][row.reason] += row.count
+        return tuple(_hour_row(*key, runs[key], decided[key]) for key in sorted({*runs, *decided}))
+
+
+def _page(rows: Iterable[_T], limit: int, key: Callable[[_T], str]) -> Page[_T]:
+    if not 1 <= limit <= _LONGEST_PAGE:
+        raise InputError(f"a page has 1 to {_LONGEST_PAGE} rows, not {limit}")
+    found = tuple(islice(rows, limit + 1))
+    return Page(found[:limit], key(found[limit - 1]) if len(found) > limit else None)
+
+
+def _no_page(after: str) -> InputError:
+    return InputError(f"{after[:60]!r} is not the key of a page: pass on what the page before gave")
+
+
+def _number(after: str) -> int:
+    try:
+        return int(after)
+    except ValueError:
+        raise _no_page(after) from None
+
+
+def _place(row: DecisionRow) -> tuple[int, str, str]:
+    """Where a decision stands among the others, newest slots first; it stays there when it is extended."""
+    return -row.first, row.schedule, row.reason.code
+
+
+def _place_of(after: str) -> tuple[int, str, str]:
+    try:
+        first, schedule, code = json.loads(after)
+        return int(first), str(schedule), str(code)
+    except (ValueError, TypeError):
+        raise _no_page(after) from None
+
+
+def _job_row(job: JobEntry) -> JobRow:
+    names = tuple(sorted(entry.state.name for entry in job.live_schedules))
+    return JobRow(job.definition, job.version, job.source, names, job.created_at, job.updated_at, job.history_from)
+
+
+def _run_row(run: RunEntry) -> RunRow:
+    definition, label = run.definition, run.times.label if run.times else ""
+    return RunRow(
+        run.id, run.job, run.schedule, run.slot, run.trigger, label, run.state, definition.queue,
+        definition.priority, run.attempt, run.created_at, run.due_at, run.started_at, run.finished_at, run.node,
+        run.claimed_by, run.lane, run.key, run.params, run.result, run.error, run.cancelling, run.failures,
+        run.losses, run.lease_until, run.expires_at, run.by,
+    )  # fmt: skip
+
+
+def _is_wanted(run: RunEntry, wanted: RunFilter) -> bool:
+    return (
+        wanted.job in (None, run.job)
+        and wanted.schedule in (None, run.schedule)
+        and (not wanted.states or run.state in wanted.states)
+        and (not wanted.triggers or run.trigger in wanted.triggers)
+        and wanted.queue in (None, run.definition.queue)
+        and wanted.key in (None, run.key)
+        and wanted.slot in (None, run.slot)
+        and (wanted.since is None or run.created_at >= wanted.since)
+        and (wanted.until is None or run.created_at < wanted.until)
+    )
+
+
+def _is_about(row: DecisionRow, wanted: DecisionFilter) -> bool:
+    return (
+        wanted.schedule in (None, row.schedule)
+        and (not wanted.reasons or row.reason in wanted.reasons)
+        and (wanted.slot is None or row.first <= wanted.slot <= row.last)
+        and (wanted.since is None or row.last >= wanted.since)
+        and (wanted.until is None or row.first < wanted.until)
+    )
+
+
+def _hour(slot: int) -> int:
+    return slot // _HOUR * _HOUR
+
+
+def _hour_row(schedule: str, hour: int, runs: list[RunEntry], decided: Counter[Reason]) -> HourRow:
+    started = [(run, run.started_at) for run in runs if run.started_at is not None]
+    return HourRow(
+        schedule,
+        hour,
+        dict(Counter(run.state for run in runs)),
+        _mean(run.created_at - run.due_at for run in runs),
+        _mean(at - run.due_at for run, at in started),
+        _mean(run.finished_at - at for run, at in started if run.finished_at is not None),
+        dict(decided),
+    )
+
+
+def _mean(microseconds: Iterable[int]) -> float | None:
+    """In milliseconds; none of nothing."""
+    found = list(microseconds)
+    return fmean(found) / 1_000 if found else None

@@ -1,0 +1,339 @@
+"""What the memory store holds: entries that change in place, and the moves that all operations share.
+
+A run is in `active` while it is queued or running. Its place among the unique keys is with those who own them: its
+slot with the schedule, its lane and its key with the job. `wake` is the one way to have a job looked at sooner;
+it sets `news`, for who waits.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...core.change import Resumed, apply_change
+from ...core.definition import JobDefinition, ScheduleDefinition
+from ...core.errors import ConflictError
+from ...core.model import Decision, Schedule, Trigger
+from ...core.payload import clip
+from ...core.reasons import Reason
+from ...core.settle import Cancelled, Outcome, Run, Settled, settle
+from ...core.states import ACTIVE, Event, RunState
+from ..checks import LONGEST_ERROR
+from ..records import (
+    MICRO,
+    AttemptRow,
+    DecisionRow,
+    Lease,
+    LogPart,
+    Node,
+    PauseInterval,
+    QueueLimit,
+    Role,
+    StepReport,
+)
+
+_ENDED_BY = {RunState.FAILED: Event.FAILURE, RunState.LOST: Event.LOSS, RunState.CANCELLED: Event.CANCEL}
+_KEEPS_KEY = ACTIVE | {RunState.SUCCEEDED}  # S48
+
+
+@dataclass(slots=True)
+class RunEntry:
+    """A run as it stands."""
+
+    number: int
+    job: str
+    definition: JobDefinition  # as it was when the run was made (S23)
+    trigger: Trigger
+    created_at: int
+    due_at: int
+    times: ScheduleDefinition | None = None  # of its schedule, as it was then
+    slot: int | None = None
+    lane: int | None = None
+    key: str | None = None
+    params: Mapping[str, Any] | None = None
+    by: str = ""
+    auto_remove: bool = False
+    claimed_by: str | None = None
+    expires_at: int | None = None
+    state: RunState = RunState.QUEUED
+    attempt: int = 0
+    failures: int = 0
+    losses: int = 0
+    cancelling: bool = False
+    token: str | None = None
+    node: str | None = None
+    lease_until: int | None = None
+    started_at: int | None = None
+    finished_at: int | None = None
+    result: Any = None
+    error: str = ""
+    attempts: list[AttemptRow] = field(default_factory=list)
+    steps: dict[str, StepReport] = field(default_factory=dict)
+    log: dict[int, tuple[int, LogPart]] = field(default_factory=dict)  # by number: the place in its step's text
+    log_ends: dict[str, int] = field(default_factory=dict)  # how much each step has printed
+    parts: int = 0  # of the log, so far
+
+    @property
+    def id(self) -> str:
+        return str(self.number)
+
+    @property
+    def schedule(self) -> str | None:
+        return self.times.name if self.times else None
+
+    def expired(self, now: int) -> bool:
+        """Whether it has waited too long; once it has started, it may wait for its next attempt (S47)."""
+        return not self.attempt and self.expires_at is not None and self.expires_at <= now
+
+    @property
+    def lease(self) -> Lease:
+        """The run as its worker sees it."""
+        times, label = (self.times.times, self.times.label) if self.times else (None, "")
+        return Lease(
+            self.id, self.token or "", self.definition, self.attempt, self.trigger, self.schedule, self.slot,
+            times, label, self.params, self.due_at, self.started_at or 0, self.failures,
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class ScheduleEntry:
+    """A schedule, its runs by slot, and when it must be looked at."""
+
+    state: Schedule
+    created_at: int
+    updated_at: int
+    pauses_seen: int  # how many pauses of everything have reached it
+    wake_at: int | None = None
+    runs: dict[int, RunEntry] = field(default_factory=dict)
+    last_slot: int | None = None  # with a run, whatever retention has removed
+    last_run: RunEntry | None = None  # the newest made
+
+    @property
+    def live(self) -> bool:
+        return self.state.deleted_at is None
+
+
+@dataclass(slots=True)
+class JobEntry:
+    """A job, its schedules (deleted ones too), and who has its lanes and keys."""
+
+    definition: JobDefinition  # without its schedules
+    text: str  # of the definition
+    source: str
+    created_at: int
+    updated_at: int
+    version: int = 0
+    deleted_at: int | None = None
+    history_from: int | None = None
+    schedules: dict[str, ScheduleEntry] = field(default_factory=dict)
+    lanes: dict[int, RunEntry] = field(default_factory=dict)
+    keys: dict[str, RunEntry] = field(default_factory=dict)
+    successes: dict[str | None, list[int]] = field(default_factory=lambda: defaultdict(list))  # by schedule
+    last_manual_start: int | None = None
+    last_success: int | None = None
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    @property
+    def live_schedules(self) -> list[ScheduleEntry]:
+        return [entry for entry in self.schedules.values() if entry.live]
+
+    @property
+    def wake_at(self) -> int | None:
+        wakes = (entry.wake_at for entry in self.live_schedules)
+        return min((wake for wake in wakes if wake is not None), default=None)
+
+    def holder(self, key: str | None) -> RunEntry | None:
+        """The run that has a key (S48)."""
+        run = None if key is None else self.keys.get(key)
+        return run if run and run.state in _KEEPS_KEY else None
+
+    def free_lane(self) -> int:
+        """The lowest lane that no run holds (S16, S30)."""
+        lanes = max((entry.state.definition.policy.max_active_runs for entry in self.live_schedules), default=1)
+        free = next((lane for lane in range(lanes) if lane not in self.lanes), None)
+        if free is None:
+            held = ", ".join(run.id for run in self.lanes.values())
+            raise ConflictError(
+                f"{self.name} is active: run {held} is in the way; wait for it, cancel it, or ask to run beside it"
+            )
+        return free
+
+    def successes_of(self, schedule: str) -> tuple[int, ...]:
+        """Those of its slots, and those of runs for no slot, which count for every schedule of the job (S35)."""
+        return tuple(sorted(self.successes[schedule] + self.successes[None]))
+
+
+class MemoryState:
+    """All there is."""
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self.clock = clock
+        self.jobs: dict[str, JobEntry] = {}
+        self.schedules: dict[str, ScheduleEntry] = {}
+        self.runs: dict[str, RunEntry] = {}
+        self.active: dict[str, RunEntry] = {}
+        self.decisions: dict[tuple[str, Reason, int], DecisionRow] = {}
+        self.nodes: dict[str, Node] = {}
+        self.limits: dict[str, QueueLimit] = {}
+        self.credits: dict[str, tuple[float, int]] = {}  # starts that a queue may make at once, and since when
+        self.pauses: list[PauseInterval] = []
+        self.needed_by: dict[str, set[str]] = defaultdict(set)  # schedules that name a schedule in `after`
+        self.news = False
+        self._numbers = 0
+
+    @property
+    def paused(self) -> bool:
+        return bool(self.pauses) and self.pauses[-1].until is None
+
+    @property
+    def pauses_ended(self) -> int:
+        return len(self.pauses) - self.paused
+
+    @property
+    def next_due(self) -> int | None:
+        wakes = (job.wake_at for job in self.live_jobs())
+        return None if self.paused else min((wake for wake in wakes if wake is not None), default=None)
+
+    def live_jobs(self) -> Iterator[JobEntry]:
+        return (job for job in self.jobs.values() if job.deleted_at is None)
+
+    def live_nodes(self, now: int) -> Iterator[Node]:
+        return (node for node in self.nodes.values() if now - node.seen_at < node.seconds * MICRO)
+
+    def served_queues(self, now: int) -> set[str]:
+        """The queues that a live worker serves (S47)."""
+        return {queue for node in self.live_nodes(now) if Role.WORKER in node.roles for queue in node.queues}
+
+    def after_pauses(self, entry: ScheduleEntry) -> tuple[Schedule, tuple[Decision, ...]]:
+        """The schedule as the pauses of everything that have ended since leave it (S29)."""
+        state, decisions = entry.state, tuple[Decision, ...]()
+        for pause in self.pauses[entry.pauses_seen : self.pauses_ended]:
+            since, until = max(pause.at, state.first_seen), pause.until
+            if entry.live and until is not None and since < until:
+                changed = apply_change(state, Resumed(since=since), until)
+                state, decisions = changed.schedules[0], decisions + changed.decisions
+        return state, decisions
+
+    def record(self, decisions: Iterable[Decision], now: int) -> None:
+        """Keep decisions; one with the identity of another extends it (S7)."""
+        for made in decisions:
+            known = self.decisions.get(made.identity)
+            self.decisions[made.identity] = DecisionRow(
+                made.schedule, made.reason, made.first, made.last, made.count, clip(made.detail, LONGEST_ERROR),
+                known.made_at if known else now, now,
+            )  # fmt: skip
+
+    def wake(self, entry: ScheduleEntry, second: int) -> None:
+        if entry.live:
+            entry.wake_at = second if entry.wake_at is None else min(entry.wake_at, second)
+            self.news = True
+
+    def add(self, run: RunEntry) -> RunEntry:
+        """Take in a new run; who calls has seen that its keys are free."""
+        self._numbers = run.number = self._numbers + 1
+        self.runs[run.id] = run
+        self._activate(run)
+        if run.times and run.slot is not None:
+            entry = self.schedules[run.times.name]
+            entry.runs[run.slot] = entry.last_run = run
+            entry.last_slot = max(run.slot, entry.last_slot or run.slot)
+        return run
+
+    def put_back(self, run: RunEntry, lane: int | None, now: int) -> None:
+        """Queue a run again that was over (S41); who calls has seen that its keys are free."""
+        if run.attempt:
+            ended, at = _ENDED_BY[run.state], run.finished_at or now
+            run.attempts.append(AttemptRow(run.attempt, ended, run.started_at, at, run.node, run.error))
+        run.state, run.lane, run.due_at, run.finished_at = RunState.QUEUED, lane, now, None
+        run.failures, run.losses, run.cancelling = 0, 0, False
+        run.token, run.expires_at, run.error = None, None, ""
+        self._activate(run)
+        self.news = True
+
+    def _activate(self, run: RunEntry) -> None:
+        job = self.jobs[run.job]
+        self.active[run.id] = run
+        if run.lane is not None:
+            job.lanes[run.lane] = run
+        if run.key is not None:
+            job.keys[run.key] = run
+
+    def forget(self, run: RunEntry) -> None:
+        """Remove a run with all that hangs on it; what guards need to know of it stays (S51)."""
+        job = self.jobs[run.job]
+        del self.runs[run.id]
+        self.active.pop(run.id, None)
+        if run.lane is not None:
+            del job.lanes[run.lane]
+        if run.key is not None and job.keys.get(run.key) is run:
+            del job.keys[run.key]
+        if run.times and run.slot is not None:
+            del self.schedules[run.times.name].runs[run.slot]
+        if run.state is RunState.SUCCEEDED:
+            job.successes[run.schedule].remove(_reference(run))
+
+    def end(self, run: RunEntry, outcome: Outcome, now: int, result: Any = None, error: str = "") -> Settled:
+        """End an attempt, or a run that will not begin: it goes where `settle` says."""
+        definition = run.definition
+        known = Run(
+            run.id, run.state, run.failures, run.losses, definition.retry, definition.at_most_once, run.cancelling
+        )
+        settled = settle(known, outcome, now // MICRO)
+        run.state, run.failures, run.losses = settled.state, settled.failures, settled.losses
+        run.result, run.error, run.lease_until = result, error, None
+        if settled.state is RunState.QUEUED:
+            run.attempts.append(AttemptRow(run.attempt, settled.event, run.started_at, now, run.node, error))
+            run.token = None
+            run.due_at = run.due_at if settled.not_before is None else settled.not_before * MICRO
+            self.news = True
+        else:
+            self._over(run, now)
+        return settled
+
+    def _over(self, run: RunEntry, now: int) -> None:
+        """Free the lane of a run that has ended, and wake who waits for it (S15) or for its success (S35)."""
+        job, second = self.jobs[run.job], now // MICRO
+        run.finished_at = now
+        del self.active[run.id]
+        if run.lane is not None:
+            del job.lanes[run.lane]
+            run.lane = None
+        for entry in job.schedules.values():
+            if entry.state.deferral or entry.state.backfill:
+                self.wake(entry, second)
+        if run.state is RunState.SUCCEEDED:
+            job.successes[run.schedule].append(_reference(run))
+            job.last_success = max(_reference(run), job.last_success or 0)
+            for name in {name for needed in job.schedules for name in self.needed_by[needed]}:
+                self.wake(self.schedules[name], second)
+            if run.auto_remove:
+                self.forget(run)
+
+    def cancel(self, run: RunEntry, now: int) -> None:
+        """A queued run ends at once; a running one is asked to."""
+        if run.state is RunState.QUEUED:
+            self.end(run, Cancelled(), now)
+        elif run.state is RunState.RUNNING:
+            run.cancelling = True
+
+    def take(self, run: RunEntry, node: str, seconds: int, now: int) -> Lease:
+        """Hand a queued run to a worker."""
+        run.state, run.attempt, run.node = RunState.RUNNING, run.attempt + 1, node
+        run.token, run.lease_until = f"{node}/{run.attempt}", now + seconds * MICRO
+        run.started_at, run.error = now, ""
+        if run.trigger is Trigger.MANUAL:
+            self.jobs[run.job].last_manual_start = now // MICRO
+        return run.lease
+
+    def held(self, run: str, token: str) -> RunEntry | None:
+        """The running attempt that has this token; an old one has nothing (S42)."""
+        found = self.active.get(run)
+        return found if found and found.state is RunState.RUNNING and found.token == token else None
+
+
+def _reference(run: RunEntry) -> int:
+    """The instant that a success counts for: its slot, or its start if it has none."""
+    return (run.started_at or 0) // MICRO if run.slot is None else run.slot

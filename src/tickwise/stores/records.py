@@ -1,0 +1,325 @@
+"""What goes into a store and comes out of it, besides the planner's own values.
+
+Slots and what is planned are whole UTC seconds; what really happened (`created_at`, `started_at` …) is in
+microseconds since the epoch, because lateness is told in milliseconds. Ids of runs are texts that only their store
+understands.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+
+from ..core.cron import Recurrence
+from ..core.definition import JobDefinition
+from ..core.model import Facts, Schedule, TickPlan, Trigger
+from ..core.reasons import Reason
+from ..core.settle import Outcome
+from ..core.states import Event, RunState
+
+T = TypeVar("T")
+MICRO = 1_000_000  # microseconds a second
+LOG_HEAD, LOG_TAIL = 65_536, 196_608  # characters of a step that are kept, however much it prints
+
+Planner: TypeAlias = Callable[[int, Iterable[Schedule], Facts], TickPlan]
+
+
+class Reservation(NamedTuple):
+    """What a worker can take: so many runs, of these queues, for so long."""
+
+    node: str
+    capacity: int
+    queues: tuple[str, ...] = ("default",)
+    functions: frozenset[str] = frozenset()  # jobs without steps that it knows (S46)
+    seconds: int = 30  # how long a lease lasts
+
+
+class Lease(NamedTuple):
+    """A run in the hands of a worker."""
+
+    id: str
+    token: str  # of this attempt; an older one finishes nothing (S42)
+    job: JobDefinition  # as it was when the run was enqueued (S23)
+    attempt: int
+    trigger: Trigger
+    schedule: str | None = None
+    slot: int | None = None
+    times: Recurrence | None = None  # of the schedule
+    label: str = ""  # the times as written
+    params: Mapping[str, Any] | None = None  # given for this run, over the job's own
+    due_at: int = 0  # when it could have started, in microseconds
+    started_at: int = 0
+    failures: int = 0  # attempts that failed before
+
+    @property
+    def previous_slot(self) -> int | None:
+        return None if self.times is None or self.slot is None else self.times.before(self.slot)
+
+
+class Ticked(NamedTuple):
+    """What one pass did."""
+
+    now: int  # the store's, in microseconds
+    jobs: int = 0  # decided
+    runs: int = 0  # made
+    leases: tuple[Lease, ...] = ()  # of those, the ones handed to the node at once
+    more: bool = False  # as many jobs as were asked for were due: there may be others
+    next_due: int | None = None  # second at which a job must be looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueue:
+    """A run asked for by code or by hand."""
+
+    job: str
+    trigger: Trigger = Trigger.ENQUEUE
+    params: Mapping[str, Any] | None = None
+    at: int | None = None  # not before this second
+    key: str | None = None  # unique among the job's queued, running and succeeded runs (S48)
+    beside: bool = False  # by hand, although no lane is free (S30)
+    by: str = ""
+    auto_remove: bool = False  # forget the run once it has succeeded
+
+
+class Enqueued(NamedTuple):
+    id: str
+    new: bool  # or the run that has the key already
+
+
+class Finish(NamedTuple):
+    """The end of an attempt."""
+
+    run: str
+    token: str
+    outcome: Outcome
+    result: Any = None
+    error: str = ""
+
+
+class Renewed(NamedTuple):
+    """What a node holds."""
+
+    held: frozenset[str]  # run ids
+    cancel: frozenset[str]  # of those, the ones that were asked to end
+    unknown: tuple[Lease, ...] = ()  # held by the node, which did not say so: a commit whose answer was lost
+
+
+class StepReport(NamedTuple):
+    """How far a step of a run is."""
+
+    name: str
+    state: str
+    started_at: int | None = None
+    finished_at: int | None = None
+    attempt: int = 1
+    error: str = ""
+
+
+class LogPart(NamedTuple):
+    """A piece of what a step printed."""
+
+    step: str
+    stream: str
+    text: str
+    at: int
+
+
+class Role(StrEnum):
+    """What a process does for the others."""
+
+    TICKER = "ticker"
+    WORKER = "worker"
+    API = "api"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A process as the others see it."""
+
+    id: str
+    roles: tuple[Role, ...]
+    host: str = ""
+    pid: int = 0
+    version: str = ""
+    queues: tuple[str, ...] = ()
+    capacity: int = 0
+    busy: int = 0
+    problems: tuple[str, ...] = ()  # what its sources could not read
+    seconds: int = 30  # it counts as live for so long after it was seen
+    started_at: int = 0
+    seen_at: int = 0
+    passed_at: int | None = None  # when its ticker last completed a pass
+
+
+class QueueLimit(NamedTuple):
+    """How much of a queue may run at once, and start in a second, in the whole fleet."""
+
+    queue: str
+    concurrency: int | None = None
+    starts_per_second: float | None = None
+
+
+class Expired(NamedTuple):
+    """What the reaper found: attempts whose lease had run out, runs that had waited too long."""
+
+    leases: int = 0
+    runs: int = 0
+
+
+class PauseInterval(NamedTuple):
+    """A pause of everything."""
+
+    at: int
+    by: str
+    reason: str
+    until: int | None
+
+
+class Page(NamedTuple, Generic[T]):
+    """Some of what was asked for; `after` asks for what follows, and is none at the end."""
+
+    items: tuple[T, ...]
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A job as people see it."""
+
+    definition: JobDefinition
+    version: int
+    source: str
+    schedules: tuple[str, ...]
+    created_at: int
+    updated_at: int
+    history_from: int | None = None  # slots before it may have lost their runs to retention (S51)
+    unreadable: str = ""  # why its definition cannot be read, if so
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleRow:
+    """A schedule as people see it."""
+
+    schedule: Schedule
+    next_slot: int | None  # none while paused, and when finished
+    wake_at: int | None
+    created_at: int
+    updated_at: int
+    last_run_id: str | None = None
+    last_run_at: int | None = None  # its real start
+    last_enqueued_at: int | None = None
+    last_state: RunState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run as people see it."""
+
+    id: str
+    job: str
+    schedule: str | None
+    slot: int | None
+    trigger: Trigger
+    label: str
+    state: RunState
+    queue: str
+    priority: int
+    attempt: int
+    created_at: int
+    due_at: int  # when it may start, or might have
+    started_at: int | None = None
+    finished_at: int | None = None
+    node: str | None = None
+    claimed_by: str | None = None  # the ticker that made it
+    lane: int | None = None
+    key: str | None = None
+    params: Mapping[str, Any] | None = None
+    result: Any = None
+    error: str = ""
+    cancelling: bool = False
+    failures: int = 0
+    losses: int = 0
+    lease_until: int | None = None
+    expires_at: int | None = None
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRow:
+    """An attempt that was not the last."""
+
+    number: int
+    event: Event
+    started_at: int | None
+    finished_at: int
+    node: str | None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRow:
+    """A recorded verdict as people see it."""
+
+    schedule: str
+    reason: Reason
+    first: int
+    last: int
+    count: int
+    detail: str
+    made_at: int
+    extended_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Which runs; what is not given does not matter."""
+
+    job: str | None = None
+    schedule: str | None = None
+    states: frozenset[RunState] = frozenset()
+    triggers: frozenset[Trigger] = frozenset()
+    queue: str | None = None
+    key: str | None = None
+    slot: int | None = None
+    since: int | None = None  # created at or after, in microseconds
+    until: int | None = None  # created before
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionFilter:
+    """Which decisions."""
+
+    schedule: str | None = None
+    reasons: frozenset[Reason] = frozenset()
+    slot: int | None = None  # whose range holds this slot
+    since: int | None = None  # about slots at or after
+    until: int | None = None  # about slots before
+
+
+ALL_RUNS, ALL_DECISIONS = RunFilter(), DecisionFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much there is of everything."""
+
+    jobs: int = 0
+    schedules: int = 0
+    paused: int = 0
+    runs: Mapping[RunState, int] = field(default_factory=dict)
+    waiting: Mapping[str, int] = field(default_factory=dict)  # queued runs by queue
+    overdue: int = 0  # jobs that should have been looked at
+    nodes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HourRow:
+    """An hour of one schedule: what ran, how late and how long, and what did not run and why."""
+
+    schedule: str
+    hour: int  # its first second
+    runs: Mapping[RunState, int]
+    claim_ms: float | None = None  # means: from due to claimed
+    late_ms: float | None = None  # from due to started
+    run_ms: float | None = None  # from started to finished
+    decided: Mapping[Reason, int] = field(default_factory=dict)

@@ -1,0 +1,77 @@
+"""Definitions by their id. They never change, so each is read and decoded once in the life of a process."""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Any
+
+from ...core.codec import decode_job, decode_schedule, encode_job, encode_schedule
+from ...core.definition import JobDefinition, ScheduleDefinition
+from .statement import Protocol, Statement
+
+_READ = Statement("SELECT id, body FROM tickwise_definitions WHERE id IN :ids[bigint]")
+_KEEP = Statement("""
+    INSERT INTO tickwise_definitions (digest, body) VALUES (:digest, :body)
+    ON CONFLICT (digest) DO NOTHING RETURNING id
+""")
+_FIND = Statement("SELECT id FROM tickwise_definitions WHERE digest = :digest")
+_JOB_NAMES = Statement("SELECT id, name FROM tickwise_jobs WHERE id IN :ids[bigint]")
+_SCHEDULE_NAMES = Statement("SELECT id, name FROM tickwise_schedules WHERE id IN :ids[bigint]")
+_MOST = 200_000  # entries of each kind that are kept
+
+
+class Book:
+    """What was read so far. Names are in it too: a row keeps its own for good."""
+
+    def __init__(self) -> None:
+        self._bodies: dict[int, str] = {}
+        self._jobs: dict[tuple[int, str], JobDefinition] = {}
+        self._schedules: dict[tuple[int, str, str], ScheduleDefinition] = {}
+        self.job_names: dict[int, str] = {}
+        self.schedule_names: dict[int, str] = {}
+
+    def read(self, ids: Iterable[int]) -> Protocol[None]:
+        """Fetch the texts that are not known yet."""
+        missing = sorted(set(ids) - self._bodies.keys())
+        if missing:
+            _make_room(self._bodies)
+            self._bodies.update(dict((yield _READ(ids=missing))))
+
+    def read_names(self, jobs: Iterable[int], schedules: Iterable[int]) -> Protocol[None]:
+        """Fetch the names that are not known yet."""
+        for ids, names, statement in (
+            (jobs, self.job_names, _JOB_NAMES),
+            (schedules, self.schedule_names, _SCHEDULE_NAMES),
+        ):
+            missing = sorted(set(ids) - names.keys())
+            if missing:
+                _make_room(names)
+                names.update(dict((yield statement(ids=missing))))
+
+    def job(self, definition: int, name: str) -> JobDefinition:
+        """A job whose text has been read; raises DefinitionUnreadable."""
+        found = self._jobs.get((definition, name))
+        if found is None:
+            _make_room(self._jobs)
+            found = self._jobs[definition, name] = decode_job(self._bodies[definition], name)
+        return found
+
+    def schedule(self, definition: int, name: str, job: str) -> ScheduleDefinition:
+        """A schedule whose text has been read; raises DefinitionUnreadable."""
+        found = self._schedules.get((definition, name, job))
+        if found is None:
+            _make_room(self._schedules)
+            found = decode_schedule(self._bodies[definition], name, job)
+            self._schedules[definition, name, job] = found
+        return found
+
+    def keep(self, definition: JobDefinition | ScheduleDefinition) -> Protocol[int]:
+        """The id of a definition's text, written if nobody has yet."""
+        body = encode_job(definition) if isinstance(definition, JobDefinition) else encode_schedule(definition)
+        digest = blake2b(body.encode(), digest_size=16).hexdigest()
+        rows = (yield _KEEP(digest=digest, body=body)) or (yield _FIND(digest=digest))
+        return int(rows[0][0])
+
+
+def _make_room(entries: dict[Any, Any]) -> None:  # what is needed again is read again
+    if len(entries) >= _MOST:
+        entries.clear()

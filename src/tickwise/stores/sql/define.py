@@ -1,0 +1,289 @@
+"""Changes of what is defined, and a person's word on a schedule: `apply_change` under the lock of the job."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...core.change import Added, BackfillAsked, Change, Deleted, Paused, Resumed, Updated, apply_change
+from ...core.definition import Catchup, JobDefinition, ScheduleDefinition
+from ...core.errors import ConflictError, InputError, nearest
+from ...core.model import Schedule
+from ...core.policy import catchup_mode
+from ...core.reasons import Reason
+from ...core.settle import Cancelled
+from ..checks import check_needs
+from ..records import MICRO
+from .book import Book
+from .ends import Ending, end
+from .state import LATEST_PAUSE, LOCK_JOB, Held, HeldJob, JobRow, load, write
+from .statement import WAKE, Ask, Protocol, Statement
+
+_CIRCUMSTANCES = Statement(f"SELECT {{now}}, {LATEST_PAUSE}")
+_NEW_JOB = Statement("""
+    INSERT INTO tickwise_jobs (name, source, definition_id, version, queue, priority, lanes, guarded, waiting,
+        pause_seen, created_at, updated_at)
+    VALUES (:name, :source, :definition, 0, '', 0, 1, FALSE, FALSE, :pause_seen, :now, :now)
+    ON CONFLICT (name) DO NOTHING
+""")
+_WRITE_JOB = Statement("""
+    UPDATE tickwise_jobs SET source = :source, definition_id = :definition, version = version + 1, queue = :queue,
+        priority = :priority, function = :function, lanes = :lanes, guarded = :guarded, keep_days = :keep_days,
+        keep_runs = :keep_runs, prune_at = :prune_at, deleted_at = NULL, updated_at = :now,
+        last_success = CASE WHEN CAST(:guarded AS boolean) THEN
+            (SELECT max(coalesce(slot, started_at / 1000000)) FROM tickwise_runs
+             WHERE job_id = :job AND state = 'succeeded') ELSE last_success END
+    WHERE id = :job
+""")
+_VERSION = Statement("""
+    INSERT INTO tickwise_versions (job_id, version, definition_id, made_at)
+    SELECT id, version, definition_id, updated_at FROM tickwise_jobs WHERE id = :job
+""")
+_DELETE_JOB = Statement("UPDATE tickwise_jobs SET deleted_at = :now, wake_at = NULL WHERE id = :job")
+_OWNERS = Statement("""
+    SELECT s.name, j.name FROM tickwise_schedules s JOIN tickwise_jobs j ON j.id = s.job_id
+    WHERE s.name IN :names[text] AND s.job_id <> :job AND s.deleted IS NULL
+""")
+_ADOPT = Statement("""
+    UPDATE tickwise_schedules SET job_id = :job
+    WHERE name IN :names[text] AND job_id <> :job AND deleted IS NOT NULL
+""")
+_NEW_SCHEDULE = Statement("""
+    INSERT INTO tickwise_schedules (name, job_id, definition_id, cursor, met, missed, edited, first_seen,
+        runs_made,
+        paused, created_at, updated_at)
+    VALUES (:name, :job, :definition, 0, 0, 0, 0, 0, 0, FALSE, :now, :now)
+    ON CONFLICT (name) DO NOTHING RETURNING id
+""")
+_TOUCH = Statement("UPDATE tickwise_schedules SET updated_at = :now WHERE id IN :ids[bigint]")
+_MISSED = Statement("""
+    SELECT first_slot, last_slot FROM tickwise_decisions
+    WHERE schedule_id = :schedule AND reason = :reason AND last_slot >= :since
+""")
+_QUEUED = Statement("""
+    SELECT id FROM tickwise_runs WHERE schedule_id IN :schedules[bigint] AND state = 'queued'
+    ORDER BY id FOR UPDATE SKIP LOCKED
+""")
+_QUEUED_OF_JOB = Statement("""
+    SELECT id FROM tickwise_runs WHERE job_id = :job AND state = 'queued' ORDER BY id FOR UPDATE SKIP LOCKED
+""")
+_OF_SCHEDULE = Statement("""
+    SELECT j.name FROM tickwise_schedules s JOIN tickwise_jobs j ON j.id = s.job_id
+    WHERE s.name = :name AND s.deleted IS NULL
+""")
+_SCHEDULE_NAMES = Statement("SELECT name FROM tickwise_schedules WHERE deleted IS NULL ORDER BY name LIMIT 1000")
+_DEFINITIONS = Statement("""
+    SELECT s.name, s.definition_id, j.name, j.id FROM tickwise_schedules s JOIN tickwise_jobs j ON j.id = s.job_id
+    WHERE s.name IN :names[text] AND s.deleted IS NULL
+""")
+_FORGET_NEEDS = Statement("DELETE FROM tickwise_needs WHERE job_id = :job")
+_NEED = Statement("""
+    INSERT INTO tickwise_needs (needed_job_id, job_id)
+    SELECT DISTINCT job_id, CAST(:job AS bigint) FROM tickwise_schedules WHERE name IN :names[text]
+""")
+DISABLED = "enabled: false"
+
+
+def define(book: Book, job: JobDefinition, source: str) -> Protocol[tuple[Schedule, ...]]:
+    """Write a job as its source has it. What is written already is left alone (S28)."""
+    wanted = {s.name: s for s in job.schedules}
+    now, latest_pause = (yield _CIRCUMSTANCES())[0]
+    definition = yield from book.keep(job)
+    row, known = yield from _locked(job.name, source, definition, latest_pause, now)
+    yield from _check_names(row, wanted)
+    yield from _check_needs(book, job)
+    held = (yield from load(book, [row], latest_pause, deleted=True))[0]
+    same = known and row.definition_id == definition
+    changed = yield from _apply(book, held, wanted, now)
+    for each in held.schedules.values():
+        if (each in changed or not same) and each.state.deleted_at is None:
+            changed += [each] if _switch(held, each, source, now // MICRO, enabled=job.enabled) else []
+    if not changed and same:
+        return ()
+    yield from _write_job(row.id, job, source, definition, now)
+    yield from write([held], now)
+    if changed:
+        yield _TOUCH(ids=sorted({one.id for one in changed}), now=now)
+    yield _FORGET_NEEDS(job=row.id)
+    if needed := sorted({after.schedule for s in wanted.values() for after in s.policy.after}):
+        yield _NEED(job=row.id, names=needed)
+    yield WAKE
+    return tuple({one.id: one.state for one in changed}.values())
+
+
+def _locked(name: str, source: str, definition: int, pause_seen: int, now: int) -> Protocol[tuple[JobRow, bool]]:
+    """The job's row, locked, and whether it was there; made if it was not."""
+    rows = yield LOCK_JOB(name=name)
+    if not rows:
+        yield _NEW_JOB(name=name, source=source, definition=definition, pause_seen=pause_seen, now=now)
+        rows = yield LOCK_JOB(name=name)
+    row = JobRow._make(rows[0])
+    known = row.version > 0 and row.deleted_at is None
+    if known and row.source != source:
+        raise ConflictError(
+            f"{name} was defined by {row.source or 'another source'}: change or delete it there; from here it "
+            f"can be "
+            "paused, triggered, rescheduled and backfilled"
+        )
+    return row, known
+
+
+def _check_names(row: JobRow, wanted: dict[str, ScheduleDefinition]) -> Protocol[None]:
+    """A schedule belongs to one job (S26); one that another job has deleted can be had."""
+    for schedule, owner in (yield _OWNERS(names=sorted(wanted), job=row.id)):
+        raise ConflictError(
+            f"{schedule} is a schedule of the job {owner}: give the one of {row.name} another name"
+        )
+    yield _ADOPT(names=sorted(wanted), job=row.id)
+
+
+def _check_needs(book: Book, job: JobDefinition) -> Protocol[None]:
+    """What `after` names must exist, and must not lead back (S35): followed as far as it goes."""
+    known: dict[str, Sequence[str]] = {}
+    own = {s.name for s in job.schedules}
+    wanted = {after.schedule for s in job.schedules for after in s.policy.after} - own
+    while wanted:
+        rows = yield _DEFINITIONS(names=sorted(wanted))
+        yield from book.read(row[1] for row in rows)
+        for name, definition, owner, _ in rows:
+            known[name] = [after.schedule for after in book.schedule(definition, name, owner).policy.after]
+        found = {row[0] for row in rows}
+        if wanted - found:
+            known |= {row[0]: () for row in (yield _SCHEDULE_NAMES()) if row[0] not in known}
+        wanted = {need for name in found for need in known[name]} - known.keys() - own
+    check_needs(job, known)
+
+
+def _apply(book: Book, job: HeldJob, wanted: dict[str, ScheduleDefinition], now: int) -> Protocol[list[Held]]:
+    """Added, updated, deleted: the schedules that changed."""
+    second, changed, dropped = now // MICRO, list[Held](), list[int]()
+    for name, held in list(job.schedules.items()):
+        if name not in wanted and held.state.deleted_at is None:
+            _put(job, held, Deleted(held.state.definition.source), second)
+            changed.append(held)
+            dropped.append(held.id)
+    for name, definition in wanted.items():
+        held_or_none = job.schedules.get(name)
+        if held_or_none is None:
+            held = yield from _new_schedule(book, job, definition, now)
+        else:
+            held = held_or_none
+            missed = yield from _missed(held, definition, second)
+            again = held.state.deleted_at is None
+            before = held.state
+            _put(job, held, Updated(definition, missed) if again else Added(definition), second)
+            held.definition_id = yield from book.keep(held.state.definition)
+            if held.state == before:
+                continue
+        changed.append(held)
+    yield from _cancel_queued(book, _QUEUED(schedules=dropped) if dropped else None, now)
+    return changed
+
+
+def _new_schedule(book: Book, job: HeldJob, definition: ScheduleDefinition, now: int) -> Protocol[Held]:
+    kept = yield from book.keep(definition)
+    rows = yield _NEW_SCHEDULE(name=definition.name, job=job.row.id, definition=kept, now=now)
+    if not rows:  # another job took the name meanwhile, and can be named now
+        yield from _check_names(job.row, {definition.name: definition})
+        raise ConflictError(f"{definition.name} was defined by somebody else at the same moment: try again")
+    added = apply_change(None, Added(definition), now // MICRO)
+    held = job.schedules[definition.name] = Held(rows[0][0], kept, added.schedules[0], None, now // MICRO)
+    job.decisions += added.decisions
+    return held
+
+
+def _put(job: HeldJob, held: Held, change: Change, second: int) -> bool:
+    """Apply a change to a schedule in hand; it is looked at in the next pass. True if queued runs are to go."""
+    before = held.state
+    changed = apply_change(held.state, change, second)
+    held.state = changed.schedules[0]
+    job.decisions += changed.decisions
+    if held.state != before:
+        held.wake_at = None if held.state.deleted_at is not None else second
+    return changed.cancel_queued
+
+
+def _switch(job: HeldJob, held: Held, source: str, second: int, *, enabled: bool) -> bool:
+    """A job that is not enabled has its schedules paused."""
+    paused = held.state.paused
+    if not enabled and paused is None:
+        _put(job, held, Paused(source, DISABLED), second)
+        return True
+    if enabled and paused is not None and paused.reason == DISABLED:
+        _put(job, held, Resumed(), second)
+        return True
+    return False
+
+
+def _missed(held: Held, definition: ScheduleDefinition, second: int) -> Protocol[tuple[int, ...]]:
+    """Slots recorded as missed that turning catch-up on opens again (S25)."""
+    policy = definition.policy
+    if policy.catchup is not Catchup.ALL or catchup_mode(held.state) is not Catchup.SKIP:
+        return ()
+    since = second - policy.catchup_window
+    rows = yield _MISSED(schedule=held.id, reason=Reason.MISSED.code, since=since)
+    times = held.state.definition.times
+    found: set[int] = set()
+    for first, last in rows:
+        slot = times.after(max(first, since) - 1)
+        while slot is not None and slot <= last:
+            found.add(slot)
+            slot = times.after(slot)
+    return tuple(sorted(found))
+
+
+def _cancel_queued(book: Book, which: Ask | None, now: int) -> Protocol[None]:
+    if which is not None:
+        rows = yield which
+        yield from end(book, [Ending(row[0], Cancelled()) for row in rows], now)
+
+
+def _write_job(id_: int, job: JobDefinition, source: str, definition: int, now: int) -> Protocol[None]:
+    keeps_all = job.keep.days is None and job.keep.runs is None
+    yield _WRITE_JOB(
+        job=id_, source=source, definition=definition, queue=job.queue, priority=job.priority,
+        function=None if job.steps else job.name,
+        lanes=max((s.policy.max_active_runs for s in job.schedules), default=1),
+        guarded=any(s.policy.skip_if_successful for s in job.schedules),
+        keep_days=job.keep.days, keep_runs=job.keep.runs, prune_at=None if keeps_all else now, now=now,
+    )  # fmt: skip
+    yield _VERSION(job=id_)
+
+
+def remove(book: Book, name: str, source: str) -> Protocol[None]:
+    """Delete a job with its schedules; one that is gone already is no error."""
+    now, latest_pause = (yield _CIRCUMSTANCES())[0]
+    rows = yield LOCK_JOB(name=name)
+    row = JobRow._make(rows[0]) if rows else None
+    if row is None or row.deleted_at is not None:
+        return
+    if row.source != source:
+        raise ConflictError(f"{name} was defined by {row.source or 'another source'}: delete it there")
+    held = (yield from load(book, [row], latest_pause))[0]
+    yield from _apply(book, held, {}, now)
+    yield from write([held], now)
+    yield _DELETE_JOB(job=row.id, now=now)
+    yield from _cancel_queued(book, _QUEUED_OF_JOB(job=row.id), now)
+    yield _FORGET_NEEDS(job=row.id)
+    yield WAKE
+
+
+def change(book: Book, name: str, wanted: Change) -> Protocol[Schedule]:
+    """A person's word on one schedule."""
+    now, latest_pause = (yield _CIRCUMSTANCES())[0]
+    rows = yield _OF_SCHEDULE(name=name)
+    if not rows:
+        known = [row[0] for row in (yield _SCHEDULE_NAMES())]
+        raise InputError(f"there is no schedule {name[:100]!r}{nearest(name, known)}")
+    row = JobRow._make((yield LOCK_JOB(name=rows[0][0]))[0])
+    job = (yield from load(book, [row], latest_pause))[0]
+    held = job.schedules.get(name)
+    if held is None:
+        raise ConflictError(f"{name} cannot be read: {next(iter(job.unreadable.values()), 'it was just deleted')}")
+    if isinstance(wanted, BackfillAsked) and wanted.history_from is None:
+        wanted = replace(wanted, history_from=row.history_from)
+    drop = _put(job, held, wanted, now // MICRO)
+    if drop:
+        yield from _cancel_queued(book, _QUEUED(schedules=[held.id]), now)
+    yield from write([job], now)
+    yield _TOUCH(ids=[held.id], now=now)
+    yield WAKE
+    return held.state

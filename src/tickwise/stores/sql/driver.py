@@ -1,0 +1,75 @@
+"""What a driver of a database does for the store: run protocols in transactions, and carry news."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, TypeAlias, TypeVar
+
+from ...core.errors import TickwiseError
+from .statement import Ask, Compiled, Dialect, Protocol, Rows, Statement, Wake, compiled
+
+T = TypeVar("T")
+Watch: TypeAlias = Callable[[str], None]  # is told each statement before it is run
+
+
+class Lane(Enum):
+    """Connections of their own, so that none of these waits for another."""
+
+    CLAIM = "claim"
+    LEASE = "lease"
+    FINISH = "finish"
+    OTHER = "other"
+    READ = "read"
+
+
+class StatementError(TickwiseError):
+    """The database refused a statement for what it contains."""
+
+
+class Driver(ABC):
+    """One database, reached in its own way."""
+
+    dialect: Dialect
+    upgrade_lock: Statement | None = None
+
+    def __init__(self, clock: Callable[[], int] | None) -> None:
+        self.clock = clock
+        self.watch: Watch | None = None
+
+    @abstractmethod
+    async def run(self, protocol: Callable[[], Protocol[T]], lane: Lane) -> T:
+        """Run a protocol in one transaction; it may be begun again if the database asks for that."""
+
+    @abstractmethod
+    async def wait(self, seconds: float) -> bool:
+        """Wait for news from any node."""
+
+    @abstractmethod
+    async def check(self) -> tuple[str, ...]:
+        """What is wrong with the database itself."""
+
+    @abstractmethod
+    async def close(self) -> None: ...
+
+    def prepare(self, ask: Ask) -> tuple[str, list[Any]]:
+        """The text and the values of a statement, as the database takes them."""
+        made: Compiled = compiled(ask.statement, self.dialect)
+        if self.watch:
+            self.watch(made.text)
+        return made.text, made.bind({"clock": self.clock() if self.clock else None, **ask.values})
+
+
+def drive(protocol: Protocol[T], ask: Callable[[Ask], Rows]) -> tuple[T, bool]:
+    """Run a protocol to its end where statements are answered at once; its result, and whether it has news."""
+    rows: Rows = ()
+    news = False
+    try:
+        asked = next(protocol)
+        while True:
+            if isinstance(asked, Wake):
+                news, rows = True, ()
+            else:
+                rows = ask(asked)
+            asked = protocol.send(rows)
+    except StopIteration as done:
+        return done.value, news

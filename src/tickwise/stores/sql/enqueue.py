@@ -1,0 +1,163 @@
+"""Runs that somebody asks for: queued by code, triggered by hand, cancelled, put back."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...core.errors import ConflictError, InputError, nearest
+from ...core.model import Trigger
+from ...core.payload import encode
+from ...core.settle import Cancelled
+from ...core.states import ACTIVE, MOVES, Event, RunState
+from ..records import MICRO, Enqueue, Enqueued
+from .book import Book
+from .ends import Ending, end
+from .fleet import clock
+from .statement import WAKE, Protocol, Statement
+
+_JOBS = Statement("""
+    SELECT id, name, definition_id, queue, priority, function, lanes FROM tickwise_jobs
+    WHERE name IN :names[text] AND deleted_at IS NULL ORDER BY id
+""")
+_LOCK_JOBS = Statement("SELECT id FROM tickwise_jobs WHERE id IN :ids[bigint] ORDER BY id FOR UPDATE")
+_NAMES = Statement("SELECT name FROM tickwise_jobs WHERE deleted_at IS NULL ORDER BY name LIMIT 1000")
+_LANES = Statement("SELECT lane, id FROM tickwise_runs WHERE job_id = :job AND lane IS NOT NULL ORDER BY lane")
+_INSERT = Statement("""
+    INSERT INTO tickwise_runs (job_id, lane, run_key, trigger_name, state, definition_id, queue, priority,
+        function,
+        params, due_at, created_at, asked_by, auto_remove, attempt, failures, losses, cancelling)
+    SELECT job_id, lane, run_key, trigger_name, 'queued', definition_id, queue, priority, function,
+        params, due_at, CAST(:now AS bigint), asked_by, auto_remove, 0, 0, 0, FALSE
+    FROM :rows[n bigint, job_id bigint, lane bigint, run_key text, trigger_name text, definition_id bigint,
+        queue text, priority bigint, function text, params text, due_at bigint, asked_by text, auto_remove boolean]
+        AS v
+    WHERE TRUE ORDER BY n ON CONFLICT DO NOTHING RETURNING id
+""")
+_BY_KEY = Statement("""
+    SELECT id FROM tickwise_runs WHERE job_id = :job AND run_key = :key
+        AND state IN ('queued', 'running', 'succeeded')
+""")
+_RUN = Statement("""
+    SELECT id, job_id, state, trigger_name, run_key FROM tickwise_runs WHERE id = :run
+""")
+_LANES_OF = Statement("SELECT lanes FROM tickwise_jobs WHERE id = :job")
+_LOCK_RUN = Statement("SELECT state FROM tickwise_runs WHERE id = :run FOR UPDATE")
+_ASK_TO_END = Statement("UPDATE tickwise_runs SET cancelling = TRUE WHERE id = :run AND state = 'running'")
+_KEEP_ATTEMPT = Statement("""
+    INSERT INTO tickwise_attempts (run_id, number, event, started_at, finished_at, node, error)
+    SELECT id, attempt, CAST(:event AS text), started_at, finished_at, node, error FROM tickwise_runs WHERE id
+        = :run AND
+        attempt > 0
+    ON CONFLICT (run_id, number) DO NOTHING
+""")
+_PUT_BACK = Statement("""
+    UPDATE tickwise_runs SET state = 'queued', lane = :lane, due_at = :now, failures = 0, losses = 0,
+        cancelling = FALSE, finished_at = NULL, token = NULL, expires_at = NULL, error = NULL
+    WHERE id = :run
+""")
+_ENDED_BY = {RunState.FAILED: Event.FAILURE, RunState.LOST: Event.LOSS, RunState.CANCELLED: Event.CANCEL}
+MOST_AT_ONCE = 10_000  # runs of one enqueue
+
+
+def enqueue(asked: Sequence[Enqueue]) -> Protocol[tuple[Enqueued, ...]]:
+    """All of them or none. Those without a key or a lane, which are most, take one statement together."""
+    if len(asked) > MOST_AT_ONCE:
+        raise InputError(f"{len(asked)} runs at once are too many: enqueue at most {MOST_AT_ONCE} in one call")
+    params = [None if one.params is None else encode(dict(one.params), "params") for one in asked]
+    now = yield from clock()
+    jobs = yield from _jobs(sorted({one.job for one in asked}))
+    if by_hand := sorted({jobs[one.job][0] for one in asked if one.trigger is Trigger.MANUAL}):
+        yield _LOCK_JOBS(ids=by_hand)
+    found: dict[int, Enqueued] = {}
+    plain: list[tuple[Any, ...]] = []
+    for n, one in enumerate(asked):
+        row = (n, *_row(one, jobs[one.job], params[n], now))
+        if one.key is None and (one.trigger is not Trigger.MANUAL or one.beside):
+            plain.append(row)
+        else:
+            found[n] = yield from _one(one, jobs[one.job], row, now)
+    if plain:
+        ids = sorted(row[0] for row in (yield _INSERT(rows=plain, now=now)))
+        found |= {row[0]: Enqueued(str(id_), new=True) for row, id_ in zip(plain, ids, strict=True)}
+    if any(one.new for one in found.values()):
+        yield WAKE
+    return tuple(found[n] for n in range(len(asked)))
+
+
+def _jobs(names: list[str]) -> Protocol[dict[str, Any]]:
+    jobs = {row[1]: row for row in (yield _JOBS(names=names))}
+    for name in names:
+        if name not in jobs:
+            known = [row[0] for row in (yield _NAMES())]
+            raise InputError(f"there is no job {name[:100]!r}{nearest(name, known)}: define it first")
+    return jobs
+
+
+def _row(one: Enqueue, job: Any, params: str | None, now: int) -> tuple[object, ...]:
+    due = now if one.at is None else max(now, one.at * MICRO)
+    id_, _, definition, queue, priority, function, _ = job
+    by = one.by or None
+    return (
+        id_, None, one.key, str(one.trigger), definition, queue, priority, function, params, due, by,
+        one.auto_remove
+    )  # fmt: skip
+
+
+def _one(one: Enqueue, job: Any, row: tuple[Any, ...], now: int) -> Protocol[Enqueued]:
+    """A run with a key, or on a lane; both can be taken."""
+    if one.trigger is Trigger.MANUAL and not one.beside:
+        row = (*row[:2], (yield from free_lane(job[0], job[6], one.job)), *row[3:])
+    if made := (yield _INSERT(rows=[row], now=now)):
+        return Enqueued(str(made[0][0]), new=True)
+    if one.key is not None and (known := (yield _BY_KEY(job=job[0], key=one.key))):
+        return Enqueued(str(known[0][0]), new=False)
+    raise ConflictError(f"another run of {one.job} was enqueued at the same moment: try again")
+
+
+def free_lane(job: int, lanes: int, name: str) -> Protocol[int]:
+    """The lowest lane that no run holds; the job's row is locked, so nobody takes it meanwhile."""
+    held = dict((yield _LANES(job=job)))
+    free = next((lane for lane in range(lanes) if lane not in held), None)
+    if free is None:
+        raise ConflictError(
+            f"{name} is active: run {', '.join(map(str, held.values()))} is in the way; wait for it, cancel it, "
+            f"or "
+            "ask to run beside it"
+        )
+    return free
+
+
+def cancel(book: Book, run: int) -> Protocol[RunState]:
+    now = yield from clock()
+    rows = yield _LOCK_RUN(run=run)
+    if not rows:
+        raise InputError(f"there is no run {run}")
+    state = RunState(rows[0][0])
+    if state is RunState.QUEUED:
+        yield from end(book, [Ending(run, Cancelled())], now)
+        return RunState.CANCELLED
+    if state in ACTIVE:
+        yield _ASK_TO_END(run=run)
+        yield WAKE
+    return state
+
+
+def put_back(run: int, book: Book) -> Protocol[None]:
+    now = yield from clock()
+    rows = yield _RUN(run=run)
+    if not rows:
+        raise InputError(f"there is no run {run}")
+    _, job, _, trigger, key = rows[0]
+    yield _LOCK_JOBS(ids=[job])
+    state = RunState((yield _LOCK_RUN(run=run))[0][0])
+    if (state, Event.PUT_BACK) not in MOVES:
+        raise ConflictError(f"run {run} is {state}: only a failed, lost or cancelled run can be put back")
+    if key is not None and (other := (yield _BY_KEY(job=job, key=key))):
+        raise ConflictError(f"run {other[0][0]} has the key {key!r} meanwhile")
+    yield from book.read_names([job], ())
+    lane = None
+    if trigger != Trigger.ENQUEUE:
+        lanes = (yield _LANES_OF(job=job))[0][0]
+        lane = yield from free_lane(job, lanes, book.job_names[job])
+    yield _KEEP_ATTEMPT(run=run, event=str(_ENDED_BY[state]))
+    yield _PUT_BACK(run=run, lane=lane, now=now)
+    yield WAKE

@@ -1,0 +1,115 @@
+"""Who is there: nodes and what they serve, the fleet's limits on queues, and the pause of everything."""
+
+import json
+from dataclasses import asdict, fields
+from typing import Any
+
+from ...core.model import Pause
+from ..records import MICRO, Node, PauseInterval, QueueLimit, Role
+from .statement import WAKE, Protocol, Statement
+
+_DAY = 86_400 * MICRO
+_BEAT = Statement("""
+    INSERT INTO tickwise_nodes (id, facts, worker, started_at, seen_at, live_until, passed_at)
+    VALUES (:id, :facts, :worker, :now, :now, :live_until, :passed_at)
+    ON CONFLICT (id) DO UPDATE SET facts = excluded.facts, worker = excluded.worker, seen_at = excluded.seen_at,
+        live_until = excluded.live_until, passed_at = coalesce(excluded.passed_at, tickwise_nodes.passed_at)
+""")
+_CANCELLING = Statement("""
+    SELECT id FROM tickwise_runs WHERE state = 'running' AND cancelling AND node = :id
+""")
+_LEAVE = Statement("DELETE FROM tickwise_nodes WHERE id = :id")
+_NODES = Statement("""
+    SELECT facts, started_at, seen_at, passed_at FROM tickwise_nodes WHERE seen_at > :since ORDER BY id
+""")
+_SERVING = Statement("SELECT facts FROM tickwise_nodes WHERE worker AND live_until > :now")
+_LIMIT = Statement("""
+    INSERT INTO tickwise_queues (name, concurrency, starts_per_second, credit, credited_at)
+    VALUES (:name, :concurrency, :rate, :credit, :now)
+    ON CONFLICT (name) DO UPDATE SET concurrency = excluded.concurrency,
+        starts_per_second = excluded.starts_per_second, credit = excluded.credit, credited_at =
+            excluded.credited_at
+""")
+_LIFT = Statement("DELETE FROM tickwise_queues WHERE name = :name")
+_LIMITS = Statement("SELECT name, concurrency, starts_per_second FROM tickwise_queues ORDER BY name")
+_PAUSED = Statement("SELECT id FROM tickwise_pauses WHERE until IS NULL")
+_PAUSE = Statement("""
+    INSERT INTO tickwise_pauses (paused_at, by_whom, reason) VALUES (:second, :by, :reason) ON CONFLICT DO NOTHING
+""")
+_RESUME = Statement("UPDATE tickwise_pauses SET until = :second WHERE until IS NULL")
+_PAUSES = Statement("SELECT paused_at, by_whom, reason, until FROM tickwise_pauses ORDER BY id DESC")
+_NOW = Statement("SELECT {now}")
+
+
+def clock() -> Protocol[int]:
+    """The store's time."""
+    return int((yield _NOW())[0][0])
+
+
+def beat(node: Node, *, passed: bool) -> Protocol[frozenset[str]]:
+    now = yield from clock()
+    facts = {name: value for name, value in asdict(node).items() if name not in _MEASURED}
+    yield _BEAT(
+        id=node.id, facts=json.dumps(facts), worker=Role.WORKER in node.roles, now=now,
+        live_until=now + node.seconds * MICRO, passed_at=now if passed else None,
+    )  # fmt: skip
+    return frozenset(str(row[0]) for row in (yield _CANCELLING(id=node.id)))
+
+
+_MEASURED = frozenset({"started_at", "seen_at", "passed_at"})
+_TUPLES = frozenset({"queues", "roles", "problems"})
+_KNOWN = frozenset(field.name for field in fields(Node))
+
+
+def leave(node: str) -> Protocol[None]:
+    yield _LEAVE(id=node)
+
+
+def nodes() -> Protocol[tuple[Node, ...]]:
+    now = yield from clock()
+    rows = yield _NODES(since=now - _DAY)
+    return tuple(_node(json.loads(facts), *times) for facts, *times in rows)
+
+
+def _node(facts: dict[str, Any], started_at: int, seen_at: int, passed_at: int | None) -> Node:
+    known: dict[str, Any] = {
+        name: tuple(v) if name in _TUPLES else v for name, v in facts.items() if name in _KNOWN
+    }
+    known["roles"] = tuple(map(Role, known["roles"]))
+    return Node(**known, started_at=started_at, seen_at=seen_at, passed_at=passed_at)
+
+
+def served_queues(now: int) -> Protocol[frozenset[str]]:
+    """The queues that a live worker serves (S47)."""
+    rows = yield _SERVING(now=now)
+    return frozenset(queue for (facts,) in rows for queue in json.loads(facts)["queues"])
+
+
+def limit(wanted: QueueLimit) -> Protocol[None]:
+    if wanted.concurrency is None and wanted.starts_per_second is None:
+        yield _LIFT(name=wanted.queue)
+    else:
+        now = yield from clock()
+        burst = max(1.0, wanted.starts_per_second or 1.0)
+        yield _LIMIT(
+            name=wanted.queue, concurrency=wanted.concurrency, rate=wanted.starts_per_second, credit=burst, now=now
+        )
+    yield WAKE
+
+
+def limits() -> Protocol[tuple[QueueLimit, ...]]:
+    return tuple(QueueLimit(*row) for row in (yield _LIMITS()))
+
+
+def pause(wanted: Pause | None) -> Protocol[None]:
+    now = yield from clock()
+    paused = yield _PAUSED()
+    if wanted and not paused:
+        yield _PAUSE(second=now // MICRO, by=wanted.by, reason=wanted.reason)
+    elif paused and not wanted:
+        yield _RESUME(second=now // MICRO)
+        yield WAKE
+
+
+def pauses() -> Protocol[tuple[PauseInterval, ...]]:
+    return tuple(PauseInterval(*row) for row in (yield _PAUSES()))

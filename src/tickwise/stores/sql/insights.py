@@ -1,0 +1,348 @@
+"""Reads for people. A page is asked for by the key of the last row seen: it stays put while rows come and go."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ...core.codec import DefinitionUnreadable
+from ...core.definition import JobDefinition
+from ...core.errors import InputError
+from ...core.model import Schedule, Trigger
+from ...core.payload import decode
+from ...core.reasons import Reason
+from ...core.slots import next_slot
+from ...core.states import Event, RunState
+from ..records import (
+    MICRO,
+    AttemptRow,
+    Counts,
+    DecisionFilter,
+    DecisionRow,
+    HourRow,
+    JobRow,
+    LogPart,
+    Page,
+    RunFilter,
+    RunRow,
+    ScheduleRow,
+    StepReport,
+)
+from .book import Book
+from .fleet import clock
+from .state import Held, HeldJob, load
+from .state import JobRow as JobColumns
+from .statement import Protocol, Statement
+
+_NEXT_DUE = Statement("""
+    SELECT min(wake_at) FROM tickwise_jobs WHERE NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE until IS NULL)
+""")
+_JOBS = Statement("""
+    SELECT id, name, definition_id, version, source, created_at, updated_at, history_from FROM tickwise_jobs
+    WHERE deleted_at IS NULL AND name > :after AND (CAST(:name AS text) IS NULL OR name = :name)
+    ORDER BY name LIMIT :most
+""")
+_SCHEDULES_OF = Statement("""
+    SELECT job_id, name FROM tickwise_schedules WHERE job_id IN :jobs[bigint] AND deleted IS NULL ORDER BY name
+""")
+_SCHEDULES = Statement("""
+    SELECT s.id, s.job_id, s.name, j.name, s.wake_at, s.created_at, s.updated_at
+    FROM tickwise_schedules s JOIN tickwise_jobs j ON j.id = s.job_id
+    WHERE s.deleted IS NULL AND s.name > :after AND (CAST(:job AS text) IS NULL OR j.name = :job)
+        AND (CAST(:name AS text) IS NULL OR s.name = :name)
+    ORDER BY s.name LIMIT :most
+""")
+_JOB_ROWS = Statement(f"""
+    SELECT {", ".join(JobColumns._fields)} FROM tickwise_jobs WHERE id IN :ids[bigint]
+""")
+_PAUSED = Statement("SELECT count(*) FROM tickwise_pauses WHERE until IS NULL")
+_LATEST_PAUSE = Statement("SELECT coalesce(max(id), 0) FROM tickwise_pauses WHERE until IS NOT NULL")
+_LAST_RUNS = Statement("""
+    SELECT r.schedule_id, r.id, r.started_at, r.created_at, r.state FROM tickwise_runs r
+    JOIN (SELECT schedule_id, max(id) AS id FROM tickwise_runs WHERE schedule_id IN :ids[bigint] AND slot IS
+        NOT NULL
+        GROUP BY schedule_id) AS newest ON r.id = newest.id
+""")
+_RUN_COLUMNS = """r.id, r.job_id, r.schedule_id, r.slot, r.trigger_name, r.times_id, r.state, r.queue, r.priority,
+    r.attempt, r.created_at, r.due_at, r.started_at, r.finished_at, r.node, r.claimed_by, r.lane, r.run_key,
+        r.params,
+    r.result, r.error, r.cancelling, r.failures, r.losses, r.lease_until, r.expires_at, r.asked_by"""
+_RUN = Statement(f"SELECT {_RUN_COLUMNS} FROM tickwise_runs r WHERE r.id = :run")
+_RUNS = Statement(f"""
+    SELECT {_RUN_COLUMNS} FROM tickwise_runs r
+    WHERE r.id < :after
+        AND (CAST(:job AS text) IS NULL OR r.job_id = (SELECT id FROM tickwise_jobs WHERE name = :job))
+        AND (CAST(:schedule AS text) IS NULL
+            OR r.schedule_id = (SELECT id FROM tickwise_schedules WHERE name = :schedule))
+        AND (CAST(:any_state AS boolean) OR r.state IN :states[text])
+        AND (CAST(:any_trigger AS boolean) OR r.trigger_name IN :triggers[text])
+        AND (CAST(:slot AS bigint) IS NULL OR r.slot = :slot)
+        AND (CAST(:queue AS text) IS NULL OR r.queue = :queue) AND (CAST(:key AS text) IS NULL OR r.run_key = :key)
+        AND r.created_at >= :since AND r.created_at < :until
+    ORDER BY r.id DESC LIMIT :most
+""")
+_TIMELINE = Statement(f"""
+    SELECT {_RUN_COLUMNS} FROM tickwise_runs r
+    WHERE r.started_at < :end AND (r.finished_at IS NULL OR r.finished_at >= :start)
+    ORDER BY r.started_at, r.id LIMIT :most
+""")
+_ATTEMPTS = Statement("""
+    SELECT number, event, started_at, finished_at, node, error FROM tickwise_attempts WHERE run_id = :run ORDER
+        BY number
+""")
+_STEPS = Statement("""
+    SELECT name, state, started_at, finished_at, attempt, error FROM tickwise_steps WHERE run_id = :run ORDER
+        BY place
+""")
+_LOG = Statement("""
+    SELECT id, step, stream, text, at FROM tickwise_logs WHERE run_id = :run AND id > :after ORDER BY id LIMIT
+        :most
+""")
+_DECISIONS = Statement("""
+    SELECT s.name, d.reason, d.first_slot, d.last_slot, d.slots, d.detail, d.made_at, d.extended_at, d.schedule_id
+    FROM tickwise_decisions d JOIN tickwise_schedules s ON s.id = d.schedule_id
+    WHERE (CAST(:schedule AS text) IS NULL OR s.name = :schedule)
+        AND (CAST(:any_reason AS boolean) OR d.reason IN :reasons[text])
+        AND (CAST(:slot AS bigint) IS NULL OR (d.first_slot <= :slot AND d.last_slot >= :slot))
+        AND d.last_slot >= :since AND d.first_slot < :until
+        AND (d.first_slot < :first OR (d.first_slot = :first AND (d.schedule_id < :id
+            OR (d.schedule_id = :id AND d.reason > :reason))))
+    ORDER BY d.first_slot DESC, d.schedule_id DESC, d.reason LIMIT :most
+""")
+_COUNT_JOBS = Statement("""
+    SELECT count(*), coalesce(sum(CASE WHEN wake_at < :second THEN 1 ELSE 0 END), 0),
+        (SELECT count(*) FROM tickwise_schedules WHERE deleted IS NULL),
+        (SELECT count(*) FROM tickwise_schedules WHERE deleted IS NULL AND paused),
+        (SELECT count(*) FROM tickwise_nodes WHERE live_until > :now)
+    FROM tickwise_jobs WHERE deleted_at IS NULL
+""")
+_COUNT_RUNS = Statement("SELECT state, queue, count(*) FROM tickwise_runs GROUP BY state, queue")
+_HOURS_OF_RUNS = Statement("""
+    SELECT s.name, r.slot / 3600 * 3600, r.state, count(*), CAST(sum(r.created_at - r.due_at) AS bigint),
+        CAST(sum(r.started_at - r.due_at) AS bigint), count(r.started_at),
+        CAST(sum(r.finished_at - r.started_at) AS bigint), count(r.finished_at - r.started_at)
+    FROM tickwise_runs r JOIN tickwise_schedules s ON s.id = r.schedule_id
+    WHERE r.slot >= :since AND (CAST(:schedule AS text) IS NULL OR s.name = :schedule)
+    GROUP BY s.name, r.slot / 3600 * 3600, r.state
+""")
+_HOURS_OF_DECISIONS = Statement("""
+    SELECT s.name, d.first_slot / 3600 * 3600, d.reason, CAST(sum(d.slots) AS bigint)
+    FROM tickwise_decisions d JOIN tickwise_schedules s ON s.id = d.schedule_id
+    WHERE d.last_slot >= :since AND (CAST(:schedule AS text) IS NULL OR s.name = :schedule)
+    GROUP BY s.name, d.first_slot / 3600 * 3600, d.reason
+""")
+_FIRST, _LAST = -(1 << 62), 1 << 62
+MOST = 10_000  # rows of a page
+
+
+def next_due() -> Protocol[int | None]:
+    found: int | None = (yield _NEXT_DUE())[0][0]
+    return found
+
+
+def jobs(book: Book, name: str | None, after: str | None, limit: int) -> Protocol[Page[JobRow]]:
+    most = _size(limit)
+    rows = yield _JOBS(after=after or "", name=name, most=most + 1)
+    yield from book.read(row[2] for row in rows)
+    names: dict[int, list[str]] = defaultdict(list)
+    for job, schedule in (yield _SCHEDULES_OF(jobs=[row[0] for row in rows])):
+        names[job].append(schedule)
+    found = [_job(book, row, tuple(names[row[0]])) for row in rows[:most]]
+    return Page(tuple(found), rows[most - 1][1] if len(rows) > most else None)
+
+
+def _job(book: Book, row: Sequence[Any], schedules: tuple[str, ...]) -> JobRow:
+    _, name, definition, version, source, created_at, updated_at, history_from = row
+    try:
+        job, problem = book.job(definition, name), ""
+    except DefinitionUnreadable as error:
+        job, problem = JobDefinition(name), str(error)
+    return JobRow(job, version, source, schedules, created_at, updated_at, history_from, problem)
+
+
+def schedules(
+    book: Book, name: str | None, job: str | None, after: str | None, limit: int
+) -> Protocol[Page[ScheduleRow]]:
+    most = _size(limit)
+    rows = yield _SCHEDULES(after=after or "", job=job, name=name, most=most + 1)
+    shown = rows[:most]
+    held = yield from _held(book, {row[1] for row in shown})
+    last = {row[0]: row[1:] for row in (yield _LAST_RUNS(ids=[row[0] for row in shown]))}
+    paused = (yield _PAUSED())[0][0]
+    found = [
+        _schedule(held[name].state, row, last.get(row[0]), everything_paused=bool(paused))
+        for row in shown if (name := row[2]) in held
+    ]  # fmt: skip
+    return Page(tuple(found), rows[most - 1][2] if len(rows) > most else None)
+
+
+def _held(book: Book, ids: Iterable[int]) -> Protocol[dict[str, Held]]:
+    """Schedules by name, as the next pass will find them."""
+    rows = [JobColumns._make(row) for row in (yield _JOB_ROWS(ids=sorted(ids)))]
+    loaded: list[HeldJob] = yield from load(book, rows, (yield _LATEST_PAUSE())[0][0])
+    return {name: held for job in loaded for name, held in job.schedules.items()}
+
+
+def _schedule(
+    state: Schedule, row: Sequence[Any], last: Sequence[Any] | None, *, everything_paused: bool
+) -> ScheduleRow:
+    run, started_at, created_at, run_state = last or (None, None, None, None)
+    resting = everything_paused or state.paused is not None
+    slot = None if resting else next_slot(state, state.cursor)
+    return ScheduleRow(
+        state, slot, row[4], row[5], row[6], None if run is None else str(run), started_at, created_at,
+        None if run_state is None else RunState(run_state),
+    )  # fmt: skip
+
+
+def run(book: Book, id_: int) -> Protocol[RunRow | None]:
+    rows = yield from _run_rows(book, (yield _RUN(run=id_)))
+    return rows[0] if rows else None
+
+
+def runs(book: Book, wanted: RunFilter, after: int | None, limit: int) -> Protocol[Page[RunRow]]:
+    most = _size(limit)
+    rows = yield _RUNS(
+        after=_LAST if after is None else after, job=wanted.job, schedule=wanted.schedule,
+        any_state=not wanted.states, states=sorted(map(str, wanted.states)),
+        any_trigger=not wanted.triggers, triggers=sorted(map(str, wanted.triggers)),
+        queue=wanted.queue, key=wanted.key, slot=wanted.slot,
+        since=_FIRST if wanted.since is None else wanted.since,
+        until=_LAST if wanted.until is None else wanted.until, most=most + 1,
+    )  # fmt: skip
+    found = yield from _run_rows(book, rows[:most])
+    return Page(tuple(found), found[-1].id if len(rows) > most else None)
+
+
+def timeline(book: Book, start: int, end: int, limit: int) -> Protocol[tuple[RunRow, ...]]:
+    rows = yield _TIMELINE(start=start, end=end, most=_size(limit))
+    return tuple((yield from _run_rows(book, rows)))
+
+
+def _run_rows(book: Book, rows: Sequence[Any]) -> Protocol[list[RunRow]]:
+    yield from book.read(row[5] for row in rows if row[5] is not None)
+    yield from book.read_names({row[1] for row in rows}, {row[2] for row in rows if row[2] is not None})
+    return [_run_row(book, row) for row in rows]
+
+
+def _run_row(book: Book, row: Sequence[Any]) -> RunRow:
+    (
+        id_, job, schedule, slot, trigger, times, state, queue, priority, attempt, created_at, due_at, started_at,
+        finished_at, node, claimed_by, lane, key, params, result, error, cancelling, failures, losses, lease_until,
+        expires_at, by,
+    ) = row  # fmt: skip
+    schedule = None if schedule is None else book.schedule_names[schedule]
+    return RunRow(
+        str(id_), book.job_names[job], schedule, slot, Trigger(trigger), _label(book, times, schedule),
+        RunState(state),
+        queue, priority, attempt, created_at, due_at, started_at, finished_at, node, claimed_by, lane, key,
+        None if params is None else decode(params), None if result is None else decode(result), error or "",
+        bool(cancelling), failures, losses, lease_until, expires_at, by or "",
+    )  # fmt: skip
+
+
+def _label(book: Book, times: int | None, schedule: str | None) -> str:
+    if times is None or schedule is None:
+        return ""
+    try:
+        return book.schedule(times, schedule, "").label
+    except DefinitionUnreadable:
+        return ""
+
+
+def attempts(id_: int) -> Protocol[tuple[AttemptRow, ...]]:
+    rows = yield _ATTEMPTS(run=id_)
+    return tuple(
+        AttemptRow(n, Event(event), started, finished, node, error or "")
+        for n, event, started, finished, node, error in rows
+    )
+
+
+def steps(id_: int) -> Protocol[tuple[StepReport, ...]]:
+    return tuple(
+        StepReport(name, state, started, finished, attempt, error or "")
+        for name, state, started, finished, attempt, error in (yield _STEPS(run=id_))
+    )
+
+
+def log(id_: int, after: int | None, limit: int) -> Protocol[Page[LogPart]]:
+    most = _size(limit)
+    rows = yield _LOG(run=id_, after=after or 0, most=most + 1)
+    parts = tuple(LogPart(step, stream, text, at) for _, step, stream, text, at in rows[:most])
+    return Page(parts, str(rows[most - 1][0]) if len(rows) > most else None)
+
+
+def decisions(wanted: DecisionFilter, after: str | None, limit: int) -> Protocol[Page[DecisionRow]]:
+    most = _size(limit)
+    first, id_, reason = _decision_key(after)
+    rows = yield _DECISIONS(
+        schedule=wanted.schedule, any_reason=not wanted.reasons, reasons=sorted(r.code for r in wanted.reasons),
+        slot=wanted.slot,
+        since=_FIRST if wanted.since is None else wanted.since,
+        until=_LAST if wanted.until is None else wanted.until, id=id_, first=first, reason=reason,
+        most=most + 1,
+    )  # fmt: skip
+    found = tuple(
+        DecisionRow(name, Reason.of(code), first, last, count, detail or "", made, extended)
+        for name, code, first, last, count, detail, made, extended, _ in rows[:most]
+    )
+    row = rows[most - 1] if len(rows) > most else None
+    return Page(found, None if row is None else json.dumps([row[2], row[8], row[1]]))
+
+
+def _decision_key(after: str | None) -> tuple[int, int, str]:
+    if after is None:
+        return _LAST, _LAST, ""
+    try:
+        first, id_, reason = json.loads(after)
+        return int(first), int(id_), str(reason)
+    except (ValueError, TypeError):
+        raise InputError(f"{after[:60]!r} is not the key of a page: pass on what the page before gave") from None
+
+
+def counts() -> Protocol[Counts]:
+    now = yield from clock()
+    jobs, overdue, schedules, paused, nodes = (yield _COUNT_JOBS(second=now // MICRO, now=now))[0]
+    by_state: dict[RunState, int] = defaultdict(int)
+    waiting: dict[str, int] = {}
+    for state, queue, count in (yield _COUNT_RUNS()):
+        by_state[RunState(state)] += count
+        if state == RunState.QUEUED:
+            waiting[queue] = count
+    return Counts(jobs, schedules, paused, dict(by_state), waiting, overdue, nodes)
+
+
+def hours(number: int, schedule: str | None) -> Protocol[tuple[HourRow, ...]]:
+    now = yield from clock()
+    since = (now // MICRO // 3_600 - number + 1) * 3_600
+    runs: dict[tuple[str, int], dict[RunState, int]] = defaultdict(dict)
+    sums: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0] * 6)
+    for name, hour, state, count, claim, late, started, ran, finished in (
+        yield _HOURS_OF_RUNS(since=since, schedule=schedule)
+    ):
+        runs[name, hour][RunState(state)] = count
+        for place, value in enumerate((claim, count, late, started, ran, finished)):
+            sums[name, hour][place] += value or 0
+    decided: dict[tuple[str, int], dict[Reason, int]] = defaultdict(dict)
+    for name, hour, reason, count in (yield _HOURS_OF_DECISIONS(since=since, schedule=schedule)):
+        decided[name, hour][Reason.of(reason)] = count
+    return tuple(
+        HourRow(name, hour, runs[name, hour], *_means(sums[name, hour]), decided[name, hour])
+        for name, hour in sorted({*runs, *decided})
+    )
+
+
+def _means(sums: Sequence[int]) -> tuple[float | None, float | None, float | None]:
+    """Means in milliseconds, of what there was any of."""
+    claims, claimed, late, started, ran, finished = sums
+    return _mean(claims, claimed), _mean(late, started), _mean(ran, finished)
+
+
+def _mean(total: int, number: int) -> float | None:
+    return total / number / 1_000 if number else None
+
+
+def _size(limit: int) -> int:
+    if not 1 <= limit <= MOST:
+        raise InputError(f"a page has 1 to {MOST} rows, not {limit}")
+    return limit

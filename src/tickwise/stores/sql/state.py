@@ -1,0 +1,195 @@
+"""A job and its schedules as rows, read under a lock and written back: what `tick` and every change share."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ...core.change import Resumed, apply_change
+from ...core.codec import DefinitionUnreadable, decode_rest, encode_rest
+from ...core.model import Decision, Schedule
+from ...core.payload import clip
+from ..records import MICRO
+from .book import Book
+from .statement import Protocol, Statement
+
+_COLUMNS = """id, name, source, definition_id, version, queue, priority, function, lanes, guarded, waiting,
+    pause_seen, last_manual, last_success, history_from, deleted_at"""
+CLAIM = Statement(f"""
+    SELECT {_COLUMNS} FROM tickwise_jobs
+    WHERE wake_at <= :second AND wake_at >= :floor ORDER BY wake_at LIMIT :most FOR UPDATE SKIP LOCKED
+""")
+CLAIM_NAMED = Statement(f"""
+    SELECT {_COLUMNS} FROM tickwise_jobs
+    WHERE name IN :names[text] AND deleted_at IS NULL ORDER BY id FOR UPDATE SKIP LOCKED
+""")
+LOCK_JOB = Statement(f"SELECT {_COLUMNS} FROM tickwise_jobs WHERE name = :name FOR UPDATE")
+_SCHEDULES = Statement("""
+    SELECT id, job_id, name, definition_id, cursor, met, missed, edited, first_seen, runs_made, rest, last_slot,
+        deleted, wake_at
+    FROM tickwise_schedules WHERE job_id IN :jobs[bigint] AND (deleted IS NULL OR :all) ORDER BY id
+""")
+_PAUSES = Statement("""
+    SELECT id, paused_at, until FROM tickwise_pauses WHERE until IS NOT NULL AND id > :seen ORDER BY id
+""")
+LATEST_PAUSE = "(SELECT coalesce(max(id), 0) FROM tickwise_pauses WHERE until IS NOT NULL)"
+_WRITE = Statement("""
+    UPDATE tickwise_schedules AS s
+    SET definition_id = v.definition_id, cursor = v.cursor, met = v.met, missed = v.missed, edited = v.edited,
+        first_seen = v.first_seen, runs_made = v.runs_made, rest = v.rest, last_slot = v.last_slot,
+        wake_at = v.wake_at, paused = v.paused, deleted = v.deleted
+    FROM :rows[id bigint, definition_id bigint, cursor bigint, met bigint, missed bigint, edited bigint,
+        first_seen bigint, runs_made bigint, rest text, last_slot bigint, wake_at bigint, paused boolean,
+        deleted bigint] AS v
+    WHERE s.id = v.id
+""")
+_WRITE_JOBS = Statement("""
+    UPDATE tickwise_jobs AS j SET wake_at = v.wake_at, waiting = v.waiting, pause_seen = v.pause_seen
+    FROM :rows[id bigint, wake_at bigint, waiting boolean, pause_seen bigint] AS v WHERE j.id = v.id
+""")
+_RECORD = Statement("""
+    INSERT INTO tickwise_decisions (schedule_id, first_slot, reason, last_slot, slots, detail, made_at,
+        extended_at)
+    SELECT schedule_id, first_slot, reason, last_slot, slots, detail, CAST(:now AS bigint), CAST(:now AS bigint)
+    FROM :rows[schedule_id bigint, first_slot bigint, reason text, last_slot bigint, slots bigint, detail text]
+        AS v
+    WHERE TRUE
+    ON CONFLICT (schedule_id, first_slot, reason) DO UPDATE SET last_slot = excluded.last_slot,
+        slots = excluded.slots, detail = excluded.detail, extended_at = excluded.extended_at
+""")
+
+
+class JobRow(NamedTuple):
+    """The columns of a job, as read."""
+
+    id: int
+    name: str
+    source: str
+    definition_id: int
+    version: int
+    queue: str
+    priority: int
+    function: str | None
+    lanes: int
+    guarded: bool
+    waiting: bool
+    pause_seen: int
+    last_manual: int | None
+    last_success: int | None
+    history_from: int | None
+    deleted_at: int | None
+
+
+@dataclass(slots=True)
+class Held:
+    """A schedule in hand: its row's id, its state, and the newest slot that has a run."""
+
+    id: int
+    definition_id: int
+    state: Schedule
+    last_slot: int | None
+    wake_at: int | None = None
+
+
+@dataclass(slots=True)
+class HeldJob:
+    """A job in hand, with its schedules by name."""
+
+    row: JobRow
+    schedules: dict[str, Held] = field(default_factory=dict)
+    unreadable: dict[int, str] = field(default_factory=dict)  # schedules by id, and what is wrong with them
+    decisions: list[Decision] = field(default_factory=list)  # made on the way
+    pause_seen: int = 0
+
+    @property
+    def states(self) -> Iterator[Schedule]:
+        return (held.state for held in self.schedules.values())
+
+
+def load(
+    book: Book, jobs: Sequence[JobRow], latest_pause: int, *, deleted: bool = False
+) -> Protocol[list[HeldJob]]:
+    """The schedules of jobs whose rows are locked. Ends of pauses of everything reach them here (S29)."""
+    held = {job.id: HeldJob(job, pause_seen=job.pause_seen) for job in jobs}
+    rows = yield _SCHEDULES(jobs=sorted(held), all=deleted)
+    yield from book.read(row[3] for row in rows)
+    for row in rows:
+        _put(book, held[row[1]], row)
+    behind = [job for job in held.values() if job.row.pause_seen < latest_pause]
+    if behind:
+        pauses = yield _PAUSES(seen=min(job.row.pause_seen for job in behind))
+        for job in behind:
+            _end_pauses(job, pauses)
+    return list(held.values())
+
+
+def _put(book: Book, job: HeldJob, row: Sequence[Any]) -> None:
+    id_, _, name, definition_id, cursor, met, missed, edited, first_seen, made, rest, last_slot, deleted, wake = (
+        row
+    )
+    try:
+        definition = book.schedule(definition_id, name, job.row.name)
+        others = decode_rest(rest) if rest else {}
+    except DefinitionUnreadable as error:
+        job.unreadable[id_] = str(error)
+        return
+    state = Schedule(
+        definition, cursor, met, missed, edited, first_seen, runs_made=made, deleted_at=deleted, **others
+    )
+    job.schedules[name] = Held(id_, definition_id, state, last_slot, wake)
+
+
+def _end_pauses(job: HeldJob, pauses: Sequence[tuple[int, int, int]]) -> None:
+    for pause, at, until in pauses:
+        if pause <= job.row.pause_seen:
+            continue
+        job.pause_seen = pause
+        for held in job.schedules.values():
+            since = max(at, held.state.first_seen)
+            if held.state.deleted_at is None and since < until:
+                changed = apply_change(held.state, Resumed(since=since), until)
+                held.state = changed.schedules[0]
+                job.decisions += changed.decisions
+
+
+def write(jobs: Iterable[HeldJob], now: int) -> Protocol[None]:
+    """Make what is in hand true, with the decisions made on the way."""
+    jobs = list(jobs)
+    rows = [_row(held) for job in jobs for held in job.schedules.values()]
+    if rows:
+        yield _WRITE(rows=rows)
+    yield _WRITE_JOBS(rows=[(job.row.id, wake_at(job, now), waiting(job), job.pause_seen) for job in jobs])
+    yield from record(jobs, now)
+
+
+def wake_at(job: HeldJob, now: int) -> int | None:
+    """The least of its schedules'; one that cannot be read is tried again in a minute."""
+    wakes = [held.wake_at for held in job.schedules.values() if held.wake_at is not None]
+    if job.unreadable:
+        wakes.append(now // MICRO + 60)
+    return min(wakes, default=None)
+
+
+def waiting(job: HeldJob) -> bool:
+    return any(state.deferral is not None or state.backfill is not None for state in job.states)
+
+
+def record(jobs: Iterable[HeldJob], now: int) -> Protocol[None]:
+    """Keep decisions; one with a known identity extends what is recorded (S7)."""
+    rows = {}
+    for job in jobs:
+        for made in job.decisions:
+            key = (job.schedules[made.schedule].id, made.first, made.reason.code)
+            rows[key] = (*key, made.last, made.count, clip(made.detail, 1_000))
+        for schedule, problem in job.unreadable.items():
+            rows[schedule, 0, "broken"] = (schedule, 0, "broken", 0, 1, clip(problem, 1_000))
+    if rows:
+        yield _RECORD(rows=list(rows.values()), now=now)
+
+
+def _row(held: Held) -> tuple[object, ...]:
+    state = held.state
+    return (
+        held.id, held.definition_id, state.cursor, state.met, state.missed, state.edited_at, state.first_seen,
+        state.runs_made, encode_rest(state), held.last_slot, held.wake_at, state.paused is not None,
+        state.deleted_at,
+    )  # fmt: skip

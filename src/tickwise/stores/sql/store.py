@@ -1,0 +1,304 @@
+"""The store's contract over any SQL driver: each move is a protocol, run on the lane where it belongs."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import structlog
+
+from ...core.change import Change
+from ...core.definition import JobDefinition
+from ...core.errors import InputError
+from ...core.model import Pause, Schedule
+from ...core.payload import check_text, encode
+from ...core.settle import Settled
+from ...core.states import RunState
+from .. import checks
+from ..contract import Insights, Schema, Store
+from ..records import (
+    ALL_DECISIONS,
+    ALL_RUNS,
+    AttemptRow,
+    Counts,
+    DecisionFilter,
+    DecisionRow,
+    Enqueue,
+    Enqueued,
+    Expired,
+    Finish,
+    HourRow,
+    JobRow,
+    Lease,
+    LogPart,
+    Node,
+    Page,
+    PauseInterval,
+    Planner,
+    QueueLimit,
+    Renewed,
+    Reservation,
+    RunFilter,
+    RunRow,
+    ScheduleRow,
+    StepReport,
+    Ticked,
+)
+from . import define, ends, enqueue, fleet, insights, retention, schema, work
+from . import tick as ticking
+from .book import Book
+from .connections import on_connection
+from .driver import Driver, Lane, StatementError
+from .state import JobRow as JobColumns
+from .statement import Protocol
+
+T = TypeVar("T")
+_log = structlog.get_logger("tickwise")
+_ALWAYS = -(1 << 62)
+_LARGEST_ID = (1 << 63) - 1
+WHOLE_SCAN_SECONDS = 30  # how often a claim looks below where it last found something
+
+
+class SqlStore(Store):
+    """Moves over SQL."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self.book = Book()
+        self.insights = SqlInsights(self)
+        self.schema = SqlSchema(self)
+        self._floor = _ALWAYS  # claims look from here on: dead rows below it cost nothing
+        self._whole_scan_at = 0
+
+    async def move(self, lane: Lane, protocol: Callable[..., Protocol[T]], *arguments: Any, **named: Any) -> T:
+        return await self.driver.run(lambda: protocol(*arguments, **named), lane)
+
+    async def now(self) -> int:
+        return await self.move(Lane.READ, fleet.clock)
+
+    async def define(self, job: JobDefinition, source: str) -> tuple[Schedule, ...]:
+        return await self.move(Lane.OTHER, define.define, self.book, checks.checked_job(job, source), source)
+
+    async def remove(self, job: str, source: str) -> None:
+        if askable(job):
+            await self.move(Lane.OTHER, define.remove, self.book, job, source)
+
+    async def change(self, schedule: str, change: Change) -> Schedule:
+        checks.check_change(change)
+        return await self.move(Lane.OTHER, define.change, self.book, _name(schedule), change)
+
+    async def pause(self, pause: Pause | None) -> None:
+        if pause is not None:
+            checks.check_pause(pause)
+        await self.move(Lane.OTHER, fleet.pause, pause)
+
+    async def tick(
+        self, planner: Planner, node: str, *, limit: int = 200, jobs: Sequence[str] | None = None,
+        reserve: Reservation | None = None,
+    ) -> Ticked:  # fmt: skip
+        """A batch that the database refuses is halved until the bad job stands alone, and that is put off."""
+        check_text(node, "the name of a node", checks.LONGEST_KEY)
+        claim = ticking.Claim(node, limit, self._floor, jobs, reserve)
+        claimed: list[JobColumns] = []
+        try:
+            ticked = await self.move(Lane.CLAIM, ticking.tick, self.book, planner, claim, claimed)
+        except StatementError as error:
+            _log.error("the database refused a plan", error=str(error), jobs=[job.name for job in claimed][:10])
+            if len(claimed) > 1:
+                return await self.tick(planner, node, limit=len(claimed) // 2, jobs=jobs, reserve=reserve)
+            await self.move(Lane.CLAIM, ticking.set_aside, claimed)
+            return Ticked(await self.now(), more=True)
+        self._raise_floor(ticked)
+        return ticked
+
+    def _raise_floor(self, ticked: Ticked) -> None:
+        """Nothing is ever made due in the past; what a crashed node left there is found by a scan of the whole."""
+        if ticked.now >= self._whole_scan_at:
+            self._floor, self._whole_scan_at = _ALWAYS, ticked.now + WHOLE_SCAN_SECONDS * 1_000_000
+        elif not ticked.more and ticked.next_due is not None:
+            self._floor = min(ticked.next_due, ticked.now // 1_000_000)
+
+    async def enqueue(self, asked: Sequence[Enqueue], connection: Any = None) -> tuple[Enqueued, ...]:
+        asked = [checks.checked_enqueue(one) for one in asked]
+        for one in asked:
+            _name(one.job)
+        if connection is not None:
+            return await on_connection(self.driver, connection, lambda: enqueue.enqueue(asked))
+        return await self.move(Lane.OTHER, enqueue.enqueue, asked)
+
+    async def cancel(self, run: str) -> RunState:
+        return await self.move(Lane.OTHER, enqueue.cancel, self.book, _id(run))
+
+    async def put_back(self, run: str) -> None:
+        await self.move(Lane.OTHER, enqueue.put_back, _id(run), self.book)
+
+    async def lease(self, wanted: Reservation) -> tuple[Lease, ...]:
+        check_text(wanted.node, "the name of a node", checks.LONGEST_KEY)
+        return await self.move(Lane.LEASE, work.lease, self.book, wanted)
+
+    async def renew(self, node: str, held: Mapping[str, str], seconds: int) -> Renewed:
+        ids = {_id(run): token for run, token in held.items()}
+        return await self.move(Lane.OTHER, work.renew, self.book, node, ids, seconds)
+
+    async def report(
+        self, run: str, token: str, steps: Sequence[StepReport] = (), log: Sequence[LogPart] = ()
+    ) -> bool:
+        kept = [checks.checked_step(step) for step in steps]
+        return await self.move(Lane.OTHER, work.report, _id(run), token, kept, log)
+
+    async def finish(self, ended: Sequence[Finish]) -> tuple[Settled | None, ...]:
+        checks.check_outcomes(ended)
+        endings = [_ending(one) for one in ended]
+        settled = await self.move(Lane.FINISH, ends.finish, self.book, endings)
+        return tuple(settled.get(one.run) for one in endings)
+
+    async def expire(self) -> Expired:
+        return await self.move(Lane.OTHER, work.expire, self.book)
+
+    async def beat(self, node: Node, *, passed: bool = False) -> frozenset[str]:
+        checks.check_node(node)
+        return await self.move(Lane.OTHER, fleet.beat, node, passed=passed)
+
+    async def leave(self, node: str) -> None:
+        if askable(node):
+            await self.move(Lane.OTHER, fleet.leave, node)
+
+    async def limit(self, limit: QueueLimit) -> None:
+        checks.check_limit(limit)
+        await self.move(Lane.OTHER, fleet.limit, limit)
+
+    async def prune(self, most: int = 1_000) -> int:
+        return await self.move(Lane.OTHER, retention.prune, most)
+
+    async def wait(self, seconds: float) -> bool:
+        return await self.driver.wait(seconds)
+
+    async def close(self) -> None:
+        await self.driver.close()
+
+
+def _id(run: str) -> int:
+    """The id of a run as the tables have it."""
+    if not (run.isascii() and run.isdigit() and int(run[:20]) <= _LARGEST_ID and len(run) < 20):
+        raise InputError(
+            f"{run[:60]!r} is not the id of a run: ids are numbers, as `tickwise runs list` shows them"
+        )
+    return int(run)
+
+
+def _name(name: str) -> str:
+    """A name that can be asked for."""
+    return check_text(name, "a name", checks.LONGEST_KEY)
+
+
+def askable(*texts: str | None) -> bool:
+    """Whether there can be anything by these names: what cannot be kept was never kept."""
+    try:
+        for text in texts:
+            _name(text or "")
+    except InputError:
+        return False
+    return True
+
+
+def _ending(one: Finish) -> ends.Ending:
+    if one.result is None:
+        return ends.Ending(_id(one.run), one.outcome, one.token, None, one.error)
+    result, error = checks.kept_result(one.result, one.error)
+    kept = None if result is None else encode(result, "the result")
+    return ends.Ending(_id(one.run), one.outcome, one.token, kept, error)
+
+
+class SqlInsights(Insights):
+    """Reads over SQL."""
+
+    def __init__(self, store: SqlStore) -> None:
+        self._store = store
+
+    async def _read(self, protocol: Callable[..., Protocol[T]], *arguments: Any) -> T:
+        return await self._store.move(Lane.READ, protocol, *arguments)
+
+    async def next_due(self) -> int | None:
+        return await self._read(insights.next_due)
+
+    async def job(self, name: str) -> JobRow | None:
+        if not askable(name):
+            return None
+        found = await self._read(insights.jobs, self._store.book, name, None, 1)
+        return found.items[0] if found.items else None
+
+    async def jobs(self, after: str | None = None, limit: int = 100) -> Page[JobRow]:
+        if not askable(after):
+            return Page(())
+        return await self._read(insights.jobs, self._store.book, None, after, limit)
+
+    async def schedule(self, name: str) -> ScheduleRow | None:
+        if not askable(name):
+            return None
+        found = await self._read(insights.schedules, self._store.book, name, None, None, 1)
+        return found.items[0] if found.items else None
+
+    async def schedules(
+        self, job: str | None = None, after: str | None = None, limit: int = 100
+    ) -> Page[ScheduleRow]:
+        if not askable(job, after):
+            return Page(())
+        return await self._read(insights.schedules, self._store.book, None, job, after, limit)
+
+    async def run(self, run: str) -> RunRow | None:
+        return await self._read(insights.run, self._store.book, _id(run))
+
+    async def runs(self, wanted: RunFilter = ALL_RUNS, after: str | None = None, limit: int = 100) -> Page[RunRow]:
+        if not askable(wanted.job, wanted.schedule, wanted.queue, wanted.key):
+            return Page(())
+        key = None if after is None else _id(after)
+        return await self._read(insights.runs, self._store.book, wanted, key, limit)
+
+    async def attempts(self, run: str) -> tuple[AttemptRow, ...]:
+        return await self._read(insights.attempts, _id(run))
+
+    async def steps(self, run: str) -> tuple[StepReport, ...]:
+        return await self._read(insights.steps, _id(run))
+
+    async def log(self, run: str, after: str | None = None, limit: int = 1_000) -> Page[LogPart]:
+        return await self._read(insights.log, _id(run), None if after is None else _id(after), limit)
+
+    async def decisions(
+        self, wanted: DecisionFilter = ALL_DECISIONS, after: str | None = None, limit: int = 100
+    ) -> Page[DecisionRow]:
+        if not askable(wanted.schedule):
+            return Page(())
+        return await self._read(insights.decisions, wanted, after, limit)
+
+    async def nodes(self) -> tuple[Node, ...]:
+        return await self._read(fleet.nodes)
+
+    async def limits(self) -> tuple[QueueLimit, ...]:
+        return await self._read(fleet.limits)
+
+    async def pauses(self) -> tuple[PauseInterval, ...]:
+        return await self._read(fleet.pauses)
+
+    async def counts(self) -> Counts:
+        return await self._read(insights.counts)
+
+    async def timeline(self, start: int, end: int, limit: int = 5_000) -> tuple[RunRow, ...]:
+        return await self._read(insights.timeline, self._store.book, start, end, limit)
+
+    async def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourRow, ...]:
+        return await self._read(insights.hours, hours, schedule) if askable(schedule) else ()
+
+
+class SqlSchema(Schema):
+    """Migrations over SQL."""
+
+    def __init__(self, store: SqlStore) -> None:
+        self._store = store
+
+    async def upgrade(self) -> tuple[str, ...]:
+        driver = self._store.driver
+        return await driver.run(
+            lambda: schema.upgrade(driver.dialect, schema.migrations(), lock=driver.upgrade_lock), Lane.OTHER
+        )
+
+    async def check(self) -> tuple[str, ...]:
+        problems = await self._store.driver.run(lambda: schema.check(schema.migrations()), Lane.READ)
+        return (*problems, *await self._store.driver.check())

@@ -1,0 +1,315 @@
+"""One pass over the store: claim due jobs, plan them, and make the plan true. All in one transaction.
+
+Why each step is where it is (a build without them lost runs under stress):
+
+1. *Jobs* are claimed, not schedules: order, lanes, stop and restart are per job. The claim locks their rows and
+   skips those that another node has locked.
+2. Schedules and facts are read by later statements. Joined into the claim they would be older than its locks: at
+   READ COMMITTED each statement has its own snapshot.
+3. A slot that waits for a run relies on that run's end to wake it. So the runs in its way are locked for sharing
+   before the wait is written: one that cannot be had is just ending, and the job simply stays due; one that is had
+   ends after this commit, and then its finish sees the wait and wakes the job.
+4. A cancel is written only on runs that could be locked without waiting, for waiting could deadlock with their
+   finish, which locks the run first and the job second. If one could not, the job stays as it was, and due.
+5. Runs are inserted under the unique keys, in the order of the plan. A job whose runs did not all come to be
+   lost a race: its cursors stay where they were, it stays due, and the runs that exist decide their slots next
+   time (S1).
+
+Whatever stays due is met by the next pass. Nothing here sleeps, and a lost race replans that job only (S16).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ...core.definition import JobDefinition
+from ...core.model import Facts, Holder, JobFacts, Planned, ScheduleFacts, Start, TickPlan, Trigger
+from ...core.reasons import Reason
+from ...core.settle import Cancelled
+from ...core.slots import due_at
+from ..records import MICRO, Lease, Planner, Reservation, Ticked
+from .book import Book
+from .ends import Ending, end
+from .fleet import served_queues
+from .state import CLAIM, CLAIM_NAMED, LATEST_PAUSE, Held, HeldJob, JobRow, load, write
+from .statement import WAKE, Protocol, Statement
+
+_CIRCUMSTANCES = Statement(f"""
+    SELECT {{now}}, (SELECT count(*) FROM tickwise_pauses WHERE until IS NULL), {LATEST_PAUSE}
+""")
+_HOLDERS = Statement("""
+    SELECT job_id, id, lane, trigger_name, cancelling FROM tickwise_runs
+    WHERE job_id IN :jobs[bigint] AND lane IS NOT NULL ORDER BY job_id, lane
+""")
+_SLOTS = Statement("""
+    SELECT r.schedule_id, r.slot FROM tickwise_runs r
+    JOIN :since[id bigint, slot bigint] AS v ON r.schedule_id = v.id AND r.slot > v.slot
+""")
+_SUCCESSES = Statement("""
+    SELECT s.name, coalesce(r.slot, r.started_at / 1000000) AS reference
+    FROM tickwise_schedules s JOIN tickwise_runs r ON r.job_id = s.job_id
+    WHERE s.name IN :names[text] AND r.state = 'succeeded' AND (r.schedule_id = s.id OR r.schedule_id IS NULL)
+        AND coalesce(r.slot, r.started_at / 1000000) > :since
+    ORDER BY s.name, reference
+""")
+_HOLD = Statement("""
+    SELECT id FROM tickwise_runs WHERE id IN :ids[bigint] AND lane IS NOT NULL ORDER BY id FOR SHARE SKIP LOCKED
+""")
+_TAKE = Statement("""
+    SELECT id, state FROM tickwise_runs WHERE id IN :ids[bigint] AND lane IS NOT NULL
+    ORDER BY id FOR UPDATE SKIP LOCKED
+""")
+_CANCEL = Statement("UPDATE tickwise_runs SET cancelling = TRUE WHERE id IN :ids[bigint]")
+_HINDRANCE = Statement("""
+    SELECT name FROM tickwise_queues WHERE name IN :queues[text]
+    UNION ALL
+    SELECT '' WHERE EXISTS (SELECT 1 FROM tickwise_runs
+        WHERE state = 'queued' AND queue IN :queues[text] AND due_at <= :now)
+""")
+_INSERT = Statement("""
+    INSERT INTO tickwise_runs (job_id, schedule_id, slot, lane, trigger_name, state, definition_id, times_id,
+        queue,
+        priority, function, due_at, expires_at, created_at, claimed_by, auto_remove, node, token, lease_until,
+        attempt, failures, losses, cancelling, started_at)
+    SELECT job_id, schedule_id, slot, lane, trigger_name, CASE WHEN leased THEN 'running' ELSE 'queued' END,
+        definition_id, times_id, queue, priority, function, due_at, expires_at, CAST(:now AS bigint), :claimer,
+            FALSE,
+        CASE WHEN leased THEN CAST(:node AS text) END, CASE WHEN leased THEN CAST(:token AS text) END,
+        CASE WHEN leased THEN CAST(:lease_until AS bigint) END,
+        CASE WHEN leased THEN 1 ELSE 0 END, 0, 0, FALSE, CASE WHEN leased THEN CAST(:now AS bigint) END
+    FROM :rows[n bigint, job_id bigint, schedule_id bigint, slot bigint, lane bigint, trigger_name text,
+        definition_id bigint, times_id bigint, queue text, priority bigint, function text, due_at bigint,
+        expires_at bigint, leased boolean] AS v
+    WHERE TRUE ORDER BY n
+    ON CONFLICT DO NOTHING RETURNING id, job_id, schedule_id, slot
+""")
+_NEXT_DUE = Statement("SELECT min(wake_at) FROM tickwise_jobs")
+_SET_ASIDE = Statement("UPDATE tickwise_jobs SET wake_at = :at WHERE id IN :ids[bigint]")
+_WAITS_FOR_A_RUN = frozenset({Reason.WAITS_FOR_RUN, Reason.WAITS_FOR_LANE, Reason.WAITS_BEHIND})
+_FIRST_ATTEMPT = 1
+SET_ASIDE_SECONDS = 60  # for a job whose plan the database refuses
+
+
+class Made(NamedTuple):
+    """A start with all that its row needs."""
+
+    start: Start
+    job: HeldJob
+    schedule: Held
+    leased: bool
+
+
+class Claim(NamedTuple):
+    """Who claims, and what: so many due jobs from a floor on, or those that are named."""
+
+    node: str
+    limit: int
+    floor: int
+    names: Sequence[str] | None = None
+    reserve: Reservation | None = None
+
+
+def tick(book: Book, planner: Planner, claim: Claim, claimed: list[JobRow]) -> Protocol[Ticked]:
+    """The pass. `claimed` tells the caller what was in hand when a statement failed."""
+    now, paused, latest_pause = (yield _CIRCUMSTANCES())[0]
+    second = now // MICRO
+    if paused:
+        return Ticked(now)
+    due = CLAIM(second=second, floor=claim.floor, most=claim.limit)
+    claimed[:] = map(JobRow._make, (yield due if claim.names is None else CLAIM_NAMED(names=claim.names)))
+    if not claimed:
+        return Ticked(now, next_due=(yield _NEXT_DUE())[0][0])
+    jobs = {job.row.name: job for job in (yield from load(book, claimed, latest_pause))}
+    facts = yield from _facts(jobs, now)
+    plan = planner(second, [state for job in jobs.values() for state in job.states], facts)
+    kept_due = yield from _cancel(book, plan, jobs, now)
+    leases, came = yield from _start(book, plan, jobs, kept_due, claim, now)
+    ending = yield from _ending(plan, facts)
+    decided = _decide(plan, jobs, kept_due, ending, second)
+    yield from write(decided, now)
+    if came > len(leases):
+        yield WAKE
+    more = bool(kept_due) or (claim.names is None and len(claimed) == claim.limit)
+    next_due = None if more else (yield _NEXT_DUE())[0][0]
+    return Ticked(now, len(decided), came, tuple(leases), more, next_due)
+
+
+def set_aside(claimed: Iterable[JobRow]) -> Protocol[None]:
+    """Put off jobs whose plan could not be written, so that the others go on (S20)."""
+    now = (yield _CIRCUMSTANCES())[0][0]
+    yield _SET_ASIDE(ids=[job.id for job in claimed], at=now // MICRO + SET_ASIDE_SECONDS)
+
+
+def _facts(jobs: dict[str, HeldJob], now: int) -> Protocol[Facts]:
+    """What the verdicts depend on, read after the jobs were locked."""
+    holders: dict[int, list[Holder]] = defaultdict(list)
+    for job, run, lane, trigger, cancelling in (yield _HOLDERS(jobs=[job.row.id for job in jobs.values()])):
+        holders[job].append(Holder(str(run), lane, Trigger(trigger), bool(cancelling)))
+    served = yield from served_queues(now)
+    slots = yield from _slots_with_run(jobs)
+    needed = {
+        after.schedule: after.within
+        for job in jobs.values()
+        for s in job.states
+        for after in s.definition.policy.after
+    }
+    successes: dict[str, list[int]] = defaultdict(list)
+    if needed:
+        oldest = min(s.cursor for job in jobs.values() for s in job.states) - max(needed.values())
+        for name, reference in (yield _SUCCESSES(names=sorted(needed), since=oldest)):
+            successes[name].append(reference)
+    return Facts(
+        jobs={
+            name: JobFacts(
+                tuple(holders.get(job.row.id, ())), "" if job.row.queue in served else job.row.queue,
+                job.row.last_manual, job.row.last_success,
+            )
+            for name, job in jobs.items()
+        },
+        schedules={
+            name: ScheduleFacts(slots.get(held.id, frozenset()), held.last_slot)
+            for job in jobs.values() for name, held in job.schedules.items()
+        },
+        successes={name: tuple(found) for name, found in successes.items()},
+    )  # fmt: skip
+
+
+def _slots_with_run(jobs: dict[str, HeldJob]) -> Protocol[dict[int, set[int]]]:
+    """Slots that may be pending although they have a run; in the common case none, and nothing is asked."""
+    since = []
+    for job in jobs.values():
+        for held in job.schedules.values():
+            state, newest = held.state, held.last_slot
+            if newest is None:
+                continue
+            from_ = state.reopened[0] - 1 if state.reopened else state.cursor
+            if state.backfill:
+                from_ = min(from_, state.backfill.cursor)
+            if newest > from_:
+                since.append((held.id, from_))
+    found: dict[int, set[int]] = defaultdict(set)
+    if since:
+        for schedule, slot in (yield _SLOTS(since=since)):
+            found[schedule].add(slot)
+    return found
+
+
+def _cancel(book: Book, plan: TickPlan, jobs: dict[str, HeldJob], now: int) -> Protocol[set[str]]:
+    """Ask runs to end; those that are only queued end at once. Returns jobs that must be planned again."""
+    if not plan.cancels:
+        return set()
+    job_of = {name: job.row.name for job in jobs.values() for name in job.schedules}
+    wanted = {int(cancel.run): job_of[cancel.schedule] for cancel in plan.cancels}
+    taken = dict((yield _TAKE(ids=sorted(wanted))))
+    kept_due = {job for run, job in wanted.items() if run not in taken}
+    ours = {run: state for run, state in taken.items() if wanted[run] not in kept_due}
+    if running := [run for run, state in ours.items() if state == "running"]:
+        yield _CANCEL(ids=running)
+    queued = [Ending(run, Cancelled()) for run, state in ours.items() if state == "queued"]
+    yield from end(book, queued, now)
+    return kept_due
+
+
+def _start(
+    book: Book, plan: TickPlan, jobs: dict[str, HeldJob], kept_due: set[str], claim: Claim, now: int
+) -> Protocol[tuple[list[Lease], int]]:
+    """Insert the runs. A job that did not get all of its own is added to those that stay due."""
+    reserve = claim.reserve
+    starts = [start for start in plan.starts if start.job not in kept_due]
+    if not starts:
+        return [], 0
+    yield from book.read({jobs[start.job].row.definition_id for start in starts})
+    free = yield from _free_capacity(reserve, now)
+    made = {}
+    for start in starts:
+        job = jobs[start.job]
+        leased = bool(free and reserve and _may_lease(book, job.row, reserve))
+        free -= leased
+        made[job.schedules[start.schedule].id, start.slot] = Made(
+            start, job, job.schedules[start.schedule], leased
+        )
+    token = f"{reserve.node}/{_FIRST_ATTEMPT}" if reserve else None
+    rows = yield _INSERT(
+        rows=[(n, *_row(one, now)) for n, one in enumerate(made.values())], now=now, claimer=claim.node,
+        node=reserve.node if reserve else None, token=token,
+        lease_until=now + reserve.seconds * MICRO if reserve else None,
+    )  # fmt: skip
+    ids = {(schedule, slot): run for run, _, schedule, slot in rows}
+    kept_due |= {one.start.job for key, one in made.items() if key not in ids}
+    leases = [_lease(book, made[key], run, token or "", now) for key, run in ids.items() if made[key].leased]
+    return leases, len(ids)
+
+
+def _free_capacity(reserve: Reservation | None, now: int) -> Protocol[int]:
+    """How many runs may be handed out at once: none while others wait, or where the fleet has a limit."""
+    if not reserve or not reserve.capacity:
+        return 0
+    return 0 if (yield _HINDRANCE(queues=list(reserve.queues), now=now)) else reserve.capacity
+
+
+def _may_lease(book: Book, job: JobRow, reserve: Reservation) -> bool:
+    if job.queue not in reserve.queues or (job.function is not None and job.function not in reserve.functions):
+        return False
+    return not book.job(job.definition_id, job.name).at_most_once
+
+
+def _row(made: Made, now: int) -> tuple[object, ...]:
+    start, job, held = made.start, made.job.row, made.schedule
+    policy = held.state.definition.policy
+    live = start.trigger is Trigger.SCHEDULE
+    due = (due_at(held.state, start.slot) if policy.jitter else start.slot) * MICRO if live else now
+    expires = None if policy.expires is None else now + policy.expires * MICRO
+    return (
+        job.id, held.id, start.slot, start.lane, str(start.trigger), job.definition_id, held.definition_id,
+        job.queue,
+        job.priority, job.function, due, expires, made.leased,
+    )  # fmt: skip
+
+
+def _lease(book: Book, made: Made, run: int, token: str, now: int) -> Lease:
+    definition: JobDefinition = book.job(made.job.row.definition_id, made.job.row.name)
+    schedule = made.schedule.state.definition
+    due = min(now, made.start.slot * MICRO) if made.start.trigger is Trigger.SCHEDULE else now
+    return Lease(
+        str(run), token, definition, _FIRST_ATTEMPT, made.start.trigger, schedule.name, made.start.slot,
+        schedule.times, schedule.label, None, due, now,
+    )  # fmt: skip
+
+
+def _ending(plan: TickPlan, facts: Facts) -> Protocol[set[str]]:
+    """Jobs with a slot that waits for a run which is just ending."""
+    holders: dict[int, str] = {}
+    for planned in plan.schedules:
+        if _waits(planned):
+            job = planned.schedule.job
+            holders |= {int(holder.run): job for holder in facts.jobs[job].holders}
+    if not holders:
+        return set()
+    still = {row[0] for row in (yield _HOLD(ids=sorted(holders)))}
+    return {job for run, job in holders.items() if run not in still}
+
+
+def _waits(planned: Planned) -> bool:
+    deferral = planned.schedule.deferral
+    return planned.schedule.backfill is not None or (deferral is not None and deferral.reason in _WAITS_FOR_A_RUN)
+
+
+def _decide(
+    plan: TickPlan, jobs: dict[str, HeldJob], kept_due: set[str], ending: set[str], second: int
+) -> list[HeldJob]:
+    """Put the plan into the rows in hand; of jobs that stay due, nothing."""
+    newest: dict[str, int] = {}
+    for start in plan.starts:
+        newest[start.schedule] = max(start.slot, newest.get(start.schedule, start.slot))
+    for planned in plan.schedules:
+        schedule = planned.schedule
+        held = jobs[schedule.job].schedules[schedule.name]
+        held.state = schedule._replace(deleted_at=second) if planned.remove else schedule
+        held.wake_at = None if planned.remove else second if schedule.job in ending else planned.wake_at
+        slot = newest.get(schedule.name)
+        if slot is not None:
+            held.last_slot = slot if held.last_slot is None else max(slot, held.last_slot)
+    job_of = {planned.schedule.name: planned.schedule.job for planned in plan.schedules}
+    for decision in plan.decisions:
+        jobs[job_of[decision.schedule]].decisions.append(decision)
+    return [job for name, job in jobs.items() if name not in kept_due]

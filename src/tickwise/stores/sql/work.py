@@ -1,0 +1,213 @@
+"""What workers do with runs: take them, keep them, report on them; and what happens when they do not."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ...core.codec import DefinitionUnreadable
+from ...core.model import Trigger
+from ...core.payload import clip, decode
+from ...core.settle import Failed, LeaseExpired, TooLate
+from ..records import LOG_HEAD, LOG_TAIL, MICRO, Expired, Lease, LogPart, Renewed, Reservation, StepReport
+from .book import Book
+from .ends import Ending, end
+from .fleet import clock
+from .statement import Protocol, Statement
+
+_LIMITED = Statement("""
+    SELECT name, concurrency, starts_per_second, credit, credited_at,
+        (SELECT count(*) FROM tickwise_runs r WHERE r.state = 'running' AND r.queue = q.name)
+    FROM tickwise_queues q WHERE name = :queue
+""")
+_LOCK_LIMIT = Statement("SELECT name FROM tickwise_queues WHERE name IN :queues[text] ORDER BY name FOR UPDATE")
+_SPEND = Statement("UPDATE tickwise_queues SET credit = :credit, credited_at = :now WHERE name = :queue")
+_LEASED = """id, job_id, schedule_id, slot, trigger_name, definition_id, times_id, params, token, attempt, due_at,
+    started_at, priority, failures"""
+_LEASE = Statement(f"""
+    UPDATE tickwise_runs AS r SET state = 'running', node = :node, attempt = r.attempt + 1,
+        token = CAST(:node AS text) || '/' || CAST(r.attempt + 1 AS text), lease_until = :lease_until,
+        started_at = :now, error = NULL
+    FROM (SELECT id AS taken FROM tickwise_runs
+        WHERE state = 'queued' AND queue = :queue AND due_at <= :now
+            AND (function IS NULL OR function IN :functions[text]) AND (expires_at IS NULL OR attempt > 0 OR
+                expires_at > :now)
+        ORDER BY priority DESC, due_at, id LIMIT :most FOR UPDATE SKIP LOCKED) AS t
+    WHERE r.id = t.taken RETURNING {_LEASED}
+""")
+_NOTE_MANUAL = Statement("""
+    UPDATE tickwise_jobs SET last_manual = :second WHERE id IN :jobs[bigint]
+""")
+_RENEW = Statement("""
+    UPDATE tickwise_runs AS r SET lease_until = :lease_until FROM :rows[held bigint, held_by text] AS v
+    WHERE r.id = v.held AND r.token = v.held_by AND r.state = 'running' RETURNING id, cancelling
+""")
+_HELD = Statement(f"""
+    SELECT {_LEASED} FROM tickwise_runs WHERE state = 'running' AND node = :node AND lease_until > :now
+""")
+_FENCE = Statement("""
+    SELECT id FROM tickwise_runs WHERE id = :run AND token = :token AND state = 'running' FOR SHARE
+""")
+_STEP = Statement("""
+    INSERT INTO tickwise_steps (run_id, name, place, state, started_at, finished_at, attempt, error)
+    SELECT CAST(:run AS bigint), name, place, state, started_at, finished_at, attempt, error
+    FROM :rows[name text, place bigint, state text, started_at bigint, finished_at bigint, attempt bigint,
+        error text]
+        AS v WHERE TRUE
+    ON CONFLICT (run_id, name) DO UPDATE SET state = excluded.state, started_at = excluded.started_at,
+        finished_at = excluded.finished_at, attempt = excluded.attempt, error = excluded.error
+""")
+_PLACES = Statement("SELECT name, place FROM tickwise_steps WHERE run_id = :run")
+_LOG_ENDS = Statement("""
+    SELECT step, max(position + length(text)) FROM tickwise_logs WHERE run_id = :run GROUP BY step
+""")
+_LOG = Statement("""
+    INSERT INTO tickwise_logs (run_id, step, position, stream, text, at)
+    SELECT CAST(:run AS bigint), step, position, stream, text, at
+    FROM :rows[n bigint, step text, position bigint, stream text, text text, at bigint] AS v WHERE TRUE ORDER BY n
+""")
+_LOG_TRIM = Statement("""
+    DELETE FROM tickwise_logs WHERE run_id = :run AND step = :step AND position >= :head
+        AND position + length(text) <= :tail
+""")
+_LAPSED = Statement("""
+    SELECT id FROM tickwise_runs WHERE state = 'running' AND lease_until < :now
+    ORDER BY lease_until LIMIT :most FOR UPDATE SKIP LOCKED
+""")
+_WAITED = Statement("""
+    SELECT id FROM tickwise_runs WHERE state = 'queued' AND expires_at IS NOT NULL AND expires_at <= :now AND
+        attempt = 0
+    ORDER BY expires_at LIMIT :most FOR UPDATE SKIP LOCKED
+""")
+_AT_ONCE = 500  # what the reaper takes in one move
+
+
+class _Limit(NamedTuple):
+    queue: str
+    concurrency: int | None
+    rate: float | None
+    credit: float
+    credited_at: int
+    running: int
+
+    def credit_at(self, now: int) -> float:
+        rate = self.rate or 0.0
+        return min(max(1.0, rate), self.credit + rate * max(0, now - self.credited_at) / MICRO)
+
+    def allows(self, wanted: int, now: int) -> int:
+        if self.concurrency is not None:
+            wanted = min(wanted, self.concurrency - self.running)
+        return max(0, wanted if self.rate is None else min(wanted, int(self.credit_at(now))))
+
+
+def lease(book: Book, wanted: Reservation) -> Protocol[tuple[Lease, ...]]:
+    """Queue by queue, in the order given, until the worker has enough."""
+    now = yield from clock()
+    limited = {row[0] for row in (yield _LOCK_LIMIT(queues=sorted(wanted.queues)))}
+    rows: list[Any] = []
+    for queue in wanted.queues:
+        left = wanted.capacity - len(rows)
+        limit = _Limit(*(yield _LIMITED(queue=queue))[0]) if queue in limited else None
+        most = limit.allows(left, now) if limit else left
+        if most <= 0:
+            continue
+        taken = yield _LEASE(
+            node=wanted.node, lease_until=now + wanted.seconds * MICRO, now=now, queue=queue,
+            functions=sorted(wanted.functions), most=most,
+        )  # fmt: skip
+        rows += sorted(taken, key=lambda row: (-row[12], row[10], row[0]))
+        if limit and limit.rate is not None and taken:
+            yield _SPEND(queue=queue, credit=limit.credit_at(now) - len(taken), now=now)
+    by_hand = sorted({row[1] for row in rows if row[4] == Trigger.MANUAL})
+    if by_hand:
+        yield _NOTE_MANUAL(jobs=by_hand, second=now // MICRO)
+    return (yield from _leases(book, rows, now))
+
+
+def _leases(book: Book, rows: Sequence[Any], now: int) -> Protocol[tuple[Lease, ...]]:
+    """The rows with their definitions. A run whose definition cannot be read fails, and holds up nobody."""
+    yield from book.read({id_ for row in rows for id_ in (row[5], row[6]) if id_ is not None})
+    yield from book.read_names({row[1] for row in rows}, {row[2] for row in rows if row[2] is not None})
+    leases, unreadable = [], []
+    for row in rows:
+        try:
+            leases.append(_lease(book, row))
+        except DefinitionUnreadable as error:
+            unreadable.append(Ending(row[0], Failed(), error=str(error)))
+    yield from end(book, unreadable, now)
+    return tuple(leases)
+
+
+def _lease(book: Book, row: Sequence[Any]) -> Lease:
+    (
+        run,
+        job,
+        schedule,
+        slot,
+        trigger,
+        definition,
+        times,
+        params,
+        token,
+        attempt,
+        due_at,
+        started_at,
+        _,
+        failures,
+    ) = row
+    name, schedule = book.job_names[job], None if schedule is None else book.schedule_names[schedule]
+    when = None if times is None or schedule is None else book.schedule(times, schedule, name)
+    return Lease(
+        str(run), token, book.job(definition, name), attempt, Trigger(trigger), schedule, slot,
+        when.times if when else None, when.label if when else "",
+        None if params is None else decode(params), due_at, started_at, failures,
+    )  # fmt: skip
+
+
+def renew(book: Book, node: str, held: Mapping[int, str], seconds: int) -> Protocol[Renewed]:
+    now = yield from clock()
+    rows = (yield _RENEW(rows=sorted(held.items()), lease_until=now + seconds * MICRO)) if held else ()
+    others = [row for row in (yield _HELD(node=node, now=now)) if row[0] not in held]
+    return Renewed(
+        frozenset(str(run) for run, _ in rows),
+        frozenset(str(run) for run, cancelling in rows if cancelling),
+        (yield from _leases(book, others, now)),
+    )
+
+
+def report(run: int, token: str, steps: Sequence[StepReport], log: Sequence[LogPart]) -> Protocol[bool]:
+    if not (yield _FENCE(run=run, token=token)):
+        return False
+    if steps:
+        places = dict((yield _PLACES(run=run)))
+        for step in steps:
+            places.setdefault(step.name, len(places))
+        latest = {step.name: step for step in steps}.values()
+        yield _STEP(
+            run=run, rows=[(s.name, places[s.name], *s[1:5], clip(s.error, 10_000) or None) for s in latest]
+        )
+    if log:
+        ends = dict((yield _LOG_ENDS(run=run)))
+        rows = list(_placed(log, ends))
+        yield _LOG(run=run, rows=rows)
+        for name in sorted({part.step for part in log}):
+            if ends[name] > LOG_HEAD + LOG_TAIL:
+                yield _LOG_TRIM(run=run, step=name, head=LOG_HEAD, tail=ends[name] - LOG_TAIL)
+    return True
+
+
+def _placed(log: Sequence[LogPart], ends: dict[str, int]) -> Iterator[tuple[object, ...]]:
+    """Each part with its place in all that its step has printed; `ends` moves on."""
+    for number, part in enumerate(log):
+        text = clip(part.text, LOG_TAIL)
+        position = ends.get(part.step, 0)
+        ends[part.step] = position + len(text)
+        yield number, part.step, position, part.stream, text, part.at
+
+
+def expire(book: Book) -> Protocol[Expired]:
+    now = yield from clock()
+    lapsed = [row[0] for row in (yield _LAPSED(now=now, most=_AT_ONCE))]
+    waited = [row[0] for row in (yield _WAITED(now=now, most=_AT_ONCE))]
+    gone = "its worker did not renew the lease"
+    yield from end(book, [Ending(run, LeaseExpired(), error=gone) for run in lapsed], now)
+    yield from end(book, [Ending(run, TooLate()) for run in waited], now)
+    return Expired(len(lapsed), len(waited))

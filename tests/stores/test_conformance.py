@@ -1,0 +1,35 @@
+"""Every store passes the same suite."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from tickwise.stores.contract import Store
+from tickwise.stores.open import open_store
+from tickwise.testing.conformance import StoreConformance
+
+URLS: dict[str, Callable[[pytest.FixtureRequest], str]] = {
+    "memory": lambda _: "memory://",
+    "sqlite": lambda request: f"sqlite:///{request.getfixturevalue('tmp_path')}/tickwise.db",
+    "postgres": lambda request: request.getfixturevalue("postgres_database"),
+}
+
+
+class TestEveryStore(StoreConformance):
+    @pytest.fixture(autouse=True, params=URLS)
+    def at(self, request: pytest.FixtureRequest) -> None:
+        """Where the store is; each test gets an empty one."""
+        self.url = URLS[request.param](request)
+
+    async def open(self, clock: Callable[[], int]) -> Store:
+        store = open_store(self.url, clock)
+        await store.schema.upgrade()
+        return store
+
+
+def test_no_story_hides_another() -> None:
+    """The suite is one class made of many, so two stories of one name would be one."""
+    names = Counter(name for part in StoreConformance.__bases__ for name in vars(part) if name.startswith("test_"))
+    assert [name for name, number in names.items() if number > 1] == []
+    assert len(names) > 100
