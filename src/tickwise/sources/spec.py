@@ -1,0 +1,44 @@
+"""A definition given as Python or JSON values rather than as a file: the same reader, the same errors."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from ..core.definition import JobDefinition
+from ..core.duration import format_duration
+from ..core.errors import InputError
+from .yaml import DefinitionError, read_text
+
+_NO_STEPS = {"python": "a:function"}  # stands for what a job that is a function does
+
+
+def read_spec(spec: Mapping[str, Any], place: str) -> JobDefinition:
+    """The one job that these fields say; they are those of a job file. Times may be datetimes and timedeltas."""
+    try:
+        text = json.dumps(dict(spec), default=_as_written, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{place}: {error}") from None
+    placed, errors = read_text(text, place, str(spec.get("name", "")) or "job")
+    if errors:
+        raise InputError("\n".join(_without_position(error) for error in errors))
+    return placed[0].job
+
+
+def read_function_spec(spec: Mapping[str, Any], place: str) -> JobDefinition:
+    """The same for a job that is a function: what it does is not said here."""
+    return replace(read_spec({**spec, **_NO_STEPS}, place), steps=())
+
+
+def _without_position(error: DefinitionError) -> str:
+    """Line and column mean nothing to who wrote no file."""
+    return f"{error.file}: {error.field}: {error.problem}" if error.field else f"{error.file}: {error.problem}"
+
+
+def _as_written(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return format_duration(round(value.total_seconds()))
+    raise TypeError(f"{type(value).__name__} cannot stand in a definition")
