@@ -1,1 +1,37 @@
 """Tickwise: a scheduler for Python people that decides every slot exactly once and can say why."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .app import AsyncTickwise, Tickwise
+    from .core.errors import ConflictError, InputError, TickwiseError
+    from .runtime.executors.wish import Cancel, Retry, Snooze
+
+__all__ = [
+    "AsyncTickwise",
+    "Cancel",
+    "ConflictError",
+    "InputError",
+    "Retry",
+    "Snooze",
+    "Tickwise",
+    "TickwiseError",
+]
+_HOMES = {
+    "AsyncTickwise": ".app",
+    "Tickwise": ".app",
+    "ConflictError": ".core.errors",
+    "InputError": ".core.errors",
+    "TickwiseError": ".core.errors",
+    "Cancel": ".runtime.executors.wish",
+    "Retry": ".runtime.executors.wish",
+    "Snooze": ".runtime.executors.wish",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Names are fetched when they are used: a process that runs one function need not load all of it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tickwise' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name], __name__), name)

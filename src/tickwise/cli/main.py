@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ..core.errors import TickwiseError
-from . import bench, cron, jobs, simulate, upcoming
+from . import bench, cron, jobs, serve, simulate, upcoming
 from .output import complain, print_line
 
 app = typer.Typer(
@@ -24,6 +24,9 @@ app = typer.Typer(
 )
 app.add_typer(cron.app, name="cron")
 app.add_typer(bench.app, name="bench")
+app.command("serve")(serve.serve)
+app.command("ticker")(serve.ticker)
+app.command("worker")(serve.worker)
 app.command("upcoming")(upcoming.upcoming)
 app.command("validate")(jobs.validate)
 app.command("simulate")(simulate.simulate_jobs)

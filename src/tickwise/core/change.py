@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from .catchup import DEFAULT_GRACE
 from .cron import Recurrence
 from .cron.sets import At
-from .definition import Catchup, Kind, Overlap, ScheduleDefinition
+from .definition import Catchup, Kind, Overlap, ScheduleDefinition, Ticking
 from .errors import ConflictError, InputError
 from .instant import iso
 from .model import Backfill, Decision, Move, Pause, Schedule, ScheduleFacts
@@ -96,6 +96,13 @@ class BackfillCancelled:
     """What it has enqueued stays; the rest is not."""
 
 
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """From now on these find its slots: the store, each node's own index, or, if none, as its definition says."""
+
+    ticking: Ticking | None = None
+
+
 Change: TypeAlias = (
     Added
     | Updated
@@ -107,6 +114,7 @@ Change: TypeAlias = (
     | Reset
     | BackfillAsked
     | BackfillCancelled
+    | Adopted
 )
 
 
@@ -331,6 +339,10 @@ def _cancel_backfill(schedule: Schedule, _change: BackfillCancelled, _now: int) 
     return Changed((schedule._replace(backfill=None),))
 
 
+def _adopt(schedule: Schedule, change: Adopted, _now: int) -> Changed:
+    return Changed((schedule._replace(ticking=change.ticking),))
+
+
 _APPLIED: dict[type, Callable[[Schedule, Any, int], Changed]] = {
     Updated: _update,
     Renamed: _rename,
@@ -341,4 +353,5 @@ _APPLIED: dict[type, Callable[[Schedule, Any, int], Changed]] = {
     Reset: _reset,
     BackfillAsked: _backfill,
     BackfillCancelled: _cancel_backfill,
+    Adopted: _adopt,
 }

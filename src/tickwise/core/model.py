@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from .definition import Overlap, ScheduleDefinition
+from .definition import Overlap, ScheduleDefinition, Ticking
 from .reasons import Reason, Verdict
 
 
@@ -103,6 +103,12 @@ class Schedule(NamedTuple):
     deferral: Deferral | None = None
     deleted_at: int | None = None  # kept a while, so that remove-and-create keeps the cursor (S23)
     records: tuple[Decision, ...] = ()  # those that an equal verdict in a row extends (S7)
+    ticking: Ticking | None = None  # who finds its slots, if a person has said so: goes before its definition
+
+    @property
+    def ticked_locally(self) -> bool:
+        """Whether no claim finds it, only nodes that tick it from their own index."""
+        return (self.ticking or self.definition.policy.ticking) is Ticking.LOCAL
 
     @property
     def name(self) -> str:

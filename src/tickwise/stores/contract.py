@@ -205,9 +205,9 @@ class Insights(ABC):
 
     @abstractmethod
     async def schedules(
-        self, job: str | None = None, after: str | None = None, limit: int = 100
+        self, job: str | None = None, after: str | None = None, limit: int = 100, *, local: bool = False
     ) -> Page[ScheduleRow]:
-        """In order of their names."""
+        """In order of their names; only those of jobs that no claim finds, if `local`."""
 
     @abstractmethod
     async def run(self, run: str) -> RunRow | None: ...

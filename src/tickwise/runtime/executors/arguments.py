@@ -44,6 +44,11 @@ def arguments_for(function: Callable[..., Any], params: Mapping[str, Any], run: 
     return arguments
 
 
+def takes(function: Callable[..., Any], name: str) -> bool:
+    """Whether the function has a parameter of this name."""
+    return name in _taken_by(function).names
+
+
 @lru_cache(maxsize=1024)
 def _taken_by(function: Callable[..., Any]) -> _Taken:
     try:

@@ -63,10 +63,13 @@ class MemoryInsights(Gated, Insights):
         return None if found is None or not found.live else self._schedule_row(found)
 
     @atomic
-    def schedules(self, job: str | None = None, after: str | None = None, limit: int = 100) -> Page[ScheduleRow]:
+    def schedules(
+        self, job: str | None = None, after: str | None = None, limit: int = 100, *, local: bool = False
+    ) -> Page[ScheduleRow]:
         found = sorted(
             name for name, entry in self._memory.schedules.items()
             if entry.live and name > (after or "") and job in (None, entry.state.job)
+            and (not local or self._memory.jobs[entry.state.job].local)
         )  # fmt: skip
         rows = (self._schedule_row(self._memory.schedules[name]) for name in found)
         return _page(rows, limit, lambda row: row.schedule.name)

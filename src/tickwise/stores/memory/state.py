@@ -145,6 +145,12 @@ class JobEntry:
         wakes = (entry.wake_at for entry in self.live_schedules)
         return min((wake for wake in wakes if wake is not None), default=None)
 
+    @property
+    def local(self) -> bool:
+        """Whether nodes tick all of it themselves, so that no claim is to find it."""
+        live = self.live_schedules
+        return bool(live) and all(entry.state.ticked_locally for entry in live)
+
     def holder(self, key: str | None) -> RunEntry | None:
         """The run that has a key (S48)."""
         run = None if key is None else self.keys.get(key)
@@ -194,7 +200,7 @@ class MemoryState:
 
     @property
     def next_due(self) -> int | None:
-        wakes = (job.wake_at for job in self.live_jobs())
+        wakes = (job.wake_at for job in self.live_jobs() if not job.local)
         return None if self.paused else min((wake for wake in wakes if wake is not None), default=None)
 
     def live_jobs(self) -> Iterator[JobEntry]:

@@ -69,7 +69,8 @@ def _claim(memory: MemoryState, second: int, limit: int, names: Sequence[str] | 
     """Due jobs, the earliest first; or those that were named."""
     if names is not None:
         return [job for name in dict.fromkeys(names) if (job := memory.jobs.get(name)) and job.deleted_at is None]
-    due = [(wake, job.name) for job in memory.live_jobs() if (wake := job.wake_at) is not None and wake <= second]
+    claimable = (job for job in memory.live_jobs() if not job.local)
+    due = [(wake, job.name) for job in claimable if (wake := job.wake_at) is not None and wake <= second]
     return [memory.jobs[name] for _, name in sorted(due)[:limit]]
 
 

@@ -20,8 +20,9 @@ from .statement import WAKE, Ask, Protocol, Statement
 _CIRCUMSTANCES = Statement(f"SELECT {{now}}, {LATEST_PAUSE}")
 _NEW_JOB = Statement("""
     INSERT INTO tickwise_jobs (name, source, definition_id, version, queue, priority, lanes, guarded, waiting,
+        local,
         pause_seen, created_at, updated_at)
-    VALUES (:name, :source, :definition, 0, '', 0, 1, FALSE, FALSE, :pause_seen, :now, :now)
+    VALUES (:name, :source, :definition, 0, '', 0, 1, FALSE, FALSE, FALSE, :pause_seen, :now, :now)
     ON CONFLICT (name) DO NOTHING
 """)
 _WRITE_JOB = Statement("""
@@ -50,8 +51,7 @@ _NEW_SCHEDULE = Statement("""
     INSERT INTO tickwise_schedules (name, job_id, definition_id, cursor, met, missed, edited, first_seen,
         runs_made,
         paused, created_at, updated_at)
-    VALUES (:name, :job, :definition, 0, 0, 0, 0, 0, 0, FALSE, :now, :now)
-    ON CONFLICT (name) DO NOTHING RETURNING id
+    VALUES (:name, :job, :definition, 0, 0, 0, 0, 0, 0, FALSE, :now, :now) RETURNING id
 """)
 _TOUCH = Statement("UPDATE tickwise_schedules SET updated_at = :now WHERE id IN :ids[bigint]")
 _MISSED = Statement("""
@@ -180,12 +180,9 @@ def _apply(book: Book, job: HeldJob, wanted: dict[str, ScheduleDefinition], now:
 
 def _new_schedule(book: Book, job: HeldJob, definition: ScheduleDefinition, now: int) -> Protocol[Held]:
     kept = yield from book.keep(definition)
-    rows = yield _NEW_SCHEDULE(name=definition.name, job=job.row.id, definition=kept, now=now)
-    if not rows:  # another job took the name meanwhile, and can be named now
-        yield from _check_names(job.row, {definition.name: definition})
-        raise ConflictError(f"{definition.name} was defined by somebody else at the same moment: try again")
+    id_ = (yield _NEW_SCHEDULE(name=definition.name, job=job.row.id, definition=kept, now=now))[0][0]
     added = apply_change(None, Added(definition), now // MICRO)
-    held = job.schedules[definition.name] = Held(rows[0][0], kept, added.schedules[0], None, now // MICRO)
+    held = job.schedules[definition.name] = Held(id_, kept, added.schedules[0], None, now // MICRO)
     job.decisions += added.decisions
     return held
 

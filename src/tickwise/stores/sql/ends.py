@@ -53,6 +53,7 @@ _WAKE_JOBS = Statement("""
     UPDATE tickwise_jobs SET wake_at = :second WHERE id IN (
         SELECT id FROM tickwise_jobs WHERE id IN :jobs[bigint] AND deleted_at IS NULL ORDER BY id FOR UPDATE)
 """)
+_LOCK_JOBS = Statement("SELECT id FROM tickwise_jobs WHERE id IN :ids[bigint] ORDER BY id FOR UPDATE")
 _NOTE_SUCCESS = Statement("""
     UPDATE tickwise_jobs AS j SET last_success = v.reference FROM :rows[id bigint, reference bigint] AS v
     WHERE j.id = v.id AND (j.last_success IS NULL OR j.last_success < v.reference)
@@ -190,8 +191,11 @@ def _wake(ended: Sequence[_Ended], now: int) -> Protocol[None]:
         if reference is not None:
             newest[job] = max(reference, newest.get(job, reference))
     rows = yield _AFFECTED(jobs=sorted({e.job for e in ended}), succeeded=sorted(newest))
-    if noted := [(job, newest[job]) for job, _, guarded in rows if guarded and job in newest]:
+    noted = [(job, newest[job]) for job, _, guarded in rows if guarded and job in newest]
+    affected = sorted({job for job, waiting, _ in rows if waiting})
+    if noted:
+        yield _LOCK_JOBS(ids=sorted({*affected, *(job for job, _ in noted)}))
         yield _NOTE_SUCCESS(rows=noted)
-    if affected := sorted({job for job, waiting, _ in rows if waiting}):
+    if affected:
         yield _WAKE_JOBS(jobs=affected, second=now // MICRO)
         yield WAKE

@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...core.codec import DefinitionUnreadable
 from ...core.definition import JobDefinition
@@ -35,7 +35,8 @@ from .state import JobRow as JobColumns
 from .statement import Protocol, Statement
 
 _NEXT_DUE = Statement("""
-    SELECT min(wake_at) FROM tickwise_jobs WHERE NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE until IS NULL)
+    SELECT min(wake_at) FROM tickwise_jobs WHERE NOT local AND NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE
+        until IS NULL)
 """)
 _JOBS = Statement("""
     SELECT id, name, definition_id, version, source, created_at, updated_at, history_from FROM tickwise_jobs
@@ -49,7 +50,7 @@ _SCHEDULES = Statement("""
     SELECT s.id, s.job_id, s.name, j.name, s.wake_at, s.created_at, s.updated_at
     FROM tickwise_schedules s JOIN tickwise_jobs j ON j.id = s.job_id
     WHERE s.deleted IS NULL AND s.name > :after AND (CAST(:job AS text) IS NULL OR j.name = :job)
-        AND (CAST(:name AS text) IS NULL OR s.name = :name)
+        AND (CAST(:name AS text) IS NULL OR s.name = :name) AND (j.local OR NOT CAST(:local AS boolean))
     ORDER BY s.name LIMIT :most
 """)
 _JOB_ROWS = Statement(f"""
@@ -160,11 +161,17 @@ def _job(book: Book, row: Sequence[Any], schedules: tuple[str, ...]) -> JobRow:
     return JobRow(job, version, source, schedules, created_at, updated_at, history_from, problem)
 
 
-def schedules(
-    book: Book, name: str | None, job: str | None, after: str | None, limit: int
-) -> Protocol[Page[ScheduleRow]]:
+class Which(NamedTuple):
+    """Which schedules: the one of a name, those of a job, those of jobs that no claim finds."""
+
+    name: str | None = None
+    job: str | None = None
+    local: bool = False
+
+
+def schedules(book: Book, which: Which, after: str | None, limit: int) -> Protocol[Page[ScheduleRow]]:
     most = _size(limit)
-    rows = yield _SCHEDULES(after=after or "", job=job, name=name, most=most + 1)
+    rows = yield _SCHEDULES(after=after or "", most=most + 1, **which._asdict())
     shown = rows[:most]
     held = yield from _held(book, {row[1] for row in shown})
     last = {row[0]: row[1:] for row in (yield _LAST_RUNS(ids=[row[0] for row in shown]))}

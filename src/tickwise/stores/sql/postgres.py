@@ -22,7 +22,7 @@ _BEGIN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '5s'"
 _BEGIN_READ = (
     "BEGIN READ ONLY ISOLATION LEVEL REPEATABLE READ; SET LOCAL idle_in_transaction_session_timeout = '60s'"
 )
-_LISTEN_AGAIN = 1.0  # seconds after which a lost connection is made again
+_CONNECT, _LISTEN_AGAIN = 10.0, 1.0  # seconds for a connection that listens, and before another try
 _TRIES = 5
 _RETRY = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 _GONE = (
@@ -80,9 +80,10 @@ class PostgresDriver(Driver):
             for left in reversed(range(_TRIES)):
                 try:
                     return await self._transact(protocol(), read=lane is Lane.READ)
-                except _RETRY as error:
+                except (*_RETRY, asyncpg.UniqueViolationError) as error:  # somebody was first: look again
                     if not left:
-                        raise StoreUnavailableError(f"PostgreSQL gave up {_TRIES} times: {error}") from error
+                        kind = StoreUnavailableError if isinstance(error, _RETRY) else StatementError
+                        raise kind(f"PostgreSQL refused a move {_TRIES} times: {error}") from error
                 except _GONE as error:
                     raise StoreUnavailableError(
                         f"PostgreSQL does not answer: {error or type(error).__name__}"
@@ -159,48 +160,54 @@ async def connect_pool(url: str) -> Any:
 
 
 class _Ears:
-    """The connection that listens; made when somebody first waits, and again when it is lost."""
+    """The connection that listens; made when somebody first waits, and again when it is lost.
+
+    It is made beside: who gives up meanwhile leaves it to the next who waits, and never makes it deaf.
+    """
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._connection: Any = None
-        self._opening = asyncio.Lock()
+        self._listening: asyncio.Task[Any] | None = None  # its result is the connection
         self._news = asyncio.Event()
 
     async def wait(self, seconds: float) -> bool:
+        """Wait for news; the time that it takes to begin to listen does not count."""
         try:
+            if self._listening is None or _is_lost(self._listening):
+                self._listening = asyncio.ensure_future(self._listen())
+            await asyncio.shield(self._listening)
             async with asyncio.timeout(seconds):
-                heard_all = await self._listen()
-                if not heard_all:
-                    return True  # what was said while nobody listened is not known: look
                 await self._news.wait()
-                self._news.clear()
-                return True
         except TimeoutError:
             return False
         except (*_GONE, asyncpg.PostgresError):
             await asyncio.sleep(min(seconds, _LISTEN_AGAIN))
             return False
+        self._news.clear()
+        return True
 
-    async def _listen(self) -> bool:
-        """Listen, and say whether somebody has listened all along."""
-        async with self._opening:
-            if self._connection is not None and not self._connection.is_closed():
-                return True
-            connection = await asyncpg.connect(self._url, server_settings={"application_name": "tickwise"})
-            try:
-                connection.add_termination_listener(self._heard)
-                await connection.add_listener(CHANNEL, self._heard)
-            except BaseException:  # who waited has given up: a connection that does not listen is of no use
-                connection.terminate()
-                raise
-            self._connection = connection
-            return False
+    async def _listen(self) -> Any:
+        connection = await asyncpg.connect(
+            self._url, timeout=_CONNECT, server_settings={"application_name": "tickwise"}
+        )
+        try:
+            connection.add_termination_listener(self._heard)
+            await connection.add_listener(CHANNEL, self._heard)
+        except BaseException:
+            connection.terminate()
+            raise
+        self._news.set()  # what was said while nobody listened is not known: look
+        return connection
 
     def _heard(self, *_: object) -> None:
         self._news.set()
 
     async def close(self) -> None:
-        if self._connection is not None:
-            with suppress(*_GONE, asyncpg.PostgresError):
-                await self._connection.close(timeout=5)
+        if self._listening is not None:
+            self._listening.cancel()
+            with suppress(asyncio.CancelledError, *_GONE, asyncpg.PostgresError):
+                await (await self._listening).close(timeout=5)
+
+
+def _is_lost(listening: "asyncio.Task[Any]") -> bool:
+    return listening.done() and (listening.exception() is not None or listening.result().is_closed())

@@ -49,7 +49,7 @@ DIALECT = Dialect(
     bind_table=lambda rows, _columns: [_json(rows)],
     now="CAST((julianday('now') - 2440587.5) * 86400000000 AS integer)",
     words=(
-        (re.compile(r"\bFOR (?:UPDATE|SHARE)(?: SKIP LOCKED)?"), ""),
+        (re.compile(r"\bFOR (?:UPDATE|SHARE)(?:\s+SKIP LOCKED)?"), ""),
         (re.compile(r"AS (?:bigint|boolean)\)"), "AS integer)"),
     ),
     schema_words={

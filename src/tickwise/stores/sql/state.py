@@ -16,7 +16,8 @@ _COLUMNS = """id, name, source, definition_id, version, queue, priority, functio
     pause_seen, last_manual, last_success, history_from, deleted_at"""
 CLAIM = Statement(f"""
     SELECT {_COLUMNS} FROM tickwise_jobs
-    WHERE wake_at <= :second AND wake_at >= :floor ORDER BY wake_at LIMIT :most FOR UPDATE SKIP LOCKED
+    WHERE wake_at <= :second AND wake_at >= :floor AND NOT local
+    ORDER BY wake_at LIMIT :most FOR UPDATE SKIP LOCKED
 """)
 CLAIM_NAMED = Statement(f"""
     SELECT {_COLUMNS} FROM tickwise_jobs
@@ -43,8 +44,9 @@ _WRITE = Statement("""
     WHERE s.id = v.id
 """)
 _WRITE_JOBS = Statement("""
-    UPDATE tickwise_jobs AS j SET wake_at = v.wake_at, waiting = v.waiting, pause_seen = v.pause_seen
-    FROM :rows[id bigint, wake_at bigint, waiting boolean, pause_seen bigint] AS v WHERE j.id = v.id
+    UPDATE tickwise_jobs AS j
+    SET wake_at = v.wake_at, waiting = v.waiting, local = v.local, pause_seen = v.pause_seen
+    FROM :rows[id bigint, wake_at bigint, waiting boolean, local boolean, pause_seen bigint] AS v WHERE j.id = v.id
 """)
 _RECORD = Statement("""
     INSERT INTO tickwise_decisions (schedule_id, first_slot, reason, last_slot, slots, detail, made_at,
@@ -157,7 +159,9 @@ def write(jobs: Iterable[HeldJob], now: int) -> Protocol[None]:
     rows = [_row(held) for job in jobs for held in job.schedules.values()]
     if rows:
         yield _WRITE(rows=rows)
-    yield _WRITE_JOBS(rows=[(job.row.id, wake_at(job, now), waiting(job), job.pause_seen) for job in jobs])
+    yield _WRITE_JOBS(
+        rows=[(job.row.id, wake_at(job, now), waiting(job), local(job), job.pause_seen) for job in jobs]
+    )
     yield from record(jobs, now)
 
 
@@ -171,6 +175,12 @@ def wake_at(job: HeldJob, now: int) -> int | None:
 
 def waiting(job: HeldJob) -> bool:
     return any(state.deferral is not None or state.backfill is not None for state in job.states)
+
+
+def local(job: HeldJob) -> bool:
+    """Whether all of it is ticked by nodes themselves: then no claim is to find it."""
+    live = [state for state in job.states if state.deleted_at is None]
+    return bool(live) and all(state.ticked_locally for state in live)
 
 
 def record(jobs: Iterable[HeldJob], now: int) -> Protocol[None]:

@@ -233,15 +233,17 @@ class SqlInsights(Insights):
     async def schedule(self, name: str) -> ScheduleRow | None:
         if not askable(name):
             return None
-        found = await self._read(insights.schedules, self._store.book, name, None, None, 1)
+        found = await self._read(insights.schedules, self._store.book, insights.Which(name), None, 1)
         return found.items[0] if found.items else None
 
     async def schedules(
-        self, job: str | None = None, after: str | None = None, limit: int = 100
+        self, job: str | None = None, after: str | None = None, limit: int = 100, *, local: bool = False
     ) -> Page[ScheduleRow]:
         if not askable(job, after):
             return Page(())
-        return await self._read(insights.schedules, self._store.book, None, job, after, limit)
+        return await self._read(
+            insights.schedules, self._store.book, insights.Which(None, job, local), after, limit
+        )
 
     async def run(self, run: str) -> RunRow | None:
         return await self._read(insights.run, self._store.book, _id(run))

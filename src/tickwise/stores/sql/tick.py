@@ -83,7 +83,7 @@ _INSERT = Statement("""
     WHERE TRUE ORDER BY n
     ON CONFLICT DO NOTHING RETURNING id, job_id, schedule_id, slot
 """)
-_NEXT_DUE = Statement("SELECT min(wake_at) FROM tickwise_jobs")
+_NEXT_DUE = Statement("SELECT min(wake_at) FROM tickwise_jobs WHERE NOT local")
 _SET_ASIDE = Statement("UPDATE tickwise_jobs SET wake_at = :at WHERE id IN :ids[bigint]")
 _WAITS_FOR_A_RUN = frozenset({Reason.WAITS_FOR_RUN, Reason.WAITS_FOR_LANE, Reason.WAITS_BEHIND})
 _FIRST_ATTEMPT = 1

@@ -34,11 +34,17 @@ _LEASE = Statement(f"""
     WHERE r.id = t.taken RETURNING {_LEASED}
 """)
 _NOTE_MANUAL = Statement("""
-    UPDATE tickwise_jobs SET last_manual = :second WHERE id IN :jobs[bigint]
+    UPDATE tickwise_jobs SET last_manual = :second WHERE id IN (
+        SELECT id FROM tickwise_jobs WHERE id IN :jobs[bigint] ORDER BY id FOR UPDATE)
 """)
 _RENEW = Statement("""
     UPDATE tickwise_runs AS r SET lease_until = :lease_until FROM :rows[held bigint, held_by text] AS v
-    WHERE r.id = v.held AND r.token = v.held_by AND r.state = 'running' RETURNING id, cancelling
+    WHERE r.id = v.held AND r.token = v.held_by AND r.state = 'running' AND r.id IN (
+        SELECT id FROM tickwise_runs WHERE id IN :ids[bigint] ORDER BY id FOR UPDATE SKIP LOCKED)
+""")
+_OURS = Statement("""
+    SELECT r.id, r.cancelling FROM tickwise_runs r JOIN :rows[held bigint, held_by text] AS v
+        ON r.id = v.held AND r.token = v.held_by WHERE r.state = 'running'
 """)
 _HELD = Statement(f"""
     SELECT {_LEASED} FROM tickwise_runs WHERE state = 'running' AND node = :node AND lease_until > :now
@@ -163,8 +169,12 @@ def _lease(book: Book, row: Sequence[Any]) -> Lease:
 
 
 def renew(book: Book, node: str, held: Mapping[int, str], seconds: int) -> Protocol[Renewed]:
+    """Extend leases without waiting for anybody: a run that is locked is about to end, or renewed next time."""
     now = yield from clock()
-    rows = (yield _RENEW(rows=sorted(held.items()), lease_until=now + seconds * MICRO)) if held else ()
+    rows: Sequence[Any] = ()
+    if pairs := sorted(held.items()):
+        yield _RENEW(rows=pairs, ids=sorted(held), lease_until=now + seconds * MICRO)
+        rows = yield _OURS(rows=pairs)
     others = [row for row in (yield _HELD(node=node, now=now)) if row[0] not in held]
     return Renewed(
         frozenset(str(run) for run, _ in rows),

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from ...core.change import Adopted
+from ...core.definition import Ticking
 from ...core.model import Facts, Schedule, TickPlan, Trigger
 from ...core.planner import plan
 from ...core.states import RunState
@@ -162,6 +164,27 @@ class TickingStories(Stories):
         world.go("01:00")
         await world.tick(planner)
         assert seen == {"a", "a2"}
+
+    async def test_what_nodes_tick_themselves_is_not_claimed(self, world: World) -> None:
+        """A claim does not find a job that is ticked locally, but a pass that names it decides it as ever."""
+        await world.define(job("a", HOURLY, ticking=Ticking.LOCAL), job("b", HOURLY))
+        await world.tick()
+        world.go("01:00")
+        await world.tick()
+        assert (await world.ran("a"), await world.ran("b")) == ([], ["01:00"])
+        assert [row.schedule.name for row in (await world.insights.schedules(local=True)).items] == ["a"]
+        assert (await world.store.tick(plan, "node", jobs=["a"])).runs == 1
+        assert await world.ran("a") == ["01:00"]
+
+    async def test_a_schedule_changes_hands_without_a_gap(self, world: World) -> None:
+        """Adopted by the store and given back in mid-stream: each slot runs once."""
+        await world.define(job("a", HOURLY, ticking=Ticking.LOCAL, overlap="allow"))
+        for hour, hands in ((1, Ticking.STORE), (2, None), (3, Ticking.STORE), (4, Ticking.LOCAL)):
+            await world.store.change("a", Adopted(hands))
+            world.go(f"0{hour}:00")
+            await world.tick()
+            await world.store.tick(plan, "node", jobs=["a"])
+        assert await world.ran("a") == ["01:00", "02:00", "03:00", "04:00"]
 
     async def test_a_backlog_goes_behind_live_slots(self, world: World) -> None:
         """What one job catches up does not go before another job's slot of this second (S12)."""

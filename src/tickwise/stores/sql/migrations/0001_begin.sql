@@ -17,6 +17,7 @@ CREATE TABLE tickwise_jobs (  -- the unit of claiming
     function text,              -- a worker must know it by this name; none for pipelines
     lanes bigint NOT NULL,      -- the most that a schedule of the job allows
     guarded boolean NOT NULL,   -- somebody asks for its last success or its last run by hand
+    local boolean NOT NULL,     -- nodes tick it from their own index, and no claim finds it
     wake_at bigint,             -- when it must be looked at: the least of its schedules'; none for never
     waiting boolean NOT NULL,   -- a slot waits for a run of the job to end
     pause_seen bigint NOT NULL, -- the last pause of everything whose end has reached its schedules
@@ -31,7 +32,7 @@ CREATE TABLE tickwise_jobs (  -- the unit of claiming
     updated_at bigint NOT NULL
 ) FILL;
 CREATE INDEX tickwise_jobs_prune ON tickwise_jobs (prune_at) WHERE prune_at IS NOT NULL;
-CREATE INDEX tickwise_jobs_due ON tickwise_jobs (wake_at) WHERE wake_at IS NOT NULL;
+CREATE INDEX tickwise_jobs_due ON tickwise_jobs (wake_at) WHERE wake_at IS NOT NULL AND NOT local;
 
 CREATE TABLE tickwise_versions (  -- of a job's definition
     job_id bigint NOT NULL,

@@ -1,0 +1,1 @@
+"""HTTP: for now, whether a node is alive and ready."""

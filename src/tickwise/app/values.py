@@ -1,0 +1,125 @@
+"""What the public face gives and takes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from ..core.cron.zone import zone
+from ..core.duration import parse_duration
+from ..core.errors import InputError
+from ..core.instant import ceil_second, to_datetime
+from ..core.moment import instant as moment_instant
+from ..core.moment import read_moment
+from ..stores.records import MICRO, RunRow, ScheduleRow
+
+
+def as_second(when: Any, now: int) -> int:
+    """An instant as people give it: an aware datetime, a text with a date, a timedelta or duration from now."""
+    if isinstance(when, timedelta):
+        return now + max(0, round(when.total_seconds()))
+    if isinstance(when, datetime):
+        return ceil_second(when)
+    if isinstance(when, str):
+        try:
+            return now + parse_duration(when)
+        except InputError:
+            return moment_instant(read_moment(when), zone("UTC"))
+    raise InputError(
+        f"{when!r} is no time: give an aware datetime, a text such as 2026-03-29T02:30, or a duration"
+    )
+
+
+def moment(micro: int | None) -> datetime | None:
+    return None if micro is None else datetime.fromtimestamp(micro / MICRO, UTC)
+
+
+def instant(second: int | None) -> datetime | None:
+    return None if second is None else to_datetime(second)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleInfo:
+    """A schedule, with times as datetimes."""
+
+    name: str
+    job: str
+    kind: str
+    times: str  # as written
+    timezone: str
+    means: str
+    source: str
+    paused: Mapping[str, Any] | None
+    cursor: datetime
+    next_run_at: datetime | None
+    last_run_at: datetime | None
+    last_run_id: str | None
+    last_enqueued_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+    finished: bool = False
+    waits: str = ""  # what its oldest pending slot waits for
+
+    @classmethod
+    def of(cls, row: ScheduleRow) -> "ScheduleInfo":
+        state, definition = row.schedule, row.schedule.definition
+        pause = state.paused
+        return cls(
+            name=state.name, job=state.job, kind=str(definition.kind), times=definition.label,
+            timezone=definition.times.zone.name, means=definition.times.explain(), source=definition.source,
+            paused=None if pause is None else {"at": instant(pause.at), "by": pause.by, "reason": pause.reason},
+            cursor=to_datetime(state.cursor), next_run_at=instant(row.next_slot),
+            last_run_at=moment(row.last_run_at),
+            last_run_id=row.last_run_id, last_enqueued_at=moment(row.last_enqueued_at),
+            created_at=_sure(row.created_at), updated_at=_sure(row.updated_at),
+            finished=row.next_slot is None and pause is None,
+            waits="" if state.deferral is None else state.deferral.reason.explain(state.deferral.detail),
+        )  # fmt: skip
+
+
+def _sure(micro: int) -> datetime:
+    return datetime.fromtimestamp(micro / MICRO, UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """A run, with times as datetimes."""
+
+    id: str
+    job: str
+    schedule: str | None
+    slot: datetime | None
+    trigger: str
+    trigger_label: str
+    state: str
+    queue: str
+    attempt: int
+    created_at: datetime
+    due_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    worker: str | None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    result: Any = None
+    error: str = ""
+    key: str | None = None
+
+    @classmethod
+    def of(cls, row: RunRow) -> "RunInfo":
+        return cls(
+            id=row.id, job=row.job, schedule=row.schedule, slot=instant(row.slot), trigger=str(row.trigger),
+            trigger_label=f"{row.trigger}:{row.label}" if row.label else str(row.trigger), state=str(row.state),
+            queue=row.queue, attempt=row.attempt, created_at=_sure(row.created_at), due_at=_sure(row.due_at),
+            started_at=moment(row.started_at), finished_at=moment(row.finished_at), worker=row.node,
+            params=row.params or {}, result=row.result, error=row.error, key=row.key,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Coming:
+    """A run to come."""
+
+    at: datetime
+    schedule: str
+    job: str
+    slot: datetime

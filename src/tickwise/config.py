@@ -1,0 +1,172 @@
+"""Settings, from arguments, the environment, a file and defaults, in this order; each knows where it comes from.
+
+The file is `tickwise.toml`; variables are `TICKWISE_` and the setting's name in capitals. What nobody knows is
+refused.
+"""
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from .core.cron.zone import zone
+from .core.definition import DEFAULT_QUEUE, Ticking
+from .core.duration import parse_duration
+from .core.errors import InputError, nearest
+
+FILE = "tickwise.toml"
+PREFIX = "TICKWISE_"
+DEFAULT_STORE = "sqlite:///.tickwise/tickwise.db"
+_NOT_SETTINGS = ("TEST_", "EXPLORE", "EXAMPLES", "RACES", "RUN_ID", "JOB", "SCHEDULE", "SLOT", "PREVIOUS_SLOT",
+                 "TRIGGER", "ATTEMPT", "OUTCOME", "ERROR", "PARAM_", "TOKEN")  # fmt: skip
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, str):
+        return float(parse_duration(value))
+    if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+        return float(value)
+    raise InputError("write a duration such as 30s or 5m")
+
+
+def _whole_seconds(value: Any) -> int:
+    return max(1, round(_seconds(value)))
+
+
+def _number(value: Any) -> int:
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        number = 0
+    if isinstance(value, bool) or number < 1:
+        raise InputError("write a whole number above 0")
+    return number
+
+
+def _port(value: Any) -> int:
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        number = -1
+    if isinstance(value, bool) or not 0 <= number <= 65_535:
+        raise InputError("write a port from 0 to 65535")
+    return number
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise InputError("write a text")
+    return value
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
+    if (
+        not isinstance(names, list | tuple)
+        or not all(isinstance(name, str) and name for name in names)
+        or not names
+    ):
+        raise InputError("write names, separated by commas")
+    return tuple(names)
+
+
+def _yes_or_no(value: Any) -> bool:
+    words = {
+        "true": True,
+        "yes": True,
+        "1": True,
+        "on": True,
+        "false": False,
+        "no": False,
+        "0": False,
+        "off": False,
+    }
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in words:
+        return words[value.lower()]
+    raise InputError("write true or false")
+
+
+def _zone(value: Any) -> str:
+    return zone(_text(value)).name
+
+
+def _setting(default: Any, read: Callable[[Any], Any], about: str) -> Any:
+    return field(default=default, metadata={"read": read, "about": about})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All there is to set."""
+
+    store: str = _setting(DEFAULT_STORE, _text, "where everything is kept: a URL")
+    ticking: Ticking = _setting(Ticking.STORE, Ticking, "who finds due slots: the store, or each node's own index")
+    poll: float = _setting(1.0, _seconds, "how often to look if no news come")
+    claim_batch: int = _setting(200, _number, "jobs claimed at once")
+    lookahead: int = _setting(3_600, _whole_seconds, "how far the index of a node looks ahead")
+    index_rebuild: float = _setting(30.0, _seconds, "how often the index of a node is built anew")
+    lease: int = _setting(30, _whole_seconds, "how long a worker holds a run without renewing")
+    renew: float = _setting(10.0, _seconds, "how often a worker renews")
+    grace: int = _setting(60, _whole_seconds, "how late a slot still counts as on time, unless its job says")
+    timezone: str = _setting("UTC", _zone, "of schedules that name none")
+    shutdown_grace: float = _setting(30.0, _seconds, "how long running work may go on when a worker ends")
+    host: str = _setting("127.0.0.1", _text, "where the API listens")
+    port: int = _setting(8484, _port, "where the API listens")
+    concurrency: int = _setting(10, _number, "runs that a worker executes at once")
+    queues: tuple[str, ...] = _setting((DEFAULT_QUEUE,), _names, "queues that a worker serves, in this order")
+    allow_commands: bool = _setting(default=False, read=_yes_or_no, about="execute commands from any source")
+    origins: Mapping[str, str] = field(default_factory=dict)  # where each value comes from
+
+
+NAMES = [f.name for f in fields(Settings) if f.metadata]
+_READERS: dict[str, Callable[[Any], Any]] = {f.name: f.metadata["read"] for f in fields(Settings) if f.metadata}
+
+
+def load(
+    arguments: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+    file: Path | None = None,
+) -> Settings:
+    """The settings; a file that is named must exist."""
+    named = file is not None
+    path = file or Path(FILE)
+    layers = [
+        (_from_file(path, named=named), str(path)),
+        (_from_environment(os.environ if environ is None else environ), "environment"),
+        ({name: value for name, value in (arguments or {}).items() if value is not None}, "argument"),
+    ]
+    values: dict[str, Any] = {}
+    origins = dict.fromkeys(NAMES, "default")
+    for layer, origin in layers:
+        for name, value in layer.items():
+            values[name] = _read(name, value, origin)
+            origins[name] = f"{PREFIX}{name.upper()}" if origin == "environment" else origin
+    return Settings(**values, origins=origins)
+
+
+def _read(name: str, value: Any, origin: str) -> Any:
+    if name not in _READERS:
+        raise InputError(f"{origin}: there is no setting {name!r}{nearest(name, NAMES)}")
+    try:
+        return _READERS[name](value)
+    except (InputError, ValueError) as error:
+        raise InputError(f"{origin}: {name} is {value!r}: {error}") from None
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    ours = {name.removeprefix(PREFIX): value for name, value in environ.items() if name.startswith(PREFIX)}
+    return {name.lower(): value for name, value in ours.items() if not name.startswith(_NOT_SETTINGS)}
+
+
+def _from_file(path: Path, *, named: bool) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        if named:
+            raise InputError(f"there is no file {path}") from None
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None

@@ -1,0 +1,87 @@
+"""Local ticking: this node finds due slots in its own index instead of asking the store what is due.
+
+Only the question is spared. What is due is planned and committed by the same move, under the same locks and
+keys, so any number of nodes may tick the same schedules this way or the other. The index is built anew every
+half minute, on news, and when the clock has stepped; a slot that it does not know yet waits for that, and is
+then caught up like any other.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from ..core.definition import Ticking
+from ..core.model import Schedule
+from ..stores.contract import Store
+from ..stores.records import MICRO
+from .forecast import Forecast, all_schedules
+from .ticker import Ticker
+
+_STEP = 5 * MICRO  # a clock that is this far from where it should be has been set
+_AT_ONCE = 200
+_SHORTEST = 0.2  # seconds between two builds, however much changes
+
+
+class LocalTicker:
+    """Ticks the schedules that are to be ticked here."""
+
+    def __init__(
+        self,
+        store: Store,
+        ticker: Ticker,
+        monotonic: Callable[[], float],
+        *,
+        ticking: Ticking,
+        poll: float = 1.0,
+        rebuild: float = 30.0,
+        lookahead: int = 3_600,
+    ) -> None:
+        self._store = store
+        self._ticker = ticker
+        self._monotonic = monotonic
+        self._ticking = ticking
+        self._poll = poll
+        self._rebuild = rebuild
+        self.forecast = Forecast(lookahead=lookahead)
+        self._done_to = 0  # slots up to here have been looked at
+        self._built: tuple[float, int] | None = None  # by the machine's steady clock, and the store's time then
+        self._stale = True
+
+    def changed(self) -> None:
+        """There are news: look at all schedules again."""
+        self._stale = True
+
+    async def turn(self) -> float:
+        now = await self._store.now()
+        second = now // MICRO
+        if self._is_old(now):
+            await self._build(now)
+        due = self.forecast.index.query(self._done_to + 1, second + 1)
+        jobs = sorted({self.forecast.jobs[run.job_id] for run in due})
+        for start in range(0, len(jobs), _AT_ONCE):
+            await self._ticker.once(jobs[start : start + _AT_ONCE])
+        self._done_to = max(self._done_to, second)
+        following = self.forecast.index.peek(second)
+        if following is None:
+            return self._poll
+        return min(self._poll, max(0.0, following.scheduled_at.timestamp() - now / MICRO))
+
+    def _is_old(self, now: int) -> bool:
+        if self._built is None:
+            return True
+        steady, then = self._built
+        passed = self._monotonic() - steady
+        if self._stale and passed >= _SHORTEST:
+            return True
+        return passed >= self._rebuild or abs((now - then) - passed * MICRO) > _STEP
+
+    async def _build(self, now: int) -> None:
+        self._stale = False
+        few = self._ticking is Ticking.STORE  # only those that say so
+        found = await all_schedules(self._store.insights, local=few)
+        schedules = [schedule for schedule in found if self._is_ours(schedule)]
+        await asyncio.to_thread(self.forecast.rebuild, schedules, now // MICRO)
+        self._built = (self._monotonic(), now)
+        self._done_to = now // MICRO - 1  # what is pending stands at its first second
+
+    def _is_ours(self, schedule: Schedule) -> bool:
+        return (schedule.ticking or schedule.definition.policy.ticking or self._ticking) is Ticking.LOCAL

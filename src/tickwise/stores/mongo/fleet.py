@@ -1,0 +1,106 @@
+"""Who is there: nodes and what they serve, the fleet's limits on queues, and the pause of everything."""
+
+from dataclasses import asdict, fields
+from typing import NamedTuple
+
+from pymongo.errors import DuplicateKeyError
+
+from ...core.model import Pause
+from ...core.states import RunState
+from ..records import MICRO, Node, PauseInterval, QueueLimit, Role
+from .base import Document, Mongo, present
+
+_DAY = 86_400 * MICRO
+_MEASURED = frozenset({"id", "started_at", "seen_at", "passed_at"})
+_TUPLES = frozenset({"queues", "roles", "problems"})
+_KNOWN = frozenset(field.name for field in fields(Node))
+
+
+async def beat(mongo: Mongo, node: Node, *, passed: bool) -> frozenset[str]:
+    now = await mongo.now()
+    facts = {name: value for name, value in asdict(node).items() if name not in _MEASURED}
+    seen = {"seen_at": now, "live_until": now + node.seconds * MICRO, "is_worker": Role.WORKER in node.roles}
+    await mongo.nodes.update_one(
+        {"_id": node.id},
+        {"$set": {**facts, **seen, **({"passed_at": now} if passed else {})}, "$setOnInsert": {"started_at": now}},
+        upsert=True,
+    )
+    asked_to_end = mongo.runs.find({"state": RunState.RUNNING, "node": node.id, "cancelling": True}, {"_id": 1})
+    return frozenset([str(run["_id"]) async for run in asked_to_end])
+
+
+async def leave(mongo: Mongo, node: str) -> None:
+    await mongo.nodes.delete_one({"_id": node})
+
+
+async def nodes(mongo: Mongo) -> tuple[Node, ...]:
+    now = await mongo.now()
+    return tuple([_node(each) async for each in mongo.nodes.find({"seen_at": {"$gt": now - _DAY}}).sort("_id")])
+
+
+def _node(document: Document) -> Node:
+    known = {name: tuple(v) if name in _TUPLES else v for name, v in document.items() if name in _KNOWN}
+    return Node(**{**known, "id": document["_id"], "roles": tuple(map(Role, document["roles"]))})
+
+
+async def served_queues(mongo: Mongo, now: int) -> frozenset[str]:
+    """The queues that a live worker serves (S47)."""
+    live = mongo.nodes.find({"is_worker": True, "live_until": {"$gt": now}}, {"queues": 1})
+    return frozenset([queue async for node in live for queue in node["queues"]])
+
+
+async def limit(mongo: Mongo, wanted: QueueLimit) -> None:
+    """Begin with a full bucket; a limit of nothing is none."""
+    if wanted.concurrency is None and wanted.starts_per_second is None:
+        await mongo.queues.delete_one({"_id": wanted.queue})
+    else:
+        kept = {
+            "concurrency": wanted.concurrency, "rate": wanted.starts_per_second,
+            "credit": max(1.0, wanted.starts_per_second or 1.0), "credited_at": await mongo.now(),
+        }  # fmt: skip
+        await mongo.queues.replace_one({"_id": wanted.queue}, present(kept), upsert=True)
+    await mongo.news.tell()
+
+
+async def limits(mongo: Mongo) -> tuple[QueueLimit, ...]:
+    found = mongo.queues.find().sort("_id")
+    return tuple([QueueLimit(each["_id"], each.get("concurrency"), each.get("rate")) async for each in found])
+
+
+class Standing(NamedTuple):
+    """How it stands with pauses of everything: whether one is open, and the number of the last that has ended."""
+
+    paused: bool
+    ended: int
+
+
+async def standing(mongo: Mongo) -> Standing:
+    """They are numbered in order, and only the newest can be open."""
+    newest = await mongo.pauses.find_one(sort=[("_id", -1)])
+    if newest is None:
+        return Standing(paused=False, ended=0)
+    return Standing(paused="until" not in newest, ended=newest["_id"] - ("until" not in newest))
+
+
+async def pause(mongo: Mongo, wanted: Pause | None) -> None:
+    second, stands = await mongo.now() // MICRO, await standing(mongo)
+    if wanted and not stands.paused:
+        new = {"_id": stands.ended + 1, "at": second, "by": wanted.by, "reason": wanted.reason}
+        try:
+            await mongo.pauses.insert_one(new)
+        except DuplicateKeyError:  # somebody was first, and one pause is enough
+            return
+    elif stands.paused and not wanted:
+        open_one = {"_id": stands.ended + 1, "until": {"$exists": False}}
+        await mongo.pauses.update_one(open_one, {"$set": {"until": second}})
+        await mongo.news.tell()
+
+
+async def pauses(mongo: Mongo) -> tuple[PauseInterval, ...]:
+    found = mongo.pauses.find().sort("_id", -1)
+    return tuple([PauseInterval(each["at"], each["by"], each["reason"], each.get("until")) async for each in found])
+
+
+async def ended_pauses(mongo: Mongo, after: int) -> list[Document]:
+    """In order, those with a higher number."""
+    return await mongo.pauses.find({"_id": {"$gt": after}, "until": {"$exists": True}}).sort("_id").to_list()

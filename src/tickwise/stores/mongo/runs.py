@@ -1,0 +1,98 @@
+"""The document of a run, as others see it.
+
+Fields that have no value are left out: the unique keys (`lane` and `held_key` of a job, `slot` of a schedule, `seat` of a
+queue) count only documents that have them. Every write that matters raises `rev`, so who has read a run can move it
+as it was read or not at all. Two states are never shown: a *draft* is enqueued together with others and waits for
+them, a *forgotten* run has succeeded and was to be removed then (see `plans` why it is not removed at once).
+"""
+
+from typing import Any
+
+from ...core.codec import DefinitionUnreadable
+from ...core.model import Trigger
+from ...core.payload import decode
+from ...core.states import Event, RunState
+from ..records import MICRO, AttemptRow, Lease, RunRow
+from .base import Collection, Document
+from .book import Book
+
+DRAFT, FORGOTTEN = "draft", "forgotten"
+SHOWN: Document = {"state": {"$in": [str(state) for state in RunState]}}
+FOR_LEASES: Document = {"attempts": 0, "printed": 0, "result": 0, "error": 0}  # what a worker need not know
+FOR_MOVES: Document = {**FOR_LEASES, "params": 0}
+KEPT_ATTEMPTS = 200  # of one run, the newest; with their errors they fit into its document
+_AS_THEY_ARE = (
+    "job schedule slot queue priority attempt created_at due_at started_at finished_at node claimed_by lane key "
+    "failures losses lease_until expires_at"
+).split()
+
+
+async def ids_of(collection: Collection, which: Document, limit: int = 0) -> list[Any]:
+    return [found["_id"] async for found in collection.find(which, {"_id": 1}).limit(limit)]
+
+
+def new_run(**fields: Any) -> Document:
+    """A queued run; what is given has its place in the document."""
+    return {
+        "state": RunState.QUEUED, "attempt": 0, "failures": 0, "losses": 0, "cancelling": False, "rev": 0,
+        **{name: value for name, value in fields.items() if value is not None},
+    }  # fmt: skip
+
+
+def reference(run: Document) -> int:
+    """The second that a success counts for: its slot, or its start if it has none."""
+    return int(run["slot"] if "slot" in run else run["started_at"] // MICRO)
+
+
+def digests(run: Document) -> tuple[str, str | None]:
+    """Of its definition, and of its schedule's."""
+    return run["definition"], run.get("times")
+
+
+def lease_of(book: Book, run: Document) -> Lease:
+    """The run as its worker sees it; its definitions have been read."""
+    name, schedule = run["job"], run.get("schedule")
+    when = book.schedule(run["times"], schedule, name) if schedule is not None else None
+    return Lease(
+        str(run["_id"]), run["token"], book.job(run["definition"], name), run["attempt"], Trigger(run["trigger"]),
+        schedule, run.get("slot"), when.times if when else None, when.label if when else "",
+        _payload(run.get("params")), run["due_at"], run["started_at"], run["failures"],
+    )  # fmt: skip
+
+
+def row_of(book: Book, run: Document) -> RunRow:
+    """The run as people see it; its definitions have been read."""
+    return RunRow(
+        **{name: run.get(name) for name in _AS_THEY_ARE},  # type: ignore[arg-type]  # (as they were put there)
+        id=str(run["_id"]), trigger=Trigger(run["trigger"]), label=_label(book, run), state=RunState(run["state"]),
+        params=_payload(run.get("params")), result=_payload(run.get("result")), error=run.get("error", ""),
+        cancelling=run["cancelling"], by=run.get("by", ""),
+    )  # fmt: skip
+
+
+def _label(book: Book, run: Document) -> str:
+    if "times" not in run:
+        return ""
+    try:
+        return book.schedule(run["times"], run["schedule"], run["job"]).label
+    except DefinitionUnreadable:
+        return ""
+
+
+def _payload(text: str | None) -> Any:
+    return None if text is None else decode(text)
+
+
+def attempt_of(kept: Document) -> AttemptRow:
+    return AttemptRow(
+        kept["number"], Event(kept["event"]), kept["started_at"], kept["finished_at"], kept["node"], kept["error"]
+    )
+
+
+def ended_attempt(run: Document, event: Event, now: int, error: str) -> Document:
+    """The update that puts the run's last attempt on record."""
+    row = {
+        "number": run["attempt"], "event": str(event), "started_at": run.get("started_at"), "finished_at": now,
+        "node": run.get("node"), "error": error,
+    }  # fmt: skip
+    return {"attempts": {"$each": [row], "$slice": -KEPT_ATTEMPTS}}
