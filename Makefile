@@ -5,8 +5,8 @@ JOBS ?= examples/jobs
 
 .PHONY: run test check bench format lock clean
 
-run: .venv/run.stamp  ## install and start: what examples/jobs would do next
-	$(BIN)/tickwise upcoming $(JOBS)
+run: .venv/run.stamp  ## install and serve examples/jobs
+	$(BIN)/tickwise serve $(JOBS)
 
 test: .venv/dev.stamp  ## the whole suite
 	$(BIN)/pytest --cov --cov-report= README.md docs  # in one process: their examples build on each other

@@ -63,7 +63,8 @@ async def why(store: Store, name: str, slot: int | None = None) -> Answer:
 
 
 def _newest(state: Schedule, now: int) -> int | None:
-    return previous_slot(state, now + 1)
+    slot = previous_slot(state, now + 1)
+    return slot if slot is not None and slot > state.first_seen else None
 
 
 def _told(
