@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from hypothesis import HealthCheck, settings
 from sybil import Example, Sybil
@@ -53,7 +54,20 @@ def _run(command: str, folder: str) -> str:
     return re.sub(r"[ \t]+$", "", done.stdout, flags=re.MULTILINE)
 
 
+def _leave_home(namespace: dict[str, Any]) -> None:
+    """Python blocks may write files: each document has a folder of its own."""
+    namespace["_home"], namespace["_folder"] = Path.cwd(), TemporaryDirectory()
+    os.chdir(namespace["_folder"].name)
+
+
+def _come_home(namespace: dict[str, Any]) -> None:
+    os.chdir(namespace["_home"])
+    namespace["_folder"].cleanup()
+
+
 pytest_collect_file = Sybil(
     parsers=[PythonCodeBlockParser(), ConsoleParser(), SkipParser()],
     patterns=["README.md", "docs/*.md"],
+    setup=_leave_home,
+    teardown=_come_home,
 ).pytest()
