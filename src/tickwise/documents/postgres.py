@@ -1,0 +1,115 @@
+"""A table of PostgreSQL. Times are `timestamptz`.
+
+A few connections serve all schedulers of a process: more that lock at the same time only stand in each other's
+way. Rows that others are just locking are passed over, so nobody waits for anybody.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from ..core.errors import InputError
+from .connected import address, driver, too_old
+from .fields import Fields
+from .sql import Dialect, SqlJobStore, quoted
+
+OLDEST = 9, 5  # the first with SKIP LOCKED
+_CONNECTIONS = 4
+_LOCK = (
+    "WITH due AS ({due} FOR UPDATE SKIP LOCKED) "
+    "UPDATE {table} AS locked SET {sleep_until} = {later}, {lock_until} = {later}, {lock_owner} = $2 "
+    "FROM due WHERE locked.{key} = due.{key} RETURNING due.*"
+)
+_FIXES = {
+    "InvalidPasswordError": "see the user and the password in the URL, and pg_hba.conf",
+    "InvalidAuthorizationSpecificationError": "see the user and the password in the URL, and pg_hba.conf",
+    "InvalidCatalogNameError": "create the database, or name another at the end of the URL",
+    "InsufficientPrivilegeError": "as the table's owner, GRANT SELECT, UPDATE, DELETE ON {table} TO {user}; "
+    "an index can be made by the owner only",
+    "UndefinedColumnError": "see the columns that the condition names",
+    "PostgresSyntaxError": "see the condition",
+}
+_COLUMNS = "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped"
+
+
+class PostgresJobStore(SqlJobStore):
+    """The rows of a table on a server; the table's name may have a schema in front."""
+
+    dialect = Dialect(
+        p="$",
+        same="IS NOT DISTINCT FROM",
+        at="{}",
+        now="now()",
+        shown_now="now()",
+        later="now() + $3::interval",
+        seconds_left="extract(epoch FROM {} - now())::float8",
+        types={
+            "sleep_until": "timestamptz",
+            "interval": "text",
+            "repeat_until": "timestamptz",
+            "auto_remove": "boolean",
+            "lock_owner": "text",
+            "lock_until": "timestamptz",
+            "error": "text",
+        },
+    )
+
+    def __init__(
+        self, url: str, table: str, *, key: str = "id", fields: Fields | None = None, condition: str = "TRUE"
+    ) -> None:
+        self._driver = driver("asyncpg", "postgres")
+        super().__init__(table, key=key, fields=fields, condition=condition)
+        self._url = url
+        self._address = address(url)
+        terms = {"due": self._statements["due"], "later": "now() + $1::interval"}
+        self._statements["lock"] = _LOCK.format_map(self._words | terms)
+        self._pool: Any = None
+
+    def _quoted_table(self) -> str:
+        return ".".join(quoted(part) for part in self._table.split("."))
+
+    async def _connect(self) -> None:
+        self._pool = await self._driver.create_pool(self._url, min_size=1, max_size=_CONNECTIONS)
+        await self._check_version()
+        await self._check_columns()
+        await self._check_permissions()
+
+    async def _close(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            await pool.close()
+
+    async def _check_version(self) -> None:
+        async with self._pool.acquire() as connection:
+            version = connection.get_server_version()
+        if tuple(version[:2]) < OLDEST:
+            raise too_old("PostgreSQL", version, OLDEST)
+
+    async def _check_permissions(self) -> None:
+        """A statement that is only explained asks for the same permissions as one that is run."""
+        for name, places in (("lock", 2), ("remove", 5)):
+            await self._fetch(f"EXPLAIN {self._statements[name]}", *[None] * places)
+
+    @property
+    def _errors(self) -> tuple[type[Exception], ...]:
+        return OSError, ValueError, self._driver.PostgresError, self._driver.InterfaceError
+
+    def _explained(self, error: Exception) -> InputError:
+        place = self._address.netloc.rpartition("@")[2]
+        fix = _FIXES.get(type(error).__name__, "is the server running, and is the address right?")
+        text = fix.format(table=self._words["table"], user=self._address.username)
+        return InputError(f"PostgreSQL at {place}, table {self._table}: {error}. Fix: {text}")
+
+    async def _lock(self, owner: str, length: timedelta) -> dict[str, Any] | None:
+        rows = await self._fetch(self._statements["lock"], length, owner)
+        return rows[0] if rows else None
+
+    async def _fetch(self, statement: str, *values: Any) -> Sequence[dict[str, Any]]:
+        return [dict(row) for row in await self._pool.fetch(statement, *values)]
+
+    async def _execute(self, statement: str, *values: Any) -> bool:
+        answer: str = await self._pool.execute(statement, *values)
+        return not answer.endswith(" 0")
+
+    async def _columns(self) -> set[str]:
+        return {row["attname"] for row in await self._fetch(_COLUMNS, self._quoted_table())}

@@ -1,0 +1,122 @@
+"""A table of SQLite. Times are text as ISO 8601 writes them, in UTC unless they say otherwise.
+
+One thread has the connection. The file's own settings (journal mode, durability) are left as they are.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..core.errors import InputError
+from .fields import Fields
+from .sql import Dialect, SqlJobStore
+
+T = TypeVar("T")
+_PATIENCE = 60.0  # seconds for a lock that another process holds
+_LOCK = "UPDATE {table} SET {sleep_until} = {later}, {lock_until} = {later}, {lock_owner} = ?2 WHERE {key} = ?1"
+_ISO = "%Y-%m-%dT%H:%M:%fZ"
+
+
+class SqliteJobStore(SqlJobStore):
+    """The rows of a table in a file."""
+
+    dialect = Dialect(
+        p="?",
+        same="IS",
+        at="julianday({})",
+        now="julianday('now')",
+        shown_now=f"strftime('{_ISO}', 'now')",
+        later=f"strftime('{_ISO}', 'now', ?3)",
+        seconds_left="(julianday({}) - julianday('now')) * 86400.0",
+        types={
+            "sleep_until": "text",
+            "interval": "text",
+            "repeat_until": "text",
+            "auto_remove": "boolean",
+            "lock_owner": "text",
+            "lock_until": "text",
+            "error": "text",
+        },
+    )
+
+    def __init__(
+        self,
+        path: str | Path,
+        table: str,
+        *,
+        key: str = "id",
+        fields: Fields | None = None,
+        condition: str = "TRUE",
+    ) -> None:
+        super().__init__(table, key=key, fields=fields, condition=condition)
+        self._path = Path(path)
+        self._statements["lock"] = _LOCK.format_map(self._words)
+        self._thread: ThreadPoolExecutor
+        self._connection: Any = None
+
+    async def _connect(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "tickwise-documents-sqlite")
+        self._connection = await self._in_thread(self._opened)
+        await self._check_columns()
+
+    def _opened(self) -> sqlite3.Connection:
+        address = f"{self._path.absolute().as_uri()}?mode=rw"
+        connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=_PATIENCE)
+        connection.row_factory = sqlite3.Row
+        return connection
+
+    async def _close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await self._in_thread(connection.close)
+        self._thread.shutdown()
+
+    @property
+    def _errors(self) -> tuple[type[Exception], ...]:
+        return (sqlite3.Error,)
+
+    def _explained(self, error: Exception) -> InputError:
+        return InputError(
+            f"{self._path} cannot be used: {error}. It must be an SQLite database that exists and that this user "
+            "may write"
+        )
+
+    async def _lock(self, owner: str, length: timedelta) -> dict[str, Any] | None:
+        return await self._in_thread(partial(self._lock_now, owner, self._length(length)))
+
+    def _lock_now(self, owner: str, length: str) -> dict[str, Any] | None:
+        """One transaction, which takes the file's only write lock before it reads."""
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            row = connection.execute(self._statements["due"]).fetchone()
+            if row is not None:
+                connection.execute(self._statements["lock"], (row[self._key], owner, length))
+        finally:
+            connection.execute("COMMIT")
+        return None if row is None else dict(row)
+
+    async def _fetch(self, statement: str, *values: Any) -> Sequence[dict[str, Any]]:
+        rows = await self._in_thread(lambda: self._connection.execute(statement, values).fetchall())
+        return [dict(row) for row in rows]
+
+    async def _execute(self, statement: str, *values: Any) -> bool:
+        return await self._in_thread(lambda: self._connection.execute(statement, values).rowcount > 0)
+
+    async def _columns(self) -> set[str]:
+        rows = await self._fetch("SELECT name FROM pragma_table_info(?1)", self._table)
+        return {row["name"] for row in rows}
+
+    def _time(self, time: datetime | None) -> str | None:
+        return None if time is None else f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.000Z"
+
+    def _length(self, length: timedelta) -> str:
+        return f"+{length.total_seconds():.3f} seconds"
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)

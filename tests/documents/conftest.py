@@ -1,0 +1,74 @@
+"""Collections of every kind, each test with one of its own."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from signal import SIGINT
+from typing import Any
+
+import pytest
+from pymongo import MongoClient
+
+from tickwise.documents import processing, scheduler
+
+from ..servers import mongodb
+from ..servers.process import free_port, own_folder, packaged, running
+from .places import MemoryPlace, MongoPlace, Place, PostgresPlace, SqlitePlace
+
+KINDS: dict[str, Callable[[pytest.FixtureRequest, bool], Place]] = {
+    "memory": lambda _, other: MemoryPlace(other_fields=other),
+    "sqlite": lambda request, other: SqlitePlace(_folder(request), other_fields=other),
+    "postgres": lambda request, other: PostgresPlace(request.getfixturevalue("postgres_url"), other_fields=other),
+    "mongodb": lambda request, other: MongoPlace(request.getfixturevalue("mongodb_url"), other_fields=other),
+}
+
+PASSWORD = "secret"  # noqa: S105  (of a server that lives as long as the tests)
+
+
+def _folder(request: pytest.FixtureRequest) -> Path:
+    folder: Path = request.getfixturevalue("tmp_path")
+    return folder
+
+
+@pytest.fixture(params=KINDS)
+def place(request: pytest.FixtureRequest) -> Place:
+    return KINDS[request.param](request, False)
+
+
+@pytest.fixture(params=KINDS)
+def other_place(request: pytest.FixtureRequest) -> Place:
+    """Its fields have other names: dotted paths, or columns that must be quoted."""
+    return KINDS[request.param](request, True)
+
+
+@pytest.fixture(params=[kind for kind in KINDS if kind != "memory"])
+def connected(request: pytest.FixtureRequest) -> Place:
+    """One that is reached through a connection."""
+    return KINDS[request.param](request, False)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Idle schedulers look often, and try again soon."""
+    monkeypatch.setattr(scheduler, "LOOK_EVERY", 0.01)
+    monkeypatch.setattr(scheduler, "TRY_AGAIN", 0.01)
+    monkeypatch.setattr(processing, "TRY_AGAIN", 0.01)
+
+
+@pytest.fixture(scope="session")
+def standalone_mongodb() -> Iterator[str]:
+    """A server that is no replica set and wants passwords: `root` may do all, `reader` only read `shop`."""
+    with own_folder() as folder:
+        (data := folder / "data").mkdir()
+        address = f"127.0.0.1:{(port := free_port())}"
+        mongod = packaged(mongodb.PACKAGE, "fiftyone/db/bin/mongod")
+        options = "--auth --bind_ip 127.0.0.1 --nounixsocket --wiredTigerCacheSizeGB 0.25".split()
+        command: list[str | Path] = [mongod, "--dbpath", data, "--port", str(port), *options]
+        with running(command, folder, ready="Waiting for connections", end=SIGINT, hints=mongodb.HINTS):
+            _make_user(f"mongodb://{address}/", "root", "root")
+            _make_user(f"mongodb://root:{PASSWORD}@{address}/", "reader", {"role": "read", "db": "shop"})
+            yield address
+
+
+def _make_user(url: str, name: str, role: Any) -> None:
+    with MongoClient[dict[str, Any]](url) as client:
+        client.admin.command("createUser", name, pwd=PASSWORD, roles=[role])
