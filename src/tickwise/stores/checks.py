@@ -13,9 +13,13 @@ from ..core.errors import InputError, nearest
 from ..core.model import Pause, Trigger
 from ..core.payload import check_text, clip, decode, encode
 from ..core.settle import LeaseExpired, TooLate
-from .records import Enqueue, Finish, Node, QueueLimit, StepReport
+from .records import LOG_TAIL, Enqueue, Finish, LogPart, Node, QueueLimit, StepReport
 
 LONGEST_KEY, LONGEST_WORDS, LONGEST_NAME, LONGEST_ERROR = 200, 1_000, 100, 10_000
+UNREADABLE_URL = (
+    "the store's URL cannot be read: write special characters in the user's name and the password as percent "
+    "codes (%40 for @, %2F for /, %23 for #), and the port as a number"
+)
 _END_OF_TIME = 253_402_300_800  # the first second that no calendar here has
 _ASKED_FOR = (Trigger.ENQUEUE, Trigger.MANUAL)
 
@@ -124,6 +128,12 @@ def kept_result(result: Any, error: str) -> tuple[Any, str]:
     except InputError as unfit:
         note = f"the result was not kept: {unfit}"
         return None, clip(f"{error}\n{note}" if error else note, LONGEST_ERROR)
+
+
+def checked_part(part: LogPart) -> LogPart:
+    check_text(part.step, "the name of a step", LONGEST_KEY)
+    check_text(part.stream, "the name of a stream", LONGEST_KEY)
+    return part._replace(text=clip(part.text, LOG_TAIL))
 
 
 def checked_step(step: StepReport) -> StepReport:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from ...core.change import Added, BackfillAsked, Change, Deleted, Paused, Resumed, Updated, apply_change
 from ...core.codec import decode_job, encode_job
-from ...core.definition import JobDefinition, ScheduleDefinition
+from ...core.definition import Catchup, JobDefinition, ScheduleDefinition
 from ...core.errors import ConflictError, InputError, nearest
-from ...core.model import Decision, Schedule
+from ...core.model import Decision, Pause, Schedule
 from ...core.reasons import Reason
 from ...core.states import RunState
 from ..checks import check_change, check_needs, checked_job
@@ -27,6 +27,7 @@ class _Changed(NamedTuple):
     state: Schedule
     decisions: tuple[Decision, ...]
     cancel_queued: bool
+    altered: bool  # and not as it was before
 
 
 def define(memory: MemoryState, job: JobDefinition, source: str) -> tuple[Schedule, ...]:
@@ -45,9 +46,11 @@ def define(memory: MemoryState, job: JobDefinition, source: str) -> tuple[Schedu
     if entry is None:
         entry = memory.jobs[job.name] = JobEntry(definition, text, source, now, now)
     entry.definition, entry.text, entry.source, entry.deleted_at = definition, text, source, None
+    entry.most_active = max((schedule.policy.max_active_runs for schedule in job.schedules), default=1)
     entry.version, entry.updated_at = entry.version + 1, now
     for each in changed:
         _keep(memory, each, now)
+    _end_pauses(memory, entry, now)
     return tuple(each.state for each in changed)
 
 
@@ -77,7 +80,7 @@ def _changes(
     """What a definition does to each schedule, by name; those that stay as they are left out."""
     wanted = {schedule.name: schedule for schedule in job.schedules}
     live = {entry.state.name: entry for entry in known.live_schedules} if known else {}
-    was_enabled = known is not None and known.definition.enabled
+    same = known is not None and known.text == encode_job(job)
     found: dict[str, list[Change]] = {
         name: [Deleted(known.source)] for name in live if known and name not in wanted
     }
@@ -88,20 +91,23 @@ def _changes(
             changes.append(Added(definition))
         elif entry.state.definition != definition:
             changes.append(Updated(definition, _missed(memory, entry.state, definition, now // MICRO)))
-        if not job.enabled and (entry is None or was_enabled):
-            changes.append(Paused(definition.source, DISABLED))
-        elif job.enabled and entry and not was_enabled and _is_disabled(entry):
-            changes.append(Resumed())
+        if changes or not same:
+            changes += _switch(job, _changed(memory, name, changes, now).state.paused)
     return [(name, changes) for name, changes in found.items() if changes]
 
 
-def _is_disabled(entry: ScheduleEntry) -> bool:
-    return entry.state.paused is not None and entry.state.paused.reason == DISABLED
+def _switch(job: JobDefinition, paused: Pause | None) -> list[Change]:
+    """A job that is not enabled has its schedules paused."""
+    if not job.enabled and paused is None:
+        return [Paused(job.schedules[0].source, DISABLED)]
+    return [Resumed()] if job.enabled and paused is not None and paused.reason == DISABLED else []
 
 
 def _missed(memory: MemoryState, state: Schedule, wanted: ScheduleDefinition, second: int) -> tuple[int, ...]:
-    """Slots recorded as missed that the new window could open again (S25)."""
+    """Slots recorded as missed that a new window opens again (S25)."""
     found, since = set[int](), second - wanted.policy.catchup_window
+    if wanted.policy.catchup is not Catchup.ALL:
+        return ()
     for row in memory.decisions.values():
         if row.schedule == state.name and row.reason is Reason.MISSED:
             slot = state.definition.times.after(max(row.first, since) - 1)
@@ -115,17 +121,19 @@ def _changed(memory: MemoryState, name: str, changes: Sequence[Change], now: int
     """Apply changes one after the other; pauses of everything that have ended come first (S29)."""
     entry = memory.schedules.get(name)
     state, decisions = memory.after_pauses(entry) if entry else (None, ())
-    cancel = False
+    before, cancel = state, False
     for change in changes:
+        if isinstance(change, Added) and state:  # another job may have had it
+            state = state._replace(definition=replace(state.definition, job=change.definition.job))
         applied = apply_change(state, change, now // MICRO)
         state, decisions = applied.schedules[0], decisions + applied.decisions
         cancel = cancel or applied.cancel_queued
-    assert state is not None  # noqa: S101  (there is at least one change)
-    return _Changed(state, decisions, cancel)
+    assert state is not None  # noqa: S101  (what is not there yet is added)
+    return _Changed(state, decisions, cancel, state != before)
 
 
 def _keep(memory: MemoryState, changed: _Changed, now: int) -> ScheduleEntry:
-    """Make a change true; the schedule is looked at in the next pass."""
+    """Make a change true; a schedule that it alters is looked at in the next pass."""
     state = changed.state
     entry = memory.schedules.get(state.name)
     if entry is None:
@@ -134,16 +142,25 @@ def _keep(memory: MemoryState, changed: _Changed, now: int) -> ScheduleEntry:
         del memory.jobs[entry.state.job].schedules[state.name]
     memory.jobs[state.job].schedules[state.name] = entry
     entry.state, entry.updated_at, entry.pauses_seen = state, now, memory.pauses_ended
-    entry.wake_at = None
-    memory.wake(entry, now // MICRO)
+    if not entry.live:
+        entry.wake_at = None
+    elif changed.altered:
+        memory.wake(entry, now // MICRO)
     memory.record(changed.decisions, now)
-    for after in state.definition.policy.after:
-        memory.needed_by[after.schedule].add(state.name)
+    memory.need(state.name, [after.schedule for after in state.definition.policy.after])
     if changed.cancel_queued:
         for run in list(memory.active.values()):
             if run.schedule == state.name and run.state is RunState.QUEUED:
                 memory.cancel(run, now)
     return entry
+
+
+def _end_pauses(memory: MemoryState, job: JobEntry, now: int) -> None:
+    """What has ended since reaches all schedules of a job together."""
+    for entry in job.live_schedules:
+        entry.state, decisions = memory.after_pauses(entry)
+        entry.pauses_seen = memory.pauses_ended
+        memory.record(decisions, now)
 
 
 def remove(memory: MemoryState, name: str, source: str) -> None:
@@ -172,4 +189,6 @@ def change(memory: MemoryState, name: str, wanted: Change) -> Schedule:
     if isinstance(wanted, BackfillAsked):
         wanted = replace(wanted, history_from=memory.jobs[entry.state.job].history_from)
     now = memory.clock()
-    return _keep(memory, _changed(memory, name, [wanted], now), now).state
+    kept = _keep(memory, _changed(memory, name, [wanted], now), now)
+    _end_pauses(memory, memory.jobs[kept.state.job], now)
+    return kept.state

@@ -125,6 +125,7 @@ class JobEntry:
     version: int = 0
     deleted_at: int | None = None
     history_from: int | None = None
+    most_active: int = 1  # the most that a schedule of the job allows
     schedules: dict[str, ScheduleEntry] = field(default_factory=dict)
     lanes: dict[int, RunEntry] = field(default_factory=dict)
     keys: dict[str, RunEntry] = field(default_factory=dict)
@@ -158,8 +159,7 @@ class JobEntry:
 
     def free_lane(self) -> int:
         """The lowest lane that no run holds (S16, S30)."""
-        lanes = max((entry.state.definition.policy.max_active_runs for entry in self.live_schedules), default=1)
-        free = next((lane for lane in range(lanes) if lane not in self.lanes), None)
+        free = next((lane for lane in range(self.most_active) if lane not in self.lanes), None)
         if free is None:
             held = ", ".join(run.id for run in self.lanes.values())
             raise ConflictError(
@@ -237,6 +237,13 @@ class MemoryState:
             entry.wake_at = second if entry.wake_at is None else min(entry.wake_at, second)
             self.news = True
 
+    def need(self, name: str, needed: Iterable[str]) -> None:
+        """Keep whose successes a schedule waits for."""
+        for waiting in self.needed_by.values():
+            waiting.discard(name)
+        for other in needed:
+            self.needed_by[other].add(name)
+
     def add(self, run: RunEntry) -> RunEntry:
         """Take in a new run; who calls has seen that its keys are free."""
         self._numbers = run.number = self._numbers + 1
@@ -250,7 +257,7 @@ class MemoryState:
 
     def put_back(self, run: RunEntry, lane: int | None, now: int) -> None:
         """Queue a run again that was over (S41); who calls has seen that its keys are free."""
-        if run.attempt:
+        if run.attempt and run.attempt not in {known.number for known in run.attempts}:
             ended, at = _ENDED_BY[run.state], run.finished_at or now
             run.attempts.append(AttemptRow(run.attempt, ended, run.started_at, at, run.node, run.error))
         run.state, run.lane, run.due_at, run.finished_at = RunState.QUEUED, lane, now, None
@@ -277,7 +284,9 @@ class MemoryState:
         if run.key is not None and job.keys.get(run.key) is run:
             del job.keys[run.key]
         if run.times and run.slot is not None:
-            del self.schedules[run.times.name].runs[run.slot]
+            entry = self.schedules[run.times.name]
+            del entry.runs[run.slot]
+            entry.last_run = max(entry.runs.values(), key=lambda other: other.number, default=None)
         if run.state is RunState.SUCCEEDED:
             job.successes[run.schedule].remove(_reference(run))
 

@@ -13,7 +13,7 @@ from ...core.change import Change
 from ...core.definition import JobDefinition
 from ...core.errors import ConflictError, InputError, TickwiseError, nearest
 from ...core.model import Pause, Schedule, Trigger
-from ...core.payload import check_text, clip
+from ...core.payload import check_text
 from ...core.settle import LeaseExpired, Settled, TooLate
 from ...core.states import MOVES, Event, RunState
 from ..checks import (
@@ -23,12 +23,12 @@ from ..checks import (
     check_outcomes,
     check_pause,
     checked_enqueue,
+    checked_part,
     checked_step,
     kept_result,
 )
 from ..contract import Schema, Store
 from ..records import (
-    LOG_TAIL,
     MICRO,
     Enqueue,
     Enqueued,
@@ -180,15 +180,13 @@ class MemoryStore(Gated, Store):
     @atomic
     def report(self, run: str, token: str, steps: Sequence[StepReport] = (), log: Sequence[LogPart] = ()) -> bool:
         reports = [checked_step(step) for step in steps]
-        for part in log:
-            check_text(part.step, "the name of a step", LONGEST_KEY)
-            check_text(part.stream, "the name of a stream", LONGEST_KEY)
+        parts = [checked_part(part) for part in log]
         found = self._memory.held(run, token)
         if found is None:
             return False
         found.steps.update((step.name, step) for step in reports)
-        for part in log:
-            keep_log(found, part._replace(text=clip(part.text, LOG_TAIL)))
+        for part in parts:
+            keep_log(found, part)
         return True
 
     @atomic

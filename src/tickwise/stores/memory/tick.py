@@ -55,11 +55,8 @@ def run_pass(
     states = [one.state for one in held.values()]
     plan = planner(now // MICRO, states, _facts(memory, claimed, states, now))
     kept_due = _in_conflict(memory, plan)
-    others_wait = reserve and any(
-        waits(run, now) and run.definition.queue in reserve.queues for run in memory.active.values()
-    )
     made = _commit(memory, plan, held, kept_due, node, now)
-    leases = hand_out(memory, reserve, _at_once(memory, made), now) if reserve and not others_wait else ()
+    leases = hand_out(memory, reserve, _at_once(memory, made, reserve, now), now) if reserve else ()
     memory.news |= len(made) > len(leases)
     more = bool(kept_due) or (names is None and len(claimed) == limit)
     return Ticked(now, len(claimed) - len(kept_due), len(made), leases, more, memory.next_due)
@@ -154,7 +151,11 @@ def _make(memory: MemoryState, start: Start, state: Schedule, node: str, now: in
     )  # fmt: skip
 
 
-def _at_once(memory: MemoryState, made: Iterable[RunEntry]) -> list[RunEntry]:
-    """New runs that may be leased in the pass that makes them."""
+def _at_once(memory: MemoryState, made: Sequence[RunEntry], reserve: Reservation, now: int) -> list[RunEntry]:
+    """New runs that may be leased in the pass that makes them: none while others wait."""
+    new = {run.number for run in made}
+    for run in memory.active.values():
+        if waits(run, now) and run.definition.queue in reserve.queues and run.number not in new:
+            return []
     free = (run for run in made if run.state is RunState.QUEUED and run.definition.queue not in memory.limits)
     return [run for run in free if not run.definition.at_most_once]

@@ -29,7 +29,7 @@ def hand_out(memory: MemoryState, wanted: Reservation, runs: Iterable[RunEntry],
             room, by_queue[queue], key=lambda run: (-run.definition.priority, run.due_at, run.number)
         )
         leases += [memory.take(run, wanted.node, wanted.seconds, now) for run in chosen]
-        if queue in memory.credits:
+        if chosen and queue in memory.credits:
             memory.credits[queue] = (_credit(memory, queue, now) - len(chosen), now)
     return tuple(leases)
 

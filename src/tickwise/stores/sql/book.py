@@ -1,19 +1,21 @@
 """Definitions by their id. They never change, so each is read and decoded once in the life of a process."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
-from ...core.codec import decode_job, decode_schedule, encode_job, encode_schedule
+from ...core.codec import DefinitionUnreadable, decode_job, decode_schedule, encode_job, encode_schedule
 from ...core.definition import JobDefinition, ScheduleDefinition
 from .statement import Protocol, Statement
 
+T = TypeVar("T")
 _READ = Statement("SELECT id, body FROM tickwise_definitions WHERE id IN :ids[bigint]")
 _KEEP = Statement("""
     INSERT INTO tickwise_definitions (digest, body) VALUES (:digest, :body)
     ON CONFLICT (digest) DO NOTHING RETURNING id
 """)
-_FIND = Statement("SELECT id FROM tickwise_definitions WHERE digest = :digest")
+_FIND = Statement("SELECT id, body FROM tickwise_definitions WHERE digest = :digest")
+_MEND = Statement("UPDATE tickwise_definitions SET body = :body WHERE id = :id")
 _JOB_NAMES = Statement("SELECT id, name FROM tickwise_jobs WHERE id IN :ids[bigint]")
 _SCHEDULE_NAMES = Statement("SELECT id, name FROM tickwise_schedules WHERE id IN :ids[bigint]")
 _MOST = 200_000  # entries of each kind that are kept
@@ -24,6 +26,7 @@ class Book:
 
     def __init__(self) -> None:
         self._bodies: dict[int, str] = {}
+        self._broken: set[int] = set()  # cannot be read; they may be mended meanwhile
         self._jobs: dict[tuple[int, str], JobDefinition] = {}
         self._schedules: dict[tuple[int, str, str], ScheduleDefinition] = {}
         self.job_names: dict[int, str] = {}
@@ -31,9 +34,10 @@ class Book:
 
     def read(self, ids: Iterable[int]) -> Protocol[None]:
         """Fetch the texts that are not known yet."""
-        missing = sorted(set(ids) - self._bodies.keys())
+        missing = sorted(set(ids) - (self._bodies.keys() - self._broken))
         if missing:
             _make_room(self._bodies)
+            self._broken.difference_update(missing)
             self._bodies.update(dict((yield _READ(ids=missing))))
 
     def read_names(self, jobs: Iterable[int], schedules: Iterable[int]) -> Protocol[None]:
@@ -52,7 +56,7 @@ class Book:
         found = self._jobs.get((definition, name))
         if found is None:
             _make_room(self._jobs)
-            found = self._jobs[definition, name] = decode_job(self._bodies[definition], name)
+            found = self._jobs[definition, name] = self._decoded(definition, lambda text: decode_job(text, name))
         return found
 
     def schedule(self, definition: int, name: str, job: str) -> ScheduleDefinition:
@@ -60,16 +64,29 @@ class Book:
         found = self._schedules.get((definition, name, job))
         if found is None:
             _make_room(self._schedules)
-            found = decode_schedule(self._bodies[definition], name, job)
+            found = self._decoded(definition, lambda text: decode_schedule(text, name, job))
             self._schedules[definition, name, job] = found
         return found
+
+    def _decoded(self, definition: int, decode: Callable[[str], T]) -> T:
+        if definition not in self._bodies:
+            raise DefinitionUnreadable(f"the definition {definition} is missing in the store: restore a backup")
+        try:
+            return decode(self._bodies[definition])
+        except DefinitionUnreadable:
+            self._broken.add(definition)
+            raise
 
     def keep(self, definition: JobDefinition | ScheduleDefinition) -> Protocol[int]:
         """The id of a definition's text, written if nobody has yet."""
         body = encode_job(definition) if isinstance(definition, JobDefinition) else encode_schedule(definition)
         digest = blake2b(body.encode(), digest_size=16).hexdigest()
-        rows = (yield _KEEP(digest=digest, body=body)) or (yield _FIND(digest=digest))
-        return int(rows[0][0])
+        if made := (yield _KEEP(digest=digest, body=body)):
+            return int(made[0][0])
+        id_, known = (yield _FIND(digest=digest))[0]
+        if known != body:  # it was damaged
+            yield _MEND(id=id_, body=body)
+        return int(id_)
 
 
 def _make_room(entries: dict[Any, Any]) -> None:  # what is needed again is read again

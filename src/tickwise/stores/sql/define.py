@@ -6,7 +6,7 @@ from dataclasses import replace
 from ...core.change import Added, BackfillAsked, Change, Deleted, Paused, Resumed, Updated, apply_change
 from ...core.definition import Catchup, JobDefinition, ScheduleDefinition
 from ...core.errors import ConflictError, InputError, nearest
-from ...core.model import Schedule
+from ...core.model import Decision, Schedule
 from ...core.policy import catchup_mode
 from ...core.reasons import Reason
 from ...core.settle import Cancelled
@@ -29,9 +29,11 @@ _WRITE_JOB = Statement("""
     UPDATE tickwise_jobs SET source = :source, definition_id = :definition, version = version + 1, queue = :queue,
         priority = :priority, function = :function, lanes = :lanes, guarded = :guarded, keep_days = :keep_days,
         keep_runs = :keep_runs, prune_at = :prune_at, deleted_at = NULL, updated_at = :now,
-        last_success = CASE WHEN CAST(:guarded AS boolean) THEN
+        last_success = coalesce(CASE WHEN CAST(:guarded AS boolean) THEN
             (SELECT max(coalesce(slot, started_at / 1000000)) FROM tickwise_runs
-             WHERE job_id = :job AND state = 'succeeded') ELSE last_success END
+             WHERE job_id = :job AND state = 'succeeded'
+                AND coalesce(slot, started_at / 1000000) > coalesce(tickwise_jobs.last_success, 0)) END,
+            last_success)
     WHERE id = :job
 """)
 _VERSION = Statement("""
@@ -42,6 +44,13 @@ _DELETE_JOB = Statement("UPDATE tickwise_jobs SET deleted_at = :now, wake_at = N
 _OWNERS = Statement("""
     SELECT s.name, j.name FROM tickwise_schedules s JOIN tickwise_jobs j ON j.id = s.job_id
     WHERE s.name IN :names[text] AND s.job_id <> :job AND s.deleted IS NULL
+""")
+_INHERIT = Statement("""
+    INSERT INTO tickwise_needs (needed_job_id, job_id)
+    SELECT DISTINCT CAST(:job AS bigint), n.job_id
+    FROM tickwise_needs n JOIN tickwise_schedules s ON s.job_id = n.needed_job_id
+    WHERE s.name IN :names[text] AND s.job_id <> :job AND s.deleted IS NOT NULL
+    ON CONFLICT DO NOTHING
 """)
 _ADOPT = Statement("""
     UPDATE tickwise_schedules SET job_id = :job
@@ -58,6 +67,9 @@ _MISSED = Statement("""
     SELECT first_slot, last_slot FROM tickwise_decisions
     WHERE schedule_id = :schedule AND reason = :reason AND last_slot >= :since
 """)
+_DELETE_UNREADABLE = Statement("""
+    UPDATE tickwise_schedules SET deleted = coalesce(deleted, :second), wake_at = NULL WHERE id IN :ids[bigint]
+""")
 _QUEUED = Statement("""
     SELECT id FROM tickwise_runs WHERE schedule_id IN :schedules[bigint] AND state = 'queued'
     ORDER BY id FOR UPDATE SKIP LOCKED
@@ -72,7 +84,7 @@ _OF_SCHEDULE = Statement("""
 _SCHEDULE_NAMES = Statement("SELECT name FROM tickwise_schedules WHERE deleted IS NULL ORDER BY name LIMIT 1000")
 _DEFINITIONS = Statement("""
     SELECT s.name, s.definition_id, j.name, j.id FROM tickwise_schedules s JOIN tickwise_jobs j ON j.id = s.job_id
-    WHERE s.name IN :names[text] AND s.deleted IS NULL
+    WHERE s.name IN :names[text] AND s.deleted IS NULL AND j.name <> :job
 """)
 _FORGET_NEEDS = Statement("DELETE FROM tickwise_needs WHERE job_id = :job")
 _NEED = Statement("""
@@ -92,7 +104,7 @@ def define(book: Book, job: JobDefinition, source: str) -> Protocol[tuple[Schedu
     yield from _check_needs(book, job)
     held = (yield from load(book, [row], latest_pause, deleted=True))[0]
     same = known and row.definition_id == definition
-    changed = yield from _apply(book, held, wanted, now)
+    changed, dropped = yield from _apply(book, held, wanted, now)
     for each in held.schedules.values():
         if (each in changed or not same) and each.state.deleted_at is None:
             changed += [each] if _switch(held, each, source, now // MICRO, enabled=job.enabled) else []
@@ -100,6 +112,7 @@ def define(book: Book, job: JobDefinition, source: str) -> Protocol[tuple[Schedu
         return ()
     yield from _write_job(row.id, job, source, definition, now)
     yield from write([held], now)
+    yield from _cancel_queued(book, _QUEUED(schedules=dropped), now)
     if changed:
         yield _TOUCH(ids=sorted({one.id for one in changed}), now=now)
     yield _FORGET_NEEDS(job=row.id)
@@ -132,6 +145,7 @@ def _check_names(row: JobRow, wanted: dict[str, ScheduleDefinition]) -> Protocol
         raise ConflictError(
             f"{schedule} is a schedule of the job {owner}: give the one of {row.name} another name"
         )
+    yield _INHERIT(names=sorted(wanted), job=row.id)
     yield _ADOPT(names=sorted(wanted), job=row.id)
 
 
@@ -141,20 +155,23 @@ def _check_needs(book: Book, job: JobDefinition) -> Protocol[None]:
     own = {s.name for s in job.schedules}
     wanted = {after.schedule for s in job.schedules for after in s.policy.after} - own
     while wanted:
-        rows = yield _DEFINITIONS(names=sorted(wanted))
+        rows = yield _DEFINITIONS(names=sorted(wanted), job=job.name)
         yield from book.read(row[1] for row in rows)
         for name, definition, owner, _ in rows:
             known[name] = [after.schedule for after in book.schedule(definition, name, owner).policy.after]
         found = {row[0] for row in rows}
-        if wanted - found:
-            known |= {row[0]: () for row in (yield _SCHEDULE_NAMES()) if row[0] not in known}
+        if missing := wanted - found:
+            known |= {row[0]: () for row in (yield _SCHEDULE_NAMES()) if row[0] not in {*known, *missing}}
         wanted = {need for name in found for need in known[name]} - known.keys() - own
     check_needs(job, known)
 
 
-def _apply(book: Book, job: HeldJob, wanted: dict[str, ScheduleDefinition], now: int) -> Protocol[list[Held]]:
-    """Added, updated, deleted: the schedules that changed."""
-    second, changed, dropped = now // MICRO, list[Held](), list[int]()
+def _apply(
+    book: Book, job: HeldJob, wanted: dict[str, ScheduleDefinition], now: int
+) -> Protocol[tuple[list[Held], list[int]]]:
+    """Added, updated, deleted: the schedules that changed, and the ids of those whose queued runs are to go."""
+    second, changed = now // MICRO, list[Held]()
+    dropped = yield from _drop_unreadable(job, wanted, second)
     for name, held in list(job.schedules.items()):
         if name not in wanted and held.state.deleted_at is None:
             _put(job, held, Deleted(held.state.definition.source), second)
@@ -174,28 +191,42 @@ def _apply(book: Book, job: HeldJob, wanted: dict[str, ScheduleDefinition], now:
             if held.state == before:
                 continue
         changed.append(held)
-    yield from _cancel_queued(book, _QUEUED(schedules=dropped) if dropped else None, now)
-    return changed
+    return changed, dropped
+
+
+def _drop_unreadable(job: HeldJob, wanted: dict[str, ScheduleDefinition], second: int) -> Protocol[list[int]]:
+    """Delete what cannot be read and is not wanted any longer."""
+    gone = [job.unreadable.pop(name).id for name in list(job.unreadable) if name not in wanted]
+    if gone:
+        yield _DELETE_UNREADABLE(ids=gone, second=second)
+    return gone
 
 
 def _new_schedule(book: Book, job: HeldJob, definition: ScheduleDefinition, now: int) -> Protocol[Held]:
-    kept = yield from book.keep(definition)
-    id_ = (yield _NEW_SCHEDULE(name=definition.name, job=job.row.id, definition=kept, now=now))[0][0]
+    """A schedule seen for the first time; one that could not be read begins anew, and that is recorded (S2)."""
+    kept, name = (yield from book.keep(definition)), definition.name
+    known = job.unreadable.pop(name, None)
+    if known is None:
+        id_, last_slot = (yield _NEW_SCHEDULE(name=name, job=job.row.id, definition=kept, now=now))[0][0], None
+    else:
+        id_, last_slot = known.id, known.last_slot
+        job.decisions.append(Decision(name, Reason.BROKEN, 0, 0, 1, known.problem))
     added = apply_change(None, Added(definition), now // MICRO)
-    held = job.schedules[definition.name] = Held(id_, kept, added.schedules[0], None, now // MICRO)
+    held = job.schedules[name] = Held(id_, kept, added.schedules[0], last_slot, now // MICRO)
     job.decisions += added.decisions
     return held
 
 
-def _put(job: HeldJob, held: Held, change: Change, second: int) -> bool:
-    """Apply a change to a schedule in hand; it is looked at in the next pass. True if queued runs are to go."""
+def _put(job: HeldJob, held: Held, change: Change, second: int) -> None:
+    """Apply a change to a schedule in hand; it is looked at in the next pass."""
     before = held.state
     changed = apply_change(held.state, change, second)
     held.state = changed.schedules[0]
     job.decisions += changed.decisions
-    if held.state != before:
-        held.wake_at = None if held.state.deleted_at is not None else second
-    return changed.cancel_queued
+    if held.state.deleted_at is not None:
+        held.wake_at = None
+    elif held.state != before:
+        held.wake_at = second if held.wake_at is None else min(second, held.wake_at)
 
 
 def _switch(job: HeldJob, held: Held, source: str, second: int, *, enabled: bool) -> bool:
@@ -227,10 +258,10 @@ def _missed(held: Held, definition: ScheduleDefinition, second: int) -> Protocol
     return tuple(sorted(found))
 
 
-def _cancel_queued(book: Book, which: Ask | None, now: int) -> Protocol[None]:
-    if which is not None:
-        rows = yield which
-        yield from end(book, [Ending(row[0], Cancelled()) for row in rows], now)
+def _cancel_queued(book: Book, which: Ask, now: int) -> Protocol[None]:
+    """The last thing that is done: it wakes who waits for those runs."""
+    rows = yield which
+    yield from end(book, [Ending(row[0], Cancelled()) for row in rows], now)
 
 
 def _write_job(id_: int, job: JobDefinition, source: str, definition: int, now: int) -> Protocol[None]:
@@ -268,18 +299,17 @@ def change(book: Book, name: str, wanted: Change) -> Protocol[Schedule]:
     now, latest_pause = (yield _CIRCUMSTANCES())[0]
     rows = yield _OF_SCHEDULE(name=name)
     if not rows:
-        known = [row[0] for row in (yield _SCHEDULE_NAMES())]
-        raise InputError(f"there is no schedule {name[:100]!r}{nearest(name, known)}")
+        names = [row[0] for row in (yield _SCHEDULE_NAMES())]
+        raise InputError(f"there is no schedule {name[:100]!r}{nearest(name, names)}")
     row = JobRow._make((yield LOCK_JOB(name=rows[0][0]))[0])
     job = (yield from load(book, [row], latest_pause))[0]
     held = job.schedules.get(name)
     if held is None:
-        raise ConflictError(f"{name} cannot be read: {next(iter(job.unreadable.values()), 'it was just deleted')}")
+        known = job.unreadable.get(name)
+        raise ConflictError(known.problem if known else f"{name} was just deleted")
     if isinstance(wanted, BackfillAsked) and wanted.history_from is None:
         wanted = replace(wanted, history_from=row.history_from)
-    drop = _put(job, held, wanted, now // MICRO)
-    if drop:
-        yield from _cancel_queued(book, _QUEUED(schedules=[held.id]), now)
+    _put(job, held, wanted, now // MICRO)
     yield from write([job], now)
     yield _TOUCH(ids=[held.id], now=now)
     yield WAKE

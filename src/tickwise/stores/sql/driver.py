@@ -26,11 +26,16 @@ class StatementError(TickwiseError):
     """The database refused a statement for what it contains."""
 
 
+class SchemaError(TickwiseError):
+    """The tables are not as this version needs them; the text says what to do."""
+
+
 class Driver(ABC):
     """One database, reached in its own way."""
 
     dialect: Dialect
     upgrade_lock: Statement | None = None
+    logs_lost: Statement | None = None  # where logs have a file of their own: a row if its tables are missing
 
     def __init__(self, clock: Callable[[], int] | None) -> None:
         self.clock = clock

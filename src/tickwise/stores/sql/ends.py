@@ -5,7 +5,7 @@ waiting meanwhile (see `tick`). Successes, which are most ends, take one stateme
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ...core.definition import JobDefinition, Retry
 from ...core.payload import clip
@@ -26,8 +26,8 @@ _SUCCEED = Statement("""
     UPDATE tickwise_runs AS r SET state = 'succeeded', lane = NULL, lease_until = NULL, finished_at = :now,
         result = v.returned, error = v.said
     FROM :rows[held bigint, held_by text, returned text, said text] AS v
-    WHERE r.id = v.held AND r.token = v.held_by AND r.state = 'running'
-    RETURNING id, job_id, slot, started_at, failures, losses, auto_remove
+    WHERE r.id = v.held AND r.token = v.held_by AND r.finished_at IS NULL
+    RETURNING id, job_id, slot, started_at, failures, losses, auto_remove, token
 """)
 _MOVE = Statement("""
     UPDATE tickwise_runs AS r SET state = v.state, failures = v.failures, losses = v.losses, due_at = v.due_at,
@@ -50,15 +50,18 @@ _AFFECTED = Statement("""
     SELECT job_id, TRUE, FALSE FROM tickwise_needs WHERE needed_job_id IN :succeeded[bigint]
 """)
 _WAKE_JOBS = Statement("""
-    UPDATE tickwise_jobs SET wake_at = :second WHERE id IN (
+    UPDATE tickwise_jobs SET wake_at = CASE WHEN wake_at < :second THEN wake_at ELSE :second END WHERE id IN (
         SELECT id FROM tickwise_jobs WHERE id IN :jobs[bigint] AND deleted_at IS NULL ORDER BY id FOR UPDATE)
 """)
 _LOCK_JOBS = Statement("SELECT id FROM tickwise_jobs WHERE id IN :ids[bigint] ORDER BY id FOR UPDATE")
-_NOTE_SUCCESS = Statement("""
+NOTE_SUCCESS = Statement("""
     UPDATE tickwise_jobs AS j SET last_success = v.reference FROM :rows[id bigint, reference bigint] AS v
     WHERE j.id = v.id AND (j.last_success IS NULL OR j.last_success < v.reference)
 """)
-_FORGET = Statement("DELETE FROM tickwise_runs WHERE id IN :ids[bigint]")
+FORGET = [
+    Statement(f"DELETE FROM tickwise_{table} WHERE {column} IN :ids[bigint]")
+    for table, column in (("logs", "run_id"), ("steps", "run_id"), ("attempts", "run_id"), ("runs", "id"))
+]
 _NO_RETRY = Retry()
 
 
@@ -72,11 +75,15 @@ class Ending(NamedTuple):
     error: str = ""
 
 
+Attempt: TypeAlias = tuple[int, str | None]  # a run's id, and the token that ended it
+
+
 class _Ended(NamedTuple):
     """What waking needs to know."""
 
     job: int
     reference: int | None = None  # of a success: its slot, or when it started
+    forgotten: bool = False  # the run is removed now, so what guards need to know is noted
 
 
 class _Row(NamedTuple):
@@ -98,20 +105,22 @@ class _Row(NamedTuple):
     auto_remove: bool
 
 
-def finish(book: Book, endings: Sequence[Ending]) -> Protocol[dict[int, Settled]]:
-    """End attempts by their tokens; those with an old one are not in the answer."""
+def finish(book: Book, endings: Sequence[Ending]) -> Protocol[dict[Attempt, Settled]]:
+    """End attempts by their tokens, each once: the first word on it counts. Old tokens are not in the answer."""
     now = yield from clock()
-    successes = [e for e in endings if isinstance(e.outcome, Succeeded)]
-    others = [e for e in endings if not isinstance(e.outcome, Succeeded)]
-    settled: dict[int, Settled] = {}
+    once = {(e.run, e.token): e for e in reversed(endings)}.values()
+    successes = [e for e in once if isinstance(e.outcome, Succeeded)]
+    others = [e for e in once if not isinstance(e.outcome, Succeeded)]
+    settled: dict[Attempt, Settled] = {}
     ended: list[_Ended] = []
     if successes:
         rows = yield _SUCCEED(rows=[(e.run, e.token, e.result, e.error or None) for e in successes], now=now)
-        for run, job, slot, started_at, failures, losses, _ in rows:
-            settled[run] = Settled(Event.SUCCESS, RunState.SUCCEEDED, None, failures, losses)
-            ended.append(_Ended(job, started_at // MICRO if slot is None else slot))
+        for run, job, slot, started_at, failures, losses, forgotten, token in rows:
+            settled[run, token] = Settled(Event.SUCCESS, RunState.SUCCEEDED, None, failures, losses)
+            ended.append(_Ended(job, started_at // MICRO if slot is None else slot, bool(forgotten)))
         if unwanted := [row[0] for row in rows if row[6]]:
-            yield _FORGET(ids=unwanted)
+            for statement in FORGET:
+                yield statement(ids=unwanted)
     if others:
         locked = yield _LOCK(ids=sorted(e.run for e in others))
         settled |= yield from _settle(book, others, locked, now, ended)
@@ -119,7 +128,7 @@ def finish(book: Book, endings: Sequence[Ending]) -> Protocol[dict[int, Settled]
     return settled
 
 
-def end(book: Book, endings: Sequence[Ending], now: int) -> Protocol[dict[int, Settled]]:
+def end(book: Book, endings: Sequence[Ending], now: int) -> Protocol[dict[Attempt, Settled]]:
     """End runs without a token: by a person's word, or because their time is up. What is locked is left alone."""
     if not endings:
         return {}
@@ -132,11 +141,11 @@ def end(book: Book, endings: Sequence[Ending], now: int) -> Protocol[dict[int, S
 
 def _settle(
     book: Book, endings: Iterable[Ending], locked: Sequence[Any], now: int, ended: list[_Ended]
-) -> Protocol[dict[int, Settled]]:
+) -> Protocol[dict[Attempt, Settled]]:
     rows = {row[0]: _Row._make(row) for row in locked}
     yield from book.read({row.definition_id for row in rows.values()})
     yield from book.read_names({row.job_id for row in rows.values()}, ())
-    settled: dict[int, Settled] = {}
+    settled: dict[Attempt, Settled] = {}
     moves, attempts = [], []
     for ending in endings:
         row = rows.get(ending.run)
@@ -144,7 +153,7 @@ def _settle(
             continue
         if ending.token is None and row.state not in ACTIVE:
             continue
-        move = settled[row.id] = settle(_run(book, row), ending.outcome, now // MICRO)
+        move = settled[row.id, ending.token] = settle(_run(book, row), ending.outcome, now // MICRO)
         moves.append(_moved(row, move, ending, now))
         if move.state is RunState.QUEUED:
             attempts.append(
@@ -187,15 +196,16 @@ def _wake(ended: Sequence[_Ended], now: int) -> Protocol[None]:
     if not ended:
         return
     newest: dict[int, int] = {}
-    for job, reference in ended:
+    for job, reference, _ in ended:
         if reference is not None:
             newest[job] = max(reference, newest.get(job, reference))
     rows = yield _AFFECTED(jobs=sorted({e.job for e in ended}), succeeded=sorted(newest))
-    noted = [(job, newest[job]) for job, _, guarded in rows if guarded and job in newest]
+    remembering = {job for job, _, guarded in rows if guarded} | {e.job for e in ended if e.forgotten}
+    noted = [(job, newest[job]) for job in sorted(remembering) if job in newest]
     affected = sorted({job for job, waiting, _ in rows if waiting})
     if noted:
         yield _LOCK_JOBS(ids=sorted({*affected, *(job for job, _ in noted)}))
-        yield _NOTE_SUCCESS(rows=noted)
+        yield NOTE_SUCCESS(rows=noted)
     if affected:
         yield _WAKE_JOBS(jobs=affected, second=now // MICRO)
         yield WAKE

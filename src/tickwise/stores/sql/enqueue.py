@@ -73,11 +73,11 @@ def enqueue(asked: Sequence[Enqueue]) -> Protocol[tuple[Enqueued, ...]]:
         row = (n, *_row(one, jobs[one.job], params[n], now))
         if one.key is None and (one.trigger is not Trigger.MANUAL or one.beside):
             plain.append(row)
-        else:
-            found[n] = yield from _one(one, jobs[one.job], row, now)
-    if plain:
-        ids = sorted(row[0] for row in (yield _INSERT(rows=plain, now=now)))
-        found |= {row[0]: Enqueued(str(id_), new=True) for row, id_ in zip(plain, ids, strict=True)}
+            continue
+        found |= yield from _together(plain, now)
+        plain.clear()
+        found[n] = yield from _one(one, jobs[one.job], row, now)
+    found |= yield from _together(plain, now)
     if any(one.new for one in found.values()):
         yield WAKE
     return tuple(found[n] for n in range(len(asked)))
@@ -102,9 +102,19 @@ def _row(one: Enqueue, job: Any, params: str | None, now: int) -> tuple[object, 
     )  # fmt: skip
 
 
+def _together(rows: Sequence[tuple[Any, ...]], now: int) -> Protocol[dict[int, Enqueued]]:
+    """Runs with neither a key nor a lane, by their numbers."""
+    if not rows:
+        return {}
+    ids = sorted(row[0] for row in (yield _INSERT(rows=rows, now=now)))
+    return {row[0]: Enqueued(str(id_), new=True) for row, id_ in zip(rows, ids, strict=True)}
+
+
 def _one(one: Enqueue, job: Any, row: tuple[Any, ...], now: int) -> Protocol[Enqueued]:
     """A run with a key, or on a lane; both can be taken."""
     if one.trigger is Trigger.MANUAL and not one.beside:
+        if one.key is not None and (known := (yield _BY_KEY(job=job[0], key=one.key))):
+            return Enqueued(str(known[0][0]), new=False)
         row = (*row[:2], (yield from free_lane(job[0], job[6], one.job)), *row[3:])
     if made := (yield _INSERT(rows=[row], now=now)):
         return Enqueued(str(made[0][0]), new=True)

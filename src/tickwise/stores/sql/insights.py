@@ -195,10 +195,10 @@ def _schedule(
 ) -> ScheduleRow:
     run, started_at, created_at, run_state = last or (None, None, None, None)
     resting = everything_paused or state.paused is not None
-    slot = None if resting else next_slot(state, state.cursor)
+    pending = state.reopened[0] if state.reopened else next_slot(state, state.cursor)
     return ScheduleRow(
-        state, slot, row[4], row[5], row[6], None if run is None else str(run), started_at, created_at,
-        None if run_state is None else RunState(run_state),
+        state, None if resting else pending, row[4], row[5], row[6], None if run is None else str(run),
+        started_at, created_at, None if run_state is None else RunState(run_state),
     )  # fmt: skip
 
 

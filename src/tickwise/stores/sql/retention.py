@@ -1,6 +1,7 @@
 """Retention: runs that their job does not keep any longer go, with all that hangs on them (S51)."""
 
 from ..records import MICRO
+from .ends import FORGET, NOTE_SUCCESS
 from .fleet import clock
 from .statement import Protocol, Statement
 
@@ -15,7 +16,8 @@ _NEWEST_TO_GO = Statement("""
         OFFSET :kept
 """)
 _UNWANTED = Statement("""
-    SELECT r.id, r.slot FROM tickwise_runs r LEFT JOIN tickwise_schedules s ON s.id = r.schedule_id
+    SELECT r.id, r.slot, CASE WHEN r.state = 'succeeded' THEN coalesce(r.slot, r.started_at / 1000000) END
+    FROM tickwise_runs r LEFT JOIN tickwise_schedules s ON s.id = r.schedule_id
     WHERE r.job_id = :job AND r.id <= :newest AND r.finished_at < :before AND (r.slot IS NULL OR r.slot <=
         s.cursor)
         AND r.id NOT IN (
@@ -28,10 +30,6 @@ _UNWANTED = Statement("""
             ) AS newest ON k.schedule_id = newest.schedule_id AND k.slot = newest.slot)
     ORDER BY r.id LIMIT :most
 """)
-_DELETE = [
-    Statement(f"DELETE FROM tickwise_{table} WHERE {column} IN :ids[bigint]")
-    for table, column in (("logs", "run_id"), ("steps", "run_id"), ("attempts", "run_id"), ("runs", "id"))
-]
 _NOTE = Statement("""
     UPDATE tickwise_jobs SET prune_at = :prune_at,
         history_from = CASE WHEN coalesce(history_from, 0) < :history_from THEN :history_from ELSE history_from END
@@ -55,10 +53,12 @@ def prune(most: int) -> Protocol[int]:
         before = now - max(days or 1, 1) * _DAY
         unwanted = yield _UNWANTED(job=job, newest=newest, before=before, most=most - removed)
         if unwanted:
-            for statement in _DELETE:
-                yield statement(ids=[run for run, _ in unwanted])
+            for statement in FORGET:
+                yield statement(ids=[run for run, *_ in unwanted])
         removed += len(unwanted)
-        slots = [slot for _, slot in unwanted if slot is not None]
+        slots = [slot for _, slot, _ in unwanted if slot is not None]
+        if successes := [reference for *_, reference in unwanted if reference is not None]:
+            yield NOTE_SUCCESS(rows=[(job, max(successes))])
         again = now if removed >= most else now + _AGAIN
         yield _NOTE(job=job, prune_at=again, history_from=max(slots) + 1 if slots else _NOTHING_BELOW)
     return removed

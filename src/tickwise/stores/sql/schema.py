@@ -9,7 +9,7 @@ from hashlib import blake2b
 from importlib.resources import files
 from typing import NamedTuple
 
-from ...core.errors import TickwiseError
+from .driver import Driver, SchemaError
 from .fleet import clock
 from .statement import Dialect, Protocol, Statement
 
@@ -24,10 +24,7 @@ _NOTE = Statement("""
     VALUES (:version, :name, :checksum, :compatible_from, :now)
 """)
 COMPATIBLE_FROM = {1: 1}  # by version
-
-
-class SchemaError(TickwiseError):
-    """The tables are not as this version needs them; the text says what to do."""
+_OF_LOGS = "LOGS."
 
 
 class Migration(NamedTuple):
@@ -48,30 +45,37 @@ def migrations() -> list[Migration]:
     return [Migration(int(name[:4]), name.removesuffix(".sql"), text) for name, text in found]
 
 
-def statements(migration: Migration, dialect: Dialect) -> list[Statement]:
-    """The statements of a migration, in the words of a dialect."""
-    text = re.sub(r"--[^\n]*", "", migration.text)
+def statements(migration: Migration, dialect: Dialect, *, of_logs: bool = False) -> list[Statement]:
+    """The statements of a migration, in the words of a dialect; only those about logs, if that is asked."""
+    parts = re.sub(r"--[^\n]*", "", migration.text).split(";")
+    return [
+        Statement(_in_words_of(dialect, part.strip()))
+        for part in parts if part.strip() and (_OF_LOGS in part or not of_logs)
+    ]  # fmt: skip
+
+
+def _in_words_of(dialect: Dialect, text: str) -> str:
     for word, other in dialect.schema_words.items():
         text = re.sub(word, other, text)
-    return [Statement(part.strip()) for part in text.split(";") if part.strip()]
+    return text
 
 
-def upgrade(
-    dialect: Dialect, known: list[Migration], *, lock: Statement | None = None
-) -> Protocol[tuple[str, ...]]:
+def upgrade(driver: Driver, known: list[Migration]) -> Protocol[tuple[str, ...]]:
     """Apply what is missing. Who comes second waits for the lock, and finds nothing to do."""
-    if lock:
-        yield lock()
+    if driver.upgrade_lock:
+        yield driver.upgrade_lock()
     yield Statement(_TABLE)()
     applied = {row[0]: row for row in (yield _APPLIED())}
     _check_sums(applied, known)
+    logs_lost = driver.logs_lost and (yield driver.logs_lost())
     made = []
     now = yield from clock()
     for migration in known:
-        if migration.version in applied:
-            continue
-        for statement in statements(migration, dialect):
+        again = migration.version in applied
+        for statement in statements(migration, driver.dialect, of_logs=again) if logs_lost or not again else ():
             yield statement()
+        if again:
+            continue
         yield _NOTE(
             version=migration.version, name=migration.name, checksum=migration.checksum,
             compatible_from=COMPATIBLE_FROM[migration.version], now=now,
@@ -91,7 +95,7 @@ def _check_sums(applied: dict[int, tuple[int, str, str, int]], known: list[Migra
             )
 
 
-def check(known: list[Migration]) -> Protocol[tuple[str, ...]]:
+def check(driver: Driver, known: list[Migration]) -> Protocol[tuple[str, ...]]:
     """What keeps this version from working with the tables."""
     applied = {row[0]: row for row in (yield _APPLIED())}
     problems = []
@@ -102,6 +106,8 @@ def check(known: list[Migration]) -> Protocol[tuple[str, ...]]:
     newest = known[-1].version
     if missing := [migration.name for migration in known if migration.version not in applied]:
         problems.append(f"{', '.join(missing)} not applied yet: run `tickwise store upgrade`")
+    elif driver.logs_lost and (yield driver.logs_lost()):
+        problems.append("the file of the logs has lost its table: run `tickwise store upgrade` to make it anew")
     ahead = [row for version, row in applied.items() if version > newest]
     if ahead and max(row[3] for row in ahead) > newest:
         problems.append(

@@ -11,6 +11,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ...core.errors import InputError, TickwiseError
 from ..contract import StoreUnavailableError
-from .driver import Driver, Lane, StatementError, drive
+from .driver import Driver, Lane, SchemaError, StatementError, drive
 from .statement import Ask, Dialect, Protocol, Rows, Statement
 
 T = TypeVar("T")
@@ -28,6 +29,12 @@ _AT_ONCE = 64  # moves in one transaction
 _PATIENCE_MS = 60_000  # for a lock that another process holds
 _SWITCH_TRIES, _SWITCH_AGAIN = 500, 0.02  # seconds between them
 _DAMAGED = ("malformed", "not a database", "disk image")
+_NO_TABLES = ("no such table", "no such column", "has no column named")
+_RECOVER = (
+    "stop all processes that use it, keep a copy, and restore a backup, or run `sqlite3 FILE .recover | sqlite3 "
+    "recovered.db` and put recovered.db in its place"
+)
+_MOVE_AWAY = "it holds only what runs have printed: move it away, and `tickwise store upgrade` makes it anew"
 
 
 def _table(places: Sequence[str], columns: Sequence[tuple[str, str]]) -> str:
@@ -56,8 +63,7 @@ DIALECT = Dialect(
         r"\bNAME\b": "text",
         r"\bID\b": "INTEGER PRIMARY KEY AUTOINCREMENT",
         r"\) FILL": ")",
-        r"INDEX LOGS\.": "INDEX logs.",
-        r"TABLE LOGS\.": "TABLE logs.",
+        r"\bLOGS\.": "logs.",
         r"\bbigint\b": "integer",
     },
 )
@@ -75,14 +81,17 @@ class SqliteDriver(Driver):
     """A file, and beside it one for the logs."""
 
     dialect = DIALECT
+    logs_lost = Statement(
+        "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM logs.sqlite_master WHERE name = 'tickwise_logs')"
+    )
 
     def __init__(self, path: Path, clock: Callable[[], int] | None = None) -> None:
         super().__init__(clock)
         self.path = path
         self._news = _News()
-        self._version: int | None = None  # of the file, as other connections have made it
         self._writer = _Hand(self, writes=True)
         self._reader = _Hand(self, writes=False)
+        self._version = self._reader.version()  # of the file, as other connections have made it
 
     async def run(self, protocol: Callable[[], Protocol[T]], lane: Lane) -> T:
         hand = self._reader if lane is Lane.READ else self._writer
@@ -100,11 +109,14 @@ class SqliteDriver(Driver):
 
     async def _others_wrote(self) -> bool:
         seen, self._version = self._version, (await self._reader.take(_data_version))[0][0]
-        return seen not in (None, self._version)
+        return bool(seen != self._version)
 
     async def check(self) -> tuple[str, ...]:
-        rows = await self._reader.take(_integrity)
-        return tuple(row[0] for row in rows if row[0] != "ok")
+        try:
+            found = [row[0] for row in await self._reader.take(_integrity) if row[0] != "ok"]
+        except DamagedError as error:
+            return (str(error),)
+        return (str(_damaged(_both(self.path), found[0], _RECOVER)),) if found else ()
 
     async def close(self) -> None:
         await asyncio.to_thread(self._writer.close)
@@ -123,24 +135,35 @@ def _integrity() -> Protocol[Rows]:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open the file, with its logs attached; damage is told with the way out of it."""
+    """Open the file, with its logs attached; damage is told with the way out of it, and nothing is changed."""
+    connection = sqlite3.connect(
+        path, isolation_level=None, check_same_thread=False, timeout=_PATIENCE_MS / 1_000, cached_statements=512
+    )
+    logs, file, remedy = _logs(path), path.name, _RECOVER
     try:
-        connection = sqlite3.connect(
-            path,
-            isolation_level=None,
-            check_same_thread=False,
-            timeout=_PATIENCE_MS / 1_000,
-            cached_statements=512,
-        )
-        connection.execute(f"PRAGMA busy_timeout = {_PATIENCE_MS}")
-        connection.execute("ATTACH DATABASE ? AS logs", (str(path.with_name(path.stem + "-logs.db")),))
-        for name in ("main", "logs"):
-            _switch_to_wal(connection, name)
-            connection.execute(f"PRAGMA {name}.synchronous = FULL")
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
+        _set_up(connection, "main")
+        file, remedy = logs.name, _MOVE_AWAY
+        logs.touch(mode=0o600)  # as private as the other; SQLite itself would let everybody read it
+        connection.execute("ATTACH DATABASE ? AS logs", (str(logs),))
+        _set_up(connection, "logs")
     except sqlite3.Error as error:
-        raise _told(error, path) from error
+        connection.close()
+        raise _told(error, file, remedy) from error
     return connection
+
+
+def _logs(path: Path) -> Path:
+    return path.with_name(path.stem + "-logs.db")
+
+
+def _both(path: Path) -> str:
+    return f"{path.name} or {_logs(path).name}"
+
+
+def _set_up(connection: sqlite3.Connection, name: str) -> None:
+    connection.execute(f"SELECT count(*) FROM {name}.sqlite_master").fetchall()
+    _switch_to_wal(connection, name)
+    connection.execute(f"PRAGMA {name}.synchronous = FULL")
 
 
 def _switch_to_wal(connection: sqlite3.Connection, name: str) -> None:
@@ -156,23 +179,23 @@ def _switch_to_wal(connection: sqlite3.Connection, name: str) -> None:
             return
 
 
-def _told(error: sqlite3.Error, path: Path) -> TickwiseError:
+def _told(error: sqlite3.Error, file: str, remedy: str) -> TickwiseError:
     """The error in words that help."""
     text = str(error)
     if any(word in text for word in _DAMAGED):
-        return DamagedError(
-            f"{path.name} is damaged or is no SQLite database ({text}): stop all processes that use it, keep a "
-            f"copy, and "
-            f"restore a backup, or run `sqlite3 {path.name} .recover | sqlite3 recovered.db` and put "
-            f"recovered.db in "
-            "its place"
-        )
+        return _damaged(file, text, remedy)
+    if any(word in text for word in _NO_TABLES):
+        return SchemaError(f"{file}: {text}: run `tickwise store upgrade`")
     if isinstance(error, sqlite3.OperationalError):
         hint = (
             "another process holds the file for too long" if "locked" in text else "see disk space and permissions"
         )
-        return StoreUnavailableError(f"{path.name}: {text}: {hint}")
-    return StatementError(f"{path.name}: {text}")
+        return StoreUnavailableError(f"{file}: {text}: {hint}")
+    return StatementError(f"{file}: {text}")
+
+
+def _damaged(file: str, problem: str, remedy: str) -> "DamagedError":
+    return DamagedError(f"{file} is damaged or is no SQLite database ({problem}): {remedy}")
 
 
 class DamagedError(InputError):
@@ -185,23 +208,32 @@ class _Hand:
     def __init__(self, driver: SqliteDriver, *, writes: bool) -> None:
         self._driver = driver
         self._writes = writes
-        self._moves: SimpleQueue[_Move | None] = SimpleQueue()
+        self._moves: SimpleQueue[_Move | None] = SimpleQueue()  # none is the last
+        self._door = Lock()
+        self._closed = False
         self._connection = connect(driver.path)
         if not writes:
             self._connection.execute("PRAGMA query_only = ON")
         self._thread = Thread(target=self._work, name=f"tickwise-sqlite-{'w' if writes else 'r'}", daemon=True)
         self._thread.start()
 
+    def version(self) -> int:
+        """Of the file, before anything has been asked."""
+        return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+
     async def take(self, protocol: Callable[[], Protocol[T]]) -> T:
-        if not self._thread.is_alive():
-            raise StoreUnavailableError(f"{self._driver.path.name} has been closed")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._moves.put(_Move(protocol, loop, future))
+        with self._door:
+            if self._closed or not self._thread.is_alive():
+                raise StoreUnavailableError(f"{self._driver.path.name} has been closed")
+            self._moves.put(_Move(protocol, loop, future))
         return await future
 
     def close(self) -> None:
-        self._moves.put(None)
+        with self._door:
+            self._closed = True
+            self._moves.put(None)
         self._thread.join()
 
     def _work(self) -> None:
@@ -233,10 +265,11 @@ class _Hand:
         except sqlite3.Error as error:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            failure = _told(error, self._driver.path)
+            failure = _told(error, _both(self._driver.path), _RECOVER)
             answers, news = [(move, None, failure) for move in moves], False
         for move, answer, failure in answers:
-            move.loop.call_soon_threadsafe(_settle, move.future, answer, failure)
+            with suppress(RuntimeError):  # who waited has gone, with his event loop
+                move.loop.call_soon_threadsafe(_settle, move.future, answer, failure)
         if news:
             self._driver.announce()
 
@@ -246,7 +279,7 @@ class _Hand:
             answer, news = drive(move.protocol(), self._ask)
         except sqlite3.Error as error:
             self._undo()
-            return None, _told(error, self._driver.path), False
+            return None, _told(error, _both(self._driver.path), _RECOVER), False
         except Exception as error:  # noqa: BLE001  (it is the caller's, and goes to the caller)
             self._undo()
             return None, error, False
@@ -301,5 +334,5 @@ class _News:
             waiting, self._waiting = self._waiting, set()
             self._unheard = not waiting
         for loop, future in waiting:
-            if not loop.is_closed():
+            with suppress(RuntimeError):  # its event loop is closed
                 loop.call_soon_threadsafe(_settle, future, None, None)

@@ -8,12 +8,14 @@ from ...core.change import Resumed, apply_change
 from ...core.codec import DefinitionUnreadable, decode_rest, encode_rest
 from ...core.model import Decision, Schedule
 from ...core.payload import clip
+from ...core.reasons import Reason
+from ..checks import LONGEST_ERROR
 from ..records import MICRO
 from .book import Book
 from .statement import Protocol, Statement
 
 _COLUMNS = """id, name, source, definition_id, version, queue, priority, function, lanes, guarded, waiting,
-    pause_seen, last_manual, last_success, history_from, deleted_at"""
+    pause_seen, last_manual, last_success, history_from, deleted_at, wake_at"""
 CLAIM = Statement(f"""
     SELECT {_COLUMNS} FROM tickwise_jobs
     WHERE wake_at <= :second AND wake_at >= :floor AND NOT local
@@ -48,6 +50,18 @@ _WRITE_JOBS = Statement("""
     SET wake_at = v.wake_at, waiting = v.waiting, local = v.local, pause_seen = v.pause_seen
     FROM :rows[id bigint, wake_at bigint, waiting boolean, local boolean, pause_seen bigint] AS v WHERE j.id = v.id
 """)
+_ADVANCE = Statement("""
+    UPDATE tickwise_schedules AS s
+    SET cursor = v.cursor, met = v.met, missed = v.missed, runs_made = v.runs_made, rest = v.rest,
+        last_slot = v.last_slot, wake_at = v.wake_at, deleted = v.deleted
+    FROM :rows[id bigint, cursor bigint, met bigint, missed bigint, runs_made bigint, rest text, last_slot bigint,
+        wake_at bigint, deleted bigint] AS v
+    WHERE s.id = v.id
+""")
+_ADVANCE_JOBS = Statement("""
+    UPDATE tickwise_jobs AS j SET wake_at = v.wake_at, waiting = v.waiting
+    FROM :rows[id bigint, wake_at bigint, waiting boolean] AS v WHERE j.id = v.id
+""")
 _RECORD = Statement("""
     INSERT INTO tickwise_decisions (schedule_id, first_slot, reason, last_slot, slots, detail, made_at,
         extended_at)
@@ -79,6 +93,7 @@ class JobRow(NamedTuple):
     last_success: int | None
     history_from: int | None
     deleted_at: int | None
+    wake_at: int | None
 
 
 @dataclass(slots=True)
@@ -92,13 +107,21 @@ class Held:
     wake_at: int | None = None
 
 
+class Unreadable(NamedTuple):
+    """A schedule in hand that cannot be read: its row's id, what is wrong, and the newest slot that has a run."""
+
+    id: int
+    problem: str
+    last_slot: int | None
+
+
 @dataclass(slots=True)
 class HeldJob:
     """A job in hand, with its schedules by name."""
 
     row: JobRow
     schedules: dict[str, Held] = field(default_factory=dict)
-    unreadable: dict[int, str] = field(default_factory=dict)  # schedules by id, and what is wrong with them
+    unreadable: dict[str, Unreadable] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)  # made on the way
     pause_seen: int = 0
 
@@ -132,7 +155,7 @@ def _put(book: Book, job: HeldJob, row: Sequence[Any]) -> None:
         definition = book.schedule(definition_id, name, job.row.name)
         others = decode_rest(rest) if rest else {}
     except DefinitionUnreadable as error:
-        job.unreadable[id_] = str(error)
+        job.unreadable[name] = Unreadable(id_, str(error), last_slot)
         return
     state = Schedule(
         definition, cursor, met, missed, edited, first_seen, runs_made=made, deleted_at=deleted, **others
@@ -153,24 +176,43 @@ def _end_pauses(job: HeldJob, pauses: Sequence[tuple[int, int, int]]) -> None:
                 job.decisions += changed.decisions
 
 
-def write(jobs: Iterable[HeldJob], now: int) -> Protocol[None]:
-    """Make what is in hand true, with the decisions made on the way."""
+def write(jobs: Iterable[HeldJob], now: int, *, planned: bool = False) -> Protocol[None]:
+    """Make what is in hand true, with the decisions made on the way. Only a pass lets a job be due later."""
     jobs = list(jobs)
-    rows = [_row(held) for job in jobs for held in job.schedules.values()]
-    if rows:
-        yield _WRITE(rows=rows)
-    yield _WRITE_JOBS(
-        rows=[(job.row.id, wake_at(job, now), waiting(job), local(job), job.pause_seen) for job in jobs]
-    )
+    if planned and all(job.pause_seen == job.row.pause_seen for job in jobs):
+        yield from _advance(jobs, now)
+    else:
+        rows = [_row(held) for job in jobs for held in job.schedules.values()]
+        if rows:
+            yield _WRITE(rows=rows)
+        yield _WRITE_JOBS(
+            rows=[
+                (job.row.id, wake_at(job, now, planned=planned), waiting(job), local(job), job.pause_seen)
+                for job in jobs
+            ]
+        )
     yield from record(jobs, now)
 
 
-def wake_at(job: HeldJob, now: int) -> int | None:
+def _advance(jobs: Sequence[HeldJob], now: int) -> Protocol[None]:
+    """Only what a pass changes, which is most of what is ever written."""
+    rows = [
+        (held.id, s.cursor, s.met, s.missed, s.runs_made, encode_rest(s), held.last_slot, held.wake_at,
+        s.deleted_at) for job in jobs for held in job.schedules.values() for s in (held.state,)
+    ]  # fmt: skip
+    if rows:
+        yield _ADVANCE(rows=rows)
+    yield _ADVANCE_JOBS(rows=[(job.row.id, wake_at(job, now, planned=True), waiting(job)) for job in jobs])
+
+
+def wake_at(job: HeldJob, now: int, *, planned: bool) -> int | None:
     """The least of its schedules'; one that cannot be read is tried again in a minute."""
-    wakes = [held.wake_at for held in job.schedules.values() if held.wake_at is not None]
+    wakes = [held.wake_at for held in job.schedules.values()]
     if job.unreadable:
         wakes.append(now // MICRO + 60)
-    return min(wakes, default=None)
+    if not planned:
+        wakes.append(job.row.wake_at)
+    return min((wake for wake in wakes if wake is not None), default=None)
 
 
 def waiting(job: HeldJob) -> bool:
@@ -189,9 +231,10 @@ def record(jobs: Iterable[HeldJob], now: int) -> Protocol[None]:
     for job in jobs:
         for made in job.decisions:
             key = (job.schedules[made.schedule].id, made.first, made.reason.code)
-            rows[key] = (*key, made.last, made.count, clip(made.detail, 1_000))
-        for schedule, problem in job.unreadable.items():
-            rows[schedule, 0, "broken"] = (schedule, 0, "broken", 0, 1, clip(problem, 1_000))
+            rows[key] = (*key, made.last, made.count, clip(made.detail, LONGEST_ERROR))
+        for schedule, problem, _ in job.unreadable.values():
+            key = (schedule, 0, Reason.BROKEN.code)
+            rows[key] = (*key, 0, 1, clip(problem, LONGEST_ERROR))
     if rows:
         yield _RECORD(rows=list(rows.values()), now=now)
 

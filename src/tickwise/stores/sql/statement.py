@@ -53,7 +53,7 @@ class Dialect:
     table: Callable[[Sequence[str], Sequence[tuple[str, str]]], str]  # from places and (column, type)
     places_of_table: Callable[[int], int]  # how many it takes, by its columns
     bind_list: Callable[[Sequence[Any]], Any]
-    bind_table: Callable[[Sequence[Sequence[Any]], int], Sequence[Any]]  # rows and the number of columns
+    bind_table: Callable[[Sequence[Sequence[Any]], Sequence[str]], Sequence[Any]]  # rows and types of columns
     now: str
     words: Sequence[tuple[re.Pattern[str], str]]  # what is said otherwise
     schema_words: Mapping[str, str]  # the same, in migrations
@@ -98,8 +98,8 @@ class _Layout:
             place = self._at(name, 1, lambda values: (dialect.bind_list(values),))[0]
             return dialect.listed.format(place=place, type=columns)
         fields = [(column, kind) for column, kind in (field.split() for field in columns.split(","))]
-        width = len(fields)
-        places = self._at(name, dialect.places_of_table(width), lambda rows: dialect.bind_table(rows, width))
+        kinds = [kind for _, kind in fields]
+        places = self._at(name, dialect.places_of_table(len(fields)), lambda rows: dialect.bind_table(rows, kinds))
         return dialect.table(places, fields)
 
     def _at(self, name: str, width: int, bind: Callable[[Any], Sequence[Any]]) -> list[str]:

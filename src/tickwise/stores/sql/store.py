@@ -1,6 +1,7 @@
 """The store's contract over any SQL driver: each move is a protocol, run on the lane where it belongs."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import structlog
@@ -9,7 +10,7 @@ from ...core.change import Change
 from ...core.definition import JobDefinition
 from ...core.errors import InputError
 from ...core.model import Pause, Schedule
-from ...core.payload import check_text, encode
+from ...core.payload import check_text, clip, encode
 from ...core.settle import Settled
 from ...core.states import RunState
 from .. import checks
@@ -46,7 +47,7 @@ from . import define, ends, enqueue, fleet, insights, retention, schema, work
 from . import tick as ticking
 from .book import Book
 from .connections import on_connection
-from .driver import Driver, Lane, StatementError
+from .driver import Driver, Lane, SchemaError, StatementError
 from .state import JobRow as JobColumns
 from .statement import Protocol
 
@@ -101,13 +102,36 @@ class SqlStore(Store):
         try:
             ticked = await self.move(Lane.CLAIM, ticking.tick, self.book, planner, claim, claimed)
         except StatementError as error:
-            _log.error("the database refused a plan", error=str(error), jobs=[job.name for job in claimed][:10])
-            if len(claimed) > 1:
-                return await self.tick(planner, node, limit=len(claimed) // 2, jobs=jobs, reserve=reserve)
-            await self.move(Lane.CLAIM, ticking.set_aside, claimed)
-            return Ticked(await self.now(), more=True)
+            names = [job.name for job in claimed]
+            _log.error("the database refused a plan", error=str(error), jobs=names[:10])
+            if not claimed:
+                raise
+            if len(claimed) == 1:
+                ticked = await self._set_aside(claimed[0], error)
+            else:
+                ticked = await self._halved(planner, node, names, reserve)
+            return ticked._replace(more=ticked.more or jobs is None)
         self._raise_floor(ticked)
         return ticked
+
+    async def _halved(
+        self, planner: Planner, node: str, names: Sequence[str], reserve: Reservation | None
+    ) -> Ticked:
+        half = len(names) // 2
+        first = await self.tick(planner, node, jobs=names[:half], reserve=reserve)
+        left = reserve and reserve._replace(capacity=reserve.capacity - len(first.leases))
+        second = await self.tick(planner, node, jobs=names[half:], reserve=left)
+        return second._replace(
+            jobs=first.jobs + second.jobs, runs=first.runs + second.runs, leases=first.leases + second.leases,
+            more=first.more or second.more,
+        )  # fmt: skip
+
+    async def _set_aside(self, job: JobColumns, error: StatementError) -> Ticked:
+        """Put off a job whose plan was refused, and record that; if that is refused too, it is only put off."""
+        await self.move(Lane.CLAIM, ticking.set_aside, job)
+        with suppress(StatementError):
+            await self.move(Lane.CLAIM, ticking.tell_refused, job, str(error))
+        return Ticked(await self.now())
 
     def _raise_floor(self, ticked: Ticked) -> None:
         """Nothing is ever made due in the past; what a crashed node left there is found by a scan of the whole."""
@@ -142,13 +166,14 @@ class SqlStore(Store):
         self, run: str, token: str, steps: Sequence[StepReport] = (), log: Sequence[LogPart] = ()
     ) -> bool:
         kept = [checks.checked_step(step) for step in steps]
-        return await self.move(Lane.OTHER, work.report, _id(run), token, kept, log)
+        parts = [checks.checked_part(part) for part in log]
+        return await self.move(Lane.OTHER, work.report, _id(run), token, kept, parts)
 
     async def finish(self, ended: Sequence[Finish]) -> tuple[Settled | None, ...]:
         checks.check_outcomes(ended)
         endings = [_ending(one) for one in ended]
         settled = await self.move(Lane.FINISH, ends.finish, self.book, endings)
-        return tuple(settled.get(one.run) for one in endings)
+        return tuple(settled.pop((one.run, one.token), None) for one in endings)
 
     async def expire(self) -> Expired:
         return await self.move(Lane.OTHER, work.expire, self.book)
@@ -201,7 +226,7 @@ def askable(*texts: str | None) -> bool:
 
 def _ending(one: Finish) -> ends.Ending:
     if one.result is None:
-        return ends.Ending(_id(one.run), one.outcome, one.token, None, one.error)
+        return ends.Ending(_id(one.run), one.outcome, one.token, None, clip(one.error, checks.LONGEST_ERROR))
     result, error = checks.kept_result(one.result, one.error)
     kept = None if result is None else encode(result, "the result")
     return ends.Ending(_id(one.run), one.outcome, one.token, kept, error)
@@ -297,10 +322,12 @@ class SqlSchema(Schema):
 
     async def upgrade(self) -> tuple[str, ...]:
         driver = self._store.driver
-        return await driver.run(
-            lambda: schema.upgrade(driver.dialect, schema.migrations(), lock=driver.upgrade_lock), Lane.OTHER
-        )
+        return await driver.run(lambda: schema.upgrade(driver, schema.migrations()), Lane.OTHER)
 
     async def check(self) -> tuple[str, ...]:
-        problems = await self._store.driver.run(lambda: schema.check(schema.migrations()), Lane.READ)
-        return (*problems, *await self._store.driver.check())
+        driver = self._store.driver
+        try:
+            problems = await driver.run(lambda: schema.check(driver, schema.migrations()), Lane.READ)
+        except SchemaError as error:
+            problems = (str(error),)
+        return (*problems, *await driver.check())

@@ -19,9 +19,10 @@ Whatever stays due is met by the next pass. Nothing here sleeps, and a lost race
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
+from ...core.codec import DefinitionUnreadable
 from ...core.definition import JobDefinition
 from ...core.model import Facts, Holder, JobFacts, Planned, ScheduleFacts, Start, TickPlan, Trigger
 from ...core.reasons import Reason
@@ -30,8 +31,8 @@ from ...core.slots import due_at
 from ..records import MICRO, Lease, Planner, Reservation, Ticked
 from .book import Book
 from .ends import Ending, end
-from .fleet import served_queues
-from .state import CLAIM, CLAIM_NAMED, LATEST_PAUSE, Held, HeldJob, JobRow, load, write
+from .fleet import clock, served_queues
+from .state import CLAIM, CLAIM_NAMED, LATEST_PAUSE, Held, HeldJob, JobRow, Unreadable, load, record, write
 from .statement import WAKE, Protocol, Statement
 
 _CIRCUMSTANCES = Statement(f"""
@@ -64,7 +65,8 @@ _HINDRANCE = Statement("""
     SELECT name FROM tickwise_queues WHERE name IN :queues[text]
     UNION ALL
     SELECT '' WHERE EXISTS (SELECT 1 FROM tickwise_runs
-        WHERE state = 'queued' AND queue IN :queues[text] AND due_at <= :now)
+        WHERE state = 'queued' AND queue IN :queues[text] AND due_at <= :now
+            AND (expires_at IS NULL OR attempt > 0 OR expires_at > :now))
 """)
 _INSERT = Statement("""
     INSERT INTO tickwise_runs (job_id, schedule_id, slot, lane, trigger_name, state, definition_id, times_id,
@@ -83,11 +85,18 @@ _INSERT = Statement("""
     WHERE TRUE ORDER BY n
     ON CONFLICT DO NOTHING RETURNING id, job_id, schedule_id, slot
 """)
+_NOTE_SLOTS = Statement("""
+    UPDATE tickwise_schedules SET last_slot =
+        (SELECT max(slot) FROM tickwise_runs r WHERE r.schedule_id = tickwise_schedules.id)
+    WHERE job_id IN :jobs[bigint]
+""")
 _NEXT_DUE = Statement("SELECT min(wake_at) FROM tickwise_jobs WHERE NOT local")
-_SET_ASIDE = Statement("UPDATE tickwise_jobs SET wake_at = :at WHERE id IN :ids[bigint]")
+_SET_ASIDE = Statement("UPDATE tickwise_jobs SET wake_at = :at WHERE id = :job")
+_SCHEDULES_OF = Statement("SELECT id, name FROM tickwise_schedules WHERE job_id = :job AND deleted IS NULL")
 _WAITS_FOR_A_RUN = frozenset({Reason.WAITS_FOR_RUN, Reason.WAITS_FOR_LANE, Reason.WAITS_BEHIND})
 _FIRST_ATTEMPT = 1
 SET_ASIDE_SECONDS = 60  # for a job whose plan the database refuses
+_Key: TypeAlias = tuple[int, int]  # the id of a schedule, and a slot
 
 
 class Made(NamedTuple):
@@ -96,7 +105,7 @@ class Made(NamedTuple):
     start: Start
     job: HeldJob
     schedule: Held
-    leased: bool
+    due_at: int  # in microseconds
 
 
 class Claim(NamedTuple):
@@ -126,7 +135,7 @@ def tick(book: Book, planner: Planner, claim: Claim, claimed: list[JobRow]) -> P
     leases, came = yield from _start(book, plan, jobs, kept_due, claim, now)
     ending = yield from _ending(plan, facts)
     decided = _decide(plan, jobs, kept_due, ending, second)
-    yield from write(decided, now)
+    yield from write(decided, now, planned=True)
     if came > len(leases):
         yield WAKE
     more = bool(kept_due) or (claim.names is None and len(claimed) == claim.limit)
@@ -134,10 +143,18 @@ def tick(book: Book, planner: Planner, claim: Claim, claimed: list[JobRow]) -> P
     return Ticked(now, len(decided), came, tuple(leases), more, next_due)
 
 
-def set_aside(claimed: Iterable[JobRow]) -> Protocol[None]:
-    """Put off jobs whose plan could not be written, so that the others go on (S20)."""
-    now = (yield _CIRCUMSTANCES())[0][0]
-    yield _SET_ASIDE(ids=[job.id for job in claimed], at=now // MICRO + SET_ASIDE_SECONDS)
+def set_aside(job: JobRow) -> Protocol[None]:
+    """Put off a job whose plan could not be written, so that the others go on (S20)."""
+    now = yield from clock()
+    yield _SET_ASIDE(job=job.id, at=now // MICRO + SET_ASIDE_SECONDS)
+
+
+def tell_refused(job: JobRow, problem: str) -> Protocol[None]:
+    """Record why a job is put off, on each of its schedules."""
+    now = yield from clock()
+    rows = yield _SCHEDULES_OF(job=job.id)
+    held = HeldJob(job, unreadable={name: Unreadable(id_, problem, None) for id_, name in rows})
+    yield from record([held], now)
 
 
 def _facts(jobs: dict[str, HeldJob], now: int) -> Protocol[Facts]:
@@ -147,17 +164,7 @@ def _facts(jobs: dict[str, HeldJob], now: int) -> Protocol[Facts]:
         holders[job].append(Holder(str(run), lane, Trigger(trigger), bool(cancelling)))
     served = yield from served_queues(now)
     slots = yield from _slots_with_run(jobs)
-    needed = {
-        after.schedule: after.within
-        for job in jobs.values()
-        for s in job.states
-        for after in s.definition.policy.after
-    }
-    successes: dict[str, list[int]] = defaultdict(list)
-    if needed:
-        oldest = min(s.cursor for job in jobs.values() for s in job.states) - max(needed.values())
-        for name, reference in (yield _SUCCESSES(names=sorted(needed), since=oldest)):
-            successes[name].append(reference)
+    successes = yield from _successes(jobs)
     return Facts(
         jobs={
             name: JobFacts(
@@ -172,6 +179,19 @@ def _facts(jobs: dict[str, HeldJob], now: int) -> Protocol[Facts]:
         },
         successes={name: tuple(found) for name, found in successes.items()},
     )  # fmt: skip
+
+
+def _successes(jobs: dict[str, HeldJob]) -> Protocol[dict[str, list[int]]]:
+    """Of the schedules that are waited for, as far back as a pending slot asks for them (S35)."""
+    states = [state for job in jobs.values() for state in job.states]
+    needed = [after for state in states for after in state.definition.policy.after]
+    found: dict[str, list[int]] = defaultdict(list)
+    if needed:
+        oldest = min(second for state in states for second in (state.cursor, *state.reopened[:1]))
+        since = oldest - max(after.within for after in needed)
+        for name, reference in (yield _SUCCESSES(names=sorted({a.schedule for a in needed}), since=since)):
+            found[name].append(reference)
+    return found
 
 
 def _slots_with_run(jobs: dict[str, HeldJob]) -> Protocol[dict[int, set[int]]]:
@@ -219,60 +239,74 @@ def _start(
     if not starts:
         return [], 0
     yield from book.read({jobs[start.job].row.definition_id for start in starts})
-    free = yield from _free_capacity(reserve, now)
     made = {}
     for start in starts:
-        job = jobs[start.job]
-        leased = bool(free and reserve and _may_lease(book, job.row, reserve))
-        free -= leased
-        made[job.schedules[start.schedule].id, start.slot] = Made(
-            start, job, job.schedules[start.schedule], leased
-        )
+        held = jobs[start.job].schedules[start.schedule]
+        made[held.id, start.slot] = Made(start, jobs[start.job], held, _due(held, start, now))
+    leased = yield from _at_once(book, made, reserve, now)
     token = f"{reserve.node}/{_FIRST_ATTEMPT}" if reserve else None
     rows = yield _INSERT(
-        rows=[(n, *_row(one, now)) for n, one in enumerate(made.values())], now=now, claimer=claim.node,
+        rows=[(n, *_row(one, now), key in leased) for n, (key, one) in enumerate(made.items())],
+        now=now, claimer=claim.node,
         node=reserve.node if reserve else None, token=token,
         lease_until=now + reserve.seconds * MICRO if reserve else None,
     )  # fmt: skip
     ids = {(schedule, slot): run for run, _, schedule, slot in rows}
-    kept_due |= {one.start.job for key, one in made.items() if key not in ids}
-    leases = [_lease(book, made[key], run, token or "", now) for key, run in ids.items() if made[key].leased]
+    if lost := [one for key, one in made.items() if key not in ids]:
+        kept_due |= {one.start.job for one in lost}
+        yield _NOTE_SLOTS(jobs=sorted({one.job.row.id for one in lost}))
+    leases = [_lease(book, made[key], run, token or "", now) for key, run in ids.items() if key in leased]
     return leases, len(ids)
 
 
-def _free_capacity(reserve: Reservation | None, now: int) -> Protocol[int]:
-    """How many runs may be handed out at once: none while others wait, or where the fleet has a limit."""
+def _due(held: Held, start: Start, now: int) -> int:
+    if start.trigger is not Trigger.SCHEDULE:
+        return now
+    return (due_at(held.state, start.slot) if held.state.definition.policy.jitter else start.slot) * MICRO
+
+
+def _at_once(
+    book: Book, made: Mapping[_Key, Made], reserve: Reservation | None, now: int
+) -> Protocol[frozenset[_Key]]:
+    """What the node gets at once: as a lease would choose, but none while others wait or the fleet has a limit."""
     if not reserve or not reserve.capacity:
-        return 0
-    return 0 if (yield _HINDRANCE(queues=list(reserve.queues), now=now)) else reserve.capacity
+        return frozenset()
+    hindered = {row[0] for row in (yield _HINDRANCE(queues=list(reserve.queues), now=now))}
+    if "" in hindered:
+        return frozenset()
+    place = {queue: n for n, queue in enumerate(dict.fromkeys(reserve.queues)) if queue not in hindered}
+    may = [
+        (place[row.queue], -row.priority, one.due_at, n, key)
+        for n, (key, one) in enumerate(made.items())
+        if (row := one.job.row).queue in place and _may_lease(book, row, reserve)
+    ]
+    return frozenset(key for *_, key in sorted(may)[: reserve.capacity])
 
 
 def _may_lease(book: Book, job: JobRow, reserve: Reservation) -> bool:
-    if job.queue not in reserve.queues or (job.function is not None and job.function not in reserve.functions):
+    if job.function is not None and job.function not in reserve.functions:
         return False
-    return not book.job(job.definition_id, job.name).at_most_once
+    try:
+        return not book.job(job.definition_id, job.name).at_most_once
+    except DefinitionUnreadable:  # who leases it will find that out
+        return False
 
 
 def _row(made: Made, now: int) -> tuple[object, ...]:
     start, job, held = made.start, made.job.row, made.schedule
-    policy = held.state.definition.policy
-    live = start.trigger is Trigger.SCHEDULE
-    due = (due_at(held.state, start.slot) if policy.jitter else start.slot) * MICRO if live else now
-    expires = None if policy.expires is None else now + policy.expires * MICRO
+    expires = held.state.definition.policy.expires
     return (
         job.id, held.id, start.slot, start.lane, str(start.trigger), job.definition_id, held.definition_id,
-        job.queue,
-        job.priority, job.function, due, expires, made.leased,
+        job.queue, job.priority, job.function, made.due_at, None if expires is None else now + expires * MICRO,
     )  # fmt: skip
 
 
 def _lease(book: Book, made: Made, run: int, token: str, now: int) -> Lease:
     definition: JobDefinition = book.job(made.job.row.definition_id, made.job.row.name)
     schedule = made.schedule.state.definition
-    due = min(now, made.start.slot * MICRO) if made.start.trigger is Trigger.SCHEDULE else now
     return Lease(
         str(run), token, definition, _FIRST_ATTEMPT, made.start.trigger, schedule.name, made.start.slot,
-        schedule.times, schedule.label, None, due, now,
+        schedule.times, schedule.label, None, made.due_at, now,
     )  # fmt: skip
 
 

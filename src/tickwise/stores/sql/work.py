@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ...core.codec import DefinitionUnreadable
 from ...core.model import Trigger
-from ...core.payload import clip, decode
+from ...core.payload import decode
 from ...core.settle import Failed, LeaseExpired, TooLate
 from ..records import LOG_HEAD, LOG_TAIL, MICRO, Expired, Lease, LogPart, Renewed, Reservation, StepReport
 from .book import Book
@@ -39,12 +39,12 @@ _NOTE_MANUAL = Statement("""
 """)
 _RENEW = Statement("""
     UPDATE tickwise_runs AS r SET lease_until = :lease_until FROM :rows[held bigint, held_by text] AS v
-    WHERE r.id = v.held AND r.token = v.held_by AND r.state = 'running' AND r.id IN (
+    WHERE r.id = v.held AND r.token = v.held_by AND r.finished_at IS NULL AND r.id IN (
         SELECT id FROM tickwise_runs WHERE id IN :ids[bigint] ORDER BY id FOR UPDATE SKIP LOCKED)
 """)
 _OURS = Statement("""
     SELECT r.id, r.cancelling FROM tickwise_runs r JOIN :rows[held bigint, held_by text] AS v
-        ON r.id = v.held AND r.token = v.held_by WHERE r.state = 'running'
+        ON r.id = v.held AND r.token = v.held_by WHERE r.finished_at IS NULL
 """)
 _HELD = Statement(f"""
     SELECT {_LEASED} FROM tickwise_runs WHERE state = 'running' AND node = :node AND lease_until > :now
@@ -106,12 +106,13 @@ class _Limit(NamedTuple):
 
 def lease(book: Book, wanted: Reservation) -> Protocol[tuple[Lease, ...]]:
     """Queue by queue, in the order given, until the worker has enough."""
-    now = yield from clock()
     limited = {row[0] for row in (yield _LOCK_LIMIT(queues=sorted(wanted.queues)))}
+    now = yield from clock()  # read under the lock, so that credit is never counted twice
     rows: list[Any] = []
     for queue in wanted.queues:
         left = wanted.capacity - len(rows)
         limit = _Limit(*(yield _LIMITED(queue=queue))[0]) if queue in limited else None
+        now = (yield from clock()) if limit else now  # after the count: who had ended by then did so before this
         most = limit.allows(left, now) if limit else left
         if most <= 0:
             continue
@@ -191,9 +192,7 @@ def report(run: int, token: str, steps: Sequence[StepReport], log: Sequence[LogP
         for step in steps:
             places.setdefault(step.name, len(places))
         latest = {step.name: step for step in steps}.values()
-        yield _STEP(
-            run=run, rows=[(s.name, places[s.name], *s[1:5], clip(s.error, 10_000) or None) for s in latest]
-        )
+        yield _STEP(run=run, rows=[(s.name, places[s.name], *s[1:5], s.error or None) for s in latest])
     if log:
         ends = dict((yield _LOG_ENDS(run=run)))
         rows = list(_placed(log, ends))
@@ -207,10 +206,9 @@ def report(run: int, token: str, steps: Sequence[StepReport], log: Sequence[LogP
 def _placed(log: Sequence[LogPart], ends: dict[str, int]) -> Iterator[tuple[object, ...]]:
     """Each part with its place in all that its step has printed; `ends` moves on."""
     for number, part in enumerate(log):
-        text = clip(part.text, LOG_TAIL)
         position = ends.get(part.step, 0)
-        ends[part.step] = position + len(text)
-        yield number, part.step, position, part.stream, text, part.at
+        ends[part.step] = position + len(part.text)
+        yield number, part.step, position, part.stream, part.text, part.at
 
 
 def expire(book: Book) -> Protocol[Expired]:

@@ -175,6 +175,7 @@ CREATE TABLE tickwise_pauses (  -- of everything
 );
 CREATE UNIQUE INDEX tickwise_pauses_open ON tickwise_pauses ((until IS NULL)) WHERE until IS NULL;
 
+DROP TABLE IF EXISTS LOGS.tickwise_logs;  -- of another store, that was here before
 CREATE TABLE LOGS.tickwise_logs (
     id ID,
     run_id bigint NOT NULL,

@@ -1,0 +1,153 @@
+"""One statement, two databases: what is written once means the same in both."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+import asyncpg
+import pytest
+
+from tickwise.stores.sql import postgres, sqlite
+from tickwise.stores.sql.statement import Dialect, Statement, compiled
+
+Ask: TypeAlias = Callable[..., list[tuple[Any, ...]]]
+MICRO = 1_000_000
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def ask(request: pytest.FixtureRequest) -> Iterator[Ask]:
+    """Rows of a statement's text with its values, from a real database."""
+    yield from _from_sqlite() if request.param == "sqlite" else _from_postgres(request)
+
+
+def _from_sqlite() -> Iterator[Ask]:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+
+    def ask(text: str, **values: Any) -> list[tuple[Any, ...]]:
+        made = compiled(Statement(text), sqlite.DIALECT)
+        return connection.execute(made.text, made.bind({"clock": None, **values})).fetchall()
+
+    yield ask
+    connection.close()
+
+
+def _from_postgres(request: pytest.FixtureRequest) -> Iterator[Ask]:
+    with asyncio.Runner() as runner:
+        connection = runner.run(_connect(request.getfixturevalue("postgres_url")))
+
+        def ask(text: str, **values: Any) -> list[tuple[Any, ...]]:
+            made = compiled(Statement(text), postgres.DIALECT)
+            rows = runner.run(connection.fetch(made.text, *made.bind({"clock": None, **values})))
+            return [tuple(row) for row in rows]
+
+        yield ask
+        runner.run(connection.close())
+
+
+async def _connect(url: str) -> Any:
+    return await asyncpg.connect(url)
+
+
+def test_a_value(ask: Ask) -> None:
+    """A value stands where its name does, however often, and NULL is one."""
+    assert ask("SELECT CAST(:n AS bigint), CAST(:other AS text), CAST(:n AS bigint) + 1", n=1, other=None) == [
+        (1, None, 2)
+    ]
+
+
+def test_what_a_value_says_is_never_read(ask: Ask) -> None:
+    """Text that looks like a form or like SQL is just text."""
+    given = ":n IN :n[bigint] {now} FOR UPDATE '; DROP TABLE x; -- $1 ?1"
+    assert ask("SELECT CAST(:given AS text)", given=given) == [(given,)]
+
+
+@pytest.mark.parametrize(
+    ("given", "found"), [([], []), ([2], [2]), ([3, 1, 3], [1, 3]), ([None], []), ([None, 2], [2])]
+)
+def test_a_list(ask: Ask, given: list[int | None], found: list[int]) -> None:
+    """What is among the values is found; among none nothing is, and NULL equals nothing."""
+    three = "SELECT n FROM (SELECT 1 AS n UNION SELECT 2 UNION SELECT 3) AS t WHERE n IN :ns[bigint] ORDER BY n"
+    assert ask(three, ns=given) == [(n,) for n in found]
+
+
+def test_a_list_of_texts(ask: Ask) -> None:
+    """Quotes, brackets and braces are part of a text."""
+    texts = ["it's", '"', "{a,b}", "[1]", "\\", "", "ü🕰"]
+    found = [ask("SELECT CAST(:own AS text) IN :texts[text]", own=text, texts=texts) for text in [*texts, "b}"]]
+    assert [bool(rows[0][0]) for rows in found] == [True] * len(texts) + [False]
+
+
+ROWS = [
+    (1, "a", True, 1.5, None),
+    (-(1 << 63), "", False, 0.0, "x"),
+    ((1 << 63) - 1, "NULL", None, None, '{"a": [1]}'),
+]
+
+
+def test_a_table(ask: Ask) -> None:
+    """Rows come back as they were given, in their types, with their NULLs."""
+    found = ask(
+        "SELECT n, t, CASE WHEN b THEN 'yes' WHEN NOT b THEN 'no' END, f, o FROM "
+        ":rows[place bigint, n bigint, t text, b boolean, f float8, o text] AS v ORDER BY place",
+        rows=[(place, *row) for place, row in enumerate(ROWS)],
+    )
+    said = {True: "yes", False: "no", None: None}
+    assert found == [(n, t, None if b is None else said[b], f, o) for n, t, b, f, o in ROWS]
+
+
+def test_a_table_of_no_rows(ask: Ask) -> None:
+    """It has its columns all the same."""
+    assert ask("SELECT n, t FROM :rows[n bigint, t text] AS v", rows=[]) == []
+
+
+def test_a_join_is_no_list(ask: Ask) -> None:
+    """The word JOIN ends as the form of a list begins; what follows it is a table."""
+    found = ask(
+        "SELECT x.n, v.t FROM (SELECT 1 AS n UNION SELECT 2) AS x JOIN :rows[n bigint, t text] AS v ON v.n = x.n",
+        rows=[(2, "b"), (3, "c")],
+    )
+    assert found == [(2, "b")]
+
+
+def test_forms_side_by_side(ask: Ask) -> None:
+    """Values, lists and tables of one statement each get their own, in any order."""
+    found = ask(
+        "SELECT v.a, v.b, CAST(:one AS text) FROM :rows[a bigint, b text] AS v "
+        "WHERE v.a IN :wanted[bigint] AND v.b <> :one AND v.a IN :wanted[bigint] ORDER BY v.a",
+        one="x", wanted=[1, 2, 3], rows=[(1, "x"), (2, "y"), (3, "z"), (4, "y")],
+    )  # fmt: skip
+    assert found == [(2, "y", "x"), (3, "z", "x")]
+
+
+def test_now(ask: Ask) -> None:
+    """The database's time in microseconds, unless a test gives its own."""
+    assert ask("SELECT {now}", clock=5) == [(5,)]
+    ((now,),) = ask("SELECT {now}")
+    assert abs(now - int(datetime.now(UTC).timestamp() * MICRO)) < 600 * MICRO
+
+
+def test_locks_are_for_those_who_have_them(ask: Ask) -> None:
+    """Where one writes at a time, the words for locking rows are left out, wherever the line breaks."""
+    ask("CREATE TEMPORARY TABLE t (n bigint)")
+    assert ask("SELECT n FROM t ORDER BY n LIMIT 1 FOR UPDATE") == []
+    assert ask("SELECT n FROM t WHERE n IN (SELECT n FROM t FOR UPDATE SKIP LOCKED)") == []
+    assert ask("SELECT n FROM t WHERE n IN (SELECT n FROM t FOR SHARE\n    SKIP LOCKED)") == []
+
+
+@pytest.mark.parametrize("dialect", [sqlite.DIALECT, postgres.DIALECT], ids=lambda dialect: dialect.name)
+def test_a_statement_is_put_into_words_once(dialect: Dialect) -> None:
+    """It is the same text each time, so that the database can know it again; only the values differ."""
+    statement = Statement("SELECT :n, :n FROM :rows[a bigint, b text] AS v WHERE v.a IN :ids[bigint]")
+    made = compiled(statement, dialect)
+    few, many = ({"n": 1, "rows": [(1, "a")] * n, "ids": [1] * n} for n in (0, 1_000))
+    assert len(made.bind(few)) == len(made.bind(many))
+    assert compiled(statement, dialect) is made
+
+
+@pytest.mark.parametrize("dialect", [sqlite.DIALECT, postgres.DIALECT], ids=lambda dialect: dialect.name)
+def test_a_forgotten_value(dialect: Dialect) -> None:
+    """It is missed by its name, and never taken for NULL."""
+    with pytest.raises(KeyError, match="wanted"):
+        compiled(Statement("SELECT :n, :wanted"), dialect).bind({"n": 1})
