@@ -8,25 +8,30 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from .core.cron.zone import zone
-from .core.definition import DEFAULT_QUEUE, Ticking
-from .core.duration import parse_duration
+from .core.definition import DEFAULT_QUEUE, Ticking, check_name
+from .core.duration import format_duration, parse_duration
 from .core.errors import InputError, nearest
+from .runtime.executors.address import AddressPolicy, Reach
 
 FILE = "tickwise.toml"
 PREFIX = "TICKWISE_"
+DEFAULT = "default"  # the origin of what nobody has set
 DEFAULT_STORE = "sqlite:///.tickwise/tickwise.db"
-_NOT_SETTINGS = ("TEST_", "EXPLORE", "EXAMPLES", "RACES", "RUN_ID", "JOB", "SCHEDULE", "SLOT", "PREVIOUS_SLOT",
-                 "TRIGGER", "ATTEMPT", "OUTCOME", "ERROR", "PARAM_", "TOKEN")  # fmt: skip
+_OF_RUNS = frozenset("RUN_ID JOB SCHEDULE SLOT PREVIOUS_SLOT TRIGGER ATTEMPT OUTCOME ERROR".split())
+_OF_OTHERS = frozenset("TOKEN EXPLORE EXAMPLES RACES KILLS SOAK SEED".split())
+_OF_MANY = ("PARAM_", "TEST_", "BENCH_")  # a run's params, and what our own tests and benches are told
+_WORDS = {"true": True, "yes": True, "1": True, "on": True, "false": False, "no": False, "0": False, "off": False}
 
 
 def _seconds(value: Any) -> float:
     if isinstance(value, str):
         return float(parse_duration(value))
-    if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+    if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 and isfinite(value):
         return float(value)
     raise InputError("write a duration such as 30s or 5m")
 
@@ -35,24 +40,16 @@ def _whole_seconds(value: Any) -> int:
     return max(1, round(_seconds(value)))
 
 
-def _number(value: Any) -> int:
-    try:
-        number = int(value)
-    except (TypeError, ValueError):
-        number = 0
-    if isinstance(value, bool) or number < 1:
-        raise InputError("write a whole number above 0")
+def _number(value: Any, least: int = 1, most: int = 1_000_000) -> int:
+    written = value.strip() if isinstance(value, str) else value
+    number = int(written) if isinstance(written, str) and written.isdecimal() else written
+    if not isinstance(number, int) or isinstance(number, bool) or not least <= number <= most:
+        raise InputError(f"write a whole number from {least} to {most}")
     return number
 
 
 def _port(value: Any) -> int:
-    try:
-        number = int(value)
-    except (TypeError, ValueError):
-        number = -1
-    if isinstance(value, bool) or not 0 <= number <= 65_535:
-        raise InputError("write a port from 0 to 65535")
-    return number
+    return _number(value, 0, 65_535)
 
 
 def _text(value: Any) -> str:
@@ -63,31 +60,30 @@ def _text(value: Any) -> str:
 
 def _names(value: Any) -> tuple[str, ...]:
     names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
-    if (
-        not isinstance(names, list | tuple)
-        or not all(isinstance(name, str) and name for name in names)
-        or not names
-    ):
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names) or not names:
         raise InputError("write names, separated by commas")
-    return tuple(names)
+    return tuple(dict.fromkeys(check_name(name, "the name of a queue") for name in names))
+
+
+def _reaches(value: Any) -> frozenset[Reach]:
+    names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
+    if not isinstance(names, list | tuple | frozenset) or not all(name in tuple(Reach) for name in names):
+        raise InputError(f"write kinds of address, separated by commas: {', '.join(Reach)}")
+    return frozenset(map(Reach, names))
 
 
 def _yes_or_no(value: Any) -> bool:
-    words = {
-        "true": True,
-        "yes": True,
-        "1": True,
-        "on": True,
-        "false": False,
-        "no": False,
-        "0": False,
-        "off": False,
-    }
     if isinstance(value, bool):
         return value
-    if isinstance(value, str) and value.lower() in words:
-        return words[value.lower()]
+    if isinstance(value, str) and value.lower() in _WORDS:
+        return _WORDS[value.lower()]
     raise InputError("write true or false")
+
+
+def _ticking(value: Any) -> Ticking:
+    if value not in tuple(Ticking):
+        raise InputError(f"write {' or '.join(Ticking)}")
+    return Ticking(value)
 
 
 def _zone(value: Any) -> str:
@@ -103,25 +99,31 @@ class Settings:
     """All there is to set."""
 
     store: str = _setting(DEFAULT_STORE, _text, "where everything is kept: a URL")
-    ticking: Ticking = _setting(Ticking.STORE, Ticking, "who finds due slots: the store, or each node's own index")
+    ticking: Ticking = _setting(
+        Ticking.STORE, _ticking, "who finds due slots: the store, or each node's own index"
+    )
     poll: float = _setting(1.0, _seconds, "how often to look if no news come")
     claim_batch: int = _setting(200, _number, "jobs claimed at once")
     lookahead: int = _setting(3_600, _whole_seconds, "how far the index of a node looks ahead")
     index_rebuild: float = _setting(30.0, _seconds, "how often the index of a node is built anew")
     lease: int = _setting(30, _whole_seconds, "how long a worker holds a run without renewing")
-    renew: float = _setting(10.0, _seconds, "how often a worker renews")
+    renew: float = _setting(10.0, _seconds, "how often a worker renews; a third of the lease if left out")
     grace: int = _setting(60, _whole_seconds, "how late a slot still counts as on time, unless its job says")
     timezone: str = _setting("UTC", _zone, "of schedules that name none")
     shutdown_grace: float = _setting(30.0, _seconds, "how long running work may go on when a worker ends")
     host: str = _setting("127.0.0.1", _text, "where the API listens")
-    port: int = _setting(8484, _port, "where the API listens")
+    port: int = _setting(8484, _port, "where the API listens; 0 takes any free one")
     concurrency: int = _setting(10, _number, "runs that a worker executes at once")
     queues: tuple[str, ...] = _setting((DEFAULT_QUEUE,), _names, "queues that a worker serves, in this order")
+    addresses: frozenset[Reach] = _setting(
+        AddressPolicy().allowed, _reaches, "kinds of address that HTTP steps may reach"
+    )
     allow_commands: bool = _setting(default=False, read=_yes_or_no, about="execute commands from any source")
     origins: Mapping[str, str] = field(default_factory=dict)  # where each value comes from
 
 
-NAMES = [f.name for f in fields(Settings) if f.metadata]
+ABOUT: dict[str, str] = {f.name: f.metadata["about"] for f in fields(Settings) if f.metadata}
+NAMES = list(ABOUT)
 _READERS: dict[str, Callable[[Any], Any]] = {f.name: f.metadata["read"] for f in fields(Settings) if f.metadata}
 
 
@@ -131,20 +133,34 @@ def load(
     file: Path | None = None,
 ) -> Settings:
     """The settings; a file that is named must exist."""
-    named = file is not None
     path = file or Path(FILE)
     layers = [
-        (_from_file(path, named=named), str(path)),
+        (_from_file(path, named=file is not None), str(path)),
         (_from_environment(os.environ if environ is None else environ), "environment"),
         ({name: value for name, value in (arguments or {}).items() if value is not None}, "argument"),
     ]
     values: dict[str, Any] = {}
-    origins = dict.fromkeys(NAMES, "default")
+    origins = dict.fromkeys(NAMES, DEFAULT)
     for layer, origin in layers:
         for name, value in layer.items():
             values[name] = _read(name, value, origin)
             origins[name] = f"{PREFIX}{name.upper()}" if origin == "environment" else origin
-    return Settings(**values, origins=origins)
+    return _checked(Settings(**{**_derived(values), **values}, origins=origins))
+
+
+def _derived(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {"renew": values["lease"] / 3} if "lease" in values else {}
+
+
+def _checked(settings: Settings) -> Settings:
+    """A renewal that fails must leave the time for another, before the lease is lost (S42)."""
+    if settings.renew > settings.lease / 2:
+        lease = format_duration(settings.lease)
+        raise InputError(
+            f"{settings.origins['renew']}: renew is {settings.renew:g} s and lease is {lease}: "
+            "renew at least twice in a lease"
+        )
+    return settings
 
 
 def _read(name: str, value: Any, origin: str) -> Any:
@@ -152,13 +168,14 @@ def _read(name: str, value: Any, origin: str) -> Any:
         raise InputError(f"{origin}: there is no setting {name!r}{nearest(name, NAMES)}")
     try:
         return _READERS[name](value)
-    except (InputError, ValueError) as error:
+    except InputError as error:
         raise InputError(f"{origin}: {name} is {value!r}: {error}") from None
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
     ours = {name.removeprefix(PREFIX): value for name, value in environ.items() if name.startswith(PREFIX)}
-    return {name.lower(): value for name, value in ours.items() if not name.startswith(_NOT_SETTINGS)}
+    known = _OF_RUNS | _OF_OTHERS
+    return {name.lower(): ours[name] for name in ours if name not in known and not name.startswith(_OF_MANY)}
 
 
 def _from_file(path: Path, *, named: bool) -> dict[str, Any]:

@@ -10,6 +10,8 @@ import uvicorn
 from ..app.health import App
 from ..core.errors import InputError
 
+_PATIENCE = 1  # seconds for requests that are under way at the end
+
 
 class _Server(uvicorn.Server):
     """Signals are the node's affair."""
@@ -27,7 +29,11 @@ async def served(app: App, host: str, port: int) -> AsyncIterator[str]:
         listener = socket.create_server((host, port), family=family)
     except OSError as error:
         raise InputError(f"cannot listen on {host}:{port} ({error.strerror}): choose another --port") from None
-    server = _Server(uvicorn.Config(app, log_level="error", access_log=False, lifespan="on"))
+    server = _Server(
+        uvicorn.Config(
+            app, log_level="error", access_log=False, lifespan="on", timeout_graceful_shutdown=_PATIENCE
+        )
+    )
     task = asyncio.create_task(server.serve([listener]))
     try:
         shown = f"[{host}]" if ":" in host else host

@@ -15,15 +15,17 @@ from ..core.change import (
     backfill_slots,
 )
 from ..core.definition import Overlap
-from ..core.errors import InputError
+from ..core.errors import ConflictError, InputError, nearest
 from ..core.instant import to_datetime
 from ..core.model import ScheduleFacts, Trigger
 from ..core.states import RunState
+from ..sources.defaults import Defaults
 from ..sources.spec import read_spec
 from ..stores.contract import Store
 from ..stores.paging import every
-from ..stores.records import MICRO, Enqueue, RunFilter
-from .values import RunInfo, ScheduleInfo, as_second
+from ..stores.records import MICRO, Enqueue, Enqueued, RunFilter, RunRow
+from .values import RunInfo, ScheduleInfo, as_second, as_word
+from .why import schedule_row, waits
 
 When: TypeAlias = datetime | timedelta | str
 OpenStore: TypeAlias = Callable[[], Awaitable[Store]]
@@ -35,27 +37,36 @@ _PAGE = 1_000
 class Schedules:
     """Schedules by name."""
 
-    def __init__(self, store: OpenStore) -> None:
+    def __init__(self, store: OpenStore, defaults: Callable[[], Defaults]) -> None:
         self._store = store
+        self._defaults = defaults
 
     async def add(self, name: str, **fields: Any) -> ScheduleInfo:
         """Define a job with its schedule, by the fields of a job file."""
         store = await self._store()
         if await store.insights.job(name) is not None:
-            raise InputError(f"{name} is there already: update it instead")
+            raise ConflictError(f"{name} is there already: update it instead")
         return await self._write(store, name, fields)
 
     async def update(self, name: str, **fields: Any) -> ScheduleInfo:
-        """Define it anew; refused for what another source has written (S50)."""
+        """Define it anew, with all its fields; refused for what another source has written (S50)."""
         return await self._write(await self._store(), name, fields)
 
     async def _write(self, store: Store, name: str, fields: Mapping[str, Any]) -> ScheduleInfo:
-        await store.define(read_spec({"name": name, **fields}, f"schedule {name}"), API_SOURCE)
-        return await self.get(name)
+        job = read_spec({"name": name, **fields}, f"schedule {name}", self._defaults())
+        if not job.schedules:
+            raise InputError(f"schedule {name}: schedule: is missing: say when {name} is to run")
+        await store.define(job, API_SOURCE)
+        return await self.get(job.schedules[0].name)
 
     async def remove(self, name: str) -> None:
         """Delete what the API has defined."""
-        await (await self._store()).remove(name, API_SOURCE)
+        store = await self._store()
+        if await store.insights.job(name) is None:
+            known = await every(lambda after: store.insights.jobs(after=after, limit=_PAGE))
+            hint = nearest(name, [row.definition.name for row in known])
+            raise InputError(f"there is no job {name!r}{hint}")
+        await store.remove(name, API_SOURCE)
 
     async def list(self) -> list[ScheduleInfo]:
         insights = (await self._store()).insights
@@ -63,10 +74,7 @@ class Schedules:
         return [ScheduleInfo.of(row) for row in rows]
 
     async def get(self, name: str) -> ScheduleInfo:
-        row = await (await self._store()).insights.schedule(name)
-        if row is None:
-            raise InputError(f"there is no schedule {name!r}")
-        return ScheduleInfo.of(row)
+        return ScheduleInfo.of(await schedule_row(await self._store(), name))
 
     async def pause(self, name: str, *, reason: str = "", by: str = "") -> ScheduleInfo:
         return await self._change(name, Paused(by, reason))
@@ -87,12 +95,10 @@ class Schedules:
     ) -> RunInfo:
         """Run the schedule's job now, by hand (S30)."""
         store = await self._store()
-        row = await store.insights.schedule(name)
-        if row is None:
-            raise InputError(f"there is no schedule {name!r}")
+        row = await schedule_row(store, name)
         asked = Enqueue(row.schedule.job, Trigger.MANUAL, params, beside=beside, by=by)
         (made,) = await store.enqueue([asked])
-        return await run_info(store, made.id)
+        return await enqueued(store, asked, made)
 
     async def backfill(
         self, name: str, start: When, end: When, *, overlap: str = "queue", limit: int = 1_000,
@@ -100,10 +106,9 @@ class Schedules:
     ) -> Sequence[datetime]:  # fmt: skip
         """Enqueue the slots of a time that has passed and have no run; a dry run lists them only (S32)."""
         store, now = await self._store(), await self._now()
-        asked = BackfillAsked(as_second(start, now), as_second(end, now), Overlap(overlap), limit, again=again)
-        row = await store.insights.schedule(name)
-        if row is None:
-            raise InputError(f"there is no schedule {name!r}")
+        rule = as_word(Overlap, overlap, "overlap")
+        asked = BackfillAsked(as_second(start, now), as_second(end, now), rule, limit, again=again)
+        row = await schedule_row(store, name)
         known = await self._slots_with_run(store, name, asked.start)
         slots: list[datetime] = []
         for slot in backfill_slots(row.schedule, ScheduleFacts(known), asked.start, asked.end):
@@ -140,13 +145,16 @@ class Runs:
         self, *, job: str | None = None, schedule: str | None = None, state: str | None = None, limit: int = 100
     ) -> list[RunInfo]:
         """The newest first."""
-        states = frozenset({RunState(state)}) if state else frozenset[RunState]()
+        states = frozenset({as_word(RunState, state, "state of a run")}) if state else frozenset[RunState]()
         wanted = RunFilter(job=job, schedule=schedule, states=states)
         page = await (await self._store()).insights.runs(wanted, limit=limit)
         return [RunInfo.of(row) for row in page.items]
 
     async def get(self, run: str) -> RunInfo:
-        return await run_info(await self._store(), run)
+        """A run; one that is queued says why it waits."""
+        store = await self._store()
+        row = await _run_row(store, run)
+        return RunInfo.of(row, tuple([reason async for reason in waits(store, row)]))
 
     async def cancel(self, run: str) -> str:
         """End a queued run, or ask a running one to end; the state it was found in, or has now."""
@@ -156,7 +164,7 @@ class Runs:
         """Put a failed, lost or cancelled run back; steps that succeeded are not repeated."""
         store = await self._store()
         await store.put_back(run)
-        return await run_info(store, run)
+        return RunInfo.of(await _run_row(store, run))
 
     async def logs(self, run: str) -> str:
         """What the run printed."""
@@ -177,8 +185,31 @@ class Jobs:
         return [row.definition.name for row in rows]
 
 
-async def run_info(store: Store, run: str) -> RunInfo:
+async def _run_row(store: Store, run: str) -> RunRow:
     row = await store.insights.run(run)
     if row is None:
-        raise InputError(f"there is no run {run!r}")
+        raise InputError(f"there is no run {run!r}: it was never made, or is not kept any longer")
+    return row
+
+
+async def enqueued(store: Store, asked: Enqueue, made: Enqueued) -> RunInfo:
+    """The run that was asked for; it may have run and been removed by now."""
+    row = await store.insights.run(made.id)
+    if row is None:
+        now = await store.now()
+        row = RunRow(
+            made.id,
+            asked.job,
+            None,
+            None,
+            asked.trigger,
+            "",
+            RunState.SUCCEEDED,
+            "",
+            0,
+            1,
+            now,
+            now,
+            key=asked.key,
+        )
     return RunInfo.of(row)

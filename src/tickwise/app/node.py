@@ -1,14 +1,14 @@
 """A node: the roles of one process, brought up in order and taken down in reverse.
 
-news ──ring──► ticker ──leases──► worker ──ended──► finisher ──► store
-▲ renewed, cancelled
-reaper, pruner, folders           keeper (a thread with a store of its own)
+news ──ring──► tickers ──leases──► worker ──ended──► finisher ──► store
+                                     ▲ renewed, cancelled, lost
+folders, definitions, reaper, pruner   keeper (a thread with a store of its own)
 """
 
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from typing import NamedTuple
@@ -18,7 +18,12 @@ import structlog
 
 from ..clock import monotonic
 from ..config import Settings
+from ..core.instant import to_datetime
+from ..core.payload import clip
+from ..core.settle import Settled
+from ..core.states import RunState
 from ..runtime.execution import Execution
+from ..runtime.executors.address import AddressPolicy
 from ..runtime.executors.surroundings import Tools
 from ..runtime.keeper import Keeper, Upkeep
 from ..runtime.local import LocalTicker
@@ -29,12 +34,26 @@ from ..runtime.worker import Room, Worker
 from ..sources.folder import FolderSource
 from ..stores.contract import Store
 from ..stores.records import Finish, Lease, Node, Role, Ticked
-from .hooks import Hooks, RunEvent
+from .hooks import Calls, Hooks, RunEvent
 from .intake import Intake
 from .registry import Registry
 
 _log = structlog.get_logger("tickwise")
-_MISSED_POLLS = 3  # after so many a node is not ready
+_VERSION = version("tickwise")
+_MISSED_POLLS, _SLACK = 3, 1.0  # after so many polls, and seconds, a node is not ready
+_FOR_FOLDERS = 30.0  # seconds for a first look at all folders
+_MOST_PROBLEMS, _LONGEST_PROBLEM = 20, 1_000
+_WORDS = {"handedback": "handed_back"}
+_WELL = frozenset({"started", "succeeded", "snoozed", "unmet"})  # nobody need be told in a log
+
+
+class Place(NamedTuple):
+    """Where a node lives: the store that it shares with its app, and the ways to it."""
+
+    store: Store
+    intake: Intake
+    open_store: Callable[[], Store]  # for its keeper
+    declare: Callable[[], Awaitable[object]]  # defines what the app's code has declared since
 
 
 class Duty(NamedTuple):
@@ -42,130 +61,91 @@ class Duty(NamedTuple):
 
     roles: Sequence[Role] = (Role.TICKER, Role.WORKER)
     folders: Sequence[FolderSource] = ()
-    source: str = "app"  # the name of its own code
     private: bool = False  # only who may run commands can write to the store
 
 
 class NodeProcess:
     """Runs until it is told to stop."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        open_store: Callable[[], Store],
-        registry: Registry,
-        *,
-        duty: Duty,
-        hooks: Hooks | None = None,
-    ) -> None:
+    def __init__(self, settings: Settings, place: Place, registry: Registry, duty: Duty, hooks: Hooks) -> None:
         self.id = f"{socket.gethostname()[:60]}-{os.getpid()}-{uuid4().hex[:8]}"
         self.settings = settings
         self.roles = tuple(duty.roles)
-        self._open_store = open_store
+        self._place = place
         self._registry = registry
         self._duty = duty
-        self._hooks = hooks or Hooks()
-        self._loops: list[Loop] = []
+        self._calls = Calls(hooks)
         self._passed_at: float | None = None
         self._passed_since = False
-        self._idle = False
+        self._is_idle = False
         self._read = [asyncio.Event() for _ in duty.folders]
-        self.up = asyncio.Event()  # its own jobs are defined, and its roles run
+        self.up = asyncio.Event()  # its roles run
         self.ready = asyncio.Event()  # the first pass is over
-        self.worker: Worker | None = None
-        self.intake: Intake | None = None
+        self.worker = self._made_worker() if Role.WORKER in self.roles else None
+        self._keeper = self._made_keeper()
+        self._local: LocalTicker | None = None
+        self._tickers = self._made_tickers() if Role.TICKER in self.roles else []
+        self._leasing = self._made_leasing(self.worker) if self.worker else None
 
     async def run(self, stop: asyncio.Event) -> None:
         """Bring everything up, wait for the word, and take everything down."""
-        store = self._open_store()
+        await self._place.store.beat(self.as_node())  # its first pass would hold all slots for want of a worker
+        down = asyncio.Event()  # the worker has ended
+        tasks = [asyncio.create_task(loop.run(stop)) for loop in self._folders(stop)]
+        news = asyncio.create_task(self._loop("news", self._hear).run(down))
+        self._keeper.start()
         try:
-            await store.schema.upgrade()
-            self.intake = Intake(store)
-            jobs = [declared.job for declared in self._registry.declared.values()]
-            await self.intake.define_all(jobs, self._duty.source)
-            await self._live(store, self.intake, stop)
-        finally:
-            await store.close()
-
-    async def _live(self, store: Store, intake: Intake, stop: asyncio.Event) -> None:
-        down = asyncio.Event()  # the roles end after the worker has
-        worker = self.worker = self._worker(store, intake) if Role.WORKER in self.roles else None
-        keeper = self._keeper = self._made_keeper(worker)
-        keeper.start()
-        tasks = [
-            asyncio.create_task(self._follow(intake, folder, read, stop))
-            for folder, read in zip(self._duty.folders, self._read, strict=True)
-        ]
-        loops = [*self._ticking(store, worker), *self._upkeep(store)]
-        working = self._working(worker) if worker else []
-        tasks += [asyncio.create_task(loop.run(stop)) for loop in loops]
-        tasks += [asyncio.create_task(self._news(store, down))]
-        enders = [asyncio.create_task(loop.run(down)) for loop in working]
-        self._hooks.call("on_start")
-        self.up.set()
-        try:
+            await self._folders_read(stop)
+            tasks += [asyncio.create_task(loop.run(stop)) for loop in self._until_stop()]
+            tasks += [asyncio.create_task(loop.run(down)) for loop in self._until_down()]
+            self._calls.call("on_start")
+            self.up.set()
             await stop.wait()
-            if worker:
-                await worker.close(self.settings.shutdown_grace)
-                await self._drained(worker)
+            if self.worker:
+                await self.worker.close(self.settings.shutdown_grace)
         finally:
             stop.set()
             down.set()
-            await asyncio.gather(*tasks, *enders, return_exceptions=True)
-            await asyncio.to_thread(keeper.close)
-            self._hooks.call("on_stop")
+            news.cancel()  # it may wait for a while
+            await asyncio.gather(*tasks, news, return_exceptions=True)
+            await self._keeper.close()
+            self._calls.call("on_stop")
+            await self._calls.finish(self.settings.shutdown_grace)
 
-    async def _drained(self, worker: Worker) -> None:
-        """Wait until what has ended is stored; a store that does not come back in time is left to the leases."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self.settings.lease):
-                while worker.unfinished:
-                    worker.ring_finisher()
-                    await worker.settled.wait()
+    async def _folders_read(self, stop: asyncio.Event) -> None:
+        """Wait for them before anything is decided or run: what went or changed meanwhile is not as it was (S13).
 
-    def _loop(self, name: str, turn: Turn) -> Loop:
-        loop = Loop(name, turn, lambda role, error: self._hooks.call("on_error", role, error))
-        self._loops.append(loop)
-        return loop
+        A disk that hangs holds up what comes from elsewhere for a while only.
+        """
+        reading = asyncio.gather(*(read.wait() for read in self._read))
+        ending = asyncio.ensure_future(stop.wait())
+        await asyncio.wait((reading, ending), timeout=_FOR_FOLDERS, return_when=asyncio.FIRST_COMPLETED)
+        reading.cancel()
+        ending.cancel()
 
-    def _ticking(self, store: Store, worker: Worker | None) -> list[Loop]:
-        if Role.TICKER not in self.roles:
-            return []
-        settings = self.settings
-        ticker = Ticker(
-            store, self.id, batch=settings.claim_batch, poll=settings.poll, hands=worker, on_pass=self._passed
-        )
-        local = LocalTicker(
-            store, ticker, monotonic, ticking=settings.ticking, poll=settings.poll,
-            rebuild=settings.index_rebuild, lookahead=settings.lookahead,
-        )  # fmt: skip
-        self._local = local
-        return [self._loop("ticker", ticker.turn), self._loop("local ticker", local.turn)]
+    def hurry(self) -> None:
+        """Give running work no more time to end."""
+        if self.worker:
+            self.worker.hurry()
 
-    def _working(self, worker: Worker) -> list[Loop]:
-        lease = self._loop("worker", worker.turn)
-        finish = self._loop("finisher", worker.finish_turn)
-        flush = self._loop("reporter", worker.flush_turn)
-        worker.ring, worker.ring_finisher = lease.ring, finish.ring
-        return [lease, finish, flush]
+    # Its parts.
 
-    def _upkeep(self, store: Store) -> list[Loop]:
-        return [
-            self._loop("reaper", Reaper(store, lease=self.settings.lease).turn),
-            self._loop("pruner", Pruner(store).turn),
-        ]
+    def _loop(self, name: str, turn: Turn, bell: asyncio.Event | None = None) -> Loop:
+        return Loop(name, turn, lambda role, error: self._calls.call("on_error", role, error), bell)
 
-    def _worker(self, store: Store, intake: Intake) -> Worker:
-        settings = self.settings
+    def _made_worker(self) -> Worker:
+        settings, place = self.settings, self._place
         execution = Execution(
-            store, self._registry.functions, tools=Tools(),
-            may_run=lambda job: settings.allow_commands or self._duty.private or intake.trusts(job),
+            place.store, self._registry.functions, tools=Tools(addresses=AddressPolicy(settings.addresses)),
+            may_run=lambda job: settings.allow_commands or self._duty.private or place.intake.trusts(job),
         )  # fmt: skip
-        room = Room(settings.concurrency, settings.queues, settings.lease)
-        return Worker(store, self.id, execution, room=room, poll=settings.poll, on_ended=self._ended)
+        return Worker(
+            place.store, self.id, execution, room=Room(settings.concurrency, settings.queues, settings.lease),
+            poll=settings.poll, on_started=self._started, on_ended=self._ended,
+        )  # fmt: skip
 
-    def _made_keeper(self, worker: Worker | None) -> Keeper:
-        loop = asyncio.get_running_loop()
+    def _made_keeper(self) -> Keeper:
+        loop, worker = asyncio.get_running_loop(), self.worker
 
         def on_loop(call: Callable[..., None], *arguments: object) -> None:
             with suppress(RuntimeError):  # the loop has ended
@@ -178,22 +158,96 @@ class NodeProcess:
             renewed=lambda asked, renewed: on_loop(worker.renewed, asked, renewed) if worker else None,
             lost=lambda: on_loop(worker.lose_all) if worker else None,
         )
-        return Keeper(self._open_store, upkeep, every=self.settings.renew, lease=self.settings.lease)
+        return Keeper(self._place.open_store, upkeep, every=self.settings.renew, lease=self.settings.lease)
+
+    def _made_tickers(self) -> list[Loop]:
+        settings, store = self.settings, self._place.store
+        ticker = Ticker(
+            store, self.id, batch=settings.claim_batch, poll=settings.poll, hands=self.worker, on_pass=self._passed
+        )
+        self._local = LocalTicker(
+            store, ticker, monotonic, ticking=settings.ticking, poll=settings.poll,
+            rebuild=settings.index_rebuild, lookahead=settings.lookahead,
+        )  # fmt: skip
+        return [self._loop("ticker", ticker.turn), self._loop("local ticker", self._local.turn)]
+
+    def _made_leasing(self, worker: Worker) -> Loop:
+        async def turn() -> float:
+            delay = await worker.turn()
+            if not self._tickers:
+                self._see_whether_idle(worker.busy)
+            return delay
+
+        return self._loop("worker", turn, worker.bell)
+
+    def _folders(self, stop: asyncio.Event) -> list[Loop]:
+        return [
+            self._loop(f"folder {folder.path}", self._following(folder, read, stop))
+            for folder, read in zip(self._duty.folders, self._read, strict=True)
+        ]
+
+    def _until_stop(self) -> list[Loop]:
+        """What brings new work, or is nobody's in particular."""
+        store = self._place.store
+        return [
+            *self._rung(),
+            self._loop("definitions", self._define),
+            self._loop("reaper", Reaper(store, lease=self.settings.lease).turn),
+            self._loop("pruner", Pruner(store).turn),
+        ]
+
+    def _rung(self) -> list[Loop]:
+        """Whom news are for."""
+        return [*self._tickers, *([self._leasing] if self._leasing else [])]
+
+    def _until_down(self) -> list[Loop]:
+        """What running work needs to end well."""
+        if self.worker is None:
+            return []
+        return [
+            self._loop("finisher", self.worker.finish_turn, self.worker.finish_bell),
+            self._loop("reporter", self.worker.flush_turn),
+        ]
+
+    def _following(self, folder: FolderSource, read: asyncio.Event, stop: asyncio.Event) -> Turn:
+        async def turn() -> float:
+            await self._place.intake.follow(folder, stop, read)
+            return 1.0
+
+        return turn
+
+    async def _define(self) -> float:
+        await self._place.declare()
+        return await self._place.intake.turn()
+
+    async def _hear(self) -> float:
+        """Ring everybody when there are news."""
+        if await self._place.store.wait(self.settings.poll):
+            if self._local:
+                self._local.changed()
+            if self.worker and self.worker.busy:
+                self._keeper.ring()  # one of its runs may have been asked to end
+            for loop in self._rung():
+                loop.ring()
+        return 0.0
+
+    # What is seen of it.
 
     def as_node(self) -> Node:
         """This node as the others see it."""
         worker = self.worker
         return Node(
-            self.id, self.roles, socket.gethostname()[:100], os.getpid(), version("tickwise"),
+            self.id, self.roles, socket.gethostname()[:100], os.getpid(), _VERSION,
             self.settings.queues if worker else (), worker.room.concurrency if worker else 0,
-            worker.busy if worker else 0, self.problems[:20],
+            worker.busy if worker else 0,
+            tuple(clip(problem, _LONGEST_PROBLEM) for problem in self.problems[:_MOST_PROBLEMS]),
             seconds=max(3 * round(self.settings.renew), 10),
         )  # fmt: skip
 
     @property
     def problems(self) -> tuple[str, ...]:
         """What its sources could not read, or the store refused."""
-        return self.intake.problems if self.intake else ()
+        return self._place.intake.problems
 
     async def settled(self) -> None:
         """Wait until its folders have been read once, and its ticker has completed a pass."""
@@ -202,59 +256,43 @@ class NodeProcess:
             waits.append(self.ready.wait())
         await asyncio.gather(*waits)
 
-    async def _follow(
-        self, intake: Intake, folder: FolderSource, read: asyncio.Event, stop: asyncio.Event
-    ) -> None:
-        """Follow a folder; if that fails as a whole, try again."""
-
-        async def turn() -> float:
-            await intake.follow(folder, stop, read)
-            return 1.0
-
-        await self._loop(f"folder {folder.path}", turn).run(stop)
-
-    async def _news(self, store: Store, down: asyncio.Event) -> None:
-        """Ring everybody when there are news."""
-
-        async def turn() -> float:
-            if await store.wait(self.settings.poll):
-                if Role.TICKER in self.roles:
-                    self._local.changed()
-                if self.worker and self.worker.busy:
-                    self._keeper.ring()  # one of its runs may have been asked to end
-                for loop in self._loops:
-                    if loop.name in _RUNG:
-                        loop.ring()
-            return 0.0
-
-        await self._loop("news", turn).run(down)
+    @property
+    def healthy(self) -> bool:
+        """Whether passes come, and work is asked for, as they should (three missed polls are too many)."""
+        last = [self._passed_at] if self._tickers else []
+        last += [self._leasing.turned_at] if self._leasing else []
+        oldest = monotonic() - _MISSED_POLLS * self.settings.poll - _SLACK
+        return all(at is not None and at > oldest for at in last)
 
     def _passed(self, ticked: Ticked) -> None:
         self._passed_at = monotonic()
         self._passed_since = True
         self.ready.set()
-        idle = not ticked.jobs and not (self.worker and self.worker.busy)
-        if idle and not self._idle:
-            self._hooks.call("on_idle")
-        self._idle = idle
+        self._see_whether_idle(ticked.jobs + (self.worker.busy if self.worker else 0))
+
+    def _see_whether_idle(self, busy: int) -> None:
+        if not busy and not self._is_idle:
+            self._calls.call("on_idle")
+        self._is_idle = not busy
 
     def _has_passed(self) -> bool:
         passed, self._passed_since = self._passed_since, False
         return passed
 
-    def _ended(self, lease: Lease, finish: Finish) -> None:
+    def _started(self, lease: Lease) -> None:
+        self._tell("started", lease, RunState.RUNNING)
+
+    def _ended(self, lease: Lease, finish: Finish, settled: Settled) -> None:
         what = type(finish.outcome).__name__.lower()
-        event = RunEvent(what, lease.id, lease.job.name, lease.schedule, lease.slot, lease.attempt, finish.error)
-        self._hooks.call("on_run", event)
+        self._tell(_WORDS.get(what, what), lease, settled.state, finish.error)
 
-    @property
-    def healthy(self) -> bool:
-        """Whether passes come as they should (three missed polls are too many)."""
-        if Role.TICKER not in self.roles:
-            return all(loop.failures < _MISSED_POLLS for loop in self._loops)
-        return (
-            self._passed_at is not None and monotonic() - self._passed_at < _MISSED_POLLS * self.settings.poll + 1
-        )
-
-
-_RUNG = frozenset({"ticker", "local ticker", "worker"})
+    def _tell(self, what: str, lease: Lease, state: RunState, error: str = "") -> None:
+        if what not in _WELL:
+            _log.warning(
+                "run ended", what=what, run=lease.id, job=lease.job.name, attempt=lease.attempt, state=str(state),
+                error=error.strip().rpartition("\n")[2],
+            )  # fmt: skip
+        if self._calls.hears("on_run"):
+            slot = None if lease.slot is None else to_datetime(lease.slot)
+            about = (lease.id, lease.job.name, lease.schedule, slot, lease.attempt)
+            self._calls.call("on_run", RunEvent(what, *about, str(state), error))

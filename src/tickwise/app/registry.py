@@ -1,62 +1,75 @@
 """Jobs that are Python functions, as an app declares them: `@tw.job(...)`."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..core.definition import JobDefinition
-from ..core.errors import ConflictError
+from ..core.errors import ConflictError, InputError
 from ..runtime.executors.arguments import check_arguments
 from ..runtime.executors.function import Isolated
+from ..sources.defaults import Defaults
 from ..sources.spec import read_function_spec
+
+_POOLS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    "thread": lambda function: function,
+    "process": Isolated,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A function and the job that it is."""
+    """A function, what was said about it, and the job that it is."""
 
     function: Callable[..., Any]
+    spec: Mapping[str, Any]
+    place: str
     job: JobDefinition
 
 
 class Registry:
     """What has been declared so far."""
 
-    def __init__(self, timezone: Callable[[], str]) -> None:
+    def __init__(self, defaults: Callable[[], Defaults]) -> None:
         self.declared: dict[str, Declared] = {}
-        self._timezone = timezone
-
-    @property
-    def functions(self) -> Mapping[str, Callable[..., Any]]:
-        return {name: declared.function for name, declared in self.declared.items()}
+        self.functions: dict[str, Callable[..., Any]] = {}  # by job; grows while workers look at it
+        self._defaults = defaults
 
     def declare(
         self, function: Callable[..., Any], schedule: Any, name: str | None, options: dict[str, Any]
     ) -> None:
         """Read the options as a job file would have them, and remember the function."""
-        chosen = name or function.__name__
-        place = f"@job of {function.__module__}.{function.__qualname__}"
+        place = f"@job of {_home(function)}"
+        chosen = name or getattr(function, "__name__", "")
+        if not chosen:
+            raise InputError(f"{place}: it has no name of its own: give one, @tw.job(name=…)")
         known = self.declared.get(chosen)
         if known and _home(known.function) != _home(function):
             raise ConflictError(
                 f"{place}: {_home(known.function)} is the job {chosen} already: give one another name"
             )
         pool = options.pop("pool", "thread")
-        spec = {"name": chosen, **options}
-        if schedule is not None:
-            spec["schedule"] = schedule
-            spec.setdefault("timezone", self._timezone())
-        job = read_function_spec(spec, place)
+        if pool not in _POOLS:
+            raise InputError(f"{place}: pool is {pool!r}: write {' or '.join(_POOLS)}")
+        spec = {"name": chosen, "schedule": schedule, **options}
+        job = read_function_spec(spec, place, self._defaults())
         if job.schedules:  # nobody else will give params
             check_arguments(function, job.params)
-        self.declared[chosen] = Declared(Isolated(function) if pool == "process" else function, job)
+        self.functions[chosen] = _POOLS[pool](function)
+        self.declared[chosen] = Declared(self.functions[chosen], spec, place, job)
+
+    def read_again(self) -> None:
+        """The defaults have changed."""
+        for name, known in self.declared.items():
+            job = read_function_spec(known.spec, known.place, self._defaults())
+            self.declared[name] = replace(known, job=job)
 
     def job_of(self, function: Callable[..., Any] | str) -> str:
         """The name of a job, given as that or as its function."""
         if isinstance(function, str):
             return function
         for name, declared in self.declared.items():
-            if declared.function is function or getattr(declared.function, "__wrapped__", None) is function:
+            if _inner(declared.function) == _inner(function):
                 return name
         raise ConflictError(f"{_home(function)} is not a job: decorate it with @tw.job() first")
 
@@ -67,6 +80,11 @@ class Registry:
             check_arguments(declared.function, {**declared.job.params, **params})
 
 
+def _inner(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function.function if isinstance(function, Isolated) else function
+
+
 def _home(function: Callable[..., Any]) -> str:
-    inner = getattr(function, "__wrapped__", function)
-    return f"{inner.__module__}.{inner.__qualname__}"
+    """Where a function is written, for people."""
+    inner = _inner(function)
+    return f"{inner.__module__}.{getattr(inner, '__qualname__', type(inner).__qualname__)}"

@@ -1,20 +1,25 @@
 """`Tickwise`: the same names without await. Every call runs on one event loop in a thread of its own.
 
-Nothing is written twice: the classes are made from the asynchronous ones, method by method.
+Nothing is written twice: the classes are made from the asynchronous ones, method by method. Written out below is
+only what differs: what lasts, what meets signals, and what must happen in the caller's own thread.
 """
 
 import asyncio
+import atexit
 import signal
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import wraps
 from inspect import iscoroutinefunction
 from threading import Lock, Thread, current_thread, main_thread
 from typing import Any, Self, TypeVar
 
-from ..core.errors import TickwiseError
+from ..config import Settings
+from ..core.errors import InputError, TickwiseError
+from .health import App, health
 from .managers import Jobs, Runs, Schedules
-from .tickwise import AsyncTickwise
+from .node import NodeProcess
+from .tickwise import AsyncTickwise, Function
 
 T = TypeVar("T")
 
@@ -43,7 +48,7 @@ class Portal:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                self._thread = Thread(target=self._loop.run_forever, name="tickwise", daemon=True)
+                self._thread = Thread(target=_serve, args=(self._loop,), name="tickwise", daemon=True)
                 self._thread.start()
             return self._loop
 
@@ -54,7 +59,14 @@ class Portal:
         if loop is not None and thread is not None:
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
-            loop.close()
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+        loop.run_until_complete(loop.shutdown_default_executor())
+    finally:
+        loop.close()
 
 
 def _waiting(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -96,8 +108,12 @@ class Tickwise(_Face):  # type: ignore[misc]  # made at run time
         self.jobs = _SyncJobs(self._awaited.jobs, portal)
 
     @property
-    def settings(self) -> Any:
-        return self._awaited.settings
+    def settings(self) -> Settings:
+        return self.awaited.settings
+
+    @property
+    def node(self) -> NodeProcess | None:
+        return self.awaited.node
 
     @property
     def awaited(self) -> AsyncTickwise:
@@ -105,39 +121,73 @@ class Tickwise(_Face):  # type: ignore[misc]  # made at run time
         found: AsyncTickwise = self._awaited
         return found
 
-    def job(self, schedule: Any = None, **options: Any) -> Any:
+    def job(
+        self, schedule: Any = None, *, name: str | None = None, **options: Any
+    ) -> Callable[[Function], Function]:
         """Declare a function as a job; options are the fields of a job file, and `pool="process"`."""
-        return self._awaited.job(schedule, **options)
+        return self.awaited.job(schedule, name=name, **options)
 
-    def asgi(self) -> Any:
-        """An ASGI application that runs the scheduler as long as its server lives, and answers for its health."""
-        return self._awaited.asgi()
+    def enqueue(
+        self, job: Any, params: Mapping[str, Any] | None = None, *, connection: Any = None, **options: Any
+    ) -> Any:
+        """Queue a run: at a time (`at`), once per key (`key`), forgotten once it has succeeded (`auto_remove`).
 
-    @property
-    def lifespan(self) -> Any:
-        """Run beside a web application: `FastAPI(lifespan=tw.lifespan)`."""
-        return self._awaited.lifespan
+        With a connection of your own, its id: the run exists when you commit. It is used in your own thread.
+        """
+        if connection is None:
+            return self._portal.call(self.awaited.enqueue(job, params, **options))
+        if iscoroutinefunction(getattr(connection, "execute", None)):
+            raise InputError(f"{type(connection).__name__} is a connection that is awaited: use AsyncTickwise")
+        store, asked = self._portal.call(self.awaited.prepared(job, params, **options))
+        (made,) = _done_at_once(store.enqueue([asked], connection))
+        return made.id
+
+    def start(self, *paths: Any, **options: Any) -> NodeProcess:
+        """Run in a thread of its own until `stop`, or until the program ends."""
+        node: NodeProcess = self._portal.call(self.awaited.start(*paths, **options))
+        atexit.register(self._at_exit)
+        return node
 
     def run(self, *paths: Any, **options: Any) -> None:
-        """Run until SIGINT or SIGTERM."""
-        stopped = False
-        if current_thread() is main_thread():
-            signal.signal(signal.SIGTERM, _interrupt)
+        """Run until SIGINT or SIGTERM; a second one ends at once."""
+        with _terminable():
+            try:
+                self._portal.call(self.awaited.start(*paths, **options))
+                self._portal.call(self.awaited.wait())
+            except KeyboardInterrupt:
+                pass
+            finally:
+                self._end()
+
+    def _end(self) -> None:
         try:
-            self._portal.call(self._awaited.run(*paths, **options))
-            stopped = True
+            self.close()
         except KeyboardInterrupt:
-            with suppress(KeyboardInterrupt):
-                self._portal.call(self._awaited.stop())
-                stopped = True
+            self._portal.call(self.awaited.stop(grace=0))
+            self.close()
+
+    def _at_exit(self) -> None:
+        with suppress(Exception):  # threads cannot be started any more, and some of what is closed would
+            self.close()
+
+    @asynccontextmanager
+    async def lifespan(self, app: Any = None) -> AsyncIterator[None]:
+        """Run beside a web application: `FastAPI(lifespan=tw.lifespan)`."""
+        try:
+            async with self.awaited.lifespan(app):
+                yield
         finally:
-            if stopped:
-                self.close()
+            await asyncio.to_thread(self.close)
+
+    def asgi(self) -> App:
+        """An ASGI application that runs the scheduler as long as its server lives, and answers for its health."""
+        return health(lambda: self.node is not None and self.node.healthy, self.lifespan)
 
     def close(self) -> None:
         """Stop, and let go of the store and the thread."""
-        self._portal.call(self._awaited.close())
+        self._portal.call(self.awaited.close())
         self._portal.close()
+        atexit.unregister(self._at_exit)
 
     def __enter__(self) -> Self:
         return self
@@ -146,5 +196,29 @@ class Tickwise(_Face):  # type: ignore[misc]  # made at run time
         self.close()
 
 
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
+def _done_at_once(work: Coroutine[Any, Any, T]) -> T:
+    """The result of work that waits for nothing, in this thread."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    work.close()
+    raise InputError("this connection is awaited: use AsyncTickwise")
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM is heard like Ctrl-C."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -4,30 +4,30 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from heapq import merge
-from itertools import islice, takewhile
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar, overload
 
-from ..config import Settings, load
-from ..core.errors import InputError
-from ..core.instant import to_datetime
-from ..core.model import Pause, Schedule, Trigger
-from ..core.slots import due_at, next_slot
-from ..runtime.forecast import all_schedules
+from ..config import DEFAULT, Settings, load
+from ..core.errors import ConflictError
+from ..core.model import Pause, Trigger
+from ..sources.defaults import Defaults
 from ..sources.folder import FolderSource
 from ..stores.contract import Store
-from ..stores.open import is_private, open_store
+from ..stores.open import is_private
 from ..stores.records import MICRO, Enqueue, Role
+from .coming import coming
+from .drain import drain
 from .health import App, health
 from .hooks import Hooks
-from .intake import Intake
-from .managers import Jobs, Runs, Schedules, When, run_info
-from .node import Duty, NodeProcess
+from .managers import Jobs, Runs, Schedules, When, enqueued
+from .node import Duty, NodeProcess, Place
+from .opening import Opened, Stores
 from .registry import Registry
 from .values import Coming, RunInfo, as_second
 from .why import Answer, why
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+Job: TypeAlias = Callable[..., Any] | str  # a function that is one, or its name
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -48,27 +48,30 @@ class AsyncTickwise:
         self._config = Path(config) if config else None
         self.settings: Settings = load(self._arguments, file=self._config)
         self.hooks = hooks or Hooks()
-        self._clock = clock
         self._source = f"app:{name}"
-        self._registry = Registry(lambda: self.settings.timezone)
-        self._opened: Store | None = None
-        self._opening = asyncio.Lock()
-        self._defined: set[str] = set()
-        self._stop: asyncio.Event | None = None
-        self._background: asyncio.Task[None] | None = None
+        self._registry = Registry(self._defaults)
+        self._stores = Stores(lambda: self.settings.store, clock)
+        self._stop = asyncio.Event()
+        self._life: asyncio.Task[None] | None = None  # the node's, while there is one
         self.node: NodeProcess | None = None
-        self.schedules = Schedules(self.store)
+        self.schedules = Schedules(self.store, self._defaults)
         self.runs = Runs(self.store)
         self.jobs = Jobs(self.store)
 
     def configure(self, config: Path | None = None, **settings: Any) -> None:
         """Change settings before anything is opened: what is given here goes before what was given first."""
-        if self._opened is not None or self._background is not None:
-            raise InputError("settings cannot be changed any more: the store is open")
+        if self._stores.is_open:
+            raise ConflictError("settings cannot be changed any more: the store is open")
         given = {name: value for name, value in settings.items() if value is not None}
         self._arguments = {**self._arguments, **given}
         self._config = config or self._config
         self.settings = load(self._arguments, file=self._config)
+        self._registry.read_again()
+
+    def _defaults(self) -> Defaults:
+        """What definitions are read with that are made here: an explicit value in one of them goes before it."""
+        settings = self.settings
+        return Defaults(settings.timezone, None if settings.origins["grace"] == DEFAULT else settings.grace)
 
     def job(
         self, schedule: Any = None, *, name: str | None = None, **options: Any
@@ -83,43 +86,51 @@ class AsyncTickwise:
 
     async def store(self) -> Store:
         """The store, opened, up to date, and with all that has been declared so far."""
-        async with self._opening:
-            if self._opened is None:
-                opened = self._open()
-                await opened.schema.upgrade()
-                self._opened = opened
-            new = [d.job for name, d in self._registry.declared.items() if name not in self._defined]
+        return (await self._opened()).store
+
+    async def _opened(self) -> Opened:
+        opened = await self._stores.here()
+        async with opened.lock:
+            declared = self._registry.declared
+            new = [declared[name].job for name in declared if name not in opened.defined]
             if new:
-                await Intake(self._opened).define_all(new, self._source)
-                self._defined |= {job.name for job in new}
-        return self._opened
+                await opened.intake.define_all(new, self._source)
+                opened.defined |= {job.name for job in new}
+        return opened
 
-    def _open(self) -> Store:
-        return open_store(self.settings.store, self._clock)
-
+    @overload
     async def enqueue(
-        self, job: Callable[..., Any] | str, params: Mapping[str, Any] | None = None, *, at: When | None = None,
-        key: str | None = None, auto_remove: bool = False, connection: Any = None,
-    ) -> RunInfo | str:  # fmt: skip
-        """Queue a run, once per key. With a connection of your own, its id: the run exists when you commit."""
+        self, job: Job, params: Mapping[str, Any] | None = None, *, connection: None = None, **options: Any
+    ) -> RunInfo: ...
+    @overload
+    async def enqueue(
+        self, job: Job, params: Mapping[str, Any] | None = None, *, connection: Any, **options: Any
+    ) -> str: ...
+    async def enqueue(
+        self, job: Job, params: Mapping[str, Any] | None = None, *, connection: Any = None, **options: Any
+    ) -> RunInfo | str:
+        """Queue a run: at a time (`at`), once per key (`key`), forgotten once it has succeeded (`auto_remove`).
+
+        With a connection of your own, its id: the run exists when you commit.
+        """
+        store, asked = await self.prepared(job, params, **options)
+        (made,) = await store.enqueue([asked], connection)
+        return made.id if connection is not None else await enqueued(store, asked, made)
+
+    async def prepared(
+        self, job: Job, params: Mapping[str, Any] | None = None, *, at: When | None = None,
+        key: str | None = None, auto_remove: bool = False,
+    ) -> tuple[Store, Enqueue]:  # fmt: skip
+        """What `enqueue` asks of which store; arguments are bound by name and checked here."""
         store = await self.store()
         name = self._registry.job_of(job)
         self._registry.check(name, params or {})
         second = None if at is None else as_second(at, await store.now() // MICRO)
-        asked = Enqueue(name, Trigger.ENQUEUE, params, second, key, auto_remove=auto_remove)
-        (made,) = await store.enqueue([asked], connection)
-        return made.id if connection is not None else await run_info(store, made.id)
+        return store, Enqueue(name, Trigger.ENQUEUE, params, second, key, auto_remove=auto_remove)
 
     async def upcoming(self, hours: float = 24, limit: int = 1_000) -> list[Coming]:
         """What will run, in time order, at the times at which it will really start."""
-        store = await self.store()
-        now = await store.now() // MICRO
-        live = [s for s in await all_schedules(store.insights) if s.paused is None]
-        until = now + round(hours * 3_600)
-        found = takewhile(lambda coming: coming[0] < until, merge(*(_coming(s, now) for s in live)))
-        return [
-            Coming(to_datetime(due), name, job, to_datetime(slot)) for due, name, job, slot in islice(found, limit)
-        ]
+        return await coming(await self.store(), hours, limit)
 
     async def why(self, name: str, slot: When | None = None) -> Answer:
         """Why a slot ran or did not; without one, the newest that is due."""
@@ -134,60 +145,81 @@ class AsyncTickwise:
         """Resume everything."""
         await (await self.store()).pause(None)
 
+    async def drain(self) -> int:
+        """Do all that is due, without a node, and return how many attempts ended: for tests."""
+        return await drain(await self.store(), self._registry.functions)
+
     async def start(self, *paths: str | Path, roles: Sequence[Role] = (Role.TICKER, Role.WORKER)) -> NodeProcess:
         """Run in the background of this event loop until `stop`."""
-        if self._background is not None:
-            raise InputError("it is running already: stop it first")
+        opened = await self._opened()
+        if self._life is not None:
+            raise ConflictError("it is running already: stop it first")
+        folders = [FolderSource(Path(path), defaults=self._defaults()) for path in paths]
+        duty = Duty(roles, folders, is_private(self.settings.store))
+        place = Place(opened.store, opened.intake, self._stores.make, self.store)
+        node = self.node = NodeProcess(self.settings, place, self._registry, duty, self.hooks)
         self._stop = asyncio.Event()
-        self.node = NodeProcess(
-            self.settings, self._open, self._registry, hooks=self.hooks,
-            duty=Duty(
-                roles, [FolderSource(Path(path)) for path in paths], self._source, is_private(self.settings.store)
-            ),
-        )  # fmt: skip
-        self._background = asyncio.create_task(self.node.run(self._stop))
-        ready = asyncio.create_task(self.node.up.wait())
-        await asyncio.wait((ready, self._background), return_when=asyncio.FIRST_COMPLETED)
-        ready.cancel()
-        if self._background.done():
-            failed, self._background = self._background, None
-            failed.result()
-        return self.node
+        life = self._life = asyncio.create_task(node.run(self._stop))
+        life.add_done_callback(self._ended)
+        up = asyncio.create_task(node.up.wait())
+        await asyncio.wait((up, life), return_when=asyncio.FIRST_COMPLETED)
+        up.cancel()
+        if life.done():
+            life.result()
+        return node
 
-    async def stop(self) -> None:
-        """Take no new work, let running work end, and hand back the rest."""
-        if self._background is not None and self._stop is not None:
-            self._stop.set()
-            background, self._background = self._background, None
-            await background
+    def _ended(self, _life: "asyncio.Task[None]") -> None:
+        self._life = None
+
+    async def stop(self, *, grace: float | None = None) -> None:
+        """Take no new work, let running work end, and hand back the rest; with `grace=0` at once."""
+        life, node = self._life, self.node
+        if life is None or node is None:
+            return
+        if life.get_loop() is not asyncio.get_running_loop():
+            raise ConflictError("it runs in another event loop: stop it there")
+        if grace is not None:
+            asyncio.get_running_loop().call_later(grace, node.hurry)
+        self._stop.set()
+        await asyncio.shield(life)
 
     async def run(self, *paths: str | Path, roles: Sequence[Role] = (Role.TICKER, Role.WORKER)) -> None:
-        """Run until SIGINT or SIGTERM, or until cancelled."""
-        await self.start(*paths, roles=roles)
-        await self.wait()
+        """Run until SIGINT or SIGTERM, or until cancelled; then let go of the store."""
+        try:
+            await self.start(*paths, roles=roles)
+            await self.wait()
+        finally:
+            await self.close()
 
     async def wait(self) -> None:
-        """Wait for SIGINT or SIGTERM, or until somebody else stops it; then stop."""
-        loop = asyncio.get_running_loop()
-        background, stop = self._background, self._stop
-        if background is None or stop is None:
+        """Wait for SIGINT or SIGTERM, or until somebody else stops it; then stop. A second signal ends at once."""
+        life = self._life
+        if life is None:
             return
+        loop = asyncio.get_running_loop()
         with suppress(NotImplementedError, ValueError, RuntimeError):  # signals reach the main thread only
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, stop.set)
+            for number in _SIGNALS:
+                loop.add_signal_handler(number, self._interrupted)
         try:
-            await asyncio.shield(background)
+            await asyncio.shield(life)
         finally:
             await self.stop()
+            with suppress(NotImplementedError, ValueError, RuntimeError):
+                for number in _SIGNALS:
+                    loop.remove_signal_handler(number)
+
+    def _interrupted(self) -> None:
+        if self._stop.is_set() and self.node:
+            self.node.hurry()
+        self._stop.set()
 
     @asynccontextmanager
     async def lifespan(self, _app: Any = None) -> AsyncIterator[None]:
         """Run beside a web application: `FastAPI(lifespan=tw.lifespan)`."""
-        await self.start()
         try:
+            await self.start()
             yield
         finally:
-            await self.stop()
             await self.close()
 
     def asgi(self) -> App:
@@ -197,19 +229,10 @@ class AsyncTickwise:
     async def close(self) -> None:
         """Stop, and let go of the store."""
         await self.stop()
-        if self._opened is not None:
-            opened, self._opened = self._opened, None
-            await opened.close()
+        await self._stores.close()
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-
-def _coming(schedule: Schedule, now: int) -> Any:
-    slot = next_slot(schedule, schedule.cursor)
-    while slot is not None:
-        yield max(now, due_at(schedule, slot)), schedule.name, schedule.job, slot
-        slot = next_slot(schedule, max(slot, now))

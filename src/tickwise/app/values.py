@@ -3,31 +3,45 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeVar
 
 from ..core.cron.zone import zone
 from ..core.duration import parse_duration
-from ..core.errors import InputError
+from ..core.errors import InputError, nearest
 from ..core.instant import ceil_second, to_datetime
 from ..core.moment import instant as moment_instant
 from ..core.moment import read_moment
 from ..stores.records import MICRO, RunRow, ScheduleRow
 
+Word = TypeVar("Word", bound=StrEnum)
+
 
 def as_second(when: Any, now: int) -> int:
     """An instant as people give it: an aware datetime, a text with a date, a timedelta or duration from now."""
-    if isinstance(when, timedelta):
-        return now + max(0, round(when.total_seconds()))
-    if isinstance(when, datetime):
-        return ceil_second(when)
-    if isinstance(when, str):
-        try:
-            return now + parse_duration(when)
-        except InputError:
+    match when:
+        case timedelta():
+            return now + max(0, round(when.total_seconds()))
+        case datetime():
+            return ceil_second(when)
+        case str() if _begins_like_a_date(when):
             return moment_instant(read_moment(when), zone("UTC"))
+        case str():
+            return now + parse_duration(when)
     raise InputError(
         f"{when!r} is no time: give an aware datetime, a text such as 2026-03-29T02:30, or a duration"
     )
+
+
+def _begins_like_a_date(text: str) -> bool:
+    return text.strip()[4:5] == "-"
+
+
+def as_word(kind: type[Word], given: str, what: str) -> Word:
+    """One of the words there are."""
+    if given not in tuple(kind):
+        raise InputError(f"{given!r} is no {what}{nearest(str(given), list(kind))}: write {', '.join(kind)}")
+    return kind(given)
 
 
 def moment(micro: int | None) -> datetime | None:
@@ -103,15 +117,16 @@ class RunInfo:
     result: Any = None
     error: str = ""
     key: str | None = None
+    waits: tuple[str, ...] = ()  # why a queued run has not started, in sentences; told by `runs.get`
 
     @classmethod
-    def of(cls, row: RunRow) -> "RunInfo":
+    def of(cls, row: RunRow, waits: tuple[str, ...] = ()) -> "RunInfo":
         return cls(
             id=row.id, job=row.job, schedule=row.schedule, slot=instant(row.slot), trigger=str(row.trigger),
             trigger_label=f"{row.trigger}:{row.label}" if row.label else str(row.trigger), state=str(row.state),
             queue=row.queue, attempt=row.attempt, created_at=_sure(row.created_at), due_at=_sure(row.due_at),
             started_at=moment(row.started_at), finished_at=moment(row.finished_at), worker=row.node,
-            params=row.params or {}, result=row.result, error=row.error, key=row.key,
+            params=row.params or {}, result=row.result, error=row.error, key=row.key, waits=waits,
         )  # fmt: skip
 
 
@@ -123,3 +138,4 @@ class Coming:
     schedule: str
     job: str
     slot: datetime
+    kind: str = "start"

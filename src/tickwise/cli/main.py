@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ..core.errors import TickwiseError
-from . import bench, cron, jobs, serve, simulate, upcoming
+from . import bench, config, cron, jobs, schedules, serve, simulate, upcoming
 from .output import complain, print_line
 
 app = typer.Typer(
@@ -24,6 +24,8 @@ app = typer.Typer(
 )
 app.add_typer(cron.app, name="cron")
 app.add_typer(bench.app, name="bench")
+app.add_typer(config.app, name="config")
+app.add_typer(schedules.app, name="schedules")
 app.command("serve")(serve.serve)
 app.command("ticker")(serve.ticker)
 app.command("worker")(serve.worker)

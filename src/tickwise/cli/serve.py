@@ -117,22 +117,26 @@ def _imported(target: str) -> AsyncTickwise:
 
 async def _run(scheduler: AsyncTickwise, folders: Sequence[Path], roles: Sequence[Role]) -> None:
     settings = scheduler.settings
-    node = await scheduler.start(*folders, roles=roles)
-    try:
-        async with served(health(lambda: node.healthy), settings.host, settings.port) as address:
+    ready = health(lambda: scheduler.node is not None and scheduler.node.healthy)
+    async with served(ready, settings.host, settings.port) as address:
+        try:
+            node = await scheduler.start(*folders, roles=roles)
             told = asyncio.create_task(_tell(scheduler, node, address))
             await scheduler.wait()
             told.cancel()
-    finally:
-        await scheduler.close()
+        finally:
+            await scheduler.close()
 
 
 async def _tell(scheduler: AsyncTickwise, node: NodeProcess, address: str) -> None:
     """What is scheduled and comes next, once the first pass is over."""
     await node.settled()
     print_line(f"Tickwise is running ({' and '.join(node.roles)}) on {hidden(scheduler.settings.store)}", "bold")
-    print_line(f"Health: {address}/readyz · the dashboard will be at {address}/")
-    rows = sorted(await scheduler.schedules.list(), key=lambda s: (s.next_run_at is None, s.next_run_at, s.name))
+    print_line(f"Health: {address}/readyz")
+    rows = sorted(
+        await scheduler.schedules.list(),
+        key=lambda s: (s.next_run_at is None, s.next_run_at or s.created_at, s.name),
+    )
     print_table(["next", "schedule", "what it means"], [(_when(s), s.name, s.means) for s in rows[:_SHOWN]])
     if len(rows) > _SHOWN:
         print_line(f"… and {len(rows) - _SHOWN} more: tickwise upcoming", "dim")

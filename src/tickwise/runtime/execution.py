@@ -1,5 +1,6 @@
 """One run in a worker: from its lease to how it ended, with its steps and log told to the store on the way."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,7 @@ from ..clock import microseconds
 from ..core.definition import JobDefinition
 from ..core.errors import TickwiseError
 from ..core.settle import Cancelled
-from ..stores.contract import Store
+from ..stores.contract import Store, StoreUnavailableError
 from ..stores.records import Finish, Lease, LogPart, StepReport
 from .attempt import conclude, execute
 from .context import RunContext, StepRecord, StepState
@@ -85,18 +86,26 @@ class Execution:
     async def flush(self, ended: Iterable[Finish]) -> None:
         """The same for runs that have ended, before that is stored: afterwards their token is old."""
         for finish in ended:
-            journal = self._journals.pop(finish.run, None)
-            if journal:
+            if journal := self._journals.get(finish.run):
                 await self._tell(journal)
 
+    def forget(self, run: str) -> None:
+        """The run is over here; if it comes again, it is another attempt."""
+        self._journals.pop(run, None)
+
     async def _tell(self, journal: "_Journal") -> None:
-        steps, log = journal.drain()
-        if not steps and not log:
-            return
-        try:
-            await self._store.report(journal.lease.id, journal.lease.token, steps, log)
-        except TickwiseError as error:
-            _log.warning("log not stored", run=journal.lease.id, error=str(error))
+        """One at a time, so that nothing is under way when the end of the run is stored."""
+        async with journal.lock:
+            steps, log = journal.drain()
+            if not steps and not log:
+                return
+            try:
+                await self._store.report(journal.lease.id, journal.lease.token, steps, log)
+            except StoreUnavailableError:
+                journal.put_back(steps, log)
+                raise
+            except TickwiseError as error:
+                _log.warning("log not stored", run=journal.lease.id, error=str(error))
 
     async def close(self) -> None:
         self._pool.close()
@@ -123,6 +132,7 @@ class _Journal:
 
     def __init__(self, lease: Lease) -> None:
         self.lease = lease
+        self.lock = asyncio.Lock()
         self._steps: dict[str, StepReport] = {}
         self._log: list[LogPart] = []
 
@@ -144,6 +154,10 @@ class _Journal:
         steps, log = list(self._steps.values()), self._log
         self._steps, self._log = {}, []
         return steps, log
+
+    def put_back(self, steps: list[StepReport], log: list[LogPart]) -> None:
+        self._steps = {step.name: step for step in steps} | self._steps
+        self._log = log + self._log
 
 
 def _micro(instant: Any) -> int | None:

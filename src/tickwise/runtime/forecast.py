@@ -57,12 +57,13 @@ class Forecast:
         if expected > self._most and end - start > 1:
             return None
         times, positions = expand([s.definition.times for s in plain], start, end)
+        open_ = times > np.array([s.cursor for s in plain], dtype=np.int64)[positions]
         walked = [(due, len(plain) + n) for n, s in enumerate(special) for due in _dues(s, start, end)]
         overdue = [(start, n) for n, s in enumerate(plain) if _is_pending(s, start)]
         extra = np.array(walked + overdue, dtype=np.int64).reshape(-1, 2)
         return RunIndex.from_arrays(
-            np.concatenate([times, extra[:, 0]]),
-            np.concatenate([positions, extra[:, 1]]),
+            np.concatenate([times[open_], extra[:, 0]]),
+            np.concatenate([positions[open_], extra[:, 1]]),
             ids=[s.name for s in plain] + [s.name for s in special],
         )
 

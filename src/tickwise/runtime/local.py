@@ -58,15 +58,21 @@ class LocalTicker:
         due = self.forecast.index.query(self._done_to + 1, second + 1)
         jobs = sorted({self.forecast.jobs[run.job_id] for run in due})
         for start in range(0, len(jobs), _AT_ONCE):
-            await self._ticker.once(jobs[start : start + _AT_ONCE])
+            ticked = await self._ticker.once(jobs[start : start + _AT_ONCE])
+            self._stale |= ticked.more  # some could not be decided: they stand in the next index again
         self._done_to = max(self._done_to, second)
-        following = self.forecast.index.peek(second)
-        if following is None:
-            return self._poll
-        return min(self._poll, max(0.0, following.scheduled_at.timestamp() - now / MICRO))
+        return self._delay(now)
+
+    def _delay(self, now: int) -> float:
+        """Until the next is due, or until the index must be built anew."""
+        if self._stale:
+            return _SHORTEST
+        following = self.forecast.index.peek(now // MICRO)
+        until = self.forecast.until if following is None else following.scheduled_at.timestamp()
+        return min(self._poll, max(0.0, until - now / MICRO))
 
     def _is_old(self, now: int) -> bool:
-        if self._built is None:
+        if self._built is None or now // MICRO >= self.forecast.until:
             return True
         steady, then = self._built
         passed = self._monotonic() - steady
@@ -75,7 +81,7 @@ class LocalTicker:
         return passed >= self._rebuild or abs((now - then) - passed * MICRO) > _STEP
 
     async def _build(self, now: int) -> None:
-        self._stale = False
+        self._stale, self._built = False, None  # if it fails, it is still to be done
         few = self._ticking is Ticking.STORE  # only those that say so
         found = await all_schedules(self._store.insights, local=few)
         schedules = [schedule for schedule in found if self._is_ours(schedule)]

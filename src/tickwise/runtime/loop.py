@@ -1,31 +1,35 @@
 """How every long-running role lives: turn after turn, each saying when the next is due.
 
-A turn that fails is tried again after a while that grows; nothing that it raises ends the role. News cut a wait
-short.
+A turn that fails is tried again after a while that grows; nothing that it raises ends the role. A ring cuts a wait
+short, but not the pause after a failure.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from typing import Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import structlog
 
+from ..clock import monotonic
+
 Turn: TypeAlias = Callable[[], Awaitable[float]]  # returns the seconds until the next
 OnError: TypeAlias = Callable[[str, Exception], None]
-_FIRST_BACK_OFF, _LONGEST_BACK_OFF = 0.2, 30.0
+_FIRST_BACK_OFF, _LONGEST_BACK_OFF = 0.2, 5.0
 _log = structlog.get_logger("tickwise")
 
 
 class Loop:
-    """One role. `ring` asks for a turn now."""
+    """One role. Whoever sets its bell asks for a turn now."""
 
-    def __init__(self, name: str, turn: Turn, on_error: OnError | None = None) -> None:
+    def __init__(
+        self, name: str, turn: Turn, on_error: OnError | None = None, bell: asyncio.Event | None = None
+    ) -> None:
         self.name = name
         self._turn = turn
         self._on_error = on_error
-        self._bell = asyncio.Event()
+        self._bell = bell or asyncio.Event()
         self.failures = 0  # in a row
+        self.turned_at: float | None = None  # when a turn last ended well, by the steady clock
 
     def ring(self) -> None:
         self._bell.set()
@@ -51,13 +55,16 @@ class Loop:
             if self._on_error:
                 self._on_error(self.name, error)
         else:
-            self.failures = 0
+            self.failures, self.turned_at = 0, monotonic()
         return delay
 
-    async def _rest(self, delay: float, ending: "asyncio.Future[Literal[True]]") -> None:
+    async def _rest(self, delay: float, ending: "asyncio.Future[Any]") -> None:
         ringing = asyncio.ensure_future(self._bell.wait())
         try:
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait((ringing, ending), timeout=delay, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                (ending,) if self.failures else (ringing, ending),
+                timeout=delay,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
         finally:
             ringing.cancel()

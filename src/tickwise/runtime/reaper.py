@@ -17,9 +17,10 @@ class Reaper:
 
     async def turn(self) -> float:
         expired = await self._store.expire()
-        if expired.leases or expired.runs:
-            _log.info("expired", leases=expired.leases, runs=expired.runs)
-        return self._every
+        if not (expired.leases or expired.runs):
+            return self._every
+        _log.info("expired", leases=expired.leases, runs=expired.runs)
+        return 0.0  # there may be more than a store takes back at once
 
 
 class Pruner:

@@ -7,14 +7,15 @@ from ..core.planner import plan
 from ..stores.contract import Store
 from ..stores.records import MICRO, Lease, Reservation, Ticked
 
-_NO_PROGRESS = 0.05  # seconds before jobs are planned again whose runs are just ending
+_NO_PROGRESS = 0.05  # seconds before jobs are planned again that are due and could not be decided
 _FOR_ROOM = 0.01  # seconds that a batch waits, so that its runs can be handed over rather than queued
 
 
 class Hands(Protocol):
     """The worker of the same process, who may be handed runs at once."""
 
-    ring: Callable[[], None]  # there are runs to lease
+    def ring(self) -> None:
+        """There are runs to lease."""
 
     def reserve(self) -> Reservation | None: ...
 
@@ -24,7 +25,7 @@ class Hands(Protocol):
 
 
 class Ticker:
-    """One turn is one pass: all that is due is decided."""
+    """One turn decides all that is due, a batch of jobs in each pass."""
 
     def __init__(
         self,
@@ -42,22 +43,31 @@ class Ticker:
         self._poll = poll
         self._hands = hands
         self._on_pass = on_pass
-        self.passes = 0
 
     async def turn(self) -> float:
-        ticked = await self.once()
+        ticked = await self._pass()
         while ticked.more and ticked.jobs:
             if self._hands:
                 await self._hands.wait_for_room(_FOR_ROOM)
-            ticked = await self.once()
-        self.passes += 1
+            ticked = await self._pass()
+        return self._delay(ticked)
+
+    async def _pass(self) -> Ticked:
+        ticked = await self.once()
         if self._on_pass:
             self._on_pass(ticked)
+        return ticked
+
+    def _delay(self, ticked: Ticked) -> float:
+        """Until the next is due; what is due but in other hands is left alone for a moment."""
         if ticked.more:
             return _NO_PROGRESS
         if ticked.next_due is None:
             return self._poll
-        return min(self._poll, max(0.0, ticked.next_due - ticked.now / MICRO))
+        left = ticked.next_due - ticked.now / MICRO
+        if left <= 0:
+            return 0.0 if ticked.jobs else _NO_PROGRESS
+        return min(self._poll, left)
 
     async def once(self, jobs: list[str] | None = None) -> Ticked:
         """A batch of due jobs, or of those that are named; runs that fit go straight to the worker."""

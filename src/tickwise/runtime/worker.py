@@ -1,23 +1,29 @@
 """The worker: takes runs as it has room, has them executed, and tells the store how they ended.
 
-Ends go to the store in batches: whatever has ended while the last batch was under way makes the next. A run is
-`held` from its lease until its end is stored, and renewed all that time. Three things end it from outside, each
-with its own outcome: a person (cancelled), a shutdown (handed back), a lost lease (nothing: it is somebody
-else's by now).
+A run is `held` from its lease until its end is stored, and renewed all that time. Three things end it from
+outside, each with its own outcome: a person (cancelled), a shutdown (handed back), a lost lease (nothing: it is
+somebody else's by now). Code that does not let itself be cancelled is left behind, and takes up room.
+
+What the store holds as ours and we do not know is a commit whose answer was lost: we adopt it. But the keeper asks
+the store while we go on, so its answer may name runs that have ended since; and it names those that we stopped
+when their lease seemed lost. Neither may begin again (S43), so what has begun here is remembered.
 """
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import structlog
 
-from ..core.settle import Cancelled, HandedBack
+from ..core.settle import Cancelled, Failed, HandedBack, Outcome, Settled
 from ..stores.contract import Store
 from ..stores.records import Finish, Lease, Renewed, Reservation
 from .execution import Execution
+from .executors.failure import failure_text
+from .finisher import Finisher
 
 _log = structlog.get_logger("tickwise")
 
@@ -25,9 +31,9 @@ _log = structlog.get_logger("tickwise")
 class Why(Enum):
     """Why a run is ended from outside."""
 
-    CANCELLED = "cancelled"
-    SHUTDOWN = "shutdown"
-    LOST = "lost"
+    CANCELLED = "it was asked to end"
+    SHUTDOWN = "its worker shut down"
+    LOST = "its lease was lost"
 
 
 class Room(NamedTuple):
@@ -36,13 +42,14 @@ class Room(NamedTuple):
     concurrency: int = 10
     queues: tuple[str, ...] = ("default",)
     lease: int = 30  # seconds
+    stubborn: float = 10.0  # seconds that code may go on after it was cancelled; what it started may take as long
 
 
 class Held(NamedTuple):
     """A run in hand."""
 
     lease: Lease
-    task: "asyncio.Task[None]"
+    task: "asyncio.Task[Finish]"
 
 
 class Worker:
@@ -56,26 +63,30 @@ class Worker:
         *,
         room: Room,
         poll: float = 1.0,
-        on_ended: Callable[[Lease, Finish], None] | None = None,
+        on_started: Callable[[Lease], None] | None = None,
+        on_ended: Callable[[Lease, Finish, Settled], None] | None = None,
     ) -> None:
         self._store = store
         self.node = node
         self._execution = execution
         self.room = room
         self._poll = poll
+        self._on_started = on_started
         self._on_ended = on_ended
         self._held: dict[str, Held] = {}
-        self._why: dict[str, Why] = {}
+        self._why: dict[str, Why] = {}  # runs that are ended from outside
+        self._noticed: set[str] = set()  # of those, the ones that have ended, and do what is to be done after that
+        self._left_behind: set[asyncio.Task[Finish]] = set()
+        self._begun: set[tuple[str, str]] = set()  # runs and tokens that a renewal may hear of late
         self._reserved = 0
         self._turned_away = False  # all free room was set aside when runs were to be leased
-        self._ended: list[Finish] = []
         self._closing = False
-        self._idle = asyncio.Event()
+        self._is_over = asyncio.Event()  # the grace of a shutdown has passed
+        self._idle = asyncio.Event()  # nothing is held, and nothing is on its way
         self._idle.set()
         self._freed = asyncio.Event()
-        self.settled = asyncio.Event()  # a batch of ends has just been stored
-        self.ring_finisher: Callable[[], None] = lambda: None
-        self.ring: Callable[[], None] = lambda: None
+        self._finisher = Finisher(store, execution, self._stored, poll)
+        self.bell = asyncio.Event()  # there may be runs to lease, and room for them
 
     @property
     def busy(self) -> int:
@@ -85,26 +96,39 @@ class Worker:
     def free(self) -> int:
         if self._closing:
             return 0
-        return max(0, self.room.concurrency - len(self._held) - self._reserved - self._execution.stuck)
+        taken = len(self._held) + self._reserved + len(self._left_behind) + self._execution.stuck
+        return max(0, self.room.concurrency - taken)
 
     def held(self) -> Mapping[str, str]:
         """Run ids to tokens; called from the keeper's thread too."""
         return {id_: held.lease.token for id_, held in list(self._held.items())}
 
+    def ring(self) -> None:
+        self.bell.set()
+
+    @property
+    def finish_bell(self) -> asyncio.Event:
+        """Runs have ended."""
+        return self._finisher.bell
+
+    def ring_finisher(self) -> None:
+        self.finish_bell.set()
+
+    # Taking on.
+
     def reserve(self) -> Reservation | None:
         """Set room aside for what a pass may hand over at once."""
-        reserved = self._reservation()
-        self._reserved += reserved.capacity
-        return reserved if reserved.capacity else None
-
-    def _reservation(self) -> Reservation:
-        return Reservation(self.node, self.free, self.room.queues, self._execution.known, self.room.lease)
+        wanted = Reservation(self.node, self.free, self.room.queues, self._execution.known, self.room.lease)
+        self._reserved += wanted.capacity
+        self._see_whether_idle()
+        return wanted if wanted.capacity else None
 
     def take(self, reserved: Reservation | None, leases: Sequence[Lease]) -> None:
         """Give the room back, and start what came."""
         self._reserved -= reserved.capacity if reserved else 0
         for lease in leases:
             self.start(lease)
+        self._see_whether_idle()
         if self._turned_away:
             self._turned_away = False
             self.ring()
@@ -118,10 +142,9 @@ class Worker:
 
     async def turn(self) -> float:
         """Fill the free room from the queues."""
-        wanted = self._reservation()
-        self._turned_away = not wanted.capacity and self._reserved > 0
-        if wanted.capacity:
-            self._reserved += wanted.capacity
+        self._turned_away = not self.free and self._reserved > 0
+        wanted = self.reserve()
+        if wanted:
             leases: Sequence[Lease] = ()
             try:
                 leases = await self._store.lease(wanted)
@@ -132,107 +155,143 @@ class Worker:
     def start(self, lease: Lease) -> None:
         if lease.id in self._held:
             return
-        self._idle.clear()
-        self._held[lease.id] = Held(lease, asyncio.ensure_future(self._run(lease)))
+        task = asyncio.ensure_future(self._run(lease))
+        task.add_done_callback(partial(self._over, lease))
+        self._held[lease.id] = Held(lease, task)
+        self._begun.add((lease.id, lease.token))
+        if self._on_started:
+            self._on_started(lease)
+        if self._is_over.is_set():  # it came too late
+            self.end(lease.id, Why.SHUTDOWN)
 
-    async def _run(self, lease: Lease) -> None:
+    # Ending.
+
+    async def _run(self, lease: Lease) -> Finish:
         try:
             ended = await self._execution.run(lease)
-            finish = Finish(lease.id, lease.token, ended.outcome, ended.result, ended.error)
         except asyncio.CancelledError:
-            why = self._why.pop(lease.id, Why.SHUTDOWN)
-            if why is Why.LOST:
-                self._let_go([lease.id])
-                return
-            outcome = Cancelled() if why is Why.CANCELLED else HandedBack()
-            finish = Finish(lease.id, lease.token, outcome, error=_SAID[why])
-            if why is Why.CANCELLED:
-                await self._execution.conclude_cancelled(lease, _SAID[why])
-        self._ended.append(finish)
+            if self._why.get(lease.id) is Why.CANCELLED:
+                self._noticed.add(lease.id)
+                await self._execution.conclude_cancelled(lease, Why.CANCELLED.value)
+            raise
+        except Exception as error:  # noqa: BLE001  (a store that fails, or a bug of ours, costs an attempt)
+            return Finish(lease.id, lease.token, Failed(), error=failure_text(error))
+        return Finish(lease.id, lease.token, ended.outcome, ended.result, ended.error)
+
+    def _over(self, lease: Lease, task: "asyncio.Task[Finish]") -> None:
+        if task in self._left_behind:
+            self._left_behind.remove(task)
+        elif task.cancelled():
+            self._end_from_outside(lease)
+        else:
+            self._to_store(task.result())
+
+    def _end_from_outside(self, lease: Lease) -> None:
+        why = self._why.get(lease.id)
+        if why is Why.LOST:
+            self._let_go(lease.id)
+        else:
+            outcome, said = _OUTCOMES[why]
+            self._to_store(Finish(lease.id, lease.token, outcome, error=said))
+
+    def _to_store(self, finish: Finish) -> None:
+        self._finisher.add(finish)
         self.ring_finisher()
 
+    def end(self, run: str, why: Why) -> None:
+        """End a run from outside; the first reason to do so counts."""
+        held = self._held.get(run)
+        if held and not held.task.done() and run not in self._why:
+            self._why[run] = why
+            held.task.cancel()
+            asyncio.get_running_loop().call_later(self.room.stubborn, self._leave_behind, held)
+
+    def _leave_behind(self, held: Held) -> None:
+        """Go on without code that does not let itself be cancelled."""
+        if self._held.get(held.lease.id) is held and not held.task.done() and held.lease.id not in self._noticed:
+            _log.warning("cancelled in vain", run=held.lease.id, job=held.lease.job.name)
+            self._left_behind.add(held.task)
+            self._end_from_outside(held.lease)
+
+    def _stored(self, finish: Finish, settled: Settled | None) -> None:
+        """The store knows how a run ended, and has said what becomes of it."""
+        if settled is None:
+            _log.warning("late result refused", run=finish.run)
+        elif self._on_ended:
+            self._on_ended(self._held[finish.run].lease, finish, settled)
+        self._let_go(finish.run)
+
     async def finish_turn(self) -> float:
-        """Store what has ended since the last time; what cannot be stored is kept for the next."""
-        batch, self._ended = self._ended, []
-        if not batch:
-            return self._poll
-        try:
-            await self._execution.flush(batch)
-            settled = await self._store.finish(batch)
-        except BaseException:
-            self._ended = batch + self._ended
-            raise
-        for finish, move in zip(batch, settled, strict=True):
-            if move is None:
-                _log.warning("late result refused", run=finish.run)
-            elif self._on_ended:
-                self._on_ended(self._held[finish.run].lease, finish)
-        self._let_go([finish.run for finish in batch])
-        self.settled.set()
-        self.settled.clear()
-        return 0.0 if self._ended else self._poll
+        """Tell the store what has ended."""
+        return await self._finisher.turn()
 
     async def flush_turn(self) -> float:
         """Tell the store how far the runs are."""
         return await self._execution.flush_turn()
 
-    def _let_go(self, runs: Sequence[str]) -> None:
-        for run in runs:
-            self._held.pop(run, None)
-            self._why.pop(run, None)
-        if not self._held:
-            self._idle.set()
+    def _let_go(self, run: str) -> None:
+        del self._held[run]
+        self._why.pop(run, None)
+        self._noticed.discard(run)
+        self._execution.forget(run)
+        self._see_whether_idle()
         self._freed.set()
         self.ring()
 
+    def _see_whether_idle(self) -> None:
+        if self._held or self._reserved:
+            self._idle.clear()
+        else:
+            self._idle.set()
+
+    # What the keeper hears.
+
     def renewed(self, asked: Mapping[str, str], renewed: Renewed) -> None:
-        """What the keeper heard: end what was cancelled or lost, adopt what a lost answer gave us."""
+        """End what was cancelled or lost, adopt what a lost answer gave us."""
         for run in renewed.cancel:
             self.end(run, Why.CANCELLED)
         for run, token in asked.items():
             held = self._held.get(run)
-            if run not in renewed.held and held and held.lease.token == token and not self._has_ended(run):
+            if run not in renewed.held and held and held.lease.token == token:
                 self.end(run, Why.LOST)
-        for lease in renewed.unknown:
-            if lease.id not in self._held and not self._reserved:
-                self.start(lease)
-
-    def _has_ended(self, run: str) -> bool:
-        return any(finish.run == run for finish in self._ended) or self._held[run].task.done()
-
-    def end(self, run: str, why: Why) -> None:
-        """End a run from outside."""
-        held = self._held.get(run)
-        if held and not held.task.done() and run not in self._why:
-            self._why[run] = why
-            held.task.cancel()
+        unknown = {(lease.id, lease.token): lease for lease in renewed.unknown}
+        if not self._reserved and not self._closing:  # else it may be on its way
+            for key in unknown.keys() - self._begun:
+                self.start(unknown[key])
+        self._begun &= unknown.keys() | self.held().items()
 
     def lose_all(self) -> None:
         """Stop everything: the leases could not be renewed."""
         for run in list(self._held):
             self.end(run, Why.LOST)
 
+    # Shutting down.
+
+    def hurry(self) -> None:
+        """Give no grace, or no more of it."""
+        self._is_over.set()
+
     async def close(self, grace: float) -> None:
         """Take nothing more; let what runs end within the grace, and hand back the rest (S45)."""
         self._closing = True
-        try:
-            await asyncio.wait_for(self._idle.wait(), grace)
-        except TimeoutError:
-            for run in list(self._held):
-                self.end(run, Why.SHUTDOWN)
-            await asyncio.wait([held.task for held in self._held.values() if not held.task.done()] or [_done()])
-            self.ring_finisher()
+        await _first(grace, self._idle, self._is_over)
+        self._is_over.set()
+        for run in list(self._held):
+            self.end(run, Why.SHUTDOWN)
+        await _first(self.room.stubborn + self.room.lease, self._idle)  # then it is left to the leases
         await self._execution.close()
 
-    @property
-    def unfinished(self) -> bool:
-        return bool(self._ended)
+
+_OUTCOMES: dict[Why | None, tuple[Outcome, str]] = {
+    Why.CANCELLED: (Cancelled(), Why.CANCELLED.value),
+    Why.SHUTDOWN: (HandedBack(), Why.SHUTDOWN.value),
+    None: (Failed(), "the function cancelled its own task"),
+}
 
 
-_SAID = {Why.CANCELLED: "it was asked to end", Why.SHUTDOWN: "its worker shut down"}
-
-
-def _done() -> "asyncio.Future[Any]":
-    future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    future.set_result(None)
-    return future
+async def _first(seconds: float, *events: asyncio.Event) -> None:
+    """Wait until one of them is set, but not longer than this."""
+    waits = [asyncio.ensure_future(event.wait()) for event in events]
+    await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()

@@ -9,26 +9,31 @@ from typing import Any
 from ..core.definition import JobDefinition
 from ..core.duration import format_duration
 from ..core.errors import InputError
-from .yaml import DefinitionError, read_text
+from .defaults import NO_DEFAULTS, Defaults
+from .yaml import NO_TEMPLATES, DefinitionError, read_text
+from .yaml.parts import ACTIONS
 
 _NO_STEPS = {"python": "a:function"}  # stands for what a job that is a function does
 
 
-def read_spec(spec: Mapping[str, Any], place: str) -> JobDefinition:
+def read_spec(spec: Mapping[str, Any], place: str, defaults: Defaults = NO_DEFAULTS) -> JobDefinition:
     """The one job that these fields say; they are those of a job file. Times may be datetimes and timedeltas."""
+    given = {field: value for field, value in spec.items() if value is not None}
     try:
-        text = json.dumps(dict(spec), default=_as_written, allow_nan=False)
+        text = json.dumps(given, default=_as_written, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InputError(f"{place}: {error}") from None
-    placed, errors = read_text(text, place, str(spec.get("name", "")) or "job")
+    placed, errors = read_text(text, place, str(spec.get("name", "")) or "job", NO_TEMPLATES, defaults)
     if errors:
         raise InputError("\n".join(_without_position(error) for error in errors))
     return placed[0].job
 
 
-def read_function_spec(spec: Mapping[str, Any], place: str) -> JobDefinition:
+def read_function_spec(spec: Mapping[str, Any], place: str, defaults: Defaults = NO_DEFAULTS) -> JobDefinition:
     """The same for a job that is a function: what it does is not said here."""
-    return replace(read_spec({**spec, **_NO_STEPS}, place), steps=())
+    if said := [field for field in ("steps", *ACTIONS) if field in spec]:
+        raise InputError(f"{place}: {said[0]}: the function is what this job does: leave it out")
+    return replace(read_spec({**spec, **_NO_STEPS}, place, defaults), steps=())
 
 
 def _without_position(error: DefinitionError) -> str:
@@ -36,9 +41,13 @@ def _without_position(error: DefinitionError) -> str:
     return f"{error.file}: {error.field}: {error.problem}" if error.field else f"{error.file}: {error.problem}"
 
 
-def _as_written(value: Any) -> str:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, timedelta):
-        return format_duration(round(value.total_seconds()))
+def _as_written(value: Any) -> Any:
+    match value:
+        case datetime():
+            whole = value.replace(microsecond=0)
+            return (whole if whole == value else whole + timedelta(seconds=1)).isoformat()
+        case timedelta():
+            return format_duration(round(value.total_seconds()))
+        case Mapping():
+            return dict(value)
     raise TypeError(f"{type(value).__name__} cannot stand in a definition")

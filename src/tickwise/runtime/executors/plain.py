@@ -35,14 +35,16 @@ async def call_plain(function: Callable[..., Any], params: Mapping[str, Any]) ->
     try:
         if params:
             check_arguments(function, params)
-        ended = returned(await function(**arguments_for(function, params, None)), notes.append)
+        arguments = arguments_for(function, params, None)
+    except InputError as error:
+        return failed(str(error))
+    try:
+        ended = returned(await function(**arguments), notes.append)
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
         return raised(error)
-    except InputError as error:
-        return failed(str(error))
     except BaseException as error:  # noqa: BLE001  (a SystemExit that reached the loop would end that)
         return raised(error)
     return Ended(ended.outcome, ended.result, "\n".join(notes)) if notes else ended

@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from ..defaults import NO_DEFAULTS, Defaults
 from ..templates import Template
 from ..yaml import NO_TEMPLATES, DefinitionError, _read
 from ..yaml.files import text_of
@@ -43,9 +44,12 @@ class _Known:
 class FolderReader:
     """Reads one folder, or one file, again and again."""
 
-    def __init__(self, path: Path, source: str, templates: Mapping[str, Template]) -> None:
+    def __init__(
+        self, path: Path, source: str, templates: Mapping[str, Template], defaults: Defaults = NO_DEFAULTS
+    ) -> None:
         self._source = source
         self._templates = templates
+        self._defaults = defaults
         self._trust = Trust()
         self._view = FolderView(path, self._trust)
         self._known: dict[str, _Known] = {}
@@ -77,12 +81,18 @@ class FolderReader:
         digest = sha256(text.encode()).digest()
         if known and known.digest == digest:
             return replace(known, mark=mark)
-        return _Known(mark, digest, reading_of(text, file, self._source, self._templates))
+        return _Known(mark, digest, reading_of(text, file, self._source, self._templates, self._defaults))
 
 
-def reading_of(text: str, file: Path, source: str, templates: Mapping[str, Template] = NO_TEMPLATES) -> Reading:
+def reading_of(
+    text: str,
+    file: Path,
+    source: str,
+    templates: Mapping[str, Template] = NO_TEMPLATES,
+    defaults: Defaults = NO_DEFAULTS,
+) -> Reading:
     """What the text of a file says, with its source on every schedule (S50)."""
-    documents, wrong = _read(text, str(file), file.stem, templates)
+    documents, wrong = _read(text, str(file), file.stem, templates, defaults)
     good = tuple(signed for document in documents if (signed := _signed(document, source)))
     return Reading(good, tuple(wrong))
 

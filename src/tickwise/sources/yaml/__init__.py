@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from ..defaults import NO_DEFAULTS, Defaults
 from ..templates import BUILT_IN, Template
 from .errors import DefinitionError
 from .files import job_files, text_of
@@ -32,10 +33,14 @@ class Loaded:
 
 
 def read_text(
-    text: str, file: str, default_name: str, templates: Mapping[str, Template] = NO_TEMPLATES
+    text: str,
+    file: str,
+    default_name: str,
+    templates: Mapping[str, Template] = NO_TEMPLATES,
+    defaults: Defaults = NO_DEFAULTS,
 ) -> tuple[list[Placed], list[DefinitionError]]:
     """The definitions of a text, each by itself. `templates` are the user's own, beside the built-in ones."""
-    documents, errors = _read(text, file, default_name, templates)
+    documents, errors = _read(text, file, default_name, templates, defaults)
     return [document.placed for document in documents if document.placed], errors
 
 
@@ -61,7 +66,7 @@ def read_path(
 
 
 def _read(
-    text: str, file: str, default_name: str, templates: Mapping[str, Template]
+    text: str, file: str, default_name: str, templates: Mapping[str, Template], defaults: Defaults = NO_DEFAULTS
 ) -> tuple[list[Read], list[DefinitionError]]:
     try:
         sources = split(text)
@@ -69,6 +74,6 @@ def _read(
         return [], [DefinitionError(str(error), file=file, line=error.line, column=error.column)]
     if not sources:
         return [], [DefinitionError("there is no job in this file", file=file, line=1, column=1)]
-    reader = Reader(file, templates)
+    reader = Reader(file, templates, defaults)
     documents = [reader.read(source, None if i else default_name) for i, source in enumerate(sources)]
     return documents, [error for document in documents for error in document.errors]

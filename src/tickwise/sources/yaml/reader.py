@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from ...core.definition import JobDefinition
+from ..defaults import Defaults
 from ..templates import Template
 from .build import build
 from .errors import DefinitionError, shown
@@ -48,6 +49,7 @@ class Reader:
 
     file: str
     templates: Mapping[str, Template]
+    defaults: Defaults
     budget: Budget = field(default_factory=Budget)
 
     def read(self, source: Source, default_name: str | None) -> Read:
@@ -78,7 +80,7 @@ class Reader:
         if spec is None:
             return None
         faults = Faults()
-        job = build(spec, name, self.templates, broken, faults)
+        job = build(_filled(spec, self.defaults), name, self.templates, broken, faults)
         flaws += [Flaw(loc, str(error), place(root, loc, source, error)) for loc, error in faults.found]
         return job
 
@@ -88,6 +90,11 @@ def _validate(data: dict[str, Any]) -> tuple[JobSpec | None, list[ErrorDetails]]
         return JobSpec.model_validate(data), []
     except ValidationError as error:
         return None, error.errors(include_url=False)
+
+
+def _filled(spec: JobSpec, defaults: Defaults) -> JobSpec:
+    missing = {name: value for name, value in defaults._asdict().items() if getattr(spec, name) is None}
+    return spec.model_copy(update=missing)
 
 
 def _empty(root: Node) -> Iterator[Loc]:

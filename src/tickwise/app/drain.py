@@ -1,0 +1,57 @@
+"""Everything that is due, done now: for tests, and for scripts that want no node.
+
+A ticker and a worker take their turns by hand until nothing is left. Nothing waits: what is due later, and what is
+to be tried again later, stays for the next time.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from uuid import uuid4
+
+from ..clock import monotonic
+from ..core.definition import Ticking
+from ..runtime.execution import Execution
+from ..runtime.local import LocalTicker
+from ..runtime.ticker import Ticker
+from ..runtime.worker import Room, Worker
+from ..stores.contract import Store
+from ..stores.paging import every
+from ..stores.records import Node, Role
+
+_LEASE = 3_600  # seconds; nobody renews here
+_CONCURRENCY = 100
+
+
+async def drain(store: Store, functions: Mapping[str, Callable[..., Any]]) -> int:
+    """Decide all that is due and run all that is queued, of all queues; how many attempts ended."""
+    ended = 0
+
+    def count(*_: object) -> None:
+        nonlocal ended
+        ended += 1
+
+    name, queues = f"drain-{uuid4().hex[:12]}", await _queues(store)
+    execution = Execution(store, functions, may_run=lambda _job: True)
+    worker = Worker(store, name, execution, room=Room(_CONCURRENCY, queues, _LEASE), on_ended=count)
+    ticker = Ticker(store, name, hands=worker)
+    await store.beat(Node(name, (Role.TICKER, Role.WORKER), queues=queues, seconds=_LEASE))
+    try:
+        before = -1
+        while ended > before or worker.busy:
+            before = ended
+            await ticker.turn()
+            await LocalTicker(store, ticker, monotonic, ticking=Ticking.STORE).turn()
+            await worker.turn()
+            while worker.busy:
+                await worker.finish_bell.wait()
+                worker.finish_bell.clear()
+                await worker.finish_turn()
+    finally:
+        await worker.close(0)
+        await store.leave(name)
+    return ended
+
+
+async def _queues(store: Store) -> tuple[str, ...]:
+    jobs = await every(lambda after: store.insights.jobs(after=after, limit=1_000))
+    return tuple(sorted({job.definition.queue for job in jobs}))

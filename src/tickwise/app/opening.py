@@ -1,0 +1,67 @@
+"""The stores of an app: one for each event loop that uses it, opened when it is first needed.
+
+Connections belong to the loop that made them, and an app may well be used from several: its own thread's, a web
+server's. Only a memory store is one for all: there is nothing else that its users could share.
+"""
+
+import asyncio
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from ..stores.contract import Store
+from ..stores.open import open_store
+from .intake import Intake
+
+
+class Opened:
+    """A store in use, and the way of definitions into it."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.intake = Intake(store)
+        self.defined: set[str] = set()  # jobs of the app's own code
+        self.lock = asyncio.Lock()
+
+
+class Stores:
+    """Opens and closes them."""
+
+    def __init__(self, url: Callable[[], str], clock: Callable[[], int] | None) -> None:
+        self._url = url
+        self._clock = clock
+        self._memory: Store | None = None
+        self._opened: dict[asyncio.AbstractEventLoop, Opened] = {}
+        self._locks: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._opened)
+
+    def make(self) -> Store:
+        """A store of one's own, if there can be several."""
+        if urlsplit(self._url()).scheme != "memory":
+            return open_store(self._url(), self._clock)
+        if self._memory is None:
+            self._memory = open_store(self._url(), self._clock)
+        return self._memory
+
+    async def here(self) -> Opened:
+        """The store of the running event loop, up to date."""
+        loop = asyncio.get_running_loop()
+        async with self._locks.setdefault(loop, asyncio.Lock()):
+            if loop not in self._opened:
+                self._forget_dead_loops()
+                store = self.make()
+                await store.schema.upgrade()
+                self._opened[loop] = Opened(store)
+        return self._opened[loop]
+
+    def _forget_dead_loops(self) -> None:
+        for loop in [loop for loop in self._opened if loop.is_closed()]:
+            del self._opened[loop], self._locks[loop]
+
+    async def close(self) -> None:
+        """Close that of the running event loop."""
+        opened = self._opened.pop(asyncio.get_running_loop(), None)
+        if opened:
+            await opened.store.close()

@@ -1,0 +1,65 @@
+"""The finisher: tells the store how runs ended, in batches.
+
+Whatever has ended while the last batch was under way makes the next. An end is kept until the store has answered.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import structlog
+
+from ..core.errors import TickwiseError
+from ..core.settle import Failed, Settled
+from ..stores.contract import Store, StoreUnavailableError
+from ..stores.records import Finish
+from .execution import Execution
+
+_log = structlog.get_logger("tickwise")
+_UNSTORED = "how it ended could not be stored"
+
+
+class Finisher:
+    """`on_stored` hears of each end what the store made of it: nothing, if its token was old."""
+
+    def __init__(
+        self, store: Store, execution: Execution, on_stored: Callable[[Finish, Settled | None], None], poll: float
+    ) -> None:
+        self._store = store
+        self._execution = execution
+        self._on_stored = on_stored
+        self._poll = poll
+        self._ended: list[Finish] = []
+        self.bell = asyncio.Event()  # runs have ended
+
+    def add(self, finish: Finish) -> None:
+        self._ended.append(finish)
+
+    async def turn(self) -> float:
+        """Store what has ended since the last time; what cannot be stored is kept for the next."""
+        batch, self._ended = self._ended, []
+        if not batch:
+            return self._poll
+        try:
+            await self._execution.flush(batch)
+            settled = await self._stored(batch)
+        except BaseException:
+            self._ended = batch + self._ended
+            raise
+        for finish, move in zip(batch, settled, strict=True):
+            self._on_stored(finish, move)
+        return 0.0 if self._ended else self._poll
+
+    async def _stored(self, batch: Sequence[Finish]) -> Sequence[Settled | None]:
+        """What the store makes of them. One that it refuses for what it holds takes no other along, and fails."""
+        try:
+            return await self._store.finish(batch)
+        except StoreUnavailableError:
+            raise
+        except TickwiseError as error:
+            if len(batch) > 1:
+                return [move for finish in batch for move in await self._stored([finish])]
+            run, token, _, _, said = batch[0]
+            _log.warning("end refused", run=run, error=str(error))
+            if said.startswith(_UNSTORED):
+                return [None]
+            return await self._stored([Finish(run, token, Failed(), error=f"{_UNSTORED}: {error}")])

@@ -1,0 +1,197 @@
+"""The ticker: what is due is decided at once, and it knows how long it may sleep."""
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from tickwise.core.model import Pause
+from tickwise.runtime.ticker import Ticker
+from tickwise.stores.contract import Store, StoreUnavailableError
+from tickwise.stores.records import Lease, Reservation, Ticked
+from tickwise.testing.conformance.world import HOURLY, World, job
+
+from ..app.place import Shaky, new_world, patiently
+
+
+class Hands:
+    """A worker with so much room; keeps what it is handed."""
+
+    def __init__(self, room: int, **knows: Any) -> None:
+        self._wanted = Reservation("w1", room, **knows) if room else None
+        self.calls: list[str] = []
+        self.leases: list[Lease] = []
+
+    def ring(self) -> None:
+        self.calls.append("ring")
+
+    def reserve(self) -> Reservation | None:
+        self.calls.append("reserve")
+        return self._wanted
+
+    def take(self, reserved: Reservation | None, leases: tuple[Lease, ...]) -> None:
+        assert reserved is self._wanted
+        self.calls.append("take")
+        self.leases += leases
+
+    async def wait_for_room(self, patience: float) -> None:
+        assert patience > 0
+        self.calls.append("wait")
+
+
+class Answers:
+    """A store whose passes end as the test says."""
+
+    def __init__(self, *answers: Ticked) -> None:
+        self._answers = list(answers)
+
+    async def tick(self, *_: Any, **__: Any) -> Ticked:
+        return self._answers.pop(0)
+
+
+def ticker(*answers: Ticked, poll: float = 1.0) -> Ticker:
+    return Ticker(cast(Store, Answers(*answers)), "t1", poll=poll)
+
+
+async def due_at(world: World, time: str) -> None:
+    world.go(time)
+    await Ticker(world.store, "t1").turn()
+
+
+@patiently
+async def test_a_turn_decides_all_that_is_due() -> None:
+    """However many jobs are due, and however few a pass claims, one turn is enough; the passes are told."""
+    world = await new_world()
+    await world.define(*(job(f"j{n}", HOURLY) for n in range(7)))
+    passes: list[Ticked] = []
+    ticker = Ticker(world.store, "t1", batch=3, on_pass=passes.append)
+    await ticker.turn()
+    passes.clear()
+    world.go("01:00")
+    await ticker.turn()
+    assert len(await world.runs()) == 7
+    assert [one.jobs for one in passes] == [3, 3, 1]
+
+
+@patiently
+async def test_it_sleeps_until_the_next_slot_but_not_longer_than_a_poll() -> None:
+    """The delay is the time to the next due job, by the store's clock."""
+    world = await new_world()
+    await world.define(job("a", "*/30 * * * * *"))
+    slow = Ticker(world.store, "t1", poll=3_600)
+    assert await slow.turn() == 30
+    world.clock.advance(29.75)
+    assert await slow.turn() == 0.25
+    assert await Ticker(world.store, "t1", poll=0.125).turn() == 0.125
+
+
+@patiently
+async def test_with_nothing_to_come_it_polls() -> None:
+    """No schedule, or a pause of everything: there is nothing to wait for but news."""
+    world = await new_world()
+    ticker = Ticker(world.store, "t1", poll=7)
+    assert await ticker.turn() == 7
+    await world.define(job("a", "* * * * * *"))
+    await world.store.pause(Pause(0))
+    world.go("01:00")
+    assert await ticker.turn() == 7
+    assert await world.runs() == []
+
+
+@pytest.mark.parametrize(
+    ("ticked", "delay"),
+    [
+        (Ticked(10_000_000, jobs=1, next_due=9), 0.0),  # it became due meanwhile
+        (Ticked(10_000_000, jobs=0, next_due=9), 0.05),  # another node has it in hand
+        (Ticked(10_000_000, jobs=0, more=True), 0.05),  # its runs are just ending
+        (Ticked(10_000_000, jobs=0, next_due=11), 1.0),
+        (Ticked(10_990_000, jobs=0, next_due=11), 0.01),
+    ],
+)
+@patiently
+async def test_what_cannot_be_decided_now_is_not_asked_for_all_the_time(ticked: Ticked, delay: float) -> None:
+    """A due job that nobody else lets go of does not keep the processor busy."""
+    assert await ticker(ticked).turn() == pytest.approx(delay)
+
+
+@patiently
+async def test_a_machine_that_slept_goes_through_catch_up() -> None:
+    """Three missed hours give one run, for the newest; nothing fires in a burst (S4, S10)."""
+    world = await new_world()
+    await world.define(job("a", HOURLY), job("b", HOURLY, catchup="skip"))
+    await due_at(world, "00:30")
+    await due_at(world, "03:30")
+    assert await world.ran("a") == ["03:00 catchup"]
+    assert await world.told("a") == ["coalesced 01:00 to 02:00 (2)"]
+    assert await world.ran("b") == []
+    assert await world.told("b") == ["missed 01:00 to 03:00 (3)"]
+
+
+@patiently
+async def test_a_clock_that_goes_back_fires_nothing_again() -> None:
+    """The cursor never moves back (S4)."""
+    world = await new_world()
+    await world.define(job("a", HOURLY, overlap="allow"))
+    await due_at(world, "01:00")
+    await due_at(world, "00:10")
+    await due_at(world, "01:00")
+    assert await world.ran("a") == ["01:00"]
+
+
+@patiently
+async def test_runs_that_fit_go_straight_to_the_worker() -> None:
+    """Room is reserved before the claim; what came beyond it is rung for, and batches wait for room a moment."""
+    world = await new_world()
+    await world.define(*(job(f"j{n}", HOURLY) for n in range(3)))
+    await world.tick()
+    world.go("01:00")
+    hands = Hands(1, functions=frozenset(world.jobs))
+    await Ticker(world.store, "t1", batch=2, hands=hands).turn()
+    assert [lease.job.name for lease in hands.leases] == ["j0"]
+    assert hands.calls == ["reserve", "take", "ring", "wait", "reserve", "take", "ring"]
+
+
+@patiently
+async def test_a_worker_without_room_is_handed_nothing() -> None:
+    """All runs are queued, and the worker is rung."""
+    world = await new_world()
+    await world.define(job("a", HOURLY))
+    await world.tick()
+    world.go("01:00")
+    hands = Hands(0)
+    await Ticker(world.store, "t1", hands=hands).turn()
+    assert (hands.leases, hands.calls) == ([], ["reserve", "take", "ring"])
+
+
+@patiently
+async def test_a_pass_that_fails_gives_the_room_back_and_decides_nothing() -> None:
+    """The next pass finds everything as it was."""
+    world = await new_world()
+    await world.define(job("a", HOURLY))
+    await world.tick()
+    world.go("01:00")
+    shaky, hands = Shaky(world.store), Hands(1, functions=frozenset("a"))
+    shaky.fail("tick")
+    ticker = Ticker(cast(Store, shaky), "t1", hands=hands)
+    with pytest.raises(StoreUnavailableError):
+        await ticker.turn()
+    assert hands.calls == ["reserve", "take"]
+    shaky.mend()
+    await ticker.turn()
+    assert await world.ran("a") == ["01:00"]
+
+
+@patiently
+async def test_a_finished_run_lets_a_waiting_slot_start_at_once() -> None:
+    """A store tells of it as news, so the ticker need not wait for its poll (S15)."""
+    world = await new_world()
+    await world.define(job("a", HOURLY, overlap="queue"))
+    await due_at(world, "01:00")
+    lease = await world.start()
+    await due_at(world, "02:00")
+    waiting = asyncio.create_task(world.store.wait(60))
+    await asyncio.sleep(0)
+    await world.end(lease)
+    assert await waiting
+    await Ticker(world.store, "t1").turn()
+    assert await world.ran("a") == ["01:00", "02:00"]
