@@ -1,8 +1,8 @@
 """One MongoDB database as the moves see it: its collections, its time, its numbers; and what its errors mean here.
 
-Writes are `w: majority, j: true` and reads `majority`: what one node has acted on, no failover takes back. A move
-has `MOVE_SECONDS` and not more: after that the driver sends nothing for it any longer, however long its process
-was stopped. Others rely on that (see `plans`).
+Writes are `w: majority, j: true` and reads `majority`: what one node has acted on, no failover takes back. A
+move has `MOVE_SECONDS` and not more: after that the driver sends nothing for it any longer, however long its
+process was stopped. Others rely on that (see `plans`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pymongo
 from bson import ObjectId
-from pymongo import AsyncMongoClient, InsertOne, ReturnDocument, UpdateMany, UpdateOne
+from pymongo import AsyncMongoClient, InsertOne, UpdateMany, UpdateOne
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.errors import (
     BulkWriteError,
@@ -42,7 +42,19 @@ DUPLICATE = 11_000
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 _PATIENCE = {"serverSelectionTimeoutMS": 5_000, "connectTimeoutMS": 5_000}
 _NOT_ALLOWED = {13, 18, 8_000}  # codes: unauthorized, wrong credentials
-_GOING_AWAY = {6, 7, 89, 91, 189, 9_001, 10_107, 11_600, 11_602, 13_435, 13_436}  # shutdown, failover, lost network
+_GOING_AWAY = {
+    6,
+    7,
+    89,
+    91,
+    189,
+    9_001,
+    10_107,
+    11_600,
+    11_602,
+    13_435,
+    13_436,
+}  # shutdown, failover, lost network
 _DURABLE, _LIGHT = WriteConcern("majority", j=True), WriteConcern(1)
 
 
@@ -58,12 +70,10 @@ class Mongo:
 
     def __init__(self, url: str, clock: Callable[[], int] | None = None) -> None:
         given = {key.lower() for key in parse_qs(urlsplit(url).query)}
-        patience = {key: value for key, value in _PATIENCE.items() if key.lower() not in given}
+        patience: Document = {key: value for key, value in _PATIENCE.items() if key.lower() not in given}
         name = unquote(urlsplit(url).path).removeprefix("/") or DEFAULT_DATABASE
         try:
-            self.client: AsyncMongoClient[Document] = AsyncMongoClient(
-                url, tz_aware=True, appname="tickwise", **patience
-            )
+            self.client: AsyncMongoClient[Document] = AsyncMongoClient(url, appname="tickwise", **patience)
             self._database = self.client.get_database(
                 name, write_concern=_DURABLE, read_concern=ReadConcern("majority")
             )
@@ -94,7 +104,7 @@ class Mongo:
         if self._clock:
             return self._clock()
         hello = await self.client.admin.command("hello")
-        return int((hello["localTime"] - _EPOCH) / _MICROSECOND)
+        return int((hello["localTime"].replace(tzinfo=UTC) - _EPOCH) / _MICROSECOND)
 
     async def ready(self) -> None:
         """Find out once whether this version can work with what is there."""
@@ -107,16 +117,17 @@ class Mongo:
     async def check_server(self) -> None:
         hello = await self.client.admin.command("hello")
         if hello["maxWireVersion"] < OLDEST_WIRE_VERSION:
-            raise InputError(f"this MongoDB server is too old: Tickwise needs {OLDEST_SERVER} or later, upgrade it")
+            raise InputError(
+                f"this MongoDB server is too old: Tickwise needs {OLDEST_SERVER} or later, upgrade it"
+            )
 
     async def numbers(self, count: int) -> list[int]:
         """Ids for new runs, in order."""
         if not count:
             return []
-        counter = await self.counters.find_one_and_update(
-            {"_id": "runs"}, {"$inc": {"last": count}}, upsert=True, return_document=ReturnDocument.AFTER
-        )
-        return list(range(counter["last"] - count + 1, counter["last"] + 1))
+        before = await self.counters.find_one_and_update({"_id": "runs"}, {"$inc": {"last": count}}, upsert=True)
+        first = before["last"] + 1 if before else 1
+        return list(range(first, first + count))
 
     async def write(self, collection: Collection, writes: Sequence[Write]) -> Written:
         """One batch. Whoever meets a unique key comes second: that is not an error."""
@@ -186,7 +197,9 @@ def _told(error: PyMongoError) -> TickwiseError:
 def _codes(error: PyMongoError) -> Iterator[int]:
     if isinstance(error, OperationFailure):
         details = error.details or {}
-        yield from (each["code"] for kind in ("writeErrors", "writeConcernErrors") for each in details.get(kind, ()))
+        yield from (
+            each["code"] for kind in ("writeErrors", "writeConcernErrors") for each in details.get(kind, ())
+        )
         yield error.code or 0
 
 

@@ -36,7 +36,10 @@ class Book:
         new = {digest: body for digest, body in bodies.items() if digest not in self._bodies}
         if new:
             await self._definitions.bulk_write(
-                [UpdateOne({"_id": digest}, {"$setOnInsert": {"body": body}}, upsert=True) for digest, body in new.items()],
+                [
+                    UpdateOne({"_id": digest}, {"$setOnInsert": {"body": body}}, upsert=True)
+                    for digest, body in new.items()
+                ],
                 ordered=False,
             )
             _make_room(self._bodies)

@@ -1,8 +1,8 @@
 """The end of attempts: a run goes where `settle` says, and who waited for it is woken.
 
-A run is moved as it was read (`rev`), or looked at again. The write that ends it marks it `unwoken`; then its job's
-`seq` is raised, and its job made due if it waits, and so are those that wait for a success; then the mark goes. Why
-that loses no wake-up is told in `plans`.
+A run is moved as it was read (`rev`), or looked at again. The write that ends it marks it `unwoken`; then its
+job's `seq` is raised, and the job made due if it waits, and so are those that wait for a success; then the mark
+goes. Why that loses no wake-up is told in `plans`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +18,7 @@ from ...core.states import ACTIVE, RunState
 from ..checks import LONGEST_ERROR
 from ..records import MICRO
 from .base import Document, Mongo, Write, changes, move_id
-from .runs import FOR_MOVES, FORGOTTEN, ended_attempt, ids_of, reference
+from .runs import FOR_MOVES, FORGOTTEN, ended_attempt, ids_of, on_record, reference
 
 _KEEPS_KEY = ACTIVE | {RunState.SUCCEEDED}  # S48
 _AT_ONCE = 1_000
@@ -47,8 +47,21 @@ class _Move(NamedTuple):
         return self.settled.state not in ACTIVE
 
 
+def has_token(token: str) -> Callable[[Document], bool]:
+    """Whether it is this attempt that holds the run; an old one has nothing to say (S42)."""
+    return lambda run: run["state"] == RunState.RUNNING and run.get("token") == token
+
+
+def lapsed_by(now: int) -> Callable[[Document], bool]:
+    return lambda run: run["state"] == RunState.RUNNING and run["lease_until"] < now
+
+
 def is_queued(run: Document) -> bool:
     return bool(run["state"] == RunState.QUEUED)
+
+
+def never_began(run: Document) -> bool:
+    return is_queued(run) and not run["attempt"]
 
 
 async def end(mongo: Mongo, endings: Iterable[Ending], now: int) -> dict[int, Settled]:
@@ -102,7 +115,7 @@ def _update(move: _Move, name: object, now: int) -> Document:
         return {**changes({**fields, **_over(run, settled.state, now)}), "$inc": {"rev": 1}}
     due = run["due_at"] if settled.not_before is None else settled.not_before * MICRO
     again = changes({**fields, "due_at": due, "token": None})
-    return {**again, "$inc": {"rev": 1}, "$push": ended_attempt(run, settled.event, now, error)}
+    return {**again, "$inc": {"rev": 1}, **on_record(ended_attempt(run, settled.event, now, error))}
 
 
 def _over(run: Document, state: RunState, now: int) -> Document:
@@ -135,7 +148,8 @@ async def wake(mongo: Mongo, ended: Sequence[Document], now: int) -> None:
         names = [name async for owner in owners for name in owner.get("names", ())]
     wakes: list[Write] = [UpdateOne({"_id": job}, [_woken(success, second)]) for job, success in newest.items()]
     if names:
-        wakes.append(UpdateMany({"after": {"$in": names}}, {"$inc": {"seq": 1}, "$min": {"wake_at": second}}))
+        due_now = {"$inc": {"seq": 1}, "$min": {"wake_at": second}, "$set": {"woken": True}}
+        wakes.append(UpdateMany({"after": {"$in": names}}, due_now))
     await mongo.write(mongo.jobs, wakes)
     await mongo.runs.update_many({"_id": {"$in": [run["_id"] for run in ended]}}, {"$unset": {"unwoken": ""}})
     await mongo.news.tell()
@@ -144,7 +158,8 @@ async def wake(mongo: Mongo, ended: Sequence[Document], now: int) -> None:
 def _woken(success: int | None, second: int) -> Document:
     due = {"$cond": ["$waiting", {"$min": ["$wake_at", second]}, "$wake_at"]}
     noted = {} if success is None else {"last_success": {"$max": ["$last_success", success]}}
-    return {"$set": {"seq": {"$add": ["$seq", 1]}, "wake_at": due, **noted}}
+    woken = {"$cond": ["$waiting", True, "$woken"]}
+    return {"$set": {"seq": {"$add": ["$seq", 1]}, "wake_at": due, "woken": woken, **noted}}
 
 
 async def ask_to_end(mongo: Mongo, which: Sequence[Document]) -> None:

@@ -1,4 +1,4 @@
-"""What the verdicts of a pass depend on besides the schedules; read after the jobs' documents, a few queries in all."""
+"""What the verdicts of a pass depend on besides the schedules: a few queries, made after the jobs were read."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,8 @@ async def read_facts(mongo: Mongo, jobs: Mapping[str, HeldJob], now: int) -> Fac
 
 async def holders_of(mongo: Mongo, jobs: Iterable[str]) -> dict[str, list[Holder]]:
     """Who holds the lanes of jobs, in their order."""
-    held = mongo.runs.find({"job": {"$in": list(jobs)}, "lane": {"$exists": True}}, {"job": 1, "lane": 1, "trigger": 1, "cancelling": 1})
+    which = {"job": {"$in": list(jobs)}, "lane": {"$exists": True}}
+    held = mongo.runs.find(which, {"job": 1, "lane": 1, "trigger": 1, "cancelling": 1})
     found: dict[str, list[Holder]] = defaultdict(list)
     async for run in held.sort([("job", 1), ("lane", 1)]):
         holder = Holder(str(run["_id"]), run["lane"], Trigger(run["trigger"]), run["cancelling"])
@@ -61,18 +62,17 @@ def undecided_from(held: Held) -> int:
 
 async def _successes(mongo: Mongo, jobs: Iterable[HeldJob]) -> dict[str, tuple[int, ...]]:
     """Successes of schedules that others wait for (S35). A run without a schedule counts for all of its job."""
-    states = [state for job in jobs for state in job.states]
-    needed = {after.schedule: after.within for state in states for after in state.definition.policy.after}
+    schedules = [held for job in jobs for held in job.live]
+    needed = [after for held in schedules for after in held.state.definition.policy.after]
     if not needed:
         return {}
-    oldest = min(state.cursor for state in states) - max(needed.values())
-    owners = await mongo.jobs.find({"names": {"$in": list(needed)}}, {"names": 1}).to_list()
+    oldest = min(map(undecided_from, schedules)) - max(after.within for after in needed)
+    wanted = sorted({after.schedule for after in needed})
+    owners = await mongo.jobs.find({"names": {"$in": wanted}}, {"names": 1}).to_list()
     found: dict[str, list[int]] = defaultdict(list)
     which = {"job": {"$in": [owner["_id"] for owner in owners]}, "reference": {"$gt": oldest}}
     names = {owner["_id"]: owner["names"] for owner in owners}
     async for run in mongo.runs.find(which, {"job": 1, "schedule": 1, "reference": 1}).sort("reference"):
         for name in [run["schedule"]] if "schedule" in run else names[run["job"]]:
             found[name].append(run["reference"])
-    return {name: tuple(found[name]) for name in needed}
-
-
+    return {name: tuple(found[name]) for name in wanted}

@@ -98,7 +98,9 @@ async def pause(mongo: Mongo, wanted: Pause | None) -> None:
 
 async def pauses(mongo: Mongo) -> tuple[PauseInterval, ...]:
     found = mongo.pauses.find().sort("_id", -1)
-    return tuple([PauseInterval(each["at"], each["by"], each["reason"], each.get("until")) async for each in found])
+    return tuple(
+        [PauseInterval(each["at"], each["by"], each["reason"], each.get("until")) async for each in found]
+    )
 
 
 async def ended_pauses(mongo: Mongo, after: int) -> list[Document]:

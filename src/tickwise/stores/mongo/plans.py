@@ -7,19 +7,22 @@
     4. settle    take the plan out of the document
 
 The second step is the move. Whoever reads a document with a plan in it fulfils that first, whoever wrote it: a
-process may die anywhere. Until it is settled the job is due within a second, so a pass comes by; `expire` looks, too.
+process may die anywhere. Until it is settled the job is due in a moment, so a pass comes by; `expire` looks,
+too.
 
 Why nothing is lost or done twice:
 
 - *Lanes and slots* are taken only by a compare-and-set of the job's document: by passes, triggers, and runs put
-  back. Who decides reads lanes and slots after the document, so if its compare-and-set succeeds nobody has taken one
-  since, and an insert of step 3 can only meet its own run.
-- *Wake-ups.* The end of a run raises `seq` after it is written. A pass that did not see the end loses its
-  compare-and-set and looks again; one that wrote "waits" before is seen by the end, which makes the job due. The run
-  is marked `unwoken` by the very write that ends it, until that is done; `expire` looks for the mark.
-- *Somebody late*, who fulfils a plan that others have settled long ago: runs are there already under their ids
-  (nothing is ever deleted within an hour, and nobody is later than `MOVE_SECONDS`); what a later plan recorded
-  is not recorded over (`seq`); a run that was put back since (`back`) is not ended; the settling names its plan.
+  back. Who decides reads them after the document, so if the compare-and-set succeeds nobody has taken one since,
+  and an insert of step 3 can only meet its own run.
+- *Wake-ups.* After the end of a run is written, `seq` is raised. A pass that has not seen the end loses its
+  compare-and-set and looks again; one that was faster and wrote that a slot waits is seen by who ends the run,
+  and the job is made due. The write that ends a run marks it `unwoken` until that is done; `expire` looks for
+  the mark.
+- *Somebody late*, who fulfils a plan that others have settled: its runs are there already under their ids (no
+  run is deleted within an hour, and nobody is later than `MOVE_SECONDS`); what a later plan recorded is not
+  recorded over (`seq`); a run that was put back since (`back`) is not ended; and only a plan that is still there
+  is settled.
 """
 
 import asyncio
@@ -33,10 +36,10 @@ from ..contract import StoreUnavailableError
 from ..records import MICRO
 from .base import Document, Mongo, changes, move_id, present
 from .ends import ask_to_end, end_queued
-from .runs import ids_of
+from .runs import ids_of, put_back
 
 T = TypeVar("T")
-_SOON = 1  # seconds of the store's time after which a plan that is not settled makes its job due
+SOON = 2  # seconds of the store's time after which a plan that is not settled makes its job due
 _MOST_TRIES = 200
 
 
@@ -46,8 +49,8 @@ class Effects:
 
     runs: Sequence[Document] = ()  # to insert
     cancels: Sequence[int] = ()  # runs that are to end: queued ones at once, running ones are asked
-    dropped: Document | None = None  # queued runs to end: which
-    backs: Sequence[Document] = ()  # runs to put back: what is to match, and the update
+    dropped: Document | None = None  # queued runs to end: `job` or `schedules`, and up to which id (`until`)
+    backs: Sequence[Document] = ()  # runs to put back: as they were read, and their lanes
     decisions: Sequence[Document] = ()
 
     def document(self) -> Document:
@@ -63,7 +66,7 @@ _NOTHING = Effects()
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What a move wants: the document as it was read, its new fields, what follows, and when the job is due then."""
+    """What a move wants: the document as it was read, when the job is due then, its new fields, what follows."""
 
     document: Document
     wake_at: int | None
@@ -109,8 +112,8 @@ def _new_fields(intent: Intent, move: Any, second: int, now: int) -> Document:
     plan = None
     if effects:
         plan = {**present({"wake_at": wake_at}), "id": move, "seq": intent.seq, "at": now, **effects}
-        wake_at = second + _SOON if wake_at is None else min(wake_at, second + _SOON)
-    return {**intent.fields, "seq": intent.seq, "move": move, "wake_at": wake_at, "plan": plan}
+        wake_at = second + SOON if wake_at is None else min(wake_at, second + SOON)
+    return {**intent.fields, "seq": intent.seq, "move": move, "wake_at": wake_at, "woken": None, "plan": plan}
 
 
 async def fulfil_all(mongo: Mongo, documents: Iterable[Document], now: int) -> bool:
@@ -126,14 +129,18 @@ async def fulfil(mongo: Mongo, plans: Mapping[str, Document], now: int) -> None:
         return
     every = plans.values()
     await mongo.write(mongo.runs, [InsertOne(run) for plan in every for run in plan.get("runs", ())])
-    backs = [UpdateOne(back["of"], back["update"]) for plan in every for back in plan.get("backs", ())]
+    backs = [put_back(back, plan["seq"], plan["at"]) for plan in every for back in plan.get("backs", ())]
     await mongo.write(mongo.runs, backs)
     cancels = [{"_id": {"$in": plan["cancels"]}, **_not_back(plan)} for plan in every if "cancels" in plan]
-    dropped = [{**plan["dropped"], **_not_back(plan)} for plan in every if "dropped" in plan]
+    dropped = [{**_dropped(**plan["dropped"]), **_not_back(plan)} for plan in every if "dropped" in plan]
     await ask_to_end(mongo, cancels)
     await end_queued(mongo, [*cancels, *dropped], now)
     await mongo.write(mongo.decisions, [_record(d, plan) for plan in every for d in plan.get("decisions", ())])
     await mongo.write(mongo.jobs, [_settled(name, plan) for name, plan in plans.items()])
+
+
+def _dropped(until: int, job: str | None = None, schedules: Sequence[str] = ()) -> Document:
+    return {"_id": {"$lte": until}, **({"job": job} if job else {"schedule": {"$in": list(schedules)}})}
 
 
 def _not_back(plan: Document) -> Document:
@@ -155,14 +162,11 @@ def _record(decision: Document, plan: Document) -> UpdateOne:
 
 
 def _settled(name: str, plan: Document) -> UpdateOne:
-    """The job is due when its plan says, or now if something has happened since that it waits for."""
+    """The job is due when its plan says, or now if it was woken since."""
     wake_at = plan.get("wake_at")
-    unchanged = {"$eq": ["$seq", plan["seq"]]}
     as_planned = "$$REMOVE" if wake_at is None else wake_at
-    due = {"$cond": [unchanged, as_planned, {"$min": ["$wake_at", wake_at]}]}
+    due = {"$cond": ["$woken", {"$min": ["$wake_at", wake_at]}, as_planned]}
     return UpdateOne({"_id": name, "plan.id": plan["id"]}, [{"$set": {"wake_at": due}}, {"$unset": "plan"}])
-
-
 
 
 class LostRaceError(Exception):

@@ -1,19 +1,23 @@
 """The document of a run, as others see it.
 
-Fields that have no value are left out: the unique keys (`lane` and `held_key` of a job, `slot` of a schedule, `seat` of a
-queue) count only documents that have them. Every write that matters raises `rev`, so who has read a run can move it
-as it was read or not at all. Two states are never shown: a *draft* is enqueued together with others and waits for
-them, a *forgotten* run has succeeded and was to be removed then (see `plans` why it is not removed at once).
+Fields that have no value are left out: the unique keys (`lane` and `held_key` of a job, `slot` of a schedule,
+`seat` of a queue) count only documents that have them. Every write that matters raises `rev`, so who has read a
+run moves it as it was read or not at all. Two states are never shown: a *draft* is enqueued together with others
+and waits for them; a *forgotten* run has succeeded and was to be removed then, which is not done at once (see
+`plans`).
 """
 
+from collections.abc import Sequence
 from typing import Any
+
+from pymongo import UpdateOne
 
 from ...core.codec import DefinitionUnreadable
 from ...core.model import Trigger
 from ...core.payload import decode
 from ...core.states import Event, RunState
-from ..records import MICRO, AttemptRow, Lease, RunRow
-from .base import Collection, Document
+from ..records import MICRO, AttemptRow, Lease, Reservation, RunRow
+from .base import Collection, Document, changes
 from .book import Book
 
 DRAFT, FORGOTTEN = "draft", "forgotten"
@@ -36,6 +40,20 @@ def new_run(**fields: Any) -> Document:
     return {
         "state": RunState.QUEUED, "attempt": 0, "failures": 0, "losses": 0, "cancelling": False, "rev": 0,
         **{name: value for name, value in fields.items() if value is not None},
+    }  # fmt: skip
+
+
+def waiting(queues: Sequence[str], now: int) -> Document:
+    """Which runs could be started now."""
+    in_time = [{"expires_at": {"$exists": False}}, {"expires_at": {"$gt": now}}, {"attempt": {"$gt": 0}}]
+    return {"state": str(RunState.QUEUED), "queue": {"$in": list(queues)}, "due_at": {"$lte": now}, "$or": in_time}
+
+
+def held_by(worker: Reservation, now: int, attempts: int = 0) -> Document:
+    """The fields of a run that is handed to a worker, after so many attempts."""
+    return {
+        "state": str(RunState.RUNNING), "node": worker.node, "attempt": attempts + 1, "started_at": now,
+        "token": f"{worker.node}/{attempts + 1}", "lease_until": now + worker.seconds * MICRO,
     }  # fmt: skip
 
 
@@ -89,10 +107,24 @@ def attempt_of(kept: Document) -> AttemptRow:
     )
 
 
-def ended_attempt(run: Document, event: Event, now: int, error: str) -> Document:
-    """The update that puts the run's last attempt on record."""
-    row = {
-        "number": run["attempt"], "event": str(event), "started_at": run.get("started_at"), "finished_at": now,
-        "node": run.get("node"), "error": error,
+def ended_attempt(run: Document, event: Event, finished_at: int, error: str) -> Document:
+    """The run's last attempt, to be put on record."""
+    return {
+        "number": run["attempt"], "event": str(event), "started_at": run.get("started_at"),
+        "finished_at": finished_at, "node": run.get("node"), "error": error,
     }  # fmt: skip
-    return {"attempts": {"$each": [row], "$slice": -KEPT_ATTEMPTS}}
+
+
+def on_record(attempt: Document) -> Document:
+    return {"$push": {"attempts": {"$each": [attempt], "$slice": -KEPT_ATTEMPTS}}}
+
+
+def put_back(back: Document, seq: int, now: int) -> UpdateOne:
+    """Queue a run again that was over, if it still is as it was read (S41); its attempts go on being counted."""
+    fields = {
+        "state": str(RunState.QUEUED), "lane": back.get("lane"), "held_key": back.get("key"), "due_at": now,
+        "failures": 0, "losses": 0, "cancelling": False, "finished_at": None, "token": None, "expires_at": None,
+        "error": None, "back": seq,
+    }  # fmt: skip
+    kept = on_record(back["attempt"]) if "attempt" in back else {}
+    return UpdateOne({"_id": back["run"], "rev": back["rev"]}, {**changes(fields), "$inc": {"rev": 1}, **kept})

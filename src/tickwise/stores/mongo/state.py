@@ -4,17 +4,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...core.change import Resumed, apply_change
+from ...core.change import TOMBSTONE_SECONDS, Resumed, apply_change
 from ...core.codec import DefinitionUnreadable, decode_rest, encode_rest
 from ...core.model import Decision, Schedule
 from ...core.payload import clip
 from ...core.reasons import Reason
 from ..checks import LONGEST_ERROR
-from ..records import MICRO
 from .base import Document, Mongo, present
 from .fleet import ended_pauses
 
 UNREADABLE_SECONDS = 60  # after which a schedule that cannot be read is looked at again
+_REMEMBERED = 50  # schedules that were deleted
 
 
 @dataclass(slots=True)
@@ -60,18 +60,19 @@ class HeldJob:
     def wake_at(self, second: int) -> int | None:
         """The least of its schedules'."""
         wakes = [held.wake_at for held in self.live if held.wake_at is not None]
-        if any(each.get("deleted_at") is None for each in self.unreadable.values()):
+        if any("deleted_at" not in each for each in self.unreadable.values()):
             wakes.append(second + UNREADABLE_SECONDS)
         return min(wakes, default=None)
 
-    def fields(self) -> Document:
+    def fields(self, second: int) -> Document:
         """What its document has to say of its schedules."""
-        live = self.live
+        live, gone = self.live, self._gone(second)
         names = [held.state.name for held in live]
-        names += [name for name, each in self.unreadable.items() if each.get("deleted_at") is None]
+        names += [name for name, each in self.unreadable.items() if "deleted_at" not in each]
         return {
-            "schedules": [*map(_entry, self.schedules.values()), *self.unreadable.values()],
+            "schedules": [*map(_entry, [*live, *gone]), *self.unreadable.values()],
             "names": sorted(names) or None,
+            "gone": sorted(held.state.name for held in gone) or None,
             "after": sorted({after.schedule for s in self.states for after in s.definition.policy.after}) or None,
             "lanes": max((state.definition.policy.max_active_runs for state in self.states), default=1),
             "paused": sum(state.paused is not None for state in self.states),
@@ -79,6 +80,13 @@ class HeldJob:
             "local": bool(live) and all(state.ticked_locally for state in self.states),
             "pause_seen": self.pause_seen,
         }
+
+    def _gone(self, second: int) -> list[Held]:
+        """Deleted schedules that are still remembered: for a while (S23), and some for longer."""
+        gone = [(held.state.deleted_at, held) for held in self.schedules.values()]
+        dated = sorted(((at, held) for at, held in gone if at is not None), key=lambda each: -each[0])
+        young = (held for at, held in dated[_REMEMBERED:] if second - at <= TOMBSTONE_SECONDS)
+        return [*(held for _, held in dated[:_REMEMBERED]), *young]
 
 
 def _entry(held: Held) -> Document:
@@ -146,7 +154,3 @@ def recorded(job: HeldJob, decisions: Iterable[Decision]) -> list[Document]:
          "count": made.count, "detail": clip(made.detail, LONGEST_ERROR)}
         for made in rows.values()
     ]  # fmt: skip
-
-
-def second_of(now: int) -> int:
-    return now // MICRO

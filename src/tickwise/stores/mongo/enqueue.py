@@ -1,0 +1,155 @@
+"""Runs that somebody asks for.
+
+One run is one insert; if it takes a lane, one compare-and-set of its job. Several are *drafts* at first, which
+nobody sees; then a document of their batch says that all of them are wanted, and from then on whoever finds it
+makes them queued. So all of them exist or none, whenever the process dies. Drafts of which nobody said so are
+forgotten after a minute.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from bson import ObjectId
+from pymongo import InsertOne
+
+from ...core.errors import InputError, TickwiseError, nearest
+from ...core.model import Trigger
+from ...core.payload import encode
+from ...core.states import RunState
+from ..records import MICRO, Enqueue, Enqueued
+from .base import Document, Mongo, changes
+from .ends import wake
+from .lanes import with_lanes
+from .plans import Effects, LostRaceError, persist
+from .runs import DRAFT, FORGOTTEN, ids_of, new_run
+
+MOST_AT_ONCE = 10_000  # runs of one enqueue
+_ABANDONED = 60 * MICRO  # age of drafts that nobody will want any more: twice as long as a move may take
+_MOST_NAMES = 1_000
+_SOME_LANE = -1  # until it is known which
+
+
+async def enqueue(mongo: Mongo, asked: Sequence[Enqueue]) -> tuple[Enqueued, ...]:
+    """All of them or none; a key that is taken gives the run that has it (S48)."""
+    jobs = await known_jobs(mongo, asked)
+    return await persist(partial(_enqueue, mongo, asked, jobs))
+
+
+async def known_jobs(mongo: Mongo, asked: Sequence[Enqueue]) -> dict[str, Document]:
+    if len(asked) > MOST_AT_ONCE:
+        raise InputError(f"{len(asked)} runs at once are too many: enqueue at most {MOST_AT_ONCE} in one call")
+    names = sorted({one.job for one in asked})
+    live = {"deleted_at": {"$exists": False}}
+    found = await mongo.jobs.find({"_id": {"$in": names}, **live}, {"schedules": 0, "plan": 0}).to_list()
+    jobs = {job["_id"]: job for job in found}
+    for name in names:
+        if name not in jobs:
+            known = [job["_id"] async for job in mongo.jobs.find(live, {"_id": 1}).sort("_id").limit(_MOST_NAMES)]
+            raise InputError(f"there is no job {name[:100]!r}{nearest(name, known)}: define it first")
+    return jobs
+
+
+async def _enqueue(mongo: Mongo, asked: Sequence[Enqueue], jobs: Mapping[str, Document]) -> tuple[Enqueued, ...]:
+    now = await mongo.now()
+    taken = {}
+    async for run in mongo.runs.find({"$or": keys_of(asked)}, {"job": 1, "held_key": 1, "state": 1}):
+        if run["state"] == DRAFT:
+            raise LostRaceError
+        taken[run["job"], run["held_key"]] = run["_id"]
+    answers, runs = sorted_out(asked, taken, jobs, await mongo.numbers(len(asked)), now)
+    if runs:
+        await _bring_in(mongo, runs, now)
+    return answers
+
+
+def keys_of(asked: Sequence[Enqueue]) -> list[Document]:
+    """Which runs hold the keys that are asked for."""
+    keys: dict[str, set[str]] = defaultdict(set)
+    for one in asked:
+        if one.key is not None:
+            keys[one.job].add(one.key)
+    return [{"job": job, "held_key": {"$in": sorted(each)}} for job, each in keys.items()] or [{"_id": None}]
+
+
+def sorted_out(
+    asked: Sequence[Enqueue], taken: dict[tuple[str, str], int], jobs: Mapping[str, Document], ids: Sequence[int],
+    now: int,
+) -> tuple[tuple[Enqueued, ...], list[Document]]:  # fmt: skip
+    """What each gets: a new run, or the one that has its key, which may be new itself."""
+    answers, runs = [], []
+    for id_, one in zip(ids, asked, strict=True):
+        known = None if one.key is None else taken.setdefault((one.job, one.key), id_)
+        is_new = known in (None, id_)
+        answers.append(Enqueued(str(id_ if known is None else known), is_new))
+        runs += [_run(id_, one, jobs[one.job], now)] if is_new else []
+    return tuple(answers), runs
+
+
+def _run(id_: int, one: Enqueue, job: Document, now: int) -> Document:
+    by_hand = one.trigger is Trigger.MANUAL and not one.beside
+    return new_run(
+        _id=id_, job=one.job, trigger=str(one.trigger), definition=job["definition"], queue=job["queue"],
+        priority=job["priority"], function=job.get("function"), key=one.key, held_key=one.key,
+        params=None if one.params is None else encode(dict(one.params), "params"), created_at=now,
+        due_at=now if one.at is None else max(now, one.at * MICRO), by=one.by or None,
+        auto_remove=one.auto_remove or None, lane=_SOME_LANE if by_hand else None,
+    )  # fmt: skip
+
+
+async def _bring_in(mongo: Mongo, runs: Sequence[Document], now: int) -> None:
+    """Write runs, several as drafts that are then announced together."""
+    batch = ObjectId() if len(runs) > 1 else None
+    if batch:
+        runs = [run | {"state": DRAFT, "batch": batch} for run in runs]
+    try:
+        await _insert(mongo, runs, now)
+    except (TickwiseError, LostRaceError):
+        if batch:
+            await _abandon(mongo, {"batch": batch}, now)
+        raise
+    if batch:
+        await mongo.batches.insert_one({"_id": batch})
+        await _announce(mongo, batch)
+    await mongo.news.tell()
+
+
+async def _insert(mongo: Mongo, runs: Sequence[Document], now: int) -> None:
+    by_hand: dict[str, list[Document]] = defaultdict(list)
+    for run in runs:
+        if "lane" in run:
+            by_hand[run["job"]].append(run)
+    for job, wanted in by_hand.items():
+        await with_lanes(mongo, job, len(wanted), partial(_on_lanes, wanted), now)
+    await mongo.write(mongo.runs, [InsertOne(run) for run in runs if "lane" not in run])
+    keyed = [run["_id"] for run in runs if "held_key" in run]
+    if keyed and await mongo.runs.count_documents({"_id": {"$in": keyed}}) < len(keyed):
+        raise LostRaceError  # somebody has taken a key meanwhile
+
+
+def _on_lanes(runs: Sequence[Document], lanes: Sequence[int], _seq: int) -> Effects:
+    return Effects(runs=[run | {"lane": lane} for run, lane in zip(runs, lanes, strict=True)])
+
+
+async def _announce(mongo: Mongo, batch: ObjectId) -> None:
+    """Make the drafts of a batch true."""
+    queued = {"$set": {"state": str(RunState.QUEUED)}, "$unset": {"batch": ""}, "$inc": {"rev": 1}}
+    await mongo.runs.update_many({"batch": batch, "state": DRAFT}, queued)
+    await mongo.batches.delete_one({"_id": batch})
+
+
+async def _abandon(mongo: Mongo, which: Document, now: int) -> None:
+    """Forget drafts; lanes that they held are free, and who waited for one may look."""
+    drafts = {**which, "state": DRAFT}
+    on_lanes = await mongo.runs.find({**drafts, "lane": {"$exists": True}}, {"job": 1, "state": 1}).to_list()
+    forgotten = changes({"state": FORGOTTEN, "finished_at": now, "lane": None, "held_key": None, "batch": None})
+    await mongo.runs.update_many(drafts, {**forgotten, "$inc": {"rev": 1}})
+    await wake(mongo, on_lanes, now)
+
+
+async def tidy_up(mongo: Mongo, now: int) -> None:
+    """Go on with what somebody left: batches that were announced come true, drafts of others are forgotten."""
+    async for batch in mongo.batches.find():
+        await _announce(mongo, batch["_id"])
+    if abandoned := await ids_of(mongo.runs, {"state": DRAFT, "created_at": {"$lt": now - _ABANDONED}}):
+        await _abandon(mongo, {"_id": {"$in": abandoned}}, now)

@@ -1,0 +1,248 @@
+"""Reads for people. A page is asked for by the key of the last row seen: it stays put while rows come and go."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from ...core.codec import DefinitionUnreadable
+from ...core.definition import JobDefinition
+from ...core.errors import InputError
+from ...core.reasons import Reason
+from ...core.slots import next_slot
+from ...core.states import RunState
+from ..records import (
+    MICRO,
+    AttemptRow,
+    Counts,
+    DecisionFilter,
+    DecisionRow,
+    JobRow,
+    LogPart,
+    Page,
+    RunFilter,
+    RunRow,
+    ScheduleRow,
+    StepReport,
+)
+from . import tick
+from .base import Document, Mongo
+from .fleet import standing
+from .report import numbered, steps_of
+from .runs import SHOWN, attempt_of, digests, row_of
+from .state import Held, load
+
+MOST = 10_000  # rows of a page
+_LIVE = {"deleted_at": {"$exists": False}}
+_HOUR = 3_600
+
+
+async def next_due(mongo: Mongo) -> int | None:
+    return None if (await standing(mongo)).paused else await tick.next_due(mongo)
+
+
+async def jobs(mongo: Mongo, name: str | None, after: str | None, limit: int) -> Page[JobRow]:
+    most = size(limit)
+    which = {"_id": {"$gt": after or ""} if name is None else name, **_LIVE}
+    found = await mongo.jobs.find(which, {"schedules": 0, "plan": 0}).sort("_id").limit(most + 1).to_list()
+    await mongo.book.read(job["definition"] for job in found)
+    rows = tuple(_job_row(mongo, job) for job in found[:most])
+    return Page(rows, found[most - 1]["_id"] if len(found) > most else None)
+
+
+def _job_row(mongo: Mongo, job: Document) -> JobRow:
+    name, problem = job["_id"], ""
+    try:
+        definition = mongo.book.job(job["definition"], name)
+    except DefinitionUnreadable as error:
+        definition, problem = JobDefinition(name), str(error)
+    return JobRow(
+        definition, job["version"], job["source"], tuple(job.get("names", ())), job["created_at"],
+        job["updated_at"], job.get("history_from"), problem,
+    )  # fmt: skip
+
+
+class Which(NamedTuple):
+    """Which schedules: the one of a name, those of a job, those of jobs that no claim finds."""
+
+    name: str | None = None
+    job: str | None = None
+    local: bool = False
+
+    @property
+    def jobs(self) -> Document:
+        asked = {"names": self.name, "_id": self.job, "local": self.local or None}
+        return {field: value for field, value in asked.items() if value is not None}
+
+
+async def schedules(mongo: Mongo, which: Which, after: str | None, limit: int) -> Page[ScheduleRow]:
+    most = size(limit)
+    wanted = {"$gt": after or ""} if which.name is None else which.name
+    stages: list[Document] = [
+        {"$match": {"names": wanted, **which.jobs}}, {"$project": {"names": 1}}, {"$unwind": "$names"},
+        {"$match": {"names": wanted}}, {"$sort": {"names": 1}}, {"$limit": most + 1},
+    ]  # fmt: skip
+    names = [found["names"] async for found in await mongo.jobs.aggregate(stages)]
+    shown = await _held(mongo, names[:most])
+    ids = [held.last_run for held in shown if held.last_run is not None]
+    runs = {run["_id"]: run async for run in mongo.runs.find({"_id": {"$in": ids}, **SHOWN}, _OF_LAST_RUN)}
+    paused = (await standing(mongo)).paused
+    rows = tuple(_schedule_row(held, runs.get(held.last_run), paused=paused) for held in shown)
+    return Page(rows, names[most - 1] if len(names) > most else None)
+
+
+_OF_LAST_RUN = {"started_at": 1, "created_at": 1, "state": 1}
+
+
+async def _held(mongo: Mongo, names: Sequence[str]) -> list[Held]:
+    """Schedules as the next pass will find them; those that cannot be read are left out."""
+    loaded = await load(mongo, await mongo.jobs.find({"names": {"$in": list(names)}}).to_list())
+    found = {held.state.name: held for job in loaded for held in job.live}
+    return [found[name] for name in names if name in found]
+
+
+def _schedule_row(held: Held, last: Document | None, *, paused: bool) -> ScheduleRow:
+    state = held.state
+    slot = state.reopened[0] if state.reopened else next_slot(state, state.cursor)
+    run: dict[str, Any] = {}
+    if last:
+        run = {
+            "last_run_id": str(last["_id"]), "last_run_at": last.get("started_at"),
+            "last_enqueued_at": last["created_at"], "last_state": RunState(last["state"]),
+        }  # fmt: skip
+    rests = paused or state.paused is not None
+    return ScheduleRow(state, None if rests else slot, held.wake_at, held.created_at, held.updated_at, **run)
+
+
+async def run(mongo: Mongo, id_: int) -> RunRow | None:
+    rows = await _run_rows(mongo, await mongo.runs.find({"_id": id_, **SHOWN}).to_list())
+    return rows[0] if rows else None
+
+
+async def runs(mongo: Mongo, wanted: RunFilter, after: int | None, limit: int) -> Page[RunRow]:
+    most = size(limit)
+    found = await mongo.runs.find(_matching(wanted, after)).sort("_id", -1).limit(most + 1).to_list()
+    rows = await _run_rows(mongo, found[:most])
+    return Page(tuple(rows), rows[-1].id if len(found) > most else None)
+
+
+def _matching(wanted: RunFilter, after: int | None) -> Document:
+    given: Document = {
+        "job": wanted.job, "schedule": wanted.schedule, "queue": wanted.queue, "key": wanted.key,
+        "slot": wanted.slot, "_id": None if after is None else {"$lt": after},
+    }  # fmt: skip
+    which = {field: value for field, value in given.items() if value is not None}
+    if created := _between(wanted.since, wanted.until):
+        which["created_at"] = created
+    if wanted.triggers:
+        which["trigger"] = {"$in": sorted(map(str, wanted.triggers))}
+    return {**SHOWN, **which, **({"state": {"$in": sorted(map(str, wanted.states))}} if wanted.states else {})}
+
+
+def _between(since: int | None, until: int | None) -> Document:
+    bounds = {"$gte": since, "$lt": until}
+    return {bound: value for bound, value in bounds.items() if value is not None}
+
+
+async def timeline(mongo: Mongo, start: int, end: int, limit: int) -> tuple[RunRow, ...]:
+    under_way = [{"finished_at": {"$exists": False}}, {"finished_at": {"$gte": start}}]
+    found = mongo.runs.find({**SHOWN, "started_at": {"$lt": end}, "$or": under_way})
+    in_order = await found.sort([("started_at", 1), ("_id", 1)]).limit(size(limit)).to_list()
+    return tuple(await _run_rows(mongo, in_order))
+
+
+async def _run_rows(mongo: Mongo, found: Sequence[Document]) -> list[RunRow]:
+    await mongo.book.read(digest for each in found for digest in digests(each))
+    return [row_of(mongo.book, each) for each in found]
+
+
+async def attempts(mongo: Mongo, id_: int) -> tuple[AttemptRow, ...]:
+    found = await mongo.runs.find_one({"_id": id_, **SHOWN}, {"attempts": 1})
+    return tuple(attempt_of(each) for each in found.get("attempts", ())) if found else ()
+
+
+async def steps(mongo: Mongo, id_: int) -> tuple[StepReport, ...]:
+    found = mongo.steps.find({"_id": steps_of(id_)}).sort("place")
+    return tuple([StepReport(**each["report"]) async for each in found])
+
+
+async def log(mongo: Mongo, id_: int, after: int | None, limit: int) -> Page[LogPart]:
+    most = size(limit)
+    which = numbered(id_) if after is None else numbered(id_, after)
+    found = await mongo.logs.find({"_id": which}).sort("_id").limit(most + 1).to_list()
+    parts = tuple(LogPart(part["step"], part["stream"], part["text"], part["at"]) for part in found[:most])
+    return Page(parts, str(found[most - 1]["_id"]["number"]) if len(found) > most else None)
+
+
+async def decisions(mongo: Mongo, wanted: DecisionFilter, after: str | None, limit: int) -> Page[DecisionRow]:
+    most = size(limit)
+    found = mongo.decisions.find({"$and": [*_about(wanted), _behind(after)]})
+    rows = await found.sort([("first", -1), ("schedule", 1), ("reason", 1)]).limit(most + 1).to_list()
+    shown = tuple(
+        DecisionRow(
+            row["schedule"], Reason.of(row["reason"]), row["first"], row["last"], row["count"], row["detail"],
+            row["made_at"], row["extended_at"],
+        )
+        for row in rows[:most]
+    )  # fmt: skip
+    key = [rows[most - 1][field] for field in ("first", "schedule", "reason")] if len(rows) > most else None
+    return Page(shown, None if key is None else json.dumps(key))
+
+
+def _about(wanted: DecisionFilter) -> Iterable[Document]:
+    if wanted.schedule is not None:
+        yield {"schedule": wanted.schedule}
+    if wanted.reasons:
+        yield {"reason": {"$in": sorted(reason.code for reason in wanted.reasons)}}
+    if wanted.slot is not None:
+        yield {"first": {"$lte": wanted.slot}, "last": {"$gte": wanted.slot}}
+    if wanted.since is not None:
+        yield {"last": {"$gte": wanted.since}}
+    if wanted.until is not None:
+        yield {"first": {"$lt": wanted.until}}
+
+
+def _behind(after: str | None) -> Document:
+    """What follows a page, newest slots first."""
+    if after is None:
+        return {}
+    try:
+        first, schedule, reason = json.loads(after)
+        first, schedule, reason = int(first), str(schedule), str(reason)
+    except (ValueError, TypeError):
+        raise InputError(f"{after[:60]!r} is not the key of a page: pass on what the page before gave") from None
+    same = {"first": first, "schedule": schedule}
+    return {
+        "$or": [
+            {"first": {"$lt": first}},
+            {"first": first, "schedule": {"$gt": schedule}},
+            {**same, "reason": {"$gt": reason}},
+        ]
+    }
+
+
+async def counts(mongo: Mongo) -> Counts:
+    now = await mongo.now()
+    sums: Document = {
+        "_id": None, "jobs": {"$sum": 1}, "schedules": {"$sum": {"$size": {"$ifNull": ["$names", []]}}},
+        "paused": {"$sum": "$paused"},
+        "overdue": {"$sum": {"$cond": [{"$lt": [{"$ifNull": ["$wake_at", now]}, now // MICRO]}, 1, 0]}},
+    }  # fmt: skip
+    found = await (await mongo.jobs.aggregate([{"$match": _LIVE}, {"$group": sums}])).to_list()
+    total = {name: value for each in found for name, value in each.items() if name != "_id"}
+    by_state: dict[RunState, int] = defaultdict(int)
+    waiting: dict[str, int] = {}
+    groups = {"_id": {"state": "$state", "queue": "$queue"}, "count": {"$sum": 1}}
+    async for group in await mongo.runs.aggregate([{"$match": SHOWN}, {"$group": groups}]):
+        state = RunState(group["_id"]["state"])
+        by_state[state] += group["count"]
+        if state is RunState.QUEUED:
+            waiting[group["_id"]["queue"]] = group["count"]
+    nodes = await mongo.nodes.count_documents({"live_until": {"$gt": now}})
+    return Counts(**total, runs=dict(by_state), waiting=waiting, nodes=nodes)
+
+
+def size(limit: int) -> int:
+    if not 1 <= limit <= MOST:
+        raise InputError(f"a page has 1 to {MOST} rows, not {limit}")
+    return limit

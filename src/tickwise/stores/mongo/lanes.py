@@ -1,0 +1,35 @@
+"""Lanes for runs that a person asks for: taken as a pass takes them, by a compare-and-set of the job."""
+
+from collections.abc import Callable
+from functools import partial
+
+from ...core.errors import ConflictError
+from .base import Mongo
+from .facts import holders_of
+from .plans import Effects, Intent, LostRaceError, commit, fulfil_all, persist
+
+
+async def with_lanes(
+    mongo: Mongo, job: str, count: int, effects: Callable[[list[int], int], Effects], now: int
+) -> None:
+    """Take the lowest free lanes of a job; `effects` is told which, and the `seq` of the move (S16, S30)."""
+    await persist(partial(_take, mongo, job, count, effects, now))
+
+
+async def _take(
+    mongo: Mongo, job: str, count: int, effects: Callable[[list[int], int], Effects], now: int
+) -> None:
+    document = await mongo.jobs.find_one({"_id": job})
+    if document is None or await fulfil_all(mongo, [document], now):
+        raise LostRaceError
+    holders = (await holders_of(mongo, [job])).get(job, [])
+    held = {holder.lane for holder in holders}
+    free = [lane for lane in range(document["lanes"]) if lane not in held][:count]
+    if len(free) < count:
+        raise ConflictError(
+            f"{job} is active: run {', '.join(holder.run for holder in holders) or 'you ask for'} is in the way; "
+            "wait for it, cancel it, or ask to run beside it"
+        )
+    intent = Intent(document, document.get("wake_at"))
+    if not await commit(mongo, [Intent(document, intent.wake_at, effects=effects(free, intent.seq))], now):
+        raise LostRaceError

@@ -1,0 +1,65 @@
+"""Enqueue inside a transaction of the caller's own: the runs exist exactly if the caller commits.
+
+The session may be of pymongo's asynchronous or its ordinary client. Nobody waits for the caller's transaction: a
+run by hand, which takes a lane that others may want, is not made here.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pymongo.asynchronous.client_session import AsyncClientSession
+from pymongo.errors import DuplicateKeyError, OperationFailure
+from pymongo.synchronous.client_session import ClientSession
+
+from ...core.errors import ConflictError, InputError
+from ...core.model import Trigger
+from ..records import Enqueue, Enqueued
+from .base import PREFIX, Mongo, answered
+from .enqueue import keys_of, known_jobs, sorted_out
+
+_NO_TRANSACTIONS = {20, 263}  # codes: a standalone server has none
+
+
+def checked_session(connection: Any, asked: Sequence[Enqueue]) -> AsyncClientSession | ClientSession:
+    if not isinstance(connection, AsyncClientSession | ClientSession):
+        raise InputError(
+            f"a {type(connection).__module__}.{type(connection).__name__} does not belong to this store: pass a "
+            "session of pymongo (client.start_session())"
+        )
+    if not connection.in_transaction:
+        raise InputError("the session has no transaction: begin one with session.start_transaction()")
+    if any(one.trigger is Trigger.MANUAL and not one.beside for one in asked):
+        raise InputError(
+            "a run by hand takes a lane, which cannot wait for your transaction: trigger it without a connection, "
+            "or ask to run beside"
+        )
+    return connection
+
+
+async def enqueue_within(mongo: Mongo, asked: Sequence[Enqueue], connection: Any) -> tuple[Enqueued, ...]:
+    """What makes the driver repeat a transaction is raised as it is, so that `with_transaction` does."""
+    session = checked_session(connection, asked)
+    with answered():
+        await mongo.ready()
+        jobs, ids, now = await known_jobs(mongo, asked), await mongo.numbers(len(asked)), await mongo.now()
+    runs: Any = session.client[mongo.name][PREFIX + "runs"]
+    try:
+        held = await _done(
+            runs.find({"$or": keys_of(asked)}, {"job": 1, "held_key": 1}, session=session).to_list()
+        )
+        taken = {(run["job"], run["held_key"]): run["_id"] for run in held}
+        answers, new = sorted_out(asked, taken, jobs, ids, now)
+        if new:
+            await _done(runs.insert_many(new, session=session))
+    except DuplicateKeyError as error:
+        raise ConflictError("another run has taken the key meanwhile: begin the transaction again") from error
+    except OperationFailure as error:
+        if error.code in _NO_TRANSACTIONS:
+            raise InputError("this MongoDB server has no transactions: make it a replica set") from None
+        raise
+    return answers
+
+
+async def _done(answer: Any) -> Any:
+    """The answer of either client."""
+    return await answer if hasattr(answer, "__await__") else answer

@@ -1,0 +1,76 @@
+"""Retention: runs that their job does not keep any longer go, with all that hangs on them (S51).
+
+Where history begins is written before anything is removed, by a write that no backfill asked for meanwhile
+misses.
+"""
+
+from collections.abc import Sequence
+from itertools import islice
+
+from ..records import MICRO
+from .base import Document, Mongo
+from .facts import undecided_from
+from .report import numbered, steps_of
+from .runs import FORGOTTEN, ids_of
+from .state import load
+
+_HOUR = 3_600 * MICRO
+_DAY = 24 * _HOUR
+_JOBS_AT_ONCE, _RUNS_AT_ONCE = 50, 100
+
+
+async def prune(mongo: Mongo, most: int) -> int:
+    """Look at jobs whose turn it is, and remove at most so many runs; an hour later it is their turn again."""
+    now, removed = await mongo.now(), 0
+    await _remove(mongo, await ids_of(mongo.runs, {"state": FORGOTTEN, "finished_at": {"$lt": now - _HOUR}}, most))
+    for job in await mongo.jobs.find({"prune_at": {"$lte": now}}).sort("prune_at").limit(_JOBS_AT_ONCE).to_list():
+        if removed >= most:
+            break
+        unwanted = await _unwanted(mongo, job, most - removed, now)
+        removed += len(unwanted)
+        again = now if removed >= most else now + _HOUR
+        slots = [run["slot"] for run in unwanted if "slot" in run]
+        noted: Document = {"$set": {"prune_at": again}}
+        if slots:
+            noted |= {"$max": {"history_from": max(slots) + 1}, "$inc": {"seq": 1}}
+        await mongo.jobs.update_one({"_id": job["_id"]}, noted)
+        await _remove(mongo, [run["_id"] for run in unwanted])
+    return removed
+
+
+async def _unwanted(mongo: Mongo, job: Document, most: int, now: int) -> list[Document]:
+    """Finished runs that are too old or too many; but the newest run and success of each schedule stay."""
+    finished = {"job": job["_id"], "finished_at": {"$lt": now - max(job.get("keep_days") or 1, 1) * _DAY}}
+    if "keep_runs" in job:
+        ended = mongo.runs.find({"job": job["_id"], "finished_at": {"$exists": True}}, {"_id": 1})
+        newest = await ended.sort("_id", -1).skip(job["keep_runs"]).limit(1).to_list()
+        finished["_id"] = {"$lte": newest[0]["_id"] if newest else 0}
+    (held,) = await load(mongo, [job])
+    passed = {name: undecided_from(each) for name, each in held.schedules.items()}
+    spared = await _spared(mongo, job["_id"]) | {each.last_run for each in held.schedules.values()}
+    found = mongo.runs.find(finished, {"schedule": 1, "slot": 1}).sort("_id").limit(most + len(spared))
+    unwanted = [
+        run async for run in found
+        if run["_id"] not in spared
+        and ("slot" not in run or run["slot"] <= passed.get(run["schedule"], run["slot"]))
+    ]  # fmt: skip
+    return list(islice(unwanted, most))
+
+
+async def _spared(mongo: Mongo, job: str) -> set[int | None]:
+    """The newest run and the newest success of each schedule, which guards ask for."""
+    with_slot, newest = {"job": job, "slot": {"$exists": True}}, {"_id": "$schedule", "slot": {"$max": "$slot"}}
+    pairs = []
+    for which in (with_slot, {**with_slot, "reference": {"$exists": True}}):
+        groups = await mongo.runs.aggregate([{"$match": which}, {"$group": newest}])
+        pairs += [{"schedule": group["_id"], "slot": group["slot"]} async for group in groups]
+    return set(await ids_of(mongo.runs, {"$or": pairs})) if pairs else set()
+
+
+async def _remove(mongo: Mongo, runs: Sequence[int]) -> None:
+    """What hangs on a run goes first, so that nothing is left without its run."""
+    for first in range(0, len(runs), _RUNS_AT_ONCE):
+        some = runs[first : first + _RUNS_AT_ONCE]
+        await mongo.logs.delete_many({"$or": [{"_id": numbered(run)} for run in some]})
+        await mongo.steps.delete_many({"$or": [{"_id": steps_of(run)} for run in some]})
+        await mongo.runs.delete_many({"_id": {"$in": list(some)}})

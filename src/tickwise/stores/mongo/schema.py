@@ -1,0 +1,85 @@
+"""What must be there before the first move: indexes, and a mark that says which version made them.
+
+The law's unique keys are partial indexes: they count the documents that have the field. `compatible_from` is the
+oldest version whose programs can go on beside this one.
+"""
+
+from pymongo import ASCENDING, DESCENDING, IndexModel
+from pymongo.errors import DuplicateKeyError
+
+from ...core.states import RunState
+from .base import Document, Mongo
+
+VERSION, NAME, COMPATIBLE_FROM = 1, "0001_begin", 1
+_QUEUED, _RUNNING = {"state": str(RunState.QUEUED)}, {"state": str(RunState.RUNNING)}
+
+
+def _index(*fields: str, unique: bool = False, where: Document | None = None) -> IndexModel:
+    """`-field` is in descending order."""
+    keys = [(field.lstrip("-"), DESCENDING if field[0] == "-" else ASCENDING) for field in fields]
+    return IndexModel(keys, unique=unique, **({"partialFilterExpression": where} if where else {}))
+
+
+def _there(field: str) -> Document:
+    return {field: {"$exists": True}}
+
+
+INDEXES = {
+    "jobs": [
+        _index("names", unique=True, where=_there("names")),  # a schedule has one job (S26)
+        _index("local", "wake_at", where=_there("wake_at")),
+        _index("gone", where=_there("gone")),
+        _index("after", where=_there("after")),
+        _index("plan.at", where=_there("plan")),
+        _index("prune_at", where=_there("prune_at")),
+    ],
+    "runs": [
+        _index("schedule", "slot", unique=True, where=_there("slot")),  # S1
+        _index("job", "lane", unique=True, where=_there("lane")),  # S16
+        _index("job", "held_key", unique=True, where=_there("held_key")),  # S48
+        _index("queue", "seat", unique=True, where=_there("seat")),  # the fleet's limits
+        _index("queue", "-priority", "due_at", "_id", where=_QUEUED),
+        _index("lease_until", where=_RUNNING),
+        _index("node", where=_RUNNING),
+        _index("queue", where=_RUNNING),
+        _index("expires_at", where={**_QUEUED, **_there("expires_at")}),
+        _index("job", "reference", where=_there("reference")),
+        _index("job", "_id"),
+        _index("batch", where=_there("batch")),
+        _index("unwoken", where=_there("unwoken")),
+        _index("state", "queue"),
+        _index("started_at"),
+        _index("slot", where=_there("slot")),
+    ],
+    "decisions": [_index("-first", "schedule", "reason"), _index("schedule", "-first"), _index("last")],
+}  # fmt: skip
+
+
+async def upgrade(mongo: Mongo) -> tuple[str, ...]:
+    """Everybody makes sure of the indexes, for nobody may write without them; the first to be done says so."""
+    await mongo.check_server()
+    for collection, indexes in INDEXES.items():
+        await mongo.collection(collection).create_indexes(indexes)
+    mark = {"_id": VERSION, "name": NAME, "compatible_from": COMPATIBLE_FROM, "applied_at": await mongo.now()}
+    try:
+        await mongo.schema.insert_one(mark)
+    except DuplicateKeyError:
+        return ()
+    return (NAME,)
+
+
+async def check(mongo: Mongo) -> tuple[str, ...]:
+    """What keeps this version from working with what is there."""
+    await mongo.check_server()
+    marks = {mark["_id"]: mark async for mark in mongo.schema.find()}
+    problems = []
+    if VERSION not in marks:
+        problems.append(f"{NAME} not applied yet: run `tickwise store upgrade`")
+    if max((mark["compatible_from"] for mark in marks.values()), default=0) > VERSION:
+        problems.append("a newer version upgraded it, which this one cannot work beside: update this one")
+    for collection, indexes in INDEXES.items():
+        there = await mongo.collection(collection).index_information()
+        missing = [index.document["name"] for index in indexes if index.document["name"] not in there]
+        if missing and VERSION in marks:
+            problems.append(f"{collection} lacks the indexes {', '.join(missing)}: run `tickwise store upgrade`")
+    return tuple(problems)

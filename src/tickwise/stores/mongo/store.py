@@ -1,0 +1,285 @@
+"""The store's contract over MongoDB: each move checks what it is given, and another module makes it."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from ...core.change import Change
+from ...core.definition import JobDefinition
+from ...core.errors import InputError
+from ...core.model import Pause, Schedule
+from ...core.payload import check_text, encode
+from ...core.settle import Settled
+from ...core.states import RunState
+from .. import checks
+from ..contract import Insights, Schema, Store
+from ..records import (
+    ALL_DECISIONS,
+    ALL_RUNS,
+    AttemptRow,
+    Counts,
+    DecisionFilter,
+    DecisionRow,
+    Enqueue,
+    Enqueued,
+    Expired,
+    Finish,
+    HourRow,
+    JobRow,
+    Lease,
+    LogPart,
+    Node,
+    Page,
+    PauseInterval,
+    Planner,
+    QueueLimit,
+    Renewed,
+    Reservation,
+    RunFilter,
+    RunRow,
+    ScheduleRow,
+    StepReport,
+    Ticked,
+)
+from . import by_hand, define, ends, enqueue, fleet, insights, retention, schema, work
+from . import report as reporting
+from . import tick as ticking
+from .base import Mongo, answered
+from .hours import hours as last_hours
+from .own_transaction import enqueue_within
+
+T = TypeVar("T")
+P = ParamSpec("P")
+_LARGEST_ID = (1 << 63) - 1
+
+
+async def _move(
+    mongo: Mongo, protocol: Callable[Concatenate[Mongo, P], Awaitable[T]], *given: P.args, **named: P.kwargs
+) -> T:
+    with answered():
+        await mongo.ready()
+        return await protocol(mongo, *given, **named)
+
+
+class MongoStore(Store):
+    """Moves over MongoDB."""
+
+    def __init__(self, url: str, clock: Callable[[], int] | None = None) -> None:
+        self.mongo = Mongo(url, clock)
+        self.insights = MongoInsights(self.mongo)
+        self.schema = MongoSchema(self.mongo)
+
+    async def now(self) -> int:
+        with answered():
+            return await self.mongo.now()
+
+    async def define(self, job: JobDefinition, source: str) -> tuple[Schedule, ...]:
+        return await _move(self.mongo, define.define, checks.checked_job(job, source), source)
+
+    async def remove(self, job: str, source: str) -> None:
+        if askable(job):
+            await _move(self.mongo, define.remove, job, source)
+
+    async def change(self, schedule: str, change: Change) -> Schedule:
+        checks.check_change(change)
+        return await _move(self.mongo, define.change, _name(schedule), change)
+
+    async def pause(self, pause: Pause | None) -> None:
+        if pause is not None:
+            checks.check_pause(pause)
+        await _move(self.mongo, fleet.pause, pause)
+
+    async def tick(
+        self, planner: Planner, node: str, *, limit: int = 200, jobs: Sequence[str] | None = None,
+        reserve: Reservation | None = None,
+    ) -> Ticked:  # fmt: skip
+        check_text(node, "the name of a node", checks.LONGEST_KEY)
+        return await _move(self.mongo, ticking.tick, planner, ticking.Claim(node, limit, jobs, reserve))
+
+    async def enqueue(self, asked: Sequence[Enqueue], connection: Any = None) -> tuple[Enqueued, ...]:
+        asked = [checks.checked_enqueue(one) for one in asked]
+        for one in asked:
+            _name(one.job)
+        if connection is not None:
+            return await enqueue_within(self.mongo, asked, connection)
+        return await _move(self.mongo, enqueue.enqueue, asked)
+
+    async def cancel(self, run: str) -> RunState:
+        return await _move(self.mongo, by_hand.cancel, _id(run))
+
+    async def put_back(self, run: str) -> None:
+        await _move(self.mongo, by_hand.let_run_again, _id(run))
+
+    async def lease(self, wanted: Reservation) -> tuple[Lease, ...]:
+        check_text(wanted.node, "the name of a node", checks.LONGEST_KEY)
+        return await _move(self.mongo, work.lease, wanted)
+
+    async def renew(self, node: str, held: Mapping[str, str], seconds: int) -> Renewed:
+        ids = {_id(run): token for run, token in held.items()}
+        return await _move(self.mongo, work.renew, node, ids, seconds)
+
+    async def report(
+        self, run: str, token: str, steps: Sequence[StepReport] = (), log: Sequence[LogPart] = ()
+    ) -> bool:
+        kept = [checks.checked_step(step) for step in steps]
+        for part in log:
+            check_text(part.step, "the name of a step", checks.LONGEST_KEY)
+            check_text(part.stream, "the name of a stream", checks.LONGEST_KEY)
+        return await _move(self.mongo, reporting.report, _id(run), token, kept, log)
+
+    async def finish(self, ended: Sequence[Finish]) -> tuple[Settled | None, ...]:
+        checks.check_outcomes(ended)
+        return await _move(self.mongo, _finish, [_ending(one) for one in ended])
+
+    async def expire(self) -> Expired:
+        return await _move(self.mongo, work.expire)
+
+    async def beat(self, node: Node, *, passed: bool = False) -> frozenset[str]:
+        checks.check_node(node)
+        return await _move(self.mongo, fleet.beat, node, passed=passed)
+
+    async def leave(self, node: str) -> None:
+        if askable(node):
+            await _move(self.mongo, fleet.leave, node)
+
+    async def limit(self, limit: QueueLimit) -> None:
+        checks.check_limit(limit)
+        await _move(self.mongo, fleet.limit, limit)
+
+    async def prune(self, most: int = 1_000) -> int:
+        return await _move(self.mongo, retention.prune, most)
+
+    async def wait(self, seconds: float) -> bool:
+        return await self.mongo.news.wait(seconds)
+
+    async def close(self) -> None:
+        await self.mongo.close()
+
+
+async def _finish(mongo: Mongo, endings: Sequence[ends.Ending]) -> tuple[Settled | None, ...]:
+    """In one batch; if a run is named again, once more for what is said later."""
+    now, answers = await mongo.now(), dict[int, Settled | None]()
+    while len(answers) < len(endings):
+        first = {endings[n].run: n for n in reversed(range(len(endings))) if n not in answers}
+        settled = await ends.end(mongo, [endings[n] for n in first.values()], now)
+        answers |= {n: settled.get(run) for run, n in first.items()}
+    return tuple(answers[n] for n in range(len(endings)))
+
+
+def _ending(one: Finish) -> ends.Ending:
+    result, error = checks.kept_result(one.result, one.error)
+    kept = None if result is None else encode(result, "the result")
+    return ends.Ending(_id(one.run), one.outcome, ends.has_token(one.token), kept, error)
+
+
+def _id(run: str) -> int:
+    """The id of a run as the documents have it."""
+    if not (run.isascii() and run.isdigit() and len(run) < 20 and int(run) <= _LARGEST_ID):
+        raise InputError(
+            f"{run[:60]!r} is not the id of a run: ids are numbers, as `tickwise runs list` shows them"
+        )
+    return int(run)
+
+
+def _name(name: str) -> str:
+    """A name that can be asked for."""
+    return check_text(name, "a name", checks.LONGEST_KEY)
+
+
+def askable(*texts: str | None) -> bool:
+    """Whether there can be anything by these names: what cannot be kept was never kept."""
+    try:
+        for text in texts:
+            _name(text or "")
+    except InputError:
+        return False
+    return True
+
+
+class MongoInsights(Insights):
+    """Reads over MongoDB."""
+
+    def __init__(self, mongo: Mongo) -> None:
+        self._mongo = mongo
+
+    async def next_due(self) -> int | None:
+        return await _move(self._mongo, insights.next_due)
+
+    async def job(self, name: str) -> JobRow | None:
+        if not askable(name):
+            return None
+        found = await _move(self._mongo, insights.jobs, name, None, 1)
+        return found.items[0] if found.items else None
+
+    async def jobs(self, after: str | None = None, limit: int = 100) -> Page[JobRow]:
+        return await _move(self._mongo, insights.jobs, None, after, limit) if askable(after) else Page(())
+
+    async def schedule(self, name: str) -> ScheduleRow | None:
+        if not askable(name):
+            return None
+        found = await _move(self._mongo, insights.schedules, insights.Which(name), None, 1)
+        return found.items[0] if found.items else None
+
+    async def schedules(
+        self, job: str | None = None, after: str | None = None, limit: int = 100, *, local: bool = False
+    ) -> Page[ScheduleRow]:
+        if not askable(job, after):
+            return Page(())
+        return await _move(self._mongo, insights.schedules, insights.Which(None, job, local), after, limit)
+
+    async def run(self, run: str) -> RunRow | None:
+        return await _move(self._mongo, insights.run, _id(run))
+
+    async def runs(self, wanted: RunFilter = ALL_RUNS, after: str | None = None, limit: int = 100) -> Page[RunRow]:
+        if not askable(wanted.job, wanted.schedule, wanted.queue, wanted.key):
+            return Page(())
+        return await _move(self._mongo, insights.runs, wanted, None if after is None else _id(after), limit)
+
+    async def attempts(self, run: str) -> tuple[AttemptRow, ...]:
+        return await _move(self._mongo, insights.attempts, _id(run))
+
+    async def steps(self, run: str) -> tuple[StepReport, ...]:
+        return await _move(self._mongo, insights.steps, _id(run))
+
+    async def log(self, run: str, after: str | None = None, limit: int = 1_000) -> Page[LogPart]:
+        number = None if after is None else _id(after)
+        return await _move(self._mongo, insights.log, _id(run), number, limit)
+
+    async def decisions(
+        self, wanted: DecisionFilter = ALL_DECISIONS, after: str | None = None, limit: int = 100
+    ) -> Page[DecisionRow]:
+        if not askable(wanted.schedule):
+            return Page(())
+        return await _move(self._mongo, insights.decisions, wanted, after, limit)
+
+    async def nodes(self) -> tuple[Node, ...]:
+        return await _move(self._mongo, fleet.nodes)
+
+    async def limits(self) -> tuple[QueueLimit, ...]:
+        return await _move(self._mongo, fleet.limits)
+
+    async def pauses(self) -> tuple[PauseInterval, ...]:
+        return await _move(self._mongo, fleet.pauses)
+
+    async def counts(self) -> Counts:
+        return await _move(self._mongo, insights.counts)
+
+    async def timeline(self, start: int, end: int, limit: int = 5_000) -> tuple[RunRow, ...]:
+        return await _move(self._mongo, insights.timeline, start, end, limit)
+
+    async def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourRow, ...]:
+        return await _move(self._mongo, last_hours, hours, schedule) if askable(schedule) else ()
+
+
+class MongoSchema(Schema):
+    """Indexes, and the mark that says which version made them."""
+
+    def __init__(self, mongo: Mongo) -> None:
+        self._mongo = mongo
+
+    async def upgrade(self) -> tuple[str, ...]:
+        with answered():
+            return await schema.upgrade(self._mongo)
+
+    async def check(self) -> tuple[str, ...]:
+        with answered():
+            return await schema.check(self._mongo)
