@@ -3,16 +3,19 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= examples/jobs
 
-.PHONY: run test check bench format lock clean
+.PHONY: run test e2e check bench format lock clean
 
 run: .venv/run.stamp  ## install and serve examples/jobs
 	$(BIN)/tickwise serve $(JOBS)
 
 test: .venv/dev.stamp  ## the whole suite
 	$(BIN)/pytest --cov --cov-report= README.md docs  # in one process: their examples build on each other
-	$(BIN)/pytest -n 2 --cov --cov-append --cov-report= tests $(ARGS)
+	$(BIN)/pytest -n 2 --cov --cov-append --cov-report= tests --ignore=tests/e2e $(ARGS)
 	$(BIN)/coverage report --include='*/tickwise/core/*' --fail-under=100
 	$(BIN)/coverage report
+
+e2e: .venv/dev.stamp  ## real processes, killed and watched; takes minutes
+	$(BIN)/pytest -n 2 tests/e2e $(ARGS)
 
 check: .venv/dev.stamp  ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .

@@ -3,12 +3,14 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 import psycopg
 import pytest
 from psycopg import sql
+from pymongo import MongoClient
 
 from .servers import mongodb, postgres
 from .servers.process import Server
@@ -34,6 +36,15 @@ def postgres_database(postgres_url: str) -> Iterator[str]:
 def mongodb_url() -> Iterator[str]:
     """Where MongoDB answers, as a replica set; TICKWISE_TEST_MONGODB names a server of your own instead."""
     yield from _given_or_started("TICKWISE_TEST_MONGODB", mongodb.server)
+
+
+@pytest.fixture
+def mongodb_database(mongodb_url: str) -> Iterator[str]:
+    """A database of the test's own, empty, and gone afterwards."""
+    name = f"tickwise_{uuid4().hex[:12]}"
+    yield urlsplit(mongodb_url)._replace(path=f"/{name}").geturl()
+    with MongoClient[dict[str, Any]](mongodb_url) as client:
+        client.drop_database(name)
 
 
 def _given_or_started(variable: str, start: Callable[[], AbstractContextManager[Server]]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 The table is the user's own, in a file of SQLite; it needs nothing but the columns named below.
 """
-# ruff: noqa: INP001, T201  (a script that talks)
 
 import asyncio
 import sqlite3

@@ -2,7 +2,6 @@
 
 Needs `pip install 'tickwise[mongodb]'`.
 """
-# ruff: noqa: INP001, T201  (a script that talks)
 
 import asyncio
 import sys

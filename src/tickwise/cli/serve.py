@@ -35,6 +35,7 @@ AllowCommands = Annotated[
 ]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Log as JSON, one object a line.")]
 _SHOWN = 8
+_FEW = 200  # schedules, of which it is no work to find the next
 
 
 def serve(
@@ -133,17 +134,22 @@ async def _tell(scheduler: AsyncTickwise, node: NodeProcess, address: str) -> No
     await node.settled()
     print_line(f"Tickwise is running ({' and '.join(node.roles)}) on {hidden(scheduler.settings.store)}", "bold")
     print_line(f"Health: {address}/readyz")
-    rows = sorted(
-        await scheduler.schedules.list(),
-        key=lambda s: (s.next_run_at is None, s.next_run_at or s.created_at, s.name),
-    )
-    print_table(["next", "schedule", "what it means"], [(_when(s), s.name, s.means) for s in rows[:_SHOWN]])
-    if len(rows) > _SHOWN:
-        print_line(f"… and {len(rows) - _SHOWN} more: tickwise upcoming", "dim")
-    if not rows:
+    page = await (await scheduler.store()).insights.schedules(limit=_FEW)
+    if page.after is not None:
+        print_line(f"More than {_FEW} schedules: tickwise upcoming", "dim")
+    elif page.items:
+        _show_next([ScheduleInfo.of(row) for row in page.items])
+    else:
         print_line("Nothing is scheduled yet: put a job file into the folder, or declare a job.", "dim")
     for problem in node.problems:
         complain(problem)
+
+
+def _show_next(rows: list[ScheduleInfo]) -> None:
+    rows.sort(key=lambda s: (s.next_run_at is None, s.next_run_at or s.created_at, s.name))
+    print_table(["next", "schedule", "what it means"], [(_when(s), s.name, s.means) for s in rows[:_SHOWN]])
+    if len(rows) > _SHOWN:
+        print_line(f"… and {len(rows) - _SHOWN} more: tickwise upcoming", "dim")
 
 
 def _when(schedule: ScheduleInfo) -> str:

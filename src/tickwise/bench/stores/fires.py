@@ -1,0 +1,48 @@
+"""How many slots a second one ticker decides, and that the number of stored schedules does not matter."""
+
+from ...runtime.ticker import Ticker
+from ..measure import Figures
+from .bed import Bed
+from .contender import Contender, in_turns
+from .databases import database, tidy
+from .load import FULL, Size
+from .ours import NODE
+
+
+def name(size: Size, stored: int) -> str:
+    left_out = size is not FULL and stored == size.most
+    return f"fire, {stored:,} stored" + (f" ({FULL.most:,}: --full)" if left_out else "")
+
+
+def figures(server: str, size: Size) -> Figures:
+    contenders = [_Fires(server, stored, size.due) for stored in size.stored]
+    rates = [turns.best for turns in in_turns(size.rounds, contenders)]
+    least = (f"{size.stored[0]:,} stored", rates[0])
+    for stored, rate in zip(size.stored, rates, strict=True):
+        yield name(size, stored), rate, "fires/s", None if stored == size.stored[0] else least
+
+
+class _Fires(Contender):
+    """A ticker alone; the runs that it makes stay queued."""
+
+    def __init__(self, server: str, stored: int, due: int) -> None:
+        super().__init__(due)
+        self.name = f"the ticker over {stored:,} schedules"
+        self._server = server
+        self._stored = stored
+
+    async def open(self) -> None:
+        self._url = await self.stack.enter_async_context(database(self._server))
+        self._bed = await Bed.laid(self._url, stored=self._stored, due=self.due)
+        self.stack.push_async_callback(self._bed.store.close)
+        self._ticker = Ticker(self._bed.store, NODE)
+
+    async def prepare(self) -> None:
+        await self._bed.arm()
+        await tidy(self._url)
+
+    async def work(self) -> None:
+        await self._ticker.turn()
+
+    async def done(self) -> int:
+        return await self._bed.runs(finished=False)

@@ -1,0 +1,39 @@
+"""Places for stories, on a SQLite file and on a PostgreSQL database that nobody else uses."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ..stores.races.clock import SharedClock
+from .place import Place
+from .processes import Nest
+
+
+@pytest.fixture(scope="session")
+def nest() -> Iterator[Nest]:
+    with Nest() as nest:
+        yield nest
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'tickwise.db'}"
+    found: str = request.getfixturevalue("postgres_database")
+    return found
+
+
+@pytest.fixture
+def clock(tmp_path: Path) -> Iterator[SharedClock]:
+    """It stands at midnight of the first of January."""
+    clock = SharedClock(tmp_path / "clock")
+    yield clock
+    clock.close()
+
+
+@pytest.fixture
+def place(nest: Nest, url: str, tmp_path: Path, clock: SharedClock) -> Iterator[Place]:
+    """On a moved clock."""
+    with Place(nest, tmp_path, url, clock) as place:
+        yield place

@@ -1,0 +1,74 @@
+"""A place for each race: a SQLite file or a PostgreSQL database that nobody else uses."""
+
+import asyncio
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+from ...servers import postgres
+from ...servers.process import Server
+from .clock import SharedClock
+from .place import Place, execute
+from .processes import Crew, Nursery
+
+_numbers = count(1)
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
+    with Nursery() as nursery:
+        yield nursery
+
+
+@pytest.fixture
+def crew(nursery: Nursery) -> Iterator[Crew]:
+    """The processes of a test. It asks for its place first, so that they end before that goes away."""
+    with Crew(nursery) as crew:
+        yield crew
+
+
+@pytest.fixture
+def clock(tmp_path: Path) -> Iterator[SharedClock]:
+    clock = SharedClock(tmp_path / "clock")
+    yield clock
+    clock.close()
+
+
+@pytest.fixture
+def database(postgres_url: str) -> Iterator[str]:
+    """The address of an empty database; whoever is still connected at the end is thrown out."""
+    name = f"races_{next(_numbers)}"
+    asyncio.run(execute(postgres_url, f"CREATE DATABASE {name}"))
+    yield urlunsplit(urlsplit(postgres_url)._replace(path=f"/{name}"))
+    asyncio.run(execute(postgres_url, f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+@pytest.fixture
+def mortal() -> Iterator[Server]:
+    """A PostgreSQL of the test's own, for it will be ended."""
+    with postgres.server() as server:
+        yield server
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'races.db'}"
+
+
+@pytest.fixture
+def on_postgres(database: str, clock: SharedClock) -> Place:
+    return Place(database, clock)
+
+
+@pytest.fixture
+def on_sqlite(file: str, clock: SharedClock) -> Place:
+    return Place(file, clock)
+
+
+@pytest.fixture(params=["postgres", "sqlite"])
+def place(request: pytest.FixtureRequest) -> Place:
+    found: Place = request.getfixturevalue(f"on_{request.param}")
+    return found

@@ -1,0 +1,73 @@
+"""Points between the statements of a store at which something can be made to happen to its process.
+
+They lie before each statement, `BEGIN` and `COMMIT` too, and after a `COMMIT` was sent: with PostgreSQL before
+its answer is heard, when its fate is unknown; SQLite has answered by then.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from asyncpg.pool import PoolConnectionProxy
+
+from tickwise.stores.sql.sqlite import SqliteDriver
+from tickwise.stores.sql.store import SqlStore
+
+
+class Failpoints:
+    """Counts the points that are passed, and acts at one of them; `passed` holds what they were."""
+
+    def __init__(self, store: SqlStore) -> None:
+        self.passed: list[str] = []
+        self._at: int | str = 0
+        self._act: Callable[[], object] = lambda: None
+        if isinstance(store.driver, SqliteDriver):
+            hand: Any = store.driver._writer
+            hand._connection = _Watched(hand._connection, self)
+        else:
+            _watch_postgres(self)
+
+    def arm(self, at: int | str, act: Callable[[], object]) -> None:
+        """Act once: at the point of this number, counted from now and from 1, or at the first that says this."""
+        self.passed, self._at, self._act = [], at, act
+
+    def reach(self, what: str) -> None:
+        self.passed.append(" ".join(what.split()))
+        if len(self.passed) == self._at or (isinstance(self._at, str) and self._at in what):
+            self._at = 0
+            self._act()
+
+
+class _Watched:
+    """A connection of sqlite3 whose statements are counted."""
+
+    def __init__(self, connection: Any, points: Failpoints) -> None:
+        self._connection = connection
+        self._points = points
+
+    def execute(self, text: str, values: Any = ()) -> Any:
+        self._points.reach(text)
+        answer = self._connection.execute(text, values)
+        if text == "COMMIT":
+            self._points.reach("sent")
+        return answer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+
+def _watch_postgres(points: Failpoints) -> None:
+    plain = {name: getattr(PoolConnectionProxy, name) for name in ("execute", "fetch")}
+
+    async def fetch(self: Any, text: str, *values: Any) -> Any:
+        points.reach(text)
+        return await plain["fetch"](self, text, *values)
+
+    async def execute(self: Any, text: str) -> Any:
+        points.reach(text)
+        answer = asyncio.ensure_future(plain["execute"](self, text))
+        if text == "COMMIT":
+            answer.get_loop().call_soon(points.reach, "sent")  # the answer has begun by then
+        return await answer
+
+    PoolConnectionProxy.execute, PoolConnectionProxy.fetch = execute, fetch

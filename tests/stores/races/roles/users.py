@@ -1,0 +1,81 @@
+"""Users with a transaction of their own, in each of the drivers that `enqueue` takes."""
+
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import asyncpg
+import psycopg
+
+from tickwise.stores.records import Enqueue
+
+from ..line import Line
+from ..place import opened
+
+
+async def enqueue_inside(line: Line, url: str, clock: str, node: str, driver: str, key: str | None = None) -> None:
+    """Enqueue in a transaction, say what came of it, and end it as told: `commit` or `rollback`."""
+    store = opened(url, clock)
+    async with DRIVERS[driver](url) as (connection, execute):
+        await execute("BEGIN IMMEDIATE" if driver.startswith("sqlite3") else "BEGIN")
+        line.say("begun")
+        (made,) = await store.enqueue([Enqueue("a", params={"by": node}, key=key)], connection)
+        line.say((made.id, made.new))
+        await execute(line.hear())
+    await store.close()
+
+
+Execute = Callable[[str], Awaitable[Any]]
+
+
+@asynccontextmanager
+async def _asyncpg(url: str) -> AsyncIterator[tuple[Any, Execute]]:
+    connection = await asyncpg.connect(url)
+    yield connection, connection.execute
+    await connection.close()
+
+
+@asynccontextmanager
+async def _psycopg(url: str, row_factory: Any = psycopg.rows.tuple_row) -> AsyncIterator[tuple[Any, Execute]]:
+    with psycopg.connect(url, autocommit=True, row_factory=row_factory) as connection:
+        yield connection, _awaited(connection.execute)
+
+
+@asynccontextmanager
+async def _psycopg_async(
+    url: str, row_factory: Any = psycopg.rows.tuple_row
+) -> AsyncIterator[tuple[Any, Execute]]:
+    connection = await psycopg.AsyncConnection.connect(url, autocommit=True, row_factory=row_factory)
+    async with connection:
+        yield connection, connection.execute
+
+
+@asynccontextmanager
+async def _sqlite3(url: str, row_factory: Any = None) -> AsyncIterator[tuple[Any, Execute]]:
+    connection = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None, timeout=60)
+    connection.row_factory = row_factory
+    yield connection, _awaited(connection.execute)
+    connection.close()
+
+
+def _awaited(execute: Callable[[Any], Any]) -> Execute:
+    async def execute_now(text: str) -> Any:
+        return execute(text)
+
+    return execute_now
+
+
+def _dict_row(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> dict[str, Any]:
+    return {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
+
+
+DRIVERS: dict[str, Callable[[str], AbstractAsyncContextManager[tuple[Any, Execute]]]] = {
+    "asyncpg": _asyncpg,
+    "psycopg": _psycopg,
+    "psycopg async": _psycopg_async,
+    "psycopg with dict rows": lambda url: _psycopg(url, psycopg.rows.dict_row),
+    "psycopg async with dict rows": lambda url: _psycopg_async(url, psycopg.rows.dict_row),
+    "sqlite3": _sqlite3,
+    "sqlite3 with dict rows": lambda url: _sqlite3(url, _dict_row),
+}

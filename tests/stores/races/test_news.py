@@ -1,0 +1,34 @@
+"""Who waits for news hears them: no connection is deaf, and a lost one is made again."""
+
+from tickwise.stores.records import Enqueue
+
+from ...servers.process import Server
+from .clock import SharedClock
+from .place import Place, job
+from .processes import Crew
+from .server import CRASH, restarted
+
+
+def test_who_gave_up_while_beginning_to_listen(on_postgres: Place, crew: Crew) -> None:
+    """A wait that ended before the connection listened leaves no connection behind that never will."""
+    place = on_postgres
+    place.install(job("a"))
+    listener = crew.one("listening.listen_again", **place.address, node="n")
+    assert listener.hear() == "beginning"
+    listener.say("give up")
+    assert listener.hear() == "listening"
+    place.do(lambda store: store.enqueue([Enqueue("a")]))
+    assert listener.hear() is True
+
+
+def test_who_waits_while_the_server_restarts(mortal: Server, clock: SharedClock, crew: Crew) -> None:
+    """A long wait does not sleep through the end of its connection, and hears what is said after the restart."""
+    place = Place(mortal.url, clock)
+    place.install(job("a"))
+    listener = crew.one("listening.say_news", **place.address, node="n")
+    assert listener.hear() == "listening"
+    with restarted(mortal, CRASH):
+        assert listener.hear() == "news"  # that the connection is gone: look
+        assert listener.hear() == "news"  # that there is a new one: look
+        place.do(lambda store: store.enqueue([Enqueue("a")]))
+        assert listener.hear() == "news"

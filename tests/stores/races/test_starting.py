@@ -1,0 +1,30 @@
+"""A fleet starts at once, on a store that has nothing yet."""
+
+from .place import Place
+from .processes import Crew, say
+
+
+def test_a_fleet_starts_on_nothing(place: Place, crew: Crew) -> None:
+    """One process installs the tables, all define the same jobs, and nobody is told of the others (S28)."""
+    fleet = crew.start(10, "starting.start_up", **place.address)
+    assert {node.hear() for node in fleet} == {"ready"}
+    say(fleet, "go")
+    applied = [node.heard_last() for node in fleet]
+    assert sum(map(bool, applied)) == 1
+    jobs = place.do(lambda store: store.insights.jobs()).items
+    assert [(row.definition.name, row.version, row.schedules) for row in jobs] == [
+        (name, 1, (name, f"{name}.1")) for name in ("a", "b", "c")
+    ]
+    assert len(place.do(lambda store: store.insights.nodes())) == len(fleet)
+
+
+def test_a_schedule_name_that_all_want(place: Place, crew: Crew) -> None:
+    """Of many jobs defined at once with one schedule's name, one gets it; the others are told by whom (S26)."""
+    place.install()
+    fleet = [crew.one("starting.define_one", **place.address, node=f"job-{n}", minute=n) for n in range(6)]
+    assert {node.hear() for node in fleet} == {"ready"}
+    say(fleet, "go")
+    said = sorted(node.heard_last() for node in fleet)
+    (owner,) = place.do(lambda store: store.insights.jobs()).items
+    assert said[0] == "defined"
+    assert all(f"is a schedule of the job {owner.definition.name}" in text for text in said[1:])
