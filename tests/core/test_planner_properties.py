@@ -142,7 +142,7 @@ def test_the_law_holds_whatever_happens(start: int, jobs: Jobs, acts: list[Act])
     moved=st.booleans(),
 )
 @settings(max_examples=100, derandomize=True, database=None)
-def test_work_is_bounded_however_long_nothing_ran(policy: Policy, reopened: bool, down: int, moved: bool) -> None:  # noqa: FBT001
+def test_work_is_bounded_however_long_nothing_ran(policy: Policy, reopened: bool, down: int, moved: bool) -> None:
     """S6: a pass asks the times of a schedule that is due every second a few times per slot of max_catchup."""
     times = Counted()
     limited = replace(policy, max_catchup=20, max_active_runs=1, after=(), until=None)

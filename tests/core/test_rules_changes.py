@@ -340,7 +340,7 @@ def test_a_second_pause_keeps_the_first() -> None:
 )
 def test_the_slots_of_a_pause(
     given: dict[str, Any],
-    run_missed: bool | None,  # noqa: FBT001
+    run_missed: bool | None,
     runs: list[str],
     verdicts: list[str],
 ) -> None:
@@ -561,7 +561,7 @@ def test_a_reschedule_of_a_moved_fire_that_still_waits_moves_it_again() -> None:
 
 
 @pytest.mark.parametrize("seen", [False, True], ids=["not met yet", "met"])
-def test_a_reset_drops_a_moved_fire_that_is_pending(seen: bool) -> None:  # noqa: FBT001
+def test_a_reset_drops_a_moved_fire_that_is_pending(seen: bool) -> None:
     """S31: what the move had passed over is recorded once, whether a pass has met its time or not."""
     world = a_backlog()
     world.reschedule("etl", "05:20")

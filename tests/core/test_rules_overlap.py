@@ -271,7 +271,7 @@ def test_a_run_for_a_later_slot_does_it() -> None:
 @pytest.mark.parametrize(
     ("last", "skipped"), [("00:59:59", False), ("01:00", False), ("01:00:01", True), ("02:00:00", True)]
 )
-def test_skip_if_successful_looks_for_a_success_since_the_slot_before(last: str, skipped: bool) -> None:  # noqa: FBT001
+def test_skip_if_successful_looks_for_a_success_since_the_slot_before(last: str, skipped: bool) -> None:
     """S18: a success since the previous slot stands for this one; the previous slot's own does not."""
     world = World()
     world.define(job("etl", "0 * * * *", skip_if_successful=True))

@@ -38,7 +38,7 @@ NOW = 1_000_000
     ("ran_at", "runs"),
     [("01:00", False), ("01:00:01", True), ("01:45", True), ("02:00", True)],
 )
-def test_a_slot_needs_a_success_of_what_it_comes_after(ran_at: str, runs: bool) -> None:  # noqa: FBT001
+def test_a_slot_needs_a_success_of_what_it_comes_after(ran_at: str, runs: bool) -> None:
     """S35: the success must lie in (slot - within, slot], counted by its slot, or its start if by hand."""
     world = World()
     world.define(job("load", "0 0 1 1 *"), job("report", "0 2 * * *", after={"load": "1h"}))
@@ -387,7 +387,7 @@ def test_a_run_that_waited_too_long_for_a_worker_expires() -> None:
 @pytest.mark.parametrize(
     ("outcome", "same"), [(None, True), (Succeeded(), True), (Failed(), False), (Cancelled(), False)]
 )
-def test_a_key_is_unique_until_its_run_fails(outcome: Outcome | None, same: bool) -> None:  # noqa: FBT001
+def test_a_key_is_unique_until_its_run_fails(outcome: Outcome | None, same: bool) -> None:
     """S48: a repeat returns the queued, running or succeeded run unchanged; a failure frees the key."""
     world = World()
     world.define(job("mail"), job("other"))

@@ -38,4 +38,4 @@ async def race(store: JobStore, count: int) -> list[str]:
 
 if __name__ == "__main__":
     kind, url, name, schedulers = sys.argv[1:]
-    print(json.dumps(asyncio.run(race(STORES[kind](url, name), int(schedulers)))))  # noqa: T201  (for the test)
+    print(json.dumps(asyncio.run(race(STORES[kind](url, name), int(schedulers)))))

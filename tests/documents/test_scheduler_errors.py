@@ -45,7 +45,7 @@ def test_a_failed_document_comes_back_after_its_lock() -> None:
 
 @pytest.mark.parametrize("raised", [SystemExit(3), asyncio.CancelledError(), LookupError()], ids=repr)
 @pytest.mark.parametrize("is_async", [True, False], ids=["async", "sync"])
-def test_whatever_a_handler_raises(raised: BaseException, is_async: bool) -> None:  # noqa: FBT001
+def test_whatever_a_handler_raises(raised: BaseException, is_async: bool) -> None:
     """Nothing that a handler raises ends the scheduler: the next document is worked off (S46)."""
     documents = []
 

@@ -71,7 +71,7 @@ def test_the_same_slot_never_comes_twice(case: tuple[Facts, datetime]) -> None:
 
 
 @given(recurring(), st.booleans())
-def test_repeat_until_is_inclusive(case: tuple[Facts, datetime], auto_remove: bool) -> None:  # noqa: FBT001
+def test_repeat_until_is_inclusive(case: tuple[Facts, datetime], auto_remove: bool) -> None:
     """A time at `repeat_until` is the last one; the document is done when the next would be later (S34)."""
     facts, now = case
     facts = replace(facts, auto_remove=auto_remove)
@@ -90,7 +90,7 @@ def test_a_document_without_interval_is_done(due: datetime, late: timedelta, las
 
 
 @given(recurring(), st.booleans())
-def test_after_an_error_it_is_only_unlocked(case: tuple[Facts, datetime], moved: bool) -> None:  # noqa: FBT001
+def test_after_an_error_it_is_only_unlocked(case: tuple[Facts, datetime], moved: bool) -> None:
     """A run that failed neither moves nor ends a document: it comes back when its lock would have run out."""
     facts, now = case
     assert decide(replace(facts, moved=moved), now, Outcome.FAILED, NO_RULES) == Release()
@@ -110,7 +110,7 @@ def test_a_new_time_wins(case: tuple[Facts, datetime]) -> None:
     instants,
     st.booleans(),
 )
-def test_a_bad_interval_is_never_done(interval: Any, now: datetime, auto_remove: bool) -> None:  # noqa: FBT001
+def test_a_bad_interval_is_never_done(interval: Any, now: datetime, auto_remove: bool) -> None:
     """What cannot be read as an interval is an error to keep, not an end, and nothing to remove."""
     try:
         parse(interval)

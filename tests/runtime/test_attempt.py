@@ -186,7 +186,7 @@ def test_handlers_follow_a_run_that_is_over(function: Callable[..., Any], said: 
 
 
 @pytest.mark.parametrize(("failures", "over"), [(0, False), (1, False), (2, True)])
-def test_a_failure_with_tries_left_is_not_the_end(failures: int, over: bool) -> None:  # noqa: FBT001 (a test's parameter)
+def test_a_failure_with_tries_left_is_not_the_end(failures: int, over: bool) -> None:
     """S44: `on.failure` is for a run that failed for good, not for an attempt that will be repeated."""
     context = replace(RUN, failures=failures)
     _, witness = attempted(job(Step("a", shell("exit 1")), on=HANDLERS, retry=Retry(limit=2)), context=context)

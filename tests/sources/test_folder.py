@@ -28,7 +28,7 @@ def jobs(tmp_path: Path) -> Path:
 def story(test: Story) -> Callable[[Path, bool], None]:
     """A test of a stream over `jobs` whose first item has been taken."""
 
-    def runs(jobs: Path, poll: bool) -> None:  # noqa: FBT001  (a fixture)
+    def runs(jobs: Path, poll: bool) -> None:
         async def whole() -> None:
             async with watched(jobs, poll=poll) as stream:
                 change = await stream.next()
@@ -207,7 +207,7 @@ async def test_the_folder_vanishes_with_the_one_around_it(stream: Stream, jobs: 
 
 
 @pytest.mark.parametrize("poll", [None, True])
-def test_a_path_that_is_not_there_yet(tmp_path: Path, poll: bool | None) -> None:  # noqa: FBT001  (a fixture)
+def test_a_path_that_is_not_there_yet(tmp_path: Path, poll: bool | None) -> None:
     """S50: it does not claim to hold nothing; when it appears, its content is all there is."""
 
     async def whole() -> None:
@@ -221,7 +221,7 @@ def test_a_path_that_is_not_there_yet(tmp_path: Path, poll: bool | None) -> None
     asyncio.run(whole())
 
 
-def test_a_link_that_leads_nowhere(tmp_path: Path, poll: bool) -> None:  # noqa: FBT001  (a fixture)
+def test_a_link_that_leads_nowhere(tmp_path: Path, poll: bool) -> None:
     """It is an error for as long as it does."""
     (tmp_path / "a.yaml").symlink_to("real")
 
@@ -235,7 +235,7 @@ def test_a_link_that_leads_nowhere(tmp_path: Path, poll: bool) -> None:  # noqa:
     asyncio.run(whole())
 
 
-def test_a_config_map(tmp_path: Path, poll: bool) -> None:  # noqa: FBT001  (a fixture)
+def test_a_config_map(tmp_path: Path, poll: bool) -> None:
     """S27: files are links into a folder behind a hidden link, and all change when that link is swapped."""
 
     def publish(version: str) -> None:
@@ -258,7 +258,7 @@ def test_a_config_map(tmp_path: Path, poll: bool) -> None:  # noqa: FBT001  (a f
     asyncio.run(whole())
 
 
-def test_the_folder_is_a_link(tmp_path: Path, poll: bool) -> None:  # noqa: FBT001  (a fixture)
+def test_the_folder_is_a_link(tmp_path: Path, poll: bool) -> None:
     """S27: a link to another release is noticed when it is swapped, and the new place is watched."""
 
     def release(number: int) -> None:
@@ -280,7 +280,7 @@ def test_the_folder_is_a_link(tmp_path: Path, poll: bool) -> None:  # noqa: FBT0
     asyncio.run(whole())
 
 
-def test_a_single_file(jobs: Path, poll: bool) -> None:  # noqa: FBT001  (a fixture)
+def test_a_single_file(jobs: Path, poll: bool) -> None:
     """A file by itself is watched too, also when it is replaced; that it is gone is an error and no removal."""
 
     async def whole() -> None:

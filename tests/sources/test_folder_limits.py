@@ -260,7 +260,7 @@ async def changes_are_seen(jobs: Path, **options: Any) -> None:
 
 
 @pytest.mark.parametrize(("said", "is_polled"), [("1", True), ("true", True), ("disabled", False), ("", False)])
-def test_polling_is_asked_for(jobs: Path, said: str, is_polled: bool, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: FBT001  (a row)
+def test_polling_is_asked_for(jobs: Path, said: str, is_polled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The variable of watchfiles is heard where nothing else was said."""
     monkeypatch.setenv("WATCHFILES_FORCE_POLLING", said)
     asked: list[Path] = []
