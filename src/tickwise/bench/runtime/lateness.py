@@ -10,9 +10,8 @@ import numpy as np
 from ...core.errors import TickwiseError
 from ..measure import Figures
 from ..stores.databases import database
-from .load import Size
+from .load import COUNT, EVERY, NOTES, Size
 from .process import serving
-from .punctual import COUNT, EVERY, NOTES
 
 _MICRO = 1_000_000
 _APP = f"{__package__}.punctual:app"
@@ -33,7 +32,8 @@ def _instants(server: str, size: Size) -> list[int]:
     """When functions were called, in microseconds, over as many bursts as are wanted and some more."""
     with TemporaryDirectory(prefix="tickwise-bench-") as folder:
         notes = Path(folder, "notes")
-        asyncio.run(_served(server, size, {COUNT: str(size.together), NOTES: str(notes)}))
+        variables = {COUNT: str(size.together), EVERY: str(size.every), NOTES: str(notes)}
+        asyncio.run(_served(server, size, variables))
         return [int(line) for line in notes.read_text("utf-8").split()]
 
 
@@ -41,14 +41,14 @@ async def _served(server: str, size: Size, variables: dict[str, str]) -> None:
     """Nobody looks meanwhile: that would disturb."""
     async with database(server) as url:
         with serving(url, _APP, "--concurrency", str(size.together), variables=variables):
-            await asyncio.sleep(EVERY * (size.bursts + 2))
+            await asyncio.sleep(size.every * (size.bursts + 2))
 
 
 def _bursts(instants: list[int], size: Size) -> list[float]:
     """The milliseconds after the slot, of the bursts that were whole, but for the first: it warms up."""
     bursts: dict[int, list[float]] = defaultdict(list)
     for instant in instants:
-        slot, late = divmod(instant, EVERY * _MICRO)
+        slot, late = divmod(instant, size.every * _MICRO)
         bursts[slot].append(late / 1_000)
     _, *whole = [bursts[slot] for slot in sorted(bursts) if len(bursts[slot]) == size.together]
     if len(whole) < size.bursts:

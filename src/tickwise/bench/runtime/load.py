@@ -1,6 +1,8 @@
-"""How much is measured."""
+"""How much is measured, and how the app that is measured is told."""
 
 from dataclasses import dataclass
+
+COUNT, EVERY, NOTES = "TICKWISE_BENCH_COUNT", "TICKWISE_BENCH_EVERY", "TICKWISE_BENCH_NOTES"
 
 
 @dataclass(frozen=True, slots=True)
@@ -8,10 +10,11 @@ class Size:
     """How many of what."""
 
     together: int  # schedules that are due on one second
-    bursts: int  # such seconds that count, after a first that does not
+    every: int  # seconds between two such
+    bursts: int  # of them that count, after a first that does not
     stored: int  # schedules in the store of a server that has nothing to do
     seconds: int  # for which that is watched
 
 
-FULL = Size(1_000, 10, 100_000, 20)
-QUICK = Size(20, 1, 50, 1)  # for a try: the figures mean nothing
+FULL = Size(1_000, 4, 10, 100_000, 20)
+QUICK = Size(20, 1, 1, 50, 1)  # for a try: the figures mean nothing

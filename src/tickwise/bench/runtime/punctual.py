@@ -1,7 +1,7 @@
 """The app whose lateness is measured: jobs that do nothing but note when they were called.
 
-`tickwise serve tickwise.bench.runtime.punctual:app`; the variables below say how many jobs there are, and into
-which file the instants go when it ends.
+`tickwise serve tickwise.bench.runtime.punctual:app`; variables (see `load`) say how many jobs there are, when they
+are due, and into which file the instants go when it ends.
 """
 
 import os
@@ -10,9 +10,8 @@ from pathlib import Path
 from ...app import AsyncTickwise
 from ...app.hooks import Hooks
 from ...clock import microseconds
+from .load import COUNT, EVERY, NOTES
 
-COUNT, NOTES = "TICKWISE_BENCH_COUNT", "TICKWISE_BENCH_NOTES"
-EVERY = 4  # seconds, and all of them on the same
 _called: list[int] = []
 
 
@@ -26,4 +25,4 @@ async def _note() -> None:
 
 app = AsyncTickwise(hooks=Hooks(on_stop=_write))
 for _number in range(int(os.environ.get(COUNT, "0"))):
-    app.job({"every": f"{EVERY}s"}, name=f"punctual-{_number}", catchup="skip")(_note)
+    app.job({"every": f"{os.environ[EVERY]}s"}, name=f"punctual-{_number}", catchup="skip")(_note)

@@ -127,12 +127,15 @@ class Zone:
         return zone, (self.name,)
 
 
+_ZONES: dict[str, Zone] = {}
+
+
 @lru_cache(maxsize=1024)
 def zone(name: str) -> Zone:
     """The zone of an IANA name. An unknown name is refused with the nearest right one."""
     if name not in zone_names():
         raise InputError(f"unknown time zone {name[:60]!r}{nearest(name, list(zone_names()))}")
-    return Zone(name)
+    return _ZONES.setdefault(name, Zone(name))  # one for all, also if two threads ask first at once
 
 
 @lru_cache(maxsize=1)

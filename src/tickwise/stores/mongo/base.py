@@ -8,7 +8,7 @@ process was stopped. Others rely on that (see `plans`).
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pymongo
@@ -25,6 +25,7 @@ from pymongo.errors import (
     WriteConcernError,
 )
 from pymongo.read_concern import ReadConcern
+from pymongo.read_preferences import ReadPreference
 from pymongo.write_concern import WriteConcern
 
 from ...core.errors import InputError, TickwiseError
@@ -37,32 +38,15 @@ Collection: TypeAlias = AsyncCollection[Document]
 Write: TypeAlias = InsertOne[Document] | UpdateOne | UpdateMany
 MOVE_SECONDS = 30
 DEFAULT_DATABASE, PREFIX = "tickwise", "tickwise_"
+SCHEMA_VERSION, SCHEMA_NAME = 1, "0001_begin"
 OLDEST_SERVER, OLDEST_WIRE_VERSION = "5.0", 13
 DUPLICATE = 11_000
+EXAMPLE = "mongodb://USER:PASSWORD@HOST:27017/NAME"
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 _PATIENCE = {"serverSelectionTimeoutMS": 5_000, "connectTimeoutMS": 5_000}
 _NOT_ALLOWED = {13, 18, 8_000}  # codes: unauthorized, wrong credentials
-_GOING_AWAY = {
-    6,
-    7,
-    89,
-    91,
-    189,
-    9_001,
-    10_107,
-    11_600,
-    11_602,
-    13_435,
-    13_436,
-}  # shutdown, failover, lost network
+_GOING_AWAY = {6, 7, 89, 91, 189, 9_001, 10_107, 11_600, 11_602, 13_435, 13_436}  # shutdown, failover, lost network
 _DURABLE, _LIGHT = WriteConcern("majority", j=True), WriteConcern(1)
-
-
-class Written(NamedTuple):
-    """What a batch of writes did; one that met a unique key of another document did nothing."""
-
-    matched: int
-    inserted: int
 
 
 class Mongo:
@@ -75,7 +59,10 @@ class Mongo:
         try:
             self.client: AsyncMongoClient[Document] = AsyncMongoClient(url, appname="tickwise", **patience)
             self._database = self.client.get_database(
-                name, write_concern=_DURABLE, read_concern=ReadConcern("majority")
+                name,
+                read_preference=ReadPreference.PRIMARY,
+                write_concern=_DURABLE,
+                read_concern=ReadConcern("majority"),
             )
         except (ConfigurationError, InvalidName, ValueError) as error:
             raise InputError(f"the store's URL cannot be used: {error}; write {EXAMPLE}") from None
@@ -110,8 +97,8 @@ class Mongo:
         """Find out once whether this version can work with what is there."""
         if not self._is_ready:
             await self.check_server()
-            if await self.schema.find_one() is None:
-                raise TickwiseError(f"{self.name} has no collections yet: run `tickwise store upgrade`")
+            if problem := unfit(await self.schema.find().to_list()):
+                raise TickwiseError(f"the database {self.name} cannot be used: {problem}")
             self._is_ready = True
 
     async def check_server(self) -> None:
@@ -129,10 +116,10 @@ class Mongo:
         first = before["last"] + 1 if before else 1
         return list(range(first, first + count))
 
-    async def write(self, collection: Collection, writes: Sequence[Write]) -> Written:
-        """One batch. Whoever meets a unique key comes second: that is not an error."""
+    async def write(self, collection: Collection, writes: Sequence[Write]) -> int:
+        """One batch; how many documents matched. Who meets a unique key comes second: that is not an error."""
         if not writes:
-            return Written(0, 0)
+            return 0
         try:
             done = await collection.bulk_write(writes, ordered=False)
         except BulkWriteError as error:
@@ -140,15 +127,22 @@ class Mongo:
             others = [each for each in details["writeErrors"] if each["code"] != DUPLICATE]
             if others or details["writeConcernErrors"]:
                 raise
-            return Written(details["nMatched"], details["nInserted"])
-        return Written(done.matched_count, done.inserted_count)
+            return int(details["nMatched"])
+        return done.matched_count
 
     async def close(self) -> None:
         await self.news.close()
         await self.client.close()
 
 
-EXAMPLE = "mongodb://USER:PASSWORD@HOST:27017/NAME"
+def unfit(marks: Sequence[Document]) -> str:
+    """Why this version cannot work with what others have marked as theirs, if so."""
+    if not any(mark["_id"] == SCHEMA_VERSION for mark in marks):
+        return f"{SCHEMA_NAME} is not applied yet: run `tickwise store upgrade`"
+    if max(mark["compatible_from"] for mark in marks) > SCHEMA_VERSION:
+        return "a newer version upgraded it, which this one cannot work beside: update this one"
+    return ""
+
 
 
 def move_id() -> ObjectId:
@@ -168,10 +162,10 @@ def changes(fields: Document) -> Document:
 
 
 @contextmanager
-def answered() -> Iterator[None]:
+def answered(seconds: float = MOVE_SECONDS) -> Iterator[None]:
     """A move: its time is limited, and what the driver raises is told in the words of the contract."""
     try:
-        with pymongo.timeout(MOVE_SECONDS):
+        with pymongo.timeout(seconds):
             yield
     except PyMongoError as error:
         raise _told(error) from error

@@ -1,5 +1,6 @@
 """A person's word on one run: end it, or let it run again."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from ...core.errors import ConflictError, InputError
@@ -21,8 +22,9 @@ async def cancel(mongo: Mongo, run: int) -> RunState:
     if state not in ACTIVE:
         return state
     which, now = [{"_id": run}], await mongo.now()
-    await ask_to_end(mongo, which)
     await end_queued(mongo, which, now)
+    await ask_to_end(mongo, which)
+    await end_queued(mongo, which, now)  # if it came back to the queue just then
     after = await mongo.runs.find_one({"_id": run, **SHOWN}, {"state": 1})
     return RunState(after["state"]) if after else RunState.SUCCEEDED  # it has, and was to be forgotten then
 
@@ -66,7 +68,7 @@ def _as_read(run: Document, state: RunState) -> Document:
     return present({"run": run["_id"], "rev": run["rev"], "key": run.get("key"), "attempt": attempt})
 
 
-def _on_lane(back: Document, lanes: list[int], _seq: int) -> Effects:
+def _on_lane(back: Document, lanes: Sequence[int]) -> Effects:
     return Effects(backs=[back | {"lane": lanes[0]}])
 
 

@@ -137,6 +137,7 @@ async def _remember(mongo: Mongo, job: HeldJob, wanted: Iterable[str]) -> None:
             known = job.schedules.get(name)
             if name in names and not held.live and (known is None or _deleted_at(held) > _deleted_at(known)):
                 job.schedules[name] = held
+                job.least_seq = max(job.least_seq, other.document["seq"] + 1)
     job.unreadable.clear()  # they are defined anew, or go
     job.problems.clear()
 
@@ -200,7 +201,7 @@ async def _write(mongo: Mongo, job: HeldJob, fields: Document, now: int, dropped
     if len(encode(new)) > _MOST_BYTES:
         raise InputError(f"job {job.name} with all its schedules is too large: divide it into several jobs")
     effects = Effects(dropped=dropped, decisions=recorded(job, ()))
-    intent = Intent(job.document, wake_at, new, effects, least_seq=now)
+    intent = Intent(job.document, wake_at, new, effects, least_seq=max(now, job.least_seq))
     if job.document["seq"]:
         if not await commit(mongo, [intent], now):
             raise LostRaceError

@@ -99,8 +99,8 @@ async def _write(mongo: Mongo, moves: Sequence[_Move], now: int) -> set[int]:
     updates = [
         UpdateOne({"_id": move.run["_id"], "rev": move.run["rev"]}, _update(move, name, now)) for move in moves
     ]
-    written = await mongo.write(mongo.runs, updates)
-    if written.matched < len(moves):
+    matched = await mongo.write(mongo.runs, updates)
+    if matched < len(moves):
         won = set(await ids_of(mongo.runs, {"_id": {"$in": list(won)}, "move": name}))
     return won
 
@@ -139,7 +139,7 @@ async def wake(mongo: Mongo, ended: Sequence[Document], now: int) -> None:
         return
     newest: dict[str, int | None] = {run["job"]: None for run in ended}
     for run in ended:
-        if run["state"] in (RunState.SUCCEEDED, FORGOTTEN):
+        if run["state"] == RunState.SUCCEEDED or (run["state"] == FORGOTTEN and "started_at" in run):
             newest[run["job"]] = max(reference(run), newest[run["job"]] or 0)
     second, names = now // MICRO, list[str]()
     succeeded = [job for job, success in newest.items() if success is not None]

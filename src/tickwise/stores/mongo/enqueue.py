@@ -9,6 +9,7 @@ forgotten after a minute.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import TypeAlias
 
 from bson import ObjectId
 from pymongo import InsertOne
@@ -52,15 +53,16 @@ async def known_jobs(mongo: Mongo, asked: Sequence[Enqueue]) -> dict[str, Docume
 
 async def _enqueue(mongo: Mongo, asked: Sequence[Enqueue], jobs: Mapping[str, Document]) -> tuple[Enqueued, ...]:
     now = await mongo.now()
-    taken = {}
+    taken: dict[tuple[str, str | None], int] = {}
     async for run in mongo.runs.find({"$or": keys_of(asked)}, {"job": 1, "held_key": 1, "state": 1}):
         if run["state"] == DRAFT:
             raise LostRaceError
         taken[run["job"], run["held_key"]] = run["_id"]
-    answers, runs = sorted_out(asked, taken, jobs, await mongo.numbers(len(asked)), now)
-    if runs:
-        await _bring_in(mongo, runs, now)
-    return answers
+    new = fresh(asked, taken)
+    ids = dict(zip(new, await mongo.numbers(len(new)), strict=True))
+    if ids:
+        await _bring_in(mongo, new_runs(asked, ids, jobs, now), now)
+    return answers(asked, taken, ids)
 
 
 def keys_of(asked: Sequence[Enqueue]) -> list[Document]:
@@ -72,18 +74,32 @@ def keys_of(asked: Sequence[Enqueue]) -> list[Document]:
     return [{"job": job, "held_key": {"$in": sorted(each)}} for job, each in keys.items()] or [{"_id": None}]
 
 
-def sorted_out(
-    asked: Sequence[Enqueue], taken: dict[tuple[str, str], int], jobs: Mapping[str, Document], ids: Sequence[int],
-    now: int,
-) -> tuple[tuple[Enqueued, ...], list[Document]]:  # fmt: skip
+Keys: TypeAlias = Mapping[tuple[str, str | None], int]  # runs by job and key
+
+
+def fresh(asked: Sequence[Enqueue], taken: Keys) -> list[int]:
+    """The places of those that get a run of their own: in one call a key counts as in two."""
+    keys, places = set(taken), []
+    for place, one in enumerate(asked):
+        if one.key is None or (one.job, one.key) not in keys:
+            keys.add((one.job, one.key))
+            places.append(place)
+    return places
+
+
+def new_runs(
+    asked: Sequence[Enqueue], ids: Mapping[int, int], jobs: Mapping[str, Document], now: int
+) -> list[Document]:
+    """Their documents; `ids` are by place."""
+    return [_run(id_, asked[place], jobs[asked[place].job], now) for place, id_ in ids.items()]
+
+
+def answers(asked: Sequence[Enqueue], taken: Keys, ids: Mapping[int, int]) -> tuple[Enqueued, ...]:
     """What each gets: a new run, or the one that has its key, which may be new itself."""
-    answers, runs = [], []
-    for id_, one in zip(ids, asked, strict=True):
-        known = None if one.key is None else taken.setdefault((one.job, one.key), id_)
-        is_new = known in (None, id_)
-        answers.append(Enqueued(str(id_ if known is None else known), is_new))
-        runs += [_run(id_, one, jobs[one.job], now)] if is_new else []
-    return tuple(answers), runs
+    holders = {**taken, **{(asked[place].job, asked[place].key): id_ for place, id_ in ids.items()}}
+    return tuple(
+        Enqueued(str(ids.get(place, holders[one.job, one.key])), place in ids) for place, one in enumerate(asked)
+    )
 
 
 def _run(id_: int, one: Enqueue, job: Document, now: int) -> Document:
@@ -127,7 +143,7 @@ async def _insert(mongo: Mongo, runs: Sequence[Document], now: int) -> None:
         raise LostRaceError  # somebody has taken a key meanwhile
 
 
-def _on_lanes(runs: Sequence[Document], lanes: Sequence[int], _seq: int) -> Effects:
+def _on_lanes(runs: Sequence[Document], lanes: Sequence[int]) -> Effects:
     return Effects(runs=[run | {"lane": lane} for run, lane in zip(runs, lanes, strict=True)])
 
 
@@ -140,11 +156,11 @@ async def _announce(mongo: Mongo, batch: ObjectId) -> None:
 
 async def _abandon(mongo: Mongo, which: Document, now: int) -> None:
     """Forget drafts; lanes that they held are free, and who waited for one may look."""
-    drafts = {**which, "state": DRAFT}
-    on_lanes = await mongo.runs.find({**drafts, "lane": {"$exists": True}}, {"job": 1, "state": 1}).to_list()
-    forgotten = changes({"state": FORGOTTEN, "finished_at": now, "lane": None, "held_key": None, "batch": None})
-    await mongo.runs.update_many(drafts, {**forgotten, "$inc": {"rev": 1}})
-    await wake(mongo, on_lanes, now)
+    drafts = await mongo.runs.find({**which, "state": DRAFT}, {"job": 1, "state": 1}).to_list()
+    gone = {"lane": None, "held_key": None, "batch": None}
+    forgotten = changes({**gone, "state": FORGOTTEN, "finished_at": now, "unwoken": True})
+    await mongo.runs.update_many({**which, "state": DRAFT}, {**forgotten, "$inc": {"rev": 1}})
+    await wake(mongo, drafts, now)
 
 
 async def tidy_up(mongo: Mongo, now: int) -> None:

@@ -34,7 +34,6 @@ from .state import Held, load
 
 MOST = 10_000  # rows of a page
 _LIVE = {"deleted_at": {"$exists": False}}
-_HOUR = 3_600
 
 
 async def next_due(mongo: Mongo) -> int | None:
@@ -162,12 +161,20 @@ async def attempts(mongo: Mongo, id_: int) -> tuple[AttemptRow, ...]:
 
 
 async def steps(mongo: Mongo, id_: int) -> tuple[StepReport, ...]:
+    if not await _is_shown(mongo, id_):
+        return ()
     found = mongo.steps.find({"_id": steps_of(id_)}).sort("place")
     return tuple([StepReport(**each["report"]) async for each in found])
 
 
+async def _is_shown(mongo: Mongo, id_: int) -> bool:
+    return await mongo.runs.find_one({"_id": id_, **SHOWN}, {"_id": 1}) is not None
+
+
 async def log(mongo: Mongo, id_: int, after: int | None, limit: int) -> Page[LogPart]:
     most = size(limit)
+    if not await _is_shown(mongo, id_):
+        return Page(())
     which = numbered(id_) if after is None else numbered(id_, after)
     found = await mongo.logs.find({"_id": which}).sort("_id").limit(most + 1).to_list()
     parts = tuple(LogPart(part["step"], part["stream"], part["text"], part["at"]) for part in found[:most])

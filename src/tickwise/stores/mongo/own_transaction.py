@@ -15,7 +15,7 @@ from ...core.errors import ConflictError, InputError
 from ...core.model import Trigger
 from ..records import Enqueue, Enqueued
 from .base import PREFIX, Mongo, answered
-from .enqueue import keys_of, known_jobs, sorted_out
+from .enqueue import answers, fresh, keys_of, known_jobs, new_runs
 
 _NO_TRANSACTIONS = {20, 263}  # codes: a standalone server has none
 
@@ -41,23 +41,25 @@ async def enqueue_within(mongo: Mongo, asked: Sequence[Enqueue], connection: Any
     session = checked_session(connection, asked)
     with answered():
         await mongo.ready()
-        jobs, ids, now = await known_jobs(mongo, asked), await mongo.numbers(len(asked)), await mongo.now()
+        jobs, now = await known_jobs(mongo, asked), await mongo.now()
     runs: Any = session.client[mongo.name][PREFIX + "runs"]
     try:
         held = await _done(
             runs.find({"$or": keys_of(asked)}, {"job": 1, "held_key": 1}, session=session).to_list()
         )
         taken = {(run["job"], run["held_key"]): run["_id"] for run in held}
-        answers, new = sorted_out(asked, taken, jobs, ids, now)
-        if new:
-            await _done(runs.insert_many(new, session=session))
+        new = fresh(asked, taken)
+        with answered():  # numbers are nobody's transaction
+            ids = dict(zip(new, await mongo.numbers(len(new)), strict=True))
+        if ids:
+            await _done(runs.insert_many(new_runs(asked, ids, jobs, now), session=session))
     except DuplicateKeyError as error:
         raise ConflictError("another run has taken the key meanwhile: begin the transaction again") from error
     except OperationFailure as error:
         if error.code in _NO_TRANSACTIONS:
             raise InputError("this MongoDB server has no transactions: make it a replica set") from None
         raise
-    return answers
+    return answers(asked, taken, ids)
 
 
 async def _done(answer: Any) -> Any:

@@ -88,12 +88,12 @@ async def commit(mongo: Mongo, intents: Sequence[Intent], now: int) -> set[str]:
     """Make moves of several jobs, each by itself, and fulfil their plans; the jobs that were moved."""
     move, second = move_id(), now // MICRO
     new = [(intent, _new_fields(intent, move, second, now)) for intent in intents]
-    written = await mongo.write(
+    matched = await mongo.write(
         mongo.jobs,
         [UpdateOne({"_id": i.name, "seq": i.document["seq"]}, changes(fields)) for i, fields in new],
     )
     won = {intent.name for intent in intents}
-    if written.matched < len(intents):
+    if matched < len(intents):
         won = set(await ids_of(mongo.jobs, {"_id": {"$in": list(won)}, "move": move}))
     await fulfil(mongo, {i.name: fields["plan"] for i, fields in new if i.name in won and fields["plan"]}, now)
     return won

@@ -5,7 +5,6 @@ misses.
 """
 
 from collections.abc import Sequence
-from itertools import islice
 
 from ..records import MICRO
 from .base import Document, Mongo
@@ -48,13 +47,14 @@ async def _unwanted(mongo: Mongo, job: Document, most: int, now: int) -> list[Do
     (held,) = await load(mongo, [job])
     passed = {name: undecided_from(each) for name, each in held.schedules.items()}
     spared = await _spared(mongo, job["_id"]) | {each.last_run for each in held.schedules.values()}
-    found = mongo.runs.find(finished, {"schedule": 1, "slot": 1}).sort("_id").limit(most + len(spared))
-    unwanted = [
-        run async for run in found
-        if run["_id"] not in spared
-        and ("slot" not in run or run["slot"] <= passed.get(run["schedule"], run["slot"]))
-    ]  # fmt: skip
-    return list(islice(unwanted, most))
+    unwanted: list[Document] = []
+    async for run in mongo.runs.find(finished, {"schedule": 1, "slot": 1}).sort("_id"):
+        is_passed = "slot" not in run or run["slot"] <= passed.get(run["schedule"], run["slot"])
+        if is_passed and run["_id"] not in spared:
+            unwanted.append(run)
+        if len(unwanted) == most:
+            break
+    return unwanted
 
 
 async def _spared(mongo: Mongo, job: str) -> set[int | None]:

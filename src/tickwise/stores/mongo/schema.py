@@ -8,9 +8,10 @@ from pymongo import ASCENDING, DESCENDING, IndexModel
 from pymongo.errors import DuplicateKeyError
 
 from ...core.states import RunState
-from .base import Document, Mongo
+from .base import SCHEMA_NAME, SCHEMA_VERSION, Document, Mongo, unfit
 
-VERSION, NAME, COMPATIBLE_FROM = 1, "0001_begin", 1
+COMPATIBLE_FROM = 1
+UPGRADE_SECONDS = 3_600  # an index of very many documents takes its time
 _QUEUED, _RUNNING = {"state": str(RunState.QUEUED)}, {"state": str(RunState.RUNNING)}
 
 
@@ -60,26 +61,23 @@ async def upgrade(mongo: Mongo) -> tuple[str, ...]:
     await mongo.check_server()
     for collection, indexes in INDEXES.items():
         await mongo.collection(collection).create_indexes(indexes)
-    mark = {"_id": VERSION, "name": NAME, "compatible_from": COMPATIBLE_FROM, "applied_at": await mongo.now()}
+    mark = {"_id": SCHEMA_VERSION, "name": SCHEMA_NAME, "compatible_from": COMPATIBLE_FROM}
     try:
-        await mongo.schema.insert_one(mark)
+        await mongo.schema.insert_one({**mark, "applied_at": await mongo.now()})
     except DuplicateKeyError:
         return ()
-    return (NAME,)
+    return (SCHEMA_NAME,)
 
 
 async def check(mongo: Mongo) -> tuple[str, ...]:
     """What keeps this version from working with what is there."""
     await mongo.check_server()
-    marks = {mark["_id"]: mark async for mark in mongo.schema.find()}
+    if problem := unfit(await mongo.schema.find().to_list()):
+        return (problem,)
     problems = []
-    if VERSION not in marks:
-        problems.append(f"{NAME} not applied yet: run `tickwise store upgrade`")
-    if max((mark["compatible_from"] for mark in marks.values()), default=0) > VERSION:
-        problems.append("a newer version upgraded it, which this one cannot work beside: update this one")
     for collection, indexes in INDEXES.items():
         there = await mongo.collection(collection).index_information()
         missing = [index.document["name"] for index in indexes if index.document["name"] not in there]
-        if missing and VERSION in marks:
+        if missing:
             problems.append(f"{collection} lacks the indexes {', '.join(missing)}: run `tickwise store upgrade`")
     return tuple(problems)

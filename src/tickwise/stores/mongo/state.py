@@ -44,6 +44,7 @@ class HeldJob:
     unreadable: dict[str, Document] = field(default_factory=dict)  # schedules as they stand there
     problems: dict[str, str] = field(default_factory=dict)  # what is wrong with those
     decisions: list[Decision] = field(default_factory=list)  # made on the way
+    least_seq: int = 0  # that its document is to have: beyond that of the job which had its schedules before
 
     @property
     def name(self) -> str:
@@ -103,11 +104,13 @@ def _entry(held: Held) -> Document:
 async def load(mongo: Mongo, documents: Iterable[Document]) -> list[HeldJob]:
     """Jobs from their documents. Ends of pauses of everything reach their schedules here (S29)."""
     jobs = [HeldJob(document, document["pause_seen"]) for document in documents]
+    if not jobs:
+        return []
     await mongo.book.read(entry["definition"] for job in jobs for entry in job.document["schedules"])
     for job in jobs:
         for entry in job.document["schedules"]:
             put(mongo, job, entry)
-    pauses = await ended_pauses(mongo, min((job.pause_seen for job in jobs), default=0))
+    pauses = await ended_pauses(mongo, min(job.pause_seen for job in jobs))
     for job in jobs:
         _end_pauses(job, pauses)
     return jobs

@@ -277,7 +277,7 @@ class MongoSchema(Schema):
         self._mongo = mongo
 
     async def upgrade(self) -> tuple[str, ...]:
-        with answered():
+        with answered(schema.UPGRADE_SECONDS):
             return await schema.upgrade(self._mongo)
 
     async def check(self) -> tuple[str, ...]:

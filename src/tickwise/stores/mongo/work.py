@@ -73,9 +73,9 @@ async def _write(mongo: Mongo, taken: Sequence[tuple[Document, Document]]) -> li
         )
         for run, new in taken
     ]
-    written = await mongo.write(mongo.runs, updates)
+    matched = await mongo.write(mongo.runs, updates)
     got = [run | new for run, new in taken]
-    if written.matched == len(taken):
+    if matched == len(taken):
         return got
     ours = set(await ids_of(mongo.runs, {"_id": {"$in": [run["_id"] for run in got]}, "move": move}))
     return [run for run in got if run["_id"] in ours]
