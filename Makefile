@@ -3,19 +3,20 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= examples/jobs
 
-.PHONY: run test e2e check bench format lock clean
+LONG := tests/e2e tests/stores/races tests/documents
+.PHONY: run test proof check bench format lock clean
 
 run: .venv/run.stamp  ## install and serve examples/jobs
 	$(BIN)/tickwise serve $(JOBS)
 
 test: .venv/dev.stamp  ## the whole suite
 	$(BIN)/pytest --cov --cov-report= README.md docs  # in one process: their examples build on each other
-	$(BIN)/pytest -n 2 --cov --cov-append --cov-report= tests --ignore=tests/e2e $(ARGS)
+	$(BIN)/pytest -n 2 --cov --cov-append --cov-report= tests $(addprefix --ignore=,$(LONG)) $(ARGS)
 	$(BIN)/coverage report --include='*/tickwise/core/*' --fail-under=100
 	$(BIN)/coverage report
 
-e2e: .venv/dev.stamp  ## real processes, killed and watched; takes minutes
-	$(BIN)/pytest -n 2 tests/e2e $(ARGS)
+proof: .venv/dev.stamp  ## real processes, raced, killed and watched; takes minutes
+	$(BIN)/pytest -n 2 $(LONG) $(ARGS)
 
 check: .venv/dev.stamp  ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .
