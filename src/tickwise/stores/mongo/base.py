@@ -45,7 +45,19 @@ EXAMPLE = "mongodb://USER:PASSWORD@HOST:27017/NAME"
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 _PATIENCE = {"serverSelectionTimeoutMS": 5_000, "connectTimeoutMS": 5_000}
 _NOT_ALLOWED = {13, 18, 8_000}  # codes: unauthorized, wrong credentials
-_GOING_AWAY = {6, 7, 89, 91, 189, 9_001, 10_107, 11_600, 11_602, 13_435, 13_436}  # shutdown, failover, lost network
+_GOING_AWAY = {
+    6,
+    7,
+    89,
+    91,
+    189,
+    9_001,
+    10_107,
+    11_600,
+    11_602,
+    13_435,
+    13_436,
+}  # shutdown, failover, lost network
 _DURABLE, _LIGHT = WriteConcern("majority", j=True), WriteConcern(1)
 
 
@@ -142,7 +154,6 @@ def unfit(marks: Sequence[Document]) -> str:
     if max(mark["compatible_from"] for mark in marks) > SCHEMA_VERSION:
         return "a newer version upgraded it, which this one cannot work beside: update this one"
     return ""
-
 
 
 def move_id() -> ObjectId:
