@@ -26,7 +26,7 @@ from tickwise.core.errors import InputError
 from tickwise.core.model import Cancel, Decision, Facts, JobFacts, Move, Planned, Schedule, TickPlan, Trigger
 from tickwise.core.reasons import Reason
 from tickwise.core.slots import next_slot
-from tickwise.stores import memory
+from tickwise.stores import ledger
 
 from .law import RULES
 from .timeline import DAY, HOUR, Act, Jobs, Spec, World
@@ -384,7 +384,7 @@ def test_a_change_that_invents_a_past_is_found(rule: str, monkeypatch: pytest.Mo
 
     rules = [known for known in RULES if known.__name__.startswith(f"{rule}_")]
     world = World(SPRING, WORLD, rules)
-    monkeypatch.setattr(memory, "apply_change", wrong)
+    monkeypatch.setattr(ledger, "apply_change", wrong)
     with pytest.raises(AssertionError, match=rule):
         world.play(STORY)
 
