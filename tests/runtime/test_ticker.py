@@ -21,6 +21,7 @@ class Hands:
         self._wanted = Reservation("w1", room, **knows) if room else None
         self.calls: list[str] = []
         self.leases: list[Lease] = []
+        self.has_patience = True
 
     def ring(self) -> None:
         self.calls.append("ring")
@@ -34,9 +35,10 @@ class Hands:
         self.calls.append("take")
         self.leases += leases
 
-    async def wait_for_room(self, patience: float) -> None:
-        assert patience > 0
+    async def room_for(self, least: int, patience: float) -> bool:
+        assert min(least, patience) > 0
         self.calls.append("wait")
+        return self.has_patience
 
 
 class Answers:
@@ -140,15 +142,39 @@ async def test_a_clock_that_goes_back_fires_nothing_again() -> None:
 
 @patiently
 async def test_runs_that_fit_go_straight_to_the_worker() -> None:
-    """Room is reserved before the claim; what came beyond it is rung for, and batches wait for room a moment."""
+    """Room is reserved before the claim, no more is claimed than fits, and each pass waits for room a moment."""
+    world, hands = await _three_due_jobs(room=1)
+    hands.has_patience = True
+    await Ticker(world.store, "t1", batch=2, hands=hands).turn()
+    assert [lease.job.name for lease in hands.leases] == ["j0", "j1", "j2"]
+    assert hands.calls == ["reserve", "take", *["wait", "reserve", "take"] * 3]
+
+
+@patiently
+async def test_a_little_room_is_not_worth_a_pass() -> None:
+    """A whole batch is claimed; what came beyond the room is rung for, and nobody waits for more."""
+    world, hands = await _three_due_jobs(room=1)
+    await Ticker(world.store, "t1", batch=8, hands=hands).turn()
+    assert [lease.job.name for lease in hands.leases] == ["j0"]
+    assert hands.calls == ["reserve", "take", "ring"]
+
+
+@patiently
+async def test_hands_that_kept_a_pass_waiting_are_not_waited_for_again() -> None:
+    """Slow runs delay the decisions about others once in a turn, not in each pass."""
+    world, hands = await _three_due_jobs(room=0)
+    hands.has_patience = False
+    await Ticker(world.store, "t1", batch=1, hands=hands).turn()
+    assert (hands.calls.count("wait"), hands.calls.count("reserve")) == (1, 4)
+    assert [await world.ran(f"j{n}") for n in range(3)] == [["01:00"]] * 3
+
+
+async def _three_due_jobs(room: int) -> tuple[World, Hands]:
     world = await new_world()
     await world.define(*(job(f"j{n}", HOURLY) for n in range(3)))
     await world.tick()
     world.go("01:00")
-    hands = Hands(1, functions=frozenset(world.jobs))
-    await Ticker(world.store, "t1", batch=2, hands=hands).turn()
-    assert [lease.job.name for lease in hands.leases] == ["j0"]
-    assert hands.calls == ["reserve", "take", "ring", "wait", "reserve", "take", "ring"]
+    return world, Hands(room, functions=frozenset(world.jobs))
 
 
 @patiently

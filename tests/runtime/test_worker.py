@@ -50,18 +50,34 @@ async def test_room_that_was_set_aside_is_not_leased() -> None:
 
 @patiently
 async def test_who_waits_for_room_goes_on_when_there_is_some() -> None:
-    """Waiting is over when a run ends, or when the patience is."""
+    """Waiting is over when a run ends and the queues have been looked at, or when the patience is."""
     blocked = Blocked()
     shop = await Shop.open(blocked.as_function(), concurrency=1)
-    await shop.worker.wait_for_room(1_000)
+    assert not await shop.worker.room_for(2, 1_000), "there never is so much"
+    assert await shop.worker.room_for(1, 1_000)
     await shop.take("blocked")
-    await shop.worker.wait_for_room(0.01)
-    assert shop.worker.free == 0
-    waiting = asyncio.create_task(shop.worker.wait_for_room(1_000))
+    assert not await shop.worker.room_for(1, 0.01)
+    waiting = asyncio.create_task(shop.worker.room_for(1, 1_000))
     await asyncio.sleep(0)
     blocked.let_go.set()
     await shop.store_ends()
-    await waiting
+    assert not await shop.worker.room_for(1, 0.01), "what may be queued goes before"
+    await shop.worker.turn()
+    assert await waiting
+
+
+@patiently
+async def test_a_worker_asks_again_only_if_there_may_be_more() -> None:
+    """A page that was not full was all there was: the end of a run is no reason to look again, news are."""
+    blocked = Blocked()
+    shop = await Shop.open(blocked.as_function(), noop, concurrency=3)
+    await shop.take("blocked")
+    shop.worker.bell.clear()
+    blocked.let_go.set()
+    await shop.store_ends()
+    assert not shop.worker.bell.is_set()
+    shop.worker.ring()
+    assert shop.worker.bell.is_set()
 
 
 @patiently

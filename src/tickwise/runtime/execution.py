@@ -38,6 +38,7 @@ class Execution:
     ) -> None:
         self._store = store
         self._functions = functions
+        self._known = frozenset(functions)
         self._may_run = may_run
         self._tools = tools or Tools()
         self._pool = FunctionPool()
@@ -45,7 +46,10 @@ class Execution:
 
     @property
     def known(self) -> frozenset[str]:
-        return frozenset(self._functions)
+        """The names of its functions; there may be more of them than at first."""
+        if len(self._known) != len(self._functions):
+            self._known = frozenset(self._functions)
+        return self._known
 
     @property
     def stuck(self) -> int:

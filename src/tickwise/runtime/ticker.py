@@ -8,7 +8,8 @@ from ..stores.contract import Store
 from ..stores.records import MICRO, Lease, Reservation, Ticked
 
 _NO_PROGRESS = 0.05  # seconds before jobs are planned again that are due and could not be decided
-_FOR_ROOM = 0.01  # seconds that a batch waits, so that its runs can be handed over rather than queued
+_FOR_ROOM = 0.1  # seconds that a batch waits, so that its runs can be handed over rather than queued
+_WORTH_A_PASS = 4  # a pass of less than this part of a batch costs more than to queue what does not fit
 
 
 class Hands(Protocol):
@@ -21,7 +22,7 @@ class Hands(Protocol):
 
     def take(self, reserved: Reservation | None, leases: tuple[Lease, ...]) -> None: ...
 
-    async def wait_for_room(self, patience: float) -> None: ...
+    async def room_for(self, least: int, patience: float) -> bool: ...
 
 
 class Ticker:
@@ -40,15 +41,17 @@ class Ticker:
         self._store = store
         self._node = node
         self._batch = batch
+        self._least = max(1, batch // _WORTH_A_PASS)  # room that a pass is kept small for
         self._poll = poll
         self._hands = hands
         self._on_pass = on_pass
 
     async def turn(self) -> float:
         ticked = await self._pass()
+        hands = self._hands  # none, once they have kept a pass waiting for too long
         while ticked.more and ticked.jobs:
-            if self._hands:
-                await self._hands.wait_for_room(_FOR_ROOM)
+            if hands and not await hands.room_for(self._least, _FOR_ROOM):
+                hands = None
             ticked = await self._pass()
         return self._delay(ticked)
 
@@ -74,7 +77,8 @@ class Ticker:
         reserved = self._hands.reserve() if self._hands else None
         leases: tuple[Lease, ...] = ()
         try:
-            ticked = await self._store.tick(plan, self._node, limit=self._batch, jobs=jobs, reserve=reserved)
+            limit = self._limit(reserved)
+            ticked = await self._store.tick(plan, self._node, limit=limit, jobs=jobs, reserve=reserved)
             leases = ticked.leases
         finally:
             if self._hands:
@@ -82,3 +86,9 @@ class Ticker:
         if self._hands and ticked.runs > len(leases):
             self._hands.ring()
         return ticked
+
+    def _limit(self, reserved: Reservation | None) -> int:
+        """No more jobs than can be handed over, if those are enough for a pass."""
+        if reserved and reserved.capacity >= self._least:
+            return min(self._batch, reserved.capacity)
+        return self._batch

@@ -11,7 +11,6 @@ when their lease seemed lost. Neither may begin again (S43), so what has begun h
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from enum import Enum
 from functools import partial
 from typing import NamedTuple
@@ -79,7 +78,7 @@ class Worker:
         self._left_behind: set[asyncio.Task[Finish]] = set()
         self._begun: set[tuple[str, str]] = set()  # runs and tokens that a renewal may hear of late
         self._reserved = 0
-        self._turned_away = False  # all free room was set aside when runs were to be leased
+        self._backlog = False  # the queues may hold more than there was room for
         self._closing = False
         self._is_over = asyncio.Event()  # the grace of a shutdown has passed
         self._idle = asyncio.Event()  # nothing is held, and nothing is on its way
@@ -104,6 +103,8 @@ class Worker:
         return {id_: held.lease.token for id_, held in list(self._held.items())}
 
     def ring(self) -> None:
+        """There are runs to lease."""
+        self._backlog = True
         self.bell.set()
 
     @property
@@ -129,28 +130,39 @@ class Worker:
         for lease in leases:
             self.start(lease)
         self._see_whether_idle()
-        if self._turned_away:
-            self._turned_away = False
-            self.ring()
+        self._ring_if_there_is_more()
 
-    async def wait_for_room(self, patience: float) -> None:
-        """Wait until there is some, but not for long."""
-        if not self.free:
-            self._freed.clear()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._freed.wait(), patience)
+    async def room_for(self, least: int, patience: float) -> bool:
+        """Wait until so much is free and nothing queued waits for it; false if that takes too long."""
+        if self.room.concurrency < least:
+            return False
+        try:
+            async with asyncio.timeout(patience):
+                while self._backlog or self.free < least:
+                    self._freed.clear()
+                    await self._freed.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def turn(self) -> float:
         """Fill the free room from the queues."""
-        self._turned_away = not self.free and self._reserved > 0
         wanted = self.reserve()
-        if wanted:
-            leases: Sequence[Lease] = ()
-            try:
-                leases = await self._store.lease(wanted)
-            finally:
-                self.take(wanted, leases)
+        if wanted is None:
+            self._backlog = True
+            return self._poll
+        leases: Sequence[Lease] = ()
+        try:
+            leases = await self._store.lease(wanted)
+            self._backlog = len(leases) == wanted.capacity
+        finally:
+            self.take(wanted, leases)
+            self._freed.set()
         return self._poll
+
+    def _ring_if_there_is_more(self) -> None:
+        if self._backlog and self.free:
+            self.bell.set()
 
     def start(self, lease: Lease) -> None:
         if lease.id in self._held:
@@ -236,7 +248,7 @@ class Worker:
         self._execution.forget(run)
         self._see_whether_idle()
         self._freed.set()
-        self.ring()
+        self._ring_if_there_is_more()
 
     def _see_whether_idle(self) -> None:
         if self._held or self._reserved:

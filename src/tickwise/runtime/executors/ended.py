@@ -20,7 +20,8 @@ class Ended:
     error: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "error", clip(self.error, LONGEST_ERROR))
+        if self.error:
+            object.__setattr__(self, "error", clip(self.error, LONGEST_ERROR))
 
     @property
     def succeeded(self) -> bool:

@@ -31,6 +31,7 @@ class Book:
         self._schedules: dict[tuple[int, str, str], ScheduleDefinition] = {}
         self.job_names: dict[int, str] = {}
         self.schedule_names: dict[int, str] = {}
+        self.strangers: set[str] = set()  # functions that some worker here was offered and does not know
 
     def read(self, ids: Iterable[int]) -> Protocol[None]:
         """Fetch the texts that are not known yet."""

@@ -1,9 +1,11 @@
 """The end of attempts: a run goes where `settle` says, and who waited for it is woken.
 
 Runs are locked first and jobs second, by a later statement whose snapshot sees what a pass has written about
-waiting meanwhile (see `tick`). Successes, which are most ends, take one statement for all.
+waiting meanwhile (see `tick`). Successes, which are most ends, take one statement for all that returned nothing
+under the same token, and one for the rest.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -22,12 +24,17 @@ _LOCK = Statement(f"SELECT {_FIELDS} FROM tickwise_runs WHERE id IN :ids[bigint]
 _LOCK_FREE = Statement(
     f"SELECT {_FIELDS} FROM tickwise_runs WHERE id IN :ids[bigint] ORDER BY id FOR UPDATE SKIP LOCKED"
 )
-_SUCCEED = Statement("""
+_SUCCEEDED = "id, job_id, slot, started_at, failures, losses, auto_remove, token"
+_SUCCEED = Statement(f"""
+    UPDATE tickwise_runs SET state = 'succeeded', lane = NULL, lease_until = NULL, finished_at = :now,
+        result = NULL, error = NULL
+    WHERE id IN :ids[bigint] AND token = :token AND finished_at IS NULL RETURNING {_SUCCEEDED}
+""")
+_SUCCEED_WITH = Statement(f"""
     UPDATE tickwise_runs AS r SET state = 'succeeded', lane = NULL, lease_until = NULL, finished_at = :now,
         result = v.returned, error = v.said
     FROM :rows[held bigint, held_by text, returned text, said text] AS v
-    WHERE r.id = v.held AND r.token = v.held_by AND r.finished_at IS NULL
-    RETURNING id, job_id, slot, started_at, failures, losses, auto_remove, token
+    WHERE r.id = v.held AND r.token = v.held_by AND r.finished_at IS NULL RETURNING {_SUCCEEDED}
 """)
 _MOVE = Statement("""
     UPDATE tickwise_runs AS r SET state = v.state, failures = v.failures, losses = v.losses, due_at = v.due_at,
@@ -114,7 +121,7 @@ def finish(book: Book, endings: Sequence[Ending]) -> Protocol[dict[Attempt, Sett
     settled: dict[Attempt, Settled] = {}
     ended: list[_Ended] = []
     if successes:
-        rows = yield _SUCCEED(rows=[(e.run, e.token, e.result, e.error or None) for e in successes], now=now)
+        rows = yield from _succeed(successes, now)
         for run, job, slot, started_at, failures, losses, forgotten, token in rows:
             settled[run, token] = Settled(Event.SUCCESS, RunState.SUCCEEDED, None, failures, losses)
             ended.append(_Ended(job, started_at // MICRO if slot is None else slot, bool(forgotten)))
@@ -126,6 +133,23 @@ def finish(book: Book, endings: Sequence[Ending]) -> Protocol[dict[Attempt, Sett
         settled |= yield from _settle(book, others, locked, now, ended)
     yield from _wake(ended, now)
     return settled
+
+
+def _succeed(endings: Sequence[Ending], now: int) -> Protocol[list[Any]]:
+    """The rows of those whose token was still good."""
+    silent: dict[str | None, list[int]] = defaultdict(list)
+    telling = []
+    for ending in endings:
+        if ending.result is None and not ending.error:
+            silent[ending.token].append(ending.run)
+        else:
+            telling.append((ending.run, ending.token, ending.result, ending.error or None))
+    rows: list[Any] = []
+    for token, runs in silent.items():
+        rows += yield _SUCCEED(ids=runs, token=token, now=now)
+    if telling:
+        rows += yield _SUCCEED_WITH(rows=telling, now=now)
+    return rows
 
 
 def end(book: Book, endings: Sequence[Ending], now: int) -> Protocol[dict[Attempt, Settled]]:

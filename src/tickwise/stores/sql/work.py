@@ -22,16 +22,18 @@ _LOCK_LIMIT = Statement("SELECT name FROM tickwise_queues WHERE name IN :queues[
 _SPEND = Statement("UPDATE tickwise_queues SET credit = :credit, credited_at = :now WHERE name = :queue")
 _LEASED = """id, job_id, schedule_id, slot, trigger_name, definition_id, times_id, params, token, attempt, due_at,
     started_at, priority, failures"""
+_PICK = Statement("""
+    SELECT id, function FROM tickwise_runs
+    WHERE state = 'queued' AND queue = :queue AND due_at <= :now
+        AND (function IS NULL OR NOT function IN :strangers[text])
+        AND (expires_at IS NULL OR attempt > 0 OR expires_at > :now)
+    ORDER BY priority DESC, due_at, id LIMIT :most FOR UPDATE SKIP LOCKED
+""")
 _LEASE = Statement(f"""
-    UPDATE tickwise_runs AS r SET state = 'running', node = :node, attempt = r.attempt + 1,
-        token = CAST(:node AS text) || '/' || CAST(r.attempt + 1 AS text), lease_until = :lease_until,
+    UPDATE tickwise_runs SET state = 'running', node = :node, attempt = attempt + 1,
+        token = CAST(:node AS text) || '/' || CAST(attempt + 1 AS text), lease_until = :lease_until,
         started_at = :now, error = NULL
-    FROM (SELECT id AS taken FROM tickwise_runs
-        WHERE state = 'queued' AND queue = :queue AND due_at <= :now
-            AND (function IS NULL OR function IN :functions[text]) AND (expires_at IS NULL OR attempt > 0 OR
-                expires_at > :now)
-        ORDER BY priority DESC, due_at, id LIMIT :most FOR UPDATE SKIP LOCKED) AS t
-    WHERE r.id = t.taken RETURNING {_LEASED}
+    WHERE id IN :ids[bigint] RETURNING {_LEASED}
 """)
 _NOTE_MANUAL = Statement("""
     UPDATE tickwise_jobs SET last_manual = :second WHERE id IN (
@@ -116,17 +118,34 @@ def lease(book: Book, wanted: Reservation) -> Protocol[tuple[Lease, ...]]:
         most = limit.allows(left, now) if limit else left
         if most <= 0:
             continue
+        picked = yield from _picked(book, wanted.functions, queue, most, now)
+        if not picked:
+            continue
         taken = yield _LEASE(
-            node=wanted.node, lease_until=now + wanted.seconds * MICRO, now=now, queue=queue,
-            functions=sorted(wanted.functions), most=most,
+            node=wanted.node, lease_until=now + wanted.seconds * MICRO, now=now, ids=picked
         )  # fmt: skip
         rows += sorted(taken, key=lambda row: (-row[12], row[10], row[0]))
-        if limit and limit.rate is not None and taken:
+        if limit and limit.rate is not None:
             yield _SPEND(queue=queue, credit=limit.credit_at(now) - len(taken), now=now)
     by_hand = sorted({row[1] for row in rows if row[4] == Trigger.MANUAL})
     if by_hand:
         yield _NOTE_MANUAL(jobs=by_hand, second=now // MICRO)
     return (yield from _leases(book, rows, now))
+
+
+def _picked(book: Book, functions: frozenset[str], queue: str, most: int, now: int) -> Protocol[list[int]]:
+    """The next runs of a queue that the worker can execute (S46).
+
+    Workers know nearly all that is in their queues, and may know thousands of functions. So not these are sent
+    along but the few that were met and are not among them; a page with a new one is asked for again.
+    """
+    while True:
+        strangers = book.strangers - functions
+        rows = yield _PICK(queue=queue, now=now, most=most, strangers=sorted(strangers))
+        new = {function for _, function in rows if function is not None} - functions
+        if not new:
+            return [row[0] for row in rows]
+        book.strangers |= new
 
 
 def _leases(book: Book, rows: Sequence[Any], now: int) -> Protocol[tuple[Lease, ...]]:
