@@ -17,6 +17,7 @@ from ..app.health import health
 from ..app.node import NodeProcess
 from ..app.values import ScheduleInfo
 from ..core.errors import InputError
+from ..runtime.collector import spare_the_collector
 from ..stores.open import hidden
 from ..stores.records import Role
 from .output import complain, print_line, print_table
@@ -122,6 +123,7 @@ async def _run(scheduler: AsyncTickwise, folders: Sequence[Path], roles: Sequenc
     async with served(ready, settings.host, settings.port) as address:
         try:
             node = await scheduler.start(*folders, roles=roles)
+            spare_the_collector()
             told = asyncio.create_task(_tell(scheduler, node, address))
             await scheduler.wait()
             told.cancel()

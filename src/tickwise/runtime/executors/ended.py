@@ -32,8 +32,13 @@ def failed(error: str) -> Ended:
     return Ended(Failed(), error=error)
 
 
+_RETURNED_NOTHING = Ended(Succeeded())
+
+
 def returned(value: Any, warn: Callable[[str], None]) -> Ended:
     """What a function's return value means; one that is not JSON is kept as no result, with a warning."""
+    if value is None:
+        return _RETURNED_NOTHING
     if isinstance(value, Wish):
         return wished(value.kind, value.seconds, value.reason)
     if problem := why_not_kept(value):
