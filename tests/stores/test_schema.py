@@ -1,19 +1,27 @@
 """Tables by numbered migrations: applied once, whoever comes first, and never against what is there already."""
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
+from tickwise.core.change import Paused, Resumed
 from tickwise.core.planner import plan
-from tickwise.stores.records import Enqueue, Reservation
+from tickwise.core.settle import Succeeded
+from tickwise.core.states import RunState
+from tickwise.stores.mongo import MongoStore, base
+from tickwise.stores.records import Enqueue, Finish, Node, Reservation, Role
 from tickwise.stores.sql import schema
-from tickwise.stores.sql.driver import SchemaError
+from tickwise.stores.sql.driver import Lane, SchemaError
 from tickwise.stores.sql.store import SqlStore
+from tickwise.testing.conformance import Snapshot, snapshot
+from tickwise.testing.conformance.world import job
 
 from .place import Place
 
@@ -104,6 +112,75 @@ def test_a_newer_version_that_does_not(place: Place) -> None:
     assert "update this one" in problem
 
 
+def _begin(place: Place) -> tuple[str, ...]:
+    """Make the tables as the first version had them."""
+    first = schema.migrations()[:1]
+    return place.do(lambda store: store.driver.run(lambda: schema.upgrade(store.driver, first), Lane.OTHER))
+
+
+async def _live(store: SqlStore) -> Snapshot:
+    """Something of everything: a run that has ended, one that waits, a decision, a pause."""
+    await store.beat(Node("w", (Role.WORKER,), queues=("default",)))
+    await store.define(job("a", "* * * * *"), "app")
+    await store.define(job("b"), "app")
+    await store.enqueue([Enqueue("b"), Enqueue("b", params={"n": 1})])
+    (lease,) = await store.lease(Reservation("w", 1, functions=frozenset({"b"})))
+    await store.finish([Finish(lease.id, lease.token, Succeeded(), "fine")])
+    await store.change("a", Paused("ann", "why"))
+    await store.tick(plan, "t")
+    return await snapshot(store)
+
+
+def test_from_the_first_version_to_the_second(place: Place) -> None:
+    """What the first version kept is all there after the upgrade, and what is new works on it."""
+    assert _begin(place) == ALL[:1]
+    assert ["0002_access" in problem for problem in place.check()] == [True]
+    place = place._replace(clock=lambda: 1_767_225_600_000_000)
+    before = place.do(_live)
+    assert (place.upgrade(), place.check()) == (ALL[1:], ())
+    assert place.do(snapshot) == before
+    changed = place.do(lambda store: store.insights.changed(0))
+    assert ([run.job for run in changed.runs], changed.schedules) == (["b", "b"], ("a",))
+    assert place.do(lambda store: store.access.claim("k", "m", 1)) is None
+
+
+def test_a_node_of_the_first_version_goes_on_beside_the_second(place: Place) -> None:
+    """One that is at work while another upgrades is not stopped, and finds nothing wrong."""
+    _begin(place)
+
+    async def work(store: SqlStore) -> tuple[Any, ...]:
+        await _live(store)
+        (lease,) = await store.lease(Reservation("w", 1, functions=frozenset({"b"})))
+        await asyncio.to_thread(place.upgrade)
+        (settled,) = await store.finish([Finish(lease.id, lease.token, Succeeded())])
+        await store.change("a", Resumed())
+        await store.tick(plan, "t")
+        first = schema.migrations()[:1]
+        return settled, await store.driver.run(lambda: schema.check(store.driver, first), Lane.READ)
+
+    settled, problems = place.do(work)
+    assert (settled.state, problems, place.check()) == (RunState.SUCCEEDED, (), ())
+
+
+def test_mongodb_from_the_first_version_to_the_second(mongodb_database: str) -> None:
+    """Its indexes are added and its mark is left; a program of the first version finds nothing wrong with that."""
+
+    async def upgraded() -> None:
+        store = MongoStore(mongodb_database)
+        try:
+            assert await store.schema.upgrade() == ("0001_begin", "0002_access")
+            await store.mongo.schema.delete_one({"_id": 2})
+            await store.mongo.tokens.drop()
+            assert ["0002_access" in problem for problem in await store.schema.check()] == [True]
+            assert (await store.schema.upgrade(), await store.schema.check()) == (("0002_access",), ())
+            with patch.object(base, "SCHEMA_VERSION", 1):
+                assert await store.schema.check() == ()
+        finally:
+            await store.close()
+
+    asyncio.run(upgraded())
+
+
 def test_before_the_first_upgrade(place: Place) -> None:
     """Whatever is asked of a store without tables is refused with the command that makes them."""
     moves: list[Callable[[SqlStore], Awaitable[Any]]] = [
@@ -113,6 +190,9 @@ def test_before_the_first_upgrade(place: Place) -> None:
         lambda store: store.expire(),
         lambda store: store.insights.runs(),
         lambda store: store.insights.next_due(),
+        lambda store: store.insights.changed(0),
+        lambda store: store.access.token("digest"),
+        lambda store: store.access.claim("k", "m", 1),
     ]
     for move in moves:
         with pytest.raises(SchemaError, match=re.escape("run `tickwise store upgrade`")):

@@ -27,6 +27,7 @@ from tickwise.stores.records import (
     Role,
     RunFilter,
     RunRow,
+    ScheduleFilter,
     ScheduleRow,
     Ticked,
 )
@@ -227,7 +228,7 @@ def test_one_schedule_of_a_job(trouble: Trouble) -> None:
     trouble.minute()
     assert set(trouble.fired()) == {*GOOD, "bad.2"}
     trouble.do(lambda store: store.define(job("bad", also=[schedule("bad.2", MINUTES)]), "app"))
-    assert _names(trouble.do(lambda store: store.insights.schedules("bad")).items) == ["bad.2"]
+    assert _names(trouble.do(lambda store: store.insights.schedules(ScheduleFilter("bad"))).items) == ["bad.2"]
 
 
 def test_a_persons_word_on_it(trouble: Trouble) -> None:

@@ -23,13 +23,14 @@ from ..sources.defaults import Defaults
 from ..sources.spec import read_spec
 from ..stores.contract import Store
 from ..stores.paging import every
-from ..stores.records import MICRO, Enqueue, Enqueued, RunFilter, RunRow
+from ..stores.records import MICRO, Enqueue, Enqueued, RunFilter, RunRow, ScheduleFilter
+from .editing import API_SOURCE, edited
+from .progress import Progress, progress
 from .values import RunInfo, ScheduleInfo, as_second, as_word
 from .why import schedule_row, waits
 
 When: TypeAlias = datetime | timedelta | str
 OpenStore: TypeAlias = Callable[[], Awaitable[Store]]
-API_SOURCE = "api"
 _DRY_RUN = 10_000
 _PAGE = 1_000
 
@@ -39,7 +40,7 @@ class Schedules:
 
     def __init__(self, store: OpenStore, defaults: Callable[[], Defaults]) -> None:
         self._store = store
-        self._defaults = defaults
+        self.defaults = defaults
 
     async def add(self, name: str, **fields: Any) -> ScheduleInfo:
         """Define a job with its schedule, by the fields of a job file."""
@@ -52,8 +53,14 @@ class Schedules:
         """Define it anew, with all its fields; refused for what another source has written (S50)."""
         return await self._write(await self._store(), name, fields)
 
+    async def patch(self, name: str, **fields: Any) -> ScheduleInfo:
+        """Change some fields of what the API has defined; none removes one (RFC 7396)."""
+        store = await self._store()
+        await store.define((await edited(store, name, fields, self.defaults())).job, API_SOURCE)
+        return await self.get(name)
+
     async def _write(self, store: Store, name: str, fields: Mapping[str, Any]) -> ScheduleInfo:
-        job = read_spec({"name": name, **fields}, f"schedule {name}", self._defaults())
+        job = read_spec({"name": name, **fields}, f"schedule {name}", self.defaults())
         if not job.schedules:
             raise InputError(f"schedule {name}: schedule: is missing: say when {name} is to run")
         await store.define(job, API_SOURCE)
@@ -68,9 +75,15 @@ class Schedules:
             raise InputError(f"there is no job {name!r}{hint}")
         await store.remove(name, API_SOURCE)
 
-    async def list(self) -> list[ScheduleInfo]:
+    async def list(
+        self, *, job: str | None = None, text: str | None = None, paused: bool | None = None,
+        due_before: When | None = None, label: str | None = None, source: str | None = None,
+    ) -> list[ScheduleInfo]:  # fmt: skip
+        """In order of their names; of all that is given, what fits: a label is `key` or `key=value`."""
         insights = (await self._store()).insights
-        rows = await every(lambda after: insights.schedules(after=after, limit=_PAGE))
+        due = None if due_before is None else as_second(due_before, await self._now())
+        wanted = ScheduleFilter(job, text, paused, due, label, source)
+        rows = await every(lambda after: insights.schedules(wanted, after, _PAGE))
         return [ScheduleInfo.of(row) for row in rows]
 
     async def get(self, name: str) -> ScheduleInfo:
@@ -121,6 +134,10 @@ class Schedules:
 
     async def cancel_backfill(self, name: str) -> ScheduleInfo:
         return await self._change(name, BackfillCancelled())
+
+    async def backfill_progress(self, name: str) -> Progress:
+        """How far a backfill is."""
+        return await progress(await self._store(), name)
 
     async def _slots_with_run(self, store: Store, name: str, start: int) -> frozenset[int]:
         wanted = RunFilter(schedule=name)

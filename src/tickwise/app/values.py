@@ -73,6 +73,9 @@ class ScheduleInfo:
     updated_at: datetime
     finished: bool = False
     waits: str = ""  # what its oldest pending slot waits for
+    last_state: str | None = None  # of its last run
+    moved_to: datetime | None = None  # where the next fire was moved by hand (S31)
+    backfilling: bool = False
 
     @classmethod
     def of(cls, row: ScheduleRow) -> "ScheduleInfo":
@@ -88,6 +91,9 @@ class ScheduleInfo:
             created_at=_sure(row.created_at), updated_at=_sure(row.updated_at),
             finished=row.next_slot is None and pause is None,
             waits="" if state.deferral is None else state.deferral.reason.explain(state.deferral.detail),
+            last_state=None if row.last_state is None else str(row.last_state),
+            moved_to=None if state.moved is None else instant(state.moved.to),
+            backfilling=state.backfill is not None,
         )  # fmt: skip
 
 
@@ -118,6 +124,9 @@ class RunInfo:
     error: str = ""
     key: str | None = None
     waits: tuple[str, ...] = ()  # why a queued run has not started, in sentences; told by `runs.get`
+    priority: int = 0
+    cancelling: bool = False  # it was asked to end
+    by: str = ""  # who asked for it
 
     @classmethod
     def of(cls, row: RunRow, waits: tuple[str, ...] = ()) -> "RunInfo":
@@ -127,6 +136,7 @@ class RunInfo:
             queue=row.queue, attempt=row.attempt, created_at=_sure(row.created_at), due_at=_sure(row.due_at),
             started_at=moment(row.started_at), finished_at=moment(row.finished_at), worker=row.node,
             params=row.params or {}, result=row.result, error=row.error, key=row.key, waits=waits,
+            priority=row.priority, cancelling=row.cancelling, by=row.by,
         )  # fmt: skip
 
 

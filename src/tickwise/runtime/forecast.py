@@ -16,6 +16,7 @@ from ..core.model import Schedule
 from ..core.slots import count_slots, due_at, next_slot
 from ..stores.contract import Insights
 from ..stores.paging import every
+from ..stores.records import ScheduleFilter
 
 MOST_RUNS = 2_000_000  # about 24 MB
 _PAGE = 1_000
@@ -23,7 +24,8 @@ _PAGE = 1_000
 
 async def all_schedules(insights: Insights, *, local: bool = False) -> list[Schedule]:
     """Every schedule, page by page; or only those that no claim finds."""
-    rows = await every(lambda after: insights.schedules(after=after, limit=_PAGE, local=local))
+    wanted = ScheduleFilter(local=local)
+    rows = await every(lambda after: insights.schedules(wanted, after, _PAGE))
     return [row.schedule for row in rows]
 
 

@@ -19,9 +19,10 @@ these hold:
 - a finish, a report or a renewal with an old token changes nothing (S42);
 - time is the store's (S5). No operation takes an instant that its caller read from a clock.
 
-Reads for people are `Insights`: a snapshot each, paged by keys that stay put while rows come and go. `Schema` is
-for who installs and upgrades. `ConflictError` and `InputError` say no and change nothing;
-`StoreUnavailableError` means that the store did not answer, and that whether the move was made is unknown.
+Reads for people are `Insights`: a snapshot each, paged by keys that stay put while rows come and go. `Access` is
+what a server needs to let people in, `Schema` is for who installs and upgrades. `ConflictError` and `InputError`
+say no and change nothing; `StoreUnavailableError` means that the store did not answer, and that whether the move
+was made is unknown.
 """
 
 from abc import ABC, abstractmethod
@@ -37,7 +38,12 @@ from ..core.states import RunState
 from .records import (
     ALL_DECISIONS,
     ALL_RUNS,
+    ALL_SCHEDULES,
     AttemptRow,
+    AuditEntry,
+    AuditRow,
+    Changed,
+    Claim,
     Counts,
     DecisionFilter,
     DecisionRow,
@@ -58,9 +64,11 @@ from .records import (
     Reservation,
     RunFilter,
     RunRow,
+    ScheduleFilter,
     ScheduleRow,
     StepReport,
     Ticked,
+    Token,
 )
 
 
@@ -74,6 +82,7 @@ class Store(ABC):
     """The moves. Everything else is built from them."""
 
     insights: "Insights"
+    access: "Access"
     schema: "Schema"
 
     @abstractmethod
@@ -205,9 +214,9 @@ class Insights(ABC):
 
     @abstractmethod
     async def schedules(
-        self, job: str | None = None, after: str | None = None, limit: int = 100, *, local: bool = False
+        self, wanted: ScheduleFilter = ALL_SCHEDULES, after: str | None = None, limit: int = 100
     ) -> Page[ScheduleRow]:
-        """In order of their names; only those of jobs that no claim finds, if `local`."""
+        """In order of their names."""
 
     @abstractmethod
     async def run(self, run: str) -> RunRow | None: ...
@@ -254,6 +263,63 @@ class Insights(ABC):
     @abstractmethod
     async def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourRow, ...]:
         """What the last hours were like, by schedule and hour, from runs and decisions."""
+
+    @abstractmethod
+    async def changed(self, since: int, limit: int = 1_000) -> Changed:
+        """What is new since an instant (microseconds), at most so much of each kind; it costs as much as that is.
+
+        A move is seen when it is committed, a little after the instant that it carries. Who follows along asks
+        again from some seconds before the time of the last answer, and passes over what he knows.
+        """
+
+
+class Access(ABC):
+    """Who may use the API, what they did, and who was first.
+
+    Names that are taken and keys that are claimed are unique keys of the store: of two processes that come at the
+    same moment, one is first.
+    """
+
+    @abstractmethod
+    async def issue(self, token: Token, digest: str) -> Token:
+        """Let a new token in, found by the digest of its secret; `created_at` is the store's now.
+
+        Refused if a token that is not revoked has its name.
+        """
+
+    @abstractmethod
+    async def token(self, digest: str) -> Token | None:
+        """The token as it stands, revoked and expired ones too: the caller judges. Notes its use once a minute."""
+
+    @abstractmethod
+    async def tokens(self) -> tuple[Token, ...]:
+        """All that were ever issued, in the order they were."""
+
+    @abstractmethod
+    async def revoke(self, token: str) -> Token:
+        """Revoke the token of an id, for good; to do it again changes nothing."""
+
+    @abstractmethod
+    async def record(self, entries: Sequence[AuditEntry]) -> None:
+        """Keep what was done. Of a value that is too large, or no JSON, only a note is kept."""
+
+    @abstractmethod
+    async def audit(
+        self, subject: str | None = None, after: str | None = None, limit: int = 100
+    ) -> Page[AuditRow]:
+        """Newest first; of one subject, if that is given."""
+
+    @abstractmethod
+    async def claim(self, key: str, mark: str, seconds: int) -> Claim | None:
+        """First come, first served. None: the key is the caller's now; else the claim of who has it.
+
+        Who leaves a claim unanswered for `seconds` has lost it to the next who asks. A claim is forgotten a day
+        after it was made.
+        """
+
+    @abstractmethod
+    async def answer(self, key: str, answer: str) -> None:
+        """Keep what has come of a claim, for all who claim the key after; the first answer stays."""
 
 
 class Schema(ABC):

@@ -283,6 +283,22 @@ class RunFilter:
     slot: int | None = None
     since: int | None = None  # created at or after, in microseconds
     until: int | None = None  # created before
+    text: str | None = None  # part of the job's or the schedule's name in any case, or the id itself
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleFilter:
+    """Which schedules; what is not given does not matter."""
+
+    job: str | None = None
+    text: str | None = None  # part of the schedule's or the job's name, in any case
+    paused: bool | None = None
+    due_before: int | None = (
+        None  # second before which it must be looked at: for a slot of its own, or a waiting one
+    )
+    label: str | None = None  # of the job: `key`, or `key=value`
+    source: str | None = None
+    local: bool = False  # only of jobs that no claim finds
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +312,15 @@ class DecisionFilter:
     until: int | None = None  # about slots before
 
 
-ALL_RUNS, ALL_DECISIONS = RunFilter(), DecisionFilter()
+ALL_RUNS, ALL_SCHEDULES, ALL_DECISIONS = RunFilter(), ScheduleFilter(), DecisionFilter()
+
+
+class Changed(NamedTuple):
+    """What is new since an instant; of each kind the oldest first."""
+
+    runs: tuple[RunRow, ...]  # by when they were last created, started or finished
+    decisions: tuple[DecisionRow, ...]  # by when they were made or extended
+    schedules: tuple[str, ...]  # names of those that were defined, changed or deleted
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,3 +347,54 @@ class HourRow:
     late_ms: float | None = None  # from due to started
     run_ms: float | None = None  # from started to finished
     decided: Mapping[Reason, int] = field(default_factory=dict)
+
+
+class AccessRole(StrEnum):
+    """How much a token lets its bearer do; each includes those before it."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """Who may use the API. The secret itself is kept nowhere, only its digest."""
+
+    id: str
+    name: str  # of one token at a time: a revoked one gives it free
+    role: AccessRole
+    scopes: tuple[str, ...] = ()  # patterns of job names, such as `etl-*`; none for all
+    created_at: int = 0
+    expires_at: int | None = None
+    revoked_at: int | None = None
+    used_at: int | None = None  # to the minute
+
+
+class AuditEntry(NamedTuple):
+    """Who did what to which thing, and what that changed, as JSON values."""
+
+    who: str
+    action: str
+    subject: str
+    before: Any = None
+    after: Any = None
+
+
+class AuditRow(NamedTuple):
+    """An entry as it was kept."""
+
+    id: str
+    at: int
+    who: str
+    action: str
+    subject: str
+    before: Any = None
+    after: Any = None
+
+
+class Claim(NamedTuple):
+    """Who was first to claim a key, and what has come of it, if that is known yet."""
+
+    mark: str
+    answer: str | None = None

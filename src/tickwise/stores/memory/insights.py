@@ -12,11 +12,14 @@ from ...core.reasons import Reason
 from ...core.slots import next_slot
 from ...core.states import RunState
 from ..contract import Insights
+from ..filters import checked, checked_since, has_label, names_part
 from ..records import (
     ALL_DECISIONS,
     ALL_RUNS,
+    ALL_SCHEDULES,
     MICRO,
     AttemptRow,
+    Changed,
     Counts,
     DecisionFilter,
     DecisionRow,
@@ -29,6 +32,7 @@ from ..records import (
     QueueLimit,
     RunFilter,
     RunRow,
+    ScheduleFilter,
     ScheduleRow,
     StepReport,
 )
@@ -55,7 +59,9 @@ class MemoryInsights(Gated, Insights):
     @atomic
     def jobs(self, after: str | None = None, limit: int = 100) -> Page[JobRow]:
         found = sorted(job.name for job in self._memory.live_jobs() if job.name > (after or ""))
-        return _page((_job_row(self._memory.jobs[name]) for name in found), limit, lambda row: row.definition.name)
+        return page_of(
+            (_job_row(self._memory.jobs[name]) for name in found), limit, lambda row: row.definition.name
+        )
 
     @atomic
     def schedule(self, name: str) -> ScheduleRow | None:
@@ -64,15 +70,15 @@ class MemoryInsights(Gated, Insights):
 
     @atomic
     def schedules(
-        self, job: str | None = None, after: str | None = None, limit: int = 100, *, local: bool = False
+        self, wanted: ScheduleFilter = ALL_SCHEDULES, after: str | None = None, limit: int = 100
     ) -> Page[ScheduleRow]:
+        memory, wanted = self._memory, checked(wanted)
         found = sorted(
-            name for name, entry in self._memory.schedules.items()
-            if entry.live and name > (after or "") and job in (None, entry.state.job)
-            and (not local or self._memory.jobs[entry.state.job].local)
+            name for name, entry in memory.schedules.items()
+            if entry.live and name > (after or "") and _is_asked_for(entry, memory.jobs[entry.state.job], wanted)
         )  # fmt: skip
         rows = (self._schedule_row(self._memory.schedules[name]) for name in found)
-        return _page(rows, limit, lambda row: row.schedule.name)
+        return page_of(rows, limit, lambda row: row.schedule.name)
 
     def _schedule_row(self, entry: ScheduleEntry) -> ScheduleRow:
         state, _ = self._memory.after_pauses(entry)
@@ -98,7 +104,7 @@ class MemoryInsights(Gated, Insights):
         found = (
             run for run in newest_first if (before is None or run.number < before) and _is_wanted(run, wanted)
         )
-        return _page(map(_run_row, found), limit, lambda row: row.id)
+        return page_of(map(_run_row, found), limit, lambda row: row.id)
 
     @atomic
     def attempts(self, run: str) -> tuple[AttemptRow, ...]:
@@ -114,7 +120,7 @@ class MemoryInsights(Gated, Insights):
     def log(self, run: str, after: str | None = None, limit: int = 1_000) -> Page[LogPart]:
         found, since = self._memory.runs.get(run), 0 if after is None else _number(after)
         parts = ((number, part) for number, (_, part) in found.log.items() if number > since) if found else ()
-        page = _page(parts, limit, lambda item: str(item[0]))
+        page = page_of(parts, limit, lambda item: str(item[0]))
         return Page(tuple(part for _, part in page.items), page.after)
 
     @atomic
@@ -125,7 +131,7 @@ class MemoryInsights(Gated, Insights):
         rows = sorted(found, key=_place)
         if after is not None:
             rows = [row for row in rows if _place(row) > _place_of(after)]
-        return _page(rows, limit, lambda row: json.dumps(_place(row)))
+        return page_of(rows, limit, lambda row: json.dumps(_place(row)))
 
     @atomic
     def nodes(self) -> tuple[Node, ...]:
@@ -179,10 +185,29 @@ class MemoryInsights(Gated, Insights):
                 decided[row.schedule, _hour(row.first)][row.reason] += row.count
         return tuple(_hour_row(*key, runs[key], decided[key]) for key in sorted({*runs, *decided}))
 
+    @atomic
+    def changed(self, since: int, limit: int = 1_000) -> Changed:
+        check_size(limit)
+        memory, since = self._memory, checked_since(since)
+        runs = sorted((at, run.number) for run in memory.runs.values() if (at := _touched_at(run)) >= since)
+        decisions = [row for row in memory.decisions.values() if row.extended_at >= since]
+        schedules = sorted(
+            (at, name) for name, each in memory.schedules.items() if (at := each.updated_at) >= since
+        )
+        return Changed(
+            tuple(_run_row(memory.runs[str(number)]) for _, number in runs[:limit]),
+            tuple(sorted(decisions, key=lambda row: (row.extended_at, _place(row)))[:limit]),
+            tuple(name for _, name in schedules[:limit]),
+        )
 
-def _page(rows: Iterable[_T], limit: int, key: Callable[[_T], str]) -> Page[_T]:
+
+def check_size(limit: int) -> None:
     if not 1 <= limit <= _LONGEST_PAGE:
         raise InputError(f"a page has 1 to {_LONGEST_PAGE} rows, not {limit}")
+
+
+def page_of(rows: Iterable[_T], limit: int, key: Callable[[_T], str]) -> Page[_T]:
+    check_size(limit)
     found = tuple(islice(rows, limit + 1))
     return Page(found[:limit], key(found[limit - 1]) if len(found) > limit else None)
 
@@ -237,7 +262,25 @@ def _is_wanted(run: RunEntry, wanted: RunFilter) -> bool:
         and wanted.slot in (None, run.slot)
         and (wanted.since is None or run.created_at >= wanted.since)
         and (wanted.until is None or run.created_at < wanted.until)
+        and (wanted.text is None or run.id == wanted.text or names_part(wanted.text, run.job, run.schedule))
     )
+
+
+def _is_asked_for(entry: ScheduleEntry, job: JobEntry, wanted: ScheduleFilter) -> bool:
+    return (
+        wanted.job in (None, job.name)
+        and wanted.source in (None, job.source)
+        and wanted.paused in (None, entry.state.paused is not None)
+        and (wanted.text is None or names_part(wanted.text, entry.state.name, job.name))
+        and (wanted.due_before is None or (entry.wake_at is not None and entry.wake_at < wanted.due_before))
+        and (wanted.label is None or has_label(job.definition.labels, wanted.label))
+        and (not wanted.local or job.local)
+    )
+
+
+def _touched_at(run: RunEntry) -> int:
+    """When a run was last created, started or finished."""
+    return run.finished_at or run.started_at or run.created_at
 
 
 def _is_about(row: DecisionRow, wanted: DecisionFilter) -> bool:

@@ -46,6 +46,7 @@ from ..records import (
     Ticked,
 )
 from . import define as definitions
+from .access import MemoryAccess
 from .gate import Gate, Gated, atomic
 from .insights import MemoryInsights
 from .state import JobEntry, MemoryState, RunEntry
@@ -59,6 +60,7 @@ class MemoryStore(Gated, Store):
     def __init__(self, clock: Callable[[], int]) -> None:
         super().__init__(Gate(MemoryState(clock)))
         self.insights = MemoryInsights(self._gate)
+        self.access = MemoryAccess(self._gate)
         self.schema = _NoSchema()
 
     async def now(self) -> int:

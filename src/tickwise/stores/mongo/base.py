@@ -5,10 +5,10 @@ move has `MOVE_SECONDS` and not more: after that the driver sends nothing for it
 process was stopped. Others rely on that (see `plans`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeAlias
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pymongo
@@ -36,9 +36,11 @@ from .news import News
 Document: TypeAlias = dict[str, Any]
 Collection: TypeAlias = AsyncCollection[Document]
 Write: TypeAlias = InsertOne[Document] | UpdateOne | UpdateMany
+T = TypeVar("T")
+P = ParamSpec("P")
 MOVE_SECONDS = 30
 DEFAULT_DATABASE, PREFIX = "tickwise", "tickwise_"
-SCHEMA_VERSION, SCHEMA_NAME = 1, "0001_begin"
+SCHEMA_VERSION, SCHEMA_NAME = 2, "0002_access"
 OLDEST_SERVER, OLDEST_WIRE_VERSION = "5.0", 13
 DUPLICATE = 11_000
 EXAMPLE = "mongodb://USER:PASSWORD@HOST:27017/NAME"
@@ -93,6 +95,9 @@ class Mongo:
         self.queues = self.collection("queues")
         self.pauses = self.collection("pauses")
         self.counters = self.collection("counters")
+        self.tokens = self.collection("tokens")
+        self.audit = self.collection("audit")
+        self.claims = self.collection("claims")
         self.schema = self.collection("schema")
 
     def collection(self, name: str) -> Collection:
@@ -120,11 +125,11 @@ class Mongo:
                 f"this MongoDB server is too old: Tickwise needs {OLDEST_SERVER} or later, upgrade it"
             )
 
-    async def numbers(self, count: int) -> list[int]:
-        """Ids for new runs, in order."""
+    async def numbers(self, count: int, what: str = "runs") -> list[int]:
+        """Ids for new ones, in order."""
         if not count:
             return []
-        before = await self.counters.find_one_and_update({"_id": "runs"}, {"$inc": {"last": count}}, upsert=True)
+        before = await self.counters.find_one_and_update({"_id": what}, {"$inc": {"last": count}}, upsert=True)
         first = before["last"] + 1 if before else 1
         return list(range(first, first + count))
 
@@ -180,6 +185,15 @@ def answered(seconds: float = MOVE_SECONDS) -> Iterator[None]:
             yield
     except PyMongoError as error:
         raise _told(error) from error
+
+
+async def move(
+    mongo: Mongo, protocol: Callable[Concatenate[Mongo, P], Awaitable[T]], *given: P.args, **named: P.kwargs
+) -> T:
+    """Make a move on a database that is ready for it."""
+    with answered():
+        await mongo.ready()
+        return await protocol(mongo, *given, **named)
 
 
 def _told(error: PyMongoError) -> TickwiseError:

@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...core.codec import DefinitionUnreadable
 from ...core.definition import JobDefinition
@@ -22,6 +22,7 @@ from ..records import (
     Page,
     RunFilter,
     RunRow,
+    ScheduleFilter,
     ScheduleRow,
     StepReport,
 )
@@ -30,6 +31,7 @@ from .base import Document, Mongo
 from .fleet import standing
 from .report import numbered, steps_of
 from .runs import SHOWN, attempt_of, digests, row_of
+from .search import names_part, wanted_names
 from .state import Held, load
 
 MOST = 10_000  # rows of a page
@@ -61,27 +63,12 @@ def _job_row(mongo: Mongo, job: Document) -> JobRow:
     )  # fmt: skip
 
 
-class Which(NamedTuple):
-    """Which schedules: the one of a name, those of a job, those of jobs that no claim finds."""
-
-    name: str | None = None
-    job: str | None = None
-    local: bool = False
-
-    @property
-    def jobs(self) -> Document:
-        asked = {"names": self.name, "_id": self.job, "local": self.local or None}
-        return {field: value for field, value in asked.items() if value is not None}
-
-
-async def schedules(mongo: Mongo, which: Which, after: str | None, limit: int) -> Page[ScheduleRow]:
+async def schedules(
+    mongo: Mongo, wanted: ScheduleFilter, after: str | None, limit: int, name: str | None = None
+) -> Page[ScheduleRow]:
+    """A page of those that are wanted; or the one of a name."""
     most = size(limit)
-    wanted = {"$gt": after or ""} if which.name is None else which.name
-    stages: list[Document] = [
-        {"$match": {"names": wanted, **which.jobs}}, {"$project": {"names": 1}}, {"$unwind": "$names"},
-        {"$match": {"names": wanted}}, {"$sort": {"names": 1}}, {"$limit": most + 1},
-    ]  # fmt: skip
-    names = [found["names"] async for found in await mongo.jobs.aggregate(stages)]
+    names = await wanted_names(mongo, wanted, {"$gt": after or ""} if name is None else name, most + 1)
     shown = await _held(mongo, names[:most])
     ids = [held.last_run for held in shown if held.last_run is not None]
     runs = {run["_id"]: run async for run in mongo.runs.find({"_id": {"$in": ids}, **SHOWN}, _OF_LAST_RUN)}
@@ -114,14 +101,18 @@ def _schedule_row(held: Held, last: Document | None, *, paused: bool) -> Schedul
 
 
 async def run(mongo: Mongo, id_: int) -> RunRow | None:
-    rows = await _run_rows(mongo, await mongo.runs.find({"_id": id_, **SHOWN}).to_list())
+    rows = await run_rows(mongo, await mongo.runs.find({"_id": id_, **SHOWN}).to_list())
     return rows[0] if rows else None
 
 
-async def runs(mongo: Mongo, wanted: RunFilter, after: int | None, limit: int) -> Page[RunRow]:
+async def runs(
+    mongo: Mongo, wanted: RunFilter, after: int | None, limit: int, id_: int | None = None
+) -> Page[RunRow]:
+    """Newest first; `id_` is the filter's text, if that can be the id of a run."""
     most = size(limit)
-    found = await mongo.runs.find(_matching(wanted, after)).sort("_id", -1).limit(most + 1).to_list()
-    rows = await _run_rows(mongo, found[:most])
+    which = [_matching(wanted, after), {} if wanted.text is None else _named(wanted.text, id_)]
+    found = await mongo.runs.find({"$and": which}).sort("_id", -1).limit(most + 1).to_list()
+    rows = await run_rows(mongo, found[:most])
     return Page(tuple(rows), rows[-1].id if len(found) > most else None)
 
 
@@ -138,6 +129,11 @@ def _matching(wanted: RunFilter, after: int | None) -> Document:
     return {**SHOWN, **which, **({"state": {"$in": sorted(map(str, wanted.states))}} if wanted.states else {})}
 
 
+def _named(text: str, id_: int | None) -> Document:
+    own = [{"_id": id_}] if id_ is not None else []
+    return {"$or": [*own, {"$expr": names_part(text, "$job", "$schedule")}]}
+
+
 def _between(since: int | None, until: int | None) -> Document:
     bounds = {"$gte": since, "$lt": until}
     return {bound: value for bound, value in bounds.items() if value is not None}
@@ -147,10 +143,10 @@ async def timeline(mongo: Mongo, start: int, end: int, limit: int) -> tuple[RunR
     under_way = [{"finished_at": {"$exists": False}}, {"finished_at": {"$gte": start}}]
     found = mongo.runs.find({**SHOWN, "started_at": {"$lt": end}, "$or": under_way})
     in_order = await found.sort([("started_at", 1), ("_id", 1)]).limit(size(limit)).to_list()
-    return tuple(await _run_rows(mongo, in_order))
+    return tuple(await run_rows(mongo, in_order))
 
 
-async def _run_rows(mongo: Mongo, found: Sequence[Document]) -> list[RunRow]:
+async def run_rows(mongo: Mongo, found: Sequence[Document]) -> list[RunRow]:
     await mongo.book.read(digest for each in found for digest in digests(each))
     return [row_of(mongo.book, each) for each in found]
 
@@ -185,15 +181,16 @@ async def decisions(mongo: Mongo, wanted: DecisionFilter, after: str | None, lim
     most = size(limit)
     found = mongo.decisions.find({"$and": [*_about(wanted), _behind(after)]})
     rows = await found.sort([("first", -1), ("schedule", 1), ("reason", 1)]).limit(most + 1).to_list()
-    shown = tuple(
-        DecisionRow(
-            row["schedule"], Reason.of(row["reason"]), row["first"], row["last"], row["count"], row["detail"],
-            row["made_at"], row["extended_at"],
-        )
-        for row in rows[:most]
-    )  # fmt: skip
+    shown = tuple(map(decision_row, rows[:most]))
     key = [rows[most - 1][field] for field in ("first", "schedule", "reason")] if len(rows) > most else None
     return Page(shown, None if key is None else json.dumps(key))
+
+
+def decision_row(row: Document) -> DecisionRow:
+    return DecisionRow(
+        row["schedule"], Reason.of(row["reason"]), row["first"], row["last"], row["count"], row["detail"],
+        row["made_at"], row["extended_at"],
+    )  # fmt: skip
 
 
 def _about(wanted: DecisionFilter) -> Iterable[Document]:

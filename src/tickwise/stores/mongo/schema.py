@@ -1,8 +1,10 @@
 """What must be there before the first move: indexes, and a mark that says which version made them.
 
-The law's unique keys are partial indexes: they count the documents that have the field. `compatible_from` is the
-oldest version whose programs can go on beside this one.
+The law's unique keys are partial indexes: they count the documents that have the field. Each version leaves its
+mark; `compatible_from` is the oldest whose programs can go on beside it.
 """
+
+from contextlib import suppress
 
 from pymongo import ASCENDING, DESCENDING, IndexModel
 from pymongo.errors import DuplicateKeyError
@@ -10,7 +12,10 @@ from pymongo.errors import DuplicateKeyError
 from ...core.states import RunState
 from .base import SCHEMA_NAME, SCHEMA_VERSION, Document, Mongo, unfit
 
-COMPATIBLE_FROM = 1
+MARKS = (  # of this version, and of those before: their programs look for it
+    {"_id": 1, "name": "0001_begin", "compatible_from": 1},
+    {"_id": SCHEMA_VERSION, "name": SCHEMA_NAME, "compatible_from": 1},
+)
 UPGRADE_SECONDS = 3_600  # an index of very many documents takes its time
 _QUEUED, _RUNNING = {"state": str(RunState.QUEUED)}, {"state": str(RunState.RUNNING)}
 
@@ -33,6 +38,7 @@ INDEXES = {
         _index("after", where=_there("after")),
         _index("plan.at", where=_there("plan")),
         _index("prune_at", where=_there("prune_at")),
+        _index("schedules.updated_at"),
     ],
     "runs": [
         _index("schedule", "slot", unique=True, where=_there("slot")),  # S1
@@ -51,8 +57,15 @@ INDEXES = {
         _index("state", "queue"),
         _index("started_at"),
         _index("slot", where=_there("slot")),
+        _index("finished_at", where=_there("finished_at")),
     ],
-    "decisions": [_index("-first", "schedule", "reason"), _index("schedule", "-first"), _index("last")],
+    "decisions": [
+        _index("-first", "schedule", "reason"), _index("schedule", "-first"), _index("last"),
+        _index("extended_at"),
+    ],
+    "tokens": [_index("digest", unique=True), _index("live_name", unique=True, where=_there("live_name"))],
+    "audit": [_index("subject", "-_id")],
+    "claims": [_index("claimed_at")],
 }  # fmt: skip
 
 
@@ -61,12 +74,12 @@ async def upgrade(mongo: Mongo) -> tuple[str, ...]:
     await mongo.check_server()
     for collection, indexes in INDEXES.items():
         await mongo.collection(collection).create_indexes(indexes)
-    mark = {"_id": SCHEMA_VERSION, "name": SCHEMA_NAME, "compatible_from": COMPATIBLE_FROM}
-    try:
-        await mongo.schema.insert_one({**mark, "applied_at": await mongo.now()})
-    except DuplicateKeyError:
-        return ()
-    return (SCHEMA_NAME,)
+    made: list[str] = []
+    for mark in MARKS:
+        with suppress(DuplicateKeyError):
+            await mongo.schema.insert_one({**mark, "applied_at": await mongo.now()})
+            made.append(str(mark["name"]))
+    return tuple(made)
 
 
 async def check(mongo: Mongo) -> tuple[str, ...]:

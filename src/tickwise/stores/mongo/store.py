@@ -1,7 +1,7 @@
 """The store's contract over MongoDB: each move checks what it is given, and another module makes it."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ...core.change import Change
 from ...core.definition import JobDefinition
@@ -12,10 +12,13 @@ from ...core.settle import Settled
 from ...core.states import RunState
 from .. import checks
 from ..contract import Insights, Schema, Store
+from ..filters import checked, checked_since
 from ..records import (
     ALL_DECISIONS,
     ALL_RUNS,
+    ALL_SCHEDULES,
     AttemptRow,
+    Changed,
     Counts,
     DecisionFilter,
     DecisionRow,
@@ -36,6 +39,7 @@ from ..records import (
     Reservation,
     RunFilter,
     RunRow,
+    ScheduleFilter,
     ScheduleRow,
     StepReport,
     Ticked,
@@ -43,21 +47,13 @@ from ..records import (
 from . import by_hand, define, ends, enqueue, fleet, insights, retention, schema, work
 from . import report as reporting
 from . import tick as ticking
-from .base import Mongo, answered
+from .access import MongoAccess
+from .base import Mongo, answered, move
+from .changed import changed
 from .hours import hours as last_hours
 from .own_transaction import enqueue_within
 
-T = TypeVar("T")
-P = ParamSpec("P")
 _LARGEST_ID = (1 << 63) - 1
-
-
-async def _move(
-    mongo: Mongo, protocol: Callable[Concatenate[Mongo, P], Awaitable[T]], *given: P.args, **named: P.kwargs
-) -> T:
-    with answered():
-        await mongo.ready()
-        return await protocol(mongo, *given, **named)
 
 
 class MongoStore(Store):
@@ -66,6 +62,7 @@ class MongoStore(Store):
     def __init__(self, url: str, clock: Callable[[], int] | None = None) -> None:
         self.mongo = Mongo(url, clock)
         self.insights = MongoInsights(self.mongo)
+        self.access = MongoAccess(self.mongo)
         self.schema = MongoSchema(self.mongo)
 
     async def now(self) -> int:
@@ -73,27 +70,27 @@ class MongoStore(Store):
             return await self.mongo.now()
 
     async def define(self, job: JobDefinition, source: str) -> tuple[Schedule, ...]:
-        return await _move(self.mongo, define.define, checks.checked_job(job, source), source)
+        return await move(self.mongo, define.define, checks.checked_job(job, source), source)
 
     async def remove(self, job: str, source: str) -> None:
         if askable(job):
-            await _move(self.mongo, define.remove, job, source)
+            await move(self.mongo, define.remove, job, source)
 
     async def change(self, schedule: str, change: Change) -> Schedule:
         checks.check_change(change)
-        return await _move(self.mongo, define.change, _name(schedule), change)
+        return await move(self.mongo, define.change, _name(schedule), change)
 
     async def pause(self, pause: Pause | None) -> None:
         if pause is not None:
             checks.check_pause(pause)
-        await _move(self.mongo, fleet.pause, pause)
+        await move(self.mongo, fleet.pause, pause)
 
     async def tick(
         self, planner: Planner, node: str, *, limit: int = 200, jobs: Sequence[str] | None = None,
         reserve: Reservation | None = None,
     ) -> Ticked:  # fmt: skip
         check_text(node, "the name of a node", checks.LONGEST_KEY)
-        return await _move(self.mongo, ticking.tick, planner, ticking.Claim(node, limit, jobs, reserve))
+        return await move(self.mongo, ticking.tick, planner, ticking.Claim(node, limit, jobs, reserve))
 
     async def enqueue(self, asked: Sequence[Enqueue], connection: Any = None) -> tuple[Enqueued, ...]:
         asked = [checks.checked_enqueue(one) for one in asked]
@@ -101,21 +98,21 @@ class MongoStore(Store):
             _name(one.job)
         if connection is not None:
             return await enqueue_within(self.mongo, asked, connection)
-        return await _move(self.mongo, enqueue.enqueue, asked)
+        return await move(self.mongo, enqueue.enqueue, asked)
 
     async def cancel(self, run: str) -> RunState:
-        return await _move(self.mongo, by_hand.cancel, _id(run))
+        return await move(self.mongo, by_hand.cancel, _id(run))
 
     async def put_back(self, run: str) -> None:
-        await _move(self.mongo, by_hand.let_run_again, _id(run))
+        await move(self.mongo, by_hand.let_run_again, _id(run))
 
     async def lease(self, wanted: Reservation) -> tuple[Lease, ...]:
         check_text(wanted.node, "the name of a node", checks.LONGEST_KEY)
-        return await _move(self.mongo, work.lease, wanted)
+        return await move(self.mongo, work.lease, wanted)
 
     async def renew(self, node: str, held: Mapping[str, str], seconds: int) -> Renewed:
         ids = {_id(run): token for run, token in held.items()}
-        return await _move(self.mongo, work.renew, node, ids, seconds)
+        return await move(self.mongo, work.renew, node, ids, seconds)
 
     async def report(
         self, run: str, token: str, steps: Sequence[StepReport] = (), log: Sequence[LogPart] = ()
@@ -124,29 +121,29 @@ class MongoStore(Store):
         for part in log:
             check_text(part.step, "the name of a step", checks.LONGEST_KEY)
             check_text(part.stream, "the name of a stream", checks.LONGEST_KEY)
-        return await _move(self.mongo, reporting.report, _id(run), token, kept, log)
+        return await move(self.mongo, reporting.report, _id(run), token, kept, log)
 
     async def finish(self, ended: Sequence[Finish]) -> tuple[Settled | None, ...]:
         checks.check_outcomes(ended)
-        return await _move(self.mongo, _finish, [_ending(one) for one in ended])
+        return await move(self.mongo, _finish, [_ending(one) for one in ended])
 
     async def expire(self) -> Expired:
-        return await _move(self.mongo, work.expire)
+        return await move(self.mongo, work.expire)
 
     async def beat(self, node: Node, *, passed: bool = False) -> frozenset[str]:
         checks.check_node(node)
-        return await _move(self.mongo, fleet.beat, node, passed=passed)
+        return await move(self.mongo, fleet.beat, node, passed=passed)
 
     async def leave(self, node: str) -> None:
         if askable(node):
-            await _move(self.mongo, fleet.leave, node)
+            await move(self.mongo, fleet.leave, node)
 
     async def limit(self, limit: QueueLimit) -> None:
         checks.check_limit(limit)
-        await _move(self.mongo, fleet.limit, limit)
+        await move(self.mongo, fleet.limit, limit)
 
     async def prune(self, most: int = 1_000) -> int:
-        return await _move(self.mongo, retention.prune, most)
+        return await move(self.mongo, retention.prune, most)
 
     async def wait(self, seconds: float) -> bool:
         return await self.mongo.news.wait(seconds)
@@ -171,9 +168,14 @@ def _ending(one: Finish) -> ends.Ending:
     return ends.Ending(_id(one.run), one.outcome, ends.has_token(one.token), kept, error)
 
 
+def is_id(run: str) -> bool:
+    """Whether a run can have this id."""
+    return run.isascii() and run.isdigit() and len(run) < 20 and int(run) <= _LARGEST_ID
+
+
 def _id(run: str) -> int:
     """The id of a run as the documents have it."""
-    if not (run.isascii() and run.isdigit() and len(run) < 20 and int(run) <= _LARGEST_ID):
+    if not is_id(run):
         raise InputError(
             f"{run[:60]!r} is not the id of a run: ids are numbers, as `tickwise runs list` shows them"
         )
@@ -185,11 +187,11 @@ def _name(name: str) -> str:
     return check_text(name, "a name", checks.LONGEST_KEY)
 
 
-def askable(*texts: str | None) -> bool:
+def askable(*texts: str | None, most: int = checks.LONGEST_KEY) -> bool:
     """Whether there can be anything by these names: what cannot be kept was never kept."""
     try:
         for text in texts:
-            _name(text or "")
+            check_text(text or "", "a name", most)
     except InputError:
         return False
     return True
@@ -202,72 +204,77 @@ class MongoInsights(Insights):
         self._mongo = mongo
 
     async def next_due(self) -> int | None:
-        return await _move(self._mongo, insights.next_due)
+        return await move(self._mongo, insights.next_due)
 
     async def job(self, name: str) -> JobRow | None:
         if not askable(name):
             return None
-        found = await _move(self._mongo, insights.jobs, name, None, 1)
+        found = await move(self._mongo, insights.jobs, name, None, 1)
         return found.items[0] if found.items else None
 
     async def jobs(self, after: str | None = None, limit: int = 100) -> Page[JobRow]:
-        return await _move(self._mongo, insights.jobs, None, after, limit) if askable(after) else Page(())
+        return await move(self._mongo, insights.jobs, None, after, limit) if askable(after) else Page(())
 
     async def schedule(self, name: str) -> ScheduleRow | None:
         if not askable(name):
             return None
-        found = await _move(self._mongo, insights.schedules, insights.Which(name), None, 1)
+        found = await move(self._mongo, insights.schedules, ALL_SCHEDULES, None, 1, name)
         return found.items[0] if found.items else None
 
     async def schedules(
-        self, job: str | None = None, after: str | None = None, limit: int = 100, *, local: bool = False
+        self, wanted: ScheduleFilter = ALL_SCHEDULES, after: str | None = None, limit: int = 100
     ) -> Page[ScheduleRow]:
-        if not askable(job, after):
+        if not (askable(wanted.job, wanted.text, after) and askable(wanted.source, most=checks.LONGEST_WORDS)):
             return Page(())
-        return await _move(self._mongo, insights.schedules, insights.Which(None, job, local), after, limit)
+        return await move(self._mongo, insights.schedules, checked(wanted), after, limit)
 
     async def run(self, run: str) -> RunRow | None:
-        return await _move(self._mongo, insights.run, _id(run))
+        return await move(self._mongo, insights.run, _id(run))
 
     async def runs(self, wanted: RunFilter = ALL_RUNS, after: str | None = None, limit: int = 100) -> Page[RunRow]:
-        if not askable(wanted.job, wanted.schedule, wanted.queue, wanted.key):
+        if not askable(wanted.job, wanted.schedule, wanted.queue, wanted.key, wanted.text):
             return Page(())
-        return await _move(self._mongo, insights.runs, wanted, None if after is None else _id(after), limit)
+        number = None if after is None else _id(after)
+        id_ = int(wanted.text) if wanted.text and is_id(wanted.text) else None
+        return await move(self._mongo, insights.runs, wanted, number, limit, id_)
 
     async def attempts(self, run: str) -> tuple[AttemptRow, ...]:
-        return await _move(self._mongo, insights.attempts, _id(run))
+        return await move(self._mongo, insights.attempts, _id(run))
 
     async def steps(self, run: str) -> tuple[StepReport, ...]:
-        return await _move(self._mongo, insights.steps, _id(run))
+        return await move(self._mongo, insights.steps, _id(run))
 
     async def log(self, run: str, after: str | None = None, limit: int = 1_000) -> Page[LogPart]:
         number = None if after is None else _id(after)
-        return await _move(self._mongo, insights.log, _id(run), number, limit)
+        return await move(self._mongo, insights.log, _id(run), number, limit)
 
     async def decisions(
         self, wanted: DecisionFilter = ALL_DECISIONS, after: str | None = None, limit: int = 100
     ) -> Page[DecisionRow]:
         if not askable(wanted.schedule):
             return Page(())
-        return await _move(self._mongo, insights.decisions, wanted, after, limit)
+        return await move(self._mongo, insights.decisions, wanted, after, limit)
 
     async def nodes(self) -> tuple[Node, ...]:
-        return await _move(self._mongo, fleet.nodes)
+        return await move(self._mongo, fleet.nodes)
 
     async def limits(self) -> tuple[QueueLimit, ...]:
-        return await _move(self._mongo, fleet.limits)
+        return await move(self._mongo, fleet.limits)
 
     async def pauses(self) -> tuple[PauseInterval, ...]:
-        return await _move(self._mongo, fleet.pauses)
+        return await move(self._mongo, fleet.pauses)
 
     async def counts(self) -> Counts:
-        return await _move(self._mongo, insights.counts)
+        return await move(self._mongo, insights.counts)
 
     async def timeline(self, start: int, end: int, limit: int = 5_000) -> tuple[RunRow, ...]:
-        return await _move(self._mongo, insights.timeline, start, end, limit)
+        return await move(self._mongo, insights.timeline, start, end, limit)
 
     async def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourRow, ...]:
-        return await _move(self._mongo, last_hours, hours, schedule) if askable(schedule) else ()
+        return await move(self._mongo, last_hours, hours, schedule) if askable(schedule) else ()
+
+    async def changed(self, since: int, limit: int = 1_000) -> Changed:
+        return await move(self._mongo, changed, checked_since(since), limit)
 
 
 class MongoSchema(Schema):

@@ -286,8 +286,9 @@ def remove(book: Book, name: str, source: str) -> Protocol[None]:
     if row.source != source:
         raise ConflictError(f"{name} was defined by {row.source or 'another source'}: delete it there")
     held = (yield from load(book, [row], latest_pause))[0]
-    yield from _apply(book, held, {}, now)
+    _, dropped = yield from _apply(book, held, {}, now)
     yield from write([held], now)
+    yield _TOUCH(ids=dropped, now=now)
     yield _DELETE_JOB(job=row.id, now=now)
     yield from _cancel_queued(book, _QUEUED_OF_JOB(job=row.id), now)
     yield _FORGET_NEEDS(job=row.id)

@@ -3,7 +3,8 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import Any
 
 from ...core.codec import DefinitionUnreadable
 from ...core.definition import JobDefinition
@@ -13,18 +14,19 @@ from ...core.payload import decode
 from ...core.reasons import Reason
 from ...core.slots import next_slot
 from ...core.states import Event, RunState
+from ..filters import has_label, like
 from ..records import (
     MICRO,
     AttemptRow,
     Counts,
     DecisionFilter,
     DecisionRow,
-    HourRow,
     JobRow,
     LogPart,
     Page,
     RunFilter,
     RunRow,
+    ScheduleFilter,
     ScheduleRow,
     StepReport,
 )
@@ -47,10 +49,15 @@ _SCHEDULES_OF = Statement("""
     SELECT job_id, name FROM tickwise_schedules WHERE job_id IN :jobs[bigint] AND deleted IS NULL ORDER BY name
 """)
 _SCHEDULES = Statement("""
-    SELECT s.id, s.job_id, s.name, j.name, s.wake_at, s.created_at, s.updated_at
+    SELECT s.id, s.job_id, s.name, j.name, s.wake_at, s.created_at, s.updated_at, j.definition_id
     FROM tickwise_schedules s JOIN tickwise_jobs j ON j.id = s.job_id
     WHERE s.deleted IS NULL AND s.name > :after AND (CAST(:job AS text) IS NULL OR j.name = :job)
         AND (CAST(:name AS text) IS NULL OR s.name = :name) AND (j.local OR NOT CAST(:local AS boolean))
+        AND (CAST(:source AS text) IS NULL OR j.source = :source)
+        AND (CAST(:paused AS boolean) IS NULL OR s.paused = :paused)
+        AND (CAST(:due_before AS bigint) IS NULL OR s.wake_at < :due_before)
+        AND (CAST(:pattern AS text) IS NULL OR lower(s.name) LIKE :pattern ESCAPE '!'
+            OR lower(j.name) LIKE :pattern ESCAPE '!')
     ORDER BY s.name LIMIT :most
 """)
 _JOB_ROWS = Statement(f"""
@@ -64,13 +71,13 @@ _LAST_RUNS = Statement("""
         NOT NULL
         GROUP BY schedule_id) AS newest ON r.id = newest.id
 """)
-_RUN_COLUMNS = """r.id, r.job_id, r.schedule_id, r.slot, r.trigger_name, r.times_id, r.state, r.queue, r.priority,
+RUN_COLUMNS = """r.id, r.job_id, r.schedule_id, r.slot, r.trigger_name, r.times_id, r.state, r.queue, r.priority,
     r.attempt, r.created_at, r.due_at, r.started_at, r.finished_at, r.node, r.claimed_by, r.lane, r.run_key,
         r.params,
     r.result, r.error, r.cancelling, r.failures, r.losses, r.lease_until, r.expires_at, r.asked_by"""
-_RUN = Statement(f"SELECT {_RUN_COLUMNS} FROM tickwise_runs r WHERE r.id = :run")
+_RUN = Statement(f"SELECT {RUN_COLUMNS} FROM tickwise_runs r WHERE r.id = :run")
 _RUNS = Statement(f"""
-    SELECT {_RUN_COLUMNS} FROM tickwise_runs r
+    SELECT {RUN_COLUMNS} FROM tickwise_runs r
     WHERE r.id < :after
         AND (CAST(:job AS text) IS NULL OR r.job_id = (SELECT id FROM tickwise_jobs WHERE name = :job))
         AND (CAST(:schedule AS text) IS NULL
@@ -80,10 +87,13 @@ _RUNS = Statement(f"""
         AND (CAST(:slot AS bigint) IS NULL OR r.slot = :slot)
         AND (CAST(:queue AS text) IS NULL OR r.queue = :queue) AND (CAST(:key AS text) IS NULL OR r.run_key = :key)
         AND r.created_at >= :since AND r.created_at < :until
+        AND (CAST(:pattern AS text) IS NULL OR r.id = :id
+            OR r.job_id IN (SELECT id FROM tickwise_jobs WHERE lower(name) LIKE :pattern ESCAPE '!')
+            OR r.schedule_id IN (SELECT id FROM tickwise_schedules WHERE lower(name) LIKE :pattern ESCAPE '!'))
     ORDER BY r.id DESC LIMIT :most
 """)
 _TIMELINE = Statement(f"""
-    SELECT {_RUN_COLUMNS} FROM tickwise_runs r
+    SELECT {RUN_COLUMNS} FROM tickwise_runs r
     WHERE r.started_at < :end AND (r.finished_at IS NULL OR r.finished_at >= :start)
     ORDER BY r.started_at, r.id LIMIT :most
 """)
@@ -99,8 +109,9 @@ _LOG = Statement("""
     SELECT id, step, stream, text, at FROM tickwise_logs WHERE run_id = :run AND id > :after ORDER BY id LIMIT
         :most
 """)
-_DECISIONS = Statement("""
-    SELECT s.name, d.reason, d.first_slot, d.last_slot, d.slots, d.detail, d.made_at, d.extended_at, d.schedule_id
+DECISION_COLUMNS = """s.name, d.reason, d.first_slot, d.last_slot, d.slots, d.detail, d.made_at, d.extended_at"""
+_DECISIONS = Statement(f"""
+    SELECT {DECISION_COLUMNS}, d.schedule_id
     FROM tickwise_decisions d JOIN tickwise_schedules s ON s.id = d.schedule_id
     WHERE (CAST(:schedule AS text) IS NULL OR s.name = :schedule)
         AND (CAST(:any_reason AS boolean) OR d.reason IN :reasons[text])
@@ -118,22 +129,9 @@ _COUNT_JOBS = Statement("""
     FROM tickwise_jobs WHERE deleted_at IS NULL
 """)
 _COUNT_RUNS = Statement("SELECT state, queue, count(*) FROM tickwise_runs GROUP BY state, queue")
-_HOURS_OF_RUNS = Statement("""
-    SELECT s.name, r.slot / 3600 * 3600, r.state, count(*), CAST(sum(r.created_at - r.due_at) AS bigint),
-        CAST(sum(r.started_at - r.due_at) AS bigint), count(r.started_at),
-        CAST(sum(r.finished_at - r.started_at) AS bigint), count(r.finished_at - r.started_at)
-    FROM tickwise_runs r JOIN tickwise_schedules s ON s.id = r.schedule_id
-    WHERE r.slot >= :since AND (CAST(:schedule AS text) IS NULL OR s.name = :schedule)
-    GROUP BY s.name, r.slot / 3600 * 3600, r.state
-""")
-_HOURS_OF_DECISIONS = Statement("""
-    SELECT s.name, d.first_slot / 3600 * 3600, d.reason, CAST(sum(d.slots) AS bigint)
-    FROM tickwise_decisions d JOIN tickwise_schedules s ON s.id = d.schedule_id
-    WHERE d.last_slot >= :since AND (CAST(:schedule AS text) IS NULL OR s.name = :schedule)
-    GROUP BY s.name, d.first_slot / 3600 * 3600, d.reason
-""")
 _FIRST, _LAST = -(1 << 62), 1 << 62
 MOST = 10_000  # rows of a page
+_AT_ONCE = 1_000  # rows that are looked through for a label
 
 
 def next_due() -> Protocol[int | None]:
@@ -142,7 +140,7 @@ def next_due() -> Protocol[int | None]:
 
 
 def jobs(book: Book, name: str | None, after: str | None, limit: int) -> Protocol[Page[JobRow]]:
-    most = _size(limit)
+    most = size(limit)
     rows = yield _JOBS(after=after or "", name=name, most=most + 1)
     yield from book.read(row[2] for row in rows)
     names: dict[int, list[str]] = defaultdict(list)
@@ -161,17 +159,12 @@ def _job(book: Book, row: Sequence[Any], schedules: tuple[str, ...]) -> JobRow:
     return JobRow(job, version, source, schedules, created_at, updated_at, history_from, problem)
 
 
-class Which(NamedTuple):
-    """Which schedules: the one of a name, those of a job, those of jobs that no claim finds."""
-
-    name: str | None = None
-    job: str | None = None
-    local: bool = False
-
-
-def schedules(book: Book, which: Which, after: str | None, limit: int) -> Protocol[Page[ScheduleRow]]:
-    most = _size(limit)
-    rows = yield _SCHEDULES(after=after or "", most=most + 1, **which._asdict())
+def schedules(
+    book: Book, wanted: ScheduleFilter, after: str | None, limit: int, name: str | None = None
+) -> Protocol[Page[ScheduleRow]]:
+    """A page of those that are wanted; or the one of a name."""
+    most = size(limit)
+    rows = yield from _schedules(book, wanted, after or "", most + 1, name)
     shown = rows[:most]
     held = yield from _held(book, {row[1] for row in shown})
     last = {row[0]: row[1:] for row in (yield _LAST_RUNS(ids=[row[0] for row in shown]))}
@@ -181,6 +174,31 @@ def schedules(book: Book, which: Which, after: str | None, limit: int) -> Protoc
         for row in shown if (name := row[2]) in held
     ]  # fmt: skip
     return Page(tuple(found), rows[most - 1][2] if len(rows) > most else None)
+
+
+def _schedules(book: Book, wanted: ScheduleFilter, after: str, most: int, name: str | None) -> Protocol[list[Any]]:
+    """So many rows, if there are. Labels are in the definitions: they are looked through here, some at a time."""
+    found: list[Any] = []
+    at_once = most if wanted.label is None else _AT_ONCE
+    while True:
+        rows = yield _SCHEDULES(
+            after=after, most=at_once, name=name, job=wanted.job, local=wanted.local, source=wanted.source,
+            paused=wanted.paused, due_before=wanted.due_before, pattern=like(wanted.text),
+        )  # fmt: skip
+        found += rows if wanted.label is None else (yield from _labelled(book, rows, wanted.label))
+        if len(rows) < at_once or len(found) >= most:
+            return found[:most]
+        after = rows[-1][2]
+
+
+def _labelled(book: Book, rows: Sequence[Any], label: str) -> Protocol[list[Any]]:
+    yield from book.read(row[7] for row in rows)
+    found = []
+    for row in rows:
+        with suppress(DefinitionUnreadable):
+            if has_label(book.job(row[7], row[3]).labels, label):
+                found.append(row)
+    return found
 
 
 def _held(book: Book, ids: Iterable[int]) -> Protocol[dict[str, Held]]:
@@ -203,30 +221,33 @@ def _schedule(
 
 
 def run(book: Book, id_: int) -> Protocol[RunRow | None]:
-    rows = yield from _run_rows(book, (yield _RUN(run=id_)))
+    rows = yield from run_rows(book, (yield _RUN(run=id_)))
     return rows[0] if rows else None
 
 
-def runs(book: Book, wanted: RunFilter, after: int | None, limit: int) -> Protocol[Page[RunRow]]:
-    most = _size(limit)
+def runs(
+    book: Book, wanted: RunFilter, after: int | None, limit: int, id_: int | None = None
+) -> Protocol[Page[RunRow]]:
+    """Newest first; `id_` is the filter's text, if that can be the id of a run."""
+    most = size(limit)
     rows = yield _RUNS(
         after=_LAST if after is None else after, job=wanted.job, schedule=wanted.schedule,
         any_state=not wanted.states, states=sorted(map(str, wanted.states)),
         any_trigger=not wanted.triggers, triggers=sorted(map(str, wanted.triggers)),
-        queue=wanted.queue, key=wanted.key, slot=wanted.slot,
+        queue=wanted.queue, key=wanted.key, slot=wanted.slot, pattern=like(wanted.text), id=id_,
         since=_FIRST if wanted.since is None else wanted.since,
         until=_LAST if wanted.until is None else wanted.until, most=most + 1,
     )  # fmt: skip
-    found = yield from _run_rows(book, rows[:most])
+    found = yield from run_rows(book, rows[:most])
     return Page(tuple(found), found[-1].id if len(rows) > most else None)
 
 
 def timeline(book: Book, start: int, end: int, limit: int) -> Protocol[tuple[RunRow, ...]]:
-    rows = yield _TIMELINE(start=start, end=end, most=_size(limit))
-    return tuple((yield from _run_rows(book, rows)))
+    rows = yield _TIMELINE(start=start, end=end, most=size(limit))
+    return tuple((yield from run_rows(book, rows)))
 
 
-def _run_rows(book: Book, rows: Sequence[Any]) -> Protocol[list[RunRow]]:
+def run_rows(book: Book, rows: Sequence[Any]) -> Protocol[list[RunRow]]:
     yield from book.read(row[5] for row in rows if row[5] is not None)
     yield from book.read_names({row[1] for row in rows}, {row[2] for row in rows if row[2] is not None})
     return [_run_row(book, row) for row in rows]
@@ -273,14 +294,14 @@ def steps(id_: int) -> Protocol[tuple[StepReport, ...]]:
 
 
 def log(id_: int, after: int | None, limit: int) -> Protocol[Page[LogPart]]:
-    most = _size(limit)
+    most = size(limit)
     rows = yield _LOG(run=id_, after=after or 0, most=most + 1)
     parts = tuple(LogPart(step, stream, text, at) for _, step, stream, text, at in rows[:most])
     return Page(parts, str(rows[most - 1][0]) if len(rows) > most else None)
 
 
 def decisions(wanted: DecisionFilter, after: str | None, limit: int) -> Protocol[Page[DecisionRow]]:
-    most = _size(limit)
+    most = size(limit)
     first, id_, reason = _decision_key(after)
     rows = yield _DECISIONS(
         schedule=wanted.schedule, any_reason=not wanted.reasons, reasons=sorted(r.code for r in wanted.reasons),
@@ -289,12 +310,14 @@ def decisions(wanted: DecisionFilter, after: str | None, limit: int) -> Protocol
         until=_LAST if wanted.until is None else wanted.until, id=id_, first=first, reason=reason,
         most=most + 1,
     )  # fmt: skip
-    found = tuple(
-        DecisionRow(name, Reason.of(code), first, last, count, detail or "", made, extended)
-        for name, code, first, last, count, detail, made, extended, _ in rows[:most]
-    )
+    found = tuple(map(decision_row, rows[:most]))
     row = rows[most - 1] if len(rows) > most else None
     return Page(found, None if row is None else json.dumps([row[2], row[8], row[1]]))
+
+
+def decision_row(row: Sequence[Any]) -> DecisionRow:
+    name, code, first, last, count, detail, made, extended = row[:8]
+    return DecisionRow(name, Reason.of(code), first, last, count, detail or "", made, extended)
 
 
 def _decision_key(after: str | None) -> tuple[int, int, str]:
@@ -319,37 +342,7 @@ def counts() -> Protocol[Counts]:
     return Counts(jobs, schedules, paused, dict(by_state), waiting, overdue, nodes)
 
 
-def hours(number: int, schedule: str | None) -> Protocol[tuple[HourRow, ...]]:
-    now = yield from clock()
-    since = (now // MICRO // 3_600 - number + 1) * 3_600
-    runs: dict[tuple[str, int], dict[RunState, int]] = defaultdict(dict)
-    sums: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0] * 6)
-    for name, hour, state, count, claim, late, started, ran, finished in (
-        yield _HOURS_OF_RUNS(since=since, schedule=schedule)
-    ):
-        runs[name, hour][RunState(state)] = count
-        for place, value in enumerate((claim, count, late, started, ran, finished)):
-            sums[name, hour][place] += value or 0
-    decided: dict[tuple[str, int], dict[Reason, int]] = defaultdict(dict)
-    for name, hour, reason, count in (yield _HOURS_OF_DECISIONS(since=since, schedule=schedule)):
-        decided[name, hour][Reason.of(reason)] = count
-    return tuple(
-        HourRow(name, hour, runs[name, hour], *_means(sums[name, hour]), decided[name, hour])
-        for name, hour in sorted({*runs, *decided})
-    )
-
-
-def _means(sums: Sequence[int]) -> tuple[float | None, float | None, float | None]:
-    """Means in milliseconds, of what there was any of."""
-    claims, claimed, late, started, ran, finished = sums
-    return _mean(claims, claimed), _mean(late, started), _mean(ran, finished)
-
-
-def _mean(total: int, number: int) -> float | None:
-    return total / number / 1_000 if number else None
-
-
-def _size(limit: int) -> int:
+def size(limit: int) -> int:
     if not 1 <= limit <= MOST:
         raise InputError(f"a page has 1 to {MOST} rows, not {limit}")
     return limit

@@ -65,6 +65,7 @@ DIALECT = Dialect(
         r"\) FILL": ")",
         r"\bLOGS\.": "logs.",
         r"\bbigint\b": "integer",
+        r" USING brin (\(\w+\)) WITH \([^)]*\)": r" \1",
     },
 )
 

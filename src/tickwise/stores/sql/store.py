@@ -15,10 +15,13 @@ from ...core.settle import Settled
 from ...core.states import RunState
 from .. import checks
 from ..contract import Insights, Schema, Store
+from ..filters import checked, checked_since
 from ..records import (
     ALL_DECISIONS,
     ALL_RUNS,
+    ALL_SCHEDULES,
     AttemptRow,
+    Changed,
     Counts,
     DecisionFilter,
     DecisionRow,
@@ -39,15 +42,19 @@ from ..records import (
     Reservation,
     RunFilter,
     RunRow,
+    ScheduleFilter,
     ScheduleRow,
     StepReport,
     Ticked,
 )
 from . import define, ends, enqueue, fleet, insights, retention, schema, work
 from . import tick as ticking
+from .access import SqlAccess
 from .book import Book
+from .changed import changed
 from .connections import on_connection
 from .driver import Driver, Lane, SchemaError, StatementError
+from .hours import hours as last_hours
 from .state import JobRow as JobColumns
 from .statement import Protocol
 
@@ -65,6 +72,7 @@ class SqlStore(Store):
         self.driver = driver
         self.book = Book()
         self.insights = SqlInsights(self)
+        self.access = SqlAccess(driver)
         self.schema = SqlSchema(self)
         self._floor = _ALWAYS  # claims look from here on: dead rows below it cost nothing
         self._whole_scan_at = 0
@@ -200,9 +208,14 @@ class SqlStore(Store):
         await self.driver.close()
 
 
+def is_id(run: str) -> bool:
+    """Whether a run can have this id."""
+    return run.isascii() and run.isdigit() and int(run[:20]) <= _LARGEST_ID and len(run) < 20
+
+
 def _id(run: str) -> int:
     """The id of a run as the tables have it."""
-    if not (run.isascii() and run.isdigit() and int(run[:20]) <= _LARGEST_ID and len(run) < 20):
+    if not is_id(run):
         raise InputError(
             f"{run[:60]!r} is not the id of a run: ids are numbers, as `tickwise runs list` shows them"
         )
@@ -214,11 +227,11 @@ def _name(name: str) -> str:
     return check_text(name, "a name", checks.LONGEST_KEY)
 
 
-def askable(*texts: str | None) -> bool:
+def askable(*texts: str | None, most: int = checks.LONGEST_KEY) -> bool:
     """Whether there can be anything by these names: what cannot be kept was never kept."""
     try:
         for text in texts:
-            _name(text or "")
+            check_text(text or "", "a name", most)
     except InputError:
         return False
     return True
@@ -258,26 +271,25 @@ class SqlInsights(Insights):
     async def schedule(self, name: str) -> ScheduleRow | None:
         if not askable(name):
             return None
-        found = await self._read(insights.schedules, self._store.book, insights.Which(name), None, 1)
+        found = await self._read(insights.schedules, self._store.book, ALL_SCHEDULES, None, 1, name)
         return found.items[0] if found.items else None
 
     async def schedules(
-        self, job: str | None = None, after: str | None = None, limit: int = 100, *, local: bool = False
+        self, wanted: ScheduleFilter = ALL_SCHEDULES, after: str | None = None, limit: int = 100
     ) -> Page[ScheduleRow]:
-        if not askable(job, after):
+        if not (askable(wanted.job, wanted.text, after) and askable(wanted.source, most=checks.LONGEST_WORDS)):
             return Page(())
-        return await self._read(
-            insights.schedules, self._store.book, insights.Which(None, job, local), after, limit
-        )
+        return await self._read(insights.schedules, self._store.book, checked(wanted), after, limit)
 
     async def run(self, run: str) -> RunRow | None:
         return await self._read(insights.run, self._store.book, _id(run))
 
     async def runs(self, wanted: RunFilter = ALL_RUNS, after: str | None = None, limit: int = 100) -> Page[RunRow]:
-        if not askable(wanted.job, wanted.schedule, wanted.queue, wanted.key):
+        if not askable(wanted.job, wanted.schedule, wanted.queue, wanted.key, wanted.text):
             return Page(())
         key = None if after is None else _id(after)
-        return await self._read(insights.runs, self._store.book, wanted, key, limit)
+        id_ = int(wanted.text) if wanted.text and is_id(wanted.text) else None
+        return await self._read(insights.runs, self._store.book, wanted, key, limit, id_)
 
     async def attempts(self, run: str) -> tuple[AttemptRow, ...]:
         return await self._read(insights.attempts, _id(run))
@@ -311,7 +323,10 @@ class SqlInsights(Insights):
         return await self._read(insights.timeline, self._store.book, start, end, limit)
 
     async def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourRow, ...]:
-        return await self._read(insights.hours, hours, schedule) if askable(schedule) else ()
+        return await self._read(last_hours, hours, schedule) if askable(schedule) else ()
+
+    async def changed(self, since: int, limit: int = 1_000) -> Changed:
+        return await self._read(changed, self._store.book, checked_since(since), limit)
 
 
 class SqlSchema(Schema):

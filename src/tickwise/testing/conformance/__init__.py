@@ -20,7 +20,7 @@ pytest.register_assert_rewrite(
         f"{__name__}.{part}"
         for part in (
             "definitions ticking overlap_and_lanes pausing enqueueing leasing limits finishing expiry retention "
-            "insights bad_input logs world"
+            "insights changed access bad_input logs world"
         ).split()
     )
 )

@@ -7,7 +7,7 @@ from ...core.reasons import Reason
 from ...core.settle import Failed
 from ...core.states import RunState
 from ...stores.paging import every
-from ...stores.records import MICRO, DecisionFilter, HourRow, Lease, Node, Role, RunFilter
+from ...stores.records import MICRO, DecisionFilter, HourRow, Lease, Node, Role, RunFilter, ScheduleFilter
 from .stories import Stories
 from .world import HOURLY, World, instant, job, schedule
 
@@ -18,7 +18,27 @@ RUNS_BY = {
     RunFilter(states=ENDING): "ac", RunFilter(triggers=BY_HAND): "c", RunFilter(queue="other"): "d",
     RunFilter(slot=instant("01:00")): "a", RunFilter(since=instant("01:00") * MICRO + 1): "bcd",
     RunFilter(until=instant("01:10") * MICRO): "a", RunFilter(job="one", states=frozenset({S.QUEUED})): "b",
-    RunFilter(job="none"): "", RunFilter(key="none"): "",
+    RunFilter(job="none"): "", RunFilter(key="none"): "", RunFilter(text="On"): "abc", RunFilter(text="w"): "d",
+    RunFilter(text="%"): "", RunFilter(text="_"): "", RunFilter(text="$job"): "", RunFilter(text=""): "abcd",
+    RunFilter(text="O", queue="other"): "d",
+}  # fmt: skip
+SCHEDULES_BY = {
+    ScheduleFilter(): "etl-a etl-a.2 etl_b Report",
+    ScheduleFilter(job="etl-a"): "etl-a etl-a.2", ScheduleFilter(job="etl-a.2"): "",
+    ScheduleFilter(text="ETL-"): "etl-a etl-a.2", ScheduleFilter(text="a.2"): "etl-a.2",
+    ScheduleFilter(text="_"): "etl_b", ScheduleFilter(text="%"): "", ScheduleFilter(text="t%l"): "",
+    ScheduleFilter(text="$_id"): "", ScheduleFilter(text="!"): "", ScheduleFilter(text="REPORT"): "Report",
+    ScheduleFilter(text="etl\0"): "", ScheduleFilter(text="x" * 1_000): "",
+    ScheduleFilter(paused=True): "etl-a.2", ScheduleFilter(paused=False): "etl-a etl_b Report",
+    ScheduleFilter(due_before=instant("01:00")): "", ScheduleFilter(due_before=instant("01:01")): "etl-a Report",
+    ScheduleFilter(due_before=instant("03:01")): "etl-a etl_b Report",
+    ScheduleFilter(label="team"): "etl-a etl-a.2 etl_b", ScheduleFilter(label="team=data"): "etl-a etl-a.2",
+    ScheduleFilter(label="team="): "", ScheduleFilter(label="data"): "", ScheduleFilter(label="is"): "etl_b",
+    ScheduleFilter(label="is=x=y"): "etl_b", ScheduleFilter(label="\0"): "",
+    ScheduleFilter(source="other"): "Report", ScheduleFilter(source="x" * 5_000): "",
+    ScheduleFilter(local=True): "",
+    ScheduleFilter(label="team", paused=False, due_before=instant("02:00")): "etl-a",
+    ScheduleFilter(text="etl", source="other"): "",
 }  # fmt: skip
 DECISIONS_BY = {
     DecisionFilter(): 3, DecisionFilter("a"): 2, DecisionFilter(reasons=frozenset({Reason.PAUSED})): 1,
@@ -48,7 +68,10 @@ class PageStories(Stories):
         await world.define(job("a", HOURLY), job("b", HOURLY, also=[schedule("b2", HOURLY)]))
         jobs, schedules = await world.insights.jobs(limit=2), await world.insights.schedules(limit=3)
         assert (len(jobs.items), jobs.after, len(schedules.items), schedules.after) == (2, None, 3, None)
-        assert [row.schedule.name for row in (await world.insights.schedules("b")).items] == ["b", "b2"]
+        assert [row.schedule.name for row in (await world.insights.schedules(ScheduleFilter("b"))).items] == [
+            "b",
+            "b2",
+        ]
 
     async def test_runs_newest_first(self, world: World) -> None:
         """Pages hold still while new runs come in."""
@@ -85,6 +108,38 @@ class FilterStories(Stories):
         for wanted, found in RUNS_BY.items():
             rows = (await world.insights.runs(wanted)).items
             assert (wanted, "".join(names[row.id] for row in reversed(rows))) == (wanted, found)
+
+    async def test_a_run_by_its_id(self, world: World) -> None:
+        """The text of a filter may be the id of a run, but never a part of it."""
+        await world.define(job("a"))
+        ids = [await world.enqueue("a") for _ in range(12)]
+        assert [run.id for run in await world.runs(text=ids[4])] == [ids[4]]
+        assert await world.runs(text="12345678") == []
+
+    async def test_schedules(self, world: World) -> None:
+        """Each field narrows what is shown; in a text every character stands for itself, in any case."""
+        await world.define(
+            job("etl-a", HOURLY, labels={"team": "data"}, also=[schedule("etl-a.2", HOURLY)]),
+            job("etl_b", "0 3 * * *", labels={"team": "ops", "is": "x=y"}),
+        )
+        await world.define(job("Report", HOURLY), source="other")
+        await world.store.change("etl-a.2", Paused())
+        await world.tick()
+        for wanted, found in SCHEDULES_BY.items():
+            rows = (await world.insights.schedules(wanted)).items
+            assert (wanted, sorted(row.schedule.name for row in rows)) == (wanted, sorted(found.split()))
+
+    async def test_pages_of_what_is_rare(self, world: World) -> None:
+        """A page is full unless it is the last, however few schedules have the label or are paused."""
+        rare, names = {"rare": "yes"}, [f"j{n:02}" for n in range(12)]
+        await world.define(*(job(name, HOURLY, labels={} if int(name[1:]) % 4 else rare) for name in names))
+        for name in names[::4]:
+            await world.store.change(name, Paused())
+        for wanted in (ScheduleFilter(label="rare"), ScheduleFilter(paused=True)):
+            page = await world.insights.schedules(wanted, limit=2)
+            assert [row.schedule.name for row in page.items] == ["j00", "j04"]
+            rest = await world.insights.schedules(wanted, page.after, limit=2)
+            assert ([row.schedule.name for row in rest.items], rest.after) == (["j08"], None)
 
     async def test_decisions(self, world: World) -> None:
         """By schedule, reason, a slot in their range, or the time that their slots are about."""

@@ -1,6 +1,8 @@
 """All stories in one class."""
 
+from .access import AuditStories, ClaimStories, TokenStories
 from .bad_input import BadInputStories
+from .changed import ChangedStories
 from .definitions import DefinitionStories
 from .enqueueing import CancelStories, EnqueueStories, NewsStories, PutBackStories, TriggerStories
 from .expiry import ExpiryStories
@@ -38,6 +40,10 @@ class StoreConformance(
     PageStories,
     FilterStories,
     InsightStories,
+    ChangedStories,
+    TokenStories,
+    AuditStories,
+    ClaimStories,
     BadInputStories,
 ):
     """Subclass it, name the class `Test…`, and say how an empty store is opened."""

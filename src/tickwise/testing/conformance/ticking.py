@@ -12,7 +12,7 @@ from ...core.definition import Ticking
 from ...core.model import Facts, Schedule, TickPlan, Trigger
 from ...core.planner import plan
 from ...core.states import RunState
-from ...stores.records import MICRO, Node, QueueLimit, Role
+from ...stores.records import MICRO, Node, QueueLimit, Role, ScheduleFilter
 from .snapshot import snapshot
 from .stories import Stories
 from .world import HOURLY, World, instant, job, once, schedule
@@ -172,7 +172,8 @@ class TickingStories(Stories):
         world.go("01:00")
         await world.tick()
         assert (await world.ran("a"), await world.ran("b")) == ([], ["01:00"])
-        assert [row.schedule.name for row in (await world.insights.schedules(local=True)).items] == ["a"]
+        local = await world.insights.schedules(ScheduleFilter(local=True))
+        assert [row.schedule.name for row in local.items] == ["a"]
         assert (await world.store.tick(plan, "node", jobs=["a"])).runs == 1
         assert await world.ran("a") == ["01:00"]
 

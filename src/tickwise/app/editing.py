@@ -1,0 +1,125 @@
+"""Changing a definition that the API has written: a patch over what is stored, read as a job file is.
+
+A job's schedules NAME, NAME.stop and NAME.restart come from one set of fields (S21) and are changed together. What
+another source has written is not ours to change (S50).
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from ..core.definition import JobDefinition, Kind, ScheduleDefinition
+from ..core.errors import ConflictError, InputError, nearest
+from ..sources.defaults import Defaults
+from ..sources.spec import read_spec
+from ..stores.contract import Store
+from ..stores.paging import every
+from ..stores.records import JobRow, ScheduleFilter
+from .fields import fields_of, merged
+from .why import schedule_row
+
+API_SOURCE = "api"
+_PAGE = 1_000
+
+
+class Edit(NamedTuple):
+    """A change as it will be written: the fields before and after, and the whole job."""
+
+    before: dict[str, Any]
+    after: dict[str, Any]
+    job: JobDefinition
+    was: JobDefinition
+
+    @property
+    def changes(self) -> bool:
+        return self.job != self.was
+
+
+class New(NamedTuple):
+    """A definition that is not written yet, and the name of its first new schedule."""
+
+    job: JobDefinition
+    schedule: str
+
+
+async def whole_job(store: Store, name: str) -> JobDefinition:
+    """A job with its schedules, as it is defined now."""
+    row = await _job_row(store, name)
+    rows = await every(lambda after: store.insights.schedules(ScheduleFilter(job=name), after, _PAGE))
+    return replace(row.definition, schedules=tuple(row.schedule.definition for row in rows))
+
+
+async def read_new(store: Store, fields: Mapping[str, Any], defaults: Defaults) -> New:
+    """What a new schedule defines: a job of its own or, with `job`, one more schedule of a job of ours."""
+    name, given = str(fields.get("name") or ""), {key: fields[key] for key in fields if key != "job"}
+    new = read_spec(given, _place(name), defaults)
+    if not new.schedules:
+        raise InputError(f"{_place(name)}: schedule: is missing: say when {name} is to run")
+    first = new.schedules[0].name
+    if await store.insights.schedule(first) is not None:
+        raise ConflictError(f"there is a schedule {first} already: update it instead")
+    job = fields.get("job")
+    if job is None:
+        if await store.insights.job(name) is not None:
+            raise ConflictError(f"there is a job {name} already: update it instead")
+        return New(new, first)
+    await check_ours(store, str(job))
+    known = await whole_job(store, str(job))
+    return New(replace(known, schedules=_of(known.name, known.schedules, new.schedules)), first)
+
+
+async def edited(store: Store, schedule: str, patch: Mapping[str, Any], defaults: Defaults) -> Edit:
+    """The definition with a patch over it; nothing is written."""
+    row = await schedule_row(store, schedule)
+    await check_ours(store, row.schedule.job)
+    was = await whole_job(store, row.schedule.job)
+    base = _base(row.schedule.definition)
+    family = [one for one in was.schedules if _base(one) == base]
+    before = fields_of(was, family)
+    if "name" in patch:
+        raise InputError(f"{_place(schedule)}: name: it cannot be changed: add another and delete this one")
+    after = merged(before, patch)
+    new = read_spec({"name": base, **after}, _place(schedule), defaults)
+    if not new.schedules:
+        raise InputError(f"{_place(schedule)}: schedule: is missing: delete it if it is not wanted any longer")
+    others = tuple(one for one in was.schedules if _base(one) != base)
+    job = replace(new, name=was.name, schedules=_of(was.name, others, new.schedules))
+    return Edit(before, after, job, was)
+
+
+async def without(store: Store, schedule: str) -> JobDefinition | None:
+    """The job without a schedule and its kin; none if that was all it had."""
+    row = await schedule_row(store, schedule)
+    await check_ours(store, row.schedule.job)
+    known, base = await whole_job(store, row.schedule.job), _base(row.schedule.definition)
+    left = tuple(one for one in known.schedules if _base(one) != base)
+    return replace(known, schedules=left) if left else None
+
+
+async def check_ours(store: Store, job: str) -> None:
+    """Refuse what another source has written (S50)."""
+    row = await _job_row(store, job)
+    if row.source != API_SOURCE:
+        raise ConflictError(f"{job} was defined by {row.source}, which alone may change it: change it there")
+
+
+async def _job_row(store: Store, name: str) -> JobRow:
+    row = await store.insights.job(name)
+    if row is None:
+        known = await every(lambda after: store.insights.jobs(after=after, limit=_PAGE))
+        raise InputError(f"there is no job {name!r}{nearest(name, [row.definition.name for row in known])}")
+    return row
+
+
+def _of(job: str, *parts: tuple[ScheduleDefinition, ...]) -> tuple[ScheduleDefinition, ...]:
+    """The schedules of one job of ours, as the store lists them."""
+    ours = (replace(one, job=job, source=API_SOURCE) for part in parts for one in part)
+    return tuple(sorted(ours, key=lambda one: one.name))
+
+
+def _base(schedule: ScheduleDefinition) -> str:
+    return schedule.name if schedule.kind is Kind.START else schedule.name.removesuffix(f".{schedule.kind}")
+
+
+def _place(name: str) -> str:
+    return f"schedule {name[:100]}"

@@ -1,0 +1,60 @@
+"""Which schedules are wanted: by what their jobs' documents say, and by what only definitions and states do."""
+
+from contextlib import suppress
+
+from ...core.codec import DefinitionUnreadable, decode_rest
+from ..filters import has_label
+from ..records import ScheduleFilter
+from .base import Document, Mongo, present
+
+_AT_ONCE = 1_000  # schedules that are looked through in Python
+_OF_SCHEDULES = {
+    "definition": 1,
+    **{f"schedules.{field}": 1 for field in ("name", "wake_at", "deleted_at", "rest")},
+}
+
+
+async def wanted_names(mongo: Mongo, wanted: ScheduleFilter, which: Document | str, most: int) -> list[str]:
+    """So many names in order, if there are; `which` is what the name is compared with."""
+    found: list[str] = []
+    at_once = most if wanted.label is None and wanted.paused is None else _AT_ONCE
+    while True:
+        rows = await (await mongo.jobs.aggregate(_stages(wanted, which, at_once))).to_list()
+        await mongo.book.read(row["definition"] for row in rows if wanted.label is not None)
+        found += [row["schedules"]["name"] for row in rows if _is_wanted(mongo, row, wanted)]
+        if len(rows) < at_once or len(found) >= most:
+            return found[:most]
+        which = {"$gt": rows[-1]["schedules"]["name"]}
+
+
+def _stages(wanted: ScheduleFilter, which: Document | str, most: int) -> list[Document]:
+    jobs = present({"_id": wanted.job, "source": wanted.source, "local": wanted.local or None})
+    schedules: Document = {"schedules.name": which, "schedules.deleted_at": {"$exists": False}}
+    if wanted.due_before is not None:
+        schedules["schedules.wake_at"] = {"$lt": wanted.due_before}
+    if wanted.text is not None:
+        schedules["$expr"] = names_part(wanted.text, "$schedules.name", "$_id")
+    return [
+        {"$match": {"names": which, **jobs}}, {"$project": _OF_SCHEDULES}, {"$unwind": "$schedules"},
+        {"$match": schedules}, {"$sort": {"schedules.name": 1}}, {"$limit": most},
+    ]  # fmt: skip
+
+
+def names_part(text: str, *fields: str) -> Document:
+    """Whether a text is part of one of these fields, in any case."""
+    plain = {"$literal": text.lower()}
+    return {"$or": [{"$gte": [{"$indexOfCP": [{"$toLower": field}, plain]}, 0]} for field in fields]}
+
+
+def _is_wanted(mongo: Mongo, row: Document, wanted: ScheduleFilter) -> bool:
+    with suppress(DefinitionUnreadable):
+        if wanted.paused is not None and wanted.paused is not _is_paused(row["schedules"]):
+            return False
+        return wanted.label is None or has_label(
+            mongo.book.job(row["definition"], row["_id"]).labels, wanted.label
+        )
+    return False
+
+
+def _is_paused(schedule: Document) -> bool:
+    return decode_rest(schedule.get("rest")).get("paused") is not None
