@@ -68,16 +68,34 @@ async def test_who_waits_for_room_goes_on_when_there_is_some() -> None:
 
 @patiently
 async def test_a_worker_asks_again_only_if_there_may_be_more() -> None:
-    """A page that was not full was all there was: the end of a run is no reason to look again, news are."""
-    blocked = Blocked()
-    shop = await Shop.open(blocked.as_function(), noop, concurrency=3)
-    await shop.take("blocked")
+    """A run that had waited may have left others waiting behind it; one that was handed over has not."""
+    shop = await Shop.open(noop, concurrency=3)
+    await shop.take("noop")
     shop.worker.bell.clear()
-    blocked.let_go.set()
     await shop.store_ends()
-    assert not shop.worker.bell.is_set()
-    shop.worker.ring()
     assert shop.worker.bell.is_set()
+    await shop.worker.turn()
+    await shop.world.enqueue("noop")
+    reserved = shop.worker.reserve()
+    assert reserved is not None
+    shop.worker.bell.clear()
+    shop.worker.take(reserved, await shop.world.store.lease(reserved))
+    await shop.store_ends()
+    assert (shop.worker.busy, shop.worker.bell.is_set()) == (0, False)
+
+
+@patiently
+async def test_a_limit_on_a_queue_does_not_make_a_worker_sleep() -> None:
+    """What a limit kept waiting is asked for when a run of its queue has ended, and not at the next poll."""
+    shop = await Shop.open(noop, concurrency=3)
+    await shop.world.store.limit(QueueLimit("default", concurrency=1))
+    await shop.take(*["noop"] * 3)
+    for waiting in (2, 1, 0):
+        assert sum(run.state is RunState.QUEUED for run in await shop.world.runs()) == waiting
+        shop.worker.bell.clear()
+        await shop.store_ends()
+        assert shop.worker.bell.is_set()
+        await shop.worker.turn()
 
 
 @patiently

@@ -49,6 +49,7 @@ class Held(NamedTuple):
 
     lease: Lease
     task: "asyncio.Task[Finish]"
+    queued: bool  # it had waited in a queue, where others may wait for it to end
 
 
 class Worker:
@@ -124,11 +125,11 @@ class Worker:
         self._see_whether_idle()
         return wanted if wanted.capacity else None
 
-    def take(self, reserved: Reservation | None, leases: Sequence[Lease]) -> None:
+    def take(self, reserved: Reservation | None, leases: Sequence[Lease], *, queued: bool = False) -> None:
         """Give the room back, and start what came."""
         self._reserved -= reserved.capacity if reserved else 0
         for lease in leases:
-            self.start(lease)
+            self.start(lease, queued=queued)
         self._see_whether_idle()
         self._ring_if_there_is_more()
 
@@ -156,7 +157,7 @@ class Worker:
             leases = await self._store.lease(wanted)
             self._backlog = len(leases) == wanted.capacity
         finally:
-            self.take(wanted, leases)
+            self.take(wanted, leases, queued=True)
             self._freed.set()
         return self._poll
 
@@ -164,12 +165,12 @@ class Worker:
         if self._backlog and self.free:
             self.bell.set()
 
-    def start(self, lease: Lease) -> None:
+    def start(self, lease: Lease, *, queued: bool = False) -> None:
         if lease.id in self._held:
             return
         task = asyncio.ensure_future(self._run(lease))
         task.add_done_callback(partial(self._over, lease))
-        self._held[lease.id] = Held(lease, task)
+        self._held[lease.id] = Held(lease, task, queued)
         self._begun.add((lease.id, lease.token))
         if self._on_started:
             self._on_started(lease)
@@ -242,7 +243,7 @@ class Worker:
         return await self._execution.flush_turn()
 
     def _let_go(self, run: str) -> None:
-        del self._held[run]
+        self._backlog |= self._held.pop(run).queued  # a limit on its queue may have kept others waiting
         self._why.pop(run, None)
         self._noticed.discard(run)
         self._execution.forget(run)
