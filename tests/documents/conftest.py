@@ -2,16 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from signal import SIGINT
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from pymongo import MongoClient
 
 from tickwise.documents import processing, scheduler
 
-from ..servers import mongodb
-from ..servers.process import free_port, own_folder, packaged, running
+from ..stores.mongo.servers import standalone
 from .places import MemoryPlace, MongoPlace, Place, PostgresPlace, SqlitePlace
 
 KINDS: dict[str, Callable[[pytest.FixtureRequest, bool], Place]] = {
@@ -57,16 +56,11 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def standalone_mongodb() -> Iterator[str]:
     """A server that is no replica set and wants passwords: `root` may do all, `reader` only read `shop`."""
-    with own_folder() as folder:
-        (data := folder / "data").mkdir()
-        address = f"127.0.0.1:{(port := free_port())}"
-        mongod = packaged(mongodb.PACKAGE, "fiftyone/db/bin/mongod")
-        options = "--auth --bind_ip 127.0.0.1 --nounixsocket --wiredTigerCacheSizeGB 0.25".split()
-        command: list[str | Path] = [mongod, "--dbpath", data, "--port", str(port), *options]
-        with running(command, folder, ready="Waiting for connections", end=SIGINT, hints=mongodb.HINTS):
-            _make_user(f"mongodb://{address}/", "root", "root")
-            _make_user(f"mongodb://root:{PASSWORD}@{address}/", "reader", {"role": "read", "db": "shop"})
-            yield address
+    with standalone("--auth") as server:
+        address = urlsplit(server.url).netloc
+        _make_user(server.url, "root", "root")
+        _make_user(f"mongodb://root:{PASSWORD}@{address}/", "reader", {"role": "read", "db": "shop"})
+        yield address
 
 
 def _make_user(url: str, name: str, role: Any) -> None:

@@ -1,6 +1,6 @@
 """Many schedulers in several processes on one collection: each document is processed once, by one of them.
 
-`TICKWISE_RACES=10000` races for as many documents; without it there are fewer.
+`TICKWISE_DOCUMENTS=10000` races for as many; without it there are fewer.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from .places import PATIENCE, MongoPlace, Place, PostgresPlace, SqlitePlace, ago
 
 RACER = Path(__file__).with_name("racer.py")
 PROCESSES, SCHEDULERS = 4, 25
-DOCUMENTS = int(os.environ.get("TICKWISE_RACES", "1500"))
+DOCUMENTS = int(os.environ.get("TICKWISE_DOCUMENTS", "600"))
 
 
 def fill_mongodb(request: pytest.FixtureRequest) -> tuple[MongoPlace, list[str]]:

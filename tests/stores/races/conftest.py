@@ -1,4 +1,4 @@
-"""A place for each race: a SQLite file or a PostgreSQL database that nobody else uses."""
+"""A place for each race: a SQLite file, or a database of a server, that nobody else uses."""
 
 import asyncio
 from collections.abc import Iterator
@@ -12,29 +12,8 @@ from ...servers import postgres
 from ...servers.process import Server
 from .clock import SharedClock
 from .place import Place, execute
-from .processes import Crew, Nursery
 
 _numbers = count(1)
-
-
-@pytest.fixture(scope="session")
-def nursery() -> Iterator[Nursery]:
-    with Nursery() as nursery:
-        yield nursery
-
-
-@pytest.fixture
-def crew(nursery: Nursery) -> Iterator[Crew]:
-    """The processes of a test. It asks for its place first, so that they end before that goes away."""
-    with Crew(nursery) as crew:
-        yield crew
-
-
-@pytest.fixture
-def clock(tmp_path: Path) -> Iterator[SharedClock]:
-    clock = SharedClock(tmp_path / "clock")
-    yield clock
-    clock.close()
 
 
 @pytest.fixture
@@ -68,7 +47,17 @@ def on_sqlite(file: str, clock: SharedClock) -> Place:
     return Place(file, clock)
 
 
-@pytest.fixture(params=["postgres", "sqlite"])
+@pytest.fixture(params=["postgres", "sqlite", "mongodb"])
 def place(request: pytest.FixtureRequest) -> Place:
+    return _place(request)
+
+
+@pytest.fixture(params=["postgres", "sqlite"])
+def on_sql(request: pytest.FixtureRequest) -> Place:
+    """One whose statements can be watched."""
+    return _place(request)
+
+
+def _place(request: pytest.FixtureRequest) -> Place:
     found: Place = request.getfixturevalue(f"on_{request.param}")
     return found

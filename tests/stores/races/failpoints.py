@@ -1,7 +1,8 @@
 """Points between the statements of a store at which something can be made to happen to its process.
 
 They lie before each statement, `BEGIN` and `COMMIT` too, and after a `COMMIT` was sent: with PostgreSQL before
-its answer is heard, when its fate is unknown; SQLite has answered by then.
+its answer is heard, when its fate is unknown; SQLite has answered by then. With MongoDB they lie before each
+write.
 """
 
 import asyncio
@@ -9,23 +10,21 @@ from collections.abc import Callable
 from typing import Any
 
 from asyncpg.pool import PoolConnectionProxy
+from pymongo import monitoring
 
 from tickwise.stores.sql.sqlite import SqliteDriver
 from tickwise.stores.sql.store import SqlStore
+
+_WRITES = {"insert", "update", "delete", "findAndModify"}
 
 
 class Failpoints:
     """Counts the points that are passed, and acts at one of them; `passed` holds what they were."""
 
-    def __init__(self, store: SqlStore) -> None:
+    def __init__(self) -> None:
         self.passed: list[str] = []
         self._at: int | str = 0
         self._act: Callable[[], object] = lambda: None
-        if isinstance(store.driver, SqliteDriver):
-            hand: Any = store.driver._writer
-            hand._connection = _Watched(hand._connection, self)
-        else:
-            _watch_postgres(self)
 
     def arm(self, at: int | str, act: Callable[[], object]) -> None:
         """Act once: at the point of this number, counted from now and from 1, or at the first that says this."""
@@ -36,6 +35,36 @@ class Failpoints:
         if len(self.passed) == self._at or (isinstance(self._at, str) and self._at in what):
             self._at = 0
             self._act()
+
+
+def in_sql(store: SqlStore) -> Failpoints:
+    """Those of a store on SQLite or PostgreSQL."""
+    points = Failpoints()
+    if isinstance(store.driver, SqliteDriver):
+        hand: Any = store.driver._writer
+        hand._connection = _Watched(hand._connection, points)
+    else:
+        _watch_postgres(points)
+    return points
+
+
+class Writes(Failpoints, monitoring.CommandListener):
+    """Those of MongoDB stores that are opened after it was made: before each write. Reads change nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        monitoring.register(self)
+
+    def started(self, event: monitoring.CommandStartedEvent) -> None:
+        collection = event.command.get(event.command_name)
+        if event.command_name in _WRITES and collection != "tickwise_counters":
+            self.reach(f"{event.command_name} {collection}")
+
+    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None:
+        del event
+
+    def failed(self, event: monitoring.CommandFailedEvent) -> None:
+        del event
 
 
 class _Watched:

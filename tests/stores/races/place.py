@@ -56,9 +56,14 @@ def slots_of(times: Recurrence, after: int, until: int) -> list[int]:
     return found
 
 
-def opened(url: str, clock: str | None) -> SqlStore:
+def opened(url: str, clock: str | None) -> Store:
     """The store as a process of its own opens it."""
-    store = open_store(url, SharedClock(clock) if clock else None)
+    return open_store(url, SharedClock(clock) if clock else None)
+
+
+def opened_sql(url: str, clock: str) -> SqlStore:
+    """The same, for who looks at its statements."""
+    store = opened(url, clock)
     assert isinstance(store, SqlStore)
     return store
 
@@ -77,6 +82,11 @@ class Place(NamedTuple):
     @property
     def is_postgres(self) -> bool:
         return self.url.startswith("postgresql")
+
+    @property
+    def has_news(self) -> bool:
+        """Whether a process hears of what others do; who shares a SQLite file must look."""
+        return not self.url.startswith("sqlite")
 
     def do(self, act: Callable[[Store], Awaitable[T]]) -> T:
         """Open the store, act on it, close it."""

@@ -44,8 +44,9 @@ def test_a_thousand_schedules_and_fifty_claimers(place: Place, crew: Crew) -> No
     tell(f"{len(took)} claims, p99 {quantiles(took, n=100)[98]:.1f} ms")
 
 
-def test_runs_that_the_cursor_does_not_know(place: Place, crew: Crew) -> None:
+def test_runs_that_the_cursor_does_not_know(on_sql: Place, crew: Crew) -> None:
     """A cursor that is older than the runs, as from a backup, is decided by them, and goes on (S1)."""
+    place = on_sql
     place.install(job("a", EVERY_MINUTE, policy=SIDE_BY_SIDE))
     place.clock.advance(120)
     tickers = crew.start(5, "working.tick_on_word", **place.address)

@@ -12,8 +12,9 @@ from .place import Place, check_each_once, pair, slots_of_pairs
 from .processes import Crew, tell
 
 
-def test_cancelled_at_every_statement(place: Place, crew: Crew) -> None:
+def test_cancelled_at_every_statement(on_sql: Place, crew: Crew) -> None:
     """Whichever statement a task is cancelled in, nothing is half done, and the store takes the next call."""
+    place = on_sql
     place.install(pair("a"))
     points = crew.one("giving_up.cancel_everywhere", **place.address, node="c").heard_last()
     tell(f"{points} points")

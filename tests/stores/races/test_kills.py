@@ -11,8 +11,9 @@ from .processes import ROUNDS, Crew, Gone, next_word, say, tell
 LEASE = 30
 
 
-def test_killed_at_every_statement(place: Place, crew: Crew) -> None:
+def test_killed_at_every_statement(on_sql: Place, crew: Crew) -> None:
     """Whatever a ticker, worker and finisher was about to do, another process completes it exactly once (S42)."""
+    place = on_sql
     place.install(pair("a"))
     rescuer = crew.one("dying.rescue_on_word", **place.address, node="rescuer")
     for point in count(1):

@@ -29,7 +29,7 @@ def test_a_storm_of_ends_and_wakes(place: Place, crew: Crew, number: int) -> Non
     place.clock.advance(MINUTES * 60)
     wanted = slots_of_pairs(names, START, place.clock.second)
     # who shares a SQLite file looks whether others wrote, which is no event: there they look again at once
-    patience = {} if place.is_postgres else {"poll": 0.01}
+    patience = {} if place.has_news else {"poll": 0.01}
     tickers = crew.start(3, "working.keep_ticking", **place.address, **patience)
     workers = [
         *crew.start(2, "working.keep_working", **place.address, **patience, capacity=8),

@@ -20,6 +20,7 @@ from pymongo.errors import (
     ConfigurationError,
     ConnectionFailure,
     InvalidName,
+    InvalidOperation,
     OperationFailure,
     PyMongoError,
     WriteConcernError,
@@ -119,7 +120,9 @@ class Mongo:
             self._is_ready = True
 
     async def check_server(self) -> None:
-        hello = await self.client.admin.command("hello")
+        """Who is not there is told soon, and not when the time of a move is over."""
+        with pymongo.timeout(self.client.options.server_selection_timeout):
+            hello = await self.client.admin.command("hello")
         if hello["maxWireVersion"] < OLDEST_WIRE_VERSION:
             raise InputError(
                 f"this MongoDB server is too old: Tickwise needs {OLDEST_SERVER} or later, upgrade it"
@@ -198,6 +201,8 @@ async def move(
 
 def _told(error: PyMongoError) -> TickwiseError:
     codes = set(_codes(error))
+    if isinstance(error, InvalidOperation):
+        return StoreUnavailableError(f"the store was closed: {_first_line(error)}")
     if codes & _NOT_ALLOWED:
         return InputError(
             f"MongoDB does not let this user in: {_first_line(error)}; check user, password and authSource in the "

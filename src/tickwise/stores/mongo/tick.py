@@ -65,7 +65,7 @@ async def _claimed(mongo: Mongo, claim: Claim, now: int) -> list[Document]:
     else:
         due = mongo.jobs.find({"_id": {"$in": list(claim.names)}, "deleted_at": {"$exists": False}})
     found = await due.to_list()
-    if await fulfil_all(mongo, found, now):
+    while await fulfil_all(mongo, found, now):  # again, if others have moved one meanwhile
         found = await mongo.jobs.find({"_id": {"$in": [job["_id"] for job in found]}}).to_list()
     return found
 

@@ -1,6 +1,19 @@
 """What the children do: a role is asked for as `module.function`, with the store's address and a node's name."""
 
-from . import crowd, dying, fleet, giving_up, holding, listening, persevering, starting, stopping, users, working
+from . import (
+    crowd,
+    dying,
+    fleet,
+    giving_up,
+    holding,
+    listening,
+    mongo,
+    persevering,
+    starting,
+    stopping,
+    users,
+    working,
+)
 
 __all__ = [
     "crowd",
@@ -9,6 +22,7 @@ __all__ = [
     "giving_up",
     "holding",
     "listening",
+    "mongo",
     "persevering",
     "starting",
     "stopping",

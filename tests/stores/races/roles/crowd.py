@@ -11,8 +11,8 @@ from tickwise.core.model import Pause, Trigger
 from tickwise.core.planner import plan
 from tickwise.core.settle import Failed, HandedBack, Outcome, Succeeded
 from tickwise.core.states import FINAL
+from tickwise.stores.contract import Store
 from tickwise.stores.records import Enqueue, Finish, Reservation, RunFilter
-from tickwise.stores.sql.store import SqlStore
 
 from ..line import Line
 from ..place import SOURCE, opened, pair
@@ -37,67 +37,67 @@ async def meddle(line: Line, url: str, clock: str, node: str, seed: int, turns: 
     return refused
 
 
-async def _tick(store: SqlStore, node: str, chance: Random) -> None:
+async def _tick(store: Store, node: str, chance: Random) -> None:
     reserve = Reservation(node, 3) if chance.random() < 0.5 else None
     ticked = await store.tick(plan, node, limit=chance.randint(1, 5), reserve=reserve)
     await store.finish([Finish(lease.id, lease.token, Succeeded()) for lease in ticked.leases])
 
 
-async def _work(store: SqlStore, node: str, chance: Random) -> None:
+async def _work(store: Store, node: str, chance: Random) -> None:
     leases = list(await store.lease(Reservation(node, 5)))
     chance.shuffle(leases)
     ends = [Finish(lease.id, lease.token, chance.choice(_OUTCOMES)) for lease in leases]
     await asyncio.gather(store.finish(ends), store.renew(node, {lease.id: lease.token for lease in leases}, 30))
 
 
-async def _trigger(store: SqlStore, _: str, chance: Random) -> None:
+async def _trigger(store: Store, _: str, chance: Random) -> None:
     await store.enqueue([Enqueue(chance.choice(JOBS), Trigger.MANUAL, key=chance.choice([None, "k"]))])
 
 
-async def _enqueue(store: SqlStore, _: str, chance: Random) -> None:
+async def _enqueue(store: Store, _: str, chance: Random) -> None:
     await store.enqueue([Enqueue(name, key=f"k{chance.randint(0, 9)}") for name in chance.sample(JOBS, 3)])
 
 
-async def _cancel(store: SqlStore, _: str, chance: Random) -> None:
+async def _cancel(store: Store, _: str, chance: Random) -> None:
     page = await store.insights.runs(limit=20)
     for run in chance.sample(page.items, min(2, len(page.items))):
         await store.cancel(run.id)
 
 
-async def _put_back(store: SqlStore, _: str, chance: Random) -> None:
+async def _put_back(store: Store, _: str, chance: Random) -> None:
     page = await store.insights.runs(RunFilter(states=FINAL), limit=20)
     for run in chance.sample(page.items, min(2, len(page.items))):
         await store.put_back(run.id)
 
 
-async def _define(store: SqlStore, _: str, chance: Random) -> None:
+async def _define(store: Store, _: str, chance: Random) -> None:
     await store.define(replace(chance.choice(_DEFINED), description=str(chance.random())), SOURCE)
 
 
-async def _pause(store: SqlStore, node: str, chance: Random) -> None:
+async def _pause(store: Store, node: str, chance: Random) -> None:
     schedule = f"{chance.choice(JOBS)}{chance.choice(['', '.1'])}"
     await store.change(schedule, Paused(node))
     await store.change(schedule, Resumed())
 
 
-async def _pause_all(store: SqlStore, node: str, _: Random) -> None:
+async def _pause_all(store: Store, node: str, _: Random) -> None:
     await store.pause(Pause(0, node))
     await store.pause(None)
 
 
-async def _look(store: SqlStore, _: str, __: Random) -> None:
+async def _look(store: Store, _: str, __: Random) -> None:
     await asyncio.gather(
         store.insights.counts(), store.insights.schedules(), store.insights.hours(), store.expire()
     )
 
 
-async def _prune(store: SqlStore, _: str, __: Random) -> None:
+async def _prune(store: Store, _: str, __: Random) -> None:
     await store.prune()
 
 
 JOBS = ["a", "b", "c", "d"]
 _DEFINED = [pair(name) for name in JOBS]
-_Move = Callable[[SqlStore, str, Random], Awaitable[None]]
+_Move = Callable[[Store, str, Random], Awaitable[None]]
 _MOVES: list[_Move] = [
     *([_tick] * 4), *([_work] * 4), *([_enqueue] * 2),
     _trigger, _cancel, _put_back, _define, _pause, _pause_all, _look, _prune,

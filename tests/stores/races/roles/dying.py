@@ -2,23 +2,24 @@
 
 import os
 import signal
+from collections.abc import Sequence
 
 from tickwise.core.planner import plan
 from tickwise.core.states import ACTIVE
 from tickwise.stores.contract import Store
 from tickwise.stores.records import MICRO, LogPart, Reservation, StepReport
 
-from ..failpoints import Failpoints
+from ..failpoints import in_sql
 from ..line import Line
-from ..place import opened
+from ..place import opened, opened_sql
 from .working import finish
 
 
 async def one_cycle(line: Line, url: str, clock: str, node: str, die_at: int) -> list[str]:
     """All that ticker and worker do; killed at the point of that number, or else the points that were passed."""
     del line
-    store = opened(url, clock)
-    points = Failpoints(store)
+    store = opened_sql(url, clock)
+    points = in_sql(store)
     points.arm(die_at, lambda: os.kill(os.getpid(), signal.SIGKILL))
     held = (await store.tick(plan, node, reserve=Reservation(node, 1))).leases
     await store.tick(plan, node, jobs=[lease.job.name for lease in held])
@@ -35,21 +36,23 @@ async def one_cycle(line: Line, url: str, clock: str, node: str, die_at: int) ->
     return passed
 
 
-async def rescue_on_word(line: Line, url: str, clock: str, node: str) -> None:
+async def rescue_on_word(
+    line: Line, url: str, clock: str, node: str, queues: Sequence[str] = ("default",)
+) -> None:
     """At each word, take back what is lost and do all that is left to do; then say so."""
     store = opened(url, clock)
     while line.hear() == "go":
-        await settle_everything(store, node)
+        await settle_everything(store, node, queues)
         line.say("settled")
     await store.close()
 
 
-async def settle_everything(store: Store, node: str) -> None:
+async def settle_everything(store: Store, node: str, queues: Sequence[str] = ("default",)) -> None:
     """Expire, tick, lease and finish until nothing is due, queued or running."""
     while True:
         await store.expire()
         ticked = await store.tick(plan, node)
-        await finish(store, await store.lease(Reservation(node, 100)))
+        await finish(store, await store.lease(Reservation(node, 100, tuple(queues))))
         next_due, runs = await store.insights.next_due(), (await store.insights.counts()).runs
         if (next_due is None or next_due * MICRO > ticked.now) and not any(map(runs.get, ACTIVE)):
             return

@@ -14,9 +14,9 @@ from tickwise.stores.records import Enqueue, Reservation
 from tickwise.stores.sql.store import SqlStore
 
 from ..clock import SharedClock
-from ..failpoints import Failpoints
+from ..failpoints import in_sql
 from ..line import Line
-from ..place import opened
+from ..place import opened, opened_sql
 from .dying import settle_everything
 from .working import finish
 
@@ -24,8 +24,8 @@ from .working import finish
 async def cancel_everywhere(line: Line, url: str, clock: str, node: str) -> int:
     """Give up a cycle at each of its points in turn, and go on with the same store; how many points there were."""
     del line
-    time, store = SharedClock(clock), opened(url, clock)
-    points, loop = Failpoints(store), asyncio.get_running_loop()
+    time, store = SharedClock(clock), opened_sql(url, clock)
+    points, loop = in_sql(store), asyncio.get_running_loop()
     for point in count(1):
         time.advance(60)
         cycle = asyncio.ensure_future(_cycle(store, node))
@@ -91,7 +91,7 @@ class _Held:
 async def leave_a_loop(line: Line, url: str, clock: str, node: str) -> str:
     """Close an event loop whose move the store has in hand; then use the store from another loop."""
     del line
-    store = opened(url, clock)
+    store = opened_sql(url, clock)
     held = _Held(store)
 
     async def give_up() -> None:
@@ -111,7 +111,7 @@ async def leave_a_loop(line: Line, url: str, clock: str, node: str) -> str:
 async def call_behind_the_end(line: Line, url: str, clock: str, node: str) -> str:
     """Call a store that is to be closed after the move it has in hand; what it says."""
     del line
-    store = opened(url, clock)
+    store = opened_sql(url, clock)
     held = _Held(store)
     first = asyncio.ensure_future(store.tick(plan, node))
     await asyncio.to_thread(held.in_hand.wait)

@@ -8,9 +8,9 @@ from tickwise.stores.records import Finish, Reservation
 from tickwise.stores.sql import postgres
 from tickwise.stores.sql.store import SqlStore
 
-from ..failpoints import Failpoints
+from ..failpoints import Failpoints, in_sql
 from ..line import Line
-from ..place import opened
+from ..place import opened, opened_sql
 
 
 def halting(store: SqlStore, line: Line, before: str) -> Failpoints:
@@ -21,14 +21,14 @@ def halting(store: SqlStore, line: Line, before: str) -> Failpoints:
         line.hear()
 
     postgres._BEGIN = "BEGIN"  # who only halts is not taken for stopped
-    points = Failpoints(store)
+    points = in_sql(store)
     points.arm(before, halt)
     return points
 
 
 async def tick_haltingly(line: Line, url: str, clock: str, node: str, before: str) -> int:
     """Tick, halting before a statement; how many jobs were decided."""
-    store = opened(url, clock)
+    store = opened_sql(url, clock)
     halting(store, line, before)
     ticked = await store.tick(plan, node)
     await store.close()
@@ -39,7 +39,7 @@ async def finish_haltingly(
     line: Line, url: str, clock: str, node: str, before: str, failing: Sequence[str] = ()
 ) -> tuple[int, int]:
     """Lease and finish a batch, halting before a statement; how many ends were taken, in how many tries."""
-    store = opened(url, clock)
+    store = opened_sql(url, clock)
     leases = await store.lease(Reservation(node, 10))
     line.say({lease.job.name: (lease.id, lease.token) for lease in leases})
     line.hear()
@@ -52,7 +52,7 @@ async def finish_haltingly(
 
 async def lease_haltingly(line: Line, url: str, clock: str, node: str, before: str) -> int:
     """Lease one run, halting before a statement; how many that gave."""
-    store = opened(url, clock)
+    store = opened_sql(url, clock)
     halting(store, line, before)
     leases = await store.lease(Reservation(node, 1))
     await store.close()

@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from tickwise.core.planner import plan
-from tickwise.stores.contract import StoreUnavailableError
+from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.records import MICRO, Enqueue, Lease, Reservation
-from tickwise.stores.sql.store import SqlStore
 
 from ..line import Line, Stop
 from ..place import opened
@@ -27,6 +26,7 @@ async def persevere(line: Line, url: str, clock: str, node: str) -> int:
     while not stop:
         try:
             if in_doubt:
+                await store.expire()
                 unknown = (await store.renew(node, {}, 30)).unknown
                 held |= {lease.id: lease for lease in unknown}
                 in_doubt = False
@@ -67,7 +67,7 @@ async def do_everything(line: Line, url: str, clock: str, node: str, enqueues: i
     await store.close()
 
 
-async def _keep(store: SqlStore, stop: Stop, turn: Callable[[], Awaitable[bool]]) -> None:
+async def _keep(store: Store, stop: Stop, turn: Callable[[], Awaitable[bool]]) -> None:
     while not stop:
         if not await turn():
             await stop.or_done(store.wait(_POLL))

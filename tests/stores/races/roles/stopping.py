@@ -8,7 +8,7 @@ from tickwise.stores.contract import StoreUnavailableError
 from tickwise.stores.records import Enqueue, Reservation
 
 from ..line import Line
-from ..place import opened
+from ..place import opened, opened_sql
 from .working import finish
 
 _ONLY_AFTER_A_CLAIM = "FROM tickwise_schedules WHERE job_id"
@@ -16,7 +16,7 @@ _ONLY_AFTER_A_CLAIM = "FROM tickwise_schedules WHERE job_id"
 
 async def stop_while_claiming(line: Line, url: str, clock: str, node: str) -> int:
     """Stop once a job is claimed; after being continued, tell what became of the tick, and tick again."""
-    store = opened(url, clock)
+    store = opened_sql(url, clock)
 
     def stop(statement: str) -> None:
         if _ONLY_AFTER_A_CLAIM in statement:

@@ -1,0 +1,65 @@
+"""Stores that are emptied for each example of a state machine, because that is faster than new ones."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tickwise.stores.contract import Store
+from tickwise.stores.mongo import MongoStore
+from tickwise.stores.open import open_store
+from tickwise.stores.sql.driver import Lane
+from tickwise.stores.sql.statement import Protocol, Statement
+from tickwise.stores.sql.store import SqlStore
+
+from .twins import FIRST_RUN, Emptied
+
+_KEPT = {"tickwise_schema", "tickwise_definitions"}  # of a MongoDB database
+
+
+def _wipe_sqlite() -> Protocol[None]:
+    rows = yield Statement("SELECT name FROM sqlite_master WHERE name LIKE 'tickwise_%' AND type = 'table'")()
+    for name in ("tickwise_logs", *(name for (name,) in rows if name != "tickwise_migrations")):
+        yield Statement(f"DELETE FROM {name}")()
+    yield Statement("DELETE FROM main.sqlite_sequence")()
+    yield Statement("INSERT INTO main.sqlite_sequence VALUES ('tickwise_runs', :first)")(first=FIRST_RUN)
+
+
+def _wipe_postgres() -> Protocol[None]:
+    rows = yield Statement("SELECT tablename FROM pg_tables WHERE tablename LIKE 'tickwise_%'")()
+    yield Statement(f"TRUNCATE {', '.join(name for (name,) in rows if name != 'tickwise_migrations')}")()
+    yield Statement("SELECT setval('tickwise_runs_id_seq', :first)")(first=FIRST_RUN)
+
+
+@contextmanager
+def sql(loop: asyncio.Runner, url: str) -> Iterator[Emptied]:
+    """A SQLite file or a PostgreSQL database, whose rows go."""
+    store, wipe = open_store(url), _wipe_sqlite if url.startswith("sqlite") else _wipe_postgres
+    assert isinstance(store, SqlStore)
+    driver = store.driver
+    loop.run(store.schema.upgrade())
+
+    async def empty(clock: Callable[[], int]) -> Store:
+        driver.clock = clock
+        await driver.run(wipe, Lane.OTHER)
+        return SqlStore(driver)
+
+    yield empty
+    loop.run(store.close())
+
+
+@contextmanager
+def mongodb(loop: asyncio.Runner, url: str) -> Iterator[Emptied]:
+    """A MongoDB database, whose documents go."""
+    store = MongoStore(url)
+    database = store.mongo.client[store.mongo.name]
+    loop.run(store.schema.upgrade())
+
+    async def empty(clock: Callable[[], int]) -> Store:
+        store.mongo._clock = clock
+        for name in set(await database.list_collection_names()) - _KEPT:
+            await database[name].delete_many({})
+        await store.mongo.counters.insert_one({"_id": "runs", "last": FIRST_RUN})
+        return store
+
+    yield empty
+    loop.run(store.close())

@@ -1,0 +1,1 @@
+"""What the MongoDB store promises: the suite of every store, and races on real servers."""

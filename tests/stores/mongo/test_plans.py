@@ -1,0 +1,90 @@
+"""Plans that somebody left undone, and who comes late with one that others have long fulfilled."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from unittest.mock import patch
+
+from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tickwise.core.definition import Overlap, Policy
+from tickwise.core.planner import plan
+from tickwise.stores.contract import Store
+from tickwise.stores.mongo import plans
+from tickwise.stores.mongo.base import MOVE_SECONDS, Document, Mongo
+from tickwise.stores.mongo.plans import SOON
+from tickwise.stores.records import MICRO, Reservation
+
+from .. import emptied
+from ..machine import machine
+from ..races.clock import START
+from ..races.place import Place, check_each_once, job
+from ..races.roles.dying import settle_everything
+from ..races.roles.working import finish
+from ..test_state_machine import MORE
+
+LATE = 5  # plans that are fulfilled once more
+FEW = settings(max_examples=3 * MORE, stateful_step_count=40)
+
+
+def test_who_comes_late_changes_nothing(mongodb_database: str) -> None:
+    """Plans that were fulfilled are fulfilled again, by who was stopped meanwhile: nobody can tell (S1)."""
+    fulfil, earlier = plans.fulfil, list[tuple[str, Document]]()
+
+    async def twice(mongo: Mongo, made: Mapping[str, Document], now: int) -> None:
+        await fulfil(mongo, made, now)
+        for name, old in [*earlier[-LATE:], *made.items()]:
+            if abs(now - old["at"]) < MOVE_SECONDS * MICRO:
+                await fulfil(mongo, {name: old}, now)
+        earlier.extend(made.items())
+
+    async def anew(clock: Callable[[], int]) -> Store:
+        earlier.clear()
+        return await empty(clock)
+
+    with (
+        asyncio.Runner() as loop,
+        emptied.mongodb(loop, mongodb_database) as empty,
+        patch.object(plans, "fulfil", twice),
+    ):
+        run_state_machine_as_test(machine(loop, anew, looks_every=5), settings=FEW)
+
+
+class Died(Exception):  # noqa: N818  (it is what the test wants)
+    """A process did, after its move and before what follows from it."""
+
+
+async def _die(_: Mongo, made: Mapping[str, Document], __: int) -> None:
+    if made:
+        raise Died
+
+
+def test_a_plan_that_was_left_while_another_was_fulfilled(on_mongodb: Place) -> None:
+    """A pass that finds a plan, and then the next one, fulfils both before it decides: no slot is lost (S1)."""
+    on_mongodb.install(job("a", "* * * * *", policy=Policy.of(overlap=Overlap.QUEUE)))
+    on_mongodb.clock.advance(180)
+    fulfil = plans.fulfil
+
+    async def pass_and_die(store: Store) -> None:
+        with patch.object(plans, "fulfil", _die), suppress(Died):
+            await store.tick(plan, "dies")
+
+    async def story(store: Store) -> None:
+        await pass_and_die(store)
+        on_mongodb.clock.advance(SOON)
+
+        async def meanwhile(mongo: Mongo, made: Mapping[str, Document], now: int) -> None:
+            await fulfil(mongo, made, now)
+            with patch.object(plans, "fulfil", fulfil):
+                await finish(store, await store.lease(Reservation("w", 1)))
+            await pass_and_die(store)
+            fulfilling.stop()
+
+        fulfilling = patch.object(plans, "fulfil", meanwhile)
+        fulfilling.start()
+        await store.tick(plan, "goes on")
+        await settle_everything(store, "settles")
+
+    on_mongodb.do(story)
+    check_each_once(on_mongodb.runs(), [("a", START + 60 * n) for n in (1, 2, 3)])
