@@ -5,27 +5,48 @@ refused.
 """
 
 import os
+import re
+import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from math import isfinite
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from .core.cron.zone import zone
 from .core.definition import DEFAULT_QUEUE, Ticking, check_name
 from .core.duration import format_duration, parse_duration
 from .core.errors import InputError, nearest
 from .runtime.executors.address import AddressPolicy, Reach
+from .runtime.notify_about import Occasion
+from .sources.templates import Template, read_templates
 
 FILE = "tickwise.toml"
 PREFIX = "TICKWISE_"
 DEFAULT = "default"  # the origin of what nobody has set
 DEFAULT_STORE = "sqlite:///.tickwise/tickwise.db"
-_OF_RUNS = frozenset("RUN_ID JOB SCHEDULE SLOT PREVIOUS_SLOT TRIGGER ATTEMPT OUTCOME ERROR".split())
+_OF_RUNS = frozenset("RUN_ID JOB SCHEDULE SLOT PREVIOUS_SLOT TRIGGER ATTEMPT OUTCOME ERROR EVENT TEXT".split())
 _OF_OTHERS = frozenset("TOKEN EXPLORE EXAMPLES RACES KILLS SOAK SEED".split())
 _OF_MANY = ("PARAM_", "TEST_", "BENCH_")  # a run's params, and what our own tests and benches are told
+_LOOPBACK_ROLES = ("operator", "viewer", "none")
+_PLACE = re.compile(r"https?://[^/?#@\s]+(?=[/?#]|$)")  # of a web address: no name, no password, no path
 _WORDS = {"true": True, "yes": True, "1": True, "on": True, "false": False, "no": False, "0": False, "off": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A text that nobody is shown; of a web address they see where it leads. An empty one is none."""
+
+    value: str = field(repr=False)
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def __str__(self) -> str:
+        place = _PLACE.match(self.value)
+        return f"{place[0]}/…" if place else "…" * bool(self.value)
 
 
 def _seconds(value: Any) -> float:
@@ -58,11 +79,63 @@ def _text(value: Any) -> str:
     return value
 
 
+def _secret(value: Any) -> Secret:
+    return value if isinstance(value, Secret) else Secret(_text(value))
+
+
+def _web_address(value: Any) -> Secret:
+    address = _secret(value)
+    try:
+        parts = urlsplit(address.value)
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InputError("write a web address that begins with https:// or http://")
+    return address
+
+
+def _command(value: Any) -> tuple[str, ...]:
+    try:
+        words = shlex.split(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise InputError(f"write a command as in a shell: {error}") from None
+    if not isinstance(words, list | tuple) or not words or not all(isinstance(word, str) for word in words):
+        raise InputError("write a command, as a list of words or as in a shell")
+    return tuple(words)
+
+
+def _occasions(value: Any) -> frozenset[Occasion]:
+    names = _words(list(value) if isinstance(value, frozenset) else value)
+    if not all(name in tuple(Occasion) for name in names):
+        raise InputError(f"write some of these, separated by commas: {', '.join(Occasion)}")
+    return frozenset(map(Occasion, names))
+
+
 def _names(value: Any) -> tuple[str, ...]:
     names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names) or not names:
         raise InputError("write names, separated by commas")
     return tuple(dict.fromkeys(check_name(name, "the name of a queue") for name in names))
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    words = [word.strip() for word in value.split(",")] if isinstance(value, str) else value
+    if not isinstance(words, list | tuple) or not all(isinstance(word, str) and word for word in words):
+        raise InputError("write words, separated by commas")
+    return tuple(dict.fromkeys(words))
+
+
+def _path(value: Any) -> str:
+    text = _text(value).rstrip("/")
+    if not text.startswith("/") or "//" in text:
+        raise InputError("write a path that begins with a slash, such as /tickwise")
+    return text
+
+
+def _role(value: Any) -> str:
+    if value not in _LOOPBACK_ROLES:
+        raise InputError(f"write {', '.join(_LOOPBACK_ROLES)}: an admin needs a token")
+    return str(value)
 
 
 def _reaches(value: Any) -> frozenset[Reach]:
@@ -118,12 +191,28 @@ class Settings:
     addresses: frozenset[Reach] = _setting(
         AddressPolicy().allowed, _reaches, "kinds of address that HTTP steps may reach"
     )
+    hosts: tuple[str, ...] = _setting((), _words, "host names under which people reach the API, besides loopback")
+    trusted_proxies: tuple[str, ...] = _setting((), _words, "addresses of proxies that say who asks")
+    certificate: str = _setting("", _text, "a file with the certificate, for TLS")
+    certificate_key: str = _setting("", _text, "a file with the key of the certificate")
+    root_path: str = _setting("", _path, "the path under which a proxy serves the API, such as /tickwise")
+    loopback_role: str = _setting("operator", _role, "who asks from this machine without a token is that")
     allow_commands: bool = _setting(default=False, read=_yes_or_no, about="execute commands from any source")
+    notify_webhook: Secret = _setting(Secret(""), _web_address, "where people are told what went wrong: a URL")
+    notify_secret: Secret = _setting(Secret(""), _secret, "the key that signs what the webhook gets")
+    notify_command: tuple[str, ...] = _setting((), _command, "a program that tells people what went wrong")
+    notify_on: frozenset[Occasion] = _setting(frozenset(Occasion), _occasions, "what people are told of")
+    ping: Secret = _setting(Secret(""), _web_address, "asked for as long as all is well, so that silence tells")
+    ping_every: float = _setting(60.0, _seconds, "how often the address of `ping` is asked for")
+    templates: Mapping[str, Template] = field(
+        default_factory=dict, metadata={"read": read_templates, "about": "schedules by name, of your own"}
+    )
     origins: Mapping[str, str] = field(default_factory=dict)  # where each value comes from
 
 
 ABOUT: dict[str, str] = {f.name: f.metadata["about"] for f in fields(Settings) if f.metadata}
 NAMES = list(ABOUT)
+_SECRET = {f.name for f in fields(Settings) if isinstance(f.default, Secret)}
 _READERS: dict[str, Callable[[Any], Any]] = {f.name: f.metadata["read"] for f in fields(Settings) if f.metadata}
 
 
@@ -169,7 +258,8 @@ def _read(name: str, value: Any, origin: str) -> Any:
     try:
         return _READERS[name](value)
     except InputError as error:
-        raise InputError(f"{origin}: {name} is {value!r}: {error}") from None
+        shown = "…" if name in _SECRET else repr(value)
+        raise InputError(f"{origin}: {name} is {shown}: {error}") from None
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any, ParamSpec
 from tickwise.app.hooks import Hooks, RunEvent
 from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.memory import MemoryStore
+from tickwise.stores.records import Node, Role
 from tickwise.testing import FakeClock
 from tickwise.testing.conformance.world import World
 
@@ -54,6 +55,12 @@ async def new_world(store: Store | None = None) -> World:
     world = World(store or MemoryStore(clock), clock)
     await world.begin()
     return world
+
+
+async def leap(store: Store, clock: Clock, time: str) -> None:
+    """Set the clock under a node that lives: by the new time it has not been seen for long, but this one has."""
+    await store.beat(Node("anybody", (Role.WORKER,), queues=("default",), seconds=10**9))
+    clock.set(at(time))
 
 
 class Heard:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
-from urllib.error import HTTPError
+from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 PATIENCE = 120.0
@@ -48,8 +48,12 @@ class Process:
     def up(self) -> Self:
         """Wait until its folders are read and its first pass is over, and it is ready by its own word."""
         self.says(_UP)
-        self._until(lambda: self.asked("readyz") == 200, "be ready")
+        self.answers("readyz", 200)
         return self
+
+    def answers(self, path: str, status: int) -> None:
+        """Wait until it answers so."""
+        self._until(lambda: self.asked(path) == status, f"answer {path} with {status}")
 
     def asked(self, path: str) -> int:
         """The status with which it answers."""
@@ -61,6 +65,8 @@ class Process:
                 return int(answer.status)
         except HTTPError as error:
             return error.code
+        except (ConnectionError, URLError):  # who answers is just starting
+            return 0
 
     def lives_for(self, seconds: float) -> bool:
         """Whether it goes on for so long."""

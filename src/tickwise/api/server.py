@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 import uvicorn
 
 from ..app.health import App
+from ..config import Settings
 from ..core.errors import InputError
 
 _PATIENCE = 1  # seconds for requests that are under way at the end
@@ -21,24 +22,46 @@ class _Server(uvicorn.Server):
         yield
 
 
-@asynccontextmanager
-async def served(app: App, host: str, port: int) -> AsyncIterator[str]:
-    """Serve an application while the block runs; its address."""
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.create_server((host, port), family=family)
+        return socket.create_server((host, port), family=family)
     except OSError as error:
         raise InputError(f"cannot listen on {host}:{port} ({error.strerror}): choose another --port") from None
-    server = _Server(
-        uvicorn.Config(
-            app, log_level="error", access_log=False, lifespan="on", timeout_graceful_shutdown=_PATIENCE
-        )
-    )
+
+
+def address(settings: Settings, listener: socket.socket) -> str:
+    """Where people reach it from this machine."""
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    scheme = "https" if settings.certificate else "http"
+    return f"{scheme}://{host}:{listener.getsockname()[1]}{settings.root_path}"
+
+
+@asynccontextmanager
+async def served(app: App, listener: socket.socket, settings: Settings) -> AsyncIterator[None]:
+    """Serve an application while the block runs."""
+    server = _Server(_configured(app, settings))
     task = asyncio.create_task(server.serve([listener]))
     try:
-        shown = f"[{host}]" if ":" in host else host
-        yield f"http://{shown}:{listener.getsockname()[1]}"
+        yield
     finally:
         server.should_exit = True
         await task
         listener.close()
+
+
+def _configured(app: App, settings: Settings) -> uvicorn.Config:
+    config = uvicorn.Config(
+        app, log_level="error", access_log=False, lifespan="on", timeout_graceful_shutdown=_PATIENCE,
+        server_header=False, proxy_headers=False, ssl_certfile=settings.certificate or None,
+        ssl_keyfile=settings.certificate_key or None,
+    )  # fmt: skip
+    try:
+        config.load()  # the certificate is read here
+    except OSError as error:
+        raise InputError(
+            f"the certificate {settings.certificate} cannot be used ({error.strerror or error}): "
+            "check `certificate` and `certificate_key`"
+        ) from None
+    return config

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..core.definition import JobDefinition, Kind, ScheduleDefinition
-from ..core.errors import ConflictError, InputError, nearest
+from ..core.errors import ConflictError, InputError
 from ..sources.defaults import Defaults
 from ..sources.spec import read_spec
 from ..stores.contract import Store
@@ -20,6 +20,10 @@ from .why import schedule_row
 
 API_SOURCE = "api"
 _PAGE = 1_000
+_OF_SCHEDULES = frozenset(
+    "name schedule timezone catchup catchup_window max_catchup overlap max_active_runs grace skip_if_successful "
+    "jitter until max_runs after wait_for expires auto_remove ticking".split()
+)
 
 
 class Edit(NamedTuple):
@@ -52,6 +56,8 @@ async def whole_job(store: Store, name: str) -> JobDefinition:
 async def read_new(store: Store, fields: Mapping[str, Any], defaults: Defaults) -> New:
     """What a new schedule defines: a job of its own or, with `job`, one more schedule of a job of ours."""
     name, given = str(fields.get("name") or ""), {key: fields[key] for key in fields if key != "job"}
+    if fields.get("job") is not None and (extra := [key for key in given if key not in _OF_SCHEDULES]):
+        raise InputError(f"{_place(name)}: {extra[0]}: it is the affair of the job {fields['job']}: leave it out")
     new = read_spec(given, _place(name), defaults)
     if not new.schedules:
         raise InputError(f"{_place(name)}: schedule: is missing: say when {name} is to run")
@@ -74,17 +80,31 @@ async def edited(store: Store, schedule: str, patch: Mapping[str, Any], defaults
     await check_ours(store, row.schedule.job)
     was = await whole_job(store, row.schedule.job)
     base = _base(row.schedule.definition)
-    family = [one for one in was.schedules if _base(one) == base]
-    before = fields_of(was, family)
+    before = fields_with(was, base)
     if "name" in patch:
         raise InputError(f"{_place(schedule)}: name: it cannot be changed: add another and delete this one")
-    after = merged(before, patch)
+    after = merged(_mergeable(before, patch), patch)
     new = read_spec({"name": base, **after}, _place(schedule), defaults)
     if not new.schedules:
         raise InputError(f"{_place(schedule)}: schedule: is missing: delete it if it is not wanted any longer")
     others = tuple(one for one in was.schedules if _base(one) != base)
     job = replace(new, name=was.name, schedules=_of(was.name, others, new.schedules))
     return Edit(before, after, job, was)
+
+
+def _mergeable(stored: dict[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """Times are merged by kind (S21); of an entry such as {every, offset} the whole is replaced."""
+    both = (stored.get("schedule"), patch.get("schedule"))
+    if all(isinstance(times, Mapping) and set(times) <= set(Kind) for times in both):
+        return stored
+    return {name: value for name, value in stored.items() if name != "schedule" or name not in patch}
+
+
+def fields_with(job: JobDefinition, schedule: str) -> dict[str, Any]:
+    """The fields that a schedule and its kin come from."""
+    named = next((one for one in job.schedules if one.name == schedule), None)
+    base = schedule if named is None else _base(named)
+    return fields_of(job, [one for one in job.schedules if _base(one) == base])
 
 
 async def without(store: Store, schedule: str) -> JobDefinition | None:
@@ -99,6 +119,8 @@ async def without(store: Store, schedule: str) -> JobDefinition | None:
 async def check_ours(store: Store, job: str) -> None:
     """Refuse what another source has written (S50)."""
     row = await _job_row(store, job)
+    if row.unreadable:
+        raise ConflictError(f"{job} cannot be changed: {row.unreadable}")
     if row.source != API_SOURCE:
         raise ConflictError(f"{job} was defined by {row.source}, which alone may change it: change it there")
 
@@ -106,8 +128,7 @@ async def check_ours(store: Store, job: str) -> None:
 async def _job_row(store: Store, name: str) -> JobRow:
     row = await store.insights.job(name)
     if row is None:
-        known = await every(lambda after: store.insights.jobs(after=after, limit=_PAGE))
-        raise InputError(f"there is no job {name!r}{nearest(name, [row.definition.name for row in known])}")
+        raise InputError(f"there is no job {name!r}: it was deleted, or never there")
     return row
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from typing import Any, TypeAlias
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -46,7 +46,12 @@ async def _respond(scope: Message, send: Send, status: int, answer: dict[str, st
 
 async def _live(receive: Receive, send: Send, life: Life) -> None:
     await receive()
-    async with life():
+    async with AsyncExitStack() as stack:
+        try:
+            await stack.enter_async_context(life())
+        except Exception as error:  # noqa: BLE001  (a server that is not told goes on without a scheduler)
+            await send({"type": "lifespan.startup.failed", "message": f"{type(error).__name__}: {error}"})
+            return
         await send({"type": "lifespan.startup.complete"})
         await receive()
     await send({"type": "lifespan.shutdown.complete"})

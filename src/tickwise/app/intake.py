@@ -46,6 +46,10 @@ class Intake:
     def problems(self) -> tuple[str, ...]:
         return (*(text for texts in self._unread.values() for text in texts), *self._refused.values())
 
+    def refusal(self, source: str, job: str) -> str:
+        """Why the store does not take what a source says of a job; empty if it does."""
+        return self._refused.get((source, job), "")
+
     def trusts(self, job: JobDefinition) -> bool:
         """Whether a source of this process has said this very definition."""
         return encode_job(job) in self._said

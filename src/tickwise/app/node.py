@@ -28,6 +28,9 @@ from ..runtime.executors.surroundings import Tools
 from ..runtime.keeper import Keeper, Upkeep
 from ..runtime.local import LocalTicker
 from ..runtime.loop import Loop, Turn
+from ..runtime.notify import Notifier
+from ..runtime.notify_send import Channel, Command, Webhook
+from ..runtime.ping import Ping
 from ..runtime.reaper import Pruner, Reaper
 from ..runtime.ticker import Ticker
 from ..runtime.worker import Room, Worker
@@ -42,6 +45,7 @@ _log = structlog.get_logger("tickwise")
 _VERSION = version("tickwise")
 _MISSED_POLLS, _SLACK = 3, 1.0  # after so many polls, and seconds, a node is not ready
 _FOR_FOLDERS = 30.0  # seconds for a first look at all folders
+_LAST_TURN = 10.0  # seconds for turns that are under way when a node ends
 _MOST_PROBLEMS, _LONGEST_PROBLEM = 20, 1_000
 _WORDS = {"handedback": "handed_back"}
 _WELL = frozenset({"started", "succeeded", "snoozed", "unmet"})  # nobody need be told in a log
@@ -78,6 +82,7 @@ class NodeProcess:
         self._passed_at: float | None = None
         self._passed_since = False
         self._is_idle = False
+        self._found_nothing = Role.WORKER not in self.roles  # when it last asked for runs, and has had none since
         self._read = [asyncio.Event() for _ in duty.folders]
         self.up = asyncio.Event()  # its roles run
         self.ready = asyncio.Event()  # the first pass is over
@@ -91,23 +96,23 @@ class NodeProcess:
         """Bring everything up, wait for the word, and take everything down."""
         await self._place.store.beat(self.as_node())  # its first pass would hold all slots for want of a worker
         down = asyncio.Event()  # the worker has ended
-        tasks = [asyncio.create_task(loop.run(stop)) for loop in self._folders(stop)]
-        news = asyncio.create_task(self._loop("news", self._hear).run(down))
+        bringing = [asyncio.create_task(loop.run(stop)) for loop in self._folders(stop)]
+        ending = [asyncio.create_task(self._loop("news", self._hear).run(down))]
         self._keeper.start()
         try:
             await self._folders_read(stop)
-            tasks += [asyncio.create_task(loop.run(stop)) for loop in self._until_stop()]
-            tasks += [asyncio.create_task(loop.run(down)) for loop in self._until_down()]
+            bringing += [asyncio.create_task(loop.run(stop)) for loop in self._until_stop()]
+            ending += [asyncio.create_task(loop.run(down)) for loop in self._until_down()]
             self._calls.call("on_start")
             self.up.set()
             await stop.wait()
-            if self.worker:
-                await self.worker.close(self.settings.shutdown_grace)
+            closing = [self.worker.close(self.settings.shutdown_grace)] if self.worker else []
+            await asyncio.gather(_ended(bringing), *closing)
         finally:
             stop.set()
             down.set()
-            news.cancel()  # it may wait for a while
-            await asyncio.gather(*tasks, news, return_exceptions=True)
+            ending[0].cancel()  # news may be waited for for a while
+            await _ended([*bringing, *ending])
             await self._keeper.close()
             self._calls.call("on_stop")
             await self._calls.finish(self.settings.shutdown_grace)
@@ -173,9 +178,11 @@ class NodeProcess:
 
     def _made_leasing(self, worker: Worker) -> Loop:
         async def turn() -> float:
+            asks = worker.free > 0
             delay = await worker.turn()
+            self._found_nothing = asks and not worker.busy
             if not self._tickers:
-                self._see_whether_idle(worker.busy)
+                self._see_whether_idle()
             return delay
 
         return self._loop("worker", turn, worker.bell)
@@ -194,6 +201,22 @@ class NodeProcess:
             self._loop("definitions", self._define),
             self._loop("reaper", Reaper(store, lease=self.settings.lease).turn),
             self._loop("pruner", Pruner(store).turn),
+            *(self._outward() if self._tickers else []),
+        ]
+
+    def _outward(self) -> list[Loop]:
+        """What tells people elsewhere, as far as they want to be told."""
+        settings, addresses = self.settings, AddressPolicy(self.settings.addresses)
+        ways: list[Channel] = []
+        if settings.notify_webhook:
+            ways.append(Webhook(settings.notify_webhook.value, settings.notify_secret.value, addresses))
+        if settings.notify_command:
+            ways.append(Command(settings.notify_command))
+        notifier = Notifier(self._place.store, self.id, ways, settings.notify_on)
+        ping = Ping(settings.ping.value, lambda: self.healthy, settings.ping_every, addresses)
+        return [
+            *([self._loop("notifier", notifier.turn)] if ways else []),
+            *([self._loop("ping", ping.turn)] if settings.ping else []),
         ]
 
     def _rung(self) -> list[Loop]:
@@ -268,18 +291,19 @@ class NodeProcess:
         self._passed_at = monotonic()
         self._passed_since = True
         self.ready.set()
-        self._see_whether_idle(ticked.jobs + (self.worker.busy if self.worker else 0))
+        self._see_whether_idle(due=ticked.jobs)
 
-    def _see_whether_idle(self, busy: int) -> None:
-        if not busy and not self._is_idle:
+    def _see_whether_idle(self, due: int = 0) -> None:
+        was_idle, self._is_idle = self._is_idle, self._found_nothing and not due
+        if self._is_idle and not was_idle:
             self._calls.call("on_idle")
-        self._is_idle = not busy
 
     def _has_passed(self) -> bool:
         passed, self._passed_since = self._passed_since, False
         return passed
 
     def _started(self, lease: Lease) -> None:
+        self._is_idle = self._found_nothing = False  # it may be over before anybody looks
         self._tell("started", lease, RunState.RUNNING)
 
     def _ended(self, lease: Lease, finish: Finish, settled: Settled) -> None:
@@ -296,3 +320,11 @@ class NodeProcess:
             slot = None if lease.slot is None else to_datetime(lease.slot)
             about = (lease.id, lease.job.name, lease.schedule, slot, lease.attempt)
             self._calls.call("on_run", RunEvent(what, *about, str(state), error))
+
+
+async def _ended(tasks: Sequence["asyncio.Task[None]"]) -> None:
+    """Wait for all of them; a turn that hangs, because the store does not answer, is given up."""
+    _, late = await asyncio.wait(tasks, timeout=_LAST_TURN)
+    for task in late:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
+from ..core.definition import JobDefinition
 from ..stores.contract import Store
 from ..stores.open import open_store
 from .intake import Intake
@@ -19,7 +20,7 @@ class Opened:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.intake = Intake(store)
-        self.defined: set[str] = set()  # jobs of the app's own code
+        self.defined: dict[str, JobDefinition] = {}  # jobs of the app's own code, as they were written
         self.lock = asyncio.Lock()
 
 
@@ -57,8 +58,9 @@ class Stores:
         return self._opened[loop]
 
     def _forget_dead_loops(self) -> None:
-        for loop in [loop for loop in self._opened if loop.is_closed()]:
-            del self._opened[loop], self._locks[loop]
+        for loop in [loop for loop in self._locks if loop.is_closed()]:
+            self._opened.pop(loop, None)
+            del self._locks[loop]
 
     async def close(self) -> None:
         """Close that of the running event loop."""

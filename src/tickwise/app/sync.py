@@ -6,17 +6,20 @@ only what differs: what lasts, what meets signals, and what must happen in the c
 
 import asyncio
 import atexit
+import os
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import wraps
 from inspect import iscoroutinefunction
+from pathlib import Path
 from threading import Lock, Thread, current_thread, main_thread
 from typing import Any, Self, TypeVar
 
 from ..config import Settings
 from ..core.errors import InputError, TickwiseError
 from .health import App, health
+from .hooks import Hooks
 from .managers import Jobs, Runs, Schedules
 from .node import NodeProcess
 from .tickwise import AsyncTickwise, Function
@@ -25,12 +28,13 @@ T = TypeVar("T")
 
 
 class Portal:
-    """The thread and its loop, started when first needed."""
+    """The thread and its loop, started when first needed; a forked process has none, and starts its own."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: Thread | None = None
+        self._pid = 0  # of the process that has the thread
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait for it; what it raises is raised here."""
@@ -46,8 +50,8 @@ class Portal:
 
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
+            if self._loop is None or self._pid != os.getpid():
+                self._pid, self._loop = os.getpid(), asyncio.new_event_loop()
                 self._thread = Thread(target=_serve, args=(self._loop,), name="tickwise", daemon=True)
                 self._thread.start()
             return self._loop
@@ -112,6 +116,14 @@ class Tickwise(_Face):  # type: ignore[misc]  # made at run time
         return self.awaited.settings
 
     @property
+    def hooks(self) -> Hooks:
+        return self.awaited.hooks
+
+    @property
+    def declared(self) -> tuple[str, frozenset[str]]:
+        return self.awaited.declared
+
+    @property
     def node(self) -> NodeProcess | None:
         return self.awaited.node
 
@@ -120,6 +132,10 @@ class Tickwise(_Face):  # type: ignore[misc]  # made at run time
         """The same scheduler, for code that awaits."""
         found: AsyncTickwise = self._awaited
         return found
+
+    def configure(self, config: Path | None = None, **settings: Any) -> None:
+        """Change settings before anything is opened: what is given here goes before what was given first."""
+        self.awaited.configure(config, **settings)
 
     def job(
         self, schedule: Any = None, *, name: str | None = None, **options: Any

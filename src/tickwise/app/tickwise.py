@@ -71,7 +71,8 @@ class AsyncTickwise:
     def _defaults(self) -> Defaults:
         """What definitions are read with that are made here: an explicit value in one of them goes before it."""
         settings = self.settings
-        return Defaults(settings.timezone, None if settings.origins["grace"] == DEFAULT else settings.grace)
+        grace = None if settings.origins["grace"] == DEFAULT else settings.grace
+        return Defaults(settings.timezone, grace, settings.templates)
 
     def job(
         self, schedule: Any = None, *, name: str | None = None, **options: Any
@@ -84,6 +85,11 @@ class AsyncTickwise:
 
         return declare
 
+    @property
+    def declared(self) -> tuple[str, frozenset[str]]:
+        """The source that this app is, and the jobs that its code has declared."""
+        return self._source, frozenset(self._registry.declared)
+
     async def store(self) -> Store:
         """The store, opened, up to date, and with all that has been declared so far."""
         return (await self._opened()).store
@@ -91,12 +97,16 @@ class AsyncTickwise:
     async def _opened(self) -> Opened:
         opened = await self._stores.here()
         async with opened.lock:
-            declared = self._registry.declared
-            new = [declared[name].job for name in declared if name not in opened.defined]
+            declared = [each.job for each in self._registry.declared.values()]
+            new = {job.name: job for job in declared if opened.defined.get(job.name) is not job}
             if new:
-                await opened.intake.define_all(new, self._source)
-                opened.defined |= {job.name for job in new}
+                await opened.intake.define_all(new.values(), self._source)
+                opened.defined |= {name: new[name] for name in new if not self._refusal(opened, name)}
         return opened
+
+    def _refusal(self, opened: Opened, job: str) -> str:
+        """Why the store does not take what this code says of a job; it is asked again at every call."""
+        return opened.intake.refusal(self._source, job)
 
     @overload
     async def enqueue(
@@ -122,8 +132,10 @@ class AsyncTickwise:
         key: str | None = None, auto_remove: bool = False,
     ) -> tuple[Store, Enqueue]:  # fmt: skip
         """What `enqueue` asks of which store; arguments are bound by name and checked here."""
-        store = await self.store()
-        name = self._registry.job_of(job)
+        opened = await self._opened()
+        store, name = opened.store, self._registry.job_of(job)
+        if callable(job) and (why := self._refusal(opened, name)):
+            raise ConflictError(why)
         self._registry.check(name, params or {})
         second = None if at is None else as_second(at, await store.now() // MICRO)
         return store, Enqueue(name, Trigger.ENQUEUE, params, second, key, auto_remove=auto_remove)

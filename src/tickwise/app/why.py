@@ -1,7 +1,7 @@
 """Why did it run, or not? The answer for one slot of one schedule, from what the store has kept."""
 
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ..core.errors import InputError, nearest
@@ -13,9 +13,10 @@ from ..core.states import RunState
 from ..stores.contract import Store
 from ..stores.paging import every
 from ..stores.records import MICRO, DecisionFilter, DecisionRow, Node, QueueLimit, RunFilter, RunRow, ScheduleRow
+from .chain import CURSOR_AHEAD, Case, Link, chain, how, last_words
 
 _RAN = {Trigger.SCHEDULE: Reason.ON_TIME, Trigger.CATCHUP: Reason.CATCH_UP, Trigger.BACKFILL: Reason.BACKFILL}
-_CURSOR_AHEAD = 60  # seconds that a cursor may be ahead of now (S4)
+_FAILED = frozenset({RunState.FAILED, RunState.LOST})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Answer:
     advice: str
     run: str | None = None
     notes: tuple[str, ...] = ()
+    chain: tuple[Link, ...] = ()  # the same as a way of reasons, from the definition to the worker
 
     def __str__(self) -> str:
         when = "" if self.slot is None else f" at {self.slot:%Y-%m-%d %H:%M:%S} UTC"
@@ -47,23 +49,34 @@ async def schedule_row(store: Store, name: str) -> ScheduleRow:
 
 async def why(store: Store, name: str, slot: int | None = None) -> Answer:
     """The answer for a slot; without one, for the newest that is due."""
-    row = await schedule_row(store, name)
-    now, state = await store.now() // MICRO, row.schedule
-    pauses = [pause for pause in await store.insights.pauses() if pause.until is None]
-    stop = f"Everything is paused since {iso(pauses[0].at)}{_by(pauses[0].by)}." if pauses else ""
-    notes = tuple(_notes(row, now, stop))
-    chosen = slot if slot is not None else previous_slot(state, now + 1)
-    if chosen is None:
-        return _nothing_yet(state, notes)
-    runs = (await store.insights.runs(RunFilter(schedule=name, slot=chosen), limit=1)).items
-    if runs:
-        return await _of_run(store, state, runs[0], notes)
-    decided = (await store.insights.decisions(DecisionFilter(schedule=name, slot=chosen), limit=10)).items
+    case = await _case(store, await schedule_row(store, name), slot)
+    answer = await _answer(store, case, asked=slot is not None)
+    links = chain(case, answer.verdict, answer.reason, answer.text, answer.advice)
+    return replace(answer, chain=tuple(links))
+
+
+async def _case(store: Store, row: ScheduleRow, slot: int | None) -> Case:
+    now = await store.now() // MICRO
+    everything = next((pause for pause in await store.insights.pauses() if pause.until is None), None)
+    chosen = slot if slot is not None else previous_slot(row.schedule, now + 1)
+    wanted = RunFilter(schedule=row.schedule.name, slot=chosen)
+    run = None if chosen is None else next(iter((await store.insights.runs(wanted, limit=1)).items), None)
+    waiting = () if run is None else tuple([text async for text in waits(store, run)])
+    return Case(row, now, chosen, everything, run, waiting)
+
+
+async def _answer(store: Store, case: Case, *, asked: bool) -> Answer:
+    name, notes = case.schedule.name, tuple(_notes(case))
+    if case.slot is None:
+        return _nothing_yet(case.schedule, notes)
+    if case.run is not None:
+        return _of_run(case, case.run, notes)
+    decided = (await store.insights.decisions(DecisionFilter(schedule=name, slot=case.slot), limit=10)).items
     if decided:
-        return _of_decisions(name, chosen, decided, notes)
-    if slot is None and chosen <= state.first_seen:
-        return _nothing_yet(state, notes)
-    return _undecided(state, chosen, now, notes, everything_rests=bool(stop))
+        return _of_decisions(name, case.slot, decided, notes)
+    if not asked and case.slot <= case.schedule.first_seen:
+        return _nothing_yet(case.schedule, notes)
+    return _undecided(case, case.slot, notes)
 
 
 def _by(whom: str) -> str:
@@ -84,21 +97,16 @@ def _of_decisions(name: str, slot: int, decided: tuple[DecisionRow, ...], notes:
     return _told(name, slot, one.reason, one.detail, notes=((of_many,) if one.count > 1 else ()) + notes)
 
 
-async def _of_run(store: Store, state: Schedule, run: RunRow, notes: tuple[str, ...]) -> Answer:
+def _of_run(case: Case, run: RunRow, notes: tuple[str, ...]) -> Answer:
     reason = _RAN.get(run.trigger, Reason.ON_TIME)
-    said = [f"Run {run.id} is {run.state}{_how(run)}."]
+    said = [f"Run {run.id} is {run.state}{how(run)}."]
     if run.error:
-        said.append(f"It said: {run.error.strip().splitlines()[-1][:200]}")
-    said += [text async for text in waits(store, run)]
-    return _told(state.name, run.slot or 0, reason, run=run.id, notes=(*said, *notes))
-
-
-def _how(run: RunRow) -> str:
-    if run.started_at is None:
-        return ""
-    late = max(0, run.started_at - run.due_at) / MICRO
-    took = "" if run.finished_at is None else f", took {(run.finished_at - run.started_at) / MICRO:.1f} s"
-    return f" (attempt {run.attempt}, started {late:.1f} s after it was due{took})"
+        said.append(f"It said: {last_words(run)}")
+    answer = _told(case.schedule.name, run.slot or 0, reason, run=run.id, notes=(*said, *case.waits, *notes))
+    if run.state not in _FAILED:
+        return answer
+    mend = f"See what it printed: tickwise runs logs {run.id}; once mended, tickwise runs retry {run.id}."
+    return replace(answer, advice=mend)
 
 
 async def waits(store: Store, run: RunRow) -> AsyncIterator[str]:
@@ -141,17 +149,17 @@ async def _limited(store: Store, queue: str) -> list[str]:
     return said
 
 
-def _notes(row: ScheduleRow, now: int, everything_rests: str) -> Iterator[str]:
-    state = row.schedule
-    if everything_rests:
-        yield everything_rests
+def _notes(case: Case) -> Iterator[str]:
+    state, everything = case.schedule, case.everything
+    if everything is not None:
+        yield f"Everything is paused since {iso(everything.at)}{_by(everything.by)}."
     if state.paused:
         yield f"It is paused since {iso(state.paused.at)}{_by(state.paused.by)}."
-    if state.cursor > now + _CURSOR_AHEAD:
+    if state.cursor > case.now + CURSOR_AHEAD:
         yield f"Its cursor is ahead of the clock ({iso(state.cursor)}): reset the schedule to repair that."
-    if row.next_slot is not None:
-        yield f"Next: {iso(row.next_slot)}."
-    elif not (state.paused or everything_rests):
+    if case.row.next_slot is not None:
+        yield f"Next: {iso(case.row.next_slot)}."
+    elif not (state.paused or everything):
         yield "It has no further times."
 
 
@@ -162,18 +170,23 @@ def _nothing_yet(state: Schedule, notes: tuple[str, ...]) -> Answer:
     )  # fmt: skip
 
 
-def _undecided(state: Schedule, slot: int, now: int, notes: tuple[str, ...], *, everything_rests: bool) -> Answer:
+def _undecided(case: Case, slot: int, notes: tuple[str, ...]) -> Answer:
     """A slot without a run or a record."""
+    state = case.schedule
     text, code = "it is due and has not been decided yet", "pending"
     advice = "See that a ticker runs: tickwise serve, or tickwise ticker."
-    if slot > now:
+    if next_slot(state, slot - 1) != slot:
+        listing = f"See when it runs: tickwise upcoming {state.name}."
+        text, code, advice = "that is not a time of the schedule", "no_slot", listing
+    elif slot > case.now:
         text, code, advice = "it is not due yet", "future", "Wait for it."
     elif slot <= state.first_seen:
-        text, code, advice = "the schedule was not there yet", "before_it_was_added", "Backfill it if it must run."
-    elif next_slot(state, slot - 1) != slot:
-        text, code, advice = "that is not a time of the schedule", "no_slot", "See `tickwise upcoming`."
-    elif everything_rests:
+        backfill = f"tickwise schedules backfill {state.name} --from {iso(slot)} --to {iso(slot + 1)}"
+        text, code = "the schedule was not there yet", "before_it_was_added"
+        advice = f"If it must run: {backfill}."
+    elif case.everything:
         text, code, advice = "everything is paused", "paused_now", "Resume everything: tickwise resume."
     elif state.paused:
-        text, code, advice = "the schedule is paused", "paused_now", "Resume the schedule."
+        resume = f"Resume the schedule: tickwise schedules resume {state.name}."
+        text, code, advice = "the schedule is paused", "paused_now", resume
     return Answer(state.name, to_datetime(slot), "none", code, text, advice, None, notes)

@@ -1,9 +1,13 @@
 """Schedules by name, for people who would rather not write cron."""
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
+from ..core.cron import parse
+from ..core.definition import check_name
 from ..core.errors import InputError, nearest
 
 
@@ -45,3 +49,31 @@ def find_template(name: str, own: Mapping[str, Template]) -> Template:
     if name not in known:
         raise InputError(f"unknown template {name[:60]!r}{nearest(name, list(known))}")
     return known[name]
+
+
+def read_templates(given: Any) -> Mapping[str, Template]:
+    """Templates of a user's own: names with a cron text, or with `cron` and `description`; a text is TOML."""
+    try:
+        table = tomllib.loads(given) if isinstance(given, str) else given
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f'write name = "cron text": {error}') from None
+    if not isinstance(table, Mapping):
+        raise InputError('write a table of names with cron texts: [templates], and under it name = "cron text"')
+    return {check_name(str(name), "the name of a template"): _read(name, one) for name, one in table.items()}
+
+
+def _read(name: str, given: Any) -> Template:
+    match given:
+        case Template():
+            return given
+        case str():
+            expression, description = given, ""
+        case {"cron": str(expression), **others} if others.keys() <= {"description"}:
+            description = str(others.get("description", ""))
+        case _:
+            raise InputError(f'{name}: write name = "cron text", or name = {{cron = "…", description = "…"}}')
+    try:
+        parse(expression, key=name)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+    return Template(expression, description)

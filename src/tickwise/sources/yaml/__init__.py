@@ -74,6 +74,6 @@ def _read(
         return [], [DefinitionError(str(error), file=file, line=error.line, column=error.column)]
     if not sources:
         return [], [DefinitionError("there is no job in this file", file=file, line=1, column=1)]
-    reader = Reader(file, templates, defaults)
+    reader = Reader(file, {**defaults.templates, **templates}, defaults)
     documents = [reader.read(source, None if i else default_name) for i, source in enumerate(sources)]
     return documents, [error for document in documents for error in document.errors]

@@ -93,8 +93,8 @@ def _validate(data: dict[str, Any]) -> tuple[JobSpec | None, list[ErrorDetails]]
 
 
 def _filled(spec: JobSpec, defaults: Defaults) -> JobSpec:
-    missing = {name: value for name, value in defaults._asdict().items() if getattr(spec, name) is None}
-    return spec.model_copy(update=missing)
+    given = {"timezone": defaults.timezone, "grace": defaults.grace}
+    return spec.model_copy(update={name: value for name, value in given.items() if getattr(spec, name) is None})
 
 
 def _empty(root: Node) -> Iterator[Loc]:

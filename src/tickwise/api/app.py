@@ -1,0 +1,70 @@
+"""The API, put together."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from ..app import AsyncTickwise
+from ..app.outlook import Outlooks
+from .access import Access
+from .bodies.base import Problem
+from .doors import GuardedRoute
+from .identity import Doorman
+from .metrics import Metrics
+from .news import News
+from .problems import install
+from .routes import all_doors
+from .shield import Shield
+
+Ready = Callable[[], Awaitable[bool]]
+_OURS = Access()
+_ABOUT = "Schedules, runs and why: everything that the dashboard and the command line can do."
+
+
+def make_api(
+    tickwise: AsyncTickwise,
+    *,
+    access: Access = _OURS,
+    ready: Ready | None = None,
+    root_path: str = "",
+    **options: Any,
+) -> FastAPI:
+    """An ASGI application over a scheduler, under a proxy's `root_path`; options are those of FastAPI."""
+    app = FastAPI(
+        title="Tickwise", version=version("tickwise"), description=_ABOUT,
+        openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False, **options,
+    )  # fmt: skip
+    app.state.tickwise = tickwise
+    app.state.doorman = Doorman(access)
+    app.state.news = News(tickwise.store)
+    app.state.outlooks = Outlooks(tickwise.store)
+    app.state.metrics = Metrics(tickwise.store)
+    app.state.creating = asyncio.Lock()
+    app.state.ready = ready or _store_answers(tickwise)
+    app.router.routes.extend(GuardedRoute(door, prefix) for prefix, door in all_doors())
+    app.add_middleware(Shield, root_path=root_path)
+    install(app)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # (FastAPI's own way to change it)
+    return app
+
+
+def _store_answers(tickwise: AsyncTickwise) -> Ready:
+    async def ready() -> bool:
+        return await (await tickwise.store()).now() > 0
+
+    return ready
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        components = schema.setdefault("components", {})
+        components.setdefault("schemas", {})["Problem"] = Problem.model_json_schema()
+        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        schema["security"] = [{"token": []}, {}]  # none is needed on loopback, as long as that is trusted
+        app.openapi_schema = schema
+    return app.openapi_schema

@@ -1,0 +1,142 @@
+"""The fleet and the whole: workers, queues, the pause of everything, the overview, tokens and the audit."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ...stores.records import AccessRole
+from .base import Answered, Asked, When
+
+
+class WorkerBody(Answered):
+    """A process."""
+
+    id: str
+    roles: list[str]
+    host: str
+    pid: int
+    version: str
+    queues: list[str]
+    capacity: int
+    busy: int
+    live: bool
+    problems: list[str] = Field(description="What its sources could not read.")
+    started_at: datetime
+    seen_at: datetime
+    passed_at: datetime | None = Field(description="When its ticker last completed a pass.")
+
+
+class WorkersBody(Answered):
+    items: list[WorkerBody]
+
+
+class QueueBody(Answered):
+    name: str
+    concurrency: int | None
+    starts_per_second: float | None
+    waiting: int
+    running: int
+    workers: int
+
+
+class QueuesBody(Answered):
+    items: list[QueueBody]
+
+
+class LimitAsked(Asked):
+    """Both null lifts the limits."""
+
+    concurrency: int | None = Field(default=None, ge=1, le=1_000_000)
+    starts_per_second: float | None = Field(default=None, gt=0, le=1_000_000, strict=False)
+
+
+class WholePause(Answered):
+    at: datetime
+    by: str
+    reason: str
+    until: datetime | None
+
+
+class EverythingBody(Answered):
+    paused: WholePause | None
+    history: list[WholePause]
+
+
+class WarningBody(Answered):
+    text: str
+    advice: str
+
+
+class MinuteBody(Answered):
+    start: datetime
+    fired: int
+    skipped: int
+    failed: int
+
+
+class CountsBody(Answered):
+    jobs: int
+    schedules: int
+    paused: int
+    runs: dict[str, int]
+    waiting: dict[str, int]
+    overdue: int
+
+
+class OverviewBody(Answered):
+    now: datetime
+    counts: CountsBody
+    workers: int
+    tickers: int
+    oldest_waiting_at: datetime | None
+    paused: bool
+    warnings: list[WarningBody]
+    minutes: list[MinuteBody] = Field(description="The last hour.")
+
+
+_Pattern = Annotated[str, Field(pattern=r"^[A-Za-z0-9._*?\-]{1,100}$", examples=["etl-*"])]
+
+
+class TokenAsked(Asked):
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._@\-]{0,99}$", examples=["ci"])
+    role: Annotated[AccessRole, Field(strict=False)]
+    scopes: list[_Pattern] = Field(default=[], max_length=100, description="Jobs that it may see; none: all.")
+    expires: When | None = Field(default=None, description="An instant, or a duration from now.")
+
+
+class TokenBody(Answered):
+    id: str
+    name: str
+    role: str
+    scopes: list[str]
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    used_at: datetime | None
+
+
+class TokensBody(Answered):
+    items: list[TokenBody]
+
+
+class NewToken(TokenBody):
+    secret: str = Field(description="Told only now.")
+
+
+class WhoBody(Answered):
+    """Who you are here."""
+
+    name: str
+    role: str
+    scopes: list[str]
+
+
+class AuditBody(Answered):
+    id: str
+    at: datetime
+    who: str
+    action: str = Field(examples=["schedule.pause"])
+    subject: str
+    before: Any
+    after: Any

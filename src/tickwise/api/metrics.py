@@ -1,0 +1,208 @@
+"""`/metrics`, for Prometheus.
+
+Gauges are what the store says when it is asked. Counters and histograms begin with the first scrape and are fed by
+following the store: a scrape counts all that has happened since the one before, whichever node did it. A run comes
+by each time that it is made, starts or ends; what of it was counted is remembered as long as it can come again.
+Names of jobs and schedules are no labels: there is no end to them. The store is read at most once a second.
+"""
+
+import asyncio
+from collections import Counter as Tally
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from fastapi import Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from ..app.overview import is_live
+from ..clock import monotonic
+from ..core.model import Trigger
+from ..core.reasons import Reason, Verdict
+from ..core.states import FINAL, RunState
+from ..runtime.following import Following
+from ..stores.contract import Insights, Store, StoreUnavailableError
+from ..stores.records import MICRO, AccessRole, DecisionRow, Role, RunFilter, RunRow
+from .doors import Doors
+
+doors = Doors("metrics")
+_FRESH = 1.0  # seconds
+_LOOKS = 50  # of a thousand moves or more, in one scrape; the rest comes with the next
+_LONGEST_GAP = 600 * MICRO  # between scrapes: what happened in a longer one is not counted
+_PAGE, _HALVINGS = 1_000, 40
+_MOST_RECORDS = 10_000
+_QUEUED = RunFilter(states=frozenset({RunState.QUEUED}))
+_NOT_RUN = frozenset({Verdict.SKIPPED, Verdict.COALESCED, Verdict.SUPERSEDED, Verdict.EXPIRED})
+_DELAYS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 3_600)
+_DURATIONS = (0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400)
+
+
+@doors.get("/metrics", AccessRole.VIEWER, include_in_schema=False)
+async def scrape(request: Request) -> Response:
+    """How much there is of everything, and how fast it goes."""
+    metrics: Metrics = request.app.state.metrics
+    return Response(await metrics.text(), media_type=CONTENT_TYPE_LATEST)
+
+
+class Metrics:
+    """Those of one process."""
+
+    def __init__(self, store: Callable[[], Awaitable[Store]], steady: Callable[[], float] = monotonic) -> None:
+        self._store = store
+        self._steady = steady
+        self._lock = asyncio.Lock()
+        self._read_at = float("-inf")
+        self._text = b""
+        self._registry = CollectorRegistry()
+        self._gauges = _Gauges()
+        self._registry.register(self._gauges)
+        self._moves = _Moves(self._registry)
+        self._errors = Counter(
+            "tickwise_store_errors", "Scrapes that the store did not answer.", registry=self._registry
+        )
+
+    async def text(self) -> bytes:
+        """As Prometheus reads it."""
+        async with self._lock:
+            if self._steady() - self._read_at >= _FRESH:
+                await self._read()
+                self._text = generate_latest(self._registry)
+                self._read_at = self._steady()
+            return self._text
+
+    async def _read(self) -> None:
+        self._gauges.families = []
+        try:
+            store = await self._store()
+            await self._moves.follow(store)
+            self._gauges.families = [family async for family in _measured(store)]
+        except StoreUnavailableError:
+            self._errors.inc()
+
+
+class _Gauges(Collector):
+    """What was measured last; nothing, if the store did not answer."""
+
+    def __init__(self) -> None:
+        self.families: list[GaugeMetricFamily] = []
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        yield from self.families
+
+
+async def _measured(store: Store) -> AsyncIterator[GaugeMetricFamily]:
+    now, insights = await store.now(), store.insights
+    counts = await insights.counts()
+    nodes = Tally(role for node in await insights.nodes() if is_live(node, now) for role in node.roles)
+    oldest = await _oldest_waiting(insights, now) if counts.waiting else None
+    for name, about, value in (
+        ("schedules", "Schedules there are.", counts.schedules),
+        ("schedules_paused", "Schedules that are paused.", counts.paused),
+        ("jobs_overdue", "Jobs that a ticker should have looked at.", counts.overdue),
+        ("runs_running", "Runs under way.", counts.runs.get(RunState.RUNNING, 0)),
+        ("oldest_waiting_seconds", "How long the oldest queued run could have started.",
+         0 if oldest is None else (now - oldest) / MICRO),
+    ):  # fmt: skip
+        yield GaugeMetricFamily(f"tickwise_{name}", about, value=value)
+    yield _labelled("queue_depth", "Queued runs.", "queue", counts.waiting)
+    yield _labelled("nodes", "Live processes.", "role", {str(role): nodes[role] for role in Role})
+
+
+def _labelled(name: str, about: str, label: str, values: Mapping[str, int]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(f"tickwise_{name}", about, labels=[label])
+    for word, value in values.items():
+        family.add_metric([word], value)
+    return family
+
+
+async def _oldest_waiting(insights: Insights, now: int) -> int | None:
+    """When the oldest queued run could have started. Lists begin with the newest, so that is found by halving."""
+    page = await insights.runs(_QUEUED, limit=_PAGE)
+    low, high = 0, now
+    for _ in range(_HALVINGS):
+        if page.after is None:
+            break
+        middle = (low + high) // 2
+        earlier = await insights.runs(replace(_QUEUED, until=middle), limit=_PAGE)
+        if earlier.items:
+            page, high = earlier, middle
+        else:
+            low = middle
+    return min((run.due_at for run in page.items if run.due_at <= now), default=None)
+
+
+class _Moves:
+    """Counts what happens, each thing once."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def counter(name: str, about: str, label: str, words: Iterable[str]) -> Counter:
+            made = Counter(f"tickwise_{name}", about, [label], registry=registry)
+            for word in words:
+                made.labels(word)  # what has not happened yet is zero, not absent
+            return made
+
+        def histogram(name: str, about: str, buckets: tuple[float, ...]) -> Histogram:
+            return Histogram(f"tickwise_{name}_seconds", about, buckets=buckets, registry=registry)
+
+        unrun = [reason.code for reason in Reason if reason.verdict in _NOT_RUN]
+        self._fired = counter("runs_fired", "Runs made.", "trigger", map(str, Trigger))
+        self._finished = counter("runs_finished", "Runs ended.", "outcome", sorted(FINAL))
+        self._skipped = counter("slots_skipped", "Slots that got no run.", "reason", unrun)
+        self._claim = histogram("claim_latency", "From a slot's time to its run.", _DELAYS)
+        self._lateness = histogram("lateness", "From when a run could start to its start.", _DELAYS)
+        self._duration = histogram("run_duration", "From a run's last start to its end.", _DURATIONS)
+        self._following: Following | None = None
+        self._start = 0
+        self._counted: set[tuple[int, str, str]] = set()
+        self._slots: dict[tuple[str, Reason, int], int] = {}  # of records: how many slots of them were counted
+
+    async def follow(self, store: Store) -> None:
+        """Count what has happened since the last time."""
+        now = await store.now()
+        if self._following is None or self._following.since < now - _LONGEST_GAP:
+            self._start, self._following = now, Following(store, now)
+        for _ in range(_LOOKS):
+            since, new = self._following.since, await self._following.news()
+            for run in new.runs:
+                self._count_run(run, since)
+            for row in new.decisions:
+                self._count_slots(row)
+            self._counted = {mark for mark in self._counted if mark[0] >= self._following.since}
+            if self._following.caught_up:
+                break
+
+    def _count_run(self, run: RunRow, since: int) -> None:
+        if self._is_new(run, "made", run.created_at, since):
+            self._fired.labels(str(run.trigger)).inc()
+            if run.trigger is Trigger.SCHEDULE:
+                _observe(self._claim, run.due_at, run.created_at)
+        if self._is_new(run, "started", run.started_at, since):
+            _observe(self._lateness, run.due_at, run.started_at)
+        if run.state in FINAL and self._is_new(run, "ended", run.finished_at, since):
+            self._finished.labels(str(run.state)).inc()
+            _observe(self._duration, run.started_at, run.finished_at)
+
+    def _is_new(self, run: RunRow, move: str, at: int | None, since: int) -> bool:
+        """Whether it has not been counted; what is older than the look has been, by one before."""
+        mark = at or 0, run.id, move
+        if mark[0] < since or mark in self._counted:
+            return False
+        self._counted.add(mark)
+        return True
+
+    def _count_slots(self, row: DecisionRow) -> None:
+        if row.reason.verdict not in _NOT_RUN:
+            return
+        record = row.schedule, row.reason, row.first
+        before = 0 if row.made_at >= self._start else row.count - 1  # of an older one only the newest is known
+        self._skipped.labels(row.reason.code).inc(max(0, row.count - self._slots.pop(record, before)))
+        self._slots[record] = row.count
+        if len(self._slots) > _MOST_RECORDS:
+            del self._slots[next(iter(self._slots))]
+
+
+def _observe(histogram: Histogram, start: int | None, end: int | None) -> None:
+    """Unless it has been put off since: then its times are those of the next attempt."""
+    if start is not None and end is not None and end >= start:
+        histogram.observe((end - start) / MICRO)

@@ -1,0 +1,122 @@
+"""Every answer that says no is a problem document (RFC 9457): what is wrong, where, and how to mend it.
+
+Core errors carry their status; what FastAPI refuses is told in the same shape. What nobody expected is told by an
+id only, under which the log has the rest.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from typing import Any
+from uuid import uuid4
+
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from ..core.errors import CronError, TickwiseError
+from ..core.payload import clip
+
+MEDIA_TYPE = "application/problem+json"
+_log = structlog.get_logger("tickwise")
+_URN = "urn:tickwise:problem:"
+_NEAREST = re.compile(r"\(did you mean ([^?\s]+)\?\)")
+_LONGEST = 4_000
+_MOST_FAULTS = 20
+_WORDS = {422: "invalid", 413: "too-large", 503: "unavailable"}
+_TITLES = {422: "The request cannot be used", 413: "The request is too large"}
+
+
+class Refusal(TickwiseError):  # noqa: N818  (a no, not a fault)
+    """A no of the API itself, with its status, headers and members of its own."""
+
+    def __init__(
+        self, status: int, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
+    ) -> None:
+        super().__init__(detail)
+        self.http_status = status
+        self.headers = headers
+        self.members = members
+
+
+def problem(status: int, detail: str, headers: Mapping[str, str] | None = None, **members: Any) -> Response:
+    """The document itself."""
+    phrase = HTTPStatus(status).phrase
+    shown = clip(detail, _LONGEST)
+    near = _NEAREST.search(shown)
+    content = {
+        "type": _URN + _WORDS.get(status, phrase.lower().replace(" ", "-")),
+        "title": _TITLES.get(status, phrase),
+        "status": status,
+        "detail": shown,
+        **({"nearest": near[1]} if near else {}),
+        **{name: value for name, value in members.items() if value is not None},
+    }
+    return JSONResponse(content, status, headers, MEDIA_TYPE)
+
+
+def told(error: Exception) -> Response:
+    """The document of an error that was foreseen."""
+    match error:
+        case Refusal():
+            return problem(error.http_status, str(error), error.headers, **error.members)
+        case CronError():
+            return problem(error.http_status, str(error), field=error.field, position=error.position)
+        case RequestValidationError():
+            return _of_validation(error)
+        case HTTPException():
+            return problem(error.status_code, _DETAILS.get(error.status_code, str(error.detail)), error.headers)
+        case TickwiseError() if error.http_status != HTTPStatus.INTERNAL_SERVER_ERROR:
+            return problem(error.http_status, str(error))
+    return unexpected(error)
+
+
+def unexpected(error: Exception) -> Response:
+    """Nothing of the inside is told but an id that the log has as well."""
+    number = uuid4().hex
+    _log.error("request failed", id=number, exc_info=error)
+    return problem(500, f"something went wrong on our side; the log has it as {number}", id=number)
+
+
+_DETAILS = {
+    404: "there is nothing at this address: see /openapi.json for what there is",
+    405: "this address does not know that method: see /openapi.json",
+    400: "the body cannot be read: send JSON",
+}
+
+
+def _of_validation(error: RequestValidationError) -> Response:
+    faults = [{"field": _way(fault["loc"]), "problem": str(fault["msg"])} for fault in error.errors()]
+    first = faults[0]
+    detail = f"{first['field']}: {first['problem']}" if first["field"] else first["problem"]
+    more = faults[:_MOST_FAULTS] if len(faults) > 1 else None
+    return problem(422, detail, field=first["field"] or None, errors=more)
+
+
+def _way(loc: tuple[Any, ...]) -> str:
+    """The way to the value; where it stands (body, query, path) goes without saying."""
+    return clip(".".join(str(part) for part in loc[1:]), 200)
+
+
+def install(app: FastAPI) -> None:
+    """Answer in this way for everything that is raised."""
+
+    async def answer(request: Request, error: Exception) -> Response:
+        response = told(error)
+        if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            response.headers["Allow"] = ", ".join(sorted(_methods(request)))
+        return response
+
+    for kind in (TickwiseError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, answer)
+
+
+def _methods(request: Request) -> Iterator[str]:
+    """All that the address knows; Starlette tells those of one route only."""
+    path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
+    for route in request.app.routes:
+        if isinstance(route, Route) and route.path_regex.match(path):
+            yield from route.methods or ()

@@ -1,0 +1,75 @@
+"""`/`: the dashboard. Its files are read once, and found by their names in a table, never on the disk.
+
+The page itself is asked for again each time (`ETag`); what it needs has the version of all files in its address,
+so that browsers keep it for good, and a new version is never mixed with an old one.
+"""
+
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import NamedTuple
+
+from fastapi import Request, Response
+
+from ..doors import Doors
+from ..problems import Refusal
+
+doors = Doors("dashboard")
+_PAGE = "index.html"
+_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_FOR_GOOD = {"Cache-Control": "public, max-age=31536000, immutable"}
+
+
+class _Site(NamedTuple):
+    """All files, and what names this very state of them."""
+
+    files: dict[str, bytes]
+    version: str
+
+
+@doors.get("/", None, include_in_schema=False)
+async def dashboard(request: Request) -> Response:
+    """The page."""
+    site = _site()
+    headers = {"ETag": f'"{site.version}"', "Cache-Control": "no-cache"}
+    if request.headers.get("if-none-match") == headers["ETag"]:
+        return Response(status_code=304, headers=headers)
+    return Response(_page(site), headers=headers, media_type=_TYPES["html"])
+
+
+@doors.get("/assets/{version}/{name:path}", None, include_in_schema=False)
+async def asset(version: str, name: str) -> Response:
+    """A file of the page."""
+    site = _site()
+    if version != site.version or name not in site.files:
+        raise Refusal(404, "the dashboard has no such file, or not any longer: reload the page")
+    return Response(site.files[name], headers=_FOR_GOOD, media_type=_TYPES[name.rpartition(".")[2]])
+
+
+def _page(site: _Site) -> bytes:
+    """With the version in its addresses, and all modules asked for at once instead of one after the other."""
+    modules = (name for name in sorted(site.files) if name.endswith(".js"))
+    links = "".join(f'<link rel="modulepreload" href="assets/{name}">\n' for name in modules)
+    page = site.files[_PAGE].decode().replace("</head>", f"{links}</head>")
+    return page.replace('"assets/', f'"assets/{site.version}/').encode()
+
+
+@cache
+def _site() -> _Site:
+    found = dict(sorted(_walk(files("tickwise") / "web" / "static").items()))
+    told = sha256()
+    for name, content in found.items():
+        told.update(b"%b\0%d\0%b" % (name.encode(), len(content), content))
+    return _Site(found, told.hexdigest()[:16])
+
+
+def _walk(folder: Traversable, prefix: str = "") -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for one in folder.iterdir():
+        name = prefix + one.name
+        if one.is_dir():
+            found |= _walk(one, f"{name}/")
+        elif name.rpartition(".")[2] in _TYPES:
+            found[name] = one.read_bytes()
+    return found

@@ -1,0 +1,62 @@
+"""`/events`: what happens, as it happens."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fastapi import Request
+from starlette.responses import StreamingResponse
+
+from ...stores.records import AccessRole
+from .. import streams
+from ..doors import Doors
+from ..news import LONGEST, Event
+from ..problems import Refusal
+from ..streams import BEAT, EVENT_STREAM, Stay, as_stream, event
+from ..visit import Visit, Visiting
+
+doors = Doors("events")
+_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {EVENT_STREAM: {"schema": {"type": "string"}}},
+        "description": "Events `run`, `schedule`, `schedule_deleted` and `decision`; their ids are microseconds.",
+    }
+}
+
+
+@doors.get("/events", AccessRole.VIEWER, response_class=StreamingResponse, responses=_STREAM)
+async def events(request: Request, visit: Visiting) -> StreamingResponse:
+    """All that happens from now on or, with `Last-Event-ID`, since then; `reset`: that was too long ago."""
+    since = request.headers.get("last-event-id")
+    if since is not None and not (since.isascii() and since.isdigit() and len(since) <= 18):
+        raise Refusal(422, "Last-Event-ID is the id of an event", field="Last-Event-ID")
+    return as_stream(_told(visit, Stay(request), None if since is None else int(since)))
+
+
+async def _told(visit: Visit, stay: Stay, since: int | None) -> AsyncIterator[bytes]:
+    async with visit.news.listen() as listener:
+        yield BEAT
+        known: set[tuple[int, str, str]] = set()
+        if since is not None and since < await visit.store.now() - LONGEST:
+            yield event("reset", "{}")
+        elif since is not None:
+            async for one in visit.news.since(since):
+                known.add(one.key)
+                if _seen(visit, one):
+                    yield event(one.kind, one.data, str(one.at))
+        while not await stay.is_over():
+            try:
+                async with asyncio.timeout(streams.HEARTBEAT):
+                    heard = await listener.queue.get()
+            except TimeoutError:
+                yield BEAT
+                continue
+            if heard is None:
+                return
+            if heard.key not in known and _seen(visit, heard):
+                yield event(heard.kind, heard.data, str(heard.at))
+
+
+def _seen(visit: Visit, one: Event) -> bool:
+    """What has no job any longer is for those who see all."""
+    return visit.who.sees(one.job) if one.job else not visit.who.scopes

@@ -1,0 +1,35 @@
+"""`/healthz`, `/readyz`, `/openapi.json`."""
+
+from typing import Any
+
+from fastapi import Request, Response
+from pydantic import BaseModel
+from starlette.responses import JSONResponse
+
+from ...stores.records import AccessRole
+from ..doors import Doors
+
+doors = Doors("health")
+
+
+class Health(BaseModel):
+    status: str
+
+
+@doors.get("/healthz", None, response_model=Health)
+async def healthz() -> Health:
+    """The process answers."""
+    return Health(status="ok")
+
+
+@doors.get("/readyz", None, response_model=Health, responses={503: {"model": Health}})
+async def readyz(request: Request) -> Any:
+    """What it is there for goes well."""
+    if await request.app.state.ready():
+        return Health(status="ready")
+    return JSONResponse({"status": "not ready"}, 503)
+
+
+@doors.get("/openapi.json", AccessRole.VIEWER, include_in_schema=False)
+async def openapi(request: Request) -> Response:
+    return JSONResponse(request.app.openapi())

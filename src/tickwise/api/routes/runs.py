@@ -1,0 +1,150 @@
+"""`/runs`: list, create, get, cancel, retry, why, attempts and steps."""
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+from fastapi import Query, Request, Response
+
+from ...app.managers import enqueued
+from ...app.values import RunInfo, as_second
+from ...app.why_run import why_run
+from ...core.definition import Step
+from ...core.instant import to_datetime
+from ...core.model import Trigger
+from ...stores.records import MICRO, AccessRole, Enqueue, RunFilter, StepReport
+from ..bodies.base import Page, RunPath, micro_of, moment
+from ..bodies.queries import RunsWanted
+from ..bodies.runs import (
+    AttemptBody,
+    AttemptsBody,
+    Cancelled,
+    RetryAsked,
+    RunAsked,
+    RunBody,
+    StepBody,
+    StepsBody,
+)
+from ..bodies.schedules import WhyBody
+from ..definitions import about
+from ..doors import Doors
+from ..links import address, page_of
+from ..shown import run_body
+from ..visit import Visiting
+from .actions import check_params
+
+doors = Doors("runs")
+_FROM_FAILED = RetryAsked()
+_KNOWN: dict[int | str, dict[str, Any]] = {200: {"model": RunBody, "description": "The run that has the key."}}
+
+
+@doors.get("/runs", AccessRole.VIEWER, response_model=Page[RunBody])
+async def list_runs(
+    request: Request, response: Response, visit: Visiting, asked: Annotated[RunsWanted, Query()]
+) -> Page[RunBody]:
+    """The newest first."""
+    wanted = RunFilter(
+        asked.job, asked.schedule, frozenset(asked.state), frozenset(asked.trigger), asked.queue,
+        text=asked.text, since=micro_of(asked.since), until=micro_of(asked.until),
+    )  # fmt: skip
+    page = await visit.page(
+        lambda key, most: visit.store.insights.runs(wanted, key, most),
+        lambda row: visit.who.sees(row.job),
+        asked.after,
+        asked.limit,
+    )
+    return page_of(request, response, [run_body(RunInfo.of(row)) for row in page.items], page.after)
+
+
+@doors.post("/runs", AccessRole.OPERATOR, once=True, status_code=201, response_model=RunBody, responses=_KNOWN)
+async def enqueue_run(body: RunAsked, request: Request, response: Response, visit: Visiting) -> RunBody:
+    """Queue a run of a job, now or later; a taken key gives the run that has it, with 200 (S48)."""
+    check_params(visit, await visit.job(body.job, 422), body.params)
+    with about("at"):
+        at = None if body.at is None else to_datetime(as_second(body.at, await visit.store.now() // MICRO))
+    store, asked = await visit.tickwise.prepared(
+        body.job, body.params, at=at, key=body.key, auto_remove=body.auto_remove
+    )
+    (made,) = await store.enqueue([replace(asked, by=visit.who.name)])
+    run = await enqueued(store, asked, made)
+    if made.new:
+        await visit.audit("run.create", run.id, None, body.model_dump())
+    else:
+        response.status_code = 200
+    response.headers["Location"] = address(request, f"/runs/{run.id}")
+    return run_body(run)
+
+
+@doors.get("/runs/{run:name}", AccessRole.VIEWER, response_model=RunBody)
+async def get_run(run: RunPath, visit: Visiting) -> RunBody:
+    """One run; one that is queued says why it waits."""
+    await visit.run(run)
+    return run_body(await visit.tickwise.runs.get(run))
+
+
+@doors.post("/runs/{run:name}:cancel", AccessRole.OPERATOR, response_model=Cancelled)
+async def cancel_run(run: RunPath, visit: Visiting) -> Cancelled:
+    """End a queued run, or ask a running one to end."""
+    before = await visit.run(run)
+    state = await visit.tickwise.runs.cancel(run)
+    await visit.audit("run.cancel", run, {"state": str(before.state)}, {"state": state})
+    return Cancelled(state=state)
+
+
+@doors.post("/runs/{run:name}:retry", AccessRole.OPERATOR, response_model=RunBody)
+async def retry_run(run: RunPath, visit: Visiting, body: RetryAsked = _FROM_FAILED) -> RunBody:
+    """Put a failed, lost or cancelled run back; steps that succeeded are not repeated."""
+    before = await visit.run(run)
+    if body.from_failed:
+        again = await visit.tickwise.runs.retry(run)
+    else:
+        asked = Enqueue(before.job, Trigger.MANUAL, before.params, by=visit.who.name)
+        (made,) = await visit.store.enqueue([asked])
+        again = await visit.tickwise.runs.get(made.id)
+    await visit.audit("run.retry", run, {"state": str(before.state)}, {"run": again.id})
+    return run_body(again)
+
+
+@doors.get("/runs/{run:name}/why", AccessRole.VIEWER, response_model=WhyBody)
+async def why_of_run(run: RunPath, visit: Visiting) -> WhyBody:
+    """Why it happened, in words."""
+    return WhyBody.model_validate(await why_run(visit.store, await visit.run(run)))
+
+
+@doors.get("/runs/{run:name}/attempts", AccessRole.VIEWER, response_model=AttemptsBody)
+async def attempts_of_run(run: RunPath, visit: Visiting) -> AttemptsBody:
+    """The attempts before the last, in order."""
+    await visit.run(run)
+    rows = await visit.store.insights.attempts(run)
+    return AttemptsBody(
+        items=[
+            AttemptBody.model_validate(
+                {
+                    "number": row.number, "event": str(row.event), "started_at": moment(row.started_at),
+                    "finished_at": moment(row.finished_at), "worker": row.node, "error": row.error,
+                }
+            )
+            for row in rows
+        ]
+    )  # fmt: skip
+
+
+@doors.get("/runs/{run:name}/steps", AccessRole.VIEWER, response_model=StepsBody)
+async def steps_of_run(run: RunPath, visit: Visiting) -> StepsBody:
+    """The graph of the job's steps, and how far the run is with each."""
+    row = await visit.run(run)
+    job = await visit.store.insights.job(row.job)
+    steps = job.definition.steps if job else ()
+    reports = {report.name: report for report in await visit.store.insights.steps(run)}
+    known = [_step(step.name, step, reports.get(step.name)) for step in steps]
+    gone = [_step(name, None, reports[name]) for name in reports if name not in {step.name for step in steps}]
+    return StepsBody(items=[*known, *gone])
+
+
+def _step(name: str, step: Step | None, report: StepReport | None) -> StepBody:
+    depends = list(step.depends) if step else []
+    if report is None:
+        return StepBody(name=name, depends=depends, state=None)
+    return StepBody(
+        name=name, depends=depends, state=report.state, started_at=moment(report.started_at),
+        finished_at=moment(report.finished_at), attempt=report.attempt, error=report.error,
+    )  # fmt: skip

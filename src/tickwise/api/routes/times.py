@@ -1,0 +1,83 @@
+"""`/upcoming`, `/forecast`, `/timeline`, `/hours`: what will run and what ran, by time."""
+
+from datetime import datetime, timedelta
+from typing import Annotated
+
+from fastapi import Query
+
+from ...app.outlook import outlook
+from ...app.values import Coming, RunInfo
+from ...core.errors import InputError
+from ...core.instant import to_datetime
+from ...stores.records import MICRO, AccessRole, HourRow
+from ..bodies.queries import ComingWanted, ForecastWanted, HoursWanted, TimelineWanted
+from ..bodies.times import ComingBody, ForecastBody, HourBody, HoursBody, TimelineBody, UpcomingBody
+from ..doors import Doors
+from ..shown import run_body
+from ..visit import Visit, Visiting
+
+doors = Doors("times")
+_LOOKED_AT = 20_000  # runs to come, of which somebody may see some
+_LONGEST = timedelta(days=31)
+_MOST_HOURS = 10_000  # of all schedules together
+
+
+@doors.get("/upcoming", AccessRole.VIEWER, response_model=UpcomingBody)
+async def list_upcoming(visit: Visiting, asked: Annotated[ComingWanted, Query()]) -> UpcomingBody:
+    """What will run, in time order, at the times at which it will really start."""
+    return UpcomingBody(items=await _coming(visit, asked.hours, asked.limit))
+
+
+@doors.get("/forecast", AccessRole.VIEWER, response_model=ForecastBody)
+async def forecast(visit: Visiting, asked: Annotated[ForecastWanted, Query()]) -> ForecastBody:
+    """How many runs start when: by minute up to a day, else by hour; and where many start at once."""
+    ahead = await visit.outlooks.ahead(asked.hours, visit.who.sees if visit.who.scopes else None)
+    return ForecastBody.model_validate(outlook(ahead))
+
+
+@doors.get("/timeline", AccessRole.VIEWER, response_model=TimelineBody)
+async def timeline(visit: Visiting, asked: Annotated[TimelineWanted, Query()]) -> TimelineBody:
+    """Runs that were under way between two instants, and those to come; without any, an hour around now."""
+    now = to_datetime(await visit.store.now() // MICRO)
+    begin = asked.start or now - timedelta(minutes=30)
+    stop = asked.end or begin + timedelta(hours=1)
+    if not timedelta() < stop - begin <= _LONGEST:
+        raise InputError(f"end: it must come after start, and at most {_LONGEST.days} days after it")
+    first, last = (round(one.timestamp() * MICRO) for one in (begin, stop))
+    rows = await visit.store.insights.timeline(first, last, asked.limit)
+    runs = [run_body(RunInfo.of(row)) for row in rows if visit.who.sees(row.job)]
+    coming = await _until(visit, now, stop, asked.limit) if stop > now else []
+    return TimelineBody(
+        start=begin, end=stop, runs=runs, upcoming=[one for one in coming if begin <= one.at < stop]
+    )
+
+
+@doors.get("/hours", AccessRole.VIEWER, response_model=HoursBody)
+async def past_hours(visit: Visiting, asked: Annotated[HoursWanted, Query()]) -> HoursBody:
+    """What the last hours were like, by schedule and hour."""
+    rows = await visit.store.insights.hours(asked.hours, asked.schedule)
+    if visit.who.scopes:
+        names = {row.schedule for row in rows}
+        found = [await visit.store.insights.schedule(name) for name in names]
+        seen = {row.schedule.name for row in found if row is not None and visit.who.sees(row.schedule.job)}
+        rows = tuple(row for row in rows if row.schedule in seen)
+    return HoursBody(items=[_hour(row) for row in rows[:_MOST_HOURS]], truncated=len(rows) > _MOST_HOURS)
+
+
+def _hour(row: HourRow) -> HourBody:
+    return HourBody(
+        schedule=row.schedule, hour=to_datetime(row.hour), claim_ms=row.claim_ms, late_ms=row.late_ms,
+        run_ms=row.run_ms, runs={str(state): number for state, number in row.runs.items()},
+        decided={reason.code: number for reason, number in row.decided.items()},
+    )  # fmt: skip
+
+
+async def _until(visit: Visit, now: datetime, stop: datetime, limit: int) -> list[ComingBody]:
+    return await _coming(visit, (stop - now) / timedelta(hours=1), limit)
+
+
+async def _coming(visit: Visit, hours: float, limit: int) -> list[ComingBody]:
+    looked_at = _LOOKED_AT if visit.who.scopes else limit
+    found: list[Coming] = await visit.tickwise.upcoming(hours, looked_at)
+    seen = [one for one in found if visit.who.sees(one.job)][:limit]
+    return [ComingBody.model_validate(one) for one in seen]

@@ -1,0 +1,74 @@
+"""`/tokens` and `/audit`: who may come in, and what they did."""
+
+import secrets
+from typing import Annotated
+from uuid import uuid4
+
+from fastapi import Path, Query, Request, Response
+
+from ...app.values import as_second
+from ...stores.records import MICRO, AccessRole, Token
+from ..bodies.base import Page, moment
+from ..bodies.fleet import AuditBody, NewToken, TokenAsked, TokenBody, TokensBody
+from ..bodies.queries import AuditWanted
+from ..definitions import about
+from ..doors import Doors
+from ..links import page_of
+from ..names import NAME
+from ..problems import Refusal
+from ..secret import digest
+from ..visit import Visiting
+
+doors = Doors("access")
+_TokenPath = Annotated[str, Path(pattern=f"^{NAME}$", description="The id of a token.")]
+
+
+@doors.get("/tokens", AccessRole.ADMIN, whole=True, response_model=TokensBody)
+async def list_tokens(visit: Visiting) -> TokensBody:
+    """All that were ever issued, without their secrets."""
+    return TokensBody(items=[_body(token) for token in await visit.store.access.tokens()])
+
+
+@doors.post("/tokens", AccessRole.ADMIN, whole=True, status_code=201, response_model=NewToken)
+async def create_token(body: TokenAsked, visit: Visiting) -> NewToken:
+    """A new token; its secret is in this answer and nowhere else."""
+    now = await visit.store.now() // MICRO
+    with about("expires"):
+        expires = None if body.expires is None else as_second(body.expires, now) * MICRO
+    if expires is not None and expires <= now * MICRO:
+        raise Refusal(422, "expires: it would have expired already", field="expires")
+    secret = secrets.token_urlsafe(32)
+    asked = Token(uuid4().hex, body.name, body.role, tuple(body.scopes), expires_at=expires)
+    token = await visit.store.access.issue(asked, digest(secret))
+    await visit.audit("token.create", token.id, None, body.model_dump(mode="json"))
+    return NewToken(**_body(token).model_dump(), secret=secret)
+
+
+@doors.delete("/tokens/{token:name}", AccessRole.ADMIN, whole=True, response_model=TokenBody)
+async def revoke_token(token: _TokenPath, visit: Visiting) -> TokenBody:
+    """Nobody comes in with it any longer."""
+    if token not in {one.id for one in await visit.store.access.tokens()}:
+        raise Refusal(404, f"there is no token with the id {token!r}: see /api/v1/tokens")
+    revoked = await visit.store.access.revoke(token)
+    await visit.audit("token.revoke", token, None, {"name": revoked.name})
+    return _body(revoked)
+
+
+@doors.get("/audit", AccessRole.ADMIN, whole=True, response_model=Page[AuditBody])
+async def list_audit(
+    request: Request, response: Response, visit: Visiting, asked: Annotated[AuditWanted, Query()]
+) -> Page[AuditBody]:
+    """Who changed what, the newest first."""
+    page = await visit.store.access.audit(asked.subject, asked.after, asked.limit)
+    rows = [AuditBody.model_validate({**row._asdict(), "at": moment(row.at)}) for row in page.items]
+    return page_of(request, response, rows, page.after)
+
+
+def _body(token: Token) -> TokenBody:
+    return TokenBody.model_validate(
+        {
+            "id": token.id, "name": token.name, "role": str(token.role), "scopes": list(token.scopes),
+            "created_at": moment(token.created_at), "expires_at": moment(token.expires_at),
+            "revoked_at": moment(token.revoked_at), "used_at": moment(token.used_at),
+        }
+    )  # fmt: skip

@@ -1,0 +1,57 @@
+"""The API of `serve` lives in a process of its own: neither takes the other along, and neither is left behind."""
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tickwise.core.states import RunState
+
+from .place import Place
+from .processes import PATIENCE, Nest, Process
+from .sight import in_state
+
+
+@pytest.fixture
+def place(nest: Nest, tmp_path: Path) -> Iterator[Place]:
+    with Place(nest, tmp_path, f"sqlite:///{tmp_path / 'tickwise.db'}") as place:
+        yield place
+
+
+def test_an_api_that_dies_comes_back(place: Place) -> None:
+    """Runs go on meanwhile, and the same address answers again."""
+    server = place.serve("tests.e2e.chores:app")
+    dead = _api_of(server)
+    dead.kill()
+    dead.wait(PATIENCE)
+    run = place.do(place.tickwise.enqueue("nothing", {"number": 1}))
+    place.eventually(in_state, run.id, RunState.SUCCEEDED)
+    server.answers("readyz", 200)
+    assert _api_of(server).pid != dead.pid
+    server.stop()
+
+
+def test_an_api_does_not_outlive_its_node(place: Place) -> None:
+    """A node that is killed can tell nobody, and yet its API ends."""
+    server = place.serve("tests.e2e.chores:app")
+    api = _api_of(server)
+    server.kill()
+    api.wait(PATIENCE)
+
+
+def test_the_api_tells_that_its_node_hangs(place: Place) -> None:
+    """`/readyz` answers 503 while no passes come, and 200 when they come again."""
+    server = place.serve("tests.e2e.chores:app")
+    server.signal(signal.SIGSTOP)
+    server.answers("readyz", 503)
+    assert server.asked("healthz") == 200
+    server.signal(signal.SIGCONT)
+    server.answers("readyz", 200)
+    server.stop()
+
+
+def _api_of(server: Process) -> psutil.Process:
+    [api] = [one for one in psutil.Process(server.pid).children() if "spawn_main" in " ".join(one.cmdline())]
+    return api
