@@ -158,7 +158,7 @@ def test_bad_values(name: str, value: Any) -> None:
     if isinstance(value, str):
         with pytest.raises(InputError) as caught:
             load(environ={f"TICKWISE_{name.upper()}": value})
-        assert f"{name} is {value!r}: " in str(caught.value)
+        assert str(caught.value).startswith(f"TICKWISE_{name.upper()}: {name} is {value!r}: ")
 
 
 def test_a_bad_value_in_a_file(file: Path) -> None:

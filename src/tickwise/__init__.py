@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .app import AsyncTickwise, Tickwise
+    from .app.hooks import Hooks
     from .core.errors import ConflictError, InputError, TickwiseError
     from .runtime.executors.wish import Cancel, Retry, Snooze
 
@@ -12,6 +13,7 @@ __all__ = [
     "AsyncTickwise",
     "Cancel",
     "ConflictError",
+    "Hooks",
     "InputError",
     "Retry",
     "Snooze",
@@ -21,6 +23,7 @@ __all__ = [
 _HOMES = {
     "AsyncTickwise": ".app",
     "Tickwise": ".app",
+    "Hooks": ".app.hooks",
     "ConflictError": ".core.errors",
     "InputError": ".core.errors",
     "TickwiseError": ".core.errors",

@@ -230,10 +230,11 @@ def load(
     ]
     values: dict[str, Any] = {}
     origins = dict.fromkeys(NAMES, DEFAULT)
-    for layer, origin in layers:
+    for layer, place in layers:
         for name, value in layer.items():
+            origin = f"{PREFIX}{name.upper()}" if place == "environment" else place
             values[name] = _read(name, value, origin)
-            origins[name] = f"{PREFIX}{name.upper()}" if origin == "environment" else origin
+            origins[name] = origin
     return _checked(Settings(**{**_derived(values), **values}, origins=origins))
 
 

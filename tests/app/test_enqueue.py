@@ -141,6 +141,16 @@ def test_params_are_checked_in_a_transaction_too(tw: Tickwise, sent: list[int], 
     assert shop.execute("SELECT id FROM orders").fetchall() == [(1,)]
 
 
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("other", [":memory:", "other.db"])
+def test_a_connection_to_another_file(tw: Tickwise, sent: list[int], tmp_path: Path, other: str) -> None:
+    """The run would exist elsewhere, and nobody would run it."""
+    where = other if other == ":memory:" else str(tmp_path / other)
+    with closing(sqlite3.connect(where)) as elsewhere, pytest.raises(InputError, match="to the same file"):
+        tw.enqueue("send", {"order": 1}, connection=elsewhere)
+    assert (tw.runs.list(), sent) == ([], [])
+
+
 def test_a_connection_that_cannot_be_used(tw: Tickwise, sent: list[int]) -> None:
     """A connection that would have to be awaited is refused, and so is every one to a memory store."""
 

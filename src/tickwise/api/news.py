@@ -1,10 +1,9 @@
 """What changes, told to all who listen: one reader of the store for the whole process.
 
-The reader asks the store what is new since a few seconds before its last look (`Insights.changed`), because a move
-is seen a little after the instant that it carries, and passes over what it has told already. It looks when the
-store has news, and now and then; without listeners it rests. An event's id is its instant in microseconds: who
-comes back with the last one gets what has happened since, some of it twice, nothing never. A listener who does not
-keep up is cut off, and comes back in the same way.
+The reader follows the store (`runtime.following`): it looks when there are news, and now and then; without
+listeners it rests. An event's id is its instant in microseconds: who comes back with the last one gets what has
+happened since, some of it twice, nothing never. A listener who does not keep up is cut off, and comes back in the
+same way.
 """
 
 import asyncio
@@ -12,20 +11,19 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-import structlog
-
 from ..app.values import RunInfo, ScheduleInfo
+from ..log import get_logger
+from ..runtime.following import SLACK, Following, moved_at
 from ..stores.contract import Store
-from ..stores.records import MICRO, Changed, DecisionRow, RunRow
+from ..stores.records import MICRO, Changed
 from .bodies.decisions import DecisionBody
 from .bodies.schedules import ScheduleBody
 from .shown import run_body
 
-_log = structlog.get_logger("tickwise")
-SLACK = 5 * MICRO  # how late a move may be seen
+_log = get_logger()
 LONGEST = 3_600 * MICRO  # how far back somebody may come back
 _POLL, _BREATH = 1.0, 0.1  # seconds: between looks without news, and at least between any two
-_LIMIT, _QUEUE = 1_000, 2_000
+_QUEUE = 2_000
 GONE = "schedule_deleted"
 
 
@@ -84,19 +82,20 @@ class News:
 
     async def since(self, instant: int) -> AsyncIterator[Event]:
         """What has happened since, oldest first, up to now."""
-        look = _Look(instant - SLACK)
-        while not look.caught_up:
-            for event in await look.again(await self._store()):
+        store = await self._store()
+        following = Following(store, instant - SLACK, schedules=True)
+        while not following.caught_up:
+            for event in await _events(store, await following.news()):
                 yield event
 
     async def _read(self, start: int) -> None:
-        look = _Look(start)
+        store = await self._store()
+        following = Following(store, start, schedules=True)
         while True:
             try:
-                store = await self._store()
-                for event in await look.again(store):
+                for event in await _events(store, await following.news()):
                     self._listeners = {one for one in self._listeners if one.hear(event)}
-                if look.caught_up:
+                if following.caught_up:
                     await asyncio.sleep(_BREATH)
                     await store.wait(_POLL)
             except Exception as error:  # noqa: BLE001  (whoever listens waits for it to go on)
@@ -104,43 +103,13 @@ class News:
                 await asyncio.sleep(_POLL)
 
 
-class _Look:
-    """Looks again and again from a moving instant on."""
-
-    def __init__(self, start: int) -> None:
-        self._from = start
-        self._limit = _LIMIT
-        self._told: set[tuple[int, str, str]] = set()
-        self._gone: set[str] = set()  # schedules whose end was told; nobody says when that was
-        self.caught_up = False
-
-    async def again(self, store: Store) -> list[Event]:
-        """What was not told before."""
-        now = await store.now()
-        changed = await store.insights.changed(self._from, self._limit)
-        found = await _events(store, changed, now)
-        events = [event for event in found if event.key not in self._told and not self._is_old_end(event)]
-        self._gone = {event.name for event in found if event.kind == GONE}
-        kinds = {"run": changed.runs, "decision": changed.decisions, "schedule": changed.schedules}
-        full = {kind for kind, rows in kinds.items() if len(rows) >= self._limit}
-        self.caught_up = not full
-        self._limit = self._limit * 2 if full and not events else _LIMIT  # more than fits bears one instant
-        reached = [max((event.at for event in found if event.kind == kind), default=now) for kind in full]
-        self._from = max(self._from, min(reached, default=now - SLACK))
-        self._told = {key for key in (*self._told, *(event.key for event in events)) if key[0] >= self._from}
-        return sorted(events)
-
-    def _is_old_end(self, event: Event) -> bool:
-        return event.kind == GONE and event.name in self._gone
-
-
-async def _events(store: Store, changed: Changed, now: int) -> list[Event]:
+async def _events(store: Store, changed: Changed) -> list[Event]:
     jobs: dict[str, str] = {}
     found = [
-        Event(_instant(row), "run", row.job, f"{row.id} {row.state}", run_body(RunInfo.of(row)).model_dump_json())
+        Event(moved_at(row), "run", row.job, f"{row.id} {row.state}", run_body(RunInfo.of(row)).model_dump_json())
         for row in changed.runs
     ]
-    found += [await _of_schedule(store, name, now) for name in changed.schedules]
+    found += [await _of_schedule(store, name) for name in changed.schedules]
     for decision in changed.decisions:
         if decision.schedule not in jobs:
             row = await store.insights.schedule(decision.schedule)
@@ -148,18 +117,12 @@ async def _events(store: Store, changed: Changed, now: int) -> list[Event]:
         body = DecisionBody.of(decision).model_dump_json()
         name = f"{decision.schedule} {decision.reason.code} {decision.first}"
         found.append(Event(decision.extended_at, "decision", jobs[decision.schedule], name, body))
-    return found
+    return sorted(found)
 
 
-async def _of_schedule(store: Store, name: str, now: int) -> Event:
+async def _of_schedule(store: Store, name: str) -> Event:
     row = await store.insights.schedule(name)
     if row is None:
-        return Event(now, GONE, "", name, f'{{"name":"{name}"}}')
+        return Event(await store.now(), GONE, "", name, f'{{"name":"{name}"}}')
     body = ScheduleBody.model_validate(ScheduleInfo.of(row)).model_dump_json()
     return Event(row.updated_at, "schedule", row.schedule.job, name, body)
-
-
-def _instant(row: RunRow | DecisionRow) -> int:
-    if isinstance(row, DecisionRow):
-        return row.extended_at
-    return max(row.created_at, row.started_at or 0, row.finished_at or 0)

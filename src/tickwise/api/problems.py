@@ -10,7 +10,6 @@ from http import HTTPStatus
 from typing import Any
 from uuid import uuid4
 
-import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -19,9 +18,10 @@ from starlette.routing import Route
 
 from ..core.errors import CronError, TickwiseError
 from ..core.payload import clip
+from ..log import get_logger
 
 MEDIA_TYPE = "application/problem+json"
-_log = structlog.get_logger("tickwise")
+_log = get_logger()
 _URN = "urn:tickwise:problem:"
 _NEAREST = re.compile(r"\(did you mean ([^?\s]+)\?\)")
 _LONGEST = 4_000

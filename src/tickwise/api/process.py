@@ -15,14 +15,13 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
 
-import structlog
-
 from ..app import AsyncTickwise
 from ..clock import monotonic
 from ..config import DEFAULT, NAMES, Settings
 from ..core.errors import TickwiseError
+from ..log import get_logger
 
-_log = structlog.get_logger("tickwise")
+_log = get_logger()
 _SPAWN = get_context("spawn")
 _PULSE, _FRESH = 0.5, 3.0  # seconds between two signs of life, and after which one is old
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0  # seconds before it is started again
@@ -88,10 +87,11 @@ class ApiProcess:
 
 
 def _main(given: Mapping[str, Any], listener: socket.socket, pulse: Any, word: Connection) -> None:
-    """The process. What ends its node reaches it through the pipe, not as a signal."""
+    """The process. It ends with its node, by the pipe: a signal to all of the node's group is not for it."""
     from .serving import serve_api  # noqa: PLC0415  (a node need not hold what the API is made of)
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
     async def life() -> None:
         told = asyncio.Event()

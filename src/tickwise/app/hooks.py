@@ -7,9 +7,9 @@ from datetime import datetime
 from inspect import isawaitable
 from typing import Any, TypeAlias
 
-import structlog
+from ..log import get_logger
 
-_log = structlog.get_logger("tickwise")
+_log = get_logger()
 Hook: TypeAlias = Callable[..., Any]
 
 

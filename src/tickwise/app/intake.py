@@ -14,16 +14,15 @@ from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 
-import structlog
-
 from ..core.codec import encode_job
 from ..core.definition import JobDefinition
 from ..core.errors import ConflictError, TickwiseError
+from ..log import get_logger
 from ..sources.folder import FolderChange, FolderSource
 from ..stores.contract import Store, StoreUnavailableError
 from ..stores.paging import every
 
-_log = structlog.get_logger("tickwise")
+_log = get_logger()
 _AT_ONCE = 50
 _TRY_AGAIN = 15.0  # seconds
 

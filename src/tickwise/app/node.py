@@ -14,14 +14,13 @@ from importlib.metadata import version
 from typing import NamedTuple
 from uuid import uuid4
 
-import structlog
-
 from ..clock import monotonic
 from ..config import Settings
 from ..core.instant import to_datetime
 from ..core.payload import clip
 from ..core.settle import Settled
 from ..core.states import RunState
+from ..log import get_logger
 from ..runtime.execution import Execution
 from ..runtime.executors.address import AddressPolicy
 from ..runtime.executors.surroundings import Tools
@@ -41,7 +40,7 @@ from .hooks import Calls, Hooks, RunEvent
 from .intake import Intake
 from .registry import Registry
 
-_log = structlog.get_logger("tickwise")
+_log = get_logger()
 _VERSION = version("tickwise")
 _MISSED_POLLS, _SLACK = 3, 1.0  # after so many polls, and seconds, a node is not ready
 _FOR_FOLDERS = 30.0  # seconds for a first look at all folders

@@ -12,9 +12,8 @@ from datetime import UTC, timedelta
 from typing import Any
 from uuid import uuid4
 
-import structlog
-
 from ..core.errors import InputError
+from ..log import get_logger
 from .bell import Bell
 from .connected import ConnectedStore, address, driver, too_old
 from .contract import Locked, Renew
@@ -26,7 +25,7 @@ from .verdict import Release, Sleep
 OLDEST = 4, 4  # the first whose projections can show the server's now
 _NONE: dict[str, Any] = {"_id": {"$in": []}}  # matches no document
 _LISTEN_AGAIN = 1.0  # seconds
-_log = structlog.get_logger("tickwise")
+_log = get_logger()
 _FIXES = {  # by the server's codes
     13: "give the user rights on it, db.grantRolesToUser('{user}', [{{role: 'readWrite', db: '{database}'}}])",
     18: "see the user and the password in the URL, and authSource=, the database that the user was made in",

@@ -13,9 +13,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from datetime import timedelta
 from typing import Any, Self, TypeAlias
 
-import structlog
-
 from ..core.errors import ConflictError, InputError
+from ..log import get_logger
 from .calls import Calls
 from .contract import JobStore, Locked
 from .processing import TRY_AGAIN, Document, Processing
@@ -25,7 +24,7 @@ Hook: TypeAlias = Callable[[], Any]  # sync or async, like all of them
 
 LOOK_EVERY = 1.0  # seconds that an idle scheduler waits at most, if it has no idle_delay
 _inside: ContextVar["DocumentScheduler | None"] = ContextVar("document_scheduler", default=None)
-_log = structlog.get_logger("tickwise")
+_log = get_logger()
 
 
 @dataclass(eq=False, slots=True)

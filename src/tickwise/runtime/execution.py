@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import structlog
-
 from ..clock import microseconds
 from ..core.definition import JobDefinition
 from ..core.errors import TickwiseError
 from ..core.settle import Cancelled
+from ..log import get_logger
 from ..stores.contract import Store, StoreUnavailableError
 from ..stores.records import Finish, Lease, LogPart, StepReport
 from .attempt import conclude, execute
@@ -20,7 +19,7 @@ from .executors.function import FunctionPool
 from .executors.plain import call_plain, is_plain
 from .executors.surroundings import Tools
 
-_log = structlog.get_logger("tickwise")
+_log = get_logger()
 _FLUSH_EVERY = 0.5
 _MOST_PARTS = 1_000  # of a log that wait to be stored; a run that prints faster has them joined
 

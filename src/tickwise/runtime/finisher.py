@@ -6,15 +6,14 @@ Whatever has ended while the last batch was under way makes the next. An end is 
 import asyncio
 from collections.abc import Callable, Sequence
 
-import structlog
-
 from ..core.errors import TickwiseError
 from ..core.settle import Failed, Settled
+from ..log import get_logger
 from ..stores.contract import Store, StoreUnavailableError
 from ..stores.records import Finish
 from .execution import Execution
 
-_log = structlog.get_logger("tickwise")
+_log = get_logger()
 _UNSTORED = "how it ended could not be stored"
 
 

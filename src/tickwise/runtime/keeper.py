@@ -12,13 +12,12 @@ from contextlib import suppress
 from threading import Thread
 from typing import NamedTuple
 
-import structlog
-
 from ..clock import monotonic
+from ..log import get_logger
 from ..stores.contract import Store
 from ..stores.records import Node, Renewed
 
-_log = structlog.get_logger("tickwise")
+_log = get_logger()
 _OF_A_LEASE = 2 / 3
 _SHORTEST = 0.25  # seconds between two looks, however often it is rung
 _AGAIN = 1.0  # seconds before another try, if one fails

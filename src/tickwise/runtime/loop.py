@@ -8,14 +8,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
-import structlog
-
 from ..clock import monotonic
+from ..log import get_logger
 
 Turn: TypeAlias = Callable[[], Awaitable[float]]  # returns the seconds until the next
 OnError: TypeAlias = Callable[[str, Exception], None]
 _FIRST_BACK_OFF, _LONGEST_BACK_OFF = 0.2, 5.0
-_log = structlog.get_logger("tickwise")
+_log = get_logger()
 
 
 class Loop:

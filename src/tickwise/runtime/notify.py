@@ -14,9 +14,8 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-import structlog
-
 from ..core.states import RunState
+from ..log import get_logger
 from ..stores.contract import Store
 from ..stores.records import MICRO, DecisionRow, RunRow
 from .following import SLACK, Following
@@ -24,7 +23,7 @@ from .notify_about import FAILED, MISSED, Notice, Occasion, about_run, about_slo
 from .notify_past import LOOK_BACK, ended_like, job_of, past, recoveries
 from .notify_send import Channel, UndeliveredError
 
-_log = structlog.get_logger("tickwise")
+_log = get_logger()
 _EVERY = 2.0  # seconds
 _BACK_OFF = (2, 8, 30, 60, 90)  # seconds after the first tries; there is one more
 _HELD = 600  # seconds: longer than all tries take

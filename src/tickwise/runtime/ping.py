@@ -7,12 +7,11 @@ machine is gone or its way out is cut.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import structlog
-
+from ..log import get_logger
 from .executors.address import AddressPolicy
 from .notify_send import UndeliveredError, request
 
-_log = structlog.get_logger("tickwise")
+_log = get_logger()
 _SOON = 5.0  # seconds, to look again whether all is well
 
 

@@ -1,10 +1,9 @@
 """The reaper takes back what vanished workers hold, and ends what waited too long; the pruner clears away."""
 
-import structlog
-
+from ..log import get_logger
 from ..stores.contract import Store
 
-_log = structlog.get_logger("tickwise")
+_log = get_logger()
 _PRUNE_AT_ONCE = 1_000
 
 

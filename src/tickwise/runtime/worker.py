@@ -15,16 +15,15 @@ from enum import Enum
 from functools import partial
 from typing import NamedTuple
 
-import structlog
-
 from ..core.settle import Cancelled, Failed, HandedBack, Outcome, Settled
+from ..log import get_logger
 from ..stores.contract import Store
 from ..stores.records import Finish, Lease, Renewed, Reservation
 from .execution import Execution
 from .executors.failure import failure_text
 from .finisher import Finisher
 
-_log = structlog.get_logger("tickwise")
+_log = get_logger()
 
 
 class Why(Enum):

@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from ..core.instant import floor_second
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 
 class FakeClock:
     """Stands where it was set. `now()` reads it as the real clock is read, `second` as the core counts."""
@@ -13,6 +15,10 @@ class FakeClock:
 
     def now(self) -> datetime:
         return self._now
+
+    def __call__(self) -> int:
+        """In microseconds, as stores ask: `Tickwise(clock=clock)`."""
+        return (self._now - _EPOCH) // timedelta(microseconds=1)
 
     @property
     def second(self) -> int:

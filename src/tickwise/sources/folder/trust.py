@@ -10,9 +10,9 @@ import stat
 from pathlib import Path
 from shlex import quote
 
-import structlog
+from ...log import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class Trust:

@@ -15,9 +15,9 @@ from contextlib import aclosing, suppress
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
-import structlog
 from watchfiles import awatch
 
+from ...log import get_logger
 from .disk import Look
 
 MOST_CHANGES = 256
@@ -27,7 +27,7 @@ _LONGEST_BURST_MS = 400  # or when it took this long
 _REMOTE = frozenset("9p afs ceph cifs lustre ncpfs nfs nfs4 prl_fs smb3 smbfs vboxsf virtiofs vmhgfs".split())
 _HINT = "more watches: sysctl fs.inotify.max_user_watches and fs.inotify.max_user_instances"
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class _Place(NamedTuple):

@@ -3,10 +3,12 @@
 import re
 import sqlite3
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from ...core.errors import InputError
 from .driver import Driver, drive
+from .sqlite import SqliteDriver
 from .statement import Protocol, Rows, Wake
 
 T = TypeVar("T")
@@ -16,7 +18,8 @@ _PLACE = re.compile(r"\$(\d+)")
 async def on_connection(driver: Driver, connection: Any, protocol: Callable[[], Protocol[T]]) -> T:
     """Run a protocol there; nothing is committed. Its news go out with the caller's commit."""
     kind = type(connection).__module__.partition(".")[0]
-    if driver.dialect.name == "sqlite" and isinstance(connection, sqlite3.Connection):
+    if isinstance(driver, SqliteDriver) and isinstance(connection, sqlite3.Connection):
+        _check_file(driver, connection)
         return drive(protocol(), lambda ask: _ask(connection, *driver.prepare(ask)))[0]
     if driver.dialect.name == "postgres" and kind in ("asyncpg", "psycopg", "psycopg_pool"):
         return await _drive_with_news(
@@ -27,6 +30,17 @@ async def on_connection(driver: Driver, connection: Any, protocol: Callable[[], 
         f"connection of "
         "asyncpg or psycopg to PostgreSQL, or of sqlite3 to the same SQLite file"
     )
+
+
+def _check_file(driver: SqliteDriver, connection: sqlite3.Connection) -> None:
+    """The run would exist in another store, or fail in words of the database."""
+    attached = _ask(connection, "PRAGMA database_list", [])
+    theirs = next((file for _, name, file in attached if name == "main"), "")
+    if not theirs or not driver.path.exists() or not Path(theirs).samefile(driver.path):
+        raise InputError(
+            f"the connection is to {theirs or 'a database in memory'}, and this store is {driver.path}: "
+            "pass one to the same file"
+        )
 
 
 async def _drive_with_news(driver: Driver, protocol: Protocol[T], fetch: Callable[[str, list[Any]], Any]) -> T:

@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-import structlog
-
 from ...core.change import Change
 from ...core.definition import JobDefinition
 from ...core.errors import InputError
@@ -13,6 +11,7 @@ from ...core.model import Pause, Schedule
 from ...core.payload import check_text, clip, encode
 from ...core.settle import Settled
 from ...core.states import RunState
+from ...log import get_logger
 from .. import checks
 from ..contract import Insights, Schema, Store
 from ..filters import checked, checked_since
@@ -59,7 +58,7 @@ from .state import JobRow as JobColumns
 from .statement import Protocol
 
 T = TypeVar("T")
-_log = structlog.get_logger("tickwise")
+_log = get_logger()
 _ALWAYS = -(1 << 62)
 _LARGEST_ID = (1 << 63) - 1
 WHOLE_SCAN_SECONDS = 30  # how often a claim looks below where it last found something

@@ -1,0 +1,87 @@
+"""What the tests of the API share: an API in this process, people with tokens, and definitions."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+
+from tickwise.api.access import Access
+from tickwise.api.app import make_api
+from tickwise.app import AsyncTickwise
+from tickwise.stores.contract import Store
+from tickwise.stores.records import AccessRole
+from tickwise.testing.conformance.world import World
+
+from ..app.place import Clock
+
+INSIDE = Access(without_token=AccessRole.ADMIN)
+NIGHTLY = {"name": "nightly", "schedule": "0 3 * * *", "command": "echo hi", "params": {"table": "orders"}}
+PROBLEM = "application/problem+json"
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """An API, and a client that speaks from loopback."""
+
+    tickwise: AsyncTickwise
+    app: FastAPI
+    client: httpx.AsyncClient
+    clock: Clock
+
+    async def ask(self, method: str, path: str, *, token: str | None = None, **given: Any) -> httpx.Response:
+        """A request under /api/v1."""
+        headers = {**given.pop("headers", {}), **({"Authorization": f"Bearer {token}"} if token else {})}
+        return await self.client.request(method, f"/api/v1{path}", headers=headers, **given)
+
+    async def get(self, path: str, **given: Any) -> Any:
+        """The answer to a GET that must go well."""
+        answer = await self.ask("GET", path, **given)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def post(self, path: str, body: Any = None, **given: Any) -> Any:
+        """The answer to a POST that must go well."""
+        answer = await self.ask("POST", path, **({} if body is None else {"json": body}), **given)
+        assert answer.status_code in (200, 201), answer.text
+        return answer.json()
+
+    async def token(self, role: AccessRole, *scopes: str, name: str = "", **given: Any) -> str:
+        """The secret of a new token."""
+        body = {"name": name or f"{role} {len(scopes)}", "role": role, "scopes": list(scopes), **given}
+        made: str = (await self.post("/tokens", body))["secret"]
+        return made
+
+    async def store(self) -> Store:
+        return await self.tickwise.store()
+
+    async def world(self) -> World:
+        """The same store, with a worker that lives for good."""
+        world = World(await self.store(), self.clock)
+        await world.begin()
+        return world
+
+
+@asynccontextmanager
+async def api(
+    url: str = "memory://", access: Access = INSIDE, peer: str = "127.0.0.1", root_path: str = ""
+) -> AsyncIterator[Api]:
+    """An API over a store on a moved clock; in-process requests come from `peer`."""
+    clock = Clock()
+    async with AsyncTickwise(url, clock=clock) as tickwise:
+        app = make_api(tickwise, access=access, root_path=root_path)
+        transport = httpx.ASGITransport(app=app, client=(peer, 50_000))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            yield Api(tickwise, app, client, clock)
+
+
+def problem_of(answer: httpx.Response, status: int) -> dict[str, Any]:
+    """The problem document of an answer that must be one."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == PROBLEM
+    found: dict[str, Any] = answer.json()
+    assert found["status"] == status
+    assert found["detail"]
+    return found

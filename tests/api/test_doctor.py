@@ -1,0 +1,32 @@
+"""`/doctor`: what is wrong, for operators."""
+
+from tickwise.api.access import Access
+from tickwise.stores.records import AccessRole
+from tickwise.testing.conformance.world import job
+
+from ..app.place import patiently
+from .place import api, problem_of
+
+
+@patiently
+async def test_findings() -> None:
+    """Each with its code, how grave it is, and the command that mends it."""
+    async with api(access=Access()) as here:
+        world = await here.world()
+        await world.define(job("a", queue="mail"))
+        await world.enqueue("a")
+        findings = (await here.get("/doctor"))["findings"]
+        unserved = [finding for finding in findings if finding["code"] == "queue_unserved"]
+        assert unserved == [
+            {
+                "code": "queue_unserved", "severity": "error", "repair": "tickwise worker --queues mail",
+                "what": "1 runs wait in the queue mail, which no live worker serves",
+            }
+        ]  # fmt: skip
+
+
+@patiently
+async def test_not_for_viewers() -> None:
+    """It names files and machines."""
+    async with api() as here:
+        problem_of(await here.ask("GET", "/doctor", token=await here.token(AccessRole.VIEWER)), 403)

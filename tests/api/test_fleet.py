@@ -1,0 +1,178 @@
+"""The fleet and the whole: workers, queues, the pause of everything, the overview, tokens, the audit."""
+
+from dataclasses import replace
+
+import pytest
+
+from tickwise.core.settle import Failed
+from tickwise.stores.records import AccessRole, Enqueue, Node, Role
+
+from ..app.place import patiently
+from .place import NIGHTLY, api, problem_of
+
+HOURLY = {**NIGHTLY, "name": "hourly", "schedule": "0 * * * *"}
+
+
+@patiently
+async def test_workers_are_live_or_not(url: str) -> None:
+    """A process says what it serves and what it could not read; when it was not seen for long it is not live."""
+    async with api(url) as here:
+        store = await here.store()
+        node = Node("w9", (Role.TICKER, Role.WORKER), "here", 7, "1", ("default",), 4, 1, ("bad.yaml: no",))
+        await store.beat(node, passed=True)
+        (told,) = (await here.get("/workers"))["items"]
+        assert (told["live"], told["busy"], told["queues"], told["problems"]) == (
+            True,
+            1,
+            ["default"],
+            ["bad.yaml: no"],
+        )
+        assert told["roles"] == ["ticker", "worker"]
+        assert told["passed_at"] == "2026-01-01T00:00:00Z"
+        here.clock.advance(3_600)
+        await store.beat(replace(node, id="w0"))
+        assert [(one["id"], one["live"]) for one in (await here.get("/workers"))["items"]] == [
+            ("w0", True), ("w9", False)
+        ]  # fmt: skip
+
+
+@patiently
+async def test_queues_are_counted_and_limited(url: str) -> None:
+    """What waits and runs is told by queue, with the limits that an admin has set; nulls lift them."""
+    async with api(url) as here:
+        await here.post("/schedules", NIGHTLY)
+        for _ in range(3):
+            await here.post("/runs", {"job": "nightly"})
+        await (await here.world()).lease(1)
+        limits = {"concurrency": 2, "starts_per_second": 1.5}
+        set_ = (await here.ask("PUT", "/queues/default", json=limits)).json()
+        assert {name: set_[name] for name in ("waiting", "running", *limits)} == {
+            "waiting": 2, "running": 1, **limits
+        }  # fmt: skip
+        lifted = (await here.ask("PUT", "/queues/default", json={})).json()
+        assert (lifted["concurrency"], lifted["starts_per_second"]) == (None, None)
+        problem_of(await here.ask("PUT", "/queues/default", json={"concurrency": 0}), 422)
+        assert (await here.get("/audit?subject=default"))["items"][1]["after"] == limits
+
+
+@patiently
+async def test_everything_is_paused_and_resumed(url: str) -> None:
+    """S29: while all is paused nothing is decided; the interval is kept, with who and why."""
+    async with api(url) as here:
+        await here.post("/schedules", HOURLY)
+        world = await here.world()
+        paused = (await here.ask("PUT", "/pause", json={"reason": "moving"})).json()["paused"]
+        assert paused == {"at": "2026-01-01T00:00:00Z", "by": "loopback", "reason": "moving", "until": None}
+        here.clock.advance(3_600)
+        await world.tick()
+        assert (await here.get("/runs"))["items"] == []
+        assert (await here.get("/overview"))["warnings"][0]["text"] == "Everything is paused."
+        over = (await here.ask("DELETE", "/pause")).json()
+        assert over["paused"] is None
+        assert over["history"][0]["until"] == "2026-01-01T01:00:00Z"
+
+
+@patiently
+async def test_the_overview_tells_what_is_wrong_and_the_way_out(url: str) -> None:
+    """Counts, the oldest that waits, warnings with advice, and the last hour by minute."""
+    async with api(url) as here:
+        await here.post("/schedules", {**HOURLY, "queue": "lonely"})
+        await here.post("/runs", {"job": "hourly"})
+        found = await here.get("/overview")
+        assert (found["counts"]["schedules"], found["counts"]["waiting"]) == (1, {"lonely": 1})
+        assert found["oldest_waiting_at"] == "2026-01-01T00:00:00Z"
+        advice = [one["advice"] for one in found["warnings"]]
+        assert advice == [
+            "Start one: tickwise serve, or tickwise ticker.", "Start one: tickwise worker --queues lonely."
+        ]  # fmt: skip
+        assert len(found["minutes"]) == 60
+        assert found["minutes"][-1] == {"start": "2026-01-01T00:00:00Z", "fired": 1, "skipped": 0, "failed": 0}
+
+
+@patiently
+async def test_the_oldest_of_many_that_wait_is_found(url: str) -> None:
+    """However many came after it, the run that waits longest is told."""
+    async with api(url) as here:
+        await here.post("/schedules", NIGHTLY)
+        store = await here.store()
+        for number in (1, 1_500, 1_500):
+            await store.enqueue([Enqueue("nightly") for _ in range(number)])
+            here.clock.advance(600)
+        assert (await here.get("/overview"))["oldest_waiting_at"] == "2026-01-01T00:00:00Z"
+
+
+@patiently
+async def test_the_last_hour_counts_failures_and_skips(url: str) -> None:
+    """A run that failed and a slot that was skipped are counted in their minute."""
+    async with api(url) as here:
+        await here.post("/schedules", HOURLY)
+        world = await here.world()
+        here.clock.advance(3_600)
+        await world.tick()
+        (lease,) = await world.lease()
+        here.clock.advance(3_600)
+        await world.tick()
+        await world.end(lease, Failed())
+        minute = (await here.get("/overview"))["minutes"][-1]
+        assert minute == {"start": "2026-01-01T02:00:00Z", "fired": 0, "skipped": 1, "failed": 0}
+        await here.post("/schedules/hourly:trigger")
+        (lease,) = await world.lease()
+        await world.end(lease, Failed())
+        assert (await here.get("/overview"))["minutes"][-1]["failed"] == 1
+
+
+@patiently
+async def test_tokens_are_issued_listed_and_revoked(url: str) -> None:
+    """A name is taken as long as its token lives; a revoked token stays in the list."""
+    async with api(url) as here:
+        made = await here.post(
+            "/tokens", {"name": "ci", "role": "operator", "scopes": ["etl-*"], "expires": "30d"}
+        )
+        assert (made["expires_at"], made["scopes"]) == ("2026-01-31T00:00:00Z", ["etl-*"])
+        problem_of(await here.ask("POST", "/tokens", json={"name": "ci", "role": "viewer"}), 409)
+        revoked = (await here.ask("DELETE", f"/tokens/{made['id']}")).json()
+        assert revoked["revoked_at"] == "2026-01-01T00:00:00Z"
+        assert [one["id"] for one in (await here.get("/tokens"))["items"]] == [made["id"]]
+        await here.post("/tokens", {"name": "ci", "role": "viewer"})
+        problem_of(await here.ask("DELETE", "/tokens/nobodys"), 404)
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"name": "a", "role": "root"}, "role"), ({"name": "", "role": "viewer"}, "name"),
+        ({"name": "a", "role": "viewer", "expires": "2020-01-01T00:00:00Z"}, "expires"),
+        ({"name": "a", "role": "viewer", "scopes": ["a b"]}, "scopes.0"),
+    ],
+)  # fmt: skip
+@patiently
+async def test_a_token_that_makes_no_sense_is_refused(body: dict[str, object], field: str) -> None:
+    """Unknown roles, empty names, past ends and patterns that match no name are refused."""
+    async with api() as here:
+        assert problem_of(await here.ask("POST", "/tokens", json=body), 422)["field"] == field
+
+
+@patiently
+async def test_every_change_is_kept_with_who_made_it(url: str) -> None:
+    """The audit tells who did what to which thing, and what that changed, the newest first and page by page."""
+    async with api(url) as here:
+        await here.post("/schedules", NIGHTLY)
+        token = await here.token(AccessRole.ADMIN, name="ann")
+        await here.ask("PATCH", "/schedules/nightly", json={"schedule": "0 4 * * *"}, token=token)
+        (row,) = (await here.get("/audit?limit=1"))["items"]
+        assert (row["who"], row["action"], row["subject"]) == ("ann", "schedule.change", "nightly")
+        assert (row["before"]["schedule"], row["after"]["schedule"]) == ("0 3 * * *", "0 4 * * *")
+        page = await here.get("/audit?limit=2")
+        rest = await here.get(f"/audit?limit=2&after={page['next']}")
+        actions = [one["action"] for one in page["items"] + rest["items"]]
+        assert actions == ["schedule.change", "token.create", "schedule.create"]
+        problem_of(await here.ask("GET", "/audit?after=nonsense"), 422)
+
+
+@patiently
+async def test_all_reasons_are_told() -> None:
+    """Every code has its text and its advice."""
+    async with api() as here:
+        found = {one["code"]: one for one in (await here.get("/reasons"))["items"]}
+        assert found["overlap"]["verdict"] == "skipped"
+        assert all(one["text"] and one["advice"] for one in found.values())

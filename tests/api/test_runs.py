@@ -1,0 +1,174 @@
+"""Runs: asked for, listed, cancelled, retried, explained; their steps and logs."""
+
+import pytest
+
+from tickwise.api.routes import logs
+from tickwise.core.settle import Failed
+from tickwise.stores.records import LogPart, StepReport
+
+from ..app.place import patiently
+from .place import NIGHTLY, api, problem_of
+
+PIPELINE = {
+    "name": "etl",
+    "schedule": "0 * * * *",
+    "steps": [
+        {"name": "extract", "command": "echo a"},
+        {"name": "load", "command": "echo b", "depends": ["extract"]},
+    ],
+}
+
+
+@patiently
+async def test_a_run_is_enqueued_now_or_later_once_per_key(url: str) -> None:
+    """S48: a taken key gives the run that has it; a time to come is kept to."""
+    async with api(url) as here:
+        await here.post("/schedules", NIGHTLY)
+        body = {"job": "nightly", "params": {"table": "users"}, "at": "2h", "key": "k"}
+        made = await here.ask("POST", "/runs", json=body)
+        run = made.json()
+        assert made.headers["location"] == f"/api/v1/runs/{run['id']}"
+        assert (run["due_at"], run["params"]) == ("2026-01-01T02:00:00Z", {"table": "users"})
+        again = await here.ask("POST", "/runs", json=body)
+        assert (again.status_code, again.json()["id"], run["by"]) == (200, run["id"], "loopback")
+        told = (await here.get(f"/runs/{run['id']}"))["waits"]
+        assert told == ["It may not start before 2026-01-01T02:00:00Z."]
+
+
+@patiently
+async def test_big_integers_stay_exact(url: str) -> None:
+    """Numbers that a float cannot hold come back as they were given."""
+    async with api(url) as here:
+        await here.post("/schedules", NIGHTLY)
+        run = await here.post("/runs", {"job": "nightly", "params": {"n": 2**63 - 1}})
+        assert (await here.get(f"/runs/{run['id']}"))["params"] == {"n": 2**63 - 1}
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"job": "nightly", "at": "soon"}, "at"), ({"job": "nightly", "parms": {}}, "parms"),
+        ({"job": "nightly", "params": {"a": "x" * 1_100_000}}, None), ({"job": 7}, "job"), ({}, "job"),
+        ({"job": "nightly", "key": ""}, "key"), ({"job": "nightly", "at": "2026-02-30T00:00:00Z"}, "at"),
+    ],
+)  # fmt: skip
+@patiently
+async def test_a_run_that_cannot_be_made_is_refused(body: dict[str, object], field: str | None) -> None:
+    """Nothing is queued for a request that cannot be used."""
+    async with api() as here:
+        await here.post("/schedules", NIGHTLY)
+        answer = await here.ask("POST", "/runs", json=body)
+        assert problem_of(answer, 413 if len(str(body)) > 2**20 else 422).get("field") == field
+        assert (await here.get("/runs"))["items"] == []
+
+
+@patiently
+async def test_runs_are_found_by_state_trigger_queue_time_and_text(url: str) -> None:
+    """Each filter leaves what fits, several states may be given, and the newest come first."""
+    async with api(url) as here:
+        await here.post("/schedules", NIGHTLY)
+        await here.post("/schedules", {**PIPELINE, "queue": "heavy"})
+        one = (await here.post("/runs", {"job": "nightly"}))["id"]
+        here.clock.advance(60)
+        two = (await here.post("/schedules/etl:trigger"))["id"]
+        await here.ask("POST", f"/runs/{one}:cancel")
+        for query, ids in (
+            ("", [two, one]), ("job=etl", [two]), ("state=cancelled", [one]), ("trigger=manual", [two]),
+            ("state=cancelled&state=queued", [two, one]), ("queue=heavy", [two]), ("text=NIGHT", [one]),
+            ("since=2026-01-01T00:01:00Z", [two]), ("until=2026-01-01T00:01:00Z", [one]), (f"text={two}", [two]),
+            ("schedule=nightly", []),
+        ):  # fmt: skip
+            found = await here.get(f"/runs?{query}")
+            assert [run["id"] for run in found["items"]] == ids, query
+
+
+@patiently
+async def test_a_failed_run_goes_on_from_its_failed_step(url: str) -> None:
+    """Steps are told with their graph; a retry keeps what succeeded, or makes a new run of everything."""
+    async with api(url) as here:
+        await here.post("/schedules", PIPELINE)
+        world = await here.world()
+        run = (await here.post("/schedules/etl:trigger"))["id"]
+        (lease,) = await world.lease()
+        now = await (await here.store()).now()
+        done, failed = (
+            StepReport("extract", "succeeded", now, now),
+            StepReport("load", "failed", now, now, 1, "boom"),
+        )
+        await (await here.store()).report(run, lease.token, [done, failed])
+        await world.end(lease, Failed(), error="boom")
+        steps = (await here.get(f"/runs/{run}/steps"))["items"]
+        assert [(one["name"], one["depends"], one["state"]) for one in steps] == [
+            ("extract", [], "succeeded"), ("load", ["extract"], "failed")
+        ]  # fmt: skip
+        assert steps[1]["error"] == "boom"
+        whole = await here.post(f"/runs/{run}:retry", {"from_failed": False})
+        assert (whole["id"] != run, whole["trigger"]) == (True, "manual")
+        await here.ask("POST", f"/runs/{whole['id']}:cancel")
+        again = await here.post(f"/runs/{run}:retry")
+        assert (again["id"], again["state"]) == (run, "queued")
+        (attempt,) = (await here.get(f"/runs/{run}/attempts"))["items"]
+        assert (attempt["number"], attempt["error"]) == (1, "boom")
+        problem_of(await here.ask("POST", f"/runs/{run}:retry"), 409)
+
+
+@patiently
+async def test_why_a_run_happened_is_told(url: str) -> None:
+    """A run for a slot, one by hand and one by code each say what made them."""
+    async with api(url) as here:
+        await here.post("/schedules", {**NIGHTLY, "schedule": "0 * * * *"})
+        world = await here.world()
+        here.clock.advance(3_600)
+        await world.tick()
+        slot = (await here.get("/runs"))["items"][0]["id"]
+        hand = (await here.post("/schedules/nightly:trigger", {"beside": True}))["id"]
+        code = (await here.post("/runs", {"job": "nightly"}))["id"]
+        whys = [await here.get(f"/runs/{run}/why") for run in (slot, hand, code)]
+        assert [why["reason"] for why in whys] == ["on_time", "by_hand", "by_code"]
+        assert "loopback" in whys[1]["text"]
+        assert whys[0]["slot"] == "2026-01-01T01:00:00Z"
+
+
+@patiently
+async def test_a_long_log_is_streamed_page_by_page(url: str) -> None:
+    """The stream reads on from page to page, and its ids lead back to where it was."""
+    async with api(url) as here:
+        await here.post("/schedules", NIGHTLY)
+        world, store = await here.world(), await here.store()
+        run = (await here.post("/runs", {"job": "nightly"}))["id"]
+        (lease,) = await world.lease()
+        parts = [LogPart("main", "stdout", f"line {number}\n", await store.now()) for number in range(5)]
+        await store.report(run, lease.token, (), parts)
+        await world.end(lease)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(logs, "_PAGE", 2)
+            stream = await here.ask("GET", f"/runs/{run}/logs", headers={"Accept": "text/event-stream"})
+            ids = [line for line in stream.text.splitlines() if line.startswith("id: ")]
+            assert len(ids) == 3
+            headers = {"Accept": "text/event-stream", "Last-Event-ID": ids[0].removeprefix("id: ")}
+            rest = await here.ask("GET", f"/runs/{run}/logs", headers=headers)
+            assert [number for number in range(5) if f"line {number}" in rest.text] == [2, 3, 4]
+
+
+@patiently
+async def test_logs_come_in_pages_and_the_stream_ends_with_the_run(url: str) -> None:
+    """All that was printed is told, in order; the stream of a run that is over ends by itself."""
+    async with api(url) as here:
+        await here.post("/schedules", NIGHTLY)
+        world = await here.world()
+        run = (await here.post("/runs", {"job": "nightly"}))["id"]
+        (lease,) = await world.lease()
+        now = await (await here.store()).now()
+        parts = [LogPart("main", "stdout", f"line {number}\n", now) for number in range(5)]
+        await (await here.store()).report(run, lease.token, (), parts)
+        await world.end(lease)
+        first = await here.get(f"/runs/{run}/logs?limit=3")
+        rest = await here.get(f"/runs/{run}/logs?after={first['next']}")
+        printed = [part["text"] for part in first["items"] + rest["items"]]
+        assert printed == [f"line {number}\n" for number in range(5)]
+        stream = await here.ask("GET", f"/runs/{run}/logs", headers={"Accept": "text/event-stream"})
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        assert [line for line in stream.text.splitlines() if line.startswith("event")] == ["event: log"] * 5 + [
+            "event: end"
+        ]
+        assert '{"state": "succeeded"}' in stream.text
