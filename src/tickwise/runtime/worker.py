@@ -24,6 +24,7 @@ from .executors.failure import failure_text
 from .finisher import Finisher
 
 _log = get_logger()
+_TIMES = 10  # the patience that somebody has in all, as long as something goes on
 
 
 class Why(Enum):
@@ -133,14 +134,14 @@ class Worker:
         self._ring_if_there_is_more()
 
     async def room_for(self, least: int, patience: float) -> bool:
-        """Wait until so much is free and nothing queued waits for it; false if that takes too long."""
+        """Wait until so much is free and nothing queued waits for it; false if nothing ends, or too little."""
         if self.room.concurrency < least:
             return False
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(_TIMES * patience):
                 while self._backlog or self.free < least:
                     self._freed.clear()
-                    await self._freed.wait()
+                    await asyncio.wait_for(self._freed.wait(), patience)
         except TimeoutError:
             return False
         return True

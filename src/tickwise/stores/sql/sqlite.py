@@ -49,10 +49,10 @@ def _json(value: Any) -> str:
 DIALECT = Dialect(
     name="sqlite",
     place=lambda number: f"?{number}",
-    listed="IN (SELECT value FROM json_each({place}))",
+    listed=lambda place, _kind: f"IN (SELECT value FROM json_each({place}))",
     table=_table,
     places_of_table=lambda _columns: 1,
-    bind_list=_json,
+    bind_list=lambda values, _kind: _json(values),
     bind_table=lambda rows, _columns: [_json(rows)],
     now="CAST((julianday('now') - 2440587.5) * 86400000000 AS integer)",
     words=(

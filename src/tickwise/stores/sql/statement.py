@@ -49,10 +49,10 @@ class Dialect:
 
     name: str
     place: Callable[[int], str]  # of a value, by its number
-    listed: str  # a list, after the column: {place} and {type}
+    listed: Callable[[str, str], str]  # a list, after the column: from its place and type
     table: Callable[[Sequence[str], Sequence[tuple[str, str]]], str]  # from places and (column, type)
     places_of_table: Callable[[int], int]  # how many it takes, by its columns
-    bind_list: Callable[[Sequence[Any]], Any]
+    bind_list: Callable[[Sequence[Any], str], Any]  # values and their type
     bind_table: Callable[[Sequence[Sequence[Any]], Sequence[str]], Sequence[Any]]  # rows and types of columns
     now: str
     words: Sequence[tuple[re.Pattern[str], str]]  # what is said otherwise
@@ -95,8 +95,8 @@ class _Layout:
         if columns is None:
             return (found["in"] or "") + self._at(name, 1, lambda value: (value,))[0]
         if found["in"]:
-            place = self._at(name, 1, lambda values: (dialect.bind_list(values),))[0]
-            return dialect.listed.format(place=place, type=columns)
+            place = self._at(name, 1, lambda values: (dialect.bind_list(values, columns),))[0]
+            return dialect.listed(place, columns)
         fields = [(column, kind) for column, kind in (field.split() for field in columns.split(","))]
         kinds = [kind for _, kind in fields]
         places = self._at(name, dialect.places_of_table(len(fields)), lambda rows: dialect.bind_table(rows, kinds))
