@@ -6,6 +6,7 @@ gone: then the pipe between them closes. Whether the node is well is told by a c
 """
 
 import asyncio
+import os
 import signal
 import socket
 import sys
@@ -26,6 +27,7 @@ _SPAWN = get_context("spawn")
 _PULSE, _FRESH = 0.5, 3.0  # seconds between two signs of life, and after which one is old
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0  # seconds before it is started again
 _TO_END = 5.0  # seconds
+_YIELDS = 5  # how far it stands back behind the node if both want a processor
 
 
 class ApiProcess:
@@ -90,6 +92,7 @@ def _main(given: Mapping[str, Any], listener: socket.socket, pulse: Any, word: C
     """The process. It ends with its node, by the pipe: a signal to all of the node's group is not for it."""
     from .serving import serve_api  # noqa: PLC0415  (a node need not hold what the API is made of)
 
+    os.nice(_YIELDS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 

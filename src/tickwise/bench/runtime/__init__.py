@@ -12,9 +12,9 @@ __all__ = ["FULL", "QUICK", "Size", "rows", "targets"]
 
 def targets(size: Size) -> dict[str, float]:
     """The rows that are owed, each with the most that it may be."""
-    _, late = lateness.names(size)
+    alone, asked = lateness.names(size)
     share, memory = idle.names(size)
-    return {late: 100, share: 1, memory: 150}
+    return {alone: 100, asked: 100, share: 1, memory: 150}
 
 
 def rows(progress: Progress = lambda _: None, size: Size = FULL) -> list[Row]:

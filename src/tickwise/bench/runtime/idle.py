@@ -1,4 +1,4 @@
-"""What a server costs that has many schedules and nothing to do."""
+"""What a node costs that has many schedules and nothing to do; its API is a process of its own."""
 
 import asyncio
 
@@ -27,8 +27,8 @@ async def _watched(server: str, size: Size) -> tuple[Usage, Usage]:
     async with database(server) as url:
         bed = await Bed.laid(url, stored=size.stored, due=1)
         await bed.store.close()
-        with serving(url) as pid:
+        with serving(url) as served:
             await asyncio.sleep(min(_SETTLING, size.seconds))
-            before = usage(pid)
+            before = usage(served.pid)
             await asyncio.sleep(size.seconds)
-            return before, usage(pid)
+            return before, usage(served.pid)

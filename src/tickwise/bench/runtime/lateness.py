@@ -10,6 +10,7 @@ import numpy as np
 from ...core.errors import TickwiseError
 from ..measure import Figures
 from ..stores.databases import database
+from .asking import asking
 from .load import COUNT, EVERY, NOTES, Size
 from .process import serving
 
@@ -18,30 +19,54 @@ _APP = f"{__package__}.punctual:app"
 
 
 def names(size: Size) -> tuple[str, str]:
-    what = f"lateness, {size.together:,} schedules on one second"
-    return f"{what}, p50", f"{what}, p99"
+    """The rows of the last of all, alone and beside people who ask."""
+    what = _name(size)
+    return f"{what}, p99", f"{_asked(what, size)}, p99"
+
+
+def _name(size: Size) -> str:
+    return f"lateness, {size.together:,} schedules on one second"
+
+
+def _asked(what: str, size: Size) -> str:
+    return f"{what}, {size.asked:,} requests/s"
 
 
 def figures(server: str, size: Size) -> Figures:
-    late = _bursts(_instants(server, size), size)
-    for name, share in zip(names(size), (50, 99), strict=True):
-        yield name, float(np.percentile(late, share)), "ms", None
+    what = _name(size)
+    instants, _ = _instants(server, size, asked=0)
+    yield from _percentiles(what, instants, size)
+    what = _asked(what, size)
+    instants, rate = _instants(server, size, asked=size.asked)
+    yield from _percentiles(what, instants, size)
+    yield f"{what}, answered", rate, "requests/s", None
 
 
-def _instants(server: str, size: Size) -> list[int]:
+def _percentiles(what: str, instants: list[int], size: Size) -> Figures:
+    late = _bursts(instants, size)
+    for share in (50, 99):
+        yield f"{what}, p{share}", float(np.percentile(late, share)), "ms", None
+
+
+def _instants(server: str, size: Size, *, asked: int) -> tuple[list[int], float]:
     """When functions were called, in microseconds, over as many bursts as are wanted and some more."""
     with TemporaryDirectory(prefix="tickwise-bench-") as folder:
         notes = Path(folder, "notes")
         variables = {COUNT: str(size.together), EVERY: str(size.every), NOTES: str(notes)}
-        asyncio.run(_served(server, size, variables))
-        return [int(line) for line in notes.read_text("utf-8").split()]
+        rate = asyncio.run(_served(server, size, variables, asked))
+        return [int(line) for line in notes.read_text("utf-8").split()], rate
 
 
-async def _served(server: str, size: Size, variables: dict[str, str]) -> None:
-    """Nobody looks meanwhile: that would disturb."""
+async def _served(server: str, size: Size, variables: dict[str, str], asked: int) -> float:
+    """Nobody looks meanwhile but for those who are to. How often they were answered in a second."""
     async with database(server) as url:
-        with serving(url, _APP, "--concurrency", str(size.together), variables=variables):
-            await asyncio.sleep(size.every * (size.bursts + 2))
+        with serving(url, _APP, "--concurrency", str(size.together), variables=variables) as served:
+            if not asked:
+                await asyncio.sleep(size.every * (size.bursts + 2))
+                return 0.0
+            async with asking(served.address, asked) as answers:
+                await asyncio.sleep(size.every * (size.bursts + 2))
+            return answers.rate
 
 
 def _bursts(instants: list[int], size: Size) -> list[float]:

@@ -1,6 +1,7 @@
 """A `tickwise serve` of its own: what is measured is what users start."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -10,8 +11,15 @@ from typing import NamedTuple
 
 from ...core.errors import TickwiseError
 
-_UP = "Tickwise is running"
+_UP = re.compile(r"Health: (http\S+)/readyz")
 _PATIENCE = 60.0  # seconds for an end
+
+
+class Server(NamedTuple):
+    """One that is up."""
+
+    pid: int
+    address: str
 
 
 class Usage(NamedTuple):
@@ -22,17 +30,17 @@ class Usage(NamedTuple):
 
 
 @contextmanager
-def serving(store: str, *arguments: str, variables: Mapping[str, str] | None = None) -> Iterator[int]:
-    """Its pid, from when it is up until the block ends."""
+def serving(store: str, *arguments: str, variables: Mapping[str, str] | None = None) -> Iterator[Server]:
+    """From when it is up until the block ends."""
     command = [sys.executable, "-m", "tickwise", "serve", *arguments, "--store", store, "--port", "0"]
     with subprocess.Popen(  # noqa: S603  (our own)
         command, env={**os.environ, **(variables or {})}, stdout=subprocess.PIPE, text=True
     ) as process:  # fmt: skip
-        printed = process.stdout or ()
-        if not any(_UP in line for line in printed):
+        address = next((found[1] for line in process.stdout or () if (found := _UP.match(line))), None)
+        if address is None:
             raise TickwiseError(f"tickwise serve ended with {process.wait(_PATIENCE)} before it was up")
         try:
-            yield process.pid
+            yield Server(process.pid, address)
         finally:
             process.terminate()
             process.communicate(timeout=_PATIENCE)
