@@ -3,31 +3,16 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from tickwise.bench import report, time
-from tickwise.cli.main import main
+
+from .conftest import Command
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "jobs"
-Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Run `tickwise` with arguments; returns exit code, print and complaints."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["tickwise", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        shown = capsys.readouterr()
-        return int(ended.value.code or 0), shown.out, shown.err
-
-    return run
 
 
 def test_cron_explain_says_it_in_words_and_warns(command: Command) -> None:
@@ -87,7 +72,7 @@ def test_cron_next_uses_the_zone_of_the_text_and_the_key_of_h(command: Command) 
         (("cron", "explain", "* * * * *", "-z", "Europe/Berln"), "did you mean Europe/Berlin?"),
         (("cron", "next", "* * * * *", "--from", "soon"), "'soon' is not a date or time"),
         (("cron", "next", "* * * * *", "-n", "0"), "Invalid value for '-n'"),
-        (("upcoming", "nowhere"), "nowhere: there is no such file or folder"),
+        (("upcoming", "./nowhere"), "nowhere: there is no such file or folder"),
         (("simulate", EXAMPLES, "--from", "2026-02-02", "--to", "2026-02-01"), "must come after the start"),
         (("simulate", EXAMPLES, "--from", "2026-01-01", "--to", "2036-01-01"), "at most a year"),
         (("simulate", EXAMPLES, "--from", "x", "--to", "2026-01-01"), "'x' is not a date or time"),
@@ -105,6 +90,7 @@ def test_cron_next_uses_the_zone_of_the_text_and_the_key_of_h(command: Command) 
             "no job is named 'etk'",
         ),
         (("bogus",), "No such command"),
+        (("schedule",), "Did you mean 'schedules'?"),
     ],
 )
 def test_bad_input_ends_with_two_and_a_sentence(

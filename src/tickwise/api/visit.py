@@ -79,7 +79,7 @@ def _field(status: int) -> str | None:
     return "job" if status == 422 else None
 
 
-def _visit(request: Request) -> Visit:
+async def _visit(request: Request) -> Visit:  # a plain function would be called in a thread
     found: Visit = request.state.visit
     return found
 

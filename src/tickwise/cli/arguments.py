@@ -1,11 +1,60 @@
-"""Times as people type them."""
+"""Times as people type them, and as they are shown: in a schedule's own zone, with its offset."""
+
+from datetime import UTC, datetime
 
 from ..clock import now
 from ..core.cron.zone import zone
-from ..core.instant import floor_second
+from ..core.duration import format_duration, parse_duration
+from ..core.instant import floor_second, iso
 from ..core.moment import instant, read_moment
 
 
 def read_second(text: str | None, timezone: str) -> int:
     """The UTC second of a date or time, in the given zone if it names no offset; now if there is no text."""
     return floor_second(now()) if text is None else instant(read_moment(text), zone(timezone))
+
+
+def as_instant(text: str, timezone: str = "UTC") -> str:
+    """A date or time in a zone, as the API takes it."""
+    return iso(read_second(text, timezone))
+
+
+def as_when(text: str, timezone: str) -> str:
+    """The same; a duration from now stays one."""
+    return as_instant(text, timezone) if _begins_like_a_date(text) else text.strip()
+
+
+def as_past(text: str | None) -> str | None:
+    """A date or time in UTC, or how long ago it was."""
+    return _beside_now(text, -1)
+
+
+def as_future(text: str | None) -> str | None:
+    """A date or time in UTC, or how far ahead it is."""
+    return _beside_now(text, 1)
+
+
+def _beside_now(text: str | None, sign: int) -> str | None:
+    if text is None or _begins_like_a_date(text):
+        return text and as_instant(text)
+    return iso(floor_second(now()) + sign * parse_duration(text))
+
+
+def _begins_like_a_date(text: str) -> bool:
+    return text.strip()[4:5] == "-"
+
+
+def shown_time(text: str | None, timezone: str = "UTC") -> str:
+    """A time of the API in a zone, with the day of the week and the offset; nothing for none."""
+    if text is None:
+        return ""
+    return f"{datetime.fromisoformat(text).astimezone(zone(timezone).tzinfo):%a %Y-%m-%d %H:%M:%S %z}"
+
+
+def shown_span(start: str | None, end: str | None) -> str:
+    """How long it took, or has taken until now."""
+    if start is None:
+        return ""
+    last = now().astimezone(UTC) if end is None else datetime.fromisoformat(end)
+    seconds = (last - datetime.fromisoformat(start)).total_seconds()
+    return f"{seconds:.1f}s" if 0 <= seconds < 10 else format_duration(max(0, round(seconds)))

@@ -1,12 +1,13 @@
 """`tickwise config show`: each setting, and where it comes from."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ..config import ABOUT, NAMES, load
+from ..config import ABOUT, NAMES, Secret, load
 from ..stores.open import hidden
 from .output import AsJson, print_json, print_table
 
@@ -43,6 +44,13 @@ def show(
 
 
 def _shown(name: str, value: Any) -> Any:
+    match value:
+        case Secret():
+            return str(value)
+        case frozenset():
+            return sorted(value)
+        case Mapping():
+            return {name: template.expression for name, template in value.items()}
     return _SECRETS.sub(r"\1…", hidden(value)) if name == "store" else value
 
 
@@ -52,6 +60,8 @@ def _in_words(value: Any) -> str:
             return str(value).lower()
         case float():
             return f"{value:g}"
-        case tuple():
+        case tuple() | list():
             return ", ".join(value)
+        case dict():
+            return ", ".join(f"{name} = {text}" for name, text in value.items())
     return str(value)

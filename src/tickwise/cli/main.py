@@ -1,37 +1,98 @@
 """`tickwise`: all commands in one place, and how they end.
 
-Exit codes: 0 fine, 1 the answer is no, 2 wrong use or bad input.
+Exit codes: 0 fine, 1 the answer is no, 2 wrong use or bad input, 130 interrupted. A command's module is imported
+when the command is asked for, so that each starts as fast as what it needs.
 """
 
 import os
 import sys
-from importlib import metadata
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from importlib import import_module, metadata
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from ..core.errors import TickwiseError
-from . import bench, config, cron, jobs, schedules, serve, simulate, upcoming
 from .output import complain, print_line
 
+_PLAIN: Any = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
+COMMANDS = {
+    "serve": "serve:serve",
+    "ticker": "serve:ticker",
+    "worker": "serve:worker",
+    "api": "serve:api",
+    "schedules": "schedules:app",
+    "runs": "runs:app",
+    "pause": "everything:pause",
+    "resume": "everything:resume",
+    "upcoming": "upcoming:upcoming",
+    "why": "why:why",
+    "forecast": "forecast:forecast",
+    "queues": "fleet:queues",
+    "workers": "fleet:workers",
+    "simulate": "simulate:simulate_jobs",
+    "validate": "jobs:validate",
+    "cron": "cron:app",
+    "templates": "records:templates",
+    "store": "store:app",
+    "token": "token:app",
+    "audit": "records:audit",
+    "doctor": "doctor:doctor",
+    "config": "config:app",
+    "bench": "bench:app",
+}
+
+
+class _Loaded(Mapping[str, Any]):
+    """The commands by their names, each made when it is first looked at."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            self._made[name] = _made(name)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+def _made(name: str) -> Any:
+    module, _, attribute = COMMANDS[name].partition(":")
+    found = getattr(import_module(f".{module}", __package__), attribute)
+    around = typer.Typer(add_completion=False, **_PLAIN)
+    around.callback()(lambda: None)
+    if isinstance(found, typer.Typer):
+        around.add_typer(found, name=name)
+    else:
+        around.command(name)(found)
+    return typer.main.get_group(around).commands[name]
+
+
+class _Commands(TyperGroup):
+    """A group that loads its commands late."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands = _Loaded()  # type: ignore[assignment]  # (nobody adds to it)
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  (its place in the class says so)
+        return list(self.commands)
+
+
 app = typer.Typer(
+    cls=_Commands,
     name="tickwise",
     help="A scheduler for Python people: what will run, what ran, and why something did not.",
     no_args_is_help=True,
     invoke_without_command=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
+    **_PLAIN,
 )
-app.add_typer(cron.app, name="cron")
-app.add_typer(bench.app, name="bench")
-app.add_typer(config.app, name="config")
-app.add_typer(schedules.app, name="schedules")
-app.command("serve")(serve.serve)
-app.command("ticker")(serve.ticker)
-app.command("worker")(serve.worker)
-app.command("upcoming")(upcoming.upcoming)
-app.command("validate")(jobs.validate)
-app.command("simulate")(simulate.simulate_jobs)
 
 
 @app.callback()
@@ -50,6 +111,8 @@ def main() -> None:
     except TickwiseError as error:
         complain(str(error))
         sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
     except BrokenPipeError:
         os.dup2(
             os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()

@@ -1,84 +1,97 @@
-"""`tickwise schedules`: what people do with schedules that are in a store."""
+"""`tickwise schedules`: list and show; the other commands of the group are in files of their own."""
 
-import asyncio
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
-from ..app import AsyncTickwise
-from ..app.why import schedule_row
-from ..core.change import Adopted
-from ..core.definition import Ticking
-from ..core.errors import InputError
-from ..core.model import Schedule
-from ..runtime.forecast import all_schedules
-from ..stores.contract import Store
-from .output import AsJson, print_json, print_line, print_table
+from . import acting, adopt, backfill, defining
+from .addresses import schedule_path
+from .arguments import as_future, shown_time
+from .asking import Told, asks
+from .client import Api
+from .completing import Name
+from .output import in_colour, print_fields, print_line, print_table
+from .showing import as_yaml, shown_next
 
-app = typer.Typer(help="Schedules that are in a store.", no_args_is_help=True)
-StoreUrl = Annotated[str | None, typer.Option("--store", help="Where everything is kept: a URL.")]
-ConfigFile = Annotated[Path | None, typer.Option("--config", help="Default: tickwise.toml, if there is one.")]
+app = typer.Typer(help="Schedules: look at them, define them, act on them.", no_args_is_help=True)
+_SHOWN = "name job kind times means timezone source".split()
 
 
-class _Move(NamedTuple):
-    """Who finds a schedule's slots."""
-
-    schedule: str
-    was: Ticking
-    now: Ticking
-
-
-@app.callback()
-def _schedules() -> None:
-    """Schedules that are in a store."""
-
-
-@app.command("adopt")
-def adopt(
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAME...", help="Schedules to move.")] = None,
-    store: StoreUrl = None,
-    config: ConfigFile = None,
+@app.command("list")
+@asks
+async def list_schedules(
+    api: Api,
+    job: Annotated[str | None, typer.Option(help="Only of this job.")] = None,
+    text: Annotated[str | None, typer.Option(help="Only with this in their name.")] = None,
+    label: Annotated[str | None, typer.Option(help="Only of jobs with this label: KEY or KEY=VALUE.")] = None,
+    source: Annotated[str | None, typer.Option(help="Only what this source has written.")] = None,
+    due_before: Annotated[str | None, typer.Option(help="Only what is due before a time, or within 2h.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="How many at most.")] = 1_000,
     *,
-    every: Annotated[bool, typer.Option("--all", help="All that are on the other side.")] = False,
-    back: Annotated[bool, typer.Option("--back", help="From the store back to the nodes' own index.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would move.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Have the store find the slots of schedules that nodes tick locally; each slot still runs once."""
-    if every == bool(names):
-        raise InputError("name the schedules to move, or say --all")
-    tickwise = AsyncTickwise(store, config=config)
-    moves = asyncio.run(_adopt(tickwise, names or [], back=back, dry_run=dry_run))
-    if as_json:
-        print_json({"dry_run": dry_run, "moves": [move._asdict() for move in moves]})
-    elif not moves:
-        print_line("Nothing is to be moved.")
-    else:
-        print_table(["schedule", "was", "would be" if dry_run else "is"], moves)
+    paused: Annotated[bool | None, typer.Option("--paused/--not-paused", help="Only these or those.")] = None,
+) -> Told:
+    """List schedules in order of their names, with their next time and how their last run ended."""
+    page = await api.pages(
+        "/schedules", limit, job=job, text=text, label=label, source=source, due_before=as_future(due_before),
+        paused=paused,
+    )  # fmt: skip
+    return Told(page, lambda: _table(page))
 
 
-async def _adopt(tickwise: AsyncTickwise, names: Sequence[str], *, back: bool, dry_run: bool) -> list[_Move]:
-    to = Ticking.LOCAL if back else Ticking.STORE
-    async with tickwise:
-        store = await tickwise.store()
-        chosen = await _chosen(store, names, tickwise.settings.ticking, back=back)
-        if not dry_run:
-            for schedule in chosen:
-                await store.change(schedule.name, Adopted(to))
-        return [_Move(each.name, _ticking(each, tickwise.settings.ticking), to) for each in chosen]
+def _table(page: dict[str, Any]) -> None:
+    if not page["items"]:
+        print_line("There is no such schedule.", "dim")
+        return
+    rows = [
+        (one["name"], shown_next(one), in_colour(one["last_state"] or ""), one["means"]) for one in page["items"]
+    ]
+    print_table(["schedule", "next", "last run", "what it means"], rows)
+    if page["next"] is not None:
+        print_line(f"More than {len(rows):,}: see --limit.", "dim")
 
 
-async def _chosen(store: Store, names: Sequence[str], of_nodes: Ticking, *, back: bool) -> list[Schedule]:
-    """Those that are named; or all that are ticked locally, or were adopted before."""
-    if names:
-        return [(await schedule_row(store, name)).schedule for name in dict.fromkeys(names)]
-    found = await all_schedules(store.insights)
-    if back:
-        return [schedule for schedule in found if schedule.ticking is Ticking.STORE]
-    return [schedule for schedule in found if _ticking(schedule, of_nodes) is Ticking.LOCAL]
+@app.command("show")
+@asks
+async def show_schedule(api: Api, name: Name) -> Told:
+    """Show one schedule: when it runs, how far it is, and its definition."""
+    one = await api.get(schedule_path(name))
+    return Told(one, lambda: _show(one))
 
 
-def _ticking(schedule: Schedule, of_nodes: Ticking) -> Ticking:
-    return schedule.ticking or schedule.definition.policy.ticking or of_nodes
+def _show(one: dict[str, Any]) -> None:
+    zone, pause, last = one["timezone"], one["paused"], one["last_run_at"]
+    at = {key: shown_time(one[key], zone) for key in ("last_run_at", "cursor", "moved_to")}
+    print_fields(
+        [
+            *((key, one[key]) for key in _SHOWN),
+            ("paused", "" if pause is None else f"since {shown_time(pause['at'], zone)}{_why(pause)}"),
+            ("next run", shown_next(one)),
+            ("moved to", at["moved_to"]),
+            ("waits", one["waits"]),
+            ("last run", f"{at['last_run_at']} {one['last_state']}, run {one['last_run_id']}" if last else ""),
+            ("decided up to", at["cursor"]),
+            ("backfill", "under way" if one["backfilling"] else ""),
+        ]
+    )  # fmt: skip
+    for warning in one["warnings"]:
+        print_line(f"warning: {warning}", "yellow")
+    print_line("")
+    for line in as_yaml(one["definition"]):
+        print_line(line, "cyan")
+
+
+def _why(pause: dict[str, Any]) -> str:
+    by = f" by {pause['by']}" if pause["by"] else ""
+    return f"{by}: {pause['reason']}" if pause["reason"] else by
+
+
+app.command("add")(defining.add)
+app.command("update")(defining.update)
+app.command("remove")(defining.remove)
+app.command("pause")(acting.pause)
+app.command("resume")(acting.resume)
+app.command("trigger")(acting.trigger)
+app.command("reschedule")(acting.reschedule)
+app.command("reset")(acting.reset)
+app.command("backfill")(backfill.backfill)
+app.command("adopt")(adopt.adopt)

@@ -11,9 +11,10 @@ from typing import Annotated, Any
 import structlog
 import typer
 
-from ..api.server import served
+from ..api.front import front
+from ..api.server import address, listen
+from ..api.settings import let_in
 from ..app import AsyncTickwise, Tickwise
-from ..app.health import health
 from ..app.node import NodeProcess
 from ..app.values import ScheduleInfo
 from ..core.errors import InputError
@@ -44,10 +45,18 @@ def serve(
     port: Port = None, concurrency: Concurrency = None, queues: Queues = None,
     allow_commands: AllowCommands = None, *, log_json: LogJson = False,
 ) -> None:  # fmt: skip
-    """Schedule and run: ticker and worker in one process."""
+    """Schedule and run, with the API and the dashboard beside it."""
     settings = _given(store=store, host=host, port=port, concurrency=concurrency, queues=queues,
                       allow_commands=allow_commands or None)  # fmt: skip
-    _main(targets or [], config, settings, (Role.TICKER, Role.WORKER), log_json=log_json)
+    _main(targets or [], config, settings, (Role.TICKER, Role.WORKER, Role.API), log_json=log_json)
+
+
+def api(
+    store: StoreUrl = None, config: ConfigFile = None, host: Host = None, port: Port = None,
+    *, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Only serve the API and the dashboard; tickers and workers run elsewhere."""
+    _main([], config, _given(store=store, host=host, port=port), (Role.API,), log_json=log_json)
 
 
 def ticker(
@@ -118,24 +127,37 @@ def _imported(target: str) -> AsyncTickwise:
 
 
 async def _run(scheduler: AsyncTickwise, folders: Sequence[Path], roles: Sequence[Role]) -> None:
-    settings = scheduler.settings
-    ready = health(lambda: scheduler.node is not None and scheduler.node.healthy)
-    async with served(ready, settings.host, settings.port) as address:
-        try:
+    listener = listen(scheduler.settings.host, scheduler.settings.port)
+    where = address(scheduler.settings, listener)
+    try:
+        doors = [f"Health: {where}/readyz"]
+        if Role.API in roles:
+            doors.insert(0, f"Dashboard: {where}/ (sign in with the token in {await _door(scheduler)})")
+        async with front(scheduler, listener, roles):
             node = await scheduler.start(*folders, roles=roles)
             spare_the_collector()
-            told = asyncio.create_task(_tell(scheduler, node, address))
+            told = asyncio.create_task(_tell(scheduler, node, doors))
             await scheduler.wait()
             told.cancel()
-        finally:
-            await scheduler.close()
+    finally:
+        await scheduler.close()
+        listener.close()
 
 
-async def _tell(scheduler: AsyncTickwise, node: NodeProcess, address: str) -> None:
+async def _door(scheduler: AsyncTickwise) -> Path:
+    """Where the admin's token is; what a person should know is told."""
+    token, cautions = await let_in(await scheduler.store(), scheduler.settings)
+    for caution in cautions:
+        complain(caution)
+    return token
+
+
+async def _tell(scheduler: AsyncTickwise, node: NodeProcess, doors: Sequence[str]) -> None:
     """What is scheduled and comes next, once the first pass is over."""
     await node.settled()
-    print_line(f"Tickwise is running ({' and '.join(node.roles)}) on {hidden(scheduler.settings.store)}", "bold")
-    print_line(f"Health: {address}/readyz")
+    print_line(f"Tickwise is running ({', '.join(node.roles)}) on {hidden(scheduler.settings.store)}", "bold")
+    for door in doors:
+        print_line(door)
     page = await (await scheduler.store()).insights.schedules(limit=_FEW)
     if page.after is not None:
         print_line(f"More than {_FEW} schedules: tickwise upcoming", "dim")

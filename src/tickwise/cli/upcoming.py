@@ -1,90 +1,96 @@
-"""`tickwise upcoming`: what will run, in time order."""
+"""`tickwise upcoming`: what will run, in time order; by job files, or by what is in the store."""
 
-from collections import Counter
-from collections.abc import Iterator
-from heapq import merge
-from itertools import islice, takewhile
-from typing import Annotated, NamedTuple
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from ..core.change import Added, apply_change
-from ..core.instant import iso, to_datetime
-from ..core.model import Schedule
-from ..core.slots import count_slots, due_at, next_slot
-from .arguments import read_second
-from .jobs import JobsPath, read_jobs
-from .output import AsJson, print_json, print_line, print_table
+from ..clock import now
+from ..core.errors import InputError
+from ..core.instant import floor_second, iso
+from .addresses import schedule_path
+from .arguments import shown_time
+from .asking import ConfigFile, Server, StoreUrl, Token, Told, asks
+from .client import Api
+from .completing import schedule_names
+from .few import few_of_each
+from .output import AsJson, print_line, print_table
+from .upcoming_of_files import upcoming_of_files
 
-_EACH = 3  # runs of one schedule that people are shown before the rest is only counted
-
-
-class _Coming(NamedTuple):
-    due: int
-    schedule: str
-    slot: int
+_MOST = 1_000
 
 
 def upcoming(
-    path: JobsPath,
+    target: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME|PATH]", help="A schedule, or job files.", autocompletion=schedule_names),
+    ] = None,
     hours: Annotated[float, typer.Option(min=0.01, max=24 * 366, help="How far to look ahead.")] = 24,
     count: Annotated[int, typer.Option("-n", min=1, max=100_000, help="How many runs to list.")] = 20,
-    start: Annotated[str | None, typer.Option("--from", help="From this time on; default: now.")] = None,
+    start: Annotated[
+        str | None, typer.Option("--from", help="From this time on; default: now. Only with a path.")
+    ] = None,
     *,
     every: Annotated[bool, typer.Option("--all", help="List frequent schedules in full, too.")] = False,
+    server: Server = None,
+    token: Token = None,
+    store: StoreUrl = None,
+    config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
     """List the runs to come, earliest first, at the times at which they will really start."""
-    first = read_second(start, "UTC")
-    stop = first + round(hours * 3600)
-    definitions = [s for job in read_jobs(path) if job.enabled for s in job.schedules]
-    schedules = {s.name: apply_change(None, Added(s), first - 1).schedules[0] for s in definitions}
-    coming = takewhile(lambda run: run.due < stop, merge(*(_slots(s, first) for s in schedules.values())))
-    if as_json:
-        print_json([_as_json(run, schedules[run.schedule]) for run in islice(coming, count)])
+    if target is not None and _is_path(target):
+        upcoming_of_files(Path(target), hours, count, start, every=every, as_json=as_json)
         return
-    listed = list(islice(coming if every else _few_of_each(coming, len(schedules)), count))
+    if start is not None:
+        raise InputError("--from is for job files: what is in a store goes on from now")
+    _of_store(
+        name=target, hours=hours, count=count, every=every, server=server, token=token, store=store, config=config,
+        as_json=as_json,
+    )  # fmt: skip
+
+
+def _is_path(target: str) -> bool:
+    return "/" in target or target.endswith((".yaml", ".yml")) or Path(target).exists()
+
+
+@asks
+async def _of_store(api: Api, name: str | None, hours: float, count: int, *, every: bool) -> Told:
+    known = {} if name is None else {name: await api.get(schedule_path(name))}
+    answer = await api.get("/upcoming", hours=hours, limit=_MOST)
+    coming = [one for one in answer["items"] if name is None or one["schedule"] == name]
+    if len(answer["items"]) == _MOST:
+        coming += await _hidden(api, coming, known, hours)
+    few = few_of_each(coming, len(coming), lambda one: str(one["schedule"]))
+    listed = list(islice(coming if every or name else few, count))
+    return Told({"items": coming[:count]}, lambda: _show(api, listed, known, hours))
+
+
+async def _hidden(
+    api: Api, coming: list[dict[str, Any]], known: dict[str, Any], hours: float
+) -> list[dict[str, Any]]:
+    """The next runs of schedules that come only after more runs than the API tells at once."""
+    end = iso(floor_second(now()) + round(hours * 3_600))
+    page = {"items": list(known.values())} if known else await api.pages("/schedules", _MOST, due_before=end)
+    seen = {one["schedule"] for one in coming}
+    found = [
+        {"at": one["next_run_at"], "schedule": one["name"], "job": one["job"], "slot": one["next_run_at"],
+         "kind": one["kind"]}
+        for one in page["items"] if one["name"] not in seen and (one["next_run_at"] or end) < end
+    ]  # fmt: skip
+    return sorted(found, key=lambda one: (one["at"], one["schedule"]))
+
+
+async def _show(api: Api, listed: list[dict[str, Any]], known: dict[str, Any], hours: float) -> None:
     if not listed:
-        print_line(f"Nothing is due in the {hours:g} hours from {iso(first)} on.")
+        print_line(f"Nothing is due in the next {hours:g} hours.")
         return
-    print_table(["when", "schedule", "what it means"], [_row(run, schedules[run.schedule]) for run in listed])
-    shown = Counter(run.schedule for run in listed)
-    left = {name: count_slots(s, first - 1, stop - 1) - shown[name] for name, s in schedules.items()}
-    more = ", ".join(f"{name} {n:,}" for name, n in sorted(left.items()) if n > 0)
-    if more:
-        print_line(f"More in these {hours:g} hours: {more}.", "dim")
-
-
-def _slots(schedule: Schedule, first: int) -> Iterator[_Coming]:
-    slot = next_slot(schedule, first - 1)
-    while slot is not None:
-        yield _Coming(due_at(schedule, slot), schedule.name, slot)
-        slot = next_slot(schedule, slot)
-
-
-def _few_of_each(coming: Iterator[_Coming], schedules: int) -> Iterator[_Coming]:
-    """The first runs of each schedule, so that a frequent one does not hide the others."""
-    seen: Counter[str] = Counter()
-    full = 0
-    for run in coming:
-        seen[run.schedule] += 1
-        if seen[run.schedule] <= _EACH:
-            yield run
-        full += seen[run.schedule] == _EACH
-        if full == schedules:
-            return
-
-
-def _row(run: _Coming, schedule: Schedule) -> tuple[str, str, str]:
-    times = schedule.definition.times
-    return f"{to_datetime(run.due, times.zone.tzinfo):%a %Y-%m-%d %H:%M:%S %z}", run.schedule, times.explain()
-
-
-def _as_json(run: _Coming, schedule: Schedule) -> dict[str, str]:
-    return {
-        "schedule": run.schedule,
-        "job": schedule.job,
-        "kind": schedule.definition.kind,
-        "slot": iso(run.slot),
-        "scheduled_at": iso(run.due),
-    }
+    for name in {one["schedule"] for one in listed} - known.keys():
+        known[name] = await api.get(schedule_path(name))
+    of = [known[one["schedule"]] for one in listed]
+    rows = [
+        (shown_time(one["at"], schedule["timezone"]), one["schedule"], schedule["means"])
+        for one, schedule in zip(listed, of, strict=True)
+    ]
+    print_table(["when", "schedule", "what it means"], rows)

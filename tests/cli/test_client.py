@@ -1,0 +1,151 @@
+"""Where commands ask: a server, with a token of one kind or another, or a store; and what they say if not."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from tickwise import AsyncTickwise
+
+from .conftest import Command
+from .place import Filled, live
+
+
+def test_the_token_of_this_machine_is_found(command: Command, filled: Filled) -> None:
+    """Without a token, loopback is asked with the file that the server has written for its admin."""
+    with live(filled.url) as (address, _):
+        code, out, _ = command("token", "list", "--server", address)
+    assert (code, "local admin" in out) == (0, True)
+
+
+def test_a_token_says_who_asks(command: Command, filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TICKWISE_TOKEN is taken, `--token` goes before it, and a viewer may not do what an operator may."""
+    with live(filled.url) as (address, admin):
+        monkeypatch.setenv("TICKWISE_TOKEN", "secret")
+        assert command("schedules", "list", "--server", address)[0] == 0
+        code, _, err = command("schedules", "pause", "nightly", "--server", address)
+        assert (code, "this needs the role operator, and ci is viewer" in err) == (2, True)
+        assert command("schedules", "pause", "nightly", "--server", address, "--token", admin)[0] == 0
+        code, _, err = command("schedules", "list", "--server", address, "--token", "wrong")
+        assert (code, "nobody has this token" in err, "TICKWISE_TOKEN" in err) == (2, True, True)
+
+
+def test_the_store_can_be_named_and_configured(command: Command, filled: Filled, tmp_path: Path) -> None:
+    """`--store` goes before the file of settings, which goes before the default."""
+    (tmp_path / "other.toml").write_text(f'store = "sqlite:///{tmp_path}/other.db"\n')
+    assert "nightly" in command("schedules", "list")[1]
+    assert "nightly" not in command("schedules", "list", "--config", "other.toml")[1]
+    assert "nightly" in command("schedules", "list", "--config", "other.toml", "--store", filled.url)[1]
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        (("--server", "http://127.0.0.1:1", "--store", "memory://"), "name two places"),
+        (("--server", "127.0.0.1:8484"), "write it like http://127.0.0.1:8484"),
+        (("--server", "ftp://here"), "is no address of a server"),
+        (("--server", "http://[bad"), "is no address of a server"),
+        (("--store", "nonsense://here"), "use sqlite:///FILE"),
+        (("--config", "nowhere.toml"), "there is no file nowhere.toml"),
+    ],
+)
+def test_a_place_that_is_none(command: Command, place: tuple[str, ...], says: str) -> None:
+    """A wrong address or store is bad input, and its repair is said."""
+    code, out, err = command("schedules", "list", *place)
+    assert (code, out, says in err) == (2, "", True), err
+
+
+def test_a_server_that_does_not_answer(command: Command) -> None:
+    """An unreachable server is no bad input: 1, with its address and a question."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and nobody listens
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        code, out, err = command("schedules", "list", "--server", address, "--token", "x")
+        assert (code, out) == (1, "")
+        assert f"{address} cannot be reached" in err
+        assert command("runs", "logs", "1", "--follow", "--server", address, "--token", "x")[0] == 1
+
+
+class _Stranger(BaseHTTPRequestHandler):
+    status = 200
+
+    def do_GET(self) -> None:
+        self.send_response(self.status)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<h1>Welcome</h1>")
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@contextmanager
+def stranger(status: int) -> Iterator[str]:
+    """A server that is not ours."""
+    server = HTTPServer(("127.0.0.1", 0), type("Stranger", (_Stranger,), {"status": status}))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.parametrize("status", [200, 302, 404, 500])
+def test_a_server_that_is_not_ours(command: Command, status: int) -> None:
+    """What is not our API is told as that, whatever it answers."""
+    with stranger(status) as address:
+        code, out, err = command("schedules", "list", "--server", address, "--token", "x")
+    assert (code, out, "is not the API of Tickwise" in err) == (1, "", True)
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_fault_of_ours_says_where_it_is_logged(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bug ends with 1 and an id, and the rest is on the other channel, where JSON readers do not look."""
+    monkeypatch.setattr(AsyncTickwise, "upcoming", None)
+    code, out, err = command("upcoming", "--json")
+    assert (code, out) == (1, "")
+    assert "something went wrong on our side; the log has it as" in err
+
+
+@pytest.mark.usefixtures("filled")
+def test_all_that_is_wrong_is_told(command: Command) -> None:
+    """A request with several faults is refused with each of them, a line each."""
+    code, _, err = command("token", "create", "a/b", "--role", "boss")
+    assert (code, [line.removeprefix("error: ").split()[0] for line in err.splitlines()]) == (
+        2,
+        ["name:", "role:"],
+    )
+
+
+@pytest.mark.usefixtures("filled")
+def test_pages_become_one(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list takes as many pages as it needs and stops at its limit, where it says how to go on."""
+    monkeypatch.setattr("tickwise.cli.client._PAGE", 2)
+    whole = json.loads(command("schedules", "list", "--json")[1])
+    assert ([one["name"] for one in whole["items"]], whole["next"]) == (["breaks", "nightly", "report"], None)
+    part = json.loads(command("schedules", "list", "--limit", "1", "--json")[1])
+    assert ([one["name"] for one in part["items"]], part["next"] is None) == (["breaks"], False)
+    assert "More than 1: see --limit." in command("schedules", "list", "--limit", "1")[1]
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("schedules", "show", "../tokens"), "'../tokens' cannot be the name of a schedule"),
+        (("runs", "show", "a/b"), "'a/b' cannot be the id of a run"),
+        (("queues", "limit", "", "--lift"), "'' cannot be the name of a queue"),
+    ],
+)
+def test_what_cannot_be_a_name_is_not_asked_for(command: Command, arguments: tuple[str, ...], says: str) -> None:
+    """No name leads to another address."""
+    code, out, err = command(*arguments)
+    assert (code, out, says in err) == (2, "", True)

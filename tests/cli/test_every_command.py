@@ -1,0 +1,206 @@
+"""Every command that asks the API: what it shows, that `--json` is the API's own answer, and how it refuses."""
+
+import json
+import shlex
+from typing import Any, NamedTuple
+
+import pytest
+import typer
+
+from tickwise.cli.main import app
+
+from .conftest import Command
+from .place import Filled, live
+
+ELSEWHERE = {
+    "serve", "ticker", "worker", "api", "validate", "simulate", "cron explain", "cron next", "config show",
+    "bench time", "bench stores", "bench runtime", "bench documents",
+}  # fmt: skip  # commands that ask no API, which have tests of their own
+
+
+class Case(NamedTuple):
+    """A command once used well and once not; `{report}` stands for the id of a run."""
+
+    good: str
+    shows: str
+    answer: tuple[str, str] | dict[str, Any]  # the request whose answer is printed, or what is printed itself
+    bad: str
+    says: str
+    code: int = 2
+    reads: bool = False  # it changes nothing
+    ends: int = 0  # the exit code of the good case
+
+
+OF_NIGHTLY = "/schedules/nightly"
+CASES = {
+    "schedules list": Case(
+        "--text night --not-paused", "nightly", ("GET", "/schedules"), "--due-before soon",
+        "'soon' is not a duration", reads=True,
+    ),
+    "schedules show": Case(
+        "nightly", "schedule: 0 2 * * *", ("GET", OF_NIGHTLY), "nightl", "did you mean nightly?", reads=True
+    ),
+    "schedules add": Case(
+        "--name extra --every 15m --command ls", "Every 15 minutes", ("POST", "/schedules"),
+        "--name extra --cron '61 * * * *' --command ls", "schedule: minute: 61 is out of range 0-59",
+    ),
+    "schedules update": Case(
+        "nightly --cron '0 5 * * *'", "At 05:00, every day, Europe/Berlin", ("PATCH", OF_NIGHTLY),
+        "breaks --cron '0 5 * * *'", "breaks was defined by app:app, which alone may change it", 1,
+    ),
+    "schedules remove": Case(
+        "nightly --yes", "nightly is deleted.", {"name": "nightly", "removed": True},
+        "breaks --yes", "breaks was defined by app:app", 1,
+    ),
+    "schedules pause": Case(
+        "nightly --reason move", "nightly is paused", ("POST", f"{OF_NIGHTLY}:pause"), "nobody",
+        "there is no schedule 'nobody'",
+    ),
+    "schedules resume": Case(
+        "nightly --run-missed", "nightly runs next at", ("POST", f"{OF_NIGHTLY}:resume"), "nobody",
+        "there is no schedule 'nobody'",
+    ),
+    "schedules trigger": Case(
+        "nightly --beside -p table=users", "is queued", ("POST", f"{OF_NIGHTLY}:trigger"), "nightly",
+        "{nightly}", 1,
+    ),
+    "schedules reschedule": Case(
+        "nightly 15m", "nightly runs next at", ("POST", f"{OF_NIGHTLY}:reschedule"), "nightly soon",
+        "'soon' is not a duration",
+    ),
+    "schedules reset": Case(
+        "nightly --yes", "nightly runs next at", ("POST", f"{OF_NIGHTLY}:reset"), "nightly",
+        "Nobody can be asked here: say --yes",
+    ),
+    "schedules backfill": Case(
+        "nightly --from 2024-01-01 --to 2024-01-03", "2 slots of nightly will run",
+        ("POST", f"{OF_NIGHTLY}:backfill"), "nightly --from 2024-01-01", "say which slots",
+    ),
+    "schedules adopt": Case(
+        "nightly --dry-run", "would be", {"dry_run": True}, "", "name the schedules to move, or say --all"
+    ),
+    "runs list": Case(
+        "--job report --state succeeded --since 2d", "succeeded", ("GET", "/runs"), "--state done",
+        "state.0: ", reads=True,
+    ),
+    "runs show": Case(
+        "{breaks}", "LookupError: no such table", ("GET", "/runs/{breaks}"), "nope", "there is no run 'nope'",
+        reads=True,
+    ),
+    "runs logs": Case(
+        "{report}", "three\nreports", ("GET", "/runs/{report}/logs"), "nope", "there is no run 'nope'", reads=True
+    ),
+    "runs cancel": Case(
+        "{nightly}", "is cancelled.", ("POST", "/runs/{nightly}:cancel"), "nope", "there is no run 'nope'"
+    ),
+    "runs retry": Case(
+        "{breaks}", "is queued", ("POST", "/runs/{breaks}:retry"), "{report}", "succeeded", 1
+    ),
+    "pause": Case(
+        "--reason move", "Everything is paused", ("PUT", "/pause"), "--reson x", "No such option: --reson"
+    ),
+    "resume": Case("", "any longer", ("DELETE", "/pause"), "now", "unexpected extra argument"),
+    "upcoming": Case("--hours 30", "nightly", ("GET", "/upcoming"), "nobody", "there is no schedule 'nobody'"),
+    "why": Case(
+        "nightly --slot 2024-01-01T02:00", "tickwise schedules backfill nightly", ("GET", f"{OF_NIGHTLY}/why"),
+        "nightly --slot soon", "'soon' is not a date or time", reads=True,
+    ),
+    "forecast": Case("--hours 30", "hours 0-23", ("GET", "/forecast"), "--hours 0", "Invalid value for '--hours'"),
+    "queues list": Case("", "default", ("GET", "/queues"), "now", "unexpected extra argument", reads=True),
+    "queues limit": Case(
+        "default --concurrency 3", "3", ("PUT", "/queues/default"), "default", "say what to limit"
+    ),
+    "workers": Case("", "tickwise serve", ("GET", "/workers"), "now", "unexpected extra argument", reads=True),
+    "templates": Case(
+        "", "weekdays-at-9", ("GET", "/templates"), "now", "unexpected extra argument", reads=True
+    ),
+    "audit": Case("", "Nothing was changed.", ("GET", "/audit"), "-n 0", "Invalid value for '--limit'"),
+    "token create": Case(
+        "robot --role operator --scope 'etl-*' --expires 30d", "robot is operator", ("POST", "/tokens"),
+        "robot --role boss", "role: ",
+    ),
+    "token list": Case("", "expires", ("GET", "/tokens"), "now", "unexpected extra argument"),
+    "token revoke": Case("ci --yes", "The token ci is revoked.", ("DELETE", "/tokens/id-of-ci"), "cii --yes",
+                         "there is no valid token 'cii' (did you mean ci?)"),
+    "doctor": Case(
+        "", "tickwise worker --queues default", ("GET", "/doctor"), "now", "unexpected extra argument", ends=1
+    ),
+    "store upgrade": Case(
+        "", "is up to date", {"applied": []}, "--store redis://here", "use sqlite:///FILE"
+    ),
+    "store check": Case("", "is fine", {"problems": []}, "--store redis://here", "use sqlite:///FILE"),
+}  # fmt: skip
+
+
+def leaves(group: Any, *way: str) -> set[str]:
+    """The commands below a group, by the words that people type."""
+    found: set[str] = set()
+    for name in group.commands:
+        inner = group.commands[name]
+        found |= leaves(inner, *way, name) if hasattr(inner, "commands") else {" ".join((*way, name))}
+    return found
+
+
+def test_no_command_is_without_a_row() -> None:
+    """A new command fails here until it has a row, or tests of its own."""
+    assert leaves(typer.main.get_command(app)) == CASES.keys() | ELSEWHERE
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_good_case(command: Command, filled: Filled, name: str) -> None:
+    """It says for people what was asked or done, in plain text where nobody looks, and ends with 0."""
+    case = CASES[name]
+    code, out, err = command(*name.split(), *shlex.split(case.good.format(**filled.runs)))
+    assert (code, case.shows in out + err) == (case.ends, True), out + err
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_json_is_the_answer_of_the_api(
+    command: Command, filled: Filled, recorded: dict[tuple[str, str], Any], name: str
+) -> None:
+    """`--json` prints what the API answered, and nothing else."""
+    case = CASES[name]
+    code, out, _ = command(*name.split(), *shlex.split(case.good.format(**filled.runs)), "--json")
+    printed = json.loads(out)
+    assert code == case.ends
+    if isinstance(case.answer, dict):
+        assert case.answer.items() <= printed.items()
+    else:
+        method, path = case.answer
+        assert printed == recorded[method, path.format(**filled.runs)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_bad_case(command: Command, filled: Filled, name: str) -> None:
+    """It says what is wrong on the other channel and prints nothing; ends with 2, or 1 where the state says no."""
+    case = CASES[name]
+    code, out, err = command(*name.split(), *shlex.split(case.bad.format(**filled.runs)))
+    assert (code, out) == (case.code, "")
+    assert case.says.format(**filled.runs) in err
+
+
+def test_a_server_gives_the_same_answers(command: Command, filled: Filled) -> None:
+    """Over HTTP with a token the answers are those of the store."""
+    with live(filled.url) as (address, token):
+        for name, case in CASES.items():
+            if case.reads:
+                asked = [*name.split(), *shlex.split(case.good.format(**filled.runs)), "--json"]
+                there = command(*asked, "--server", address, "--token", token)
+                assert there[0] == case.ends, there
+                assert json.loads(there[1]) == json.loads(command(*asked)[1]), name
+
+
+def test_a_server_does_the_same(command: Command, filled: Filled) -> None:
+    """Over HTTP, too, everything can be done; what deletes comes last."""
+    changes = [
+        name for name in CASES if not CASES[name].reads and not name.startswith(("store", "schedules adopt"))
+    ]
+    with live(filled.url) as (address, token):
+        for name in sorted(changes, key=lambda name: name == "schedules remove"):
+            case = CASES[name]
+            asked = (*name.split(), *shlex.split(case.good.format(**filled.runs)))
+            code, out, err = command(*asked, "--server", address, "--token", token)
+            assert (code, case.shows in out + err or name == "audit") == (case.ends, True), (name, out, err)
+        followed = command("runs", "logs", filled.runs["report"], "-f", "--server", address, "--token", token)
+    assert followed[:2] == (0, "three\nreports\n")
