@@ -23,12 +23,14 @@ class _Server(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens."""
+    """A socket that listens. Its connections send at once: asyncio sees to that for sockets of its own only."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family)
+        listener = socket.create_server((host, port), family=family)
     except OSError as error:
         raise InputError(f"cannot listen on {host}:{port} ({error.strerror}): choose another --port") from None
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 def address(settings: Settings, listener: socket.socket) -> str:
