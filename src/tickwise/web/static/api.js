@@ -1,0 +1,128 @@
+/**
+ * The public API. Every no is a `Problem`; one that never arrived has the status 0.
+ *
+ * `reachable` turns false when the server does not answer, and true again when it does: somebody looks every other
+ * second. `who` is the person that the server takes us for; null as long as it wants a token.
+ */
+
+import { parseExact, writeExact } from "./exact.js";
+import { secrets } from "./keep.js";
+import { signal } from "./signal.js";
+import { learnTime } from "./time.js";
+
+const BASE = new URL("api/v1/", document.baseURI);
+const HEALTH = new URL("healthz", document.baseURI);
+const LOOK_EVERY = 2000;
+const RANKS = ["viewer", "operator", "admin"];
+
+export const reachable = signal(true);
+export const who = signal(null);
+
+/** Why not. */
+export class Problem extends Error {
+  constructor(status, document) {
+    super(document.detail || document.title || "the server gave no reason");
+    this.status = status;
+    this.field = document.field;
+    this.position = document.position;
+    this.nearest = document.nearest;
+  }
+}
+
+/** Whether the person may do what this role may. */
+export const may = (role) => RANKS.indexOf(who.get()?.role) >= RANKS.indexOf(role);
+
+/** Whether they may do it to everything, and not to some jobs only. */
+export const mayAll = (role) => may(role) && who.get().scopes.length === 0;
+
+/** Who we are by this token; without one, by where we come from. */
+export async function signIn(token) {
+  if (token) secrets.set("token", token);
+  try {
+    who.set(await get("me"));
+  } catch (problem) {
+    if (problem.status === 401) signOut();
+    if (token) await signIn().catch(() => {}); // as before
+    throw problem;
+  }
+}
+
+export function signOut() {
+  secrets.remove("token");
+  who.set(null);
+}
+
+export const hasToken = () => Boolean(secrets.get("token"));
+
+export const get = async (path, query, signal) => (await ask("GET", path, { query, signal })).data;
+
+export const send = async (method, path, body, options) => (await ask(method, path, { ...options, body })).data;
+
+/** A create that may be repeated without doing it twice. */
+export const sendOnce = (path, body) => send("POST", path, body, { headers: { "Idempotency-Key": newKey() } });
+
+/** Ask for what is there together with its version. */
+export const getVersion = (path, signal) => ask("GET", path, { signal });
+
+/** Change what has this version still. */
+export const sendMatching = (method, path, version, body) =>
+  send(method, path, body, { headers: { "If-Match": version } });
+
+/** The answer as it comes, for streams. */
+export async function open(path, { method = "GET", query, body, headers = {}, signal } = {}) {
+  const token = secrets.get("token");
+  const answer = await fetch(address(path, query), {
+    method,
+    signal,
+    body: body === undefined ? undefined : writeExact(body),
+    headers: {
+      ...(token ? { Authorization: `Bearer ${token}` } : {}),
+      ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+      ...headers,
+    },
+  }).catch(lost);
+  reachable.set(true);
+  learnTime(answer.headers.get("date"));
+  if (!answer.ok) throw await refusal(answer);
+  return answer;
+}
+
+async function ask(method, path, options) {
+  const answer = await open(path, { method, ...options });
+  const text = await answer.text().catch(lost);
+  return { data: text ? parseExact(text) : null, version: answer.headers.get("etag") };
+}
+
+function address(path, query = {}) {
+  const url = new URL(`./${path}`, BASE); // a colon in it begins no scheme
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of [value].flat()) if (
+      one !== undefined && one !== null && one !== ""
+    ) url.searchParams.append(name, one);
+  }
+  return url;
+}
+
+async function refusal(answer) {
+  const document = await answer.json().catch(() => ({ detail: `the server answered ${answer.status}` }));
+  if (answer.status === 401) who.set(null);
+  return new Problem(answer.status, document);
+}
+
+/** A fetch that failed: because we gave it up, or because nobody answers. */
+export function lost(error) {
+  if (error.name === "AbortError") throw error;
+  if (reachable.get()) {
+    reachable.set(false);
+    setTimeout(look, LOOK_EVERY);
+  }
+  throw new Problem(0, { detail: "the server cannot be reached" });
+}
+
+async function look() {
+  const well = await fetch(HEALTH, { cache: "no-store" }).then((answer) => answer.ok, () => false);
+  if (well) reachable.set(true);
+  else if (!reachable.get()) setTimeout(look, LOOK_EVERY);
+}
+
+const newKey = () => [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(36)).join("");

@@ -1,0 +1,21 @@
+/** What a browser remembers for its owner; one that remembers nothing works as well. */
+
+function within(store, act) {
+  try {
+    return act(store());
+  } catch {
+    return null; // storage may be turned off, or full
+  }
+}
+
+const shelf = (store) => ({
+  get: (name) => within(store, (found) => found.getItem(`tickwise.${name}`)),
+  set: (name, value) => within(store, (found) => found.setItem(`tickwise.${name}`, value)),
+  remove: (name) => within(store, (found) => found.removeItem(`tickwise.${name}`)),
+});
+
+/** For good: how things should look. */
+export const settings = shelf(() => localStorage);
+
+/** Until the tab is closed: who somebody is. */
+export const secrets = shelf(() => sessionStorage);

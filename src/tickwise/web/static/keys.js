@@ -1,0 +1,64 @@
+/** Ways for those who would rather type. */
+
+import { tell } from "./dialog.js";
+import { h } from "./dom.js";
+import { facts } from "./parts.js";
+import { go } from "./routes.js";
+
+const PLACES = {
+  o: [[], "Overview"],
+  s: [["schedules"], "Schedules"],
+  r: [["runs"], "Runs"],
+  f: [["forecast"], "Forecast"],
+  w: [["fleet"], "Workers and queues"],
+  a: [["audit"], "Audit"],
+};
+const TYPED = "input, select, textarea, [contenteditable]";
+const PATIENCE = 1500; // milliseconds after g
+
+export function listenToKeys({ mayAudit }) {
+  let gone = 0;
+  document.addEventListener("keydown", (event) => {
+    if (isMeantOtherwise(event)) return;
+    const place = PLACES[event.key];
+    if (Date.now() - gone < PATIENCE && place && (event.key !== "a" || mayAudit())) {
+      gone = 0;
+      go(place[0]);
+    } else if (event.key === "g") gone = Date.now();
+    else if (event.key === "/") search();
+    else if (event.key === "?") help();
+    else return;
+    event.preventDefault();
+  });
+}
+
+const isMeantOtherwise = (event) =>
+  event.ctrlKey || event.metaKey || event.altKey || event.target.matches(TYPED) || document.querySelector(
+    "dialog[open]",
+  );
+
+/** The search of the page; where there is none, that of schedules. */
+function search() {
+  const box = document.querySelector("[data-search]");
+  if (box) return box.focus();
+  go(["schedules"]);
+  new MutationObserver((_, observer) => {
+    const found = document.querySelector("[data-search]");
+    if (!found) return;
+    observer.disconnect();
+    setTimeout(() => found.focus());
+  }).observe(document.getElementById("main"), { childList: true, subtree: true });
+}
+
+const keys = (...names) => names.map((name) => h("kbd", {}, name));
+
+const help = () =>
+  tell(
+    "Keys",
+    facts([
+      ...Object.entries(PLACES).map(([key, [, word]]) => [keys("g", key), word]),
+      [keys("/"), "Search"],
+      [keys("?"), "These keys"],
+      [keys("Esc"), "Close a dialog"],
+    ]),
+  );

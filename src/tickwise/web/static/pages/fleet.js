@@ -1,0 +1,106 @@
+/** Who does the work, and how much of it at once. */
+
+import { get, mayAll, send } from "../api.js";
+import { ask } from "../dialog.js";
+import { h, put } from "../dom.js";
+import { field } from "../fields.js";
+import { badge, button, empty, heading, link, loading, panel, table } from "../parts.js";
+import { say } from "../say.js";
+import { countdown } from "../time.js";
+
+const LOOK_EVERY = 5000;
+const NOBODY = () => empty("No process is running.", "Start one: tickwise serve.");
+
+export const title = () => "Workers and queues";
+
+export async function show(page) {
+  const workers = h("div", {}, loading(3));
+  const queues = h("div", {}, loading(2));
+  page.view.append(
+    heading("Workers and queues"),
+    panel("Processes", { wide: true, about: "live, and those seen within a day" }, workers),
+    panel("Queues", { wide: true }, queues),
+  );
+  async function load() {
+    const [found, lines] = await Promise.all([get("workers", {}, page.signal), get("queues", {}, page.signal)]);
+    put(workers, found.items.length ? workerTable(found.items) : NOBODY());
+    put(
+      queues,
+      lines.items.length ? queueTable(lines.items, load) : empty(
+        "No queue is in use.",
+        "A worker serves the queue default unless it is told otherwise.",
+      ),
+    );
+  }
+  page.every(LOOK_EVERY, page.calmly(load));
+  await load();
+}
+
+const workerTable = (workers) =>
+  table(
+    "Processes",
+    [
+      ["State", (one) => badge(one.live ? "succeeded" : "lost", one.live ? "live" : "gone")],
+      ["Host", (one) => [h("strong", {}, one.host), h("span", { class: "faint" }, ` ${one.pid}`)]],
+      ["Roles", (one) => one.roles.join(", ")],
+      ["Queues", (one) => one.queues.join(", ")],
+      ["Busy", (one) => (one.capacity ? load(one) : "–")],
+      ["Seen", (one) => countdown(one.seen_at)],
+      ["Last pass", (one) => countdown(one.passed_at)],
+      ["Up", (one) => countdown(one.started_at)],
+      ["Version", (one) => one.version],
+      ["Problems", (one) => one.problems.map((text) => h("div", { class: "problem" }, text)), "grow"],
+    ],
+    workers,
+  );
+
+const load = (one) => h("span", { class: "load" },
+  h("meter", { min: 0, max: one.capacity, value: one.busy, "aria-label": "busy" }),
+  ` ${one.busy} of ${one.capacity}`,
+);
+
+const queueTable = (queues, changed) =>
+  table(
+    "Queues",
+    [
+      ["Queue", (one) => h("strong", {}, one.name)],
+      ["Running", (one) => link(["runs"], String(one.running), { queue: one.name, state: "running" }), "number"],
+      ["Waiting", (one) => link(["runs"], String(one.waiting), { queue: one.name, state: "queued" }), "number"],
+      ["Workers", (one) => (one.workers ? String(one.workers) : badge("failed", "no worker")), "number"],
+      ["At once, at most", (one) => String(one.concurrency ?? "no limit")],
+      ["Starts a second", (one) => String(one.starts_per_second ?? "no limit")],
+      [
+        "",
+        (one) => mayAll("admin") && button(
+          "Limit",
+          async () => (await limit(one)) && changed(),
+          { kind: "quiet" },
+        ),
+      ],
+    ],
+    queues,
+  );
+
+function limit(queue) {
+  const number = (value) => h("input", { type: "number", min: "0", step: "any", value: value ?? "" });
+  const [atOnce, starts] = [number(queue.concurrency), number(queue.starts_per_second)];
+  const read = (input) => (input.value === "" ? null : Number(input.value));
+  return ask({
+    title: `Limit the queue ${queue.name}`,
+    confirm: "Set",
+    body: [
+      h("p", {}, "In the whole fleet. Left empty: no limit."),
+      field("At once, at most", atOnce),
+      field("Starts a second, at most", starts),
+    ],
+    act: async () => {
+      const set = await send(
+        "PUT",
+        `queues/${encodeURIComponent(queue.name)}`,
+        { concurrency: read(atOnce), starts_per_second: read(starts) },
+      );
+      say(`The limits of ${queue.name} are set.`);
+      return set;
+    },
+  });
+}

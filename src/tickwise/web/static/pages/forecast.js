@@ -1,0 +1,116 @@
+/** How many start when, and where many start at once. */
+
+import { get } from "../api.js";
+import { h, put } from "../dom.js";
+import { choices, refine } from "../fields.js";
+import { heat } from "../heat.js";
+import { empty, facts, failure, heading, loading, panel, scheduleLink, table } from "../parts.js";
+import { stamp, timeAt, zone } from "../time.js";
+
+const SPANS = [["24", "next day, by minute"], ["168", "next week, by hour"]];
+
+const SHOWN = 200;
+
+export const title = () => "Forecast";
+
+export async function show(page) {
+  const shown = new Forecast(page);
+  page.view.append(...shown.nodes());
+  page.listen("reset", shown.again);
+  page.listen("schedule_deleted", shown.again);
+  await shown.load();
+}
+
+class Forecast {
+  constructor(page) {
+    this.query = page.query;
+    this.signal = page.signal;
+    this.again = page.calmly(() => this.load());
+    this.picture = h("div", {}, loading(8));
+    this.herds = h("div", {});
+    this.chosen = h("div", { "aria-live": "polite" },
+      h("p", { class: "faint" }, "Choose a cell to see who starts then."),
+    );
+  }
+
+  nodes() {
+    const about = `${zone.get()} · darker is more · a corner marks the first minute of a herd`;
+    const change = (hours) => (refine(this.query, { hours }), this.again());
+    return [
+      heading("Forecast"),
+      h("div", { class: "filters" }, choices("How far", SPANS, this.query.hours ?? "24", change)),
+      panel("Starts", { wide: true, about }, this.picture),
+      panel("Who", { wide: true }, this.chosen),
+      panel("Herds", { wide: true, about: "many schedules in one minute" }, this.herds),
+    ];
+  }
+
+  async load() {
+    const found = await get("forecast", { hours: this.query.hours ?? 24 }, this.signal);
+    const pick = (index) => this.pick(found, index);
+    const none = empty(
+      "Nothing will start in that time.",
+      "Everything may be paused, or there is no schedule yet.",
+    );
+    const start = Date.parse(found.start);
+    put(this.picture, found.counts.some(Boolean) ? heat({ ...found, start, pick }) : none);
+    put(
+      this.herds,
+      found.herds.length ? herdTable(found.herds) : empty("Nowhere do ten schedules start in one minute."),
+    );
+  }
+
+  async pick({ start, step, counts }, index) {
+    const from = Date.parse(start) + index * step * 1000;
+    const [begin, end] = [from, from + step * 1000].map((instant) => new Date(instant).toISOString());
+    put(this.chosen, loading(2));
+    try {
+      const { upcoming } = await get("timeline", { start: begin, end, limit: 1000 }, this.signal);
+      put(this.chosen, who(upcoming, from, counts[index]));
+    } catch (problem) {
+      if (problem.name !== "AbortError") put(this.chosen, failure(problem));
+    }
+  }
+}
+
+function who(upcoming, from, count) {
+  const starts = new Map();
+  for (const one of upcoming) starts.set(one.schedule, [...(starts.get(one.schedule) ?? []), one]);
+  const rows = [...starts.values()].sort((a, b) => b.length - a.length).slice(0, SHOWN);
+  return [
+    facts([["From", `${stamp(from)} ${zone.get()}`], ["Starts", count.toLocaleString("en")]]),
+    rows.length ? table(
+      "Starts",
+      [
+        ["Schedule", ([one]) => scheduleLink(one.schedule)],
+        ["Job", ([one]) => one.job],
+        ["Starts", (all) => String(all.length), "number"],
+        ["First at", ([one]) => timeAt(one.at)],
+      ],
+      rows,
+    ) : h("p", { class: "faint" }, "Too much comes before that time to list it here."),
+    upcoming.length < count && rows.length > 0 && h("p", { class: "faint" },
+      `${upcoming.length} of ${count} starts are counted here.`,
+    ),
+  ];
+}
+
+const herdTable = (herds) =>
+  table(
+    "Herds",
+    [
+      ["First at", (herd) => timeAt(herd.minute)],
+      ["Schedules", (herd) => String(herd.count), "number"],
+      [
+        "Who",
+        (herd) => [
+          herd.schedules.slice(0, 6).map((name, place) => [place > 0 && ", ", scheduleLink(name)]),
+          herd.count > 6 && ` and ${herd.count - 6} more`,
+        ],
+        "grow",
+      ],
+      ["Instead of", (herd) => h("code", {}, herd.instead_of)],
+      ["Write", (herd) => h("code", {}, herd.suggestion)],
+    ],
+    herds,
+  );

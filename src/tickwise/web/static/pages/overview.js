@@ -1,0 +1,109 @@
+/** How things are: what is wrong and the way out, what runs around now, and the last hour. */
+
+import { get, mayAll, send } from "../api.js";
+import { aroundNow } from "../around.js";
+import { minuteChart } from "../chart.js";
+import { ask } from "../dialog.js";
+import { h, put } from "../dom.js";
+import { field } from "../fields.js";
+import { button, heading, loading, panel } from "../parts.js";
+import { to } from "../routes.js";
+import { say } from "../say.js";
+import { countdown } from "../time.js";
+import { Warnings } from "../warnings.js";
+
+const REFRESH = 30_000;
+const CALM = 3000; // milliseconds between two looks
+
+export const title = () => "Overview";
+
+export async function show(page) {
+  const tiles = h("div", { class: "tiles" });
+  const warnings = new Warnings(page.signal);
+  const minutes = h("div", {}, loading(3));
+  const actions = h("span", {});
+  page.view.append(
+    heading("Overview", actions),
+    warnings.node,
+    tiles,
+    aroundNow(page),
+    panel("The last hour", { about: "by minute" }, minutes),
+  );
+
+  async function refresh() {
+    const found = await get("overview", {}, page.signal);
+    put(actions, everything(found, refresh));
+    put(tiles, tilesOf(found));
+    put(minutes, minuteChart(found.minutes));
+    await warnings.take(found.warnings);
+  }
+  const quietly = page.calmly(refresh, CALM);
+  page.listen("run", quietly);
+  page.listen("decision", quietly);
+  page.listen("schedule", quietly);
+  page.listen("reset", quietly);
+  page.every(REFRESH, quietly);
+  await refresh();
+}
+
+const number = (count) => count.toLocaleString("en");
+
+const tile = (name, value, { href, kind = "" } = {}) =>
+  h(href ? "a" : "div", { class: `tile ${kind}`, href },
+    h("span", { class: "tile-name" }, name),
+    h("strong", { class: "tile-value" }, value),
+  );
+
+function tilesOf({ counts, workers, tickers, oldest_waiting_at: oldest }) {
+  const running = counts.runs.running ?? 0;
+  const queued = counts.runs.queued ?? 0;
+  const failed = (counts.runs.failed ?? 0) + (counts.runs.lost ?? 0);
+  return [
+    tile("Schedules", number(counts.schedules), { href: to(["schedules"]) }),
+    tile("Paused", number(counts.paused), { href: to(["schedules"], { paused: "true" }) }),
+    tile("Running", number(running), { href: to(["runs"], { state: "running" }) }),
+    tile("Queued", number(queued), { href: to(["runs"], { state: "queued" }) }),
+    tile(
+      "Failed",
+      number(failed),
+      { href: to(["runs"], { state: ["failed", "lost"] }), kind: failed ? "bad" : "" },
+    ),
+    tile("Oldest waiting", oldest ? countdown(oldest) : "none"),
+    tile("Workers", String(workers), { href: to(["fleet"]), kind: workers ? "" : "bad" }),
+    tile("Tickers", String(tickers), { href: to(["fleet"]), kind: tickers ? "" : "bad" }),
+  ];
+}
+
+function everything(found, refresh) {
+  if (!mayAll("operator")) return null;
+  const reason = h("input", { maxlength: "1000", autocomplete: "off" });
+  const change = (options) => async () => (await ask(options)) && refresh();
+  return found.paused
+    ? button(
+      "Resume everything",
+      change({
+        title: "Resume everything",
+        confirm: "Resume",
+        body: [h("p", {}, "Slots of the pause are treated as each schedule says.")],
+        act: () => told(send("DELETE", "pause"), "Everything goes on."),
+      }),
+      { kind: "primary", name: "runs" },
+    )
+    : button(
+      "Pause everything",
+      change({
+        title: "Pause everything",
+        confirm: "Pause everything",
+        danger: true,
+        body: [h("p", {}, "No slot of any schedule is decided until you resume."), field("Reason", reason)],
+        act: () => told(send("PUT", "pause", { reason: reason.value }), "Everything is paused."),
+      }),
+      { name: "paused" },
+    );
+}
+
+async function told(sent, text) {
+  const answer = await sent;
+  say(text);
+  return answer;
+}

@@ -1,0 +1,198 @@
+/** All schedules: found by name, paused and run in numbers. */
+
+import { pause, resume, trigger } from "../actions.js";
+import { get, may } from "../api.js";
+import { h, put } from "../dom.js";
+import { choices, refine, searchBox } from "../fields.js";
+import { Pager } from "../pages.js";
+import { badge, button, empty, failure, heading, lateness, scheduleLink, strip } from "../parts.js";
+import { go, to } from "../routes.js";
+import { countdown, span, timeAt, zone } from "../time.js";
+import { virtualTable } from "../virtual.js";
+
+const PAGE = 200;
+const STRIP = 12; // runs shown of each
+const MOST_AT_ONCE = 1000;
+const CALM = 3000; // milliseconds between two looks
+const STATES = [["", "all"], ["false", "active"], ["true", "paused"]];
+
+export const title = () => "Schedules";
+
+export async function show(page) {
+  const list = new ScheduleList(page);
+  const again = () => list.restart();
+  page.view.append(...list.nodes());
+  page.listen("schedule", (events) => list.take(events));
+  page.listen("schedule_deleted", again);
+  page.listen("reset", again);
+  page.listen("run", (runs) => list.takeRuns(runs));
+  await list.restart();
+  list.takeRuns((await get("runs", { limit: 1000 }, page.signal)).items.reverse());
+}
+
+class ScheduleList {
+  #chosen = new Set();
+  #recent = new Map(); // the newest runs by schedule, oldest first
+
+  constructor(page) {
+    this.query = page.query;
+    this.again = page.calmly(() => this.list.restart(), CALM);
+    this.wrong = h("div", {});
+    this.bar = h("div", { class: "bulk", role: "group", "aria-label": "For those chosen" });
+    this.all = may("operator") && box("Choose all that are listed", false, (yes) => this.chooseAll(yes));
+    this.list = new Pager(
+      (after) => get("schedules", { ...filters(this.query), after, limit: PAGE }, page.signal),
+      () => this.draw(),
+      (problem) => put(this.wrong, failure(problem, () => this.restart())),
+    );
+    this.rows = virtualTable({
+      label: "Schedules",
+      columns: columns(),
+      row: (one) => this.row(one),
+      more: () => this.list.more(),
+      none: () => (this.list.done ? nothing(this.query) : "Loading …"),
+    });
+  }
+
+  nodes() {
+    const filter = (changes) => (refine(this.query, changes), this.restart());
+    return [
+      heading("Schedules", this.bar,
+        may("admin") && h("a", { class: "button primary", href: to(["create"]) }, "New schedule"),
+      ),
+      h("div", { class: "filters" },
+        this.all && h("label", { class: "check all" }, this.all, "all"),
+        searchBox("Find a schedule or job", this.query.text, (text) => filter({ text })),
+        choices("Which", STATES, this.query.paused ?? "", (paused) => filter({ paused })),
+        labelBox(this.query, filter),
+      ),
+      this.wrong,
+      this.rows.node,
+    ];
+  }
+
+  restart() {
+    this.#chosen.clear();
+    return this.list.restart();
+  }
+
+  draw() {
+    put(this.wrong);
+    this.rows.show(this.list.items);
+    put(this.bar, this.#chosen.size > 0 && this.bulk([...this.#chosen]));
+    if (this.all) this.all.checked = this.list.items.length > 0 && this.#chosen.size >= this.list.items.length;
+  }
+
+  row(one) {
+    const runs = this.#recent.get(one.name) ?? (one.last_state ? [{ state: one.last_state }] : []);
+    const late = lateness(runs.findLast((run) => run.started_at));
+    const choose = (yes) => (yes ? this.#chosen.add(one.name) : this.#chosen.delete(one.name), this.draw());
+    return h("tr", { class: one.paused ? "is-off" : "" },
+      h("td", { class: "pick" }, may("operator") && box(`Choose ${one.name}`, this.#chosen.has(one.name), choose)),
+      h("td", { class: "grow" },
+        scheduleLink(one.name),
+        one.kind !== "start" && h("span", { class: "tag" }, one.kind),
+        one.job !== one.name && one.kind === "start" && h("span", { class: "faint" }, ` of ${one.job}`),
+      ),
+      h("td", { class: "words", title: one.times }, one.means),
+      h("td", { class: "when" }, next(one)),
+      h("td", { class: "runs" }, strip(runs, STRIP)),
+      h("td", { class: "number faint" }, late === null ? "" : span(late)),
+    );
+  }
+
+  bulk(names) {
+    const then = (act) => async () => (await act(names)) && this.restart();
+    return [
+      h("span", {}, `${names.length} chosen`),
+      button("Pause", then(pause), { name: "paused" }),
+      button("Resume", then(resume)),
+      button("Run now", then((given) => trigger(given)), { name: "runs" }),
+      button("Choose none", () => this.chooseAll(false), { kind: "quiet" }),
+    ];
+  }
+
+  chooseAll(yes) {
+    this.#chosen = new Set(yes ? this.list.items.slice(0, MOST_AT_ONCE).map((one) => one.name) : []);
+    this.draw();
+  }
+
+  /** Put what was told into the list; one that is not in it may be new. */
+  take(events) {
+    const places = new Map(this.list.items.map((one, place) => [one.name, place]));
+    for (const one of events) if (places.has(one.name)) this.list.items[places.get(one.name)] = one;
+    if (events.some((one) => !places.has(one.name))) this.again();
+    this.rows.show(this.list.items);
+  }
+
+  takeRuns(runs) {
+    for (const run of runs) {
+      if (!run.schedule) continue;
+      const known = (this.#recent.get(run.schedule) ?? []).filter((one) => one.id !== run.id);
+      this.#recent.set(run.schedule, [...known, run].sort(byAge).slice(-STRIP));
+    }
+    this.rows.show(this.list.items);
+  }
+}
+
+const byAge = (a, b) => Date.parse(a.created_at) - Date.parse(b.created_at);
+
+const columns = () => [
+  ["", "pick"],
+  ["Schedule", "grow"],
+  ["When", "words"],
+  [`Next (${zone.get()})`, "when"],
+  ["Last runs", "runs"],
+  ["Late", "number"],
+];
+
+const box = (label, checked, change) =>
+  h("input", {
+    type: "checkbox",
+    checked,
+    "aria-label": label,
+    on: { change: (event) => change(event.target.checked) },
+  });
+
+const filters = ({ text, paused, label, job }) => ({ text, paused, label, job });
+
+function labelBox(query, filter) {
+  const input = h("input", {
+    value: query.label ?? "",
+    placeholder: "label=value",
+    "aria-label": "Label",
+    size: "14",
+    autocomplete: "off",
+    on: { change: () => filter({ label: input.value.trim() }) },
+  });
+  return input;
+}
+
+function next(one) {
+  if (one.paused) return h("span", { title: one.paused.reason },
+    badge("paused"),
+    h("span", { class: "faint" }, one.paused.reason && ` ${one.paused.reason}`),
+  );
+  if (one.finished) return h("span", { class: "faint" }, "finished");
+  if (one.waits) return h("span", { title: one.waits },
+    badge("queued", "waits"),
+    h("span", { class: "faint" }, ` ${one.waits}`),
+  );
+  if (!one.next_run_at) return h("span", { class: "faint" }, "–");
+  return [
+    h("span", { class: "count" }, countdown(one.next_run_at)),
+    h("span", { class: "faint at" }, timeAt(one.next_run_at, { short: true })),
+  ];
+}
+
+function nothing(query) {
+  if (Object.keys(query).length) return empty(
+    "No schedule is like that.",
+    "Ask for less.",
+    button("Show all", () => go(["schedules"])),
+  );
+  return empty(
+    "There is no schedule yet.",
+    "Put a job file into the folder that is served, decorate a function with @tw.job, or sign in as an admin.",
+  );
+}

@@ -1,0 +1,72 @@
+/** What people do to runs. */
+
+import { may, send } from "./api.js";
+import { ask } from "./dialog.js";
+import { h } from "./dom.js";
+import { button } from "./parts.js";
+import { go } from "./routes.js";
+import { say } from "./say.js";
+
+const ACTIVE = new Set(["queued", "running"]);
+const AGAIN = new Set(["failed", "lost", "cancelled"]);
+const path = (run, action) => `runs/${encodeURIComponent(run.id)}:${action}`;
+
+export const isActive = (run) => ACTIVE.has(run.state);
+
+/** Buttons for one run, as far as the person may and its state allows. */
+export function runButtons(run, changed, hasSteps) {
+  if (!may("operator")) return [];
+  const then = (act) => async () => (await act()) && changed();
+  return [
+    AGAIN.has(run.state) && button("Retry", then(() => retry(run, hasSteps)), { kind: "primary", name: "runs" }),
+    isActive(run) && button(
+      run.cancelling ? "Cancelling" : "Cancel",
+      then(() => cancel(run)),
+      { kind: "danger", name: "cancelled", disabled: run.cancelling },
+    ),
+  ];
+}
+
+const cancel = (run) =>
+  ask({
+    title: `Cancel run #${run.id} of ${run.job}`,
+    body: [
+      h("p", {},
+        run.state === "running" ? "It is asked to end; what it has done stays done." : "It will not start.",
+      ),
+    ],
+    confirm: "Cancel the run",
+    danger: true,
+    act: async () => {
+      const { state } = await send("POST", path(run, "cancel"));
+      say(state === "running" ? "The run was asked to end." : "The run is cancelled.");
+      return state;
+    },
+  });
+
+function retry(run, hasSteps) {
+  const way = (value, text, checked) => h("label", { class: "check" },
+    h("input", { type: "radio", name: "from", value, checked }),
+    text,
+  );
+  const ways = [
+    way(
+      "failed",
+      hasSteps ? "from the failed step on; what succeeded is not repeated" : "the same run, once more",
+      true,
+    ),
+    way("start", "everything, as a new run", false),
+  ];
+  return ask({
+    title: `Retry run #${run.id} of ${run.job}`,
+    body: ways,
+    confirm: "Retry",
+    act: async () => {
+      const fromFailed = ways[0].querySelector("input").checked;
+      const again = await send("POST", path(run, "retry"), { from_failed: fromFailed });
+      say(again.id === run.id ? "The run is back in the queue." : `Queued as run #${again.id}.`);
+      if (again.id !== run.id) go(["runs", again.id]);
+      return again;
+    },
+  });
+}

@@ -1,0 +1,137 @@
+/**
+ * Instants for people. Each is shown in a zone that is named beside it: the viewer's own or UTC, as they chose, or
+ * a schedule's. "Now" is the server's: a browser whose clock is wrong shows the right countdowns.
+ */
+
+import { h } from "./dom.js";
+import { settings } from "./keep.js";
+import { signal } from "./signal.js";
+
+export const OWN_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+export const zone = signal(settings.get("zone") === "UTC" ? "UTC" : OWN_ZONE);
+export const skew = signal(0); // milliseconds that the server is ahead of this browser
+
+const SECOND = 1000;
+const UNITS = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+const SKEW_MATTERS = 3 * SECOND;
+const formats = new Map();
+const ticking = new Set();
+
+export const now = () => Date.now() + skew.get();
+
+/** Take the server's word for the time; a second or two is only the way here. */
+export function learnTime(date) {
+  const ahead = Date.parse(date) + SECOND / 2 - Date.now();
+  skew.set(Math.abs(ahead) > SKEW_MATTERS ? Math.round(ahead / SECOND) * SECOND : 0);
+}
+
+export function chooseZone(name) {
+  settings.set("zone", name === "UTC" ? "UTC" : "own");
+  zone.set(name);
+}
+
+/** The parts of an instant as a clock and a calendar in that zone show them, as texts. */
+export function wall(instant, name = zone.get()) {
+  const parts = format(name).formatToParts(new Date(instant));
+  return Object.fromEntries(parts.map((part) => [part.type, part.value]));
+}
+
+function format(name) {
+  if (!formats.has(name)) {
+    const options = {
+      timeZone: name, hourCycle: "h23", weekday: "short", year: "numeric", month: "short", day: "2-digit",
+      hour: "2-digit", minute: "2-digit", second: "2-digit",
+    };
+    formats.set(name, new Intl.DateTimeFormat("en-GB", options));
+  }
+  return formats.get(name);
+}
+
+/** `Mon 16 Nov 02:13:30`, with the year if it is another. */
+export function stamp(instant, name = zone.get()) {
+  const at = wall(instant, name);
+  const year = at.year === wall(now(), name).year ? "" : ` ${at.year}`;
+  return `${at.weekday} ${at.day} ${at.month}${year} ${at.hour}:${at.minute}:${at.second}`;
+}
+
+/** `02:13:30` today, `Tue 17 Nov 02:13` on another day. */
+function shortStamp(instant, name = zone.get()) {
+  const [at, today] = [wall(instant, name), wall(now(), name)];
+  const same = at.day === today.day && at.month === today.month && at.year === today.year;
+  return same ? `${at.hour}:${at.minute}:${at.second}` : stamp(instant, name).slice(0, -3);
+}
+
+export function clock(instant, name = zone.get()) {
+  const at = wall(instant, name);
+  return `${at.hour}:${at.minute}`;
+}
+
+/** `2 min 5 s`: the two largest units that matter. */
+export function span(milliseconds) {
+  const whole = Math.abs(milliseconds) / SECOND;
+  if (whole < 10) return `${whole < 0.0005 ? 0 : Number(whole.toFixed(whole < 1 ? 3 : 1))} s`;
+  let rest = Math.round(whole);
+  const first = UNITS.findIndex(([, size]) => rest >= size);
+  return UNITS.slice(first, first + 2)
+    .map(([unit, size]) => {
+      const count = Math.floor(rest / size);
+      rest -= count * size;
+      return count ? `${count} ${unit}` : "";
+    })
+    .filter(Boolean)
+    .join(" ");
+}
+
+function fromNow(instant) {
+  const away = Date.parse(instant) - now();
+  if (Math.abs(away) < SECOND) return "now";
+  const told = span(Math.abs(away) < 60 * SECOND ? Math.round(away / SECOND) * SECOND : away);
+  return away > 0 ? `in ${told}` : `${told} ago`;
+}
+
+/** An instant as an element; other zones are in its title. */
+export function timeAt(instant, { zone: name = zone.get(), label = false, short = false } = {}) {
+  if (!instant) return h("span", { class: "faint" }, "–");
+  const others = [...new Set([OWN_ZONE, "UTC"])].map((one) => `${stamp(instant, one)} ${one}`).join("\n");
+  const text = short ? shortStamp(instant, name) : stamp(instant, name);
+  return h("time", { datetime: instant, title: others, class: "time" },
+    text,
+    label && h("span", { class: "zone" }, ` ${name}`),
+  );
+}
+
+/** What a field for date and time shows for an instant, in the zone that is shown. */
+export function localText(instant) {
+  const own = new Date(instant - (zone.get() === "UTC" ? 0 : new Date(instant).getTimezoneOffset() * 60 * SECOND));
+  return own.toISOString().slice(0, 16);
+}
+
+/** The instant that such a field means; null if it is empty. */
+export const instantOf = (text) =>
+  text ? `${new Date(zone.get() === "UTC" ? `${text}Z` : text).toISOString().slice(0, 19)}Z` : null;
+
+/** `in 5 min`, as long as it is looked at. */
+export function countdown(instant) {
+  if (!instant) return h("span", { class: "faint" }, "–");
+  const node = h("time", { datetime: instant, class: "time", title: `${stamp(instant)} ${zone.get()}` });
+  return everySecond(node, () => fromNow(instant));
+}
+
+/** The node, with a text that is told anew each second. */
+export function everySecond(node, told) {
+  node.textContent = told();
+  ticking.add({ node: new WeakRef(node), told, seen: false });
+  return node;
+}
+
+setInterval(() => {
+  for (const one of ticking) {
+    const node = one.node.deref();
+    if (!node || (one.seen && !node.isConnected)) ticking.delete(one);
+    else if (node.isConnected) {
+      one.seen = true;
+      const text = one.told();
+      if (node.textContent !== text) node.textContent = text;
+    }
+  }
+}, SECOND);

@@ -1,0 +1,104 @@
+"""Every page opens, says what it should, and takes nobody's text for markup."""
+
+from playwright.sync_api import Response, expect
+
+from .place import Site, Visitor
+
+PLACES = {
+    "": "Overview",
+    "schedules": "Schedules",
+    "schedules?text=rare&paused=false": "Schedules",
+    "schedules/rare": "rare",
+    "create": "New schedule",
+    "runs": "Runs",
+    "runs?state=failed&state=lost": "Runs",
+    "forecast": "Forecast",
+    "forecast?hours=168": "Forecast",
+    "fleet": "Workers and queues",
+    "audit": "Audit",
+    "signin": "Sign in",
+}
+FIRST_VIEW = 300_000  # bytes
+WICKED = "<img src=x onerror="
+
+
+def test_every_page_opens(visitor: Visitor, site: Site) -> None:
+    """Each opens without an error and without breaking the CSP, and fits a phone without sideways scrolling."""
+    page = visitor.open(token=site.admin_token)
+    for place, heading in PLACES.items():
+        page.goto(f"{site.address}#/{place}")
+        expect(page.get_by_role("heading", level=1)).to_have_text(heading)
+        expect(page.locator(".loading")).to_have_count(0)
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), place
+        page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def test_text_of_others_stays_text(visitor: Visitor, site: Site) -> None:
+    """Markup in descriptions, labels, errors and logs is shown as it was written, and never becomes an element."""
+    run = site.run("wicked")
+    page = visitor.open(f"runs/{run}")
+    expect(page.locator(".badge.is-failed").first).to_be_visible()
+    expect(page.locator(".log-line.stderr")).to_contain_text(WICKED)
+    expect(page.locator(".error-text")).to_contain_text(WICKED)
+    page.goto(f"{site.address}#/schedules/wicked")
+    expect(page.locator(".lead")).to_contain_text(WICKED)
+    expect(page.locator(".facts .tag")).to_contain_text(WICKED)
+    assert page.locator("main img, main script").count() == 0
+    assert "owned" not in page.title()
+
+
+def test_what_is_not_there(visitor: Visitor, site: Site) -> None:
+    """A schedule or a run that does not exist is told so, with the nearest name, instead of a page that loads."""
+    visitor.expects(404)
+    page = visitor.open("schedules/steddy")
+    expect(page.get_by_role("alert").filter(has_text="did you mean steady?")).to_be_visible()
+    expect(page.locator(".loading")).to_have_count(0)
+    page.goto(f"{site.address}#/runs/999999")
+    expect(page.get_by_role("alert").filter(has_text="there is no run")).to_be_visible()
+
+
+def test_numbers_keep_their_digits(visitor: Visitor) -> None:
+    """An integer beyond 2^53 is shown digit by digit, not as JSON.parse would round it."""
+    page = visitor.open("schedules/wicked")
+    expect(page.get_by_role("group", name="Definition")).to_contain_text("9007199254740993123")
+
+
+def test_the_first_view_is_small(visitor: Visitor, site: Site) -> None:
+    """All that the first view needs, data included, is under 300 kB, and comes from the server itself."""
+    answers: list[Response] = []
+    visitor.page.on("response", lambda answer: answers.append(answer))  # noqa: PLW0108  (they mark what they call)
+    page = visitor.open()
+    expect(page.locator(".tile")).to_have_count(8)
+    expect(page.locator(".loading")).to_have_count(0)
+    finished = [answer for answer in answers if not answer.url.endswith("/events")]
+    assert all(answer.url.startswith(site.address) for answer in answers)
+    assert sum(len(answer.body()) for answer in finished) < FIRST_VIEW
+
+
+def test_who_starts_when(visitor: Visitor) -> None:
+    """A cell of the forecast tells who starts then, by a click or by the keyboard."""
+    page = visitor.open("forecast")
+    page.locator(".heat [role=button]").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("table", name="Starts").get_by_role("link", name="steady")).to_be_visible()
+
+
+def test_colours_can_be_chosen(visitor: Visitor) -> None:
+    """The switch goes from the system's colours to light and dark, and a reload keeps the choice."""
+    page = visitor.open()
+    for _ in range(2):
+        page.get_by_role("button", name="Colours").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    page.reload()
+    expect(page.get_by_role("button", name="Colours: dark")).to_be_visible()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def test_the_zone_is_always_named(visitor: Visitor) -> None:
+    """Times are in the viewer's zone, which the page names, and in UTC if they choose so."""
+    page = visitor.open("schedules")
+    expect(page.get_by_role("columnheader", name="Next (Europe/Berlin)")).to_be_visible()
+    page.get_by_role("button", name="Europe/Berlin").click()
+    expect(page.get_by_role("columnheader", name="Next (UTC)")).to_be_visible()
