@@ -1,6 +1,7 @@
 """What people read: times in the schedule's zone, heat maps, logs, and that nothing hides."""
 
 import asyncio
+import getpass
 import json
 import subprocess
 from datetime import UTC, datetime, timedelta
@@ -33,7 +34,7 @@ def test_show_says_all_that_is_known(command: Command) -> None:
     """A pause has its author and its reason, a last run its state; the definition is a job file."""
     command("schedules", "pause", "report", "--reason", "the database moves")
     _, out, _ = command("schedules", "show", "report")
-    assert "by loopback: the database moves" in out
+    assert f"by {getpass.getuser()}: the database moves" in out
     assert "steps:\n- name: count\n" in out
     lines = command("schedules", "list", "--paused")[1].splitlines()
     assert [line.split()[:2] for line in lines] == [["schedule", "next"], ["report", "paused"]]

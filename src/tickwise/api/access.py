@@ -15,6 +15,7 @@ class Access:
     hosts: tuple[str, ...] = ()  # names under which people reach the API, besides those of loopback
     trusted_proxies: tuple[str, ...] = ()  # addresses whose X-Forwarded-For is believed
     without_token: AccessRole | None = AccessRole.OPERATOR  # on loopback; admin only where no socket is served
+    name: str = "loopback"  # by which the audit knows who comes without a token
 
 
 def is_loopback(host: str) -> bool:

@@ -98,7 +98,7 @@ class Doorman:
             raise _unknown("a token is needed: send Authorization: Bearer TOKEN")
         if any(_is_forwarding(name) for name in request.headers):
             raise _unknown("a request that a proxy passed on needs a token: send Authorization: Bearer TOKEN")
-        return Identity("loopback", role)
+        return Identity(self._access.name, role)
 
     def _address(self, request: Request) -> str:
         """Where a request comes from: what a trusted proxy says, else who is at the other end."""

@@ -1,5 +1,6 @@
 """The API in this process, over a store, for the person who may open that store: its admin."""
 
+import getpass
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,8 +15,6 @@ from .existing import is_there
 from .inside import Inside
 from .output import hint
 
-_NOBODY_ELSE = Access(without_token=AccessRole.ADMIN)  # no socket is served
-
 
 @asynccontextmanager
 async def mounted(store: str | None, config: Path | None) -> AsyncIterator[httpx.AsyncClient]:
@@ -23,6 +22,16 @@ async def mounted(store: str | None, config: Path | None) -> AsyncIterator[httpx
     async with AsyncTickwise(store, config=config) as tickwise:
         if not is_there(tickwise.settings.store):
             hint(f"{tickwise.settings.store} is new: there was no store.")
-        app = make_api(tickwise, access=_NOBODY_ELSE)
+        app = make_api(
+            tickwise, access=Access(without_token=AccessRole.ADMIN, name=_person())
+        )  # no socket is served
         async with httpx.AsyncClient(transport=Inside(app), base_url="http://localhost") as http:
             yield http
+
+
+def _person() -> str:
+    """Who sits at this machine, as far as it knows."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # no name for the user's number
+        return "command line"
