@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from tickwise.bench import stores
 from tickwise.bench.measure import Progress
 from tickwise.bench.report import Row, problems, to_json
-from tickwise.bench.stores import DEFAULT, FULL, QUICK, Size, end_to_end, rows, server, targets
+from tickwise.bench.stores import DEFAULT, FULL, QUICK, Size, each, end_to_end, rows, server, targets
 from tickwise.bench.stores.bed import Bed
 from tickwise.bench.stores.contender import Contender, WrongResultError, in_turns
 from tickwise.cli.bench import app
@@ -52,8 +52,17 @@ def test_rows_are_sound(measured: tuple[list[Row], list[str]]) -> None:
 
 def test_every_peer_is_in_the_run(measured: tuple[list[Row], list[str]]) -> None:
     """All peers did their work, each beside ours, and no note says that something was left out."""
-    assert {row.peer_name for row in measured[0]} == {None, "10 stored", *PEERS}
+    assert {row.peer_name for row in measured[0]} == {None, "10 stored", each.POSTGRES, *PEERS}
     assert [line for line in measured[1] if line.startswith("note")] == []
+
+
+def test_every_store_is_in_the_run(measured: tuple[list[Row], list[str]]) -> None:
+    """Slots are fired in memory, on SQLite, PostgreSQL and MongoDB, each beside PostgreSQL."""
+    found = {row.name: row.peer_name for row in measured[0]}
+    stores = ("memory", "SQLite", each.POSTGRES, "MongoDB")
+    assert {store: found[each.name(QUICK, store)] for store in stores} == {
+        "memory": each.POSTGRES, "SQLite": each.POSTGRES, each.POSTGRES: None, "MongoDB": each.POSTGRES
+    }  # fmt: skip
 
 
 def test_every_number_of_workers_is_there(measured: tuple[list[Row], list[str]]) -> None:

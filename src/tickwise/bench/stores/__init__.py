@@ -1,13 +1,13 @@
 """How fast stores fire, run and finish, beside queues and schedulers over the same databases.
 
-`end_to_end` has the peers, `fires` the size of the store, `fleet` many workers. Each turn is checked: as many runs
-as schedules were due, each exactly once.
+`end_to_end` has the peers, `fires` the size of the store, `each` the kinds of it, `fleet` many workers. Each turn
+is checked: as many runs as schedules were due, each exactly once.
 """
 
 from ...core.errors import InputError
 from ..measure import Figures, Progress
 from ..report import Row
-from . import end_to_end, fires, fleet
+from . import each, end_to_end, fires, fleet
 from .load import DEFAULT, FULL, QUICK, Size
 from .server import postgres
 
@@ -49,6 +49,8 @@ def _figures(size: Size, progress: Progress) -> Figures:
             yield from end_to_end.on_postgres(server, size, progress)
             progress("measuring stores of several sizes")
             yield from fires.figures(server, size)
+            progress("measuring each store")
+            yield from each.figures(server, size, progress)
             progress("measuring many workers")
             yield from fleet.figures(server, size)
     except InputError as error:
