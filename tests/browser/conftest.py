@@ -1,4 +1,4 @@
-"""One browser and one server for all who do not end theirs."""
+"""A browser for each module, and one server for all who do not end theirs."""
 
 from collections.abc import Iterator
 
@@ -15,8 +15,9 @@ _QUIET = (
 expect.set_options(timeout=PATIENCE * 1_000)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """For no longer than a module: as long as it is open, its event loop is in the way of others."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_QUIET)
         yield browser

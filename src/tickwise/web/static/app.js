@@ -83,7 +83,7 @@ function entered(person) {
   drawChrome();
   live.end();
   if (person) live.start();
-  else if (here().parts[0] !== "signin") go(["signin"], { to: here().parts.join("/") });
+  else if (here().parts[0] !== "signin") go(["signin"], { to: location.hash.replace(/^#\/?/, "") });
 }
 
 const bars = { top: h("div", {}), side: h("div", {}) };

@@ -12,7 +12,8 @@ const ZOOMS = [["1", "hour"], ["6", "6 hours"], ["24", "day"], ["168", "week"]];
 const PAST = 0.6; // of the picture
 const REFRESH = 30_000;
 const REDRAW = 2000;
-const [FIRST, MOST] = [100, 1000]; // runs: so that the first view comes at once
+const [FIRST, MOST] = [60, 1000]; // runs
+const LATER = 1500; // milliseconds after the first view
 const STATES = ["succeeded", "failed", "running", "skipped", "cancelled"];
 
 export function aroundNow(page) {
@@ -60,9 +61,12 @@ class Around {
     this.draw();
   }
 
+  /** A few at once; the rest of a busy time when the page stands. */
   async loadFirst() {
     await this.load(FIRST);
-    if (Math.max(this.#runs.size, this.#upcoming.length) >= FIRST) await this.load();
+    if (Math.max(this.#runs.size, this.#upcoming.length) < FIRST) return;
+    await new Promise((resolve) => setTimeout(resolve, LATER));
+    if (!this.signal.aborted) await this.load();
   }
 
   /** The oldest of that time by their start, and the newest by when they were made. */

@@ -75,8 +75,8 @@ function edge(from, to, step) {
 
 function box(step, place) {
   const mark = icon(stateOf(step));
-  mark.setAttribute("x", 10);
-  mark.setAttribute("y", 8);
+  const at = { x: 10, y: 8, width: 14, height: 14 };
+  for (const [side, pixels] of Object.entries(at)) mark.setAttribute(side, pixels);
   const name = step.name.length > 18 ? `${step.name.slice(0, 17)}…` : step.name;
   return svg(
     "g",

@@ -3,12 +3,15 @@
 import { get, mayAll } from "./api.js";
 import { h, put } from "./dom.js";
 import { icon } from "./icons.js";
+import { button } from "./parts.js";
+import { say } from "./say.js";
 import { skew, span } from "./time.js";
 
-const EXAMINE = 60_000; // milliseconds between two visits of the doctor without a reason
+const EXAMINE = 300_000; // milliseconds between two visits of the doctor without a reason
+const MANY = 1000; // schedules, from which on that is asked for by a button
 
 export class Warnings {
-  #told = null; // the plain warnings when the doctor was asked
+  #told = null; // the plain warnings that were shown
   #asked = 0;
 
   constructor(signal) {
@@ -16,13 +19,21 @@ export class Warnings {
     this.node = h("div", { class: "warnings", "aria-live": "polite" });
   }
 
-  /** Show these; the doctor, who takes longer, is asked when they change and now and then. */
-  async take(plain) {
-    if (!mayAll("operator")) return this.show(plain);
+  /** Show these; the doctor, who looks at every schedule, is asked when they change and now and then. */
+  take(plain, schedules) {
     const texts = plain.map((one) => one.text).join();
-    if (texts === this.#told && Date.now() - this.#asked < EXAMINE) return;
-    [this.#told, this.#asked] = [texts, Date.now()];
-    this.show((await get("doctor", {}, this.signal)).findings);
+    const isNew = texts !== this.#told;
+    if (isNew) this.show(plain);
+    this.#told = texts;
+    if (!mayAll("operator") || schedules > MANY || (!isNew && Date.now() - this.#asked < EXAMINE)) return;
+    this.#asked = Date.now();
+    this.examine();
+  }
+
+  async examine() {
+    const findings = await get("doctor", {}, this.signal).then((found) => found.findings, () => null);
+    if (findings) this.show(findings); // without, the plain ones stay
+    return findings;
   }
 
   show(found) {
@@ -41,6 +52,12 @@ function warning({ text, advice, what, repair, severity }) {
       h("div", {}, advice ?? h("code", {}, repair)),
     ),
   );
+}
+
+/** Where it is not done by itself. */
+export function doctorButton(warnings, schedules) {
+  const ask = async () => (await warnings.examine())?.length === 0 && say("Nothing is wrong.");
+  return mayAll("operator") && schedules > MANY && button("Ask the doctor", ask, { kind: "quiet" });
 }
 
 const ownWarnings = () =>

@@ -49,7 +49,7 @@ const workerTable = (workers) =>
       ["Last pass", (one) => countdown(one.passed_at)],
       ["Up", (one) => countdown(one.started_at)],
       ["Version", (one) => one.version],
-      ["Problems", (one) => one.problems.map((text) => h("div", { class: "problem" }, text)), "grow"],
+      ["Problems", (one) => one.problems.map((text) => h("div", { class: "problem" }, text))],
     ],
     workers,
   );

@@ -10,7 +10,7 @@ import { button, heading, loading, panel } from "../parts.js";
 import { to } from "../routes.js";
 import { say } from "../say.js";
 import { countdown } from "../time.js";
-import { Warnings } from "../warnings.js";
+import { doctorButton, Warnings } from "../warnings.js";
 
 const REFRESH = 30_000;
 const CALM = 3000; // milliseconds between two looks
@@ -21,7 +21,7 @@ export async function show(page) {
   const tiles = h("div", { class: "tiles" });
   const warnings = new Warnings(page.signal);
   const minutes = h("div", {}, loading(3));
-  const actions = h("span", {});
+  const actions = h("div", { class: "actions" });
   page.view.append(
     heading("Overview", actions),
     warnings.node,
@@ -32,10 +32,10 @@ export async function show(page) {
 
   async function refresh() {
     const found = await get("overview", {}, page.signal);
-    put(actions, everything(found, refresh));
+    put(actions, doctorButton(warnings, found.counts.schedules), everything(found, refresh));
     put(tiles, tilesOf(found));
     put(minutes, minuteChart(found.minutes));
-    await warnings.take(found.warnings);
+    warnings.take(found.warnings, found.counts.schedules);
   }
   const quietly = page.calmly(refresh, CALM);
   page.listen("run", quietly);

@@ -4,7 +4,6 @@ import { signIn } from "../api.js";
 import { h, put } from "../dom.js";
 import { field } from "../fields.js";
 import { heading } from "../parts.js";
-import { go } from "../routes.js";
 
 export const title = () => "Sign in";
 
@@ -20,7 +19,7 @@ export async function show(page) {
     row.fail("");
     try {
       await signIn(token.value.trim());
-      go(page.query.to ? page.query.to.split("/") : []);
+      location.hash = `#/${page.query.to ?? ""}`;
     } catch (problem) {
       row.fail(problem.message);
     }
