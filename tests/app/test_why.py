@@ -7,6 +7,7 @@ import pytest
 
 from tickwise import InputError, Tickwise
 from tickwise.app.why import Answer
+from tickwise.core.planner import plan
 
 from .place import START, Clock, at
 
@@ -232,3 +233,17 @@ def test_an_unknown_schedule(tw: Tickwise) -> None:
     declare(tw)
     with pytest.raises(InputError, match=r"there is no schedule 'jb' \(did you mean job\?\)"):
         tw.why("jb")
+
+
+def test_a_slot_behind_one_that_waits(tw: Tickwise, clock: Clock) -> None:
+    """Slots are decided in order: what the oldest waits for is the answer for those after it (S47)."""
+    declare(tw)
+    clock.set(at("02:00:10"))
+
+    async def tick_without_workers() -> None:
+        await (await tw.awaited.store()).tick(plan, "t1")
+
+    tw._portal.call(tick_without_workers())
+    answer = tw.why("job")
+    assert said(answer) == (at("02:00"), "deferred", "no_worker")
+    assert answer.notes[0] == "It comes after the slot 2026-01-01T01:00:00Z, which waits."

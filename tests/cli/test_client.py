@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+import structlog
 
 from tickwise import AsyncTickwise
 
@@ -109,6 +110,7 @@ def test_a_server_that_is_not_ours(command: Command, status: int) -> None:
 @pytest.mark.usefixtures("filled")
 def test_a_fault_of_ours_says_where_it_is_logged(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bug ends with 1 and an id, and the rest is on the other channel, where JSON readers do not look."""
+    structlog.reset_defaults()  # another test may have set it up
     monkeypatch.setattr(AsyncTickwise, "upcoming", None)
     code, out, err = command("upcoming", "--json")
     assert (code, out) == (1, "")

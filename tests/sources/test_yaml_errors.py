@@ -199,6 +199,8 @@ TABLE: list[tuple[str, int, str, str]] = [
     ("params: {a: .inf}", 1, "params.a", ".inf is no number here"),
     ("params: {a: 1e999}", 1, "params.a", "too large for a number"),
     (f"params: {{a: {'9' * 301}}}", 1, "params.a", "a number this long"),
+    ("params: {a: 9223372036854775808}", 1, "params.a", "is an integer beyond 64 bits"),
+    ("params: {a: {b: [1, 9223372036854775808]}}", 1, "params.a.b[1]", "beyond 64 bits"),
     ("params: {a: !!binary abcd}", 1, "params.a", "has no meaning here"),
     ("params: !!python/object:os.system {}", 1, "params", "has no meaning here"),
     ("env: {1: a}", 1, "env.1", 'write "1"'),

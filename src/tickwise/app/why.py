@@ -189,4 +189,7 @@ def _undecided(case: Case, slot: int, notes: tuple[str, ...]) -> Answer:
     elif state.paused:
         resume = f"Resume the schedule: tickwise schedules resume {state.name}."
         text, code, advice = "the schedule is paused", "paused_now", resume
+    elif state.deferral is not None:
+        behind = f"It comes after the slot {iso(state.deferral.slot)}, which waits."
+        return _told(state.name, slot, state.deferral.reason, state.deferral.detail, notes=(behind, *notes))
     return Answer(state.name, to_datetime(slot), "none", code, text, advice, None, notes)

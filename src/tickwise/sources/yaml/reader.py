@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from ...core.codec import encode_job
 from ...core.definition import JobDefinition
+from ...core.errors import InputError
 from ..defaults import Defaults
 from ..templates import Template
 from .build import build
@@ -82,7 +84,20 @@ class Reader:
         faults = Faults()
         job = build(_filled(spec, self.defaults), name, self.templates, broken, faults)
         flaws += [Flaw(loc, str(error), place(root, loc, source, error)) for loc, error in faults.found]
+        if job is not None and not flaws:
+            flaws += _unfit(job, root)
         return job
+
+
+def _unfit(job: JobDefinition, root: Node) -> Iterator[Flaw]:
+    """What no store could keep, at the value that the refusal names: `params.account is …`."""
+    try:
+        encode_job(job)
+    except InputError as error:
+        problem = str(error).removeprefix(f"job {job.name}: ")
+        way, is_, rest = problem.partition(" is ")
+        loc = tuple(way.split(".")) if is_ and " " not in way else ()
+        yield Flaw(loc, f"is {rest}" if loc else problem, root.find(loc).at)
 
 
 def _validate(data: dict[str, Any]) -> tuple[JobSpec | None, list[ErrorDetails]]:
