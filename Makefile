@@ -16,8 +16,8 @@ test: .venv/dev.stamp  ## the whole suite but for what takes minutes; every bran
 	$(BIN)/pytest -n 2 $(CORE) --cov-append --cov-report= tests $(addprefix --ignore=,$(LONG)) $(ARGS)
 	$(BIN)/coverage report --include='*/tickwise/core/*' --fail-under=100
 
-proof: .venv/dev.stamp  ## real processes, raced, killed and watched; takes minutes
-	$(BIN)/pytest -n 2 $(LONG) $(ARGS)
+proof: .venv/dev.stamp  ## real processes, raced, killed and watched, and every clock change of every zone; takes minutes
+	TICKWISE_PROOF=1 $(BIN)/pytest -n 2 tests/core/cron $(LONG) $(ARGS)
 
 cover: .venv/dev.stamp  ## which lines of the whole package the suite walks
 	$(BIN)/pytest -n 2 --cov --cov-report=term tests $(addprefix --ignore=,$(LONG)) $(ARGS)

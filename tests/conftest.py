@@ -1,8 +1,9 @@
 """Real servers, started when a test first asks for one and ended with the session."""
 
+import asyncio
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -11,6 +12,8 @@ import psycopg
 import pytest
 from psycopg import sql
 from pymongo import MongoClient
+
+from tickwise.stores.open import open_store
 
 from .servers import mongodb, postgres
 from .servers.process import Server
@@ -25,11 +28,58 @@ def postgres_url() -> Iterator[str]:
 @pytest.fixture
 def postgres_database(postgres_url: str) -> Iterator[str]:
     """A database of the test's own, empty, and gone afterwards."""
+    with _own_postgres(postgres_url) as url:
+        yield url
+
+
+@contextmanager
+def _own_postgres(server: str) -> Iterator[str]:
     name = f"tickwise_{uuid4().hex[:12]}"
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
+    with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-        yield urlsplit(postgres_url)._replace(path=f"/{name}").geturl()
+        yield urlsplit(server)._replace(path=f"/{name}").geturl()
         connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="session")
+def _prepared_postgres(postgres_url: str) -> Iterator[str]:
+    with _own_postgres(postgres_url) as url:
+        asyncio.run(_upgrade(url))
+        yield url
+
+
+@pytest.fixture
+def emptied_postgres(_prepared_postgres: str) -> str:
+    """A store without rows: faster than a new one."""
+    with psycopg.connect(_prepared_postgres, autocommit=True) as connection:
+        rows = connection.execute("SELECT tablename FROM pg_tables WHERE tablename LIKE 'tickwise%'").fetchall()
+        names = [sql.Identifier(name) for (name,) in rows if name != "tickwise_migrations"]
+        connection.execute(sql.SQL("TRUNCATE {} RESTART IDENTITY").format(sql.SQL(", ").join(names)))
+    return _prepared_postgres
+
+
+@pytest.fixture(scope="session")
+def _prepared_mongodb(mongodb_url: str) -> Iterator[str]:
+    with _own_mongodb(mongodb_url) as url:
+        asyncio.run(_upgrade(url))
+        yield url
+
+
+@pytest.fixture
+def emptied_mongodb(_prepared_mongodb: str) -> str:
+    """A store without documents: faster than a new one."""
+    with MongoClient[dict[str, Any]](_prepared_mongodb) as client:
+        database = client.get_default_database()
+        for name in database.list_collection_names():
+            if name != "tickwise_schema":
+                database[name].delete_many({})
+    return _prepared_mongodb
+
+
+async def _upgrade(url: str) -> None:
+    store = open_store(url)
+    await store.schema.upgrade()
+    await store.close()
 
 
 @pytest.fixture(scope="session")
@@ -41,9 +91,15 @@ def mongodb_url() -> Iterator[str]:
 @pytest.fixture
 def mongodb_database(mongodb_url: str) -> Iterator[str]:
     """A database of the test's own, empty, and gone afterwards."""
+    with _own_mongodb(mongodb_url) as url:
+        yield url
+
+
+@contextmanager
+def _own_mongodb(server: str) -> Iterator[str]:
     name = f"tickwise_{uuid4().hex[:12]}"
-    yield urlsplit(mongodb_url)._replace(path=f"/{name}").geturl()
-    with MongoClient[dict[str, Any]](mongodb_url) as client:
+    yield urlsplit(server)._replace(path=f"/{name}").geturl()
+    with MongoClient[dict[str, Any]](server) as client:
         client.drop_database(name)
 
 

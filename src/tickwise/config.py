@@ -28,7 +28,7 @@ PREFIX = "TICKWISE_"
 DEFAULT = "default"  # the origin of what nobody has set
 DEFAULT_STORE = "sqlite:///.tickwise/tickwise.db"
 _OF_RUNS = frozenset("RUN_ID JOB SCHEDULE SLOT PREVIOUS_SLOT TRIGGER ATTEMPT OUTCOME ERROR EVENT TEXT".split())
-_OF_OTHERS = frozenset("TOKEN EXPLORE EXAMPLES RACES KILLS SOAK SEED".split())
+_OF_OTHERS = frozenset("TOKEN EXPLORE EXAMPLES RACES KILLS SOAK SEED DOCUMENTS PROOF".split())
 _OF_MANY = ("PARAM_", "TEST_", "BENCH_")  # a run's params, and what our own tests and benches are told
 _LOOPBACK_ROLES = ("operator", "viewer", "none")
 _PLACE = re.compile(r"https?://[^/?#@\s]+(?=[/?#]|$)")  # of a web address: no name, no password, no path

@@ -12,8 +12,8 @@ from tickwise.testing.conformance import StoreConformance
 URLS: dict[str, Callable[[pytest.FixtureRequest], str]] = {
     "memory": lambda _: "memory://",
     "sqlite": lambda request: f"sqlite:///{request.getfixturevalue('tmp_path')}/tickwise.db",
-    "postgres": lambda request: request.getfixturevalue("postgres_database"),
-    "mongodb": lambda request: request.getfixturevalue("mongodb_database"),
+    "postgres": lambda request: request.getfixturevalue("emptied_postgres"),
+    "mongodb": lambda request: request.getfixturevalue("emptied_mongodb"),
 }
 
 

@@ -1,5 +1,6 @@
 """The engine against others: the oracle of this folder, cronsim where it keeps the law, and croniter's syntax."""
 
+import os
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -20,7 +21,7 @@ ZONES = (
     "UTC America/New_York America/Sao_Paulo America/Havana America/Scoresbysund Europe/Berlin Europe/Dublin "
     "Atlantic/Azores Antarctica/Troll Africa/Casablanca Asia/Gaza Asia/Kathmandu Australia/Lord_Howe Pacific/Apia"
 ).split()
-SEEDS = range(6)
+SEEDS = range(6 if os.environ.get("TICKWISE_PROOF") else 2)  # `make proof` takes them all
 
 
 def quiet_start(random: Random, name: str, days: int) -> int:

@@ -3,6 +3,7 @@
 Transitions are found by looking at `zoneinfo` and halving, never by asking the engine's own zones.
 """
 
+import os
 import pickle
 from collections import defaultdict
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from .oracle import Clock, Meaning, epoch, fires, neighbours, offset_at, package
 
 START, END = epoch(1970, 1, 1), epoch(2038, 1, 1)
 SLICES = range(12)
+WALKED = SLICES if os.environ.get("TICKWISE_PROOF") else SLICES[::4]  # `make proof` walks through all zones
 EVERY_HOUR = frozenset(range(24))
 
 
@@ -88,7 +90,7 @@ def walked(cron: Recurrence, first: int, last: int) -> list[int]:
     return forward
 
 
-@pytest.mark.parametrize("part", SLICES)
+@pytest.mark.parametrize("part", WALKED)
 def test_every_transition(part: int) -> None:
     """At every clock change fixed times come exactly once and others keep their real pace (S39)."""
     asked = 0
