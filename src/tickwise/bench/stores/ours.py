@@ -16,7 +16,7 @@ from .contender import Contender
 from .databases import tidy
 
 NODE = "bench"
-CONCURRENCY = 200
+CONCURRENCY = 400  # two batches: one is decided while the other runs
 
 
 async def nothing() -> None:
