@@ -21,6 +21,7 @@ from .core.duration import format_duration, parse_duration
 from .core.errors import InputError, nearest
 from .runtime.executors.address import AddressPolicy, Reach
 from .runtime.notify_about import Occasion
+from .sources.defaults import Defaults
 from .sources.templates import Template, read_templates
 
 FILE = "tickwise.toml"
@@ -208,6 +209,12 @@ class Settings:
         default_factory=dict, metadata={"read": read_templates, "about": "schedules by name, of your own"}
     )
     origins: Mapping[str, str] = field(default_factory=dict)  # where each value comes from
+
+    @property
+    def of_definitions(self) -> Defaults:
+        """What definitions are read with: an explicit value in one of them goes before it."""
+        grace = None if self.origins.get("grace", DEFAULT) == DEFAULT else self.grace
+        return Defaults(self.timezone, grace, self.templates)
 
 
 ABOUT: dict[str, str] = {f.name: f.metadata["about"] for f in fields(Settings) if f.metadata}

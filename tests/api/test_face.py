@@ -48,7 +48,11 @@ async def test_schedules_are_listed_by_what_is_asked(url: str) -> None:
         assert [one.name for one in await schedules.list(paused=True)] == ["nightly"]
         assert [one.name for one in await schedules.list(text="OUR", source="api")] == ["hourly"]
         assert [one.name for one in await schedules.list(job="nightly")] == ["nightly"]
-        assert len(await schedules.list(due_before=timedelta(hours=4))) == 2
+        soon = timedelta(hours=4)
+        assert [one.name for one in await schedules.list(due_before=soon)] == ["hourly"], "a paused one is not due"
+        await schedules.resume("nightly")
+        await (await here.world()).tick()
+        assert len(await schedules.list(due_before=soon)) == 2
 
 
 @patiently

@@ -179,7 +179,7 @@ async def test_more_than_a_look_holds(monkeypatch: pytest.MonkeyPatch) -> None:
 @patiently
 async def test_the_oldest_of_very_many_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Although lists begin with the newest, and end after a page."""
-    monkeypatch.setattr("tickwise.api.metrics._PAGE", 3)
+    monkeypatch.setattr("tickwise.app.overview._PAGE", 3)
     scrape = await scraper()
     await scrape.world.define(job("a"))
     for _ in range(50):

@@ -1,12 +1,21 @@
 """The socket on which the API listens."""
 
+import asyncio
 import socket
+import ssl
 from contextlib import closing
+from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
-from tickwise.api.server import listen
+from tickwise.api.server import address, listen, served
+from tickwise.config import Settings
 from tickwise.core.errors import InputError
+
+CERTIFICATE = Path(__file__).parent / "certificate" / "certificate.pem"  # for 127.0.0.1, by itself, for a century
+KEY = CERTIFICATE.with_name("key.pem")
 
 
 def test_answers_are_sent_at_once() -> None:
@@ -21,3 +30,47 @@ def test_a_taken_port_is_told_with_the_way_out() -> None:
     """Before anything else is started."""
     with closing(listen("127.0.0.1", 0)) as taken, pytest.raises(InputError, match="choose another --port"):
         listen("127.0.0.1", taken.getsockname()[1])
+
+
+def test_answers_come_over_tls() -> None:
+    """With a certificate, who trusts it is answered over https, and the address says so."""
+
+    async def asked() -> tuple[int, str]:
+        settings = Settings(certificate=str(CERTIFICATE), certificate_key=str(KEY))
+        listener = listen("127.0.0.1", 0)
+        async with (
+            served(_greet, listener, settings),
+            httpx.AsyncClient(verify=ssl.create_default_context(cafile=CERTIFICATE)) as client,
+        ):
+            answer = await client.get(address(settings, listener))
+            return answer.status_code, answer.text
+
+    assert asyncio.run(asked()) == (200, "https")
+
+
+@pytest.mark.parametrize(
+    ("certificate", "key"), [(CERTIFICATE, CERTIFICATE), (KEY, KEY), (CERTIFICATE.with_name("none.pem"), KEY)]
+)
+def test_a_certificate_that_cannot_be_used_is_refused(certificate: Path, key: Path) -> None:
+    """Before anybody is let in: with the file's name and the settings to look at."""
+
+    async def tried() -> None:
+        with closing(listen("127.0.0.1", 0)) as listener:
+            settings = Settings(certificate=str(certificate), certificate_key=str(key))
+            async with served(_greet, listener, settings):
+                pass
+
+    with pytest.raises(InputError, match=r"cannot be used .*check `certificate` and `certificate_key`") as refused:
+        asyncio.run(tried())
+    assert str(certificate) in str(refused.value)
+
+
+async def _greet(scope: Any, receive: Any, send: Any) -> None:
+    """Says how it was reached."""
+    if scope["type"] == "lifespan":
+        for done in ("startup", "shutdown"):
+            await receive()
+            await send({"type": f"lifespan.{done}.complete"})
+        return
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": scope["scheme"].encode()})

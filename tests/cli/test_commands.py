@@ -229,3 +229,17 @@ def test_a_real_process_ends_with_the_code_and_survives_a_closed_pipe(program: l
     many.stdout.close()
     assert (many.stderr.read(), many.wait()) == (b"", 0)
     many.stderr.close()
+
+
+def test_files_are_read_as_serve_would_read_them(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The zone and the templates of the settings hold for validate, upcoming and simulate, too."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tickwise.toml").write_text('timezone = "Asia/Tokyo"\n[templates]\nteatime = "0 16 * * *"\n')
+    (tmp_path / "tea.yaml").write_text('schedule: {template: teatime}\ncommand: "true"\n')
+    assert command("validate", "tea.yaml")[0] == 0
+    _, out, _ = command("upcoming", "tea.yaml", "--json")
+    assert "T07:00:00Z" in out
+    code, out, _ = command("simulate", "tea.yaml", "--from", "2026-01-01", "--to", "2026-01-03", "--json")
+    assert (code, "T07:00:00Z" in out) == (0, True)

@@ -261,3 +261,15 @@ def test_a_port_that_is_taken(site: Site, role: str) -> None:
     assert process.code == 2
     assert f"error: cannot listen on 127.0.0.1:{port} (Address already in use" in process.output
     assert "choose another --port" in process.output
+
+
+def test_others_are_let_in_with_a_token_only(site: Site) -> None:
+    """Beyond loopback it is refused without one, and told what is unsafe with one."""
+    everywhere = ("serve", "jobs", "--host", "0.0.0.0")  # noqa: S104  (that is what is tested)
+    refused = site.start(*everywhere)
+    assert not refused.lives_for(PATIENCE)
+    assert (refused.code, "tickwise token create" in refused.output) == (2, True)
+    created = site.start("token", "create", "ops", "--role", "operator")
+    assert not created.lives_for(PATIENCE)
+    assert created.code == 0, created.output
+    site.start(*everywhere).says("0.0.0.0 is served without TLS")

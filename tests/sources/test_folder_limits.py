@@ -11,6 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 from watchfiles import Change, awatch
 
+from tickwise.sources.defaults import Defaults
 from tickwise.sources.folder import disk, view, watch
 from tickwise.sources.folder.trust import Trust
 from tickwise.sources.yaml import Template
@@ -299,7 +300,10 @@ def test_templates_and_other_schedules(jobs: Path) -> None:
     """S35: templates of one's own are known, and so are schedules of other sources, as soon as they exist."""
     write(jobs / "c.yaml", "schedule: {template: mine}\nafter: [{schedule: elsewhere, within: 1d}]")
     known = iter([set(), {"unrelated"}, {"unrelated"}, {"unrelated", "elsewhere"}])
-    options = {"templates": {"mine": Template("@daily", "x")}, "other_schedules": lambda: frozenset(next(known))}
+    options = {
+        "defaults": Defaults(templates={"mine": Template("@daily", "x")}),
+        "other_schedules": lambda: frozenset(next(known)),
+    }
 
     async def whole() -> None:
         async with watched(jobs, poll=True, **options) as stream:

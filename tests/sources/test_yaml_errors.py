@@ -3,6 +3,7 @@
 import pytest
 
 from tickwise.core.errors import InputError
+from tickwise.sources.defaults import Defaults
 from tickwise.sources.yaml import DefinitionError, Template, read_text
 
 
@@ -299,7 +300,9 @@ def test_a_file_name_that_cannot_be_a_jobs_name() -> None:
 
 def test_a_template_of_ones_own_that_cannot_be_used() -> None:
     """A bad template is the error of the schedule that uses it."""
-    _, errors = read_text("schedule: {template: odd}", "a.yaml", "a", {"odd": Template("61 * * * *", "never")})
+    _, errors = read_text(
+        "schedule: {template: odd}", "a.yaml", "a", Defaults(templates={"odd": Template("61 * * * *", "never")})
+    )
     assert [(e.column, e.field) for e in errors] == [(22, "schedule.template")]
     assert "61 is out of range" in str(errors[0])
 

@@ -27,6 +27,7 @@ from tickwise.core.definition import (
     Step,
     Ticking,
 )
+from tickwise.sources.defaults import Defaults
 from tickwise.sources.yaml import BUILT_IN, Template, read_text
 
 
@@ -295,7 +296,7 @@ def test_templates_of_ones_own() -> None:
     """A user's own templates stand beside the built-in ones and go before them."""
     own = {"harvest": Template("0 6 1 9 *", "the first of September"), "daily": Template("30 5 * * *", "ours")}
     for name, expression in (("harvest", "0 6 1 9 *"), ("daily", "30 5 * * *"), ("yearly", "0 0 1 1 *")):
-        found, errors = read_text(f"schedule: {{template: {name}}}", "a.yaml", "a", own)
+        found, errors = read_text(f"schedule: {{template: {name}}}", "a.yaml", "a", Defaults(templates=own))
         assert not errors
         assert found[0].job.schedules[0].times == parse(expression)
 

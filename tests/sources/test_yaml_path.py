@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tickwise.sources.defaults import Defaults
 from tickwise.sources.yaml import Loaded, Template, read_path
 
 
@@ -43,7 +44,7 @@ def test_a_single_file_of_any_name(tmp_path: Path) -> None:
 def test_templates_reach_the_files(tmp_path: Path) -> None:
     """A user's own templates are known in every file."""
     (tmp_path / "a.yaml").write_text("schedule: {template: mine}")
-    assert names(read_path(tmp_path, templates={"mine": Template("@daily", "x")})) == ["a"]
+    assert names(read_path(tmp_path, defaults=Defaults(templates={"mine": Template("@daily", "x")}))) == ["a"]
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:

@@ -9,30 +9,27 @@ Names of jobs and schedules are no labels: there is no end to them. The store is
 import asyncio
 from collections import Counter as Tally
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from fastapi import Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from ..app.overview import is_live
+from ..app.overview import is_live, oldest_waiting
 from ..clock import monotonic
 from ..core.model import Trigger
 from ..core.reasons import Reason, Verdict
 from ..core.states import FINAL, RunState
 from ..runtime.following import Following
-from ..stores.contract import Insights, Store, StoreUnavailableError
-from ..stores.records import MICRO, AccessRole, DecisionRow, Role, RunFilter, RunRow
+from ..stores.contract import Store, StoreUnavailableError
+from ..stores.records import MICRO, AccessRole, DecisionRow, Role, RunRow
 from .doors import Doors
 
 doors = Doors("metrics")
 _FRESH = 1.0  # seconds
 _LOOKS = 50  # of a thousand moves or more, in one scrape; the rest comes with the next
 _LONGEST_GAP = 600 * MICRO  # between scrapes: what happened in a longer one is not counted
-_PAGE, _HALVINGS = 1_000, 40
 _MOST_RECORDS = 10_000
-_QUEUED = RunFilter(states=frozenset({RunState.QUEUED}))
 _NOT_RUN = frozenset({Verdict.SKIPPED, Verdict.COALESCED, Verdict.SUPERSEDED, Verdict.EXPIRED})
 _DELAYS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 3_600)
 _DURATIONS = (0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400)
@@ -95,7 +92,7 @@ async def _measured(store: Store) -> AsyncIterator[GaugeMetricFamily]:
     now, insights = await store.now(), store.insights
     counts = await insights.counts()
     nodes = Tally(role for node in await insights.nodes() if is_live(node, now) for role in node.roles)
-    oldest = await _oldest_waiting(insights, now) if counts.waiting else None
+    oldest = await oldest_waiting(store, now) if counts.waiting else None
     for name, about, value in (
         ("schedules", "Schedules there are.", counts.schedules),
         ("schedules_paused", "Schedules that are paused.", counts.paused),
@@ -114,22 +111,6 @@ def _labelled(name: str, about: str, label: str, values: Mapping[str, int]) -> G
     for word, value in values.items():
         family.add_metric([word], value)
     return family
-
-
-async def _oldest_waiting(insights: Insights, now: int) -> int | None:
-    """When the oldest queued run could have started. Lists begin with the newest, so that is found by halving."""
-    page = await insights.runs(_QUEUED, limit=_PAGE)
-    low, high = 0, now
-    for _ in range(_HALVINGS):
-        if page.after is None:
-            break
-        middle = (low + high) // 2
-        earlier = await insights.runs(replace(_QUEUED, until=middle), limit=_PAGE)
-        if earlier.items:
-            page, high = earlier, middle
-        else:
-            low = middle
-    return min((run.due_at for run in page.items if run.due_at <= now), default=None)
 
 
 class _Moves:

@@ -1,6 +1,7 @@
 """An ASGI application on a socket, for as long as a block runs."""
 
 import asyncio
+import os
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -28,7 +29,9 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listener = socket.create_server((host, port), family=family)
     except OSError as error:
-        raise InputError(f"cannot listen on {host}:{port} ({error.strerror}): choose another --port") from None
+        raise InputError(
+            f"cannot listen on {host}:{port} ({os.strerror(error.errno or 0)}): choose another --port"
+        ) from None
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 

@@ -26,7 +26,7 @@ from ..stores.paging import every
 from ..stores.records import MICRO, Enqueue, Enqueued, RunFilter, RunRow, ScheduleFilter
 from .editing import API_SOURCE, edited
 from .progress import Progress, progress
-from .values import RunInfo, ScheduleInfo, as_second, as_word
+from .values import RunInfo, ScheduleInfo, as_second, as_word, is_due
 from .why import schedule_row, waits
 
 When: TypeAlias = datetime | timedelta | str
@@ -84,7 +84,7 @@ class Schedules:
         due = None if due_before is None else as_second(due_before, await self._now())
         wanted = ScheduleFilter(job, text, paused, due, label, source)
         rows = await every(lambda after: insights.schedules(wanted, after, _PAGE))
-        return [ScheduleInfo.of(row) for row in rows]
+        return [ScheduleInfo.of(row) for row in rows if due is None or is_due(row, due)]
 
     async def get(self, name: str) -> ScheduleInfo:
         return ScheduleInfo.of(await schedule_row(await self._store(), name))

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar, overload
 
-from ..config import DEFAULT, Settings, load
+from ..config import Settings, load
 from ..core.errors import ConflictError
 from ..core.model import Pause, Trigger
 from ..sources.defaults import Defaults
@@ -69,10 +69,7 @@ class AsyncTickwise:
         self._registry.read_again()
 
     def _defaults(self) -> Defaults:
-        """What definitions are read with that are made here: an explicit value in one of them goes before it."""
-        settings = self.settings
-        grace = None if settings.origins["grace"] == DEFAULT else settings.grace
-        return Defaults(settings.timezone, grace, settings.templates)
+        return self.settings.of_definitions
 
     def job(
         self, schedule: Any = None, *, name: str | None = None, **options: Any

@@ -52,6 +52,11 @@ def instant(second: int | None) -> datetime | None:
     return None if second is None else to_datetime(second)
 
 
+def is_due(row: ScheduleRow, before: int) -> bool:
+    """Whether it runs before a second. A store looks at a new one once before its time: that is not asked for."""
+    return row.next_slot is not None and row.next_slot < before
+
+
 @dataclass(frozen=True, slots=True)
 class ScheduleInfo:
     """A schedule, with times as datetimes."""

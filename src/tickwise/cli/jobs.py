@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 
 from ..clock import now
+from ..config import load
 from ..core.definition import JobDefinition
 from ..core.errors import InputError
 from ..core.instant import floor_second
-from ..sources.yaml import read_path
+from ..sources.yaml import Loaded, read_path
 from .output import AsJson, complain, print_json, print_line
 
 JobsPath = Annotated[Path, typer.Argument(metavar="PATH", help="A job file, or a folder of them.")]
@@ -17,15 +18,20 @@ JobsPath = Annotated[Path, typer.Argument(metavar="PATH", help="A job file, or a
 
 def read_jobs(path: Path) -> list[JobDefinition]:
     """The jobs of a file or a folder, if all of them can be used."""
-    loaded = read_path(path)
+    loaded = _read(path)
     if loaded.errors:
         raise InputError("\n".join(str(error) for error in loaded.errors))
     return [placed.job for placed in loaded.jobs]
 
 
+def _read(path: Path) -> Loaded:
+    """As `tickwise serve` would read them here: with the zone and the templates of the settings."""
+    return read_path(path, defaults=load().of_definitions)
+
+
 def validate(path: JobsPath, *, as_json: AsJson = False) -> None:
     """Check job files: each mistake with its place and its repair, and what may not have been meant."""
-    loaded, today = read_path(path), floor_second(now())
+    loaded, today = _read(path), floor_second(now())
     warnings = [
         (placed.file, schedule.name, warning)
         for placed in loaded.jobs

@@ -1,6 +1,7 @@
 """Wakes whoever waits, from any thread."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from threading import Lock
 
 
@@ -15,16 +16,17 @@ class Bell:
         for future in waiting:
             future.get_loop().call_soon_threadsafe(_wake, future)
 
-    def listen(self) -> "asyncio.Future[None]":
-        """Done at the next ring. Whoever asks gives it back with `leave`."""
+    async def wait(self, next_due: Callable[[], Awaitable[float | None]], at_most: float) -> None:
+        """Until it rings, or something is due. It listens before it asks, so that nothing new is missed."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         with self._lock:
             self._waiting.add(future)
-        return future
-
-    def leave(self, future: "asyncio.Future[None]") -> None:
-        with self._lock:
-            self._waiting.discard(future)
+        try:
+            due = await next_due()
+            await asyncio.wait((future,), timeout=at_most if due is None else min(due, at_most))
+        finally:
+            with self._lock:
+                self._waiting.discard(future)
 
 
 def _wake(future: "asyncio.Future[None]") -> None:

@@ -4,7 +4,6 @@ A heap holds the instants at which documents become available. Every write puts 
 longer says what its document says is dropped when it comes up.
 """
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from datetime import datetime, timedelta
@@ -111,12 +110,7 @@ class MemoryJobStore(JobStore):
             return (self._heap[0][0] - self._clock()).total_seconds() if self._heap else None
 
     async def wait(self, at_most: float) -> None:
-        news = self._bell.listen()
-        try:
-            due = await self.next_due()
-            await asyncio.wait((news,), timeout=at_most if due is None else min(due, at_most))
-        finally:
-            self._bell.leave(news)
+        await self._bell.wait(self.next_due, at_most)
 
     def _still(self, locked: Locked) -> Locked | None:
         return held_still(locked, self._documents.get(locked.facts.key), self._fields, self._clock())

@@ -102,12 +102,7 @@ class MongoJobStore(ConnectedStore):
         return None if found is None else float(found["seconds"])
 
     async def wait(self, at_most: float) -> None:
-        news = self._bell.listen()
-        try:
-            due = await self.next_due()
-            await asyncio.wait((news,), timeout=at_most if due is None else min(due, at_most))
-        finally:
-            self._bell.leave(news)
+        await self._bell.wait(self.next_due, at_most)
 
     async def create_index(self) -> None:
         """Make the sparse index that keeps lookups fast, if it is not there."""

@@ -14,7 +14,7 @@ import httpx
 from ..core.errors import InputError, TickwiseError
 from .executors.address import AddressPolicy
 from .executors.group import Program, run_program
-from .executors.http import _CheckedTransport
+from .executors.http import CheckedTransport
 from .executors.log import StepLog
 from .executors.surroundings import Surroundings, Tools
 from .notify_about import Notice
@@ -94,7 +94,7 @@ async def request(
     try:
         async with (
             asyncio.timeout(seconds),
-            httpx.AsyncClient(transport=_CheckedTransport(addresses), timeout=seconds, trust_env=False) as client,
+            httpx.AsyncClient(transport=CheckedTransport(addresses), timeout=seconds, trust_env=False) as client,
             client.stream(method, url, headers={"User-Agent": "Tickwise", **headers}, content=content) as answer,
         ):
             status = answer.status_code

@@ -10,7 +10,7 @@ from ..core.definition import JobDefinition
 from ..core.duration import format_duration
 from ..core.errors import InputError
 from .defaults import NO_DEFAULTS, Defaults
-from .yaml import NO_TEMPLATES, DefinitionError, read_text
+from .yaml import DefinitionError, read_text
 from .yaml.parts import ACTIONS
 
 _NO_STEPS = {"python": "a:function"}  # stands for what a job that is a function does
@@ -23,7 +23,7 @@ def read_spec(spec: Mapping[str, Any], place: str, defaults: Defaults = NO_DEFAU
         text = json.dumps(given, default=_as_written, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InputError(f"{place}: {error}") from None
-    placed, errors = read_text(text, place, str(spec.get("name", "")) or "job", NO_TEMPLATES, defaults)
+    placed, errors = read_text(text, place, str(spec.get("name", "")) or "job", defaults)
     if errors:
         raise InputError("\n".join(_without_position(error) for error in errors))
     return placed[0].job

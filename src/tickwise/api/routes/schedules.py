@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 
 from ...app.editing import API_SOURCE, edited, fields_with, read_new, whole_job, without
-from ...app.values import ScheduleInfo
+from ...app.values import ScheduleInfo, is_due
 from ...core.instant import ceil_second
 from ...stores.records import MICRO, AccessRole, DecisionFilter, ScheduleFilter, ScheduleRow
 from ..bodies.base import NamePath, Page
@@ -37,7 +37,7 @@ async def list_schedules(
     wanted = ScheduleFilter(asked.job, asked.text, asked.paused, due, asked.label, asked.source)
     page = await visit.page(
         lambda key, most: visit.store.insights.schedules(wanted, key, most),
-        lambda row: visit.who.sees(row.schedule.job) and (due is None or _is_due(row, due)),
+        lambda row: visit.who.sees(row.schedule.job) and (due is None or is_due(row, due)),
         asked.after, asked.limit,
     )  # fmt: skip
     return page_of(request, response, [body_of(row) for row in page.items], page.after)
@@ -129,11 +129,6 @@ async def decisions_of_schedule(
     await visit.schedule(name)
     page = await visit.store.insights.decisions(DecisionFilter(schedule=name), asked.after, asked.limit)
     return page_of(request, response, [DecisionBody.of(row) for row in page.items], page.after)
-
-
-def _is_due(row: ScheduleRow, before: int) -> bool:
-    """A new one is looked at once before its time comes: that is not what people ask for."""
-    return row.next_slot is not None and row.next_slot < before
 
 
 async def _detail(visit: Visit, row: ScheduleRow) -> ScheduleDetail:

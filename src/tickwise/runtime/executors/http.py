@@ -19,7 +19,7 @@ _ANSWER_SECONDS = 60  # if the step has no timeout
 _SHOWN = 500  # of a bad answer, in the error
 
 
-class _CheckedTransport(httpx.AsyncHTTPTransport):
+class CheckedTransport(httpx.AsyncHTTPTransport):
     """Connects to the address that was checked, for every request of a chain of redirects.
 
     The name is resolved once, by the policy; the connection is made to that number, with the name only in the Host
@@ -63,7 +63,7 @@ async def send(call: HttpCall, here: Surroundings) -> Ended:
     headers = _headers(call, here)
     timeout = httpx.Timeout(here.timeout or _ANSWER_SECONDS, connect=_CONNECT_SECONDS)
     client = httpx.AsyncClient(
-        transport=_CheckedTransport(here.tools.addresses),
+        transport=CheckedTransport(here.tools.addresses),
         timeout=timeout,
         follow_redirects=True,
         max_redirects=_MOST_REDIRECTS,

@@ -1,15 +1,14 @@
 """What a folder holds on disk. Each look reads only what may have changed, and parses only what did."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 from ..defaults import NO_DEFAULTS, Defaults
-from ..templates import Template
-from ..yaml import NO_TEMPLATES, DefinitionError, _read
+from ..yaml import DefinitionError, _read
 from ..yaml.files import text_of
 from ..yaml.reader import Read
 from .standing import Content, Reading
@@ -44,11 +43,8 @@ class _Known:
 class FolderReader:
     """Reads one folder, or one file, again and again."""
 
-    def __init__(
-        self, path: Path, source: str, templates: Mapping[str, Template], defaults: Defaults = NO_DEFAULTS
-    ) -> None:
+    def __init__(self, path: Path, source: str, defaults: Defaults = NO_DEFAULTS) -> None:
         self._source = source
-        self._templates = templates
         self._defaults = defaults
         self._trust = Trust()
         self._view = FolderView(path, self._trust)
@@ -81,18 +77,17 @@ class FolderReader:
         digest = sha256(text.encode()).digest()
         if known and known.digest == digest:
             return replace(known, mark=mark)
-        return _Known(mark, digest, reading_of(text, file, self._source, self._templates, self._defaults))
+        return _Known(mark, digest, reading_of(text, file, self._source, self._defaults))
 
 
 def reading_of(
     text: str,
     file: Path,
     source: str,
-    templates: Mapping[str, Template] = NO_TEMPLATES,
     defaults: Defaults = NO_DEFAULTS,
 ) -> Reading:
     """What the text of a file says, with its source on every schedule (S50)."""
-    documents, wrong = _read(text, str(file), file.stem, templates, defaults)
+    documents, wrong = _read(text, str(file), file.stem, defaults)
     good = tuple(signed for document in documents if (signed := _signed(document, source)))
     return Reading(good, tuple(wrong))
 

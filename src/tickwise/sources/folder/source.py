@@ -1,13 +1,11 @@
 """The folder source: look when there is a reason to, and tell what changed."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from pathlib import Path
 
 from ..defaults import NO_DEFAULTS, Defaults
-from ..templates import Template
-from ..yaml import NO_TEMPLATES
 from .disk import FolderReader
 from .standing import FolderChange, Standing, difference, stand
 from .watch import looks
@@ -19,7 +17,7 @@ class FolderSource:
     """A folder of job files, or a single one.
 
     `poll` looks twice a second instead of waiting for the file system to tell; if it is not given, network disks
-    are polled. `templates` are the user's own, `defaults` stand in for what files do not say; `other_schedules`
+    are polled. `defaults` stand in for what files do not say, and hold the user's own templates; `other_schedules`
     tells the names that `after` may use besides those found here, and is asked at every look.
     """
 
@@ -28,7 +26,6 @@ class FolderSource:
         path: Path,
         *,
         poll: bool | None = None,
-        templates: Mapping[str, Template] = NO_TEMPLATES,
         defaults: Defaults = NO_DEFAULTS,
         other_schedules: Callable[[], frozenset[str]] = frozenset,
         thorough_every: float = _THOROUGH_EVERY,
@@ -36,14 +33,13 @@ class FolderSource:
         self.path = path
         self.name = f"folder:{path}"  # S50
         self._poll = poll
-        self._templates = templates
         self._defaults = defaults
         self._other_schedules = other_schedules
         self._thorough_every = thorough_every
 
     async def changes(self, stop: asyncio.Event) -> AsyncGenerator[FolderChange]:
         """All that is there, at once; then what changes, one item a burst, until `stop` is set."""
-        reader = FolderReader(self.path, self.name, self._templates, self._defaults)
+        reader = FolderReader(self.path, self.name, self._defaults)
         standing, seen = Standing(), None
         reasons = looks(self.path, stop, poll=self._poll, thorough_every=self._thorough_every)
         async with aclosing(reasons):

@@ -5,10 +5,8 @@ them with their places, `spec` checks each value, `build` what depends on severa
 set shows. Nothing raises: errors are returned, so that one bad document hides no other.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 from ..defaults import NO_DEFAULTS, Defaults
 from ..templates import BUILT_IN, Template
@@ -20,8 +18,6 @@ from .text import UnusableText, split
 from .together import settle
 
 __all__ = ["BUILT_IN", "DefinitionError", "Loaded", "Placed", "Template", "json_schema", "read_path", "read_text"]
-
-NO_TEMPLATES: Mapping[str, Template] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +32,17 @@ def read_text(
     text: str,
     file: str,
     default_name: str,
-    templates: Mapping[str, Template] = NO_TEMPLATES,
     defaults: Defaults = NO_DEFAULTS,
 ) -> tuple[list[Placed], list[DefinitionError]]:
-    """The definitions of a text, each by itself. `templates` are the user's own, beside the built-in ones."""
-    documents, errors = _read(text, file, default_name, templates, defaults)
+    """The definitions of a text, each by itself."""
+    documents, errors = _read(text, file, default_name, defaults)
     return [document.placed for document in documents if document.placed], errors
 
 
 def read_path(
     path: Path,
     known_schedules: frozenset[str] = frozenset(),
-    templates: Mapping[str, Template] = NO_TEMPLATES,
+    defaults: Defaults = NO_DEFAULTS,
 ) -> Loaded:
     """The definitions of a file, or of all *.yaml and *.yml in a folder and below, hidden ones left out.
 
@@ -58,22 +53,20 @@ def read_path(
     for file in job_files(path, errors):
         text = text_of(file, errors)
         if text is not None:
-            found, wrong = _read(text, str(file), file.stem, templates)
+            found, wrong = _read(text, str(file), file.stem, defaults)
             documents += found
             errors += wrong
     kept, refused = settle(documents, known_schedules)
     return Loaded(tuple(document.placed for document in kept if document.placed), (*errors, *refused))
 
 
-def _read(
-    text: str, file: str, default_name: str, templates: Mapping[str, Template], defaults: Defaults = NO_DEFAULTS
-) -> tuple[list[Read], list[DefinitionError]]:
+def _read(text: str, file: str, default_name: str, defaults: Defaults) -> tuple[list[Read], list[DefinitionError]]:
     try:
         sources = split(text)
     except UnusableText as error:
         return [], [DefinitionError(str(error), file=file, line=error.line, column=error.column)]
     if not sources:
         return [], [DefinitionError("there is no job in this file", file=file, line=1, column=1)]
-    reader = Reader(file, {**defaults.templates, **templates}, defaults)
+    reader = Reader(file, defaults)
     documents = [reader.read(source, None if i else default_name) for i, source in enumerate(sources)]
     return documents, [error for document in documents for error in document.errors]

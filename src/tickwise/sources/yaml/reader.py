@@ -1,6 +1,6 @@
 """One document → one definition, or all that is wrong with it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -11,7 +11,6 @@ from ...core.codec import encode_job
 from ...core.definition import JobDefinition
 from ...core.errors import InputError
 from ..defaults import Defaults
-from ..templates import Template
 from .build import build
 from .errors import DefinitionError, shown
 from .faults import MOST_ERRORS, Faults
@@ -50,7 +49,6 @@ class Reader:
     """Reads the documents of one file."""
 
     file: str
-    templates: Mapping[str, Template]
     defaults: Defaults
     budget: Budget = field(default_factory=Budget)
 
@@ -82,7 +80,7 @@ class Reader:
         if spec is None:
             return None
         faults = Faults()
-        job = build(_filled(spec, self.defaults), name, self.templates, broken, faults)
+        job = build(_filled(spec, self.defaults), name, self.defaults.templates, broken, faults)
         flaws += [Flaw(loc, str(error), place(root, loc, source, error)) for loc, error in faults.found]
         if job is not None and not flaws:
             flaws += _unfit(job, root)
