@@ -67,6 +67,31 @@ async def test_who_waits_for_room_goes_on_when_there_is_some() -> None:
 
 
 @patiently
+async def test_ends_wait_while_slots_are_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starts go before; but who needs room need not wait, and nobody waits for long."""
+    monkeypatch.setattr("tickwise.runtime.worker._FOR_STARTS", 1_000)
+    shop = await Shop.open(noop, concurrency=4)
+    for needs_room in (False, True):
+        await shop.take("noop")
+        reserved = shop.worker.reserve(1)
+        await shop.worker.finish_bell.wait()
+        storing = asyncio.create_task(shop.store_ends())
+        await asyncio.wait((storing,), timeout=0.01)
+        assert not shop.store.calls["finish"], "a pass is under way"
+        if needs_room:
+            waiting = asyncio.create_task(shop.worker.room_for(4, 1_000))
+            await storing
+            waiting.cancel()
+        shop.worker.take(reserved, ())
+        await storing
+        assert shop.store.calls.pop("finish") == 1
+    await shop.take("noop")
+    shop.worker.reserve(1)
+    monkeypatch.setattr("tickwise.runtime.worker._FOR_STARTS", 0.001)
+    await shop.store_ends()
+
+
+@patiently
 async def test_a_worker_asks_again_only_if_there_may_be_more() -> None:
     """A run that had waited may have left others waiting behind it; one that was handed over has not."""
     shop = await Shop.open(noop, concurrency=3)

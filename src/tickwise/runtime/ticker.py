@@ -1,5 +1,6 @@
 """The ticker: has the store decide what is due, again and again, and knows when the next is."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
@@ -9,6 +10,7 @@ from ..stores.records import MICRO, Lease, Reservation, Ticked
 
 _NO_PROGRESS = 0.05  # seconds before jobs are planned again that are due and could not be decided
 _FOR_ROOM = 0.1  # seconds that a batch waits, so that its runs can be handed over rather than queued
+_AT_ONCE = 2  # passes of a burst: the store works on one while this process plans the other
 _WORTH_A_PASS = 4  # a pass of less than this part of a batch costs more than to queue what does not fit
 
 
@@ -18,7 +20,7 @@ class Hands(Protocol):
     def ring(self) -> None:
         """There are runs to lease."""
 
-    def reserve(self) -> Reservation | None: ...
+    def reserve(self, most: int) -> Reservation | None: ...
 
     def take(self, reserved: Reservation | None, leases: tuple[Lease, ...]) -> None: ...
 
@@ -48,12 +50,20 @@ class Ticker:
 
     async def turn(self) -> float:
         ticked = await self._pass()
+        if not _goes_on(ticked):
+            return self._delay(ticked)
+        last = await asyncio.gather(*(self._work_off() for _ in range(_AT_ONCE)), return_exceptions=True)
+        return min(self._delay(one) for one in map(_or_raise, last))
+
+    async def _work_off(self) -> Ticked:
+        """Pass after pass, until nothing more is due or can be decided."""
         hands = self._hands  # none, once they have kept a pass waiting for too long
-        while ticked.more and ticked.jobs:
+        while True:
             if hands and not await hands.room_for(self._least, _FOR_ROOM):
                 hands = None
             ticked = await self._pass()
-        return self._delay(ticked)
+            if not _goes_on(ticked):
+                return ticked
 
     async def _pass(self) -> Ticked:
         ticked = await self.once()
@@ -74,7 +84,7 @@ class Ticker:
 
     async def once(self, jobs: list[str] | None = None) -> Ticked:
         """A batch of due jobs, or of those that are named; runs that fit go straight to the worker."""
-        reserved = self._hands.reserve() if self._hands else None
+        reserved = self._hands.reserve(self._batch) if self._hands else None
         leases: tuple[Lease, ...] = ()
         try:
             limit = self._limit(reserved)
@@ -90,5 +100,15 @@ class Ticker:
     def _limit(self, reserved: Reservation | None) -> int:
         """No more jobs than can be handed over, if those are enough for a pass."""
         if reserved and reserved.capacity >= self._least:
-            return min(self._batch, reserved.capacity)
+            return reserved.capacity
         return self._batch
+
+
+def _goes_on(ticked: Ticked) -> bool:
+    return ticked.more and ticked.jobs > 0
+
+
+def _or_raise(ended: Ticked | BaseException) -> Ticked:
+    if isinstance(ended, BaseException):
+        raise ended
+    return ended

@@ -25,6 +25,7 @@ from .finisher import Finisher
 
 _log = get_logger()
 _TIMES = 10  # the patience that somebody has in all, as long as something goes on
+_FOR_STARTS = 0.1  # seconds that an end waits to be stored while slots are being decided
 
 
 class Why(Enum):
@@ -79,6 +80,8 @@ class Worker:
         self._left_behind: set[asyncio.Task[Finish]] = set()
         self._begun: set[tuple[str, str]] = set()  # runs and tokens that a renewal may hear of late
         self._reserved = 0
+        self._ends_may_go = asyncio.Event()  # no slot is being decided, or room is needed
+        self._ends_may_go.set()
         self._backlog = False  # the queues may hold more than there was room for
         self._closing = False
         self._is_over = asyncio.Event()  # the grace of a shutdown has passed
@@ -118,16 +121,21 @@ class Worker:
 
     # Taking on.
 
-    def reserve(self) -> Reservation | None:
-        """Set room aside for what a pass may hand over at once."""
-        wanted = Reservation(self.node, self.free, self.room.queues, self._execution.known, self.room.lease)
+    def reserve(self, most: int | None = None) -> Reservation | None:
+        """Set room aside for what a pass may hand over at once: all that is free, or so much of it."""
+        room = self.free if most is None else min(self.free, most)
+        wanted = Reservation(self.node, room, self.room.queues, self._execution.known, self.room.lease)
         self._reserved += wanted.capacity
+        if self.free:
+            self._ends_may_go.clear()
         self._see_whether_idle()
         return wanted if wanted.capacity else None
 
     def take(self, reserved: Reservation | None, leases: Sequence[Lease], *, queued: bool = False) -> None:
         """Give the room back, and start what came."""
         self._reserved -= reserved.capacity if reserved else 0
+        if not self._reserved:
+            self._ends_may_go.set()
         for lease in leases:
             self.start(lease, queued=queued)
         self._see_whether_idle()
@@ -140,8 +148,10 @@ class Worker:
         try:
             async with asyncio.timeout(_TIMES * patience):
                 while self._backlog or self.free < least:
+                    self._ends_may_go.set()
                     self._freed.clear()
-                    await asyncio.wait_for(self._freed.wait(), patience)
+                    async with asyncio.timeout(patience):  # wait_for forgets a cancel that comes with the event
+                        await self._freed.wait()
         except TimeoutError:
             return False
         return True
@@ -235,7 +245,9 @@ class Worker:
         self._let_go(finish.run)
 
     async def finish_turn(self) -> float:
-        """Tell the store what has ended."""
+        """Tell the store what has ended. Starts go before: an end that is stored a moment later delays nobody."""
+        if not self._ends_may_go.is_set():
+            await _first(_FOR_STARTS, self._ends_may_go)
         return await self._finisher.turn()
 
     async def flush_turn(self) -> float:

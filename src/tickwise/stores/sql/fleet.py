@@ -1,6 +1,7 @@
 """Who is there: nodes and what they serve, the fleet's limits on queues, and the pause of everything."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -22,7 +23,6 @@ _LEAVE = Statement("DELETE FROM tickwise_nodes WHERE id = :id")
 _NODES = Statement("""
     SELECT facts, started_at, seen_at, passed_at FROM tickwise_nodes WHERE seen_at > :since ORDER BY id
 """)
-_SERVING = Statement("SELECT facts FROM tickwise_nodes WHERE worker AND live_until > :now")
 _LIMIT = Statement("""
     INSERT INTO tickwise_queues (name, concurrency, starts_per_second, credit, credited_at)
     VALUES (:name, :concurrency, :rate, :credit, :now)
@@ -79,10 +79,9 @@ def _node(facts: dict[str, Any], started_at: int, seen_at: int, passed_at: int |
     return Node(**known, started_at=started_at, seen_at=seen_at, passed_at=passed_at)
 
 
-def served_queues(now: int) -> Protocol[frozenset[str]]:
-    """The queues that a live worker serves (S47)."""
-    rows = yield _SERVING(now=now)
-    return frozenset(queue for (facts,) in rows for queue in json.loads(facts)["queues"])
+def queues_of(workers: Iterable[str]) -> frozenset[str]:
+    """The queues that workers serve, by the facts that they keep of themselves."""
+    return frozenset(queue for facts in workers for queue in json.loads(facts)["queues"])
 
 
 def limit(wanted: QueueLimit) -> Protocol[None]:

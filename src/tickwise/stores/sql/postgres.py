@@ -1,8 +1,8 @@
 """PostgreSQL over asyncpg: a few connections, each with its own work, and one that listens.
 
-Fifty connections that claim form a convoy; two do better. So each lane has one connection at a time, whatever
-the number of workers in the process, and batches make up for it. Only reads, which hold up nobody, have a few. A
-transaction that sits idle for five seconds (a process that was stopped) is ended by the server, so it blocks
+Fifty connections that claim form a convoy; two do better. So claims have two and other moves one at a time,
+whatever the number of workers in the process, and batches make up for it. Reads, which hold up nobody, have a few.
+A transaction that sits idle for five seconds (a process that was stopped) is ended by the server, so it blocks
 nobody for longer.
 """
 
@@ -32,7 +32,7 @@ _BEGIN_READ = (
 )
 _CONNECT, _LISTEN_AGAIN = 10.0, 1.0  # seconds for a connection that listens, and before another try
 _TRIES = 5
-_READERS = 4
+_AT_ONCE = {Lane.CLAIM: 2, Lane.READ: 4}  # connections of a lane; the others have one
 _RETRY = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 _GONE = (
     OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.CannotConnectNowError,
@@ -100,7 +100,7 @@ class PostgresDriver(Driver):
         self._url = url
         self._pool: asyncpg.Pool | None = None
         self._opening = asyncio.Lock()
-        self._turns = {lane: asyncio.Semaphore(_READERS if lane is Lane.READ else 1) for lane in Lane}
+        self._turns = {lane: asyncio.Semaphore(_AT_ONCE.get(lane, 1)) for lane in Lane}
         self._ears = _Ears(url)
 
     async def run(self, protocol: Callable[[], Protocol[T]], lane: Lane) -> T:
@@ -175,7 +175,7 @@ async def connect_pool(url: str) -> Any:
         pool = await asyncpg.create_pool(
             url,
             min_size=0,  # a floor would be restored in the background, loudly, while the server is away
-            max_size=len(Lane) - 1 + _READERS,
+            max_size=sum(_AT_ONCE.get(lane, 1) for lane in Lane),
             command_timeout=60,
             server_settings={"application_name": "tickwise"},
             reset=_as_it_is,

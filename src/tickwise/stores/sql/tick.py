@@ -31,12 +31,19 @@ from ...core.slots import due_at
 from ..records import MICRO, Lease, Planner, Reservation, Ticked
 from .book import Book
 from .ends import Ending, end
-from .fleet import clock, served_queues
+from .fleet import clock, queues_of
 from .state import CLAIM, CLAIM_NAMED, LATEST_PAUSE, Held, HeldJob, JobRow, Unreadable, load, record, write
 from .statement import WAKE, Protocol, Statement
 
 _CIRCUMSTANCES = Statement(f"""
-    SELECT {{now}}, (SELECT count(*) FROM tickwise_pauses WHERE until IS NULL), {LATEST_PAUSE}
+    SELECT 'now' AS what, {{now}} AS number, NULL AS word
+    UNION ALL SELECT 'paused', id, NULL FROM tickwise_pauses WHERE until IS NULL
+    UNION ALL SELECT 'pause', {LATEST_PAUSE}, NULL
+    UNION ALL SELECT 'serving', NULL, facts FROM tickwise_nodes WHERE worker AND live_until > {{now}}
+    UNION ALL SELECT 'limited', NULL, name FROM tickwise_queues
+    UNION ALL SELECT 'waiting', NULL, NULL WHERE EXISTS (SELECT 1 FROM tickwise_runs
+        WHERE state = 'queued' AND queue IN :queues[text] AND due_at <= {{now}}
+            AND (expires_at IS NULL OR attempt > 0 OR expires_at > {{now}}))
 """)
 _HOLDERS = Statement("""
     SELECT job_id, id, lane, trigger_name, cancelling FROM tickwise_runs
@@ -61,13 +68,6 @@ _TAKE = Statement("""
     ORDER BY id FOR UPDATE SKIP LOCKED
 """)
 _CANCEL = Statement("UPDATE tickwise_runs SET cancelling = TRUE WHERE id IN :ids[bigint]")
-_HINDRANCE = Statement("""
-    SELECT name FROM tickwise_queues WHERE name IN :queues[text]
-    UNION ALL
-    SELECT '' WHERE EXISTS (SELECT 1 FROM tickwise_runs
-        WHERE state = 'queued' AND queue IN :queues[text] AND due_at <= :now
-            AND (expires_at IS NULL OR attempt > 0 OR expires_at > :now))
-""")
 _INSERT = Statement("""
     INSERT INTO tickwise_runs (job_id, schedule_id, slot, lane, trigger_name, state, definition_id, times_id,
         queue,
@@ -108,6 +108,17 @@ class Made(NamedTuple):
     due_at: int  # in microseconds
 
 
+class Circumstances(NamedTuple):
+    """What holds for every job of a pass, read before the first is claimed: none of it depends on their locks."""
+
+    now: int
+    paused: bool
+    latest_pause: int
+    served: frozenset[str]  # queues that a live worker serves (S47)
+    limited: frozenset[str]  # queues on which the fleet has a limit
+    waiting: bool  # others wait in the queues of who claims
+
+
 class Claim(NamedTuple):
     """Who claims, and what: so many due jobs from a floor on, or those that are named."""
 
@@ -120,19 +131,19 @@ class Claim(NamedTuple):
 
 def tick(book: Book, planner: Planner, claim: Claim, claimed: list[JobRow]) -> Protocol[Ticked]:
     """The pass. `claimed` tells the caller what was in hand when a statement failed."""
-    now, paused, latest_pause = (yield _CIRCUMSTANCES())[0]
-    second = now // MICRO
-    if paused:
+    around = yield from _circumstances(claim.reserve)
+    now, second = around.now, around.now // MICRO
+    if around.paused:
         return Ticked(now)
     due = CLAIM(second=second, floor=claim.floor, most=claim.limit)
     claimed[:] = map(JobRow._make, (yield due if claim.names is None else CLAIM_NAMED(names=claim.names)))
     if not claimed:
         return Ticked(now, next_due=(yield _NEXT_DUE())[0][0])
-    jobs = {job.row.name: job for job in (yield from load(book, claimed, latest_pause))}
-    facts = yield from _facts(jobs, now)
+    jobs = {job.row.name: job for job in (yield from load(book, claimed, around.latest_pause))}
+    facts = yield from _facts(jobs, around.served)
     plan = planner(second, [state for job in jobs.values() for state in job.states], facts)
     kept_due = yield from _cancel(book, plan, jobs, now)
-    leases, came = yield from _start(book, plan, jobs, kept_due, claim, now)
+    leases, came = yield from _start(book, plan, jobs, kept_due, claim, around)
     ending = yield from _ending(plan, facts)
     decided = _decide(plan, jobs, kept_due, ending, second)
     yield from write(decided, now, planned=True)
@@ -141,6 +152,17 @@ def tick(book: Book, planner: Planner, claim: Claim, claimed: list[JobRow]) -> P
     more = bool(kept_due) or (claim.names is None and len(claimed) == claim.limit)
     next_due = None if more else (yield _NEXT_DUE())[0][0]
     return Ticked(now, len(decided), came, tuple(leases), more, next_due)
+
+
+def _circumstances(reserve: Reservation | None) -> Protocol[Circumstances]:
+    told: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for what, number, word in (yield _CIRCUMSTANCES(queues=list(reserve.queues) if reserve else [])):
+        told[what].append((number, word))
+    return Circumstances(
+        told["now"][0][0], bool(told["paused"]), told["pause"][0][0],
+        queues_of([facts for _, facts in told["serving"]]), frozenset(name for _, name in told["limited"]),
+        bool(told["waiting"]),
+    )  # fmt: skip
 
 
 def set_aside(job: JobRow) -> Protocol[None]:
@@ -157,12 +179,11 @@ def tell_refused(job: JobRow, problem: str) -> Protocol[None]:
     yield from record([held], now)
 
 
-def _facts(jobs: dict[str, HeldJob], now: int) -> Protocol[Facts]:
+def _facts(jobs: dict[str, HeldJob], served: frozenset[str]) -> Protocol[Facts]:
     """What the verdicts depend on, read after the jobs were locked."""
     holders: dict[int, list[Holder]] = defaultdict(list)
     for job, run, lane, trigger, cancelling in (yield _HOLDERS(jobs=[job.row.id for job in jobs.values()])):
         holders[job].append(Holder(str(run), lane, Trigger(trigger), bool(cancelling)))
-    served = yield from served_queues(now)
     slots = yield from _slots_with_run(jobs)
     successes = yield from _successes(jobs)
     return Facts(
@@ -231,10 +252,10 @@ def _cancel(book: Book, plan: TickPlan, jobs: dict[str, HeldJob], now: int) -> P
 
 
 def _start(
-    book: Book, plan: TickPlan, jobs: dict[str, HeldJob], kept_due: set[str], claim: Claim, now: int
+    book: Book, plan: TickPlan, jobs: dict[str, HeldJob], kept_due: set[str], claim: Claim, around: Circumstances
 ) -> Protocol[tuple[list[Lease], int]]:
     """Insert the runs. A job that did not get all of its own is added to those that stay due."""
-    reserve = claim.reserve
+    reserve, now = claim.reserve, around.now
     starts = [start for start in plan.starts if start.job not in kept_due]
     if not starts:
         return [], 0
@@ -243,7 +264,7 @@ def _start(
     for start in starts:
         held = jobs[start.job].schedules[start.schedule]
         made[held.id, start.slot] = Made(start, jobs[start.job], held, _due(held, start, now))
-    leased = yield from _at_once(book, made, reserve, now)
+    leased = _at_once(book, made, reserve, around)
     token = f"{reserve.node}/{_FIRST_ATTEMPT}" if reserve else None
     rows = yield _INSERT(
         rows=[(n, *_row(one, now), key in leased) for n, (key, one) in enumerate(made.items())],
@@ -266,15 +287,12 @@ def _due(held: Held, start: Start, now: int) -> int:
 
 
 def _at_once(
-    book: Book, made: Mapping[_Key, Made], reserve: Reservation | None, now: int
-) -> Protocol[frozenset[_Key]]:
+    book: Book, made: Mapping[_Key, Made], reserve: Reservation | None, around: Circumstances
+) -> frozenset[_Key]:
     """What the node gets at once: as a lease would choose, but none while others wait or the fleet has a limit."""
-    if not reserve or not reserve.capacity:
+    if not reserve or around.waiting:
         return frozenset()
-    hindered = {row[0] for row in (yield _HINDRANCE(queues=list(reserve.queues), now=now))}
-    if "" in hindered:
-        return frozenset()
-    place = {queue: n for n, queue in enumerate(dict.fromkeys(reserve.queues)) if queue not in hindered}
+    place = {queue: n for n, queue in enumerate(dict.fromkeys(reserve.queues)) if queue not in around.limited}
     may = [
         (place[row.queue], -row.priority, one.due_at, n, key)
         for n, (key, one) in enumerate(made.items())
