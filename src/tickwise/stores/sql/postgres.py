@@ -4,6 +4,9 @@ Fifty connections that claim form a convoy; two do better. So claims have two an
 whatever the number of workers in the process, and batches make up for it. Reads, which hold up nobody, have a few.
 A transaction that sits idle for five seconds (a process that was stopped) is ended by the server, so it blocks
 nobody for longer.
+
+Statements are prepared once for each connection. Behind a pooler that lends one for a transaction only, they are
+not there the next time: as soon as that is seen, none are kept.
 """
 
 import asyncio
@@ -33,6 +36,8 @@ _BEGIN_READ = (
 _CONNECT, _LISTEN_AGAIN = 10.0, 1.0  # seconds for a connection that listens, and before another try
 _TRIES = 5
 _AT_ONCE = {Lane.CLAIM: 2, Lane.READ: 4}  # connections of a lane; the others have one
+_KEPT_STATEMENTS = 100  # for each connection
+_FORGOTTEN = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
 _RETRY = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 _GONE = (
     OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.CannotConnectNowError,
@@ -99,6 +104,8 @@ class PostgresDriver(Driver):
         super().__init__(clock)
         self._url = url
         self._pool: asyncpg.Pool | None = None
+        self._left: list[asyncpg.Pool] = []  # whose connections end when they have been idle for a while
+        self._statements = _KEPT_STATEMENTS
         self._opening = asyncio.Lock()
         self._turns = {lane: asyncio.Semaphore(_AT_ONCE.get(lane, 1)) for lane in Lane}
         self._ears = _Ears(url)
@@ -112,6 +119,10 @@ class PostgresDriver(Driver):
                     if not left:
                         kind = StoreUnavailableError if isinstance(error, _RETRY) else StatementError
                         raise kind(f"PostgreSQL refused a move {_TRIES} times: {error}") from error
+                except _FORGOTTEN as error:
+                    if not left:
+                        raise StoreUnavailableError(f"PostgreSQL forgets statements: {error}") from error
+                    self._keep_no_statements()
                 except _GONE as error:
                     raise StoreUnavailableError(f"PostgreSQL does not answer: {_said(error)}") from error
                 except (asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError) as error:
@@ -155,8 +166,13 @@ class PostgresDriver(Driver):
         if self._pool is None:
             async with self._opening:
                 if self._pool is None:
-                    self._pool = await connect_pool(self._url)
+                    self._pool = await connect_pool(self._url, self._statements)
         return self._pool
+
+    def _keep_no_statements(self) -> None:
+        if self._pool is not None and self._statements:
+            self._left.append(self._pool)
+            self._pool, self._statements = None, 0
 
     async def wait(self, seconds: float) -> bool:
         return await self._ears.wait(seconds)
@@ -166,17 +182,19 @@ class PostgresDriver(Driver):
 
     async def close(self) -> None:
         await self._ears.close()
-        if self._pool is not None:
-            await self._pool.close()
+        for pool in (*self._left, self._pool):
+            if pool is not None:
+                await pool.close()
 
 
-async def connect_pool(url: str) -> Any:
+async def connect_pool(url: str, statements: int = _KEPT_STATEMENTS) -> Any:
     try:
         pool = await asyncpg.create_pool(
             url,
             min_size=0,  # a floor would be restored in the background, loudly, while the server is away
             max_size=sum(_AT_ONCE.get(lane, 1) for lane in Lane),
             command_timeout=60,
+            statement_cache_size=statements,
             server_settings={"application_name": "tickwise"},
             reset=_as_it_is,
         )
