@@ -64,7 +64,7 @@ def _whole_seconds(value: Any) -> int:
 
 def _number(value: Any, least: int = 1, most: int = 1_000_000) -> int:
     written = value.strip() if isinstance(value, str) else value
-    number = int(written) if isinstance(written, str) and written.isdecimal() else written
+    number = int(written[:20]) if isinstance(written, str) and written.isdecimal() else written
     if not isinstance(number, int) or isinstance(number, bool) or not least <= number <= most:
         raise InputError(f"write a whole number from {least} to {most}")
     return number
@@ -262,11 +262,11 @@ def _checked(settings: Settings) -> Settings:
 
 def _read(name: str, value: Any, origin: str) -> Any:
     if name not in _READERS:
-        raise InputError(f"{origin}: there is no setting {name!r}{nearest(name, NAMES)}")
+        raise InputError(f"{origin}: there is no setting {name[:60]!r}{nearest(name, NAMES)}")
     try:
         return _READERS[name](value)
     except InputError as error:
-        shown = "…" if name in _SECRET else repr(value)
+        shown = "…" if name in _SECRET else f"{value!r:.100}"
         raise InputError(f"{origin}: {name} is {shown}: {error}") from None
 
 
@@ -283,5 +283,5 @@ def _from_file(path: Path, *, named: bool) -> dict[str, Any]:
         if named:
             raise InputError(f"there is no file {path}") from None
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # no text, no TOML, too deep, a number too long
         raise InputError(f"{path} cannot be read: {error}") from None

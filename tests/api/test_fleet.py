@@ -90,6 +90,22 @@ async def test_the_overview_tells_what_is_wrong_and_the_way_out(url: str) -> Non
 
 
 @patiently
+async def test_slots_that_are_held_for_want_of_a_worker_are_told(url: str) -> None:
+    """By queue, with the way out, by the overview and by the doctor (S47)."""
+    async with api(url) as here:
+        await here.post("/schedules", {**HOURLY, "queue": "lonely"})
+        world = await here.world()
+        here.clock.advance(3_600)
+        await world.tick()
+        held = "1 jobs of the queue lonely hold their slots, because no live worker serves it"
+        warning = (await here.get("/overview"))["warnings"][-1]
+        assert warning["text"] == f"{held}."
+        assert "tickwise worker --queues lonely" in warning["advice"]
+        findings = (await here.get("/doctor"))["findings"]
+        assert [one["repair"] for one in findings if one["what"] == held] == ["tickwise worker --queues lonely"]
+
+
+@patiently
 async def test_the_oldest_of_many_that_wait_is_found(url: str) -> None:
     """However many came after it, the run that waits longest is told."""
     async with api(url) as here:
@@ -114,11 +130,11 @@ async def test_the_last_hour_counts_failures_and_skips(url: str) -> None:
         await world.tick()
         await world.end(lease, Failed())
         minute = (await here.get("/overview"))["minutes"][-1]
-        assert minute == {"start": "2026-01-01T02:00:00Z", "fired": 0, "skipped": 1, "failed": 0}
+        assert minute == {"start": "2026-01-01T02:00:00Z", "fired": 0, "skipped": 1, "failed": 1}
         await here.post("/schedules/hourly:trigger")
         (lease,) = await world.lease()
         await world.end(lease, Failed())
-        assert (await here.get("/overview"))["minutes"][-1]["failed"] == 1
+        assert (await here.get("/overview"))["minutes"][-1]["failed"] == 2
 
 
 @patiently

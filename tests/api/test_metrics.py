@@ -177,9 +177,8 @@ async def test_more_than_a_look_holds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @patiently
-async def test_the_oldest_of_very_many_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Although lists begin with the newest, and end after a page."""
-    monkeypatch.setattr("tickwise.app.overview._PAGE", 3)
+async def test_the_oldest_of_many_is_found() -> None:
+    """Although lists begin with the newest."""
     scrape = await scraper()
     await scrape.world.define(job("a"))
     for _ in range(50):

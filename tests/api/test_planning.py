@@ -34,6 +34,52 @@ async def test_what_will_run_is_listed_in_time_order(url: str) -> None:
 
 
 @patiently
+async def test_the_nearest_are_found_among_many(url: str) -> None:
+    """As many as are asked for, in order, whether they come in a minute or in a month; what waits is first."""
+    async with api(url) as here:
+        for number in range(8):
+            await here.post(
+                "/schedules", {**NIGHTLY, "name": f"n{number}", "schedule": f"{number * 7} {number} 9 * *"}
+            )
+        await here.post("/schedules", {**NIGHTLY, "name": "held", "schedule": "* * * * *", "queue": "lonely"})
+        world = await here.world()
+        here.clock.advance(60)
+        await world.tick()
+        here.clock.advance(30)
+        coming = (await here.get("/upcoming?hours=720&limit=2"))["items"]
+        assert [(one["schedule"], one["at"]) for one in coming] == [
+            ("held", "2026-01-01T00:01:30Z"), ("held", "2026-01-01T00:02:00Z"),
+        ]  # fmt: skip
+        await here.post("/schedules/held:pause")
+        coming = (await here.get("/upcoming?hours=720&limit=3"))["items"]
+        assert [one["at"][:16] for one in coming] == ["2026-01-09T00:00", "2026-01-09T01:07", "2026-01-09T02:14"]
+        assert len((await here.get("/upcoming?hours=720"))["items"]) == 8
+        assert (await here.get("/upcoming?hours=1"))["items"] == []
+
+
+@patiently
+async def test_what_will_run_is_listed_of_one_schedule_or_from_a_time_on(url: str) -> None:
+    """However many others come before; each in the zone of its schedule as well, and nothing of what is paused."""
+    async with api(url) as here:
+        await here.post("/schedules", {**NIGHTLY, "timezone": "Europe/Berlin"})
+        await here.post("/schedules", {**NIGHTLY, "name": "often", "schedule": "* * * * *", "jitter": "30s"})
+        one = (await here.get("/upcoming?schedule=nightly&hours=49"))["items"]
+        assert [(run["at"], run["timezone"]) for run in one] == [
+            ("2026-01-01T02:00:00Z", "Europe/Berlin"), ("2026-01-02T02:00:00Z", "Europe/Berlin"),
+        ]  # fmt: skip
+        later = (await here.get("/upcoming?start=2026-01-02T02:00:00Z&hours=0.025"))["items"]
+        assert [run["schedule"] for run in later] == ["nightly", "often", "often"]
+        assert [run["slot"] for run in later[1:]] == ["2026-01-02T02:00:00Z", "2026-01-02T02:01:00Z"]
+        begins = (await here.get(f"/upcoming?start={later[1]['at']}&limit=1"))[
+            "items"
+        ]  # by its jitter, not its slot
+        assert begins == [later[1]]
+        await here.post("/schedules/nightly:pause")
+        assert (await here.get("/upcoming?schedule=nightly"))["items"] == []
+        problem_of(await here.ask("GET", "/upcoming?schedule=nobody"), 404)
+
+
+@patiently
 async def test_the_forecast_counts_by_minute_and_points_out_herds(url: str) -> None:
     """Many schedules at one minute are named with an expression that spreads them."""
     async with api(url) as here:
@@ -134,6 +180,8 @@ async def test_a_preview_warns_of_a_herd() -> None:
         found = await here.post("/preview", {"expression": "0 3 * * *"})
         assert "10 other schedules" in found["warnings"][0]
         assert found["suggestion"] == "H 3 * * *"
+        own = await here.post("/preview", {"expression": "0 3 * * *", "name": "n3"})
+        assert (own["warnings"], own["suggestion"]) == ([], None)  # nine others are not many
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,7 @@ async def test_why_a_run_happened_is_told(url: str) -> None:
         assert [why["reason"] for why in whys] == ["on_time", "by_hand", "by_code"]
         assert "loopback" in whys[1]["text"]
         assert whys[0]["slot"] == "2026-01-01T01:00:00Z"
+        assert [link["what"] for link in whys[1]["chain"]] == ["asked", "run", "worker", "what to do"]
 
 
 @patiently

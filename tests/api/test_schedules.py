@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tickwise.api.masking import MASK
+from tickwise.core.settle import Failed, Succeeded
 
 from ..app.place import patiently
 from .place import NIGHTLY, Api, api, problem_of
@@ -16,6 +17,21 @@ HOURLY = {"name": "hourly", "schedule": "0 * * * *", "command": "echo hi", "labe
 async def _fill(here: Api) -> None:
     await here.post("/schedules", NIGHTLY)
     await here.post("/schedules", HOURLY)
+
+
+@patiently
+async def test_a_list_tells_how_the_last_runs_went(url: str) -> None:
+    """Of each the states of its last runs, the oldest first, and how late the last began."""
+    async with api(url) as here:
+        await here.post("/schedules", {**NIGHTLY, "schedule": "0 * * * *"})
+        world = await here.world()
+        for late, outcome in ((0, Failed()), (2, Succeeded())):
+            here.clock.advance(3_600)
+            await world.tick()
+            here.clock.advance(late)
+            await world.end(await world.start(), outcome)
+        (one,) = (await here.get("/schedules"))["items"]
+        assert (one["recent"], one["late_ms"]) == (["failed", "succeeded"], 2_000)
 
 
 @patiently

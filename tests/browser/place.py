@@ -1,5 +1,6 @@
 """A server with jobs to look at, and pages of its dashboard that note whatever goes wrong in them."""
 
+import json
 import re
 from pathlib import Path
 from types import TracebackType
@@ -47,7 +48,9 @@ class Site:
         for name, lines in JOBS.items():
             (folder / "jobs" / f"{name}.yaml").write_text("\n".join(lines))
         given = {"poll": 0.1, "port": 0, "shutdown_grace": 1, **settings}
-        (folder / "tickwise.toml").write_text("\n".join(f"{name} = {value!r}" for name, value in given.items()))
+        (folder / "tickwise.toml").write_text(
+            "\n".join(f"{name} = {json.dumps(value)}" for name, value in given.items())
+        )
         self.process = self.serve()
         found = _ADDRESS.search(self.process.output)
         assert found, self.process.output

@@ -1,6 +1,6 @@
 """Every page opens, says what it should, and takes nobody's text for markup."""
 
-from playwright.sync_api import Response, expect
+from playwright.sync_api import Response, Route, expect
 
 from .place import Site, Visitor
 
@@ -74,6 +74,17 @@ def test_numbers_keep_their_digits(visitor: Visitor) -> None:
     """An integer beyond 2^53 is shown digit by digit, not as JSON.parse would round it."""
     page = visitor.open("schedules/wicked")
     expect(page.get_by_role("group", name="Definition")).to_contain_text("9007199254740993123")
+
+
+def test_what_is_there_is_shown_at_once(visitor: Visitor) -> None:
+    """The page stands before its numbers are there, and its parts are filled as they come."""
+    held: list[Route] = []
+    visitor.page.route("**/overview", lambda route: held.append(route))  # noqa: PLW0108  (they mark what they call)
+    page = visitor.open()
+    expect(page.locator(".timeline .piece").first).to_be_visible()
+    expect(page.locator(".tile-value")).to_have_text(["…"] * 8)
+    held[0].continue_()
+    expect(page.locator(".tile-value").first).not_to_have_text("…")
 
 
 def test_the_first_view_is_small(visitor: Visitor, site: Site) -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from tickwise.core.errors import InputError
-from tickwise.core.instant import ceil_second, floor_second, to_datetime
+from tickwise.core.instant import ceil_second, floor_second, iso, to_datetime
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
@@ -23,6 +23,13 @@ def test_fractions_round_exactly(start: datetime, micro: int, floor: int, ceil: 
 def test_any_zone_is_the_same_instant() -> None:
     """An instant does not depend on the zone that it is written in."""
     assert floor_second(NOON.astimezone(timezone(timedelta(hours=5, minutes=45)))) == floor_second(NOON)
+
+
+def test_beyond_the_calendar() -> None:
+    """What only a damaged row can hold is shown as the calendar's end, in whatever zone."""
+    assert [iso(second) for second in (-1 << 63, -(10**12))] == ["0001-01-01T00:00:00Z"] * 2
+    assert [iso(second) for second in (1 << 63, 10**12)] == ["9999-12-31T23:59:59Z"] * 2
+    assert to_datetime(1 << 63, timezone(timedelta(hours=5))) == to_datetime(10**12)
 
 
 def test_naive_datetimes_are_refused() -> None:

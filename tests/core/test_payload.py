@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tickwise.core.errors import InputError, TickwiseError
-from tickwise.core.payload import MAX_PAYLOAD, check_text, clip, decode, encode
+from tickwise.core.payload import MAX_PAYLOAD, check_text, clip, decode, encode, shown, shown_params
 
 LETTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 TEXTS = st.text(LETTERS, max_size=20)
@@ -162,6 +162,13 @@ def test_unreadable_text(text: str) -> None:
     """A text that `encode` never wrote is an error of ours, of one kind."""
     with pytest.raises(TickwiseError, match="a stored value cannot be read as JSON: "):
         decode(text)
+
+
+def test_what_people_are_shown() -> None:
+    """A stored value as it is, or the words why it cannot be read; params are a mapping in any case."""
+    assert (shown(None), shown("[1]"), shown_params(None), shown_params('{"a":1}')) == (None, [1], None, {"a": 1})
+    assert "cannot be read as JSON" in shown("{")
+    assert [list(shown_params(text) or ()) for text in ("{", "7", "[]")] == [["unreadable"]] * 3
 
 
 def test_a_text_is_checked() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tickwise.core.model import Trigger
 from tickwise.core.reasons import Reason
 
 
@@ -22,7 +23,21 @@ def test_a_detail_is_filled_in() -> None:
     assert Reason.OVERLAP.explain() == "the job was still active: run … was in the way"
 
 
-def test_an_unknown_code_is_an_error() -> None:
-    """Codes are looked up, never guessed."""
-    with pytest.raises(KeyError):
-        Reason.of("nonsense")
+def test_a_code_of_a_newer_version() -> None:
+    """It is passed on as it stands, with the advice to update; it is none of the reasons that there are."""
+    lunar = Reason.of("lunar")
+    assert (lunar.code, lunar in list(Reason)) == ("lunar", False)
+    assert "the moon" in lunar.explain("the moon")
+    assert lunar.advice.startswith("Update")
+
+
+def test_a_trigger_of_a_newer_version() -> None:
+    """It is passed on as it stands, too."""
+    assert [Trigger.of(str(trigger)) for trigger in Trigger] == list(Trigger)
+    lunar = Trigger.of("lunar")
+    assert (str(lunar), lunar.value, lunar in list(Trigger), isinstance(lunar, Trigger)) == (
+        "lunar",
+        "lunar",
+        False,
+        True,
+    )

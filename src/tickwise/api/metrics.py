@@ -15,7 +15,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, H
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from ..app.overview import is_live, oldest_waiting
+from ..app.overview import is_live
 from ..clock import monotonic
 from ..core.model import Trigger
 from ..core.reasons import Reason, Verdict
@@ -92,7 +92,7 @@ async def _measured(store: Store) -> AsyncIterator[GaugeMetricFamily]:
     now, insights = await store.now(), store.insights
     counts = await insights.counts()
     nodes = Tally(role for node in await insights.nodes() if is_live(node, now) for role in node.roles)
-    oldest = await oldest_waiting(store, now) if counts.waiting else None
+    oldest = counts.oldest_due
     for name, about, value in (
         ("schedules", "Schedules there are.", counts.schedules),
         ("schedules_paused", "Schedules that are paused.", counts.paused),

@@ -8,6 +8,7 @@ from fastapi import Depends, Request
 
 from ..app import AsyncTickwise
 from ..app.outlook import Outlooks
+from ..app.why import check_readable
 from ..core.errors import InputError, nearest
 from ..stores.contract import Store
 from ..stores.records import AuditEntry, JobRow, Page, RunRow, ScheduleFilter, ScheduleRow
@@ -33,6 +34,8 @@ class Visit(NamedTuple):
     async def schedule(self, name: str) -> ScheduleRow:
         row = await self.store.insights.schedule(name)
         if row is None or not self.who.sees(row.schedule.job):
+            if not self.who.scopes:
+                await check_readable(self.store, name)
             page = await self.store.insights.schedules(limit=_HINTS)
             if page.after is not None:
                 page = await self.store.insights.schedules(ScheduleFilter(text=name[:_ALIKE]), limit=_HINTS)

@@ -58,16 +58,16 @@ def chain(case: Case, verdict: str, code: str, text: str, advice: str) -> Iterat
     yield _pause(case, code)
     if verdict != "none":
         yield _rules(case)
-        yield Link("verdict", _sentence(text), _MARKS.get(verdict, "no"))
+        yield Link("verdict", sentence(text), _MARKS.get(verdict, "no"))
     elif code == "pending":
         yield Link("ticker", "No ticker has looked at it yet.", "wait")
     if case.run is not None:
-        yield from _run(case, case.run)
+        yield from of_run(case.run, case.waits)
     yield _next(case)
     yield Link("what to do", advice, "do")
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
@@ -121,10 +121,11 @@ def _rules(case: Case) -> Link:
     return Link("rules", f"{', '.join(said)}.", "yes")
 
 
-def _run(case: Case, run: RunRow) -> Iterator[Link]:
+def of_run(run: RunRow, waits: tuple[str, ...]) -> Iterator[Link]:
+    """How far it is, what it waits for, and what went wrong."""
     place = f", on {run.node}" if run.node else ""
     yield Link("run", f"Run {run.id} is {run.state}{how(run)}{place}.", _OF_RUNS.get(run.state, "no"))
-    for text in case.waits:
+    for text in waits:
         yield Link("worker", text, "wait")
     if run.error:
         yield Link("error", last_words(run), "no")

@@ -1,16 +1,16 @@
 """What is not as it should be, and the command that mends it.
 
-One look is taken at everything; each check then is a function of what was seen. Of each kind the first few are
-named: who has mended those looks again.
+One look is taken at what there is, or at the first of very much; each check then is a function of what was seen.
+Of each kind the first few are named: who has mended those looks again.
 """
 
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ..clock import microseconds
 from ..core.duration import format_duration
@@ -20,18 +20,31 @@ from ..core.reasons import Reason
 from ..core.states import RunState
 from ..stores.contract import Store, StoreUnavailableError
 from ..stores.open import hidden
-from ..stores.paging import every
-from ..stores.records import MICRO, JobRow, Node, PauseInterval, Role, RunFilter, RunRow, ScheduleRow
+from ..stores.records import (
+    MICRO,
+    JobRow,
+    Node,
+    Page,
+    PauseInterval,
+    Role,
+    RunFilter,
+    RunRow,
+    ScheduleFilter,
+    ScheduleRow,
+)
+from ..stores.tallies import Counts
 from .overview import is_live
 from .tickwise import AsyncTickwise
 
+T = TypeVar("T")
 _SKEW = 2 * MICRO
 _AHEAD = 60  # seconds (S4)
 _OVERDUE = 60  # seconds: a pending slot is looked at at least once a minute (S15)
 _LEASE_OVER = 120 * MICRO  # a reaper would have found it long ago (S42)
 _WAITS = 60 * MICRO
 _LONG, _TIMES_LONGER = 600 * MICRO, 5
-_PAGE, _PAGES, _SOME = 1_000, 10, 20
+_PAGE, _PAGES, _SOME = 1_000, 20, 20
+_QUEUED, _RUNNING = (RunFilter(states=frozenset({state})) for state in (RunState.QUEUED, RunState.RUNNING))
 _FOLDER = "folder:"
 _STORE_UPGRADE = "tickwise store upgrade"
 
@@ -58,9 +71,10 @@ class _Sight(NamedTuple):
     now: int  # microseconds
     jobs: list[JobRow]
     schedules: list[ScheduleRow]
+    due: Page[ScheduleRow]  # that should have been looked at
     queued: list[RunRow]  # the newest of them, and of those that run
     running: list[RunRow]
-    waiting: Mapping[str, int]  # queued runs by queue
+    counts: Counts
     nodes: list[Node]  # live ones
     pause: PauseInterval | None
     limited: frozenset[str]  # queues
@@ -98,11 +112,12 @@ async def _look(store: Store, tickwise: AsyncTickwise) -> _Sight:
     source, declared = tickwise.declared
     return _Sight(
         now,
-        await every(lambda after: insights.jobs(after, _PAGE)),
-        await every(lambda after: insights.schedules(after=after, limit=_PAGE)),
-        await _newest(store, RunState.QUEUED),
-        await _newest(store, RunState.RUNNING),
-        (await insights.counts()).waiting,
+        await _first(lambda after: insights.jobs(after, _PAGE)),
+        await _first(lambda after: insights.schedules(after=after, limit=_PAGE)),
+        await insights.schedules(ScheduleFilter(due_before=now // MICRO - _OVERDUE), limit=_PAGE),
+        await _first(lambda after: insights.runs(_QUEUED, after, _PAGE)),
+        await _first(lambda after: insights.runs(_RUNNING, after, _PAGE)),
+        await insights.counts(),
         [node for node in await insights.nodes() if is_live(node, now)],
         next((pause for pause in pauses if pause.until is None), None),
         frozenset(limit.queue for limit in await insights.limits()),
@@ -111,11 +126,11 @@ async def _look(store: Store, tickwise: AsyncTickwise) -> _Sight:
     )
 
 
-async def _newest(store: Store, state: RunState) -> list[RunRow]:
-    found: list[RunRow] = []
+async def _first(read: Callable[[str | None], Awaitable[Page[T]]]) -> list[T]:
+    found: list[T] = []
     after: str | None = None
     for _ in range(_PAGES):
-        page = await store.insights.runs(RunFilter(states=frozenset({state})), after, _PAGE)
+        page = await read(after)
         found, after = [*found, *page.items], page.after
         if after is None:
             break
@@ -123,7 +138,7 @@ async def _newest(store: Store, state: RunState) -> list[RunRow]:
 
 
 async def _schema(store: Store) -> list[Finding]:
-    wrong = await store.schema.check()
+    wrong = await store.schema.check(thorough=False)
     return [Finding("schema", Severity.ERROR, sentence, _upgrade(sentence)) for sentence in wrong]
 
 
@@ -143,16 +158,17 @@ async def _skew(store: Store, machine: Callable[[], int]) -> list[Finding]:
 
 
 def _unwatched(sight: _Sight) -> Iterator[Finding]:
-    due = [row for row in sight.schedules if row.wake_at is not None and row.wake_at < sight.second - _OVERDUE]
+    due = sight.due.items
+    number = f"{len(due)}{' or more' if sight.due.after else ''}"
     names = ", ".join(row.schedule.name for row in due[:3]) + (" …" if len(due) > 3 else "")
     if sight.pause is not None:
-        what = f"everything is paused since {iso(sight.pause.at)}, and {len(due)} schedules are overdue"
+        what = f"everything is paused since {iso(sight.pause.at)}, and {number} schedules are overdue"
         yield Finding("everything_paused", Severity.WARNING, what, "tickwise resume")
     elif due and not sight.nodes_of(Role.TICKER):
-        what = f"{len(due)} schedules are overdue ({names}), and no ticker is alive"
+        what = f"{number} schedules are overdue ({names}), and no ticker is alive"
         yield Finding("nobody_ticks", Severity.ERROR, what, "tickwise serve")
     elif due:
-        what = f"{len(due)} schedules are overdue ({names}), although a ticker is alive"
+        what = f"{number} schedules are overdue ({names}), although a ticker is alive"
         yield Finding("overdue", Severity.ERROR, what, f"tickwise why {due[0].schedule.name}")
 
 
@@ -166,10 +182,14 @@ def _cursors_ahead(sight: _Sight) -> Iterator[Finding]:
 
 def _unserved_queues(sight: _Sight) -> Iterator[Finding]:
     served = {queue for node in sight.nodes_of(Role.WORKER) for queue in node.queues}
-    for queue, number in sight.waiting.items():
+    for queue, number in sight.counts.waiting.items():
         if number and queue not in served:
             what = f"{number} runs wait in the queue {queue}, which no live worker serves"
             yield Finding("queue_unserved", Severity.ERROR, what, f"tickwise worker --queues {queue}")
+    for queue, number in sight.counts.held.items():
+        if queue not in served:
+            what = f"{number} jobs of the queue {queue} hold their slots, because no live worker serves it"
+            yield Finding("slots_held", Severity.ERROR, what, f"tickwise worker --queues {queue}")
 
 
 def _leases_over(sight: _Sight) -> Iterator[Finding]:

@@ -3,9 +3,10 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from ..core.model import Schedule
 from ..runtime.forecast import Forecast, all_schedules
 from ..stores.contract import Store
 from ..stores.records import MICRO
+from .coming import in_order
+from .values import Coming
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 _KEPT = 15.0  # seconds that an outlook is good for
@@ -48,12 +51,17 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """The index of what is to come, and the expressions as written."""
+    """The index of what is to come, and whose it is."""
 
     index: RunIndex
     start: int
     until: int
-    labels: dict[str, str]
+    schedules: Mapping[str, Schedule]
+
+    def between(self, start: int, end: int, limit: int) -> list[Coming]:
+        """The first of what starts from one second to before another, as far as this reaches."""
+        names = {run.job_id for run in self.index.query(start, min(end, self.until))}
+        return in_order((self.schedules[name] for name in names), self.start, start, min(end, self.until), limit)
 
 
 class Outlooks:
@@ -87,8 +95,7 @@ class Outlooks:
 def _built(schedules: Sequence[Schedule], now: int, hours: int) -> Ahead:
     forecast = Forecast(lookahead=hours * _HOUR)
     forecast.rebuild(schedules, now)
-    labels = {schedule.name: schedule.definition.label for schedule in schedules}
-    return Ahead(forecast.index, now, forecast.until, labels)
+    return Ahead(forecast.index, now, forecast.until, {schedule.name: schedule for schedule in schedules})
 
 
 def outlook(ahead: Ahead) -> Outlook:
@@ -103,25 +110,26 @@ def outlook(ahead: Ahead) -> Outlook:
 
 
 def _herds(ahead: Ahead, times: "np.typing.NDArray[np.int64]") -> list[Herd]:
-    """The first minute of each different set of schedules, largest first."""
-    if not len(times):
-        return []
+    """The first minute of each different set of schedules, largest first; sets are told apart by some of each."""
     minutes, counts = np.unique(times // _MINUTE, return_counts=True)
-    busy = minutes[counts >= HERD][:_HOUR]
-    found: dict[tuple[str, ...], Herd] = {}
-    for minute in busy.tolist():
+    first: dict[tuple[int | str, ...], int] = {}
+    for minute in minutes[counts >= HERD].tolist():
         runs = ahead.index.query(minute * _MINUTE, (minute + 1) * _MINUTE)
-        names = tuple(sorted({run.job_id for run in runs}))
-        if len(names) >= HERD and names not in found:
-            found[names] = _herd(minute * _MINUTE, names, ahead.labels)
-    return sorted(found.values(), key=lambda herd: -herd.count)[:_HERDS]
+        some = (runs[len(runs) * part // 8].job_id for part in range(8))
+        first.setdefault((-len(runs), *some), minute)
+    herds = (_herd(first[mark], ahead) for mark in sorted(first))
+    return sorted(islice(filter(None, herds), _HERDS), key=lambda herd: -herd.count)
 
 
-def _herd(second: int, names: tuple[str, ...], labels: dict[str, str]) -> Herd:
-    written = Counter(labels.get(name, "") for name in names)
+def _herd(minute: int, ahead: Ahead) -> Herd | None:
+    runs = ahead.index.query(minute * _MINUTE, (minute + 1) * _MINUTE)
+    names = sorted({run.job_id for run in runs})
+    if len(names) < HERD:
+        return None
+    written = Counter(ahead.schedules[name].definition.label for name in names)
     spread = [(label, better) for label, _ in written.most_common() if (better := spread_out(label))]
     label, better = spread[0] if spread else ("", "")
-    return Herd(to_datetime(second), len(names), names[:_NAMED], better, label)
+    return Herd(to_datetime(minute * _MINUTE), len(names), tuple(names[:_NAMED]), better, label)
 
 
 def spread_out(label: str) -> str:

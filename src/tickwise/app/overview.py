@@ -1,22 +1,17 @@
 """How things are: counts, what is wrong and what to do about it, and the last hour by minute."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from ..core.instant import to_datetime
-from ..core.reasons import Verdict
-from ..core.states import RunState
 from ..stores.contract import Store
-from ..stores.records import MICRO, Counts, DecisionFilter, Node, PauseInterval, Role, RunFilter, RunRow
+from ..stores.records import MICRO, Node, PauseInterval, Role
+from ..stores.tallies import Counts
 from .values import moment
 
-_PAGE, _MOST = 1_000, 5_000  # rows that are looked at
-_HOUR, _MINUTES = 3_600, 60
-_QUEUED = RunFilter(states=frozenset({RunState.QUEUED}))
-_FAILED = frozenset({RunState.FAILED, RunState.LOST})
-_NOT_RUN = frozenset({Verdict.SKIPPED, Verdict.EXPIRED})
+_MINUTES = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,25 +51,12 @@ async def overview(store: Store, sees: Callable[[str], bool] | None = None) -> O
     live = [node for node in await insights.nodes() if is_live(node, now)]
     workers = [node for node in live if Role.WORKER in node.roles]
     tickers = [node for node in live if Role.TICKER in node.roles]
-    oldest = await oldest_waiting(store, now) if counts.waiting else None
     paused = next((pause for pause in pauses if pause.until is None), None)
     return Overview(
-        to_datetime(now // MICRO), counts, len(workers), len(tickers), moment(oldest),
+        to_datetime(now // MICRO), counts, len(workers), len(tickers), moment(counts.oldest_due),
         paused is not None, (*_warnings(counts, workers, tickers, paused), *([] if sees else _problems(live))),
         await _minutes(store, now // MICRO, sees),
     )  # fmt: skip
-
-
-async def oldest_waiting(store: Store, now: int) -> int | None:
-    """Since when the oldest queued run could have started. Lists begin with the newest: it is found by halving."""
-    page = await store.insights.runs(_QUEUED, limit=_PAGE)
-    early, late = 0, now
-    while page.after is not None and late - early > MICRO:
-        middle = (early + late) // 2
-        older = await store.insights.runs(replace(_QUEUED, until=middle), limit=_PAGE)
-        early, late = (early, middle) if older.items else (middle, late)
-        page = older if older.items else page
-    return min((run.due_at for run in page.items if run.due_at <= now), default=None)
 
 
 def is_live(node: Node, now: int) -> bool:
@@ -95,6 +77,10 @@ def _warnings(
         if waiting and queue not in served:
             text = f"{waiting} runs wait in the queue {queue}, which no live worker serves."
             yield Warned(text, f"Start one: tickwise worker --queues {queue}.")
+    for queue, held in counts.held.items():
+        if queue not in served:
+            text = f"{held} jobs of the queue {queue} hold their slots, because no live worker serves it."
+            yield Warned(text, f"Start one: tickwise worker --queues {queue}; then they go on as after an outage.")
 
 
 def _problems(nodes: list[Node]) -> Iterator[Warned]:
@@ -103,29 +89,11 @@ def _problems(nodes: list[Node]) -> Iterator[Warned]:
             yield Warned(f"{node.host}: {problem}", "Mend the definition; the others go on meanwhile.")
 
 
-async def _newest(store: Store, wanted: RunFilter) -> list[RunRow]:
-    found: list[RunRow] = []
-    after: str | None = None
-    while len(found) < _MOST:
-        page = await store.insights.runs(wanted, after, _PAGE)
-        found += page.items
-        after = page.after
-        if after is None:
-            break
-    return found
-
-
-async def _minutes(store: Store, now: int, sees: Callable[[str], bool] | None) -> tuple[Minute, ...]:
-    first = now // 60 - _MINUTES + 1
-    runs = [
-        run for run in await _newest(store, RunFilter(since=first * 60 * MICRO)) if sees is None or sees(run.job)
-    ]
-    fired = Counter(run.created_at // MICRO // 60 for run in runs)
-    failed = Counter((run.finished_at or 0) // MICRO // 60 for run in runs if run.state in _FAILED)
-    skipped: Counter[int] = Counter()
-    page = await store.insights.decisions(DecisionFilter(since=now - _HOUR), limit=_PAGE)
-    for decision in page.items:
-        if decision.reason.verdict in _NOT_RUN:
-            skipped[decision.extended_at // MICRO // 60] += decision.count
-    minutes = range(first, first + _MINUTES)
-    return tuple(Minute(to_datetime(m * 60), fired[m], skipped[m], failed[m]) for m in minutes)
+async def _minutes(store: Store, second: int, sees: Callable[[str], bool] | None) -> tuple[Minute, ...]:
+    sums: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
+    for row in await store.insights.minutes(_MINUTES, by_job=sees is not None):
+        if sees is None or sees(row.job):
+            of_all = sums[row.minute]
+            of_all[:] = [one + more for one, more in zip(of_all, row[2:], strict=True)]
+    last = second // 60 * 60
+    return tuple(Minute(to_datetime(m), *sums[m]) for m in range(last - (_MINUTES - 1) * 60, last + 60, 60))

@@ -154,3 +154,4 @@ class Coming:
     job: str
     slot: datetime
     kind: str = "start"
+    timezone: str = "UTC"  # the schedule's

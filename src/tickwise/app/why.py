@@ -1,10 +1,11 @@
 """Why did it run, or not? The answer for one slot of one schedule, from what the store has kept."""
 
+import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from ..core.errors import InputError, nearest
+from ..core.errors import ConflictError, InputError, nearest
 from ..core.instant import iso, to_datetime
 from ..core.model import Schedule, Trigger
 from ..core.reasons import Reason, Verdict
@@ -15,6 +16,7 @@ from ..stores.paging import every
 from ..stores.records import MICRO, DecisionFilter, DecisionRow, Node, QueueLimit, RunFilter, RunRow, ScheduleRow
 from .chain import CURSOR_AHEAD, Case, Link, chain, how, last_words
 
+_OF_JOB = re.compile(r"\.(stop|restart)$")  # what the name of a schedule has more than that of its job (S21)
 _RAN = {Trigger.SCHEDULE: Reason.ON_TIME, Trigger.CATCHUP: Reason.CATCH_UP, Trigger.BACKFILL: Reason.BACKFILL}
 _FAILED = frozenset({RunState.FAILED, RunState.LOST})
 
@@ -42,9 +44,20 @@ class Answer:
 async def schedule_row(store: Store, name: str) -> ScheduleRow:
     row = await store.insights.schedule(name)
     if row is None:
+        await check_readable(store, name)
         known = await every(lambda after: store.insights.schedules(after=after, limit=1_000))
         raise InputError(f"there is no schedule {name!r}{nearest(name, [r.schedule.name for r in known])}")
     return row
+
+
+async def check_readable(store: Store, name: str) -> None:
+    """Refuse a schedule that is there although nobody can read it; of others, nothing is said."""
+    job = await store.insights.job(_OF_JOB.sub("", name))
+    if job is not None and name in job.schedules:
+        broken = DecisionFilter(schedule=name, reasons=frozenset({Reason.BROKEN}))
+        told = [row.detail for row in (await store.insights.decisions(broken, limit=1)).items]
+        repair = f"write it again, as its source ({job.source}) has it"
+        raise ConflictError(f"the schedule {name} is there, but cannot be read: {repair}. {''.join(told)}")
 
 
 async def why(store: Store, name: str, slot: int | None = None) -> Answer:

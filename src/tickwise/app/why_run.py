@@ -5,6 +5,7 @@ from ..core.model import Trigger
 from ..core.reasons import Reason
 from ..stores.contract import Store
 from ..stores.records import MICRO, RunRow
+from .chain import Link, of_run, sentence
 from .values import instant
 from .why import Answer, waits, why
 
@@ -21,8 +22,10 @@ async def why_run(store: Store, run: RunRow) -> Answer:
         return await why(store, run.schedule, run.slot)
     label, text, advice = _ASKED.get(run.trigger, (str(run.trigger), Reason.ON_TIME.text, "Nothing to do."))
     by = f" ({run.by})" if run.by else ""
-    said = [f"Run {run.id} is {run.state}."]
-    said += [reason async for reason in waits(store, run)]
+    waiting = tuple([reason async for reason in waits(store, run)])
     told = text.format(by=by, at=iso(run.created_at // MICRO))
-    subject = run.schedule or run.job
-    return Answer(subject, instant(run.slot), "fired", label.replace(" ", "_"), told, advice, run.id, tuple(said))
+    links = (Link("asked", sentence(told), "yes"), *of_run(run, waiting), Link("what to do", advice, "do"))
+    return Answer(
+        run.schedule or run.job, instant(run.slot), "fired", label.replace(" ", "_"), told, advice, run.id,
+        (f"Run {run.id} is {run.state}.", *waiting), links,
+    )  # fmt: skip

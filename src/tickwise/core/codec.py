@@ -23,8 +23,9 @@ from .cron.zone import Zone, zone
 from .definition import Command, HttpCall, JobDefinition, PythonCall, ScheduleDefinition, Script
 from .errors import InputError, TickwiseError
 from .model import Schedule
-from .payload import Unfit, check_key, clip, decode, piece_of_path, to_json, weigh
+from .payload import Unfit, Unreadable, check_key, clip, decode, piece_of_path, to_json, weigh
 
+DefinitionUnreadable = Unreadable
 _Convert = Callable[[Any], Any]
 _COLUMNS = frozenset("definition cursor met missed edited_at first_seen runs_made deleted_at".split())
 _TAGS: dict[type, str] = {
@@ -37,10 +38,6 @@ _TAGS: dict[type, str] = {
     PythonCall: "python",
     HttpCall: "http",
 }
-
-
-class DefinitionUnreadable(TickwiseError):  # noqa: N818  (what it says is all there is to say)
-    """A stored text that this version cannot read."""
 
 
 def encode_job(job: JobDefinition) -> str:

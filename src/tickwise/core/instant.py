@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from .errors import InputError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST, _LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 
 
 def floor_second(instant: datetime) -> int:
@@ -29,7 +30,11 @@ def _since_epoch(instant: datetime) -> timedelta:
 
 
 def to_datetime(second: int, zone: tzinfo = UTC) -> datetime:
-    return datetime.fromtimestamp(second, zone)
+    """One beyond the calendar, which only a damaged row holds, is shown as the calendar's end."""
+    try:
+        return datetime.fromtimestamp(second, zone)
+    except (ValueError, OverflowError, OSError):
+        return _FIRST if second < 0 else _LAST
 
 
 def iso(second: int) -> str:

@@ -24,6 +24,18 @@ class Trigger(StrEnum):
     MANUAL = "manual"  # a person, now
     ENQUEUE = "enqueue"  # code, now or later
 
+    @classmethod
+    def of(cls, text: str) -> "Trigger":
+        """As it is kept. One that only a newer version knows is passed on as it stands, and is none of these."""
+        if text in _TRIGGERS:
+            return _TRIGGERS[text]
+        stranger = str.__new__(cls, text)
+        stranger._name_ = stranger._value_ = text
+        return stranger
+
+
+_TRIGGERS = {str(trigger): trigger for trigger in Trigger}
+
 
 @dataclass(frozen=True, slots=True)
 class Pause:

@@ -45,6 +45,10 @@ class Unfit(Exception):  # noqa: N818  (it is turned into an error for people be
         self.path = path
 
 
+class Unreadable(TickwiseError):  # noqa: N818  (what it says is all there is to say)
+    """A stored text that this version cannot read."""
+
+
 def encode(value: Any, what: str) -> str:
     """The compact JSON text of a payload, keys in their order. `what` begins the path in a refusal."""
     try:
@@ -58,7 +62,21 @@ def decode(text: str) -> Any:
     try:
         return _read(text)
     except (ValueError, RecursionError) as error:
-        raise TickwiseError(f"a stored value cannot be read as JSON: {error}") from None
+        raise Unreadable(f"a stored value cannot be read as JSON: {error}") from None
+
+
+def shown(text: str | None) -> Any:
+    """A payload for people: the words why, if it cannot be read."""
+    try:
+        return None if text is None else decode(text)
+    except Unreadable as error:
+        return f"({error})"
+
+
+def shown_params(text: str | None) -> dict[str, Any] | None:
+    """The same for params, which are a mapping whatever stands there."""
+    params = shown(text)
+    return params if params is None or isinstance(params, dict) else {"unreadable": params}
 
 
 def to_json(value: Any, *, sort_keys: bool = False) -> str:

@@ -191,7 +191,18 @@ class Reason(Enum):
 
     @classmethod
     def of(cls, code: str) -> "Reason":
-        return _BY_CODE[code]
+        """By its code. One that only a newer version knows has that code too, and is none of these."""
+        if code in _BY_CODE:
+            return _BY_CODE[code]
+        stranger = object.__new__(cls)
+        stranger._name_ = stranger._value_ = code
+        stranger.code, stranger.verdict, stranger.text, stranger.advice = code, *_STRANGE
+        return stranger
 
 
+_STRANGE = (
+    Verdict.SKIPPED,
+    "a newer version decided it by a rule that this one does not know ({detail})",
+    "Update this program to see why.",
+)
 _BY_CODE = {reason.code: reason for reason in Reason}

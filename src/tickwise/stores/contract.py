@@ -44,14 +44,12 @@ from .records import (
     AuditRow,
     Changed,
     Claim,
-    Counts,
     DecisionFilter,
     DecisionRow,
     Enqueue,
     Enqueued,
     Expired,
     Finish,
-    HourRow,
     JobRow,
     Lease,
     LogPart,
@@ -70,6 +68,7 @@ from .records import (
     Ticked,
     Token,
 )
+from .tallies import Counts, HourRow, MinuteRow, Recent
 
 
 class StoreUnavailableError(TickwiseError):
@@ -254,11 +253,23 @@ class Insights(ABC):
         """Pauses of everything, newest first."""
 
     @abstractmethod
-    async def counts(self) -> Counts: ...
+    async def counts(self) -> Counts:
+        """How much there is of what is alive; it costs as much as that is, and what ended in the last hour."""
+
+    @abstractmethod
+    async def minutes(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteRow, ...]:
+        """What the last minutes were like, in order; of a minute in which nothing happened there is no row."""
 
     @abstractmethod
     async def timeline(self, start: int, end: int, limit: int = 5_000) -> tuple[RunRow, ...]:
-        """Runs that were under way between two instants (microseconds), in order of their start."""
+        """Runs that were under way between two instants (microseconds), in order of their start.
+
+        Of too many, those that are under way still, and those that ended last.
+        """
+
+    @abstractmethod
+    async def recent(self, schedules: Sequence[str], limit: int = 12) -> Mapping[str, tuple[Recent, ...]]:
+        """The runs of the newest slots of each of these schedules, in order of the slots."""
 
     @abstractmethod
     async def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourRow, ...]:
@@ -330,5 +341,8 @@ class Schema(ABC):
         """Bring the store to this version, under a lock; the names of the migrations that were applied."""
 
     @abstractmethod
-    async def check(self) -> tuple[str, ...]:
-        """What is wrong with it, in sentences; nothing if all is well."""
+    async def check(self, *, thorough: bool = True) -> tuple[str, ...]:
+        """What is wrong with it, in sentences; nothing if all is well.
+
+        Thorough is to read all that is kept, where a file may be damaged: it takes as long as that is.
+        """

@@ -6,7 +6,7 @@ understands.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -321,32 +321,6 @@ class Changed(NamedTuple):
     runs: tuple[RunRow, ...]  # by when they were last created, started or finished
     decisions: tuple[DecisionRow, ...]  # by when they were made or extended
     schedules: tuple[str, ...]  # names of those that were defined, changed or deleted
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How much there is of everything."""
-
-    jobs: int = 0
-    schedules: int = 0
-    paused: int = 0
-    runs: Mapping[RunState, int] = field(default_factory=dict)
-    waiting: Mapping[str, int] = field(default_factory=dict)  # queued runs by queue
-    overdue: int = 0  # jobs that should have been looked at
-    nodes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class HourRow:
-    """An hour of one schedule: what ran, how late and how long, and what did not run and why."""
-
-    schedule: str
-    hour: int  # its first second
-    runs: Mapping[RunState, int]
-    claim_ms: float | None = None  # means: from due to claimed
-    late_ms: float | None = None  # from due to started
-    run_ms: float | None = None  # from started to finished
-    decided: Mapping[Reason, int] = field(default_factory=dict)
 
 
 class AccessRole(StrEnum):

@@ -228,6 +228,7 @@ def test_the_ends_of_the_calendar(text: str, where: str) -> None:
     assert cron.next(end) is None
     assert cron.between(last, last) == []
     assert cron.after(10**15) is cron.before(-(10**15)) is None
+    assert cron.after(1 << 63) is cron.before(-1 << 63) is None
     assert cron.count(10**15, 10**16) == cron.count(-(10**16), -(10**15)) == cron.count(5, 4) == 0
 
 

@@ -79,8 +79,9 @@ class CountsBody(Answered):
     jobs: int
     schedules: int
     paused: int
-    runs: dict[str, int]
-    waiting: dict[str, int]
+    runs: dict[str, int] = Field(description="Queued and running, and ended in the last hour, by state.")
+    waiting: dict[str, int] = Field(description="Queued runs by queue.")
+    held: dict[str, int] = Field(description="Jobs with a slot that waits, by queue.")
     overdue: int
 
 

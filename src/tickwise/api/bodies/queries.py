@@ -64,7 +64,9 @@ class SlotWanted(Wanted):
 
 
 class ComingWanted(Wanted):
-    hours: float = Field(default=24, gt=0, le=8_784, description="How far to look ahead.")
+    schedule: _Text = Field(default=None, description="Of this one only.")
+    start: Instant | None = Field(default=None, description="Now if left out; up to a week ahead.")
+    hours: float = Field(default=24, gt=0, le=8_784, description="How far to look ahead of that.")
     limit: int = Field(default=100, ge=1, le=MOST_AT_ONCE, description="How many at most.")
 
 

@@ -33,6 +33,7 @@ class RunBody(Answered):
     cancelling: bool
     by: str
     waits: list[str] = Field(description="Why a queued run has not started; told of one run only.")
+    timezone: str | None = Field(default=None, description="The schedule's; told of one run only.")
 
 
 class RunAsked(Asked):

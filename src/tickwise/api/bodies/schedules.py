@@ -42,6 +42,13 @@ class ScheduleBody(Answered):
     backfilling: bool
 
 
+class ScheduleListed(ScheduleBody):
+    """A schedule in a list, with how its last runs went."""
+
+    recent: list[str] = Field(description="States of the runs of its newest slots, the oldest first.")
+    late_ms: float | None = Field(description="How long after its time the last of them began.")
+
+
 class ScheduleDetail(ScheduleBody):
     """A schedule with its definition, as the fields of a job file; secrets are hidden."""
 

@@ -17,6 +17,7 @@ class ComingBody(Answered):
     job: str
     slot: datetime
     kind: str
+    timezone: str = Field(description="The schedule's.")
 
 
 class UpcomingBody(Answered):
@@ -56,6 +57,7 @@ class HourBody(Answered):
     schedule: str
     hour: datetime
     runs: dict[str, int] = Field(description="By state.")
+    triggers: dict[str, int] = Field(description="The same runs by what made them.")
     decided: dict[str, int] = Field(description="Slots without a run, by reason.")
     claim_ms: float | None = Field(description="Mean, from due to made.")
     late_ms: float | None = Field(description="Mean, from due to started.")

@@ -16,9 +16,10 @@ _LOOKED_AT = 100  # entries of the audit
 async def backfill(name: NamePath, body: BackfillAskedBody, visit: Visiting) -> BackfillAnswer:
     """Enqueue the slots of [start, end) that have no run, oldest first; a dry run lists them only."""
     await visit.schedule(name)
+    since = await visit.store.now()  # the first runs may be made before it is recorded that they were asked for
     slots = await visit.tickwise.schedules.backfill(name, **body.model_dump())
     if not body.dry_run:
-        await visit.audit(_ASKED, name, None, {**body.model_dump(), "slots": len(slots)})
+        await visit.audit(_ASKED, name, None, {**body.model_dump(), "slots": len(slots), "since": since})
     return BackfillAnswer(slots=list(slots), dry_run=body.dry_run)
 
 
@@ -43,4 +44,4 @@ async def cancel_backfill(name: NamePath, visit: Visiting) -> BackfillProgress:
 async def _asked_at(visit: Visit, name: str) -> int:
     """When the last one was asked for here; the beginning of time if not here."""
     page = await visit.store.access.audit(name, limit=_LOOKED_AT)
-    return next((row.at for row in page.items if row.action == _ASKED), 0)
+    return next((int(row.after.get("since", row.at)) for row in page.items if row.action == _ASKED), 0)

@@ -4,10 +4,12 @@ The page itself is asked for again each time (`ETag`); what it needs has the ver
 so that browsers keep it for good, and a new version is never mixed with an old one.
 """
 
+import re
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from posixpath import dirname, join, normpath
 from typing import NamedTuple
 
 from fastapi import Request, Response
@@ -17,6 +19,7 @@ from ..problems import Refusal
 
 doors = Doors("dashboard")
 _PAGE = "index.html"
+_NAMED, _IMPORTED = re.compile(r'"assets/([^"]+\.js)"'), re.compile(r'from "(\.[^"]+)"')
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _FOR_GOOD = {"Cache-Control": "public, max-age=31536000, immutable"}
 
@@ -48,11 +51,20 @@ async def asset(version: str, name: str) -> Response:
 
 
 def _page(site: _Site) -> bytes:
-    """With the version in its addresses, and all modules asked for at once instead of one after the other."""
-    modules = (name for name in sorted(site.files) if name.endswith(".js"))
-    links = "".join(f'<link rel="modulepreload" href="assets/{name}">\n' for name in modules)
-    page = site.files[_PAGE].decode().replace("</head>", f"{links}</head>")
-    return page.replace('"assets/', f'"assets/{site.version}/').encode()
+    """With the version in its addresses, and what its modules need asked for at once, not one after the other."""
+    page = site.files[_PAGE].decode()
+    links = "".join(f'<link rel="modulepreload" href="assets/{name}">\n' for name in _needed(site, page))
+    return page.replace("</head>", f"{links}</head>").replace('"assets/', f'"assets/{site.version}/').encode()
+
+
+def _needed(site: _Site, page: str) -> list[str]:
+    """The modules that those in the page import, and so on."""
+    named = _NAMED.findall(page)
+    needed = list(named)
+    for name in needed:  # which grows meanwhile
+        imported = (normpath(join(dirname(name), one)) for one in _IMPORTED.findall(site.files[name].decode()))
+        needed += [one for one in imported if one not in needed]
+    return sorted({*needed} - {*named})
 
 
 @cache

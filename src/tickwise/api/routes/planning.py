@@ -49,7 +49,7 @@ async def preview(body: PreviewAsked, visit: Visiting) -> PreviewBody:
     times = parse(body.expression, body.timezone, body.name or "")
     now = await visit.store.now() // MICRO
     following = list(islice(_after(times, now), _SHOWN))
-    crowd = await _crowd(visit, following[0]) if following else 0
+    crowd = await _crowd(visit, following[0], body.name) if following else 0
     warnings = list(times.warnings_after(now))
     suggestion = spread_out(body.expression) if crowd >= HERD else ""
     if crowd >= HERD:
@@ -90,11 +90,11 @@ async def _job(body: SimulateAsked, visit: Visit) -> JobDefinition:
         return read_spec(fields, "definition", visit.tickwise.schedules.defaults())
 
 
-async def _crowd(visit: Visit, slot: int) -> int:
-    """How many schedules start in the minute of a slot, if it comes soon."""
+async def _crowd(visit: Visit, slot: int, own: str | None) -> int:
+    """How many others start in the minute of a slot, if it comes soon."""
     ahead = await visit.outlooks.ahead(_HOURS)
     minute = slot // 60 * 60
-    return len({run.job_id for run in ahead.index.query(minute, minute + 60)}) if minute < ahead.until else 0
+    return len({run.job_id for run in ahead.index.query(minute, minute + 60)} - {own})
 
 
 def _after(times: Recurrence, now: int) -> Iterator[int]:

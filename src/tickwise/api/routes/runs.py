@@ -77,8 +77,10 @@ async def enqueue_run(body: RunAsked, request: Request, response: Response, visi
 @doors.get("/runs/{run:name}", AccessRole.VIEWER, response_model=RunBody)
 async def get_run(run: RunPath, visit: Visiting) -> RunBody:
     """One run; one that is queued says why it waits."""
-    await visit.run(run)
-    return run_body(await visit.tickwise.runs.get(run))
+    name = (await visit.run(run)).schedule
+    row = None if name is None else await visit.store.insights.schedule(name)
+    zone = None if row is None else row.schedule.definition.times.zone.name
+    return run_body(await visit.tickwise.runs.get(run)).model_copy(update={"timezone": zone})
 
 
 @doors.post("/runs/{run:name}:cancel", AccessRole.OPERATOR, response_model=Cancelled)

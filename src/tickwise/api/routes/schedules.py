@@ -1,5 +1,6 @@
 """`/schedules`: list, create, get, change, delete, and why."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
@@ -8,10 +9,11 @@ from ...app.editing import API_SOURCE, edited, fields_with, read_new, whole_job,
 from ...app.values import ScheduleInfo, is_due
 from ...core.instant import ceil_second
 from ...stores.records import MICRO, AccessRole, DecisionFilter, ScheduleFilter, ScheduleRow
+from ...stores.tallies import Recent
 from ..bodies.base import NamePath, Page
 from ..bodies.decisions import DecisionBody
 from ..bodies.queries import PageWanted, SchedulesWanted, SlotWanted
-from ..bodies.schedules import Definition, Patch, ScheduleBody, ScheduleDetail, WhyBody
+from ..bodies.schedules import Definition, Patch, ScheduleBody, ScheduleDetail, ScheduleListed, WhyBody
 from ..definitions import named
 from ..doors import Doors
 from ..links import address, page_of
@@ -28,10 +30,16 @@ def body_of(row: ScheduleRow) -> ScheduleBody:
     return ScheduleBody.model_validate(ScheduleInfo.of(row))
 
 
-@doors.get("/schedules", AccessRole.VIEWER, response_model=Page[ScheduleBody])
+def _listed(row: ScheduleRow, runs: Sequence[Recent]) -> ScheduleListed:
+    late = [(run.started_at - run.due_at) / 1_000 for run in runs if run.started_at is not None]
+    states = [str(run.state) for run in runs]
+    return ScheduleListed(**body_of(row).model_dump(), recent=states, late_ms=max(0, late[-1]) if late else None)
+
+
+@doors.get("/schedules", AccessRole.VIEWER, response_model=Page[ScheduleListed])
 async def list_schedules(
     request: Request, response: Response, visit: Visiting, asked: Annotated[SchedulesWanted, Query()]
-) -> Page[ScheduleBody]:
+) -> Page[ScheduleListed]:
     """In order of their names."""
     due = None if asked.due_before is None else ceil_second(asked.due_before)
     wanted = ScheduleFilter(asked.job, asked.text, asked.paused, due, asked.label, asked.source)
@@ -40,7 +48,9 @@ async def list_schedules(
         lambda row: visit.who.sees(row.schedule.job) and (due is None or is_due(row, due)),
         asked.after, asked.limit,
     )  # fmt: skip
-    return page_of(request, response, [body_of(row) for row in page.items], page.after)
+    recent = await visit.store.insights.recent([row.schedule.name for row in page.items])
+    listed = [_listed(row, recent.get(row.schedule.name, ())) for row in page.items]
+    return page_of(request, response, listed, page.after)
 
 
 @doors.post("/schedules", AccessRole.ADMIN, once=True, status_code=201, response_model=ScheduleDetail)

@@ -1,15 +1,18 @@
 """`/upcoming`, `/forecast`, `/timeline`, `/hours`: what will run and what ran, by time."""
 
+import asyncio
 from datetime import datetime, timedelta
 from typing import Annotated
 
 from fastapi import Query
 
-from ...app.outlook import outlook
+from ...app.coming import in_order
+from ...app.outlook import Ahead, outlook
 from ...app.values import Coming, RunInfo
 from ...core.errors import InputError
-from ...core.instant import to_datetime
-from ...stores.records import MICRO, AccessRole, HourRow
+from ...core.instant import ceil_second, to_datetime
+from ...stores.records import MICRO, AccessRole
+from ...stores.tallies import HourRow
 from ..bodies.queries import ComingWanted, ForecastWanted, HoursWanted, TimelineWanted
 from ..bodies.times import ComingBody, ForecastBody, HourBody, HoursBody, TimelineBody, UpcomingBody
 from ..doors import Doors
@@ -19,20 +22,32 @@ from ..visit import Visit, Visiting
 doors = Doors("times")
 _LOOKED_AT = 20_000  # runs to come, of which somebody may see some
 _LONGEST = timedelta(days=31)
+_DAY, _WEEK = 24, 168  # hours that are looked ahead
 _MOST_HOURS = 10_000  # of all schedules together
 
 
 @doors.get("/upcoming", AccessRole.VIEWER, response_model=UpcomingBody)
 async def list_upcoming(visit: Visiting, asked: Annotated[ComingWanted, Query()]) -> UpcomingBody:
     """What will run, in time order, at the times at which it will really start."""
-    return UpcomingBody(items=await _coming(visit, asked.hours, asked.limit))
+    if asked.start is None and asked.schedule is None:
+        return UpcomingBody(items=await _coming(visit, asked.hours, asked.limit))
+    now = await visit.store.now() // MICRO
+    start = now if asked.start is None else max(now, ceil_second(asked.start))
+    end = start + round(asked.hours * 3_600)
+    if asked.schedule is None:
+        ahead = await _ahead(visit, _DAY if end - now <= _DAY * 3_600 else _WEEK)
+        found = await asyncio.to_thread(ahead.between, start, end, asked.limit)
+    else:
+        row = await visit.schedule(asked.schedule)
+        found = [] if row.next_slot is None else in_order([row.schedule], now, start, end, asked.limit)
+    return UpcomingBody(items=[ComingBody.model_validate(one) for one in found])
 
 
 @doors.get("/forecast", AccessRole.VIEWER, response_model=ForecastBody)
 async def forecast(visit: Visiting, asked: Annotated[ForecastWanted, Query()]) -> ForecastBody:
     """How many runs start when: by minute up to a day, else by hour; and where many start at once."""
-    ahead = await visit.outlooks.ahead(asked.hours, visit.who.sees if visit.who.scopes else None)
-    return ForecastBody.model_validate(outlook(ahead))
+    ahead = await _ahead(visit, asked.hours)
+    return ForecastBody.model_validate(await asyncio.to_thread(outlook, ahead))
 
 
 @doors.get("/timeline", AccessRole.VIEWER, response_model=TimelineBody)
@@ -68,8 +83,13 @@ def _hour(row: HourRow) -> HourBody:
     return HourBody(
         schedule=row.schedule, hour=to_datetime(row.hour), claim_ms=row.claim_ms, late_ms=row.late_ms,
         run_ms=row.run_ms, runs={str(state): number for state, number in row.runs.items()},
+        triggers={str(trigger): number for trigger, number in row.triggers.items()},
         decided={reason.code: number for reason, number in row.decided.items()},
     )  # fmt: skip
+
+
+async def _ahead(visit: Visit, hours: int) -> Ahead:
+    return await visit.outlooks.ahead(hours, visit.who.sees if visit.who.scopes else None)
 
 
 async def _until(visit: Visit, now: datetime, stop: datetime, limit: int) -> list[ComingBody]:

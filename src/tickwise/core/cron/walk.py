@@ -126,7 +126,7 @@ class Cron(Recurrence):
         return wall - offset if wall - offset > lo else lo  # noqa: FURB136  (max() costs a tenth of the walk)
 
     def before(self, second: int) -> int | None:
-        second = min(second, LAST)
+        second = max(FIRST, min(second, LAST))
         expression, zone = self.expression, self.zone
         lo, _, offset, owned, end = zone.span(second - 1)
         start = second - 1 + offset

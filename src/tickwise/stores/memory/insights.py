@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from statistics import fmean
 from typing import TypeVar
@@ -10,7 +10,7 @@ from typing import TypeVar
 from ...core.errors import InputError
 from ...core.reasons import Reason
 from ...core.slots import next_slot
-from ...core.states import RunState
+from ...core.states import FINAL, RunState
 from ..contract import Insights
 from ..filters import checked, checked_since, has_label, names_part
 from ..records import (
@@ -20,10 +20,8 @@ from ..records import (
     MICRO,
     AttemptRow,
     Changed,
-    Counts,
     DecisionFilter,
     DecisionRow,
-    HourRow,
     JobRow,
     LogPart,
     Node,
@@ -36,12 +34,14 @@ from ..records import (
     ScheduleRow,
     StepReport,
 )
+from ..tallies import LATELY, NOT_RUN, Counts, HourRow, MinuteRow, Recent
 from .gate import Gated, atomic
 from .state import JobEntry, RunEntry, ScheduleEntry
 
 _T = TypeVar("_T")
 _DAY, _HOUR = 86_400, 3_600
 _LONGEST_PAGE = 10_000
+_FAILED = frozenset({RunState.FAILED, RunState.LOST})
 
 
 class MemoryInsights(Gated, Insights):
@@ -149,28 +149,58 @@ class MemoryInsights(Gated, Insights):
     @atomic
     def counts(self) -> Counts:
         memory, now = self._memory, self._memory.clock()
-        schedules = [entry for job in memory.live_jobs() for entry in job.live_schedules]
-        wakes = [job.wake_at for job in memory.live_jobs()]
+        jobs = list(memory.live_jobs())
+        schedules = [entry for job in jobs for entry in job.live_schedules]
+        queued = [run for run in memory.active.values() if run.state is RunState.QUEUED]
+        since = now - LATELY * MICRO
+        lately = [run for run in memory.runs.values() if run.state in FINAL and (run.finished_at or 0) >= since]
         return Counts(
-            jobs=len(wakes),
+            jobs=len(jobs),
             schedules=len(schedules),
             paused=sum(entry.state.paused is not None for entry in schedules),
-            runs=dict(Counter(run.state for run in memory.runs.values())),
-            waiting=dict(
-                Counter(run.definition.queue for run in memory.active.values() if run.state is RunState.QUEUED)
-            ),
-            overdue=sum(wake is not None and wake < now // MICRO for wake in wakes),
+            runs=dict(Counter(run.state for run in (*memory.active.values(), *lately))),
+            waiting=dict(Counter(run.definition.queue for run in queued)),
+            held=dict(Counter(job.definition.queue for job in jobs if _holds(job))),
+            oldest_due=min((run.due_at for run in queued if run.due_at <= now), default=None),
+            overdue=sum(job.wake_at is not None and job.wake_at < now // MICRO for job in jobs),
             nodes=sum(1 for _ in memory.live_nodes(now)),
         )
 
     @atomic
+    def minutes(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteRow, ...]:
+        memory = self._memory
+        since = (memory.clock() // MICRO // 60 - minutes + 1) * 60
+        moves = [
+            *(("fired", run.created_at, run.job, 1) for run in memory.runs.values()),
+            *(("failed", run.finished_at, run.job, 1) for run in memory.runs.values() if run.state in _FAILED),
+            *(("skipped", row.extended_at, memory.schedules[row.schedule].state.job, row.count)
+              for row in memory.decisions.values() if row.reason in NOT_RUN),
+        ]  # fmt: skip
+        sums: dict[tuple[int, str], Counter[str]] = defaultdict(Counter)
+        for kind, at, job, count in moves:
+            if (minute := (at or 0) // MICRO // 60 * 60) >= since:
+                sums[minute, job if by_job else ""][kind] += count
+        return tuple(MinuteRow(*key, *(sums[key][kind] for kind in MinuteRow._fields[2:])) for key in sorted(sums))
+
+    @atomic
     def timeline(self, start: int, end: int, limit: int = 5_000) -> tuple[RunRow, ...]:
+        check_size(limit)
         found = [
-            (run.started_at, run.number, run) for run in self._memory.runs.values()
-            if run.started_at is not None and run.started_at < end
+            run for run in self._memory.runs.values() if run.started_at is not None and run.started_at < end
             and (run.finished_at is None or run.finished_at >= start)
         ]  # fmt: skip
-        return tuple(_run_row(run) for *_, run in sorted(found, key=lambda item: item[:2])[:limit])
+        last = sorted(found, key=lambda run: (run.finished_at is None, _touched_at(run), run.number))[-limit:]
+        return tuple(_run_row(run) for run in sorted(last, key=lambda run: (run.started_at, run.number)))
+
+    @atomic
+    def recent(self, schedules: Sequence[str], limit: int = 12) -> Mapping[str, tuple[Recent, ...]]:
+        check_size(limit)
+        known = {name: self._memory.schedules.get(name) for name in schedules}
+        found = {name: entry.runs for name, entry in known.items() if entry and entry.live and entry.runs}
+        return {
+            name: tuple(Recent(run.state, run.due_at, run.started_at) for _, run in sorted(runs.items())[-limit:])
+            for name, runs in found.items()
+        }  # fmt: skip
 
     @atomic
     def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourRow, ...]:
@@ -278,6 +308,11 @@ def _is_asked_for(entry: ScheduleEntry, job: JobEntry, wanted: ScheduleFilter) -
     )
 
 
+def _holds(job: JobEntry) -> bool:
+    states = [entry.state for entry in job.live_schedules]
+    return any(state.deferral is not None or state.backfill is not None for state in states)
+
+
 def _touched_at(run: RunEntry) -> int:
     """When a run was last created, started or finished."""
     return run.finished_at or run.started_at or run.created_at
@@ -307,6 +342,7 @@ def _hour_row(schedule: str, hour: int, runs: list[RunEntry], decided: Counter[R
         _mean(at - run.due_at for run, at in started),
         _mean(run.finished_at - at for run, at in started if run.finished_at is not None),
         dict(decided),
+        dict(Counter(run.trigger for run in runs)),
     )
 
 

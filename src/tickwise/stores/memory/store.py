@@ -266,5 +266,5 @@ class _NoSchema(Schema):
     async def upgrade(self) -> tuple[str, ...]:
         return ()
 
-    async def check(self) -> tuple[str, ...]:
+    async def check(self, *, thorough: bool = True) -> tuple[str, ...]:  # noqa: ARG002  (there is no file)
         return ()

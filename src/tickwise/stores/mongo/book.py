@@ -1,15 +1,16 @@
 """Definitions by the digest of their text. They never change, so each is read and decoded once in a process."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 from pymongo import UpdateOne
 from pymongo.asynchronous.collection import AsyncCollection
 
-from ...core.codec import decode_job, decode_schedule, encode_job, encode_schedule
+from ...core.codec import DefinitionUnreadable, decode_job, decode_schedule, encode_job, encode_schedule
 from ...core.definition import JobDefinition, ScheduleDefinition
 
+T = TypeVar("T")
 _MOST = 200_000  # entries of each kind that are kept
 
 
@@ -19,38 +20,44 @@ class Book:
     def __init__(self, definitions: AsyncCollection[dict[str, Any]]) -> None:
         self._definitions = definitions
         self._bodies: dict[str, str] = {}
+        self._broken: set[str] = set()  # cannot be read; they may be mended meanwhile
         self._jobs: dict[tuple[str, str], JobDefinition] = {}
         self._schedules: dict[tuple[str, str, str], ScheduleDefinition] = {}
 
     async def read(self, digests: Iterable[str | None]) -> None:
         """Fetch the texts that are not known yet."""
         _make_room(self._bodies)
-        missing = sorted({digest for digest in digests if digest is not None} - self._bodies.keys())
+        missing = sorted({digest for digest in digests if digest is not None and not self._knows(digest)})
         if missing:
+            self._broken.difference_update(missing)
             found = await self._definitions.find({"_id": {"$in": missing}}).to_list()
             self._bodies.update((each["_id"], each["body"]) for each in found)
 
     async def keep(self, definitions: Iterable[JobDefinition | ScheduleDefinition]) -> None:
-        """Write the texts that nobody has written yet."""
+        """Write the texts that are not known yet; one that was damaged is mended."""
         bodies = {digest_of(each): _body(each) for each in definitions}
-        new = {digest: body for digest, body in bodies.items() if digest not in self._bodies}
+        new = {digest: body for digest, body in bodies.items() if not self._knows(digest)}
         if new:
             await self._definitions.bulk_write(
                 [
-                    UpdateOne({"_id": digest}, {"$setOnInsert": {"body": body}}, upsert=True)
+                    UpdateOne({"_id": digest}, {"$set": {"body": body}}, upsert=True)
                     for digest, body in new.items()
                 ],
                 ordered=False,
             )
             _make_room(self._bodies)
+            self._broken -= new.keys()
             self._bodies |= new
+
+    def _knows(self, digest: str) -> bool:
+        return digest in self._bodies and digest not in self._broken
 
     def job(self, digest: str, name: str) -> JobDefinition:
         """A job whose text has been read; raises DefinitionUnreadable."""
         found = self._jobs.get((digest, name))
         if found is None:
             _make_room(self._jobs)
-            found = self._jobs[digest, name] = decode_job(self._bodies[digest], name)
+            found = self._jobs[digest, name] = self._decoded(digest, lambda text: decode_job(text, name))
         return found
 
     def schedule(self, digest: str, name: str, job: str) -> ScheduleDefinition:
@@ -58,8 +65,18 @@ class Book:
         found = self._schedules.get((digest, name, job))
         if found is None:
             _make_room(self._schedules)
-            found = self._schedules[digest, name, job] = decode_schedule(self._bodies[digest], name, job)
+            found = self._decoded(digest, lambda text: decode_schedule(text, name, job))
+            self._schedules[digest, name, job] = found
         return found
+
+    def _decoded(self, digest: str, decode: Callable[[str], T]) -> T:
+        if digest not in self._bodies:
+            raise DefinitionUnreadable(f"the definition {digest} is missing in the store: restore a backup")
+        try:
+            return decode(self._bodies[digest])
+        except DefinitionUnreadable:
+            self._broken.add(digest)
+            raise
 
 
 def digest_of(definition: JobDefinition | ScheduleDefinition) -> str:

@@ -29,7 +29,7 @@ async def holders_of(mongo: Mongo, jobs: Iterable[str]) -> dict[str, list[Holder
     held = mongo.runs.find(which, {"job": 1, "lane": 1, "trigger": 1, "cancelling": 1})
     found: dict[str, list[Holder]] = defaultdict(list)
     async for run in held.sort([("job", 1), ("lane", 1)]):
-        holder = Holder(str(run["_id"]), run["lane"], Trigger(run["trigger"]), run["cancelling"])
+        holder = Holder(str(run["_id"]), run["lane"], Trigger.of(run["trigger"]), run["cancelling"])
         found[run["job"]].append(holder)
     return found
 

@@ -40,7 +40,8 @@ async def nodes(mongo: Mongo) -> tuple[Node, ...]:
 
 def _node(document: Document) -> Node:
     known = {name: tuple(v) if name in _TUPLES else v for name, v in document.items() if name in _KNOWN}
-    return Node(**{**known, "id": document["_id"], "roles": tuple(map(Role, document["roles"]))})
+    roles = tuple(role for role in Role if role in document["roles"])  # a newer version may know others
+    return Node(**{**known, "id": document["_id"], "roles": roles})
 
 
 async def served_queues(mongo: Mongo, now: int) -> frozenset[str]:

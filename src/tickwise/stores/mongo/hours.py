@@ -2,9 +2,11 @@
 
 from collections import Counter, defaultdict
 
+from ...core.model import Trigger
 from ...core.reasons import Reason
 from ...core.states import RunState
-from ..records import MICRO, HourRow
+from ..records import MICRO
+from ..tallies import HourRow
 from .base import Document, Mongo
 
 _HOUR = 3_600
@@ -13,17 +15,22 @@ _HOUR = 3_600
 async def hours(mongo: Mongo, number: int, schedule: str | None) -> tuple[HourRow, ...]:
     since = (await mongo.now() // MICRO // _HOUR - number + 1) * _HOUR
     of_schedule = {} if schedule is None else {"schedule": schedule}
-    runs: dict[tuple[str, int], dict[RunState, int]] = defaultdict(dict)
+    runs: dict[tuple[str, int], Counter[RunState]] = defaultdict(Counter)
+    triggers: dict[tuple[str, int], Counter[Trigger]] = defaultdict(Counter)
     sums: dict[tuple[str, int], Counter[str]] = defaultdict(Counter)
     async for group in await mongo.runs.aggregate(_of_runs({"slot": {"$gte": since}, **of_schedule})):
         key = group["_id"]["schedule"], group["_id"]["hour"]
-        runs[key][RunState(group["_id"]["state"])] = group["count"]
+        runs[key][RunState(group["_id"]["state"])] += group["count"]
+        triggers[key][Trigger(group["_id"]["trigger"])] += group["count"]
         sums[key].update({name: value for name, value in group.items() if name != "_id"})
     decided: dict[tuple[str, int], dict[Reason, int]] = defaultdict(dict)
     async for group in await mongo.decisions.aggregate(_of_decisions({"last": {"$gte": since}, **of_schedule})):
         key = group["_id"]["schedule"], group["_id"]["hour"]
         decided[key][Reason.of(group["_id"]["reason"])] = group["count"]
-    return tuple(HourRow(*key, runs[key], *_means(sums[key]), decided[key]) for key in sorted({*runs, *decided}))
+    return tuple(
+        HourRow(*key, dict(runs[key]), *_means(sums[key]), decided[key], dict(triggers[key]))
+        for key in sorted({*runs, *decided})
+    )
 
 
 def _hour_of(field: str) -> Document:
@@ -36,7 +43,12 @@ def _of_runs(which: Document) -> list[Document]:
         {"$match": which},
         {
             "$group": {
-                "_id": {"schedule": "$schedule", "hour": _hour_of("$slot"), "state": "$state"},
+                "_id": {
+                    "schedule": "$schedule",
+                    "hour": _hour_of("$slot"),
+                    "state": "$state",
+                    "trigger": "$trigger",
+                },
                 "count": {"$sum": 1},
                 "claim": {"$sum": {"$subtract": ["$created_at", "$due_at"]}},
                 "late": {"$sum": began},

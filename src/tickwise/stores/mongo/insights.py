@@ -1,7 +1,6 @@
 """Reads for people. A page is asked for by the key of the last row seen: it stays put while rows come and go."""
 
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,9 +11,7 @@ from ...core.reasons import Reason
 from ...core.slots import next_slot
 from ...core.states import RunState
 from ..records import (
-    MICRO,
     AttemptRow,
-    Counts,
     DecisionFilter,
     DecisionRow,
     JobRow,
@@ -26,6 +23,7 @@ from ..records import (
     ScheduleRow,
     StepReport,
 )
+from ..tallies import Recent
 from . import tick
 from .base import Document, Mongo
 from .fleet import standing
@@ -77,6 +75,8 @@ async def schedules(
     return Page(rows, names[most - 1] if len(names) > most else None)
 
 
+_LIVE_STATES = [str(RunState.QUEUED), str(RunState.RUNNING)]
+_OF_RECENT = {"state": 1, "due_at": 1, "started_at": 1}
 _OF_LAST_RUN = {"started_at": 1, "created_at": 1, "state": 1}
 
 
@@ -140,10 +140,32 @@ def _between(since: int | None, until: int | None) -> Document:
 
 
 async def timeline(mongo: Mongo, start: int, end: int, limit: int) -> tuple[RunRow, ...]:
-    under_way = [{"finished_at": {"$exists": False}}, {"finished_at": {"$gte": start}}]
-    found = mongo.runs.find({**SHOWN, "started_at": {"$lt": end}, "$or": under_way})
-    in_order = await found.sort([("started_at", 1), ("_id", 1)]).limit(size(limit)).to_list()
+    found: list[Document] = []
+    for which, last in (
+        ({"state": {"$in": _LIVE_STATES}}, "started_at"),
+        ({"finished_at": {"$gte": start}}, "finished_at"),
+    ):
+        if len(found) < size(limit):
+            rows = mongo.runs.find({**SHOWN, "started_at": {"$lt": end}, **which})
+            found += await rows.sort([(last, -1), ("_id", -1)]).limit(limit - len(found)).to_list()
+    in_order = sorted(found, key=lambda run: (run["started_at"], run["_id"]))
     return tuple(await run_rows(mongo, in_order))
+
+
+async def recent(mongo: Mongo, names: Sequence[str], limit: int) -> dict[str, tuple[Recent, ...]]:
+    own = {"$match": {"$expr": {"$eq": ["$schedule", "$$name"]}, "slot": {"$exists": True}, **SHOWN}}
+    newest = [own, {"$sort": {"slot": -1}}, {"$limit": size(limit)}, {"$project": _OF_RECENT}]
+    stages: list[Document] = [
+        {"$match": {"names": {"$in": list(names)}}}, {"$project": {"names": 1}}, {"$unwind": "$names"},
+        {"$match": {"names": {"$in": list(names)}}},
+        {"$lookup": {"from": mongo.runs.name, "let": {"name": "$names"}, "pipeline": newest, "as": "runs"}},
+    ]  # fmt: skip
+    return {
+        each["names"]: tuple(
+            Recent(RunState(run["state"]), run["due_at"], run.get("started_at")) for run in reversed(each["runs"])
+        )
+        async for each in await mongo.jobs.aggregate(stages) if each["runs"]
+    }  # fmt: skip
 
 
 async def run_rows(mongo: Mongo, found: Sequence[Document]) -> list[RunRow]:
@@ -223,27 +245,6 @@ def _behind(after: str | None) -> Document:
             {**same, "reason": {"$gt": reason}},
         ]
     }
-
-
-async def counts(mongo: Mongo) -> Counts:
-    now = await mongo.now()
-    sums: Document = {
-        "_id": None, "jobs": {"$sum": 1}, "schedules": {"$sum": {"$size": {"$ifNull": ["$names", []]}}},
-        "paused": {"$sum": "$paused"},
-        "overdue": {"$sum": {"$cond": [{"$lt": [{"$ifNull": ["$wake_at", now]}, now // MICRO]}, 1, 0]}},
-    }  # fmt: skip
-    found = await (await mongo.jobs.aggregate([{"$match": _LIVE}, {"$group": sums}])).to_list()
-    total = {name: value for each in found for name, value in each.items() if name != "_id"}
-    by_state: dict[RunState, int] = defaultdict(int)
-    waiting: dict[str, int] = {}
-    groups = {"_id": {"state": "$state", "queue": "$queue"}, "count": {"$sum": 1}}
-    async for group in await mongo.runs.aggregate([{"$match": SHOWN}, {"$group": groups}]):
-        state = RunState(group["_id"]["state"])
-        by_state[state] += group["count"]
-        if state is RunState.QUEUED:
-            waiting[group["_id"]["queue"]] = group["count"]
-    nodes = await mongo.nodes.count_documents({"live_until": {"$gt": now}})
-    return Counts(**total, runs=dict(by_state), waiting=waiting, nodes=nodes)
 
 
 def size(limit: int) -> int:

@@ -14,7 +14,7 @@ from pymongo import UpdateOne
 
 from ...core.codec import DefinitionUnreadable
 from ...core.model import Trigger
-from ...core.payload import decode
+from ...core.payload import decode, shown, shown_params
 from ...core.states import Event, RunState
 from ..records import MICRO, AttemptRow, Lease, Reservation, RunRow
 from .base import Collection, Document, changes
@@ -72,9 +72,10 @@ def lease_of(book: Book, run: Document) -> Lease:
     name, schedule = run["job"], run.get("schedule")
     when = book.schedule(run["times"], schedule, name) if schedule is not None else None
     return Lease(
-        str(run["_id"]), run["token"], book.job(run["definition"], name), run["attempt"], Trigger(run["trigger"]),
-        schedule, run.get("slot"), when.times if when else None, when.label if when else "",
-        _payload(run.get("params")), run["due_at"], run["started_at"], run["failures"],
+        str(run["_id"]), run["token"], book.job(run["definition"], name), run["attempt"],
+        Trigger.of(run["trigger"]), schedule, run.get("slot"), when.times if when else None,
+        when.label if when else "", decode(run["params"]) if "params" in run else None,
+        run["due_at"], run["started_at"], run["failures"],
     )  # fmt: skip
 
 
@@ -82,9 +83,9 @@ def row_of(book: Book, run: Document) -> RunRow:
     """The run as people see it; its definitions have been read."""
     return RunRow(
         **{name: run.get(name) for name in _AS_THEY_ARE},  # type: ignore[arg-type]  # (as they were put there)
-        id=str(run["_id"]), trigger=Trigger(run["trigger"]), label=_label(book, run), state=RunState(run["state"]),
-        params=_payload(run.get("params")), result=_payload(run.get("result")), error=run.get("error", ""),
-        cancelling=run["cancelling"], by=run.get("by", ""),
+        id=str(run["_id"]), trigger=Trigger.of(run["trigger"]), label=_label(book, run),
+        state=RunState(run["state"]), params=shown_params(run.get("params")), result=shown(run.get("result")),
+        error=run.get("error", ""), cancelling=run["cancelling"], by=run.get("by", ""),
     )  # fmt: skip
 
 
@@ -95,10 +96,6 @@ def _label(book: Book, run: Document) -> str:
         return book.schedule(run["times"], run["schedule"], run["job"]).label
     except DefinitionUnreadable:
         return ""
-
-
-def _payload(text: str | None) -> Any:
-    return None if text is None else decode(text)
 
 
 def attempt_of(kept: Document) -> AttemptRow:

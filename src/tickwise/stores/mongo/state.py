@@ -14,6 +14,7 @@ from .base import Document, Mongo, present
 from .fleet import ended_pauses
 
 UNREADABLE_SECONDS = 60  # after which a schedule that cannot be read is looked at again
+_NUMBERS = ("cursor", "met", "missed", "edited_at", "first_seen", "runs_made")
 _REMEMBERED = 50  # schedules that were deleted
 
 
@@ -122,17 +123,21 @@ def put(mongo: Mongo, job: HeldJob, entry: Document) -> None:
     try:
         definition = mongo.book.schedule(entry["definition"], name, job.name)
         others = decode_rest(entry.get("rest"))
+        numbers: dict[str, Any] = {field: _whole(entry, field) for field in _NUMBERS}
     except DefinitionUnreadable as error:
         job.unreadable[name], job.problems[name] = entry, str(error)
         return
-    state = Schedule(
-        definition, entry["cursor"], entry["met"], entry["missed"], entry["edited_at"], entry["first_seen"],
-        runs_made=entry["runs_made"], deleted_at=entry.get("deleted_at"), **others,
-    )  # fmt: skip
+    state = Schedule(definition, **numbers, deleted_at=entry.get("deleted_at"), **others)
     job.schedules[name] = Held(
         state, entry["definition"], entry["created_at"], entry["updated_at"], entry.get("last_slot"),
         entry.get("last_run"), entry.get("wake_at"),
     )  # fmt: skip
+
+
+def _whole(entry: Document, field: str) -> int:
+    if isinstance(number := entry.get(field), int):
+        return number
+    raise DefinitionUnreadable(f"the schedule {entry['name']} cannot be read: its {field} is no whole number")
 
 
 def _end_pauses(job: HeldJob, pauses: Sequence[Document]) -> None:

@@ -19,14 +19,12 @@ from ..records import (
     ALL_SCHEDULES,
     AttemptRow,
     Changed,
-    Counts,
     DecisionFilter,
     DecisionRow,
     Enqueue,
     Enqueued,
     Expired,
     Finish,
-    HourRow,
     JobRow,
     Lease,
     LogPart,
@@ -44,7 +42,8 @@ from ..records import (
     StepReport,
     Ticked,
 )
-from . import by_hand, define, ends, enqueue, fleet, insights, retention, schema, work
+from ..tallies import Counts, HourRow, MinuteRow, Recent
+from . import by_hand, define, ends, enqueue, fleet, insights, insights_counts, retention, schema, work
 from . import report as reporting
 from . import tick as ticking
 from .access import MongoAccess
@@ -265,10 +264,16 @@ class MongoInsights(Insights):
         return await move(self._mongo, fleet.pauses)
 
     async def counts(self) -> Counts:
-        return await move(self._mongo, insights.counts)
+        return await move(self._mongo, insights_counts.counts)
+
+    async def minutes(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteRow, ...]:
+        return await move(self._mongo, insights_counts.minutes, minutes, by_job=by_job)
 
     async def timeline(self, start: int, end: int, limit: int = 5_000) -> tuple[RunRow, ...]:
         return await move(self._mongo, insights.timeline, start, end, limit)
+
+    async def recent(self, schedules: Sequence[str], limit: int = 12) -> Mapping[str, tuple[Recent, ...]]:
+        return await move(self._mongo, insights.recent, [name for name in schedules if askable(name)], limit)
 
     async def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourRow, ...]:
         return await move(self._mongo, last_hours, hours, schedule) if askable(schedule) else ()
@@ -287,6 +292,6 @@ class MongoSchema(Schema):
         with answered(schema.UPGRADE_SECONDS):
             return await schema.upgrade(self._mongo)
 
-    async def check(self) -> tuple[str, ...]:
+    async def check(self, *, thorough: bool = True) -> tuple[str, ...]:  # noqa: ARG002  (the server keeps its files)
         with answered():
             return await schema.check(self._mongo)

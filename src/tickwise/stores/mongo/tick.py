@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from ...core.codec import DefinitionUnreadable
 from ...core.model import Facts, Planned, Start, TickPlan, Trigger
 from ...core.slots import due_at
 from ...core.states import RunState
@@ -128,10 +129,12 @@ async def _reserved(mongo: Mongo, reserve: Reservation, now: int) -> Reservation
 
 def _may_lease(mongo: Mongo, job: Document, reserve: Reservation) -> bool:
     function = job.get("function")
-    known = function is None or function in reserve.functions
-    return (
-        job["queue"] in reserve.queues and known and not mongo.book.job(job["definition"], job["_id"]).at_most_once
-    )
+    if job["queue"] not in reserve.queues or not (function is None or function in reserve.functions):
+        return False
+    try:
+        return not mongo.book.job(job["definition"], job["_id"]).at_most_once
+    except DefinitionUnreadable:  # who leases it will find that out
+        return False
 
 
 def _decide(

@@ -11,7 +11,7 @@ from ..contract import Access
 from ..records import MICRO, AccessRole, AuditEntry, AuditRow, Claim, Page, Token
 from .driver import Driver, Lane
 from .fleet import clock
-from .insights import size
+from .insights_runs import size
 from .statement import Protocol, Statement
 
 T = TypeVar("T")

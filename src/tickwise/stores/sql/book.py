@@ -35,7 +35,7 @@ class Book:
 
     def read(self, ids: Iterable[int]) -> Protocol[None]:
         """Fetch the texts that are not known yet."""
-        missing = sorted(set(ids) - (self._bodies.keys() - self._broken))
+        missing = sorted({id_ for id_ in ids if id_ not in self._bodies or id_ in self._broken})
         if missing:
             _make_room(self._bodies)
             self._broken.difference_update(missing)

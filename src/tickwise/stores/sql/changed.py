@@ -7,10 +7,10 @@ instants the last that it has is the latest.
 
 from ..records import Changed
 from .book import Book
-from .insights import DECISION_COLUMNS, RUN_COLUMNS, decision_row, run_rows, size
+from .insights import DECISION_COLUMNS, decision_row
+from .insights_runs import RUN_COLUMNS, newest_old, run_rows, size
 from .statement import Protocol, Statement
 
-_NEWEST_OLD = Statement("SELECT id FROM tickwise_runs WHERE created_at < :since ORDER BY id DESC LIMIT 1")
 _LATEST = "coalesce(finished_at, started_at, created_at)"
 _NEW = " UNION ".join(
     f"SELECT * FROM (SELECT id, {_LATEST} AS at FROM tickwise_runs WHERE {which} ORDER BY 2, 1 LIMIT :most) AS k"
@@ -37,8 +37,7 @@ _SCHEDULES = Statement("""
 
 def changed(book: Book, since: int, limit: int) -> Protocol[Changed]:
     most = size(limit)
-    newest_old = yield _NEWEST_OLD(since=since)
-    runs = yield _RUNS(since=since, newest_old=newest_old[0][0] if newest_old else 0, most=most)
+    runs = yield _RUNS(since=since, newest_old=(yield from newest_old(since)), most=most)
     decisions = yield _DECISIONS(since=since, most=most)
     schedules = yield _SCHEDULES(since=since, most=most)
     return Changed(

@@ -6,6 +6,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from ...core.model import Pause
+from ...core.payload import shown
 from ..records import MICRO, Node, PauseInterval, QueueLimit, Role
 from .statement import WAKE, Protocol, Statement
 
@@ -59,6 +60,7 @@ def beat(node: Node, *, passed: bool) -> Protocol[frozenset[str]]:
 _MEASURED = frozenset({"started_at", "seen_at", "passed_at"})
 _TUPLES = frozenset({"queues", "roles", "problems"})
 _KNOWN = frozenset(field.name for field in fields(Node))
+_NEEDED = frozenset({"id", "roles", "queues"})
 
 
 def leave(node: str) -> Protocol[None]:
@@ -68,20 +70,26 @@ def leave(node: str) -> Protocol[None]:
 def nodes() -> Protocol[tuple[Node, ...]]:
     now = yield from clock()
     rows = yield _NODES(since=now - _DAY)
-    return tuple(_node(json.loads(facts), *times) for facts, *times in rows)
+    return tuple(_node(known, *times) for facts, *times in rows if (known := _facts(facts)))
+
+
+def _facts(text: str) -> dict[str, Any]:
+    """What a node said of itself; nothing, if that is damaged: it will say it again."""
+    facts = shown(text)
+    return facts if isinstance(facts, dict) and facts.keys() >= _NEEDED else {}
 
 
 def _node(facts: dict[str, Any], started_at: int, seen_at: int, passed_at: int | None) -> Node:
     known: dict[str, Any] = {
         name: tuple(v) if name in _TUPLES else v for name, v in facts.items() if name in _KNOWN
     }
-    known["roles"] = tuple(map(Role, known["roles"]))
+    known["roles"] = tuple(role for role in Role if role in known["roles"])  # a newer version may know others
     return Node(**known, started_at=started_at, seen_at=seen_at, passed_at=passed_at)
 
 
 def queues_of(workers: Iterable[str]) -> frozenset[str]:
     """The queues that workers serve, by the facts that they keep of themselves."""
-    return frozenset(queue for facts in workers for queue in json.loads(facts)["queues"])
+    return frozenset(queue for facts in workers for queue in _facts(facts).get("queues", ()))
 
 
 def limit(wanted: QueueLimit) -> Protocol[None]:

@@ -9,29 +9,24 @@ from typing import Any
 from ...core.codec import DefinitionUnreadable
 from ...core.definition import JobDefinition
 from ...core.errors import InputError
-from ...core.model import Schedule, Trigger
-from ...core.payload import decode
+from ...core.model import Schedule
 from ...core.reasons import Reason
 from ...core.slots import next_slot
 from ...core.states import Event, RunState
 from ..filters import has_label, like
 from ..records import (
-    MICRO,
     AttemptRow,
-    Counts,
     DecisionFilter,
     DecisionRow,
     JobRow,
     LogPart,
     Page,
-    RunFilter,
-    RunRow,
     ScheduleFilter,
     ScheduleRow,
     StepReport,
 )
 from .book import Book
-from .fleet import clock
+from .insights_runs import size
 from .state import Held, HeldJob, load
 from .state import JobRow as JobColumns
 from .statement import Protocol, Statement
@@ -66,36 +61,11 @@ _JOB_ROWS = Statement(f"""
 _PAUSED = Statement("SELECT count(*) FROM tickwise_pauses WHERE until IS NULL")
 _LATEST_PAUSE = Statement("SELECT coalesce(max(id), 0) FROM tickwise_pauses WHERE until IS NOT NULL")
 _LAST_RUNS = Statement("""
-    SELECT r.schedule_id, r.id, r.started_at, r.created_at, r.state FROM tickwise_runs r
-    JOIN (SELECT schedule_id, max(id) AS id FROM tickwise_runs WHERE schedule_id IN :ids[bigint] AND slot IS
-        NOT NULL
-        GROUP BY schedule_id) AS newest ON r.id = newest.id
-""")
-RUN_COLUMNS = """r.id, r.job_id, r.schedule_id, r.slot, r.trigger_name, r.times_id, r.state, r.queue, r.priority,
-    r.attempt, r.created_at, r.due_at, r.started_at, r.finished_at, r.node, r.claimed_by, r.lane, r.run_key,
-        r.params,
-    r.result, r.error, r.cancelling, r.failures, r.losses, r.lease_until, r.expires_at, r.asked_by"""
-_RUN = Statement(f"SELECT {RUN_COLUMNS} FROM tickwise_runs r WHERE r.id = :run")
-_RUNS = Statement(f"""
-    SELECT {RUN_COLUMNS} FROM tickwise_runs r
-    WHERE r.id < :after
-        AND (CAST(:job AS text) IS NULL OR r.job_id = (SELECT id FROM tickwise_jobs WHERE name = :job))
-        AND (CAST(:schedule AS text) IS NULL
-            OR r.schedule_id = (SELECT id FROM tickwise_schedules WHERE name = :schedule))
-        AND (CAST(:any_state AS boolean) OR r.state IN :states[text])
-        AND (CAST(:any_trigger AS boolean) OR r.trigger_name IN :triggers[text])
-        AND (CAST(:slot AS bigint) IS NULL OR r.slot = :slot)
-        AND (CAST(:queue AS text) IS NULL OR r.queue = :queue) AND (CAST(:key AS text) IS NULL OR r.run_key = :key)
-        AND r.created_at >= :since AND r.created_at < :until
-        AND (CAST(:pattern AS text) IS NULL OR r.id = :id
-            OR r.job_id IN (SELECT id FROM tickwise_jobs WHERE lower(name) LIKE :pattern ESCAPE '!')
-            OR r.schedule_id IN (SELECT id FROM tickwise_schedules WHERE lower(name) LIKE :pattern ESCAPE '!'))
-    ORDER BY r.id DESC LIMIT :most
-""")
-_TIMELINE = Statement(f"""
-    SELECT {RUN_COLUMNS} FROM tickwise_runs r
-    WHERE r.started_at < :end AND (r.finished_at IS NULL OR r.finished_at >= :start)
-    ORDER BY r.started_at, r.id LIMIT :most
+    SELECT s.id, r.id, r.started_at, r.created_at, r.state FROM tickwise_schedules s
+    JOIN tickwise_runs r ON r.id = (
+        SELECT n.id FROM tickwise_runs n WHERE n.job_id = s.job_id AND n.schedule_id = s.id AND n.slot IS NOT NULL
+        ORDER BY n.id DESC LIMIT 1)
+    WHERE s.id IN :ids[bigint] AND s.last_slot IS NOT NULL
 """)
 _ATTEMPTS = Statement("""
     SELECT number, event, started_at, finished_at, node, error FROM tickwise_attempts WHERE run_id = :run ORDER
@@ -121,16 +91,7 @@ _DECISIONS = Statement(f"""
             OR (d.schedule_id = :id AND d.reason > :reason))))
     ORDER BY d.first_slot DESC, d.schedule_id DESC, d.reason LIMIT :most
 """)
-_COUNT_JOBS = Statement("""
-    SELECT count(*), coalesce(sum(CASE WHEN wake_at < :second THEN 1 ELSE 0 END), 0),
-        (SELECT count(*) FROM tickwise_schedules WHERE deleted IS NULL),
-        (SELECT count(*) FROM tickwise_schedules WHERE deleted IS NULL AND paused),
-        (SELECT count(*) FROM tickwise_nodes WHERE live_until > :now)
-    FROM tickwise_jobs WHERE deleted_at IS NULL
-""")
-_COUNT_RUNS = Statement("SELECT state, queue, count(*) FROM tickwise_runs GROUP BY state, queue")
 _FIRST, _LAST = -(1 << 62), 1 << 62
-MOST = 10_000  # rows of a page
 _AT_ONCE = 1_000  # rows that are looked through for a label
 
 
@@ -220,64 +181,6 @@ def _schedule(
     )  # fmt: skip
 
 
-def run(book: Book, id_: int) -> Protocol[RunRow | None]:
-    rows = yield from run_rows(book, (yield _RUN(run=id_)))
-    return rows[0] if rows else None
-
-
-def runs(
-    book: Book, wanted: RunFilter, after: int | None, limit: int, id_: int | None = None
-) -> Protocol[Page[RunRow]]:
-    """Newest first; `id_` is the filter's text, if that can be the id of a run."""
-    most = size(limit)
-    rows = yield _RUNS(
-        after=_LAST if after is None else after, job=wanted.job, schedule=wanted.schedule,
-        any_state=not wanted.states, states=sorted(map(str, wanted.states)),
-        any_trigger=not wanted.triggers, triggers=sorted(map(str, wanted.triggers)),
-        queue=wanted.queue, key=wanted.key, slot=wanted.slot, pattern=like(wanted.text), id=id_,
-        since=_FIRST if wanted.since is None else wanted.since,
-        until=_LAST if wanted.until is None else wanted.until, most=most + 1,
-    )  # fmt: skip
-    found = yield from run_rows(book, rows[:most])
-    return Page(tuple(found), found[-1].id if len(rows) > most else None)
-
-
-def timeline(book: Book, start: int, end: int, limit: int) -> Protocol[tuple[RunRow, ...]]:
-    rows = yield _TIMELINE(start=start, end=end, most=size(limit))
-    return tuple((yield from run_rows(book, rows)))
-
-
-def run_rows(book: Book, rows: Sequence[Any]) -> Protocol[list[RunRow]]:
-    yield from book.read(row[5] for row in rows if row[5] is not None)
-    yield from book.read_names({row[1] for row in rows}, {row[2] for row in rows if row[2] is not None})
-    return [_run_row(book, row) for row in rows]
-
-
-def _run_row(book: Book, row: Sequence[Any]) -> RunRow:
-    (
-        id_, job, schedule, slot, trigger, times, state, queue, priority, attempt, created_at, due_at, started_at,
-        finished_at, node, claimed_by, lane, key, params, result, error, cancelling, failures, losses, lease_until,
-        expires_at, by,
-    ) = row  # fmt: skip
-    schedule = None if schedule is None else book.schedule_names[schedule]
-    return RunRow(
-        str(id_), book.job_names[job], schedule, slot, Trigger(trigger), _label(book, times, schedule),
-        RunState(state),
-        queue, priority, attempt, created_at, due_at, started_at, finished_at, node, claimed_by, lane, key,
-        None if params is None else decode(params), None if result is None else decode(result), error or "",
-        bool(cancelling), failures, losses, lease_until, expires_at, by or "",
-    )  # fmt: skip
-
-
-def _label(book: Book, times: int | None, schedule: str | None) -> str:
-    if times is None or schedule is None:
-        return ""
-    try:
-        return book.schedule(times, schedule, "").label
-    except DefinitionUnreadable:
-        return ""
-
-
 def attempts(id_: int) -> Protocol[tuple[AttemptRow, ...]]:
     rows = yield _ATTEMPTS(run=id_)
     return tuple(
@@ -328,21 +231,3 @@ def _decision_key(after: str | None) -> tuple[int, int, str]:
         return int(first), int(id_), str(reason)
     except (ValueError, TypeError):
         raise InputError(f"{after[:60]!r} is not the key of a page: pass on what the page before gave") from None
-
-
-def counts() -> Protocol[Counts]:
-    now = yield from clock()
-    jobs, overdue, schedules, paused, nodes = (yield _COUNT_JOBS(second=now // MICRO, now=now))[0]
-    by_state: dict[RunState, int] = defaultdict(int)
-    waiting: dict[str, int] = {}
-    for state, queue, count in (yield _COUNT_RUNS()):
-        by_state[RunState(state)] += count
-        if state == RunState.QUEUED:
-            waiting[queue] = count
-    return Counts(jobs, schedules, paused, dict(by_state), waiting, overdue, nodes)
-
-
-def size(limit: int) -> int:
-    if not 1 <= limit <= MOST:
-        raise InputError(f"a page has 1 to {MOST} rows, not {limit}")
-    return limit

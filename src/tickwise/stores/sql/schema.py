@@ -67,6 +67,8 @@ def upgrade(driver: Driver, known: list[Migration]) -> Protocol[tuple[str, ...]]
     yield Statement(_TABLE)()
     applied = {row[0]: row for row in (yield _APPLIED())}
     _check_sums(applied, known)
+    if problem := _too_new(applied, known):
+        raise SchemaError(problem)
     logs_lost = driver.logs_lost and (yield driver.logs_lost())
     made = []
     now = yield from clock()
@@ -103,14 +105,17 @@ def check(driver: Driver, known: list[Migration]) -> Protocol[tuple[str, ...]]:
         _check_sums(applied, known)
     except SchemaError as error:
         problems.append(str(error))
-    newest = known[-1].version
     if missing := [migration.name for migration in known if migration.version not in applied]:
         problems.append(f"{', '.join(missing)} not applied yet: run `tickwise store upgrade`")
     elif driver.logs_lost and (yield driver.logs_lost()):
         problems.append("the file of the logs has lost its table: run `tickwise store upgrade` to make it anew")
-    ahead = [row for version, row in applied.items() if version > newest]
-    if ahead and max(row[3] for row in ahead) > newest:
-        problems.append(
-            "the tables were upgraded by a newer version that this one cannot work beside: update this one"
-        )
+    if problem := _too_new(applied, known):
+        problems.append(problem)
     return tuple(problems)
+
+
+def _too_new(applied: dict[int, tuple[int, str, str, int]], known: list[Migration]) -> str:
+    newest = known[-1].version
+    if max((row[3] for version, row in applied.items() if version > newest), default=0) <= newest:
+        return ""
+    return "the tables were upgraded by a newer version that this one cannot work beside: update this one"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from ...core.change import Change
@@ -21,14 +22,12 @@ from ..records import (
     ALL_SCHEDULES,
     AttemptRow,
     Changed,
-    Counts,
     DecisionFilter,
     DecisionRow,
     Enqueue,
     Enqueued,
     Expired,
     Finish,
-    HourRow,
     JobRow,
     Lease,
     LogPart,
@@ -46,7 +45,8 @@ from ..records import (
     StepReport,
     Ticked,
 )
-from . import define, ends, enqueue, fleet, insights, retention, schema, work
+from ..tallies import Counts, HourRow, MinuteRow, Recent
+from . import define, ends, enqueue, fleet, insights, insights_counts, insights_runs, retention, schema, work
 from . import tick as ticking
 from .access import SqlAccess
 from .book import Book
@@ -281,14 +281,14 @@ class SqlInsights(Insights):
         return await self._read(insights.schedules, self._store.book, checked(wanted), after, limit)
 
     async def run(self, run: str) -> RunRow | None:
-        return await self._read(insights.run, self._store.book, _id(run))
+        return await self._read(insights_runs.run, self._store.book, _id(run))
 
     async def runs(self, wanted: RunFilter = ALL_RUNS, after: str | None = None, limit: int = 100) -> Page[RunRow]:
         if not askable(wanted.job, wanted.schedule, wanted.queue, wanted.key, wanted.text):
             return Page(())
         key = None if after is None else _id(after)
         id_ = int(wanted.text) if wanted.text and is_id(wanted.text) else None
-        return await self._read(insights.runs, self._store.book, wanted, key, limit, id_)
+        return await self._read(insights_runs.runs, self._store.book, wanted, key, limit, id_)
 
     async def attempts(self, run: str) -> tuple[AttemptRow, ...]:
         return await self._read(insights.attempts, _id(run))
@@ -316,10 +316,16 @@ class SqlInsights(Insights):
         return await self._read(fleet.pauses)
 
     async def counts(self) -> Counts:
-        return await self._read(insights.counts)
+        return await self._read(insights_counts.counts)
+
+    async def minutes(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteRow, ...]:
+        return await self._read(partial(insights_counts.minutes, by_job=by_job), self._store.book, minutes)
 
     async def timeline(self, start: int, end: int, limit: int = 5_000) -> tuple[RunRow, ...]:
-        return await self._read(insights.timeline, self._store.book, start, end, limit)
+        return await self._read(insights_runs.timeline, self._store.book, start, end, limit)
+
+    async def recent(self, schedules: Sequence[str], limit: int = 12) -> Mapping[str, tuple[Recent, ...]]:
+        return await self._read(insights_runs.recent, [name for name in schedules if askable(name)], limit)
 
     async def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourRow, ...]:
         return await self._read(last_hours, hours, schedule) if askable(schedule) else ()
@@ -338,10 +344,10 @@ class SqlSchema(Schema):
         driver = self._store.driver
         return await driver.run(lambda: schema.upgrade(driver, schema.migrations()), Lane.OTHER)
 
-    async def check(self) -> tuple[str, ...]:
+    async def check(self, *, thorough: bool = True) -> tuple[str, ...]:
         driver = self._store.driver
         try:
             problems = await driver.run(lambda: schema.check(driver, schema.migrations()), Lane.READ)
         except SchemaError as error:
             problems = (str(error),)
-        return (*problems, *await driver.check())
+        return (*problems, *(await driver.check() if thorough else ()))

@@ -183,7 +183,7 @@ def _facts(jobs: dict[str, HeldJob], served: frozenset[str]) -> Protocol[Facts]:
     """What the verdicts depend on, read after the jobs were locked."""
     holders: dict[int, list[Holder]] = defaultdict(list)
     for job, run, lane, trigger, cancelling in (yield _HOLDERS(jobs=[job.row.id for job in jobs.values()])):
-        holders[job].append(Holder(str(run), lane, Trigger(trigger), bool(cancelling)))
+        holders[job].append(Holder(str(run), lane, Trigger.of(trigger), bool(cancelling)))
     slots = yield from _slots_with_run(jobs)
     successes = yield from _successes(jobs)
     return Facts(

@@ -182,7 +182,7 @@ def _lease(book: Book, row: Sequence[Any]) -> Lease:
     name, schedule = book.job_names[job], None if schedule is None else book.schedule_names[schedule]
     when = None if times is None or schedule is None else book.schedule(times, schedule, name)
     return Lease(
-        str(run), token, book.job(definition, name), attempt, Trigger(trigger), schedule, slot,
+        str(run), token, book.job(definition, name), attempt, Trigger.of(trigger), schedule, slot,
         when.times if when else None, when.label if when else "",
         None if params is None else decode(params), due_at, started_at, failures,
     )  # fmt: skip

@@ -4,10 +4,11 @@
 from ...core.change import Paused, Resumed
 from ...core.model import Trigger
 from ...core.reasons import Reason
-from ...core.settle import Failed
+from ...core.settle import Failed, Succeeded
 from ...core.states import RunState
 from ...stores.paging import every
-from ...stores.records import MICRO, DecisionFilter, HourRow, Lease, Node, Role, RunFilter, ScheduleFilter
+from ...stores.records import MICRO, DecisionFilter, Lease, Node, Role, RunFilter, ScheduleFilter
+from ...stores.tallies import HourRow, MinuteRow, Recent
 from .stories import Stories
 from .world import HOURLY, World, instant, job, schedule
 
@@ -214,11 +215,57 @@ class InsightStories(Stories):
         assert (counts.jobs, counts.schedules, counts.paused, counts.nodes) == (2, 2, 1, 1)
         assert (counts.runs, counts.waiting) == ({S.RUNNING: 1, S.QUEUED: 3}, {"other": 3})
         assert counts.overdue == 0
+        assert counts.oldest_due == world.micro
         world.go("01:00:01")
         assert (await world.insights.counts()).overdue == 1
 
+    async def test_counts_of_what_has_ended(self, world: World) -> None:
+        """A run that has ended is counted for an hour: what is older is not looked through."""
+        await world.define(job("a"))
+        await world.enqueue("a")
+        await world.end(await world.start(), Failed())
+        world.clock.advance(3_600)
+        assert (await world.insights.counts()).runs == {S.FAILED: 1}
+        world.clock.advance(1)
+        assert (await world.insights.counts()).runs == {}
+
+    async def test_counts_of_what_is_held(self, world: World) -> None:
+        """Jobs with a slot that waits are counted by queue, for no worker too (S47)."""
+        await world.store.leave("w1")
+        await world.define(job("a", HOURLY), job("b", HOURLY, queue="other"), job("c", "0 0 * * *"))
+        await world.pass_time("01:00")
+        assert (await world.insights.counts()).held == {"default": 1, "other": 1}
+
+    async def test_the_last_minutes(self, world: World) -> None:
+        """What was made, did not run, and failed, each in its minute; by job, if that is asked."""
+        await world.define(job("a", "*/2 * * * *"), job("b"))
+        await world.pass_time("00:02")
+        lease = await world.start()
+        await world.enqueue("b")
+        await world.pass_time("00:04")
+        await world.end(lease, Failed())
+        rows = [MinuteRow(instant("00:02"), "", 2), MinuteRow(instant("00:04"), "", 0, 1, 1)]
+        assert list(await world.insights.minutes()) == rows
+        assert list(await world.insights.minutes(by_job=True)) == [
+            MinuteRow(instant("00:02"), "a", 1), MinuteRow(instant("00:02"), "b", 1),
+            MinuteRow(instant("00:04"), "a", 0, 1, 1),
+        ]  # fmt: skip
+        assert list(await world.insights.minutes(2)) == rows[1:]
+
+    async def test_the_last_runs_of_schedules(self, world: World) -> None:
+        """Of each the newest slots, in order; one that never ran, or is not there, has none."""
+        await world.define(job("a", "*/2 * * * *"), job("b", "0 5 * * *"))
+        for minute in (2, 4, 6):
+            await world.pass_time(f"00:0{minute}")
+            await world.end(await world.start(), Failed() if minute == 4 else Succeeded())
+        at = [instant(f"00:0{minute}") * MICRO for minute in (2, 4, 6)]
+        states = [S.SUCCEEDED, S.FAILED, S.SUCCEEDED]
+        rows = tuple(Recent(state, due, due) for state, due in zip(states, at, strict=True))
+        assert await world.insights.recent(["a", "b", "none", "\0"]) == {"a": rows}
+        assert await world.insights.recent(["a"], 2) == {"a": rows[1:]}
+
     async def test_the_timeline(self, world: World) -> None:
-        """Runs that were under way between two instants, in order of their start."""
+        """Runs that were under way between two instants, in order of their start; of too many, the last."""
         await world.define(job("a"))
         for _ in range(4):
             await world.enqueue("a")
@@ -238,7 +285,8 @@ class InsightStories(Stories):
         assert await between("00:12", "00:21") == [0, 1]
         assert await between("00:16", "00:19") == []
         assert await between("00:00", "02:00") == [0, 1, 2]
-        assert await between("00:00", "02:00", 2) == [0, 1]
+        assert await between("00:00", "02:00", 2) == [1, 2]
+        assert await between("00:00", "02:00", 1) == [2]
         assert await between("01:00", "02:00") == [2]
 
     async def test_the_last_hours(self, world: World) -> None:
@@ -253,10 +301,10 @@ class InsightStories(Stories):
                 await world.end(lease, Failed())
         await world.pass_time("01:45")
         rows = await world.insights.hours(2, "a")
-        overlap = {Reason.OVERLAP: 1}
+        overlap, live = {Reason.OVERLAP: 1}, {Trigger.SCHEDULE: 1}
         assert rows == (
-            HourRow("a", instant("00:00"), {S.FAILED: 1}, 0.0, 1_802_000.0, 3_000.0),
-            HourRow("a", instant("01:00"), {S.QUEUED: 1}, 0.0, None, None, overlap),
+            HourRow("a", instant("00:00"), {S.FAILED: 1}, 0.0, 1_802_000.0, 3_000.0, triggers=live),
+            HourRow("a", instant("01:00"), {S.QUEUED: 1}, 0.0, None, None, overlap, live),
         )
         assert {(row.schedule, row.hour) for row in await world.insights.hours(1)} == {
             ("a", instant("01:00")), ("b", instant("01:00")),

@@ -14,7 +14,6 @@ from ...stores.contract import Store
 from ...stores.paging import every
 from ...stores.records import (
     AttemptRow,
-    Counts,
     DecisionRow,
     JobRow,
     LogPart,
@@ -25,6 +24,7 @@ from ...stores.records import (
     ScheduleRow,
     StepReport,
 )
+from ...stores.tallies import Counts
 
 _T = TypeVar("_T")
 

@@ -9,48 +9,52 @@ import { failure } from "./parts.js";
 import { go, here } from "./routes.js";
 import { banner, chrome, mark } from "./shell.js";
 import { zone } from "./time.js";
-import * as audit from "./pages/audit.js";
-import * as edit from "./pages/edit.js";
-import * as fleet from "./pages/fleet.js";
-import * as forecast from "./pages/forecast.js";
-import * as overview from "./pages/overview.js";
-import * as run from "./pages/run.js";
-import * as runs from "./pages/runs.js";
-import * as schedule from "./pages/schedule.js";
-import * as schedules from "./pages/schedules.js";
-import * as signin from "./pages/signin.js";
 
-const ROUTES = [
-  [[], overview],
-  [["schedules"], schedules],
-  [["create"], edit],
-  [["schedules", ":name"], schedule],
-  [["schedules", ":name", "edit"], edit],
-  [["runs"], runs],
-  [["runs", ":id"], run],
-  [["forecast"], forecast],
-  [["fleet"], fleet],
-  [["audit"], audit],
-  [["signin"], signin],
+const ROUTES = [ // each with the file of its page, which is asked for when somebody goes there
+  [[], "overview"],
+  [["schedules"], "schedules"],
+  [["create"], "edit"],
+  [["schedules", ":name"], "schedule"],
+  [["schedules", ":name", "edit"], "edit"],
+  [["runs"], "runs"],
+  [["runs", ":id"], "run"],
+  [["forecast"], "forecast"],
+  [["fleet"], "fleet"],
+  [["audit"], "audit"],
+  [["signin"], "signin"],
 ];
+const LATER = 1500; // milliseconds after the first view
 
 const main = h("main", { id: "main", tabindex: "-1" });
+const file = (name) => import(`./pages/${name}.js`);
 let leave = () => {};
 
-async function render() {
+async function render({ moved = false } = {}) {
   leave();
   const { parts, query } = here();
   const found = match(parts);
-  if (!who.get() && found?.shown !== signin) return;
+  if (!who.get() && found?.name !== "signin") return;
   if (!found) return go([]);
   const { page, work, end } = pageFor(found.params, query);
   leave = end;
-  document.title = `${found.shown.title(found.params)} · Tickwise`;
   mark(parts[0] ?? "");
   put(main, page.view);
   window.scrollTo(0, 0);
-  const well = await attempt(found.shown.show(page), page, (wrong) => put(page.view, wrong));
+  const well = await attempt(draw(found, page, moved), page, (wrong) => put(page.view, wrong));
   if (well) await Promise.all(work.map((act) => attempt(act(), page, (wrong) => page.view.append(wrong))));
+}
+
+function gone() {
+  throw new Problem(0, { detail: "this page cannot be loaded: reload it, for the server may have another by now" });
+}
+
+async function draw({ name, params }, page, moved) {
+  const { title, show } = await file(name).catch(gone);
+  if (page.signal.aborted) return;
+  document.title = `${title(params)} · Tickwise`;
+  const shown = show(page);
+  if (moved) (main.querySelector("h1") ?? main).focus({ preventScroll: true });
+  await shown;
 }
 
 /** Whether it went well; what went wrong is shown. */
@@ -67,13 +71,13 @@ async function attempt(work, page, shown) {
 }
 
 function match(parts) {
-  for (const [pattern, shown] of ROUTES) {
+  for (const [pattern, name] of ROUTES) {
     if (pattern.length !== parts.length) continue;
     if (!pattern.every((part, place) => part[0] === ":" || part === parts[place])) continue;
     const params = Object.fromEntries(
       pattern.map((part, place) => [part.slice(1), parts[place]]).filter((_, place) => pattern[place][0] === ":"),
     );
-    return { shown, params };
+    return { name, params };
   }
   return null;
 }
@@ -102,11 +106,9 @@ async function start() {
   listenToKeys({ mayAudit: () => mayAll("admin") });
   who.on(entered);
   zone.on(() => (drawChrome(), render()));
-  window.addEventListener("hashchange", () => {
-    render();
-    (main.querySelector("h1") ?? main).focus({ preventScroll: true });
-  });
+  window.addEventListener("hashchange", () => render({ moved: true }));
   await enter();
+  setTimeout(() => ROUTES.forEach(([, name]) => file(name).catch(() => {})), LATER); // the server may go away
 }
 
 /** Come in; while the server is away, try again when it is back. */

@@ -12,7 +12,8 @@ const ZOOMS = [["1", "hour"], ["6", "6 hours"], ["24", "day"], ["168", "week"]];
 const PAST = 0.6; // of the picture
 const REFRESH = 30_000;
 const REDRAW = 2000;
-const [FIRST, MOST] = [60, 1000]; // runs
+const [FIRST, MOST] = [120, 1000]; // runs, and as many to come
+const TROUBLE = 20;
 const LATER = 1500; // milliseconds after the first view
 const STATES = ["succeeded", "failed", "running", "skipped", "cancelled"];
 
@@ -22,13 +23,14 @@ export function aroundNow(page) {
   page.listen("reset", () => around.load());
   page.every(REFRESH, () => around.load());
   page.every(REDRAW, () => around.draw());
-  page.ready(() => around.loadFirst());
-  return around.node;
+  return around;
 }
 
 class Around {
   #runs = new Map();
   #upcoming = [];
+  #limit = MOST;
+  #from = null; // what is older is left out, if there is too much
 
   constructor(page) {
     this.signal = page.signal;
@@ -65,21 +67,21 @@ class Around {
   async loadFirst() {
     await this.load(FIRST);
     if (Math.max(this.#runs.size, this.#upcoming.length) < FIRST) return;
-    await new Promise((resolve) => setTimeout(resolve, LATER));
-    if (!this.signal.aborted) await this.load();
+    setTimeout(() => this.signal.aborted || this.load(), LATER);
   }
 
-  /** The oldest of that time by their start, and the newest by when they were made. */
+  /** Of too many, those that ended last and those that come first; and the last that failed, in any case. */
   async load(limit = MOST) {
-    const { start, end } = this.bounds();
-    const since = new Date(start).toISOString();
+    const [start, end] = Object.values(this.bounds()).map((instant) => new Date(instant).toISOString());
     try {
-      const [found, newest] = await Promise.all([
-        get("timeline", { start: since, end: new Date(end).toISOString(), limit }, this.signal),
-        get("runs", { since, limit }, this.signal),
+      const [found, failed] = await Promise.all([
+        get("timeline", { start, end, limit }, this.signal),
+        get("runs", { since: start, state: ["failed", "lost"], limit: TROUBLE }, this.signal),
       ]);
-      this.#runs = new Map([...found.runs, ...newest.items].map((run) => [run.id, run]));
+      this.#runs = new Map([...failed.items, ...found.runs].map((run) => [run.id, run]));
       this.#upcoming = found.upcoming;
+      this.#limit = limit;
+      this.#from = found.runs.length < limit ? null : found.runs[0].started_at;
       put(this.wrong);
       this.draw();
     } catch (problem) {
@@ -94,16 +96,13 @@ class Around {
     const coming = this.#upcoming.filter((one) => Date.parse(one.at) > now() - REDRAW);
     const lanes = lanesOf([...this.#runs.values()].filter(within), coming);
     this.none.hidden = lanes.length > 0;
-    this.picture.show({
-      start,
-      end,
-      lanes,
-      about: coming.length > 0 && this.#upcoming.length >= MOST && upTo(coming),
-    });
+    const about = [
+      this.#from && `Runs are drawn from ${stamp(this.#from)} on. `,
+      coming.length > 0 && this.#upcoming.length >= this.#limit && `Runs to come are drawn up to ${stamp(coming.at(-1).at)}.`,
+    ];
+    this.picture.show({ start, end, lanes, about });
   }
 }
-
-const upTo = (coming) => `Runs to come are drawn up to ${stamp(coming.at(-1).at)}.`;
 
 const legend = () =>
   h("p", { class: "legend faint", "aria-hidden": "true" },

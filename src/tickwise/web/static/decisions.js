@@ -7,12 +7,12 @@ import { icon } from "./icons.js";
 import { badge, button, empty, failure, panel, runLink, table, zoned } from "./parts.js";
 import { instantOf, stamp, timeAt, zone } from "./time.js";
 
-const SHOWN = 15;
+export const DECISIONS = 15; // that are shown
 const MARKS = { yes: "succeeded", no: "failed", wait: "queued", do: "running" };
 
-export function decisionTable(decisions) {
-  if (!decisions.length) return empty("Every slot has run so far.");
-  const shown = decisions.slice(0, SHOWN);
+/** The newest, as a page of the API has them. */
+export function decisionTable({ items: shown, next }) {
+  if (!shown.length) return empty("Every slot has run so far.");
   const isNews = (one) => one.reason !== shown[shown.indexOf(one) - 1]?.reason; // the same advice is given once
   const range = (one) => (
     one.first === one.last ? timeAt(one.first) : [timeAt(one.first), " – ", timeAt(one.last)]
@@ -29,7 +29,7 @@ export function decisionTable(decisions) {
   ];
   return [
     table("Decisions", columns, shown),
-    decisions.length > SHOWN && h("p", { class: "faint" }, `and ${decisions.length - SHOWN} older ones`),
+    next && h("p", { class: "faint" }, "and older ones"),
   ];
 }
 

@@ -83,7 +83,7 @@ class LogView {
       ),
     );
     if (this.tail.checked) this.view.scrollTop = this.view.scrollHeight;
-    const all = `${this.lines.all.length} lines`;
+    const all = this.lines.all.length === 1 ? "1 line" : `${this.lines.all.length} lines`;
     this.state.textContent = this.wanted.value ? `${shown.length} of ${all}` : all;
   }
 

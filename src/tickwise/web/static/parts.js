@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
 import { to } from "./routes.js";
-import { span, zone } from "./time.js";
+import { span, timeAt, zone } from "./time.js";
 
 const VERDICT_ICONS = { fired: "succeeded", caught_up: "moved", deferred: "waiting" };
 
@@ -75,12 +75,12 @@ export function table(label, columns, rows) {
 }
 
 /** The last outcomes, oldest left; each a shape of its own. */
-export const strip = (runs, most = 12) => {
-  const shown = runs.slice(-most);
-  const told = shown.length ? shown.map((run) => run.state).join(", ") : "no runs yet";
+export const strip = (states, most) => {
+  const shown = states.slice(-most);
+  const told = shown.join(", ") || "no runs yet";
   return h("span", { class: "strip", role: "img", "aria-label": `last runs: ${told}`, title: told },
     Array.from({ length: most - shown.length }, () => h("i", { class: "cell" })),
-    shown.map((run) => h("i", { class: `cell is-${run.state}` })));
+    shown.map((state) => h("i", { class: `cell is-${state}` })));
 };
 
 /** How long after its time a run began. */
@@ -89,5 +89,8 @@ export const lateness = (run) =>
 
 export const duration = (run) =>
   run.started_at && run.finished_at ? span(Date.parse(run.finished_at) - Date.parse(run.started_at)) : "";
+
+/** The instant once more, in the zone of its schedule, if that is another. */
+export const inZone = (at, name) => name && name !== zone.get() && [" · ", timeAt(at, { zone: name, label: true })];
 
 export const zoned = (title) => `${title} (${zone.get()})`;

@@ -12,6 +12,7 @@ import {
   empty,
   facts,
   heading,
+  inZone,
   lateness,
   runLink,
   strip,
@@ -20,7 +21,7 @@ import {
   zoned,
 } from "./parts.js";
 import { go, to } from "./routes.js";
-import { countdown, span, timeAt, zone } from "./time.js";
+import { countdown, span, timeAt } from "./time.js";
 
 const SHOWN = 10;
 const STRIP = 40;
@@ -68,8 +69,7 @@ const pausedBox = ({ by, reason, at }) =>
 
 function next({ next_run_at: at, timezone, finished }) {
   if (!at) return finished ? "none: finished" : "none";
-  const own = timezone !== zone.get() && [" · ", timeAt(at, { zone: timezone, label: true })];
-  return [countdown(at), " · ", timeAt(at, { label: true }), own];
+  return [countdown(at), " · ", timeAt(at, { label: true }), inZone(at, timezone)];
 }
 
 const last = ({ last_run_id: id, last_state: state, last_run_at: ran, last_enqueued_at: queued }) =>
@@ -79,38 +79,48 @@ const labels = (given) =>
   Object.entries(given).map(([key, value]) => `${key}=${value}`).map((label) =>
     h("a", { class: "tag", href: to(["schedules"], { label }) }, label));
 
-/** Its next fires, of all that come. */
+/** Its next fires. */
 export function comingOf(one, items) {
-  const times = items.filter((coming) => coming.schedule === one.name).slice(0, SHOWN).map(({ at }) => at);
+  const times = items.map(({ at }) => at);
   if (!times.length && one.next_run_at) times.push(one.next_run_at);
   if (!times.length) return empty(one.paused ? "Nothing fires while it is paused." : "It will not fire again.");
-  const own = (at) => one.timezone !== zone.get() && [" · ", timeAt(at, { zone: one.timezone, label: true })];
   return h("ol", { class: "times" },
-    times.map((at) => h("li", {}, timeAt(at), " ", h("span", { class: "faint" }, countdown(at), own(at)))),
+    times.map((at) => h("li", {},
+      timeAt(at),
+      " ",
+      h("span", { class: "faint" }, countdown(at), inZone(at, one.timezone)),
+    )),
   );
 }
 
-/** How its slots ended, counted. */
-export function countersOf(runs, decisions, partly) {
-  const counts = new Map();
-  const add = (word, count) => counts.set(word, (counts.get(word) ?? 0) + count);
-  for (const run of runs) if (run.slot) add(FIRED[run.trigger] ?? run.trigger, 1);
-  for (const { verdict, reason, count } of decisions) add(
-    verdict === reason ? verdict : `${verdict}: ${reason}`,
-    count,
-  );
+/** How the slots of its last seven days ended, counted. */
+export function countersOf(hours) {
   const counter = ([word, count]) =>
     h("span", { class: "counter" }, h("strong", {}, count.toLocaleString("en")), ` ${words(word)}`);
-  return h("p", { class: "counters" }, [...counts].map(counter), h("span", { class: "faint" }, partly));
+  const fired = [...summed(hours, "triggers")].map(([trigger, count]) => [FIRED[trigger] ?? trigger, count]);
+  const decided = [...summed(hours, "decided")];
+  return h("p", { class: "counters" },
+    fired.map(counter),
+    decided.length > 0 && h("span", { class: "faint" }, "without a run:"),
+    decided.map(counter),
+  );
+}
+
+/** Numbers by name, of all hours together. */
+function summed(hours, field) {
+  const sums = new Map();
+  for (const hour of hours) {
+    for (const [name, count] of Object.entries(hour[field])) sums.set(name, (sums.get(name) ?? 0) + count);
+  }
+  return sums;
 }
 
 /** Its last seven days in a line. */
 export function weekOf(hours) {
-  const states = new Map();
+  const states = summed(hours, "runs");
   const sums = { late_ms: [0, 0], run_ms: [0, 0] }; // of how many, in all
   for (const hour of hours) {
     const count = Object.values(hour.runs).reduce((sum, runs) => sum + runs, 0);
-    for (const [state, runs] of Object.entries(hour.runs)) states.set(state, (states.get(state) ?? 0) + runs);
     for (const [name, sum] of Object.entries(sums)) if (hour[name] !== null) sums[name] = [
       sum[0] + count,
       sum[1] + count * hour[name],
@@ -136,7 +146,7 @@ export function historyOf(runs, job) {
     ["Took", duration, "number"],
   ];
   return [
-    strip(runs.slice(0, STRIP).reverse(), STRIP),
+    strip(runs.map((run) => run.state).reverse(), STRIP),
     table("History", columns, runs.slice(0, SHOWN)),
     h("p", {}, h("a", { href: to(["runs"], { job }) }, "All runs of the job")),
   ];

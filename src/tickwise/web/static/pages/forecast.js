@@ -4,12 +4,12 @@ import { get } from "../api.js";
 import { h, put } from "../dom.js";
 import { choices, refine } from "../fields.js";
 import { heat } from "../heat.js";
-import { empty, facts, failure, heading, loading, panel, scheduleLink, table } from "../parts.js";
+import { empty, facts, failure, heading, inZone, loading, panel, scheduleLink, table } from "../parts.js";
 import { stamp, timeAt, zone } from "../time.js";
 
 const SPANS = [["24", "next day, by minute"], ["168", "next week, by hour"]];
 
-const SHOWN = 200;
+const [MOST, SHOWN] = [1000, 200]; // starts that are asked for, and schedules that are listed
 
 export const title = () => "Forecast";
 
@@ -62,11 +62,11 @@ class Forecast {
 
   async pick({ start, step, counts }, index) {
     const from = Date.parse(start) + index * step * 1000;
-    const [begin, end] = [from, from + step * 1000].map((instant) => new Date(instant).toISOString());
+    const asked = { start: new Date(from).toISOString(), hours: step / 3600, limit: MOST };
     put(this.chosen, loading(2));
     try {
-      const { upcoming } = await get("timeline", { start: begin, end, limit: 1000 }, this.signal);
-      put(this.chosen, who(upcoming, from, counts[index]));
+      const { items } = await get("upcoming", asked, this.signal);
+      put(this.chosen, who(items, from, counts[index]));
     } catch (problem) {
       if (problem.name !== "AbortError") put(this.chosen, failure(problem));
     }
@@ -85,11 +85,11 @@ function who(upcoming, from, count) {
         ["Schedule", ([one]) => scheduleLink(one.schedule)],
         ["Job", ([one]) => one.job],
         ["Starts", (all) => String(all.length), "number"],
-        ["First at", ([one]) => timeAt(one.at)],
+        ["First at", ([one]) => [timeAt(one.at), inZone(one.at, one.timezone)]],
       ],
       rows,
-    ) : h("p", { class: "faint" }, "Too much comes before that time to list it here."),
-    upcoming.length < count && rows.length > 0 && h("p", { class: "faint" },
+    ) : h("p", { class: "faint" }, "Nobody."),
+    upcoming.length < count && h("p", { class: "faint" },
       `${upcoming.length} of ${count} starts are counted here.`,
     ),
   ];
@@ -109,8 +109,8 @@ const herdTable = (herds) =>
         ],
         "grow",
       ],
-      ["Instead of", (herd) => h("code", {}, herd.instead_of)],
-      ["Write", (herd) => h("code", {}, herd.suggestion)],
+      ["Instead of", (herd) => herd.instead_of && h("code", {}, herd.instead_of)],
+      ["Write", (herd) => herd.suggestion && h("code", {}, herd.suggestion)],
     ],
     herds,
   );

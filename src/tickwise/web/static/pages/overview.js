@@ -9,7 +9,7 @@ import { field } from "../fields.js";
 import { button, heading, loading, panel } from "../parts.js";
 import { to } from "../routes.js";
 import { say } from "../say.js";
-import { countdown } from "../time.js";
+import { countdown, now } from "../time.js";
 import { doctorButton, Warnings } from "../warnings.js";
 
 const REFRESH = 30_000;
@@ -18,15 +18,16 @@ const CALM = 3000; // milliseconds between two looks
 export const title = () => "Overview";
 
 export async function show(page) {
-  const tiles = h("div", { class: "tiles" });
+  const tiles = h("div", { class: "tiles" }, tilesOf(UNKNOWN));
   const warnings = new Warnings(page.signal);
   const minutes = h("div", {}, loading(3));
   const actions = h("div", { class: "actions" });
+  const around = aroundNow(page);
   page.view.append(
     heading("Overview", actions),
     warnings.node,
     tiles,
-    aroundNow(page),
+    around.node,
     panel("The last hour", { about: "by minute" }, minutes),
   );
 
@@ -43,10 +44,14 @@ export async function show(page) {
   page.listen("schedule", quietly);
   page.listen("reset", quietly);
   page.every(REFRESH, quietly);
-  await refresh();
+  await Promise.all([refresh(), around.loadFirst()]);
 }
 
-const number = (count) => count.toLocaleString("en");
+const UNKNOWN = { counts: { runs: {} } };
+
+const number = (count) => count?.toLocaleString("en") ?? "…";
+
+const hourAgo = () => new Date(now() - 3_600_000).toISOString();
 
 const tile = (name, value, { href, kind = "" } = {}) =>
   h(href ? "a" : "div", { class: `tile ${kind}`, href },
@@ -54,23 +59,23 @@ const tile = (name, value, { href, kind = "" } = {}) =>
     h("strong", { class: "tile-value" }, value),
   );
 
-function tilesOf({ counts, workers, tickers, oldest_waiting_at: oldest }) {
-  const running = counts.runs.running ?? 0;
-  const queued = counts.runs.queued ?? 0;
-  const failed = (counts.runs.failed ?? 0) + (counts.runs.lost ?? 0);
+function tilesOf({ now: at, counts, workers, tickers, oldest_waiting_at: oldest }) {
+  const runs = (...states) => at && states.reduce((sum, state) => sum + (counts.runs[state] ?? 0), 0);
+  const failed = runs("failed", "lost");
+  const none = (count) => (count === 0 ? "bad" : "");
   return [
     tile("Schedules", number(counts.schedules), { href: to(["schedules"]) }),
     tile("Paused", number(counts.paused), { href: to(["schedules"], { paused: "true" }) }),
-    tile("Running", number(running), { href: to(["runs"], { state: "running" }) }),
-    tile("Queued", number(queued), { href: to(["runs"], { state: "queued" }) }),
+    tile("Running", number(runs("running")), { href: to(["runs"], { state: "running" }) }),
+    tile("Queued", number(runs("queued")), { href: to(["runs"], { state: "queued" }) }),
     tile(
-      "Failed",
+      "Failed in 1 h",
       number(failed),
-      { href: to(["runs"], { state: ["failed", "lost"] }), kind: failed ? "bad" : "" },
+      { href: to(["runs"], { state: ["failed", "lost"], since: hourAgo() }), kind: failed ? "bad" : "" },
     ),
-    tile("Oldest waiting", oldest ? countdown(oldest) : "none"),
-    tile("Workers", String(workers), { href: to(["fleet"]), kind: workers ? "" : "bad" }),
-    tile("Tickers", String(tickers), { href: to(["fleet"]), kind: tickers ? "" : "bad" }),
+    tile("Oldest waiting", oldest ? countdown(oldest) : at ? "none" : "…"),
+    tile("Workers", number(workers), { href: to(["fleet"]), kind: none(workers) }),
+    tile("Tickers", number(tickers), { href: to(["fleet"]), kind: none(tickers) }),
   ];
 }
 

@@ -12,6 +12,7 @@ import {
   duration,
   facts,
   heading,
+  inZone,
   lateness,
   loading,
   panel,
@@ -110,7 +111,7 @@ function headOf(run, steps, changed) {
     run.waits.map((text) => h("div", { class: "warning" }, icon("queued"), h("div", {}, text))),
     facts([
       ["Schedule", run.schedule ? scheduleLink(run.schedule) : "none"],
-      ["Slot", timeAt(run.slot, { label: true })],
+      ["Slot", run.slot ? [timeAt(run.slot, { label: true }), inZone(run.slot, run.timezone)] : "none"],
       ["Trigger", [run.trigger_label, run.by && ` by ${run.by}`]],
       late !== null && ["Late by", span(late)],
       ["Attempt", String(run.attempt)],

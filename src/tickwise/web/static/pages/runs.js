@@ -20,7 +20,7 @@ import { go } from "../routes.js";
 import { instantOf, localText, now, span, timeAt, zone } from "../time.js";
 import { virtualTable } from "../virtual.js";
 
-const PAGE = 200;
+const [FIRST, PAGE] = [100, 500]; // rows
 const NEAR = 40; // pixels from the top
 const STATES = "queued running succeeded failed skipped cancelled expired lost".split(" ");
 const TRIGGERS = "schedule catchup restart backfill manual enqueue".split(" ");
@@ -44,7 +44,7 @@ class RunList {
     this.wrong = h("div", {});
     this.news = h("div", { class: "news", "aria-live": "polite" });
     this.list = new Pager(
-      (after) => get("runs", { ...asked(this.query), after, limit: PAGE }, page.signal),
+      (after) => get("runs", { ...asked(this.query), after, limit: after ? PAGE : FIRST }, page.signal),
       () => this.draw(),
       (problem) => put(this.wrong, failure(problem, () => this.restart())),
     );

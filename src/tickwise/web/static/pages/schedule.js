@@ -2,7 +2,7 @@
 
 import { get, getVersion } from "../api.js";
 import { backfillPanel } from "../backfill.js";
-import { decisionTable, whyPanel } from "../decisions.js";
+import { DECISIONS, decisionTable, whyPanel } from "../decisions.js";
 import { h, put } from "../dom.js";
 import { facts, heading, loading, panel } from "../parts.js";
 import { go } from "../routes.js";
@@ -11,8 +11,9 @@ import { simulationPanel } from "../simulation.js";
 import { zone } from "../time.js";
 import { policies } from "../words.js";
 
-const HISTORY = 1000; // runs and decisions that are counted
-const WEEK = 168; // hours
+const HISTORY = 40; // runs that are shown
+const COMING = 10;
+const [WEEK, YEAR] = [168, 8784]; // hours
 const CALM = 2000; // milliseconds between two looks
 
 export const title = ({ name }) => name;
@@ -81,19 +82,18 @@ class SchedulePage {
   }
 
   async loadTimes(schedule) {
-    const { items } = await get("upcoming", { hours: 168, limit: 1000 }, this.signal);
+    const { items } = await get("upcoming", { schedule: this.name, hours: YEAR, limit: COMING }, this.signal);
     put(this.parts.upcoming, comingOf(schedule, items));
   }
 
   async loadPast() {
     const [runs, decided, hours] = await Promise.all([
       get("runs", { job: this.job, limit: HISTORY }, this.signal),
-      get(`${this.path}/decisions`, { limit: HISTORY }, this.signal),
+      get(`${this.path}/decisions`, { limit: DECISIONS }, this.signal),
       get("hours", { schedule: this.name, hours: WEEK }, this.signal),
     ]);
     const own = runs.items.filter((run) => run.schedule === this.name || !run.schedule);
-    const partly = runs.next || decided.next ? `of the newest ${HISTORY.toLocaleString("en")} of each` : "";
-    put(this.parts.past, countersOf(own, decided.items, partly), weekOf(hours.items), historyOf(own, this.job));
-    put(this.parts.decisions, decisionTable(decided.items));
+    put(this.parts.past, countersOf(hours.items), weekOf(hours.items), historyOf(own, this.job));
+    put(this.parts.decisions, decisionTable(decided));
   }
 }

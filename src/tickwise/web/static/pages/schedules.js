@@ -10,7 +10,7 @@ import { go, to } from "../routes.js";
 import { countdown, span, timeAt, zone } from "../time.js";
 import { virtualTable } from "../virtual.js";
 
-const PAGE = 200;
+const [FIRST, PAGE] = [100, 500]; // rows
 const STRIP = 12; // runs shown of each
 const MOST_AT_ONCE = 1000;
 const CALM = 3000; // milliseconds between two looks
@@ -27,12 +27,10 @@ export async function show(page) {
   page.listen("reset", again);
   page.listen("run", (runs) => list.takeRuns(runs));
   await list.restart();
-  list.takeRuns((await get("runs", { limit: 1000 }, page.signal)).items.reverse());
 }
 
 class ScheduleList {
   #chosen = new Set();
-  #recent = new Map(); // the newest runs by schedule, oldest first
 
   constructor(page) {
     this.query = page.query;
@@ -41,7 +39,7 @@ class ScheduleList {
     this.bar = h("div", { class: "bulk", role: "group", "aria-label": "For those chosen" });
     this.all = may("operator") && box("Choose all that are listed", false, (yes) => this.chooseAll(yes));
     this.list = new Pager(
-      (after) => get("schedules", { ...filters(this.query), after, limit: PAGE }, page.signal),
+      (after) => get("schedules", { ...filters(this.query), after, limit: after ? PAGE : FIRST }, page.signal),
       () => this.draw(),
       (problem) => put(this.wrong, failure(problem, () => this.restart())),
     );
@@ -84,8 +82,6 @@ class ScheduleList {
   }
 
   row(one) {
-    const runs = this.#recent.get(one.name) ?? (one.last_state ? [{ state: one.last_state }] : []);
-    const late = lateness(runs.findLast((run) => run.started_at));
     const choose = (yes) => (yes ? this.#chosen.add(one.name) : this.#chosen.delete(one.name), this.draw());
     return h("tr", { class: one.paused ? "is-off" : "" },
       h("td", { class: "pick" }, may("operator") && box(`Choose ${one.name}`, this.#chosen.has(one.name), choose)),
@@ -96,8 +92,8 @@ class ScheduleList {
       ),
       h("td", { class: "words", title: one.times }, one.means),
       h("td", { class: "when" }, next(one)),
-      h("td", { class: "runs" }, strip(runs, STRIP)),
-      h("td", { class: "number faint" }, late === null ? "" : span(late)),
+      h("td", { class: "runs" }, strip(one.recent, STRIP)),
+      h("td", { class: "number faint" }, one.late_ms === null ? "" : span(one.late_ms)),
     );
   }
 
@@ -117,25 +113,29 @@ class ScheduleList {
     this.draw();
   }
 
-  /** Put what was told into the list; one that is not in it may be new. */
+  /** Put what was told into the list; one that should be in it and is not may be new. */
   take(events) {
     const places = new Map(this.list.items.map((one, place) => [one.name, place]));
-    for (const one of events) if (places.has(one.name)) this.list.items[places.get(one.name)] = one;
-    if (events.some((one) => !places.has(one.name))) this.again();
+    for (const one of events) if (places.has(one.name)) Object.assign(this.list.items[places.get(one.name)], one);
+    const last = this.list.done ? null : this.list.items.at(-1)?.name;
+    if (events.some(({ name }) => !places.has(name) && (last === null || name < last))) this.again();
     this.rows.show(this.list.items);
   }
 
+  /** What was told of the last run of a schedule, or of one after it. */
   takeRuns(runs) {
-    for (const run of runs) {
-      if (!run.schedule) continue;
-      const known = (this.#recent.get(run.schedule) ?? []).filter((one) => one.id !== run.id);
-      this.#recent.set(run.schedule, [...known, run].sort(byAge).slice(-STRIP));
+    const listed = new Map(this.list.items.map((one) => [one.name, one]));
+    for (const run of runs.toSorted((a, b) => Number(a.id) - Number(b.id))) {
+      const one = listed.get(run.schedule);
+      const newer = Number(run.id) - Number(one?.last_run_id ?? 0);
+      if (!one || newer < 0) continue;
+      one.recent = [...(newer ? one.recent : one.recent.slice(0, -1)), run.state].slice(-STRIP);
+      one.last_run_id = run.id;
+      one.late_ms = lateness(run) ?? one.late_ms;
     }
     this.rows.show(this.list.items);
   }
 }
-
-const byAge = (a, b) => Date.parse(a.created_at) - Date.parse(b.created_at);
 
 const columns = () => [
   ["", "pick"],

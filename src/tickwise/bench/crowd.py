@@ -1,0 +1,78 @@
+"""A SQLite file with very many schedules and runs, as a busy fleet would leave it: filled in seconds.
+
+Some hundred jobs are defined as anybody would define them; the others are copies of their rows. Each has a
+schedule of its own that fires once an hour, a few of them every six seconds, and has run at its slots for as many
+hours as it takes. What is to come is real: a server that is started on the file goes on from there.
+"""
+# ruff: noqa: S608  (the statements are our own)
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from ..core.cron import parse
+from ..core.definition import Command, JobDefinition, ScheduleDefinition, Step
+from ..stores.open import open_store
+from ..stores.records import MICRO
+
+KINDS = tuple("backup cleanup etl export health index invoice mail report sync".split())
+_TEMPLATES, _HOUR = 600, 3_600
+_APART = _HOUR // _TEMPLATES  # seconds between the slots of one template and those of the next
+_FAST = "PRAGMA journal_mode = OFF; PRAGMA cache_size = -500000; PRAGMA temp_store = MEMORY;"
+_COPY = """
+    CREATE TEMP TABLE copied AS
+        WITH RECURSIVE numbers(n) AS (
+            SELECT {templates} UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < {schedules})
+        SELECT n, t.* FROM numbers JOIN {table} AS t ON t.id = n % {templates} + 1;
+    UPDATE copied SET id = n + 1, name = substr(name, 1, length(name) - 5) || printf('%05d', n);
+    ALTER TABLE copied DROP COLUMN n;
+    INSERT INTO {table} SELECT * FROM copied;
+    DROP TABLE copied;
+"""
+_SLOT = f"{{hour}} + (id - 1) % {_TEMPLATES} * {_APART}"  # in this hour, gone by or not
+_ARM = f"UPDATE {{table}} SET wake_at = {_SLOT} + CASE WHEN {_SLOT} <= {{now}} THEN {_HOUR} ELSE 0 END;"
+_OWN = f"UPDATE tickwise_schedules SET job_id = id, last_slot = wake_at - {_HOUR}, runs_made = {{hours}};"
+_RUNS = f"""
+    WITH RECURSIVE hours(back) AS (SELECT 0 UNION ALL SELECT back + 1 FROM hours WHERE back < {{hours}}),
+        slots AS (
+            SELECT id AS schedule, definition_id AS times, (id * 7919 + back * 104729) % 1000 AS luck,
+                {_SLOT} - back * {_HOUR} AS slot
+            FROM hours CROSS JOIN tickwise_schedules)
+    INSERT INTO tickwise_runs (job_id, schedule_id, slot, trigger_name, state, definition_id, times_id, queue,
+        priority, due_at, created_at, claimed_by, auto_remove, node, attempt, failures, losses, cancelling,
+        started_at, finished_at, error)
+    SELECT j.id, schedule, slot, 'schedule',
+        CASE WHEN luck < 10 THEN 'failed' WHEN luck < 13 THEN 'cancelled' ELSE 'succeeded' END,
+        j.definition_id, times, queue, priority, slot * {MICRO}, slot * {MICRO} + 20000, 'crowd', FALSE, 'crowd',
+        1, 0, 0, FALSE, slot * {MICRO} + 60000, slot * {MICRO} + 60000 + luck * 30000,
+        CASE WHEN luck < 10 THEN 'exit status 1' END
+    FROM slots JOIN tickwise_jobs AS j ON j.id = schedule
+    WHERE slot > {{now}} - {{hours}} * {_HOUR} AND slot <= {{now}} ORDER BY slot, schedule;
+"""
+
+
+async def crowd(file: Path, schedules: int, runs: int) -> None:
+    """Fill a file that is not there yet, with at least 600 schedules, and a multiple of that in runs."""
+    store = open_store(f"sqlite:///{file}")
+    await store.schema.upgrade()
+    await asyncio.gather(*(store.define(_template(number), "crowd") for number in range(_TEMPLATES)))
+    now = await store.now() // MICRO
+    values = {
+        "templates": _TEMPLATES, "schedules": schedules, "hours": runs // schedules, "now": now,
+        "hour": now - now % _HOUR,
+    }  # fmt: skip
+    await store.close()
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript(_FAST)
+        for table in ("tickwise_jobs", "tickwise_schedules"):
+            connection.executescript((_COPY + _ARM).format(table=table, **values))
+        connection.executescript((_OWN + _RUNS).format(**values))
+
+
+def _template(number: int) -> JobDefinition:
+    minute, second = divmod(number * _APART, 60)
+    kind, text = KINDS[number % len(KINDS)], f"{second} {minute} * * * *"
+    name = f"{kind}-{number:05}"
+    schedule = ScheduleDefinition(name, name, parse(text), text)
+    return JobDefinition(name, (Step(kind, Command(("true",))),), (schedule,), labels={"kind": kind})

@@ -1,0 +1,172 @@
+"""Runs for people: they cost what is shown, and not what is kept.
+
+A question is put together from what was asked for, so that the database sees an index for it. New runs have the
+highest ids: what was made since an instant is looked for above the newest run that is older, with some patience
+for clocks that went back.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from ...core.codec import DefinitionUnreadable
+from ...core.errors import InputError
+from ...core.model import Trigger
+from ...core.payload import shown, shown_params
+from ...core.states import RunState
+from ..filters import like
+from ..records import MICRO, Page, RunFilter, RunRow
+from ..tallies import Recent
+from .book import Book
+from .statement import Protocol, Statement
+
+RUN_COLUMNS = """r.id, r.job_id, r.schedule_id, r.slot, r.trigger_name, r.times_id, r.state, r.queue, r.priority,
+    r.attempt, r.created_at, r.due_at, r.started_at, r.finished_at, r.node, r.claimed_by, r.lane, r.run_key,
+    r.params, r.result, r.error, r.cancelling, r.failures, r.losses, r.lease_until, r.expires_at, r.asked_by"""
+_RUN = Statement(f"SELECT {RUN_COLUMNS} FROM tickwise_runs r WHERE r.id = :run")
+_CONDITIONS = {
+    "after": "r.id < :after",
+    "only": "r.job_id = :only",
+    "job": "r.job_id = (SELECT id FROM tickwise_jobs WHERE name = :job)",
+    "schedule": "(r.job_id, r.schedule_id) = (SELECT job_id, id FROM tickwise_schedules WHERE name = :schedule)",
+    "queued": "r.state = 'queued'",
+    "running": "r.state = 'running'",
+    "states": "r.state IN :states[text]",
+    "triggers": "r.trigger_name IN :triggers[text]",
+    "slot": "r.slot = :slot",
+    "queue": "r.queue = :queue",
+    "key": "r.run_key = :key",
+    "since": "r.created_at >= :since AND r.id > :older",
+    "until": "r.created_at < :until",
+    "text": """(r.id = :id OR r.job_id IN (SELECT id FROM tickwise_jobs WHERE lower(name) LIKE :text ESCAPE '!')
+        OR r.schedule_id IN (SELECT id FROM tickwise_schedules WHERE lower(name) LIKE :text ESCAPE '!'))""",
+}
+_NAMED = Statement("""
+    SELECT id FROM tickwise_jobs WHERE lower(name) LIKE :text ESCAPE '!'
+    UNION SELECT job_id FROM tickwise_schedules WHERE lower(name) LIKE :text ESCAPE '!'
+    UNION SELECT job_id FROM tickwise_runs WHERE id = :id LIMIT 2
+""")
+_LIVE = {frozenset({state}): str(state) for state in (RunState.QUEUED, RunState.RUNNING)}  # with few, and an index
+_NEWEST_OLD = Statement("SELECT id FROM tickwise_runs WHERE created_at < :instant ORDER BY id DESC LIMIT 1")
+_PATIENCE = 600 * MICRO
+_UNDER_WAY = " UNION ALL ".join(
+    f"""SELECT * FROM (SELECT id, {at} AS at, {lives} AS lives FROM tickwise_runs
+        WHERE {which} AND started_at < :end ORDER BY 2 DESC, 1 DESC LIMIT :most) AS k"""
+    for lives, at, which in (
+        (1, "started_at", "state = 'running'"),
+        (1, "started_at", "state = 'queued'"),  # it waits for another attempt
+        (0, "finished_at", "finished_at >= :start"),
+    )
+)
+_TIMELINE = Statement(f"""
+    SELECT {RUN_COLUMNS} FROM ({_UNDER_WAY}) AS seen JOIN tickwise_runs r ON r.id = seen.id
+    ORDER BY seen.lives DESC, seen.at DESC, seen.id DESC LIMIT :most
+""")
+_RECENT = Statement("""
+    SELECT s.name, r.state, r.due_at, r.started_at
+    FROM (SELECT id, name, coalesce((
+            SELECT slot FROM tickwise_runs WHERE schedule_id = each.id AND slot IS NOT NULL
+            ORDER BY slot DESC LIMIT 1 OFFSET :most - 1), 0) AS oldest
+        FROM tickwise_schedules AS each WHERE name IN :names[text] AND deleted IS NULL) AS s
+    JOIN tickwise_runs r ON r.schedule_id = s.id AND r.slot >= s.oldest
+    ORDER BY s.name, r.slot
+""")
+_MOST = 10_000  # rows of a page
+
+
+def run(book: Book, id_: int) -> Protocol[RunRow | None]:
+    rows = yield from run_rows(book, (yield _RUN(run=id_)))
+    return rows[0] if rows else None
+
+
+def runs(
+    book: Book, wanted: RunFilter, after: int | None, limit: int, id_: int | None = None
+) -> Protocol[Page[RunRow]]:
+    """Newest first; `id_` is the filter's text, if that can be the id of a run."""
+    most = size(limit)
+    asked = dict(_asked(wanted, after))
+    if "text" in asked:
+        jobs = yield _NAMED(text=asked["text"], id=id_)
+        if not jobs:
+            return Page(())
+        if len(jobs) == 1:
+            asked["only"] = jobs[0][0]
+    older = 0 if wanted.since is None else (yield from newest_old(wanted.since - _PATIENCE))
+    rows = yield _runs(*asked)(**asked, id=id_, older=older, most=most + 1)
+    found = yield from run_rows(book, rows[:most])
+    return Page(tuple(found), found[-1].id if len(rows) > most else None)
+
+
+def _asked(wanted: RunFilter, after: int | None) -> Iterator[tuple[str, Any]]:
+    """Conditions, each with the value of its name."""
+    states = _LIVE.get(wanted.states, "states")
+    given = {
+        "after": after, "job": wanted.job, "schedule": wanted.schedule, states: sorted(map(str, wanted.states)),
+        "triggers": sorted(map(str, wanted.triggers)), "slot": wanted.slot, "queue": wanted.queue,
+        "key": wanted.key, "since": wanted.since, "until": wanted.until, "text": like(wanted.text),
+    }  # fmt: skip
+    return ((name, value) for name, value in given.items() if value not in (None, []))
+
+
+@cache
+def _runs(*conditions: str) -> Statement:
+    """In order of their ids, which are not to be walked where another index finds fewer."""
+    which = " AND ".join(_CONDITIONS[name] for name in conditions) or "TRUE"
+    order = "+r.id" if {*_LIVE.values()} & {*conditions} else "r.id"
+    return Statement(f"SELECT {RUN_COLUMNS} FROM tickwise_runs r WHERE {which} ORDER BY {order} DESC LIMIT :most")
+
+
+def newest_old(instant: int) -> Protocol[int]:
+    """The id of the newest run that was made before an instant: it takes as long as there are newer ones."""
+    found = yield _NEWEST_OLD(instant=instant)
+    return int(found[0][0]) if found else 0
+
+
+def timeline(book: Book, start: int, end: int, limit: int) -> Protocol[tuple[RunRow, ...]]:
+    found = yield from run_rows(book, (yield _TIMELINE(start=start, end=end, most=size(limit))))
+    return tuple(sorted(found, key=lambda row: (row.started_at or 0, int(row.id))))
+
+
+def recent(names: Sequence[str], limit: int) -> Protocol[dict[str, tuple[Recent, ...]]]:
+    found: dict[str, list[Recent]] = defaultdict(list)
+    for name, state, due_at, started_at in (yield _RECENT(names=list(names), most=size(limit))):
+        found[name].append(Recent(RunState(state), due_at, started_at))
+    return {name: tuple(rows) for name, rows in found.items()}
+
+
+def run_rows(book: Book, rows: Sequence[Any]) -> Protocol[list[RunRow]]:
+    yield from book.read(row[5] for row in rows if row[5] is not None)
+    yield from book.read_names({row[1] for row in rows}, {row[2] for row in rows if row[2] is not None})
+    return [_run_row(book, row) for row in rows]
+
+
+def _run_row(book: Book, row: Sequence[Any]) -> RunRow:
+    (
+        id_, job, schedule, slot, trigger, times, state, queue, priority, attempt, created_at, due_at, started_at,
+        finished_at, node, claimed_by, lane, key, params, result, error, cancelling, failures, losses, lease_until,
+        expires_at, by,
+    ) = row  # fmt: skip
+    schedule = None if schedule is None else book.schedule_names[schedule]
+    return RunRow(
+        str(id_), book.job_names[job], schedule, slot, Trigger.of(trigger), _label(book, times, schedule),
+        RunState(state),
+        queue, priority, attempt, created_at, due_at, started_at, finished_at, node, claimed_by, lane, key,
+        shown_params(params), shown(result), error or "",
+        bool(cancelling), failures, losses, lease_until, expires_at, by or "",
+    )  # fmt: skip
+
+
+def _label(book: Book, times: int | None, schedule: str | None) -> str:
+    if times is None or schedule is None:
+        return ""
+    try:
+        return book.schedule(times, schedule, "").label
+    except DefinitionUnreadable:
+        return ""
+
+
+def size(limit: int) -> int:
+    if not 1 <= limit <= _MOST:
+        raise InputError(f"a page has 1 to {_MOST} rows, not {limit}")
+    return limit

@@ -1,0 +1,147 @@
+"""A store with jobs that are due every minute, and damage to what it keeps of one of them.
+
+Damage is done behind everybody's back, and mended afterwards. Both times all that was read before is forgotten, as
+if every process had started anew.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+from tickwise.core.change import Reset
+from tickwise.core.settle import Failed
+from tickwise.stores.mongo import MongoStore
+from tickwise.stores.mongo.book import Book as MongoBook
+from tickwise.stores.records import Lease, Node, Role
+from tickwise.stores.sql.book import Book
+from tickwise.stores.sql.driver import Lane
+from tickwise.stores.sql.statement import Protocol, Statement
+from tickwise.stores.sql.store import SqlStore
+from tickwise.testing.conformance.world import World, instant, job
+
+GOOD = ("good-1", "good-2", "good-3")
+_MINUTE = 60
+_DECIDED = instant("00:01")
+_SCHEDULE = "tickwise_schedules", "name = 'bad'"
+_RUN = "tickwise_runs", "run_key = 'bad'"
+
+
+BAD = job("bad", "* * * * *", description="bad", grace=59, overlap="allow")
+
+
+class Field(NamedTuple):
+    """Where a value of the bad job is kept: in a column of a table's row, and on a path in a document."""
+
+    row: tuple[str, str]
+    column: str
+    collection: str
+    document: Mapping[str, Any]
+    path: str
+    is_text: bool = True
+
+
+def _definition(table: str, piece: str) -> Field:
+    row = "tickwise_definitions", f"id = (SELECT definition_id FROM {table} WHERE name = 'bad')"
+    return Field(row, "body", "definitions", {"body": {"$regex": piece}}, "body")
+
+
+def _of_schedule(column: str, *, is_text: bool = False) -> Field:
+    return Field(_SCHEDULE, column, "jobs", {"_id": "bad"}, f"schedules.0.{column}", is_text)
+
+
+FIELDS = {
+    "the definition of the schedule": _definition("tickwise_schedules", '"grace":59'),
+    "the definition of the job": _definition("tickwise_jobs", '"description":"bad"'),
+    "the state": _of_schedule("rest", is_text=True),
+    "the cursor": _of_schedule("cursor"),
+    "the newest slot met": _of_schedule("met"),
+    "the newest slot missed": _of_schedule("missed"),
+    "when it was first seen": _of_schedule("first_seen"),
+    "how many runs it made": _of_schedule("runs_made"),
+    "the params of a run": Field(_RUN, "params", "runs", {"key": "bad"}, "params"),
+    "the result of a run": Field(_RUN, "result", "runs", {"key": "bad"}, "result"),
+    "the trigger of a run": Field(_RUN, "trigger_name", "runs", {"key": "bad"}, "trigger"),
+    "what another node says": Field(("tickwise_nodes", "id = 'n2'"), "facts", "nodes", {"_id": "n2"}, "roles"),
+    "the reason of a decision": Field(
+        ("tickwise_decisions", f"first_slot = {_DECIDED}"), "reason", "decisions", {"first": _DECIDED}, "reason"
+    ),
+}
+
+
+async def begin(world: World) -> None:
+    """Define the jobs; something has been decided about the bad one."""
+    await world.begin()
+    await world.store.beat(Node("n2", (Role.WORKER,), queues=("default",), seconds=10**9))
+    await world.define(BAD)
+    await world.define(*(job(name, "* * * * *", overlap="allow") for name in GOOD))
+    world.clock.advance(_MINUTE)
+    await world.store.change("bad", Reset())
+    await end(world, await minute(world))
+
+
+async def minute(world: World) -> list[Lease]:
+    """A minute passes, with one pass that hands out two runs at once; all runs that workers get then."""
+    world.clock.advance(_MINUTE)
+    ticked = await world.tick(reserve=world.reservation(2))
+    return [*ticked.leases, *await world.lease()]
+
+
+@asynccontextmanager
+async def damaged(world: World, field: Field, value: Any) -> AsyncIterator[None]:
+    """The value stands there instead of the right one; a run of the bad job waits meanwhile."""
+    await world.enqueue("bad", params={"table": "orders"}, key="bad")
+    store: Any = world.store
+    rows: _Tables | _Documents = _Documents(store) if isinstance(store, MongoStore) else _Tables(store)
+    before = await rows.swap(field, value)
+    try:
+        yield
+    finally:
+        await rows.swap(field, before)
+        await end(world, await minute(world))
+
+
+async def end(world: World, leases: Sequence[Lease]) -> None:
+    """They fail, which frees the key of the bad one's run (S48)."""
+    for lease in leases:
+        await world.end(lease, Failed())
+
+
+class _Tables:
+    """Rows of SQLite or PostgreSQL."""
+
+    def __init__(self, store: SqlStore) -> None:
+        self._store = store
+
+    async def swap(self, field: Field, value: Any) -> Any:
+        """The value that stood there before."""
+        table, which = field.row
+
+        def protocol() -> Protocol[Any]:
+            before = yield Statement(f"SELECT {field.column} FROM {table} WHERE {which}")()
+            yield Statement(f"UPDATE {table} SET {field.column} = :value WHERE {which}")(value=value)
+            return before[0][0]
+
+        self._store.book = Book()
+        return await self._store.driver.run(protocol, Lane.OTHER)
+
+
+class _Documents:
+    """Documents of MongoDB."""
+
+    def __init__(self, store: MongoStore) -> None:
+        self._mongo = store.mongo
+        self._found: list[Any] = []
+
+    async def swap(self, field: Field, value: Any) -> Any:
+        """The value that stood there before; a field that was missing goes again."""
+        collection = self._mongo.collection(field.collection)
+        if not self._found:
+            self._found = await collection.find(field.document, {"_id": 1}).to_list()
+        ids = {"_id": {"$in": [found["_id"] for found in self._found]}}
+        before: Any = await collection.find_one(ids)
+        for step in field.path.split("."):
+            before = before[int(step)] if step.isdigit() else before.get(step)
+        change = {"$unset": {field.path: ""}} if value is None else {"$set": {field.path: value}}
+        await collection.update_many(ids, change)
+        self._mongo.book = MongoBook(self._mongo.collection("definitions"))
+        return before

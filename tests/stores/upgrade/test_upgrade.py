@@ -1,0 +1,220 @@
+"""Stores as released versions left them: upgraded with all that is in them, they go on as if nothing had been."""
+
+import asyncio
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from unittest.mock import patch
+
+import psycopg
+import pytest
+from bson import json_util
+from pymongo import IndexModel, MongoClient
+
+from tickwise.core.errors import TickwiseError
+from tickwise.core.planner import plan
+from tickwise.stores.contract import Store
+from tickwise.stores.mongo import base
+from tickwise.stores.open import open_store
+from tickwise.stores.records import ALL_RUNS
+from tickwise.stores.sql import schema
+from tickwise.stores.sql.driver import Lane, SchemaError
+from tickwise.stores.sql.store import SqlStore
+from tickwise.testing.conformance.world import instant
+
+from .make import FOLDER
+from .story import DUE, seen
+
+T = TypeVar("T")
+ALL = tuple(migration.name for migration in schema.migrations())
+STORES = ("sqlite", "postgres", "mongodb")
+RELEASED = range(1, len(ALL) + 1)
+THEN, LATER = instant("01:59") * 1_000_000, instant("02:00") * 1_000_000
+_OPTIONS = ("unique", "partialFilterExpression")
+
+
+class Old(NamedTuple):
+    """A store of a schema of the past."""
+
+    kind: str
+    url: str
+    version: int
+
+    def do(self, act: Callable[[Store], Awaitable[T]], now: int = THEN) -> T:
+        """Let a process do something that has just been started."""
+
+        async def with_store() -> T:
+            store = open_store(self.url, lambda: now)
+            try:
+                return await act(store)
+            finally:
+                await store.close()
+
+        return asyncio.run(with_store())
+
+    def upgrade(self) -> tuple[str, ...]:
+        return self.do(lambda store: store.schema.upgrade())
+
+    def check(self) -> tuple[str, ...]:
+        return self.do(lambda store: store.schema.check())
+
+    def restore(self) -> None:
+        """Put there what the fixture says."""
+        path = FOLDER / f"{self.kind}-{self.version}.{'json' if self.kind == 'mongodb' else 'sql'}"
+        _RESTORE[self.kind](self.url, path.read_text("utf-8"))
+
+
+def _restore_sqlite(url: str, text: str) -> None:
+    file = Path(url.removeprefix("sqlite:///"))
+    with sqlite3.connect(file) as connection:
+        connection.execute("ATTACH DATABASE ? AS logs", (str(file.with_name(f"{file.stem}-logs.db")),))
+        connection.executescript(text)
+    connection.close()
+
+
+def _restore_postgres(url: str, text: str) -> None:
+    with psycopg.connect(url) as connection:
+        connection.execute(text.encode())
+
+
+def _restore_mongodb(url: str, text: str) -> None:
+    with MongoClient[Any](url) as client:
+        for name, held in json_util.loads(text).items():
+            collection = client.get_default_database()[base.PREFIX + name]
+            if held["documents"]:
+                collection.insert_many(held["documents"])
+            collection.create_indexes([_index(name, made) for name, made in held["indexes"].items()])
+
+
+def _index(name: str, made: Any) -> IndexModel:
+    keys = [(field, int(order)) for field, order in made["key"]]
+    return IndexModel(keys, name=name, **{option: made[option] for option in _OPTIONS if option in made})
+
+
+_RESTORE = {"sqlite": _restore_sqlite, "postgres": _restore_postgres, "mongodb": _restore_mongodb}
+
+
+@pytest.fixture
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], str]:
+    def url(kind: str) -> str:
+        at_server = kind != "sqlite"
+        return str(request.getfixturevalue(f"{kind}_database")) if at_server else f"sqlite:///{tmp_path}/own.db"
+
+    return url
+
+
+@pytest.fixture(params=product(STORES, RELEASED), ids=lambda each: f"{each[0]}-{each[1]}")
+def old(request: pytest.FixtureRequest, store_url: Callable[[str], str]) -> Old:
+    kind, version = request.param
+    found = Old(kind, store_url(kind), version)
+    found.restore()
+    return found
+
+
+@pytest.fixture(params=STORES)
+def first(request: pytest.FixtureRequest, store_url: Callable[[str], str]) -> Old:
+    found = Old(request.param, store_url(request.param), 1)
+    found.restore()
+    return found
+
+
+def test_every_schema_is_kept() -> None:
+    """Who adds a migration makes fixtures of the schema before it, in every store."""
+    wanted = {f"{kind}-{version}" for kind in (*STORES, "seen") for version in RELEASED[:-1]}
+    assert wanted - {path.stem for path in FOLDER.iterdir()} == set()
+    assert len(ALL) == base.SCHEMA_VERSION
+
+
+def test_all_that_was_there_is_there(old: Old) -> None:
+    """The upgrade applies what is missing, and people see what they saw before; a second one has nothing to do."""
+    before = json.loads((FOLDER / f"seen-{old.version}.json").read_text("utf-8"))
+    assert old.upgrade() == ALL[old.version :]
+    assert (old.upgrade(), old.check()) == ((), ())
+    assert old.do(lambda store: seen(store, old.version)) == before
+
+
+def test_it_goes_on_where_it_was(old: Old) -> None:
+    """The next pass fires what is due then, each slot once, and the pass after it nothing more (S1)."""
+
+    async def fired(store: Store) -> list[str]:
+        before = {run.id for run in (await store.insights.runs(ALL_RUNS, limit=1_000)).items}
+        await store.tick(plan, "t1")
+        await store.tick(plan, "t2")
+        after = (await store.insights.runs(ALL_RUNS, limit=1_000)).items
+        return sorted(str(run.schedule) for run in after if run.id not in before)
+
+    old.upgrade()
+    assert old.do(fired, LATER) == sorted(DUE)
+
+
+def test_two_processes_upgrade_at_once(first: Old) -> None:
+    """Both succeed; whoever comes second may find nothing to do."""
+    command = [sys.executable, "-m", "tickwise", "store", "upgrade", "--json", "--store", first.url]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate(timeout=120)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    applied = [name for text in said for name in json.loads(text)["applied"]]
+    assert (applied, first.check()) == (list(ALL[1:]), ())
+
+
+def _as_known_to(old: Old, version: int) -> tuple[str, ...]:
+    """What a program that knows the schemas up to this one says of the store."""
+
+    async def check(store: Store) -> tuple[str, ...]:
+        if isinstance(store, SqlStore):
+            known = schema.migrations()[:version]
+            return await store.driver.run(lambda: schema.check(store.driver, known), Lane.READ)
+        with patch.object(base, "SCHEMA_VERSION", version):
+            return await store.schema.check()
+
+    return old.do(check)
+
+
+def _start(old: Old, version: int) -> None:
+    """What a node of that schema does first."""
+
+    async def start(store: Store) -> None:
+        if isinstance(store, SqlStore):
+            known = schema.migrations()[:version]
+            await store.driver.run(lambda: schema.upgrade(store.driver, known), Lane.OTHER)
+        with patch.object(base, "SCHEMA_VERSION", version):
+            await store.insights.next_due()
+
+    old.do(start)
+
+
+def _say_compatible_from(old: Old, version: int) -> None:
+    """The newest schema says which programs it gets on with."""
+    if old.kind == "mongodb":
+        with MongoClient[Any](old.url) as client:
+            marks = client.get_default_database()[f"{base.PREFIX}schema"]
+            marks.update_one({"_id": len(ALL)}, {"$set": {"compatible_from": version}})
+        return
+    _RESTORE[old.kind](
+        old.url, f"UPDATE tickwise_migrations SET compatible_from = {version} WHERE version = {len(ALL)}"
+    )
+
+
+def test_a_program_of_the_schema_before(first: Old) -> None:
+    """It goes on beside the newer schema if that says so, and is told to be updated otherwise."""
+    first.upgrade()
+    assert _as_known_to(first, len(ALL) - 1) == ()
+    _say_compatible_from(first, len(ALL))
+    assert ["update this one" in problem for problem in _as_known_to(first, len(ALL) - 1)] == [True]
+    with pytest.raises(TickwiseError, match="update this one"):
+        _start(first, len(ALL) - 1)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_migration_that_was_changed(kind: str, store_url: Callable[[str], str]) -> None:
+    """Tables that other statements have made are left alone, and the way out is named."""
+    old = Old(kind, store_url(kind), 1)
+    old.restore()
+    _RESTORE[kind](old.url, "UPDATE tickwise_migrations SET checksum = 'other'")
+    with pytest.raises(SchemaError, match="install the version that made them, or restore a backup"):
+        old.upgrade()
