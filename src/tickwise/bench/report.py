@@ -1,6 +1,6 @@
 """What a benchmark says: rows that carry their own verdict, as a table for people and as JSON for programs.
 
-Every part (`time`, `stores`, `runtime`, `documents`) returns a list of `Row` and names the rows it owes in a
+Every part (`time`, `stores`, `growth` and so on) returns a list of `Row` and names the rows it owes in a
 table of targets. `problems` holds one against the other, so that a measurement that was left out fails too.
 """
 

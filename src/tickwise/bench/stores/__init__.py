@@ -1,13 +1,16 @@
 """How fast stores fire, run and finish, beside queues and schedulers over the same databases.
 
-`end_to_end` has the peers, `fires` the size of the store, `each` the kinds of it, `fleet` many workers. Each turn
-is checked: as many runs as schedules were due, each exactly once.
+`end_to_end` has the peers, `beat` one that only fires, `fires` the size of the store, `each` the kinds of it,
+`fleet` many workers. Each turn is checked: as many runs as schedules were due, each exactly once.
 """
+
+from pathlib import Path
 
 from ...core.errors import InputError
 from ..measure import Figures, Progress
 from ..report import Row
-from . import each, end_to_end, fires, fleet
+from . import beat, each, end_to_end, fires, fleet
+from .elsewhere.environment import interpreter
 from .load import DEFAULT, FULL, QUICK, Size
 from .server import postgres
 
@@ -45,8 +48,12 @@ def _figures(size: Size, progress: Progress) -> Figures:
     progress("starting PostgreSQL")
     try:
         with postgres() as server:
+            python = _elsewhere(progress)
             progress("measuring PostgreSQL beside its peers")
-            yield from end_to_end.on_postgres(server, size, progress)
+            yield from end_to_end.on_postgres(server, size, progress, python)
+            if python:
+                progress("measuring Celery beat")
+                yield from beat.figures(server, size, python)
             progress("measuring stores of several sizes")
             yield from fires.figures(server, size)
             progress("measuring each store")
@@ -55,3 +62,11 @@ def _figures(size: Size, progress: Progress) -> Figures:
             yield from fleet.figures(server, size)
     except InputError as error:
         progress(f"note: PostgreSQL is left out: {error}")
+
+
+def _elsewhere(progress: Progress) -> Path | None:
+    try:
+        return interpreter(progress)
+    except InputError as error:
+        progress(f"note: APScheduler 4 and Celery beat are left out: {error}")
+        return None

@@ -10,6 +10,7 @@ from ..measure import Figures, Progress
 from .claim_loop import ClaimLoop
 from .contender import Contender, in_turns
 from .databases import database
+from .elsewhere.contender import apscheduler_4
 from .load import Size
 from .ours import Ours
 from .peers import Apscheduler, Pgqueuer, Procrastinate
@@ -22,14 +23,16 @@ _MODULES = {
 }
 
 
-def on_postgres(server: str, size: Size, progress: Progress) -> Figures:
+def on_postgres(server: str, size: Size, progress: Progress, python: Path | None) -> Figures:
+    """Beside the peers that are installed here, and one that needs another Python."""
     peers = [
         ClaimLoop(server, size.few),
         Apscheduler(database(server), size.few),
         Procrastinate(server, size.few),
         Pgqueuer(server, size.many),
     ]
-    yield from _compared(POSTGRES, Ours(database(server), size.many), _installed(peers, progress), size)
+    found = [*_installed(peers, progress), *([apscheduler_4(python, server, size.few)] if python else [])]
+    yield from _compared(POSTGRES, Ours(database(server), size.many), found, size)
 
 
 def on_sqlite(size: Size, progress: Progress) -> Figures:

@@ -15,14 +15,14 @@ def name(size: Size, stored: int) -> str:
 
 
 def figures(server: str, size: Size) -> Figures:
-    contenders = [_Fires(server, stored, size.due) for stored in size.stored]
+    contenders = [Fires(server, stored, size.due) for stored in size.stored]
     rates = [turns.best for turns in in_turns(size.rounds, contenders)]
     least = (f"{size.stored[0]:,} stored", rates[0])
     for stored, rate in zip(size.stored, rates, strict=True):
         yield name(size, stored), rate, "fires/s", None if stored == size.stored[0] else least
 
 
-class _Fires(Contender):
+class Fires(Contender):
     """A ticker alone; the runs that it makes stay queued."""
 
     def __init__(self, server: str, stored: int, due: int) -> None:

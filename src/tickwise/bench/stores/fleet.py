@@ -1,4 +1,4 @@
-"""How fast many workers in several processes claim what is due, and how long a claim takes."""
+"""How fast many workers in several processes claim what is due, how long a claim takes, and what it costs."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -13,9 +13,10 @@ from ...clock import monotonic
 from ..measure import Figures
 from .bed import Bed
 from .contender import WrongResultError
-from .databases import database, tidy
+from .databases import connection, database, tidy
 from .load import Size
 from .member import Claim, Member, live
+from .meter import Meter, Spent
 
 _PATIENCE = 120  # seconds for a process to be ready, or to do a round
 _START = 0.05  # seconds between an order and the round
@@ -47,31 +48,66 @@ def shapes(size: Size) -> dict[str, Shape]:
 
 def figures(server: str, size: Size) -> Figures:
     for name, shape in shapes(size).items():
-        rates, seconds = asyncio.run(_measure(server, shape, size))
-        yield name, max(rates), "claims/s", None
-        for percent in (50, 99):
-            yield f"{name}, p{percent}", float(np.percentile(seconds, percent)) * 1e3, "ms", None
+        yield from claims(name, asyncio.run(measured(server, shape, due=size.due, rounds=size.rounds)))
 
 
-async def _measure(server: str, shape: Shape, size: Size) -> tuple[list[float], list[float]]:
-    """Claims a second, round by round, and the seconds of each claim of all rounds but the first."""
-    rates, seconds = list[float](), list[float]()
-    async with database(server) as url:
-        bed = await Bed.laid(url, stored=size.due, due=size.due)
+class Round(NamedTuple):
+    """All that was due, done once by all processes. Instants are of the clock that they share."""
+
+    due: int
+    begun: float
+    ended: float  # when each process has said so
+    claims: list[Claim]
+    spent: Spent
+
+    @property
+    def claims_per_second(self) -> float:
+        return self.due / (max(claim.ended for claim in self.claims if claim.jobs) - self.begun)
+
+    @property
+    def runs_per_second(self) -> float:
+        return self.due / (self.ended - self.begun)
+
+
+def claims(name: str, rounds: Sequence[Round]) -> Figures:
+    """Claims a second in the best round, and percentiles of the time of each claim in all rounds."""
+    yield name, max(round_.claims_per_second for round_ in rounds), "claims/s", None
+    seconds = [claim.ended - claim.begun for round_ in rounds for claim in round_.claims]
+    for percent in (50, 99):
+        yield f"{name}, p{percent}", float(np.percentile(seconds, percent)) * 1e3, "ms", None
+
+
+async def measured(server: str, shape: Shape, *, due: int, rounds: int) -> list[Round]:
+    """So many rounds of a fleet, after a first in which definitions are read."""
+    async with database(server) as url, connection(url) as asked:
+        bed = await Bed.laid(url, stored=due, due=due)
+        meter = await Meter.over(asked)
         try:
-            with _fleet(url, shape.members(size.due)) as (orders, left):
-                for round_ in range(size.rounds + 1):
-                    await bed.arm()
-                    await tidy(url)
-                    left.value = size.due
-                    start, claims = _round(orders)
-                    await _check(bed, shape, claims)
-                    if round_:  # in the first, definitions are read
-                        rates.append(size.due / (max(c.ended for c in claims if c.jobs) - start))
-                        seconds += [claim.ended - claim.begun for claim in claims]
+            with _fleet(url, shape.members(due)) as fleet:
+                return [await _round(bed, url, shape, fleet, meter) for _ in range(rounds + 1)][1:]
         finally:
             await bed.store.close()
-    return rates, seconds
+
+
+class _Fleet(NamedTuple):
+    pids: list[int]
+    orders: list[Connection]
+    left: Any  # how many runs have not ended yet, shared by all processes
+
+
+async def _round(bed: Bed, url: str, shape: Shape, fleet: _Fleet, meter: Meter) -> Round:
+    await bed.arm()
+    await tidy(url)
+    fleet.left.value = bed.due
+    before = await meter.read(fleet.pids)
+    begun = monotonic() + _START
+    for order in fleet.orders:
+        order.send(begun)
+    claims = [claim for order in fleet.orders for claim in _answer(order)]
+    ended = monotonic()
+    spent = (await meter.read(fleet.pids)).since(before)
+    await _check(bed, shape, claims)
+    return Round(bed.due, begun, ended, claims, spent)
 
 
 async def _check(bed: Bed, shape: Shape, claims: Sequence[Claim]) -> None:
@@ -80,34 +116,28 @@ async def _check(bed: Bed, shape: Shape, claims: Sequence[Claim]) -> None:
         raise WrongResultError(f"{runs:,} runs were made of {jobs:,} claims, and {bed.due:,} were due")
 
 
-def _round(orders: Sequence[Connection]) -> tuple[float, list[Claim]]:
-    """When it began, and all claims of all processes."""
-    start = monotonic() + _START
-    for order in orders:
-        order.send(start)
-    return start, [claim for order in orders for claim in _answer(order)]
-
-
 @contextmanager
-def _fleet(url: str, members: Sequence[Member]) -> Iterator[tuple[list[Connection], Any]]:
+def _fleet(url: str, members: Sequence[Member]) -> Iterator[_Fleet]:
     """The processes, ready to begin; they end with the block."""
     context = get_context("spawn")
     left = context.Value("q", 0)
     with ExitStack() as stack:
-        orders = [stack.enter_context(_member(context, member, url, left)) for member in members]
+        pids, orders = zip(
+            *(stack.enter_context(_member(context, member, url, left)) for member in members), strict=True
+        )
         for order in orders:
             _answer(order)
-        yield orders, left
+        yield _Fleet(list(pids), list(orders), left)
 
 
 @contextmanager
-def _member(context: Any, member: Member, url: str, left: Any) -> Iterator[Connection]:
+def _member(context: Any, member: Member, url: str, left: Any) -> Iterator[tuple[int, Connection]]:
     ours, theirs = context.Pipe()
     process = context.Process(target=live, args=(member, url, left, theirs), daemon=True)
     process.start()
     theirs.close()
     try:
-        yield ours
+        yield process.pid, ours
         ours.send(None)
         process.join(_PATIENCE)
     finally:

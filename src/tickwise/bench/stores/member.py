@@ -44,7 +44,7 @@ def live(member: Member, url: str, left: "Synchronized[int]", orders: Connection
 
 async def _live(member: Member, url: str, left: "Synchronized[int]", orders: Connection) -> None:
     async with AsyncExitStack() as stack:
-        stores = [_Timed(opened(url)) for _ in range(1 if member.share else member.workers)]
+        stores = [Timed(opened(url)) for _ in range(1 if member.share else member.workers)]
         for store in stores:
             stack.push_async_callback(store.close)
         await asyncio.gather(*(store.now() for store in stores))
@@ -58,14 +58,14 @@ async def _live(member: Member, url: str, left: "Synchronized[int]", orders: Con
             orders.send([claim for store in stores for claim in store.told()])
 
 
-async def _claim(store: "_Timed") -> None:
+async def _claim(store: "Timed") -> None:
     """Claim until there is nothing more."""
     ticker = Ticker(cast(Store, store), NODE)
     while (await ticker.once()).jobs:
         pass
 
 
-async def _work(store: "_Timed", member: Member, left: "Synchronized[int]") -> None:
+async def _work(store: "Timed", member: Member, left: "Synchronized[int]") -> None:
     """Claim, run and finish until the fleet has done all."""
 
     def ended() -> None:
@@ -80,7 +80,7 @@ async def _work(store: "_Timed", member: Member, left: "Synchronized[int]") -> N
     await process.stop()
 
 
-class _Timed:
+class Timed:
     """A store that notes its ticks."""
 
     def __init__(self, store: Store) -> None:

@@ -1,0 +1,52 @@
+"""A curve: a rate and two percentiles of the time of a claim, over how many there are of something."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from ..measure import Figures
+from ..stores.member import Claim
+from . import plot
+
+
+class Point(NamedTuple):
+    """What was measured with so many."""
+
+    number: int
+    rate: float
+    p50: float  # ms
+    p99: float
+
+    @classmethod
+    def of(cls, number: int, rate: float, claims: Sequence[Claim]) -> Self:
+        """Of the claims those count that found something."""
+        p50, p99 = np.percentile([claim.ended - claim.begun for claim in claims if claim.jobs], (50, 99)) * 1e3
+        return cls(number, rate, float(p50), float(p99))
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Points by number, ascending; the name is that of what is counted."""
+
+    name: str
+    title: str
+    unit: str  # of the rate
+    points: Sequence[Point]
+
+    def figures(self) -> Figures:
+        for point in self.points:
+            what = f"growth, {self.name}: {point.number:,}"
+            yield what, point.rate, self.unit, None
+            yield f"{what}, claim p50", point.p50, "ms", None
+            yield f"{what}, claim p99", point.p99, "ms", None
+
+    def picture(self) -> str:
+        rate, p50, p99 = (
+            plot.Line(label, [(point.number, point[at]) for point in self.points])
+            for at, label in enumerate(("rate", "p50", "p99"), 1)
+        )
+        return plot.picture(
+            self.title, self.name, [plot.Panel(self.unit, [rate]), plot.Panel("ms a claim", [p50, p99])]
+        )
