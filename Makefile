@@ -5,22 +5,35 @@ JOBS ?= examples/jobs
 
 LONG := tests/e2e tests/stores/races tests/stores/mongo/test_kills.py tests/stores/mongo/test_restart.py \
 	tests/documents/test_races.py
+LONGER := tests/chaos
+SEEDS ?= 10000
+FAULTS ?= 1000
+EXAMPLES ?= 30
 CORE := --cov=tickwise.core
-.PHONY: run test proof cover check bench format lock clean
+.PHONY: run test proof sim chaos fuzz cover check bench format lock clean
 
 run: .venv/run.stamp  ## install and serve examples/jobs
 	$(BIN)/tickwise serve $(JOBS)
 
 test: .venv/dev.stamp  ## the whole suite but for what takes minutes; every branch of the core is walked
 	$(BIN)/pytest $(CORE) --cov-report= README.md docs  # in one process: their examples build on each other
-	$(BIN)/pytest -n 2 $(CORE) --cov-append --cov-report= tests $(addprefix --ignore=,$(LONG)) $(ARGS)
+	$(BIN)/pytest -n 2 $(CORE) --cov-append --cov-report= tests $(addprefix --ignore=,$(LONG) $(LONGER)) $(ARGS)
 	$(BIN)/coverage report --include='*/tickwise/core/*' --fail-under=100
 
 proof: .venv/dev.stamp  ## real processes, raced, killed and watched, and every clock change of every zone; takes minutes
-	TICKWISE_PROOF=1 $(BIN)/pytest -n 2 tests/core/cron $(LONG) $(ARGS)
+	TICKWISE_PROOF=1 $(BIN)/pytest -n 2 tests/core/cron tests/browser/test_crowd.py $(LONG) $(ARGS)
+
+sim: .venv/dev.stamp  ## SEEDS histories of simulated fleets, in two processes; takes about half an hour
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS)
+
+chaos: .venv/dev.stamp  ## what docs/reliability.md reports: FAULTS to a fleet on each store; takes three quarters of an hour
+	TICKWISE_TEST_FAULTS=$(FAULTS) TICKWISE_TEST_REPORT=$(CHAOS_REPORT) $(BIN)/pytest -s -q tests/chaos $(ARGS)
+
+fuzz: .venv/dev.stamp  ## inputs and rows that are nearly right, new ones each time; takes minutes
+	TICKWISE_EXPLORE=1 TICKWISE_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n 2 tests/fuzz $(ARGS)
 
 cover: .venv/dev.stamp  ## which lines of the whole package the suite walks
-	$(BIN)/pytest -n 2 --cov --cov-report=term tests $(addprefix --ignore=,$(LONG)) $(ARGS)
+	$(BIN)/pytest -n 2 --cov --cov-report=term tests $(addprefix --ignore=,$(LONG) $(LONGER)) $(ARGS)
 
 check: .venv/dev.stamp  ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .
@@ -29,7 +42,7 @@ check: .venv/dev.stamp  ## format, lint, types, import contracts
 	$(BIN)/lint-imports --no-cache
 
 bench: .venv/dev.stamp  ## every figure of docs/benchmarks.md, with its peer beside it
-	for part in time stores runtime documents; do $(BIN)/tickwise bench $$part || missed=1; done; exit $${missed:-0}
+	for part in time stores growth runtime dashboard documents; do $(BIN)/tickwise bench $$part || missed=1; done; exit $${missed:-0}
 
 format: .venv/dev.stamp
 	$(BIN)/ruff format .
@@ -39,6 +52,7 @@ lock: .venv/dev.stamp  ## pins with hashes and without addresses
 	$(BIN)/pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --universal --generate-hashes --no-header --no-annotate --quiet -o requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --extra all --group dev --universal --generate-hashes --no-header --no-annotate --quiet -o requirements-dev.lock
+	cd src/tickwise/bench/stores/elsewhere && $(CURDIR)/$(BIN)/uv pip compile pins.in --universal --generate-hashes --no-header --no-annotate --quiet -o pins.lock
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

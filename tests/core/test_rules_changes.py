@@ -315,6 +315,21 @@ def test_while_paused_nothing_is_decided() -> None:
     assert world.cursor("etl") == "01:00"
 
 
+def test_a_moved_fire_that_a_pause_has_dropped_is_decided_once() -> None:
+    """S29, S31: it is not pending any more when the next fire is moved, so that says nothing about it."""
+    world = World()
+    world.define(job("etl", "0 * * * *"))
+    world.pass_time(to="00:30")
+    world.reschedule("etl", "01:30")
+    world.pause("etl")
+    world.pass_time(to="02:30")
+    world.resume("etl")
+    dropped = world.verdicts("etl")
+    assert dropped == ["rescheduled 01:00", "paused 01:30 to 02:00 (2)"]
+    world.reschedule("etl", "03:30")
+    assert world.verdicts("etl") == dropped
+
+
 def test_a_second_pause_keeps_the_first() -> None:
     """S29: who paused it, when and why stays as it was."""
     world = World()

@@ -309,13 +309,47 @@ async def test_code_that_does_not_let_itself_be_cancelled_is_left_behind() -> No
 
 @patiently
 async def test_a_lease_whose_answer_was_lost_is_adopted() -> None:
-    """The store says that the node holds a run that it does not know: it runs it."""
+    """The store says that the node holds a run that it does not know: it runs it on a renewed lease (S42)."""
     shop = await Shop.open(noop)
     run = await shop.world.enqueue("noop")
     await shop.world.store.lease(Reservation(NODE, 1, functions=frozenset({"noop"})))
+    shop.world.clock.advance(29)
     await shop.renew()
+    assert shop.worker.busy == 0
+    await shop.renew()
+    shop.world.clock.advance(29)
+    await shop.world.store.expire()
     await shop.store_ends()
     assert (await shop.world.run(run)).state is RunState.SUCCEEDED
+
+
+@patiently
+async def test_a_lease_that_ran_out_meanwhile_is_not_adopted() -> None:
+    """What was taken back before it could be renewed never begins here (S42)."""
+    shop = await Shop.open(noop)
+    await shop.world.enqueue("noop")
+    await shop.world.store.lease(Reservation(NODE, 1, functions=frozenset({"noop"})))
+    await shop.renew()
+    shop.world.clock.advance(31)
+    await shop.world.store.expire()
+    await shop.renew()
+    assert (shop.worker.busy, shop.worker.held()) == (0, {})
+
+
+@patiently
+async def test_what_was_stopped_while_a_renewal_was_under_way_is_not_adopted() -> None:
+    """The lease seemed lost, and the late answer renews it: it is not begun twice under one token (S43)."""
+    blocked = Blocked()
+    shop = await Shop.open(blocked.as_function())
+    await shop.take("blocked")
+    asked = shop.worker.held()
+    late = await shop.world.store.renew(NODE, asked, shop.worker.room.lease)
+    shop.worker.lose_all()
+    await until(lambda: shop.worker.busy == 0)
+    shop.worker.renewed(asked, late)
+    for _ in range(3):
+        await shop.renew()
+    assert (shop.worker.busy, shop.told) == (0, ["blocked started"])
 
 
 @patiently

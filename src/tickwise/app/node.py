@@ -8,7 +8,7 @@ folders, definitions, reaper, pruner   keeper (a thread with a store of its own)
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from typing import NamedTuple
@@ -35,7 +35,7 @@ from ..runtime.ticker import Ticker
 from ..runtime.worker import Room, Worker
 from ..sources.folder import FolderSource
 from ..stores.contract import Store
-from ..stores.records import Finish, Lease, Node, Role, Ticked
+from ..stores.records import Finish, Lease, Node, Renewed, Role, Ticked
 from .hooks import Calls, Hooks, RunEvent
 from .intake import Intake
 from .registry import Registry
@@ -159,10 +159,14 @@ class NodeProcess:
             node=self.as_node,
             passed=self._has_passed,
             held=worker.held if worker else dict,
-            renewed=lambda asked, renewed: on_loop(worker.renewed, asked, renewed) if worker else None,
+            renewed=lambda asked, renewed: on_loop(self._renewed, asked, renewed),
             lost=lambda: on_loop(worker.lose_all) if worker else None,
         )
         return Keeper(self._place.open_store, upkeep, every=self.settings.renew, lease=self.settings.lease)
+
+    def _renewed(self, asked: Mapping[str, str], renewed: Renewed) -> None:
+        if self.worker and self.worker.renewed(asked, renewed):
+            self._keeper.ring()
 
     def _made_tickers(self) -> list[Loop]:
         settings, store = self.settings, self._place.store

@@ -1,7 +1,8 @@
 """`tickwise doctor`: what is not as it should be, and how to mend it."""
 
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.text import Text
 
 from .asking import Told, asks
@@ -12,17 +13,24 @@ _GRAVE = {"error", "warning"}
 
 
 @asks
-async def doctor(api: Api) -> Told:
+async def doctor(
+    api: Api,
+    *,
+    audit: Annotated[
+        bool, typer.Option("--audit", help="Also match every slot in the store with its run or its reason.")
+    ] = False,
+) -> Told:
     """Look for what is wrong; exits with 1 if anything needs to be mended."""
-    answer = await api.get("/doctor")
-    findings = answer["findings"]
-    grave = any(finding["severity"] in _GRAVE for finding in findings)
-    return Told(answer, lambda: _show(findings), exit_code=1 if grave else 0)
+    answer = await api.get("/doctor", audit=audit or None)
+    grave = any(finding["severity"] in _GRAVE for finding in answer["findings"])
+    return Told(answer, lambda: _show(answer), exit_code=1 if grave else 0)
 
 
-def _show(findings: list[dict[str, Any]]) -> None:
-    for finding in findings:
+def _show(answer: dict[str, Any]) -> None:
+    for finding in answer["findings"]:
         print_line(in_colour(finding["severity"]) + Text(f": {finding['what']} ({finding['code']})", ""))
         print_line(f"  → {finding['repair']}")
-    if not findings:
+    if audit := answer["audit"]:
+        print_line("{schedules} schedules, {slots} slots: {runs} runs, {reasons} reasons.".format(**audit))
+    if not answer["findings"]:
         print_line("All is well.", "green")

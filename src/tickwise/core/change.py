@@ -308,7 +308,7 @@ def _reschedule(schedule: Schedule, change: Rescheduled, now: int) -> Changed:
         return Changed((schedule,))
     schedule, decisions = _note_move(schedule, now)
     moved, schedule = schedule.moved, schedule._replace(moved=None)
-    if moved and moved.to <= now:  # it was pending
+    if moved and schedule.cursor < moved.to <= now:  # it was pending
         decisions += (Decision(schedule.name, Reason.RESCHEDULED, moved.to, moved.to, 1, iso(to)),)
         schedule = passed_over(schedule, min(moved.to - 1, max(moved.asked_at, schedule.cursor)), moved.to)
     to = max(to, now, schedule.cursor + 1)

@@ -4,9 +4,11 @@ A run is `held` from its lease until its end is stored, and renewed all that tim
 outside, each with its own outcome: a person (cancelled), a shutdown (handed back), a lost lease (nothing: it is
 somebody else's by now). Code that does not let itself be cancelled is left behind, and takes up room.
 
-What the store holds as ours and we do not know is a commit whose answer was lost: we adopt it. But the keeper asks
-the store while we go on, so its answer may name runs that have ended since; and it names those that we stopped
-when their lease seemed lost. Neither may begin again (S43), so what has begun here is remembered.
+What the store holds as ours and we do not know is a commit whose answer was lost: we adopt it. Its lease may be
+nearly over by then, so it begins when the keeper has renewed that: else another worker could begin it before we
+know that we have lost it (S42). But the keeper asks the store while we go on, so its answer may name runs that
+have ended since; and it names those that we stopped when their lease seemed lost. Neither may begin again (S43),
+so what has begun here is remembered.
 """
 
 import asyncio
@@ -17,7 +19,7 @@ from typing import NamedTuple
 
 from ..core.settle import Cancelled, Failed, HandedBack, Outcome, Settled
 from ..log import get_logger
-from ..stores.contract import Store
+from ..stores.contract import Store, StoreUnavailableError
 from ..stores.records import Finish, Lease, Renewed, Reservation
 from .execution import Execution
 from .executors.failure import failure_text
@@ -78,6 +80,7 @@ class Worker:
         self._why: dict[str, Why] = {}  # runs that are ended from outside
         self._noticed: set[str] = set()  # of those, the ones that have ended, and do what is to be done after that
         self._left_behind: set[asyncio.Task[Finish]] = set()
+        self._adopting: dict[str, Lease] = {}  # ours by a lost answer, to begin with the next renewal
         self._begun: set[tuple[str, str]] = set()  # runs and tokens that a renewal may hear of late
         self._reserved = 0
         self._ends_may_go = asyncio.Event()  # no slot is being decided, or room is needed
@@ -104,7 +107,8 @@ class Worker:
 
     def held(self) -> Mapping[str, str]:
         """Run ids to tokens; called from the keeper's thread too."""
-        return {id_: held.lease.token for id_, held in list(self._held.items())}
+        adopting = {id_: lease.token for id_, lease in list(self._adopting.items())}
+        return adopting | {id_: held.lease.token for id_, held in list(self._held.items())}
 
     def ring(self) -> None:
         """There are runs to lease."""
@@ -197,7 +201,9 @@ class Worker:
                 self._noticed.add(lease.id)
                 await self._execution.conclude_cancelled(lease, Why.CANCELLED.value)
             raise
-        except Exception as error:  # noqa: BLE001  (a store that fails, or a bug of ours, costs an attempt)
+        except StoreUnavailableError as error:  # asked what earlier attempts have done: nothing has begun
+            return Finish(lease.id, lease.token, HandedBack(), error=failure_text(error))
+        except Exception as error:  # noqa: BLE001  (a bug of ours costs an attempt)
             return Finish(lease.id, lease.token, Failed(), error=failure_text(error))
         return Finish(lease.id, lease.token, ended.outcome, ended.result, ended.error)
 
@@ -271,19 +277,23 @@ class Worker:
 
     # What the keeper hears.
 
-    def renewed(self, asked: Mapping[str, str], renewed: Renewed) -> None:
-        """End what was cancelled or lost, adopt what a lost answer gave us."""
-        for run in renewed.cancel:
+    def renewed(self, asked: Mapping[str, str], renewed: Renewed) -> bool:
+        """End what was cancelled or lost, adopt what a lost answer gave us: true if that is to be renewed now."""
+        for run in sorted(renewed.cancel):
             self.end(run, Why.CANCELLED)
         for run, token in asked.items():
+            adopted = self._adopting.pop(run, None)
+            if adopted and run in renewed.held and not self._closing:
+                self.start(adopted)
             held = self._held.get(run)
             if run not in renewed.held and held and held.lease.token == token:
                 self.end(run, Why.LOST)
         unknown = {(lease.id, lease.token): lease for lease in renewed.unknown}
         if not self._reserved and not self._closing:  # else it may be on its way
-            for key in unknown.keys() - self._begun:
-                self.start(unknown[key])
-        self._begun &= unknown.keys() | self.held().items()
+            new = sorted(unknown.keys() - self._begun)
+            self._adopting |= {key[0]: unknown[key] for key in new if key[0] not in self._held}
+        self._begun &= unknown.keys() | asked.items() | self.held().items()
+        return bool(self._adopting)
 
     def lose_all(self) -> None:
         """Stop everything: the leases could not be renewed."""

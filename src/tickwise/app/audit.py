@@ -1,0 +1,165 @@
+"""The ledger of a store, checked: whether every slot of every schedule has one run or one reason.
+
+A job at a time is read, page by page, through the public contract, so the memory that this takes grows with the
+largest job and not with the store. What the contract cannot tell is not judged:
+
+- how a job was defined before its newest edit: slots up to then are only looked at for doubles and order;
+- what retention has removed (S51), and schedules that are deleted (S23);
+- where a fire was moved to by hand (S31), unless something was passed over for it;
+- who cancelled a run, and whether a run by hand took a lane or ran beside.
+
+The store goes on meanwhile. A schedule is read before its runs and decisions, so what is decided later lies behind
+the cursor that was seen; and what seems wrong must seem so in every one of a few looks.
+"""
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+
+from ..core.audit import Checked, Finding, Ledger, Made, Span, check, overlapping
+from ..core.model import Decision
+from ..core.reasons import Reason
+from ..core.slots import due_at
+from ..stores.contract import Insights, Store
+from ..stores.paging import every
+from ..stores.records import (
+    MICRO,
+    DecisionFilter,
+    JobRow,
+    PauseInterval,
+    RunFilter,
+    RunRow,
+    ScheduleFilter,
+    ScheduleRow,
+)
+
+_PAGE = 1_000
+_LOOKS = 3
+
+
+@dataclass(slots=True)
+class Audit:
+    """How much was checked, and what was wrong."""
+
+    schedules: int = 0
+    slots: int = 0  # expected
+    runs: int = 0  # matched
+    reasons: int = 0  # matched, each slot of a range counted
+    findings: list[Finding] = field(default_factory=list)
+
+
+async def audit(store: Store, since: int | None = None, until: int | None = None) -> Audit:
+    """Check the slots of [since, until), or all that there is."""
+    whole = Audit()
+    async for job in _jobs(store.insights):
+        found = await _look(store, job, since, until)
+        for _ in range(_LOOKS - 1):
+            if not any(checked.findings for checked in found):
+                break
+            found = _still(found, await _look(store, job, since, until))
+        whole.schedules += len(job.schedules)
+        for checked in found:
+            whole.slots += checked.slots
+            whole.runs += checked.runs
+            whole.reasons += checked.reasons
+            whole.findings += checked.findings
+    return whole
+
+
+def _still(before: Sequence[Checked], now: Sequence[Checked]) -> list[Checked]:
+    """What is as wrong as it was."""
+    known = {finding[:3] for checked in before for finding in checked.findings}
+    return [one._replace(findings=tuple(each for each in one.findings if each[:3] in known)) for one in now]
+
+
+async def _jobs(insights: Insights) -> AsyncIterator[JobRow]:
+    after: str | None = None
+    while True:
+        page = await insights.jobs(after, _PAGE)
+        for job in page.items:
+            yield job
+        if page.after is None:
+            return
+        after = page.after
+
+
+async def _look(store: Store, job: JobRow, since: int | None, until: int | None) -> list[Checked]:
+    """One look at a job: its schedules first, then what was decided about them."""
+    insights, name, now = store.insights, job.definition.name, await store.now() // MICRO
+    pauses = await insights.pauses()
+    rows = await every(lambda after: insights.schedules(ScheduleFilter(job=name), after, _PAGE))
+    later, job = await store.now() // MICRO, await insights.job(name) or job
+    runs = await runs_of(insights, name, since)
+    made: dict[str, list[Made]] = defaultdict(list)
+    for run in runs:
+        made[run.schedule].append(run)
+    found = []
+    for row in rows:
+        own = row.schedule.name
+        span = _span(job, row, pauses, made[own], since, until)
+        told = await decisions_of(insights, own, span)
+        pending = _pending(row, now)
+        found.append(check(Ledger(own, (span,), tuple(made[own]), told, None, pending, row.wake_at, later)))
+    most = max((row.schedule.definition.policy.max_active_runs for row in rows), default=0)
+    crowd = [run for run in runs if run.made_at > job.updated_at] if most else []
+    return [*found, Checked(0, 0, 0, tuple(overlapping(crowd, most)))]
+
+
+def _span(
+    job: JobRow,
+    row: ScheduleRow,
+    pauses: Sequence[PauseInterval],
+    runs: Sequence[Made],
+    since: int | None,
+    until: int | None,
+) -> Span:
+    """What its times as they are now have named, as far as it is decided and its runs are kept."""
+    state, policy = row.schedule, row.schedule.definition.policy
+    kept, defined = (job.history_from or 0) - 1, job.updated_at // MICRO
+    begin = max(state.first_seen, state.edited_at, defined, kept, (since or 0) - 1)
+    ends = [state.cursor, *(pause.at for pause in pauses if _is_to_come(pause, row))]
+    ends += [end for end in (policy.until, until and until - 1) if end is not None]
+    if state.finished:  # it has no slots after its last run (S34)
+        ends.append(max((run.slot for run in runs), default=begin))
+    return Span(begin, max(begin, min(ends)), state.definition.times)
+
+
+def _is_to_come(pause: PauseInterval, row: ScheduleRow) -> bool:
+    """Whether the end of a pause of everything has still to reach a schedule: it is shown as it will be then."""
+    since = row.schedule.paused.at if row.schedule.paused else row.wake_at
+    return pause.until is not None and since is not None and since <= pause.until
+
+
+def _pending(row: ScheduleRow, now: int) -> int | None:
+    """The slot that should have been looked at by now; one that cannot be planned backs off for longer (S20)."""
+    slot, state = row.next_slot, row.schedule
+    broken = state.deferral is not None and state.deferral.reason is Reason.BROKEN
+    return None if slot is None or broken or due_at(state, slot) > now else slot
+
+
+async def decisions_of(insights: Insights, schedule: str, span: Span) -> tuple[Decision, ...]:
+    """What was decided about the slots of a span."""
+    wanted = DecisionFilter(schedule=schedule, since=span.after + 1, until=span.until + 1)
+    rows = await every(lambda after: insights.decisions(wanted, after, _PAGE))
+    return tuple(Decision(row.schedule, row.reason, row.first, row.last, row.count) for row in rows)
+
+
+async def runs_of(insights: Insights, job: str, since: int | None) -> list[Made]:
+    """The runs of its slots, in the order in which they were made: a slot never becomes one before its time."""
+    wanted, found = RunFilter(job=job, since=None if since is None else since * MICRO), list[Made]()
+    after: str | None = None
+    while True:
+        page = await insights.runs(wanted, after, _PAGE)
+        found += [await _made(insights, row) for row in page.items if row.schedule and row.slot is not None]
+        if page.after is None:
+            return found[::-1]
+        after = page.after
+
+
+async def _made(insights: Insights, row: RunRow) -> Made:
+    tries = await insights.attempts(row.id) if row.attempt > 1 else ()
+    return Made(
+        row.id, row.schedule or "", row.slot or 0, row.trigger, row.state, row.attempt, row.created_at,
+        row.due_at, row.started_at, row.finished_at, row.lease_until, row.expires_at, row.failures,
+        frozenset(each.number for each in tries),
+    )  # fmt: skip

@@ -1,0 +1,134 @@
+"""Whether a world that has settled is whole: the ledger as it is written, against what really happened."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from tickwise.app.audit import audit, decisions_of, runs_of
+from tickwise.core.audit import Finding, Ledger, Span, Wrong, check, overlapping
+from tickwise.core.definition import Catchup, Kind, Overlap, ScheduleDefinition
+from tickwise.core.instant import iso
+from tickwise.core.reasons import Reason
+from tickwise.core.slots import due_at
+from tickwise.core.states import ACTIVE
+from tickwise.stores.paging import every
+from tickwise.stores.records import MICRO, DecisionFilter, DecisionRow, RunFilter, RunRow, ScheduleRow
+
+from .jobs import NARROW, ONCE_ONLY
+from .trouble import LIMIT
+from .world import Pausing, World
+
+_UNDECIDED = 150  # seconds that a slot may be due in a calm world and not be decided
+_SOON, _AT_ONCE = 60 * MICRO, 10 * MICRO  # after so long a world is calm; what is done within this is done at once
+_WAITS = (Reason.WAITS_FOR_RUN, Reason.WAITS_FOR_LANE)
+
+
+async def judge(world: World) -> list[Finding]:
+    """All that is wrong."""
+    insights, editions = world.store.insights, world.editions.items()
+    schedules = (await insights.schedules()).items
+    rows = await every(lambda after: insights.runs(RunFilter(), after, 1_000))
+    told = await every(lambda after: insights.decisions(DecisionFilter(), after, 1_000))
+    most = {
+        job: max(each.policy.max_active_runs for one in both for each in one.schedules) for job, both in editions
+    }
+    found = [*world.truth.findings, *world.truth.broken_laws(ONCE_ONLY, most)]
+    for row in schedules:
+        found += await _ledger(world, row)
+        found += _undecided(world, row)
+        found += _reasons(world, row, [one for one in told if one.schedule == row.schedule.name])
+    for job in world.jobs:
+        if not world.clock_set_back:  # else instants lie
+            runs = await runs_of(insights, job, None)
+            found += [*overlapping(runs, most[job]), *_waited(world, job, rows, told)]
+    found += [finding for row in rows for finding in _run(world, row)]
+    found += _limit(world)
+    found += [finding for pausing in world.pauses for finding in _paused(rows, pausing)]
+    found += (await audit(world.store)).findings if not world.clock_set_back else []
+    return found
+
+
+async def _ledger(world: World, row: ScheduleRow) -> Iterable[Finding]:
+    name, spans = row.schedule.name, world.spans[row.schedule.name]
+    spans[-1] = spans[-1]._replace(until=max(spans[-1].after, row.schedule.cursor))
+    whole = Span(spans[0].after, spans[-1].until, spans[0].times)
+    runs = [run for run in await runs_of(world.store.insights, row.schedule.job, None) if run.schedule == name]
+    told = await decisions_of(world.store.insights, name, whole)
+    return check(Ledger(name, tuple(spans), tuple(runs), told, frozenset(world.truth.moves[name]))).findings
+
+
+def _undecided(world: World, row: ScheduleRow) -> Iterator[Finding]:
+    """In a calm world everything that is due is decided, or waits for what has just been, or for a success."""
+    slot, waits = row.next_slot, row.schedule.deferral
+    if waits and waits.reason is Reason.WAITS_FOR_SUCCESS:
+        return
+    if slot is None or due_at(row.schedule, slot) < world.second - _UNDECIDED:
+        text = f"{iso(slot) if slot else 'what comes next'} is still not decided ({waits}, wakes at {row.wake_at})"
+        yield Finding(Wrong.MISSED, row.schedule.name, slot, text, "")
+
+
+_POSSIBLE: dict[Reason, Callable[[ScheduleDefinition], bool]] = {
+    Reason.MISSED: lambda one: one.kind is not Kind.START or one.policy.catchup is Catchup.SKIP,
+    Reason.COALESCED: lambda one: one.policy.catchup is Catchup.ONCE,
+    Reason.TOO_OLD: lambda one: one.policy.catchup is Catchup.ALL,
+    Reason.OVERLAP: lambda one: one.policy.overlap is Overlap.SKIP,
+    Reason.LANES_FULL: lambda one: one.policy.overlap is Overlap.ALLOW,
+    Reason.SUPERSEDED: lambda one: (
+        one.kind is Kind.RESTART or one.policy.overlap in (Overlap.LATEST, Overlap.REPLACE)
+    ),
+}
+
+
+def _anybody(_definition: ScheduleDefinition) -> bool:
+    return True
+
+
+def _reasons(world: World, row: ScheduleRow, told: Iterable[DecisionRow]) -> Iterator[Finding]:
+    """A reason is one that a definition of the schedule can give, and what is too old is older than any window."""
+    defined = [s for one in world.editions[row.schedule.job] for s in one.schedules if s.name == row.schedule.name]
+    for one in told:
+        giving = [each.policy for each in defined if _POSSIBLE.get(one.reason, _anybody)(each)]
+        late = one.extended_at // MICRO - one.last
+        young = one.reason is Reason.TOO_OLD and late <= min((each.catchup_window for each in giving), default=0)
+        if not giving or young:
+            text = f"{one.reason.code} is no reason for {iso(one.last)}"
+            yield Finding(Wrong.UNEXPLAINED, one.schedule, one.last, text, "")
+
+
+def _waited(world: World, job: str, rows: Iterable[RunRow], told: Iterable[DecisionRow]) -> Iterator[Finding]:
+    """In a calm world a slot that waited for a run is looked at when that ends, not a minute later (S15)."""
+    own = [row for row in rows if row.job == job]
+    begun = {row.created_at: row for row in own if row.slot is not None and row.created_at > world.calm_at + _SOON}
+    for at, row in begun.items():
+        freed = max(
+            (other.finished_at for other in own if other.finished_at and other.finished_at <= at), default=at
+        )
+        waits = [
+            one for one in told
+            if one.schedule == row.schedule and one.reason in _WAITS and one.first <= (row.slot or 0) <= one.last
+        ]  # fmt: skip
+        if waits and waits[0].made_at < freed < at - _AT_ONCE:
+            text = f"run {row.id} of {job} began {(at - freed) / MICRO:.0f} s after nothing was in its way"
+            yield Finding(Wrong.UNEXPLAINED, row.schedule or "", row.slot, text, "")
+
+
+def _run(world: World, row: RunRow) -> Iterator[Finding]:
+    """Nothing is left behind, and retries were made."""
+    if row.state in ACTIVE and row.due_at < world.now() - 2 * 60 * MICRO:
+        text = f"run {row.id} of {row.job} is still {row.state}"
+        yield Finding(Wrong.UNEXPLAINED, row.schedule or "", row.slot, text, "")
+    least = min(one.retry.limit for one in world.editions[row.job])
+    if row.state == "failed" and row.failures <= least:
+        yield Finding(Wrong.UNEXPLAINED, row.schedule or "", row.slot, f"run {row.id} was not tried again", "")
+
+
+def _limit(world: World) -> Iterator[Finding]:
+    """No more runs of the narrow queue at once than may be, as far as the store knew of them."""
+    if world.truth.most_narrow > LIMIT:
+        yield Finding(Wrong.OVERLAP, "", None, f"{world.truth.most_narrow} runs of the queue {NARROW} at once", "")
+
+
+def _paused(rows: Iterable[RunRow], pausing: Pausing) -> Iterator[Finding]:
+    """No slot becomes a run in a pause."""
+    for row in rows:
+        meant = row.schedule is not None and pausing.schedule in (None, row.schedule)
+        if meant and pausing.after < int(row.id) <= (pausing.until or 0):
+            yield Finding(Wrong.EXTRA, row.schedule or "", row.slot, f"run {row.id} was made in a pause", "")

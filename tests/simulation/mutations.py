@@ -1,0 +1,339 @@
+"""Mistakes that somebody could make in the planner, the store or the runtime, each with the seed that shows it.
+
+One that no seed shows means that the world is too peaceful or the judge too kind. Each is a patch, made while a
+history is lived through: `with MUTATIONS[name].made(): simulate(MUTATIONS[name].seed)`.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+from unittest.mock import patch
+
+from tickwise.core import change, desk, planner, policy, settle
+from tickwise.core.audit import Wrong
+from tickwise.core.definition import Catchup, Retry
+from tickwise.core.model import Schedule
+from tickwise.core.policy import Go
+from tickwise.core.reasons import Reason
+from tickwise.core.settle import LeaseExpired
+from tickwise.core.states import RunState
+from tickwise.runtime.keeper import Keeper
+from tickwise.stores.contract import StoreUnavailableError
+from tickwise.stores.memory import state, store, tick, work
+from tickwise.stores.memory.state import MemoryState
+from tickwise.stores.memory.store import MemoryStore
+from tickwise.stores.records import MICRO, Expired, Renewed
+
+Patches = list[tuple[Any, str, Any]]  # of what, which name, what stands there instead
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """A mistake, the seed whose history shows it, and what the judge calls it."""
+
+    what: Callable[[], Patches]
+    seed: int
+    kind: Wrong
+
+    @contextmanager
+    def made(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            for target, name, instead in self.what():
+                stack.enter_context(patch.object(target, name, instead))
+            yield
+
+
+def _now_and_then(every: int) -> Callable[[], bool]:
+    turns = count(1)
+    return lambda: next(turns) % every == 0
+
+
+# What a pass makes true.
+
+
+def _slot_key() -> Patches:
+    decide, slips = tick._decide, _now_and_then(5)
+
+    def forgetful(entry: Any, planned: Any, second: int) -> None:
+        cursor = entry.state.cursor
+        decide(entry, planned, second)
+        if slips():
+            entry.state = entry.state._replace(cursor=cursor)
+
+    blind = (tick, "_schedule_facts", lambda _entry, _state: planner._NO_FACTS)
+    return [_no_conflict(), (tick, "_decide", forgetful), blind]
+
+
+def _no_conflict() -> tuple[Any, str, Any]:
+    return tick, "_in_conflict", lambda _memory, _plan: set()
+
+
+def _lane_key() -> Patches:
+    return [_no_conflict(), *_always_goes(0)]
+
+
+def _always_goes(step: int) -> Patches:
+    def goes(_schedule: Schedule, holders: Any) -> Go:
+        return Go(len(holders) * step)
+
+    return [(planner, "overlap", goes), (desk, "overlap", goes), (planner, "ordinary", lambda *_facts: None)]
+
+
+def _overlap() -> Patches:
+    return _always_goes(1)
+
+
+def _cursor_early() -> Patches:
+    decide, slips = tick._decide, _now_and_then(4)
+
+    def early(entry: Any, planned: Any, second: int) -> None:
+        decide(entry, planned, second)
+        if slips():
+            entry.state = entry.state._replace(cursor=entry.state.cursor + 60)
+
+    return [(tick, "_decide", early)]
+
+
+def _cursor_without_runs() -> Patches:
+    commit, slips = tick._commit, _now_and_then(6)
+
+    def half(memory: Any, plan: Any, *rest: Any) -> Any:
+        return commit(memory, plan._replace(starts=()) if plan.starts and slips() else plan, *rest)
+
+    return [(tick, "_commit", half)]
+
+
+def _decision_lost() -> Patches:
+    record, slips = MemoryState.record, _now_and_then(3)
+
+    def forgetful(memory: MemoryState, decisions: Any, now: int) -> None:
+        record(memory, [made for made in decisions if made.waits or not slips()], now)
+
+    return [(MemoryState, "record", forgetful)]
+
+
+def _past_again() -> Patches:
+    beat = MemoryStore.beat
+
+    async def restarting(self: MemoryStore, node: Any, *, passed: bool = False) -> Any:
+        if node.id not in self._memory.nodes:
+            for entry in self._memory.schedules.values():
+                entry.state = entry.state._replace(cursor=entry.state.cursor - 120)
+        return await beat(self, node, passed=passed)
+
+    return [(MemoryStore, "beat", restarting)]
+
+
+# What the planner and people decide.
+
+
+def _pause_ignored() -> Patches:
+    after_pauses = MemoryState.after_pauses
+
+    def awake(memory: MemoryState, entry: Any) -> Any:
+        found, decisions = after_pauses(memory, entry)
+        return found._replace(paused=None), decisions
+
+    return [(MemoryState, "after_pauses", awake)]
+
+
+def _pause_of_everything_ignored() -> Patches:
+    run_pass = tick.run_pass
+
+    def awake(memory: Any, *rest: Any, **named: Any) -> Any:
+        pauses = memory.pauses
+        memory.pauses = [pause for pause in pauses if pause.until is not None]
+        try:
+            return run_pass(memory, *rest, **named)
+        finally:
+            memory.pauses = pauses
+
+    return [(store, "run_pass", awake)]
+
+
+def _pause_untold() -> Patches:
+    return [(change, "summed_up", lambda *_slots: ())]
+
+
+def _edit_forgets() -> Patches:
+    return [(change, "_oldest_pending", lambda _schedule, _now: None)]
+
+
+def _catchup_forgotten() -> Patches:
+    return [(policy, "catchup_mode", lambda _schedule: Catchup.SKIP)]
+
+
+def _catchup_doubled() -> Patches:
+    discard = desk.Desk._discard
+
+    def kept(self: Any, unwanted: Any) -> None:
+        cursor = self._work.cursor
+        discard(self, unwanted)
+        if unwanted.why.reason is Reason.COALESCED:
+            self._work = self._work._replace(cursor=cursor)
+
+    return [(desk.Desk, "_discard", kept)]
+
+
+def _window_short() -> Patches:
+    catch_up = policy.catch_up
+
+    def hasty(backlog: Any, now: int) -> Any:
+        return catch_up(backlog, now + 60)
+
+    return [(desk, "SIEVES", (policy.too_many, hasty, policy.keep_newest))]
+
+
+def _queue_keeps_newest() -> Patches:
+    def newest(backlog: Any, _now: int) -> Any:
+        last = backlog.last
+        return last and policy.Unwanted(backlog.begin, last - 1, policy.Skip(Reason.SUPERSEDED))
+
+    return [(desk, "SIEVES", (policy.too_many, policy.catch_up, newest))]
+
+
+# What becomes of runs.
+
+
+def _finish_unfenced() -> Patches:
+    def anybody(memory: MemoryState, run: str, _token: str) -> Any:
+        found = memory.active.get(run)
+        return found if found and found.state is RunState.RUNNING else None
+
+    return [(MemoryState, "held", anybody)]
+
+
+def _renew_unfenced() -> Patches:
+    renew = MemoryStore.renew
+
+    async def generous(self: MemoryStore, node: str, held: Any, seconds: int) -> Renewed:
+        known = {run: found.token for run in held if (found := self._memory.active.get(run)) and found.token}
+        return await renew(self, node, known, seconds)
+
+    return [(MemoryStore, "renew", generous)]
+
+
+def _renew_in_vain() -> Patches:
+    renew = MemoryStore.renew
+
+    async def idle(self: MemoryStore, node: str, held: Any, _seconds: int) -> Renewed:
+        before = {run.id: run.lease_until for run in self._memory.active.values()}
+        renewed = await renew(self, node, held, 0)
+        for run in self._memory.active.values():
+            run.lease_until = before[run.id]
+        return renewed
+
+    return [(MemoryStore, "renew", idle)]
+
+
+def _leased_twice() -> Patches:
+    slips = _now_and_then(20)
+
+    def waits(run: Any, now: int) -> bool:
+        return run.due_at <= now and (run.state is RunState.QUEUED or slips())
+
+    return [(work, "waits", waits)]
+
+
+def _living_leases_expire() -> Patches:
+    expire = MemoryStore.expire
+
+    async def hasty(self: MemoryStore) -> Expired:
+        for run in self._memory.active.values():
+            run.lease_until = run.lease_until and run.lease_until - 25 * MICRO
+        return await expire(self)
+
+    return [(MemoryStore, "expire", hasty)]
+
+
+def _leases_never_expire() -> Patches:
+    async def never(_self: MemoryStore) -> Expired:
+        return Expired()
+
+    return [(MemoryStore, "expire", never)]
+
+
+def _nobody_woken() -> Patches:
+    wake = MemoryState.wake
+
+    def deaf(memory: MemoryState, entry: Any, second: int) -> None:
+        if entry.state.deferral is None:
+            wake(memory, entry, second)
+
+    return [(MemoryState, "wake", deaf)]
+
+
+def _lane_kept() -> Patches:
+    over, slips = MemoryState._over, _now_and_then(4)
+
+    def clinging(memory: MemoryState, run: Any, now: int) -> None:
+        lane = run.lane
+        over(memory, run, now)
+        if lane is not None and slips():
+            memory.jobs[run.job].lanes[lane] = run
+
+    return [(MemoryState, "_over", clinging)]
+
+
+def _limit_ignored() -> Patches:
+    return [(work, "_allowed", lambda memory, _queue, _now: len(memory.active))]
+
+
+def _retry_forgotten() -> Patches:
+    def final(run: settle.Run, outcome: Any, now: int) -> Any:
+        return settle.settle(replace(run, retry=Retry(0)), outcome, now)
+
+    return [(state, "settle", final)]
+
+
+def _once_is_twice() -> Patches:
+    def again(run: settle.Run, outcome: Any, now: int) -> Any:
+        lost = isinstance(outcome, LeaseExpired)
+        return settle.settle(replace(run, at_most_once=run.at_most_once and not lost), outcome, now)
+
+    return [(state, "settle", again)]
+
+
+def _renewal_imagined() -> Patches:
+    renew = Keeper._renew
+
+    async def careless(self: Keeper) -> None:
+        try:
+            await renew(self)
+        except StoreUnavailableError:
+            return
+
+    return [(Keeper, "_renew", careless)]
+
+
+MUTATIONS: dict[str, Mutation] = {
+    "the key of a slot is dropped, and a cursor lost": Mutation(_slot_key, 1, Wrong.DOUBLED),
+    "the key of a lane is dropped, and overlap not looked at": Mutation(_lane_key, 1, Wrong.OVERLAP),
+    "overlap is not looked at, and lanes have no end": Mutation(_overlap, 1, Wrong.OVERLAP),
+    "the cursor moves too far": Mutation(_cursor_early, 1, Wrong.MISSED),
+    "the cursor moves without the runs": Mutation(_cursor_without_runs, 1, Wrong.MISSED),
+    "a decision is lost": Mutation(_decision_lost, 1, Wrong.MISSED),
+    "a node that starts plans the past again": Mutation(_past_again, 1, Wrong.DOUBLED),
+    "a pause is ignored": Mutation(_pause_ignored, 1, Wrong.EXTRA),
+    "a pause of everything is ignored": Mutation(_pause_of_everything_ignored, 3, Wrong.EXTRA),
+    "what a change drops is not told": Mutation(_pause_untold, 1, Wrong.MISSED),
+    "an edit forgets what was pending": Mutation(_edit_forgets, 6, Wrong.MISSED),
+    "catch-up is forgotten": Mutation(_catchup_forgotten, 2, Wrong.UNEXPLAINED),
+    "what was coalesced runs as well": Mutation(_catchup_doubled, 13, Wrong.DOUBLED),
+    "the window is a minute short": Mutation(_window_short, 47, Wrong.UNEXPLAINED),
+    "a queue keeps only the newest": Mutation(_queue_keeps_newest, 3, Wrong.UNEXPLAINED),
+    "an old token finishes a run": Mutation(_finish_unfenced, 3, Wrong.FENCING),
+    "an old token renews a lease": Mutation(_renew_unfenced, 13, Wrong.FENCING),
+    "a renewal extends nothing": Mutation(_renew_in_vain, 1, Wrong.FENCING),
+    "a run is leased twice": Mutation(_leased_twice, 1, Wrong.FENCING),
+    "leases that live expire": Mutation(_living_leases_expire, 1, Wrong.FENCING),
+    "leases never expire": Mutation(_leases_never_expire, 2, Wrong.UNEXPLAINED),
+    "a run that ends wakes nobody": Mutation(_nobody_woken, 10, Wrong.UNEXPLAINED),
+    "a run that ends keeps its lane": Mutation(_lane_kept, 1, Wrong.MISSED),
+    "the limit of a queue is ignored": Mutation(_limit_ignored, 9, Wrong.OVERLAP),
+    "a retry is forgotten": Mutation(_retry_forgotten, 2, Wrong.UNEXPLAINED),
+    "an attempt that may be made once is repeated": Mutation(_once_is_twice, 2, Wrong.DOUBLED),
+    "a renewal that failed is taken for one": Mutation(_renewal_imagined, 78, Wrong.OVERLAP),
+}
