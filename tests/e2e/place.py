@@ -13,9 +13,10 @@ from tickwise.core.states import RunState
 from tickwise.stores.contract import Store
 from tickwise.stores.records import DecisionRow, Node, Role, RunRow, ScheduleRow
 
+from ..processes import PATIENCE
 from ..stores.races.clock import SharedClock
 from . import sight
-from .processes import PATIENCE, Nest, Process
+from .processes import Nest, Process
 
 T = TypeVar("T")
 P = ParamSpec("P")

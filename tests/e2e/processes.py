@@ -3,24 +3,23 @@
 Nothing here sleeps: who waits, waits for the process to end or to print; PATIENCE is only against hanging.
 """
 
-import json
 import os
 import re
 import select
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Self
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
-PATIENCE = 120.0
-ROOT = Path(__file__).parents[2]
+from ..processes import PATIENCE, Forker
+
+_numbers = count()  # of processes
 _LOOK_EVERY = 0.02  # seconds between looks at what a process has printed
 _UP = "Tickwise is running"
 _HEALTH = re.compile(r"Health: (http://\S+)/readyz")
@@ -108,36 +107,26 @@ class Process:
         return self.ended
 
 
-class Nest:
-    """Where processes come from; none outlives it."""
+class Nest(Forker):
+    """Where processes come from; none outlives it. Variables are for all of them."""
 
-    def __init__(self) -> None:
-        self._asked, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    def __init__(self, variables: Mapping[str, str] | None = None) -> None:
+        super().__init__(f"{__package__}.nest", variables)
+        self._variables = variables or {}
         self._hatched: list[Process] = []
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", f"{__package__}.nest", str(theirs.fileno())],
-                cwd=ROOT, pass_fds=[theirs.fileno()], env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-            )  # fmt: skip
-        self._asked.settimeout(PATIENCE)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.end_all()
-        self._asked.close()
-        self._process.wait(PATIENCE)
+        super().__exit__()
 
     def start(self, folder: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> Process:
         """A `tickwise` process with these arguments, in this folder, with these variables besides the own."""
-        printed = folder / f"printed-{len(self._hatched)}.log"
+        printed = folder / f"printed-{next(_numbers)}.log"
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("TICKWISE_")}
-        asked = json.dumps([arguments, str(folder), {**inherited, **(variables or {})}])
+        asked = [arguments, str(folder), {**inherited, **self._variables, **(variables or {})}]
         ours, theirs = socket.socketpair()
         with theirs, printed.open("wb") as file:
-            socket.send_fds(self._asked, [asked.encode()], [theirs.fileno(), file.fileno()])
-            pid = int(self._asked.recv(20))
+            pid = self.fork(asked, theirs.fileno(), file.fileno())
         process = Process(pid, ours, printed)
         self._hatched.append(process)
         return process

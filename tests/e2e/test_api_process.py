@@ -9,8 +9,9 @@ import pytest
 
 from tickwise.core.states import RunState
 
+from ..processes import PATIENCE
 from .place import Place
-from .processes import PATIENCE, Nest, Process
+from .processes import Nest, Process
 from .sight import in_state
 
 

@@ -21,9 +21,10 @@ from tickwise.core.states import RunState
 from tickwise.stores.contract import Store
 from tickwise.stores.records import RunFilter, RunRow
 
+from ..processes import PATIENCE, ROOT
 from ..stores.races.clock import SharedClock
 from .place import SUCCEEDED, Place, second
-from .processes import PATIENCE, ROOT, Nest
+from .processes import Nest
 from .sight import decided_up_to, steps
 
 EXAMPLES = ROOT / "examples"

@@ -24,13 +24,13 @@ HINTS = {
 
 
 @contextmanager
-def server() -> Iterator[Server]:
+def server(*options: str) -> Iterator[Server]:
     """Start mongod on a loopback port and wait until it is the primary of its replica set."""
     with own_folder() as folder:
         (data := folder / "data").mkdir()
         address = f"127.0.0.1:{(port := free_port())}"
         mongod = packaged(PACKAGE, "fiftyone/db/bin/mongod")
-        command: list[str | Path] = [mongod, "--dbpath", data, "--port", str(port), *SMALL]
+        command: list[str | Path] = [mongod, "--dbpath", data, "--port", str(port), *SMALL, *options]
         with running(command, folder, ready="Waiting for connections", end=signal.SIGINT, hints=HINTS) as process:
             _initiate(address)
             yield Server(f"mongodb://{address}/?replicaSet={REPLICA_SET}", process, folder)

@@ -16,14 +16,14 @@ QUICK = "fsync=off full_page_writes=off unix_socket_directories= listen_addresse
 
 
 @contextmanager
-def server() -> Iterator[Server]:
+def server(*options: str) -> Iterator[Server]:
     """Start PostgreSQL on a loopback port, with a fresh cluster that does not outlive the block."""
     user = NOBODY if os.geteuid() == 0 else None
     with own_folder(user) as folder:
         binaries = _binaries(folder, user) / "bin"
         data, port = folder / "data", str(free_port())
         run([binaries / "initdb", "-D", data, *"-U postgres --auth=trust -E UTF8 --no-sync".split()], folder, user)
-        settings = [part for setting in QUICK.split() for part in ("-c", setting)]
+        settings = [part for setting in (*QUICK.split(), *options) for part in ("-c", setting)]
         command: list[str | Path] = [binaries / "postgres", "-D", data, "-p", port, *settings]
         ready = "database system is ready to accept connections"
         with running(command, folder, ready=ready, end=signal.SIGINT, user=user) as process:

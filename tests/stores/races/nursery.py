@@ -1,44 +1,27 @@
-"""The process that bears the others: everything is imported here once, and nothing is opened.
+"""The process that bears the others.
 
     python -m tests.stores.races.nursery FD
 
-Each message on the socket is `[role, arguments]` as JSON, with one end of a connection beside it. A child is
-forked, and its pid answered; the child plays the role on that connection and exits. So a process costs
-milliseconds, and has no store, no thread and no connection of anybody else.
+A message is `[role, arguments]`, and beside it is one end of a connection, on which the child plays the role. It
+has no store, no thread and no connection of anybody else.
 """
 
 import asyncio
-import json
 import logging
 import os
-import signal
-import socket
 import sys
 import traceback
 from collections.abc import Callable, Coroutine
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, NoReturn
 
+from ...processes import fork_on_demand
 from . import roles
 from .line import Line
 
-LONGEST = 65_536
-
 
 def main(fd: int) -> None:
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are reaped by the system
-    with socket.socket(fileno=fd) as asked:
-        while True:
-            message, handed, _, _ = socket.recv_fds(asked, LONGEST, 1)
-            if not message:
-                return
-            role, arguments = json.loads(message)
-            pid = os.fork()
-            if pid == 0:
-                asked.close()
-                _play(Connection(handed[0]), role, arguments)
-            os.close(handed[0])
-            asked.send(str(pid).encode())
+    fork_on_demand(fd, _play)
 
 
 class _Complaints(logging.Handler):
@@ -52,9 +35,9 @@ class _Complaints(logging.Handler):
         self.heard.append(self.format(record))
 
 
-def _play(connection: "Connection[Any, Any]", role: str, arguments: dict[str, Any]) -> None:
+def _play(role: str, arguments: dict[str, Any], line: int) -> NoReturn:
+    connection: Connection[Any, Any] = Connection(line)
     try:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         complaints = _Complaints()
         logging.getLogger().addHandler(complaints)
         result = asyncio.run(_role(role)(Line(connection), **arguments))

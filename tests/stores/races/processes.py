@@ -8,20 +8,17 @@
 Nothing here sleeps: who waits, waits for a message; PATIENCE is only against hanging.
 """
 
-import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from typing import Any, Self
 
-PATIENCE = 90.0
-ROOT = Path(__file__).parents[3]
+from ...processes import PATIENCE, Forker
+
 ROUNDS = int(os.environ.get("TICKWISE_RACES", "1"))  # how often a race is run
 
 
@@ -29,30 +26,17 @@ class Gone(Exception):  # noqa: N818  (it is what some tests want)
     """The child ended without a word."""
 
 
-class Nursery:
+class Nursery(Forker):
     """The process that forks children which have all modules and nothing open."""
 
     def __init__(self) -> None:
-        self._asked, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", f"{__package__}.nursery", str(theirs.fileno())],
-                cwd=ROOT, pass_fds=[theirs.fileno()], env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-            )  # fmt: skip
-        self._asked.settimeout(PATIENCE)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._asked.close()
-        self._process.wait(PATIENCE)
+        super().__init__(f"{__package__}.nursery")
 
     def child(self, role: str, **arguments: Any) -> "Child":
         ours, theirs = socket.socketpair()
         with theirs:
-            socket.send_fds(self._asked, [json.dumps([role, arguments]).encode()], [theirs.fileno()])
-        return Child(int(self._asked.recv(20)), Connection(ours.detach()))
+            pid = self.fork([role, arguments], theirs.fileno())
+        return Child(pid, Connection(ours.detach()))
 
 
 class Child:

@@ -1,0 +1,130 @@
+"""What lies under a fleet, and what can be done to it: a server behind a proxy, or a file."""
+
+import resource
+import select
+import socket
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import psycopg
+
+from ..e2e.processes import Process
+from ..servers import mongodb, postgres
+from ..servers.process import Server
+from ..stores.mongo import servers as mongo
+from ..stores.races import server as postgres_server
+from .proxy import Proxy
+
+_LEAST_BYTES = 4_096  # that a file may have on a full disk
+_SOON = 0.005  # seconds in which mongod closes a connection that is one too many
+_WRITES = tuple(b"\x02%b\0" % name for name in (b"insert", b"update", b"delete", b"findAndModify"))
+
+
+class Kind(NamedTuple):
+    """A kind of server: how to start it, to start it anew, and to take one of its few connections."""
+
+    start: Callable[[], AbstractContextManager[Server]]
+    start_again: Callable[[Server], AbstractContextManager[Server]]
+    seat: Callable[[str], AbstractContextManager[Any] | None]
+    is_write: Callable[[bytes], bool]
+    query: str  # of the address by which nodes reach it
+
+
+def _seat_at_postgres(url: str) -> AbstractContextManager[Any] | None:
+    try:
+        return psycopg.connect(url, autocommit=True)
+    except psycopg.OperationalError:
+        return None
+
+
+def _seat_at_mongodb(url: str) -> AbstractContextManager[Any] | None:
+    where = urlsplit(url)
+    seat = socket.create_connection((where.hostname, where.port))
+    if not select.select([seat], [], [], _SOON)[0]:
+        return seat
+    seat.close()
+    return None
+
+
+KINDS = {
+    "postgres": Kind(
+        partial(postgres.server, "max_connections=50"),
+        partial(postgres_server.restarted, how=postgres_server.CRASH),
+        _seat_at_postgres,
+        lambda data: b"COMMIT\0" in data,
+        "",
+    ),
+    "mongodb": Kind(
+        partial(mongodb.server, "--maxConns", "80"),
+        mongo.restarted,
+        _seat_at_mongodb,
+        lambda data: any(name in data for name in _WRITES),
+        "directConnection=true",  # past the address that the server has for itself
+    ),
+}
+
+
+class Database:
+    """A server that nobody else uses; nodes reach it through a proxy, tests directly."""
+
+    def __init__(self, stack: ExitStack, kind: Kind) -> None:
+        self._stack = stack
+        self._kind = kind
+        self._server = stack.enter_context(kind.start())
+        self.url = self._server.url
+        where = urlsplit(self.url)
+        self.proxy = stack.enter_context(Proxy(str(where.hostname), int(where.port or 0), kind.is_write))
+        user = where.netloc.rpartition("@")[0]
+        netloc = f"{user}@" * bool(user) + f"127.0.0.1:{self.proxy.port}"
+        self.url_of_nodes = where._replace(netloc=netloc, query=kind.query).geturl()
+
+    def restart(self) -> None:
+        """As after a power cut."""
+        self._server = self._stack.enter_context(self._kind.start_again(self._server))
+
+    @contextmanager
+    def crowded(self) -> Iterator[None]:
+        """Others have all the connections that the server gives, and the nodes have lost theirs."""
+        with ExitStack() as crowd:
+            self._fill(crowd)
+            self.proxy.cut()
+            self._fill(crowd)
+            yield
+
+    def _fill(self, crowd: ExitStack) -> None:
+        while seat := self._kind.seat(self.url):
+            crowd.enter_context(seat)
+
+
+class File:
+    """A file that nodes of one machine share."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.url = self.url_of_nodes = f"sqlite:///{path}"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Somebody else writes, and takes long."""
+        with closing(sqlite3.connect(self._path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            yield
+
+    @contextmanager
+    def full(self, processes: Sequence[Process]) -> Iterator[None]:
+        """No file grows under the hands of these processes, whether they write the store, its journal or a log."""
+        _limit(processes, _LEAST_BYTES)
+        yield
+        _limit(processes, resource.RLIM_INFINITY)
+
+
+def _limit(processes: Sequence[Process], most: int) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError):  # it may have been about to start, and could not
+            _, hard = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, hard))

@@ -1,0 +1,85 @@
+"""What is done to a fleet and to what lies under it, by the names that the report has for it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from .databases import Database, File
+from .fleet import AHEAD, BEHIND, Fleet
+from .proxy import Loss
+
+Fault: TypeAlias = Callable[[Fleet, Any], None]
+LEASE = 2  # seconds
+PAST_THE_LEASE = 1.25 * LEASE
+WHILE_FULL = 1.0
+_FOR_A_WRITE = 60.0  # seconds, against hanging
+
+
+def _kill(fleet: Fleet, _: object) -> None:
+    fleet.kill()
+
+
+def _stop(fleet: Fleet, _: object) -> None:
+    with fleet.stopped():
+        fleet.lives_for(PAST_THE_LEASE)
+
+
+def _turn_a_clock(fleet: Fleet, _: Database) -> None:
+    fleet.kill(fleet.chance.choice((AHEAD, BEHIND)))
+
+
+def _restart(_: Fleet, database: Database) -> None:
+    database.restart()
+
+
+def _cut(_: Fleet, database: Database) -> None:
+    database.proxy.cut()
+
+
+def _stall(fleet: Fleet, database: Database) -> None:
+    with database.proxy.stalled():
+        fleet.lives_for(PAST_THE_LEASE)
+
+
+def _lose_a_request(_: Fleet, database: Database) -> None:
+    database.proxy.lose(Loss.REQUEST).result(_FOR_A_WRITE)
+
+
+def _lose_an_answer(_: Fleet, database: Database) -> None:
+    database.proxy.lose(Loss.ANSWER).result(_FOR_A_WRITE)
+
+
+def _crowd(fleet: Fleet, database: Database) -> None:
+    with database.crowded():
+        fleet.lives_for(WHILE_FULL)
+
+
+def _fill_the_disk(fleet: Fleet, file: File) -> None:
+    with file.full(fleet.processes):
+        fleet.lives_for(WHILE_FULL)
+
+
+def _hold_the_file(fleet: Fleet, file: File) -> None:
+    with file.locked():
+        fleet.lives_for(PAST_THE_LEASE)
+
+
+_OF_NODES: Mapping[str, Fault] = {"a node is killed": _kill, "a node stands still past its leases": _stop}
+_OF_SERVERS: Mapping[str, Fault] = {
+    "a node comes whose clock is an hour wrong": _turn_a_clock,
+    "the server crashes and comes back": _restart,
+    "all connections are cut": _cut,
+    "the network stalls past the leases": _stall,
+    "a write is lost on its way": _lose_a_request,
+    "a write is done, its answer is lost": _lose_an_answer,
+    "others have all connections": _crowd,
+}
+_OF_FILES: Mapping[str, Fault] = {
+    "the disk is full": _fill_the_disk,
+    "another process holds the file past the leases": _hold_the_file,
+}
+EVERY = tuple({**_OF_NODES, **_OF_SERVERS, **_OF_FILES})
+FAULTS: Mapping[str, Mapping[str, Fault]] = {
+    "postgres": {**_OF_NODES, **_OF_SERVERS},
+    "sqlite": {**_OF_NODES, **_OF_FILES},
+    "mongodb": {**_OF_NODES, **_OF_SERVERS},
+}
