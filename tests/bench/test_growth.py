@@ -65,7 +65,7 @@ def read(text: str) -> ET.Element:
 
 def picture(*values: float) -> ET.Element:
     line = plot.Line("a < b", list(enumerate(values, 1)))
-    return read(plot.picture("title & more", "axis", [plot.Panel("unit", [line, line])]))
+    return read(plot.drawn("title & more", "axis", [plot.Panel("unit", [line, line])]))
 
 
 def test_lines_stay_inside_and_rise_with_their_values() -> None:

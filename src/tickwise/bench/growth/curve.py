@@ -8,7 +8,7 @@ import numpy as np
 
 from ..measure import Figures
 from ..stores.member import Claim
-from . import plot
+from .plot import Line, Panel, drawn
 
 
 class Point(NamedTuple):
@@ -44,9 +44,9 @@ class Curve:
 
     def picture(self) -> str:
         rate, p50, p99 = (
-            plot.Line(label, [(point.number, point[at]) for point in self.points])
+            Line(label, [(point.number, point[at]) for point in self.points])
             for at, label in enumerate(("rate", "p50", "p99"), 1)
         )
-        return plot.picture(
-            self.title, self.name, [plot.Panel(self.unit, [rate]), plot.Panel("ms a claim", [p50, p99])]
+        return drawn(
+            self.title, self.name, [Panel(self.unit, [rate]), Panel("ms a claim", [p50, p99])]
         )

@@ -56,7 +56,7 @@ class _Scale(NamedTuple):
         return round(self.start + share * (self.end - self.start), 1)
 
 
-def picture(title: str, axis: str, panels: Sequence[Panel]) -> str:
+def drawn(title: str, axis: str, panels: Sequence[Panel]) -> str:
     """The text of an SVG file."""
     xs = sorted({x for panel in panels for line in panel.lines for x, _ in line.points})
     below = _TOP + len(panels) * (_PANEL + _GAP) - _GAP
