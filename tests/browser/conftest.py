@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from ..e2e.processes import Nest
 from .place import PATIENCE, Site, Visitor
 
-_QUIET = (
+QUIET = (
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--no-first-run",
 )  # fmt: skip
@@ -19,7 +19,7 @@ expect.set_options(timeout=PATIENCE * 1_000)
 def browser() -> Iterator[Browser]:
     """For no longer than a module: as long as it is open, its event loop is in the way of others."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_QUIET)
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=QUIET)
         yield browser
         browser.close()
 

@@ -47,6 +47,4 @@ class Curve:
             Line(label, [(point.number, point[at]) for point in self.points])
             for at, label in enumerate(("rate", "p50", "p99"), 1)
         )
-        return drawn(
-            self.title, self.name, [Panel(self.unit, [rate]), Panel("ms a claim", [p50, p99])]
-        )
+        return drawn(self.title, self.name, [Panel(self.unit, [rate]), Panel("ms a claim", [p50, p99])])

@@ -42,7 +42,8 @@ async def tick(mongo: Mongo, planner: Planner, claim: Claim) -> Ticked:
     facts = await read_facts(mongo, jobs, now)
     plan = planner(now // MICRO, [state for job in jobs.values() for state in job.states], facts)
     contested = await _contested(mongo, plan, jobs, facts)
-    runs = await _runs(mongo, [start for start in plan.starts if start.job not in contested], jobs, claim, now)
+    starts = [start for start in plan.starts if start.job not in contested]
+    runs = await _runs(mongo, starts, jobs, claim, await mongo.now() if starts else now)
     _decide(plan, jobs, runs, now // MICRO)
     intents = _intents(plan, [job for name, job in jobs.items() if name not in contested], runs, now)
     won = await commit(mongo, intents, now)

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 from ...core.errors import InputError, TickwiseError
 from ..contract import StoreUnavailableError
 from .driver import Driver, Lane, SchemaError, StatementError, drive
+from .forking import lock_against_forks
 from .statement import Ask, Dialect, Protocol, Rows, Statement
 
 T = TypeVar("T")
@@ -211,9 +212,11 @@ class _Hand:
         self._moves: SimpleQueue[_Move | None] = SimpleQueue()  # none is the last
         self._door = Lock()
         self._closed = False
-        self._connection = connect(driver.path)
-        if not writes:
-            self._connection.execute("PRAGMA query_only = ON")
+        self._inside = lock_against_forks()
+        with self._inside:
+            self._connection = connect(driver.path)
+            if not writes:
+                self._connection.execute("PRAGMA query_only = ON")
         self._thread = Thread(target=self._work, name=f"tickwise-sqlite-{'w' if writes else 'r'}", daemon=True)
         self._thread.start()
 
@@ -248,8 +251,10 @@ class _Hand:
                     self._moves.put(None)
                     break
                 moves.append(following)
-            self._transact(moves)
-        self._connection.close()
+            with self._inside:
+                self._transact(moves)
+        with self._inside:
+            self._connection.close()
 
     def _transact(self, moves: Sequence[_Move]) -> None:
         """Run moves in one transaction, and tell who waits for them only when it is on disk."""
@@ -278,6 +283,8 @@ class _Hand:
         try:
             answer, news = drive(move.protocol(), self._ask)
         except sqlite3.Error as error:
+            if not self._connection.in_transaction:  # the disk is full: SQLite has undone all of it
+                raise
             self._undo()
             return None, _told(error, _both(self._driver.path), _RECOVER), False
         except Exception as error:  # noqa: BLE001  (it is the caller's, and goes to the caller)

@@ -74,11 +74,10 @@ _INSERT = Statement("""
         priority, function, due_at, expires_at, created_at, claimed_by, auto_remove, node, token, lease_until,
         attempt, failures, losses, cancelling, started_at)
     SELECT job_id, schedule_id, slot, lane, trigger_name, CASE WHEN leased THEN 'running' ELSE 'queued' END,
-        definition_id, times_id, queue, priority, function, due_at, expires_at, CAST(:now AS bigint), :claimer,
-            FALSE,
+        definition_id, times_id, queue, priority, function, due_at, expires_at, {now}, :claimer, FALSE,
         CASE WHEN leased THEN CAST(:node AS text) END, CASE WHEN leased THEN CAST(:token AS text) END,
         CASE WHEN leased THEN CAST(:lease_until AS bigint) END,
-        CASE WHEN leased THEN 1 ELSE 0 END, 0, 0, FALSE, CASE WHEN leased THEN CAST(:now AS bigint) END
+        CASE WHEN leased THEN 1 ELSE 0 END, 0, 0, FALSE, CASE WHEN leased THEN {now} END
     FROM :rows[n bigint, job_id bigint, schedule_id bigint, slot bigint, lane bigint, trigger_name text,
         definition_id bigint, times_id bigint, queue text, priority bigint, function text, due_at bigint,
         expires_at bigint, leased boolean] AS v
@@ -268,7 +267,7 @@ def _start(
     token = f"{reserve.node}/{_FIRST_ATTEMPT}" if reserve else None
     rows = yield _INSERT(
         rows=[(n, *_row(one, now), key in leased) for n, (key, one) in enumerate(made.items())],
-        now=now, claimer=claim.node,
+        claimer=claim.node,
         node=reserve.node if reserve else None, token=token,
         lease_until=now + reserve.seconds * MICRO if reserve else None,
     )  # fmt: skip
