@@ -254,7 +254,7 @@ FOLDERS = st.dictionaries(st.sampled_from(["a", "b", "sub/c"]), TEXTS)
 LOOKS = st.tuples(FOLDERS, st.sampled_from([(), (), (), ("jobs/sub",), ("jobs",)]))
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(st.lists(LOOKS, min_size=1, max_size=6))
 def test_any_history_of_a_folder(looks: list[tuple[dict[str, str], tuple[str, ...]]]) -> None:
     """S23, S26, S28: changes add up to what the files say; those with an error go on as they were."""

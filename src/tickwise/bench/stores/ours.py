@@ -16,7 +16,7 @@ from .contender import Contender
 from .databases import tidy
 
 NODE = "bench"
-CONCURRENCY = 400  # two batches: one is decided while the other runs
+CONCURRENCY = 800  # four batches: two are decided while the others run and are finished
 
 
 async def nothing() -> None:
