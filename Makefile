@@ -4,7 +4,8 @@ BIN := .venv/bin
 JOBS ?= examples/jobs
 
 LONG := tests/e2e tests/stores/races tests/stores/mongo/test_kills.py tests/stores/mongo/test_restart.py \
-	tests/documents/test_races.py
+	tests/documents/test_races.py tests/stores/test_state_machine.py tests/simulation/test_mutations.py \
+	tests/browser/test_crowd.py tests/bench/test_growth.py tests/bench/test_stores.py
 LONGER := tests/chaos
 SEEDS ?= 10000
 FAULTS ?= 1000
@@ -21,7 +22,7 @@ test: .venv/dev.stamp  ## the whole suite but for what takes minutes; every bran
 	$(BIN)/coverage report --include='*/tickwise/core/*' --fail-under=100
 
 proof: .venv/dev.stamp  ## real processes, raced, killed and watched, and every clock change of every zone; takes minutes
-	TICKWISE_PROOF=1 $(BIN)/pytest -n 2 tests/core/cron tests/browser/test_crowd.py $(LONG) $(ARGS)
+	TICKWISE_PROOF=1 $(BIN)/pytest -n 2 tests/core/cron $(LONG) $(ARGS)
 
 sim: .venv/dev.stamp  ## SEEDS histories of simulated fleets, in two processes; takes about half an hour
 	$(BIN)/python -m tests.simulation --seeds $(SEEDS)
