@@ -212,7 +212,7 @@ def test_a_century_that_is_no_leap_year() -> None:
 
 @pytest.mark.parametrize("where", ["UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago", "America/New_York"])
 @pytest.mark.parametrize(
-    "text", ["* * * * *", "* * * * * *", "0 0 29 2 1#5", "30 2 * * *", "@every 7d", "@yearly"]
+    "text", ["* * * * *", "* * * * * *", "0 0 29 2 1#5", "30 2 * * *", "0 20 * * TUE", "@every 7d", "@yearly"]
 )
 def test_the_ends_of_the_calendar(text: str, where: str) -> None:
     """Where years end there is no next and no previous, instead of an overflow; the other way there is one."""
