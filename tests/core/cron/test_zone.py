@@ -234,3 +234,10 @@ def test_unknown_zones(name: str, hint: str) -> None:
     assert caught.value.field == "timezone"
     assert "unknown time zone" in str(caught.value)
     assert hint in str(caught.value)
+
+
+def test_a_wall_time_on_the_day_of_a_clock_change() -> None:
+    """S39: noon is noon, although the day before had another offset."""
+    noon = 1_774_785_600  # 2026-03-29 12:00, by the wall
+    assert zone("Europe/Berlin").instant(noon) == noon - 2 * 3600
+    assert zone("Europe/Berlin").instant(noon - 86_400) == noon - 86_400 - 3600
