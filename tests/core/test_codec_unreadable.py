@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tickwise.core.codec import (
-    DefinitionUnreadable,
     decode_job,
     decode_rest,
     decode_schedule,
@@ -21,7 +20,7 @@ from tickwise.core.codec import (
 from tickwise.core.definition import JobDefinition, ScheduleDefinition
 from tickwise.core.errors import InputError, TickwiseError
 from tickwise.core.model import Schedule
-from tickwise.core.payload import MAX_PAYLOAD
+from tickwise.core.payload import MAX_PAYLOAD, UnreadableText
 
 from .test_codec import FULL_SCHEDULE, JOB_TEXT, SCHEDULE_TEXT, STATE_TEXT
 from .test_payload import TEXTS, VALUES
@@ -104,7 +103,7 @@ UNREADABLE: list[tuple[Callable[[str], Any], str, str]] = (
 @pytest.mark.parametrize(("read", "text", "message"), UNREADABLE, ids=range(len(UNREADABLE)))
 def test_texts_that_cannot_be_read(read: Callable[[str], Any], text: str, message: str) -> None:
     """A text that this version would not have written is refused: where, why, and what it probably means."""
-    with pytest.raises(DefinitionUnreadable, match=message) as refused:
+    with pytest.raises(UnreadableText, match=message) as refused:
         read(text)
     assert isinstance(refused.value, TickwiseError)
     assert not isinstance(refused.value, InputError)
@@ -129,7 +128,7 @@ def survives(decode: Callable[[str], Any], encode: Callable[[Any], str], text: s
     """A text is refused in the one way, or read as a value that can be kept."""
     try:
         value = decode(text)
-    except DefinitionUnreadable as error:
+    except UnreadableText as error:
         str(error).encode()
     else:
         assert decode(encode(value)) == value

@@ -6,8 +6,9 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tickwise.core.codec import DefinitionUnreadable, decode_rest, decode_schedule, encode_schedule
+from tickwise.core.codec import decode_rest, decode_schedule, encode_schedule
 from tickwise.core.model import Facts, Schedule
+from tickwise.core.payload import UnreadableText
 from tickwise.core.planner import plan
 from tickwise.core.reasons import Reason
 from tickwise.core.slots import next_slot
@@ -52,7 +53,7 @@ def _planned(text: str, rest: str, numbers: list[int]) -> None:
     """A pass over a good schedule and one that was read from these."""
     try:
         definition, others = decode_schedule(text, "bad", "bad"), decode_rest(rest)
-    except DefinitionUnreadable:
+    except UnreadableText:
         return
     marks = dict(zip(NUMBERS, numbers, strict=True))
     bad = Schedule(definition, **{**others, **marks})

@@ -10,7 +10,7 @@ from ..core.instant import iso, to_datetime
 from ..core.model import Schedule, Trigger
 from ..core.reasons import Reason, Verdict
 from ..core.slots import next_slot, previous_slot
-from ..core.states import RunState
+from ..core.states import FAILURES, RunState
 from ..stores.contract import Store
 from ..stores.paging import every
 from ..stores.records import MICRO, DecisionFilter, DecisionRow, Node, QueueLimit, RunFilter, RunRow, ScheduleRow
@@ -18,7 +18,6 @@ from .chain import CURSOR_AHEAD, Case, Link, chain, how, last_words
 
 _OF_JOB = re.compile(r"\.(stop|restart)$")  # what the name of a schedule has more than that of its job (S21)
 _RAN = {Trigger.SCHEDULE: Reason.ON_TIME, Trigger.CATCHUP: Reason.CATCH_UP, Trigger.BACKFILL: Reason.BACKFILL}
-_FAILED = frozenset({RunState.FAILED, RunState.LOST})
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +115,7 @@ def _of_run(case: Case, run: RunRow, notes: tuple[str, ...]) -> Answer:
     if run.error:
         said.append(f"It said: {last_words(run)}")
     answer = _told(case.schedule.name, run.slot or 0, reason, run=run.id, notes=(*said, *case.waits, *notes))
-    if run.state not in _FAILED:
+    if run.state not in FAILURES:
         return answer
     mend = f"See what it printed: tickwise runs logs {run.id}; once mended, tickwise runs retry {run.id}."
     return replace(answer, advice=mend)

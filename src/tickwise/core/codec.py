@@ -23,9 +23,8 @@ from .cron.zone import Zone, zone
 from .definition import Command, HttpCall, JobDefinition, PythonCall, ScheduleDefinition, Script
 from .errors import InputError, TickwiseError
 from .model import Schedule
-from .payload import Unfit, Unreadable, check_key, clip, decode, piece_of_path, to_json, weigh
+from .payload import Unfit, UnreadableText, check_key, clip, decode, piece_of_path, to_json, weigh
 
-DefinitionUnreadable = Unreadable
 _Convert = Callable[[Any], Any]
 _COLUMNS = frozenset("definition cursor met missed edited_at first_seen runs_made deleted_at".split())
 _TAGS: dict[type, str] = {
@@ -91,7 +90,7 @@ def _decode(coder: _Coder, text: str, what: str) -> Any:
         return coder.read(data)
     except (Unfit, TickwiseError) as error:
         problem = _said(error) if isinstance(error, Unfit) else error
-        raise DefinitionUnreadable(
+        raise UnreadableText(
             f"{what} cannot be read; probably a newer version of Tickwise wrote it: update this one. {problem}"
         ) from None
 

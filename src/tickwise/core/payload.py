@@ -45,7 +45,7 @@ class Unfit(Exception):  # noqa: N818  (it is turned into an error for people be
         self.path = path
 
 
-class Unreadable(TickwiseError):  # noqa: N818  (what it says is all there is to say)
+class UnreadableText(TickwiseError):  # noqa: N818  (what it says is all there is to say)
     """A stored text that this version cannot read."""
 
 
@@ -62,14 +62,14 @@ def decode(text: str) -> Any:
     try:
         return _read(text)
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"a stored value cannot be read as JSON: {error}") from None
+        raise UnreadableText(f"a stored value cannot be read as JSON: {error}") from None
 
 
 def shown(text: str | None) -> Any:
     """A payload for people: the words why, if it cannot be read."""
     try:
         return None if text is None else decode(text)
-    except Unreadable as error:
+    except UnreadableText as error:
         return f"({error})"
 
 

@@ -61,6 +61,7 @@ MOVES: dict[tuple[RunState, Event], RunState] = {
 }
 ACTIVE = frozenset({RunState.QUEUED, RunState.RUNNING})
 FINAL = frozenset(RunState) - ACTIVE
+FAILURES = frozenset({RunState.FAILED, RunState.LOST})
 
 
 def after(state: RunState, event: Event) -> RunState:

@@ -14,12 +14,12 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from ..core.states import RunState
+from ..core.states import FAILURES, RunState
 from ..log import get_logger
 from ..stores.contract import Store
 from ..stores.records import MICRO, DecisionRow, RunRow
 from .following import SLACK, Following
-from .notify_about import FAILED, MISSED, Notice, Occasion, about_run, about_slots, subject
+from .notify_about import MISSED, Notice, Occasion, about_run, about_slots, subject
 from .notify_past import LOOK_BACK, ended_like, job_of, past, recoveries
 from .notify_send import Channel, UndeliveredError
 
@@ -95,7 +95,7 @@ class Notifier:
         if isinstance(row, DecisionRow):
             if row.reason in MISSED:
                 self._add(about_slots(row, await job_of(self._store, row)))
-        elif row.state in FAILED:
+        elif row.state in FAILURES:
             self._remember(row)
             self._add(about_run(Occasion.FAILURE, row))
         elif row.state is RunState.SUCCEEDED and subject(row) in self._broken:

@@ -8,11 +8,9 @@ from typing import Any
 from ..core.instant import iso
 from ..core.payload import clip
 from ..core.reasons import Reason
-from ..core.states import RunState
 from ..stores.records import MICRO, DecisionRow, RunRow
 from .context import RunContext
 
-FAILED = frozenset({RunState.FAILED, RunState.LOST})
 MISSED = frozenset({Reason.MISSED, Reason.TOO_OLD, Reason.TOO_MANY})
 _LONGEST_ERROR, _LONGEST_LINE = 4_000, 300
 

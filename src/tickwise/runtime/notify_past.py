@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from ..core.states import RunState
+from ..core.states import FAILURES, RunState
 from ..stores.contract import Store
 from ..stores.records import MICRO, DecisionFilter, DecisionRow, RunFilter, RunRow
-from .notify_about import FAILED, MISSED, Notice, Occasion, about_run, about_slots, subject
+from .notify_about import MISSED, Notice, Occasion, about_run, about_slots, subject
 
 LOOK_BACK = 3_600 * MICRO  # how long nobody may have been there
-_ENDED = FAILED | {RunState.SUCCEEDED}
+_ENDED = FAILURES | {RunState.SUCCEEDED}
 _MOST, _RECENT = 5_000, 50  # rows: of failures and missed slots, and of one subject
 
 
@@ -23,13 +23,13 @@ class Past(NamedTuple):
 
 async def past(store: Store, now: int) -> Past:
     since = now - LOOK_BACK
-    failed = (await store.insights.runs(RunFilter(states=FAILED), limit=_MOST)).items
+    failed = (await store.insights.runs(RunFilter(states=FAILURES), limit=_MOST)).items
     notices = [about_run(Occasion.FAILURE, run) for run in failed if end(run) >= since]
     broken = {}
     for name, run in {subject(run): run for run in reversed(failed)}.items():
         rows = await ended_like(store, run)
         notices += [about_run(Occasion.RECOVERY, row) for row in recoveries(rows) if end(row) >= since]
-        if max(rows, key=end, default=run).state in FAILED:
+        if max(rows, key=end, default=run).state in FAILURES:
             broken[name] = run.id
     missed = (await store.insights.decisions(DecisionFilter(reasons=MISSED), limit=_MOST)).items
     notices += [about_slots(row, await job_of(store, row)) for row in missed if row.extended_at >= since]
@@ -46,7 +46,7 @@ async def ended_like(store: Store, run: RunRow) -> list[RunRow]:
 def recoveries(rows: Iterable[RunRow]) -> Iterator[RunRow]:
     """Of runs of one subject, newest first: successes that came after a failure, by when they ended."""
     for later, earlier in pairwise(sorted(rows, key=end, reverse=True)):
-        if earlier.state in FAILED and later.state is RunState.SUCCEEDED:
+        if earlier.state in FAILURES and later.state is RunState.SUCCEEDED:
             yield later
 
 

@@ -10,9 +10,10 @@ from typing import TypeVar
 from ...core.errors import InputError
 from ...core.reasons import Reason
 from ...core.slots import next_slot
-from ...core.states import FINAL, RunState
+from ...core.states import FAILURES, FINAL, RunState
 from ..contract import Insights
 from ..filters import checked, checked_since, has_label, names_part
+from ..paging import size
 from ..records import (
     ALL_DECISIONS,
     ALL_RUNS,
@@ -40,8 +41,6 @@ from .state import JobEntry, RunEntry, ScheduleEntry
 
 _T = TypeVar("_T")
 _DAY, _HOUR = 86_400, 3_600
-_LONGEST_PAGE = 10_000
-_FAILED = frozenset({RunState.FAILED, RunState.LOST})
 
 
 class MemoryInsights(Gated, Insights):
@@ -172,7 +171,7 @@ class MemoryInsights(Gated, Insights):
         since = (memory.clock() // MICRO // 60 - minutes + 1) * 60
         moves = [
             *(("fired", run.created_at, run.job, 1) for run in memory.runs.values()),
-            *(("failed", run.finished_at, run.job, 1) for run in memory.runs.values() if run.state in _FAILED),
+            *(("failed", run.finished_at, run.job, 1) for run in memory.runs.values() if run.state in FAILURES),
             *(("skipped", row.extended_at, memory.schedules[row.schedule].state.job, row.count)
               for row in memory.decisions.values() if row.reason in NOT_RUN),
         ]  # fmt: skip
@@ -184,7 +183,7 @@ class MemoryInsights(Gated, Insights):
 
     @atomic
     def timeline(self, start: int, end: int, limit: int = 5_000) -> tuple[RunRow, ...]:
-        check_size(limit)
+        size(limit)
         found = [
             run for run in self._memory.runs.values() if run.started_at is not None and run.started_at < end
             and (run.finished_at is None or run.finished_at >= start)
@@ -194,7 +193,7 @@ class MemoryInsights(Gated, Insights):
 
     @atomic
     def recent(self, schedules: Sequence[str], limit: int = 12) -> Mapping[str, tuple[Recent, ...]]:
-        check_size(limit)
+        size(limit)
         known = {name: self._memory.schedules.get(name) for name in schedules}
         found = {name: entry.runs for name, entry in known.items() if entry and entry.live and entry.runs}
         return {
@@ -217,7 +216,7 @@ class MemoryInsights(Gated, Insights):
 
     @atomic
     def changed(self, since: int, limit: int = 1_000) -> Changed:
-        check_size(limit)
+        size(limit)
         memory, since = self._memory, checked_since(since)
         runs = sorted((at, run.number) for run in memory.runs.values() if (at := _touched_at(run)) >= since)
         decisions = [row for row in memory.decisions.values() if row.extended_at >= since]
@@ -231,13 +230,8 @@ class MemoryInsights(Gated, Insights):
         )
 
 
-def check_size(limit: int) -> None:
-    if not 1 <= limit <= _LONGEST_PAGE:
-        raise InputError(f"a page has 1 to {_LONGEST_PAGE} rows, not {limit}")
-
-
 def page_of(rows: Iterable[_T], limit: int, key: Callable[[_T], str]) -> Page[_T]:
-    check_size(limit)
+    size(limit)
     found = tuple(islice(rows, limit + 1))
     return Page(found[:limit], key(found[limit - 1]) if len(found) > limit else None)
 

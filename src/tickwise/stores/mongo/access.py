@@ -12,9 +12,9 @@ from pymongo.errors import DuplicateKeyError
 from ...core.payload import decode, encode
 from .. import guarding
 from ..contract import Access
+from ..paging import size
 from ..records import MICRO, AccessRole, AuditEntry, AuditRow, Claim, Page, Token
 from .base import Document, Mongo, move, present
-from .insights import size
 
 
 class MongoAccess(Access):

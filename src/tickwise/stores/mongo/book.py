@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 from pymongo import UpdateOne
 from pymongo.asynchronous.collection import AsyncCollection
 
-from ...core.codec import DefinitionUnreadable, decode_job, decode_schedule, encode_job, encode_schedule
+from ...core.codec import decode_job, decode_schedule, encode_job, encode_schedule
 from ...core.definition import JobDefinition, ScheduleDefinition
+from ...core.payload import UnreadableText
 
 T = TypeVar("T")
 _MOST = 200_000  # entries of each kind that are kept
@@ -53,7 +54,7 @@ class Book:
         return digest in self._bodies and digest not in self._broken
 
     def job(self, digest: str, name: str) -> JobDefinition:
-        """A job whose text has been read; raises DefinitionUnreadable."""
+        """A job whose text has been read; raises UnreadableText."""
         found = self._jobs.get((digest, name))
         if found is None:
             _make_room(self._jobs)
@@ -61,7 +62,7 @@ class Book:
         return found
 
     def schedule(self, digest: str, name: str, job: str) -> ScheduleDefinition:
-        """A schedule whose text has been read; raises DefinitionUnreadable."""
+        """A schedule whose text has been read; raises UnreadableText."""
         found = self._schedules.get((digest, name, job))
         if found is None:
             _make_room(self._schedules)
@@ -71,10 +72,10 @@ class Book:
 
     def _decoded(self, digest: str, decode: Callable[[str], T]) -> T:
         if digest not in self._bodies:
-            raise DefinitionUnreadable(f"the definition {digest} is missing in the store: restore a backup")
+            raise UnreadableText(f"the definition {digest} is missing in the store: restore a backup")
         try:
             return decode(self._bodies[digest])
-        except DefinitionUnreadable:
+        except UnreadableText:
             self._broken.add(digest)
             raise
 

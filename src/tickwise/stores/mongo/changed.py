@@ -4,9 +4,10 @@ New runs have the highest ids, so the search for the newest old one ends soon. W
 ended since, have indexes of their own. Of a run's instants the last that it has is the latest.
 """
 
+from ..paging import size
 from ..records import Changed, DecisionRow, RunRow
 from .base import Document, Mongo
-from .insights import decision_row, run_rows, size
+from .insights import decision_row, run_rows
 from .runs import SHOWN
 
 _LATEST = {"$ifNull": ["$finished_at", "$started_at", "$created_at"]}

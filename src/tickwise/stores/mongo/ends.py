@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from pymongo import UpdateMany, UpdateOne
 
-from ...core.codec import DefinitionUnreadable
 from ...core.definition import Retry
-from ...core.payload import clip
+from ...core.payload import UnreadableText, clip
 from ...core.settle import Cancelled, Outcome, Run, Settled, settle
 from ...core.states import ACTIVE, RunState
 from ..checks import LONGEST_ERROR
@@ -86,7 +85,7 @@ def _decided(mongo: Mongo, run: Document, ending: Ending, now: int) -> _Move:
     try:
         definition = mongo.book.job(run["definition"], run["job"])
         retry, once = definition.retry, definition.at_most_once
-    except DefinitionUnreadable:  # it ends without retries
+    except UnreadableText:  # it ends without retries
         retry, once = _NO_RETRY, False
     state, asked = RunState(run["state"]), run["cancelling"]
     known = Run(str(run["_id"]), state, run["failures"], run["losses"], retry, once, asked)

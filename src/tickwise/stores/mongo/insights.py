@@ -4,12 +4,13 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ...core.codec import DefinitionUnreadable
 from ...core.definition import JobDefinition
 from ...core.errors import InputError
+from ...core.payload import UnreadableText
 from ...core.reasons import Reason
 from ...core.slots import next_slot
 from ...core.states import RunState
+from ..paging import size
 from ..records import (
     AttemptRow,
     DecisionFilter,
@@ -32,7 +33,6 @@ from .runs import SHOWN, attempt_of, digests, row_of
 from .search import names_part, wanted_names
 from .state import Held, load
 
-MOST = 10_000  # rows of a page
 _LIVE = {"deleted_at": {"$exists": False}}
 
 
@@ -53,7 +53,7 @@ def _job_row(mongo: Mongo, job: Document) -> JobRow:
     name, problem = job["_id"], ""
     try:
         definition = mongo.book.job(job["definition"], name)
-    except DefinitionUnreadable as error:
+    except UnreadableText as error:
         definition, problem = JobDefinition(name), str(error)
     return JobRow(
         definition, job["version"], job["source"], tuple(job.get("names", ())), job["created_at"],
@@ -245,9 +245,3 @@ def _behind(after: str | None) -> Document:
             {**same, "reason": {"$gt": reason}},
         ]
     }
-
-
-def size(limit: int) -> int:
-    if not 1 <= limit <= MOST:
-        raise InputError(f"a page has 1 to {MOST} rows, not {limit}")
-    return limit

@@ -12,9 +12,8 @@ from typing import Any
 
 from pymongo import UpdateOne
 
-from ...core.codec import DefinitionUnreadable
 from ...core.model import Trigger
-from ...core.payload import decode, shown, shown_params
+from ...core.payload import UnreadableText, decode, shown, shown_params
 from ...core.states import Event, RunState
 from ..records import MICRO, AttemptRow, Lease, Reservation, RunRow
 from .base import Collection, Document, changes
@@ -94,7 +93,7 @@ def _label(book: Book, run: Document) -> str:
         return ""
     try:
         return book.schedule(run["times"], run["schedule"], run["job"]).label
-    except DefinitionUnreadable:
+    except UnreadableText:
         return ""
 
 

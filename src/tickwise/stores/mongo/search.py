@@ -2,7 +2,8 @@
 
 from contextlib import suppress
 
-from ...core.codec import DefinitionUnreadable, decode_rest
+from ...core.codec import decode_rest
+from ...core.payload import UnreadableText
 from ..filters import has_label
 from ..records import ScheduleFilter
 from .base import Document, Mongo, present
@@ -47,7 +48,7 @@ def names_part(text: str, *fields: str) -> Document:
 
 
 def _is_wanted(mongo: Mongo, row: Document, wanted: ScheduleFilter) -> bool:
-    with suppress(DefinitionUnreadable):
+    with suppress(UnreadableText):
         if wanted.paused is not None and wanted.paused is not _is_paused(row["schedules"]):
             return False
         return wanted.label is None or has_label(

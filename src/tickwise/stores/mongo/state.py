@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...core.change import TOMBSTONE_SECONDS, Resumed, apply_change
-from ...core.codec import DefinitionUnreadable, decode_rest, encode_rest
+from ...core.codec import decode_rest, encode_rest
 from ...core.model import Decision, Schedule
-from ...core.payload import clip
+from ...core.payload import UnreadableText, clip
 from ...core.reasons import Reason
 from ..checks import LONGEST_ERROR
 from .base import Document, Mongo, present
@@ -124,7 +124,7 @@ def put(mongo: Mongo, job: HeldJob, entry: Document) -> None:
         definition = mongo.book.schedule(entry["definition"], name, job.name)
         others = decode_rest(entry.get("rest"))
         numbers: dict[str, Any] = {field: _whole(entry, field) for field in _NUMBERS}
-    except DefinitionUnreadable as error:
+    except UnreadableText as error:
         job.unreadable[name], job.problems[name] = entry, str(error)
         return
     state = Schedule(definition, **numbers, deleted_at=entry.get("deleted_at"), **others)
@@ -137,7 +137,7 @@ def put(mongo: Mongo, job: HeldJob, entry: Document) -> None:
 def _whole(entry: Document, field: str) -> int:
     if isinstance(number := entry.get(field), int):
         return number
-    raise DefinitionUnreadable(f"the schedule {entry['name']} cannot be read: its {field} is no whole number")
+    raise UnreadableText(f"the schedule {entry['name']} cannot be read: its {field} is no whole number")
 
 
 def _end_pauses(job: HeldJob, pauses: Sequence[Document]) -> None:

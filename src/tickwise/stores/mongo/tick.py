@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ...core.codec import DefinitionUnreadable
 from ...core.model import Facts, Planned, Start, TickPlan, Trigger
+from ...core.payload import UnreadableText
 from ...core.slots import due_at
 from ...core.states import RunState
 from ..records import MICRO, Lease, Planner, Reservation, Ticked
@@ -134,7 +134,7 @@ def _may_lease(mongo: Mongo, job: Document, reserve: Reservation) -> bool:
         return False
     try:
         return not mongo.book.job(job["definition"], job["_id"]).at_most_once
-    except DefinitionUnreadable:  # who leases it will find that out
+    except UnreadableText:  # who leases it will find that out
         return False
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pymongo import UpdateMany, UpdateOne
 
-from ...core.codec import DefinitionUnreadable
 from ...core.model import Trigger
+from ...core.payload import UnreadableText
 from ...core.settle import Failed, LeaseExpired, TooLate
 from ...core.states import RunState
 from ..records import MICRO, Expired, Lease, Renewed, Reservation
@@ -88,7 +88,7 @@ async def _leases(mongo: Mongo, runs: Sequence[Document], now: int) -> tuple[Lea
     for run in runs:
         try:
             leases.append(lease_of(mongo.book, run))
-        except DefinitionUnreadable as error:
+        except UnreadableText as error:
             unreadable.append(Ending(run["_id"], Failed(), has_token(run["token"]), error=str(error)))
     await end(mongo, unreadable, now)
     return tuple(leases)

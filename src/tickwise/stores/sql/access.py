@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 from ...core.payload import decode, encode
 from .. import guarding
 from ..contract import Access
+from ..paging import size
 from ..records import MICRO, AccessRole, AuditEntry, AuditRow, Claim, Page, Token
 from .driver import Driver, Lane
 from .fleet import clock
-from .insights_runs import size
 from .statement import Protocol, Statement
 
 T = TypeVar("T")

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import Any, TypeVar
 
-from ...core.codec import DefinitionUnreadable, decode_job, decode_schedule, encode_job, encode_schedule
+from ...core.codec import decode_job, decode_schedule, encode_job, encode_schedule
 from ...core.definition import JobDefinition, ScheduleDefinition
+from ...core.payload import UnreadableText
 from .statement import Protocol, Statement
 
 T = TypeVar("T")
@@ -53,7 +54,7 @@ class Book:
                 names.update(dict((yield statement(ids=missing))))
 
     def job(self, definition: int, name: str) -> JobDefinition:
-        """A job whose text has been read; raises DefinitionUnreadable."""
+        """A job whose text has been read; raises UnreadableText."""
         found = self._jobs.get((definition, name))
         if found is None:
             _make_room(self._jobs)
@@ -61,7 +62,7 @@ class Book:
         return found
 
     def schedule(self, definition: int, name: str, job: str) -> ScheduleDefinition:
-        """A schedule whose text has been read; raises DefinitionUnreadable."""
+        """A schedule whose text has been read; raises UnreadableText."""
         found = self._schedules.get((definition, name, job))
         if found is None:
             _make_room(self._schedules)
@@ -71,10 +72,10 @@ class Book:
 
     def _decoded(self, definition: int, decode: Callable[[str], T]) -> T:
         if definition not in self._bodies:
-            raise DefinitionUnreadable(f"the definition {definition} is missing in the store: restore a backup")
+            raise UnreadableText(f"the definition {definition} is missing in the store: restore a backup")
         try:
             return decode(self._bodies[definition])
-        except DefinitionUnreadable:
+        except UnreadableText:
             self._broken.add(definition)
             raise
 

@@ -5,10 +5,11 @@ waits for another attempt, have small indexes of their own; what has ended is fo
 instants the last that it has is the latest.
 """
 
+from ..paging import size
 from ..records import Changed
 from .book import Book
 from .insights import DECISION_COLUMNS, decision_row
-from .insights_runs import RUN_COLUMNS, newest_old, run_rows, size
+from .insights_runs import RUN_COLUMNS, newest_old, run_rows
 from .statement import Protocol, Statement
 
 _LATEST = "coalesce(finished_at, started_at, created_at)"

@@ -6,14 +6,15 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from ...core.codec import DefinitionUnreadable
 from ...core.definition import JobDefinition
 from ...core.errors import InputError
 from ...core.model import Schedule
+from ...core.payload import UnreadableText
 from ...core.reasons import Reason
 from ...core.slots import next_slot
 from ...core.states import Event, RunState
 from ..filters import has_label, like
+from ..paging import size
 from ..records import (
     AttemptRow,
     DecisionFilter,
@@ -26,7 +27,6 @@ from ..records import (
     StepReport,
 )
 from .book import Book
-from .insights_runs import size
 from .state import Held, HeldJob, load
 from .state import JobRow as JobColumns
 from .statement import Protocol, Statement
@@ -115,7 +115,7 @@ def _job(book: Book, row: Sequence[Any], schedules: tuple[str, ...]) -> JobRow:
     _, name, definition, version, source, created_at, updated_at, history_from = row
     try:
         job, problem = book.job(definition, name), ""
-    except DefinitionUnreadable as error:
+    except UnreadableText as error:
         job, problem = JobDefinition(name), str(error)
     return JobRow(job, version, source, schedules, created_at, updated_at, history_from, problem)
 
@@ -156,7 +156,7 @@ def _labelled(book: Book, rows: Sequence[Any], label: str) -> Protocol[list[Any]
     yield from book.read(row[7] for row in rows)
     found = []
     for row in rows:
-        with suppress(DefinitionUnreadable):
+        with suppress(UnreadableText):
             if has_label(book.job(row[7], row[3]).labels, label):
                 found.append(row)
     return found

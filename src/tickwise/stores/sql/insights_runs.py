@@ -10,12 +10,11 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from ...core.codec import DefinitionUnreadable
-from ...core.errors import InputError
 from ...core.model import Trigger
-from ...core.payload import shown, shown_params
+from ...core.payload import UnreadableText, shown, shown_params
 from ...core.states import RunState
 from ..filters import like
+from ..paging import size
 from ..records import MICRO, Page, RunFilter, RunRow
 from ..tallies import Recent
 from .book import Book
@@ -72,7 +71,6 @@ _RECENT = Statement("""
     JOIN tickwise_runs r ON r.schedule_id = s.id AND r.slot >= s.oldest
     ORDER BY s.name, r.slot
 """)
-_MOST = 10_000  # rows of a page
 
 
 def run(book: Book, id_: int) -> Protocol[RunRow | None]:
@@ -162,11 +160,5 @@ def _label(book: Book, times: int | None, schedule: str | None) -> str:
         return ""
     try:
         return book.schedule(times, schedule, "").label
-    except DefinitionUnreadable:
+    except UnreadableText:
         return ""
-
-
-def size(limit: int) -> int:
-    if not 1 <= limit <= _MOST:
-        raise InputError(f"a page has 1 to {_MOST} rows, not {limit}")
-    return limit

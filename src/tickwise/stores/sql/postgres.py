@@ -187,7 +187,7 @@ class PostgresDriver(Driver):
                 await pool.close()
 
 
-async def connect_pool(url: str, statements: int = _KEPT_STATEMENTS) -> Any:
+async def connect_pool(url: str, statements: int) -> Any:
     try:
         pool = await asyncpg.create_pool(
             url,

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...core.change import Resumed, apply_change
-from ...core.codec import DefinitionUnreadable, decode_rest, encode_rest
+from ...core.codec import decode_rest, encode_rest
 from ...core.model import Decision, Schedule
-from ...core.payload import clip
+from ...core.payload import UnreadableText, clip
 from ...core.reasons import Reason
 from ..checks import LONGEST_ERROR
 from ..records import MICRO
@@ -154,7 +154,7 @@ def _put(book: Book, job: HeldJob, row: Sequence[Any]) -> None:
     try:
         definition = book.schedule(definition_id, name, job.row.name)
         others = decode_rest(rest) if rest else {}
-    except DefinitionUnreadable as error:
+    except UnreadableText as error:
         job.unreadable[name] = Unreadable(id_, str(error), last_slot)
         return
     state = Schedule(

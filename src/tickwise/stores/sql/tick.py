@@ -22,9 +22,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from ...core.codec import DefinitionUnreadable
 from ...core.definition import JobDefinition
 from ...core.model import Facts, Holder, JobFacts, Planned, ScheduleFacts, Start, TickPlan, Trigger
+from ...core.payload import UnreadableText
 from ...core.reasons import Reason
 from ...core.settle import Cancelled
 from ...core.slots import due_at
@@ -305,7 +305,7 @@ def _may_lease(book: Book, job: JobRow, reserve: Reservation) -> bool:
         return False
     try:
         return not book.job(job.definition_id, job.name).at_most_once
-    except DefinitionUnreadable:  # who leases it will find that out
+    except UnreadableText:  # who leases it will find that out
         return False
 
 

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...core.codec import DefinitionUnreadable
 from ...core.model import Trigger
-from ...core.payload import decode
+from ...core.payload import UnreadableText, decode
 from ...core.settle import Failed, LeaseExpired, TooLate
 from ..records import LOG_HEAD, LOG_TAIL, MICRO, Expired, Lease, LogPart, Renewed, Reservation, StepReport
 from .book import Book
@@ -156,7 +155,7 @@ def _leases(book: Book, rows: Sequence[Any], now: int) -> Protocol[tuple[Lease, 
     for row in rows:
         try:
             leases.append(_lease(book, row))
-        except DefinitionUnreadable as error:
+        except UnreadableText as error:
             unreadable.append(Ending(row[0], Failed(), error=str(error)))
     yield from end(book, unreadable, now)
     return tuple(leases)
