@@ -66,7 +66,8 @@ async def test_everything_is_paused_and_resumed(url: str) -> None:
         here.clock.advance(3_600)
         await world.tick()
         assert (await here.get("/runs"))["items"] == []
-        assert (await here.get("/overview"))["warnings"][0]["text"] == "Everything is paused."
+        told = (await here.get("/overview"))["warnings"][0]["text"]
+        assert told == "Everything is paused since 2026-01-01T00:00:00Z by loopback: moving."
         over = (await here.ask("DELETE", "/pause")).json()
         assert over["paused"] is None
         assert over["history"][0]["until"] == "2026-01-01T01:00:00Z"
@@ -183,6 +184,17 @@ async def test_every_change_is_kept_with_who_made_it(url: str) -> None:
         actions = [one["action"] for one in page["items"] + rest["items"]]
         assert actions == ["schedule.change", "token.create", "schedule.create"]
         problem_of(await here.ask("GET", "/audit?after=nonsense"), 422)
+
+
+@patiently
+async def test_the_audit_names_tokens_by_their_names(url: str) -> None:
+    """Who was let in and locked out is found by name; which of their tokens it was, by its id."""
+    async with api(url) as here:
+        made = await here.post("/tokens", {"name": "ann of ops", "role": "viewer"})
+        await here.ask("DELETE", f"/tokens/{made['id']}")
+        rows = (await here.get("/audit?subject=ann of ops"))["items"]
+        assert [row["action"] for row in rows] == ["token.revoke", "token.create"]
+        assert {row["after"]["id"] for row in rows} == {made["id"]}
 
 
 @patiently

@@ -210,6 +210,21 @@ async def test_what_is_wrong(scenario: Scenario, code: str, severity: str, repai
 
 
 @patiently
+async def test_who_paused_everything_is_told(tmp_path: Path) -> None:
+    """S29: with the reason, and how many schedules wait for that to end."""
+    place = await _place(tmp_path)
+    async with place.app:
+        await place.live()
+        await place.world.define(job("a", HOURLY))
+        await place.app.pause(by="ada", reason="a flood")
+        (found,) = await place.examine()
+        assert found.what == "everything is paused since 2026-01-01T00:00:00Z by ada: a flood"
+        place.world.go("01:05")
+        (found,) = await place.examine()
+        assert found.what.endswith("by ada: a flood; overdue: 1")
+
+
+@patiently
 async def test_all_is_well(tmp_path: Path) -> None:
     """A store that is used as it should be has no findings."""
     place = await _place(tmp_path)

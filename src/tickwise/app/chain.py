@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..core.duration import format_duration
 from ..core.instant import to_datetime
-from ..core.model import Schedule
+from ..core.model import Pause, Schedule
 from ..core.slots import due_at, next_slot, previous_slot
 from ..core.states import RunState
 from ..stores.records import MICRO, PauseInterval, RunRow, ScheduleRow
@@ -108,9 +108,13 @@ def _pause(case: Case, code: str) -> Link:
     mark = "no" if code == "paused_now" else "wait"
     for pause, what in ((case.everything, "Everything"), (case.schedule.paused, "The schedule")):
         if pause is not None:
-            by, why = f" by {pause.by}" if pause.by else "", f": {pause.reason}" if pause.reason else ""
-            return Link("pause", f"{what} is paused since {case.at(pause.at)}{by}{why}.", mark)
+            return Link("pause", f"{what} is paused since {case.at(pause.at)}{by_whom(pause)}.", mark)
     return Link("pause", "Neither the schedule nor everything is paused.", "yes")
+
+
+def by_whom(pause: Pause | PauseInterval) -> str:
+    """And why, as far as it is known."""
+    return (f" by {pause.by}" if pause.by else "") + (f": {pause.reason}" if pause.reason else "")
 
 
 def _rules(case: Case) -> Link:

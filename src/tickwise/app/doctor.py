@@ -33,6 +33,7 @@ from ..stores.records import (
     ScheduleRow,
 )
 from ..stores.tallies import Counts
+from .chain import by_whom
 from .overview import is_live
 from .tickwise import AsyncTickwise
 
@@ -162,8 +163,9 @@ def _unwatched(sight: _Sight) -> Iterator[Finding]:
     number = f"{len(due)}{' or more' if sight.due.after else ''}"
     names = ", ".join(row.schedule.name for row in due[:3]) + (" …" if len(due) > 3 else "")
     if sight.pause is not None:
-        what = f"everything is paused since {iso(sight.pause.at)}, and {number} schedules are overdue"
-        yield Finding("everything_paused", Severity.WARNING, what, "tickwise resume")
+        what = f"everything is paused since {iso(sight.pause.at)}{by_whom(sight.pause)}"
+        overdue = f"; overdue: {number}" if due else ""
+        yield Finding("everything_paused", Severity.WARNING, what + overdue, "tickwise resume")
     elif due and not sight.nodes_of(Role.TICKER):
         what = f"{number} schedules are overdue ({names}), and no ticker is alive"
         yield Finding("nobody_ticks", Severity.ERROR, what, "tickwise serve")

@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..core.instant import to_datetime
+from ..core.instant import iso, to_datetime
 from ..stores.contract import Store
 from ..stores.records import MICRO, Node, PauseInterval, Role
 from ..stores.tallies import Counts
+from .chain import by_whom
 from .values import moment
 
 _MINUTES = 60
@@ -67,7 +68,8 @@ def _warnings(
     counts: Counts, workers: list[Node], tickers: list[Node], paused: PauseInterval | None
 ) -> Iterator[Warned]:
     if paused is not None:
-        yield Warned("Everything is paused.", "Resume: tickwise resume.")
+        text = f"Everything is paused since {iso(paused.at)}{by_whom(paused)}."
+        yield Warned(text, "Resume: tickwise resume.")
     if counts.schedules and not tickers:
         yield Warned("No live ticker: no slot is decided.", "Start one: tickwise serve, or tickwise ticker.")
     elif counts.overdue:

@@ -40,7 +40,7 @@ async def create_token(body: TokenAsked, visit: Visiting) -> NewToken:
     secret = secrets.token_urlsafe(32)
     asked = Token(uuid4().hex, body.name, body.role, tuple(body.scopes), expires_at=expires)
     token = await visit.store.access.issue(asked, digest(secret))
-    await visit.audit("token.create", token.id, None, body.model_dump(mode="json"))
+    await visit.audit("token.create", token.name, None, {"id": token.id, **body.model_dump(mode="json")})
     return NewToken(**_body(token).model_dump(), secret=secret)
 
 
@@ -50,7 +50,7 @@ async def revoke_token(token: _TokenPath, visit: Visiting) -> TokenBody:
     if token not in {one.id for one in await visit.store.access.tokens()}:
         raise Refusal(404, f"there is no token with the id {token!r}: see /api/v1/tokens")
     revoked = await visit.store.access.revoke(token)
-    await visit.audit("token.revoke", token, None, {"name": revoked.name})
+    await visit.audit("token.revoke", revoked.name, None, {"id": token})
     return _body(revoked)
 
 

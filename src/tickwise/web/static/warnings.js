@@ -5,10 +5,11 @@ import { h, put } from "./dom.js";
 import { icon } from "./icons.js";
 import { button } from "./parts.js";
 import { say } from "./say.js";
-import { skew, span } from "./time.js";
+import { skew, span, timeAt } from "./time.js";
 
 const EXAMINE = 300_000; // milliseconds between two visits of the doctor without a reason
 const MANY = 1000; // schedules, from which on that is asked for by a button
+const INSTANT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)/;
 
 export class Warnings {
   #told = null; // the plain warnings that were shown
@@ -47,12 +48,17 @@ function warning({ text, advice, what, repair, severity }) {
   return h("div", { class: `warning ${severity ?? ""}` },
     icon("warning"),
     h("div", {},
-      h("strong", {}, first),
+      h("strong", {}, told(first)),
       rest.length > 0 && h("pre", {}, rest.join("\n")),
       h("div", {}, advice ?? h("code", {}, repair)),
     ),
   );
 }
+
+/** A sentence, with its instants in the zone that is shown. */
+const told = (text) => text.split(INSTANT).map((part, place) => (
+  place % 2 && Date.parse(part) ? timeAt(part, { label: true }) : part
+));
 
 /** Where it is not done by itself. */
 export function doctorButton(warnings, schedules) {

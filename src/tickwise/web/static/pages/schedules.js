@@ -71,7 +71,9 @@ class ScheduleList {
 
   restart() {
     this.#chosen.clear();
-    return this.list.restart();
+    const begun = this.list.restart();
+    this.draw(); // none is chosen any longer, however long the new list takes
+    return begun;
   }
 
   draw() {

@@ -1,0 +1,183 @@
+"""What people who run the place do: move, reset, delete, limit, let in and lock out, and stop everything."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from ..e2e.processes import Nest
+from .place import Site, Visitor
+from .test_actions import confirm
+from .test_pages import WICKED
+
+
+@pytest.fixture(scope="module")
+def site(nest: Nest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """One of their own: whoever pauses everything disturbs others."""
+    with Site(nest, tmp_path_factory.mktemp("managed")) as site:
+        yield site
+
+
+def dialog_button(page: Page, opener: str, answer: str) -> None:
+    page.get_by_role("button", name=opener, exact=True).click()
+    confirm(page, answer)
+
+
+def test_move_the_next_fire(visitor: Visitor, site: Site) -> None:
+    """It fires after the while that was asked for, and the page says so (S31)."""
+    page = visitor.open("schedules/rare")
+    page.get_by_role("button", name="Reschedule").click()
+    page.get_by_label("Or after a while").fill("45m")
+    confirm(page, "Move")
+    expect(page.locator(".facts").first).to_contain_text("Moved by hand to")
+    moved = datetime.fromisoformat(site.api("GET", "schedules/rare")["moved_to"])
+    assert moved - datetime.now(UTC) < timedelta(minutes=46)
+
+
+def test_drop_the_backlog(visitor: Visitor, site: Site) -> None:
+    """After a question it goes on from now, and the page says so (S4)."""
+    before = site.api("GET", "schedules/sleeper")["cursor"]
+    page = visitor.open("schedules/sleeper")
+    dialog_button(page, "Reset", "Drop the backlog")
+    expect(page.get_by_role("status").filter(has_text="sleeper goes on from now.")).to_be_visible()
+    assert site.api("GET", "schedules/sleeper")["cursor"] > before
+
+
+def test_a_template_and_a_delete(visitor: Visitor, site: Site) -> None:
+    """A template fills in the times; what was made here goes after a question."""
+    page = visitor.open("create", token=site.admin_token)
+    page.get_by_label("Name").fill("short-lived")
+    page.get_by_label("Template").select_option(label="weekdays-at-9: at 9:00, Monday to Friday")
+    expect(page.get_by_label("Times")).to_have_value("0 9 * * MON-FRI")
+    page.get_by_label("Input").fill("echo made")
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("short-lived")
+    dialog_button(page, "Delete", "Delete")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Schedules")
+    expect(page.get_by_role("link", name="short-lived")).to_have_count(0)
+    assert site.client.get("api/v1/schedules/short-lived").status_code == 404
+
+
+def test_run_and_resume_many_at_once(visitor: Visitor, site: Site) -> None:
+    """Those chosen run, and go on after a pause, together."""
+    site.api("POST", "schedules:pause", {"names": ["rare", "mended"]})
+    page = visitor.open("schedules?paused=true")
+    for name in ("rare", "mended"):
+        page.get_by_label(f"Choose {name}").check()
+    dialog_button(page, "Run now", "Run now")
+    expect(page.get_by_role("status").filter(has_text="Started 2 of 2.")).to_be_visible()
+    for name in ("rare", "mended"):
+        expect(page.get_by_label(f"Choose {name}")).not_to_be_checked()
+        page.get_by_label(f"Choose {name}").check()
+    dialog_button(page, "Resume", "Resume")
+    expect(page.get_by_text("No schedule is like that.")).to_be_visible()
+    assert site.api("GET", "schedules/mended")["paused"] is None
+
+
+def test_a_backfill_is_followed_and_stopped(visitor: Visitor, site: Site) -> None:
+    """One that takes long says how far it is, and ends on demand; what it has made stays (S32)."""
+    end = datetime.now(UTC).replace(microsecond=0)
+    asked = {"start": (end - timedelta(days=3)).isoformat(), "end": end.isoformat(), "overlap": "queue"}
+    site.api("POST", "schedules/sleeper:backfill", asked)
+    page = visitor.open("schedules/sleeper")
+    panel = page.get_by_role("region", name="Backfill")
+    expect(panel.get_by_role("status")).to_have_text("1 of 3 slots have a run, 2 are left.")
+    dialog_button(page, "Stop it", "Stop it")
+    expect(panel).to_have_count(0)
+    assert site.api("GET", "schedules/sleeper/backfill") == {"active": False, "asked": 1, "made": 1, "left": 0}
+
+
+def test_search_the_log(visitor: Visitor, site: Site) -> None:
+    """Only the lines that hold the words are left."""
+    page = visitor.open(f"runs/{site.run('wicked')}")
+    expect(page.locator(".log-line")).to_have_count(2)
+    page.get_by_label("Search the log").fill("nowhere to be found")
+    expect(page.locator(".log-line")).to_have_count(0)
+    page.get_by_label("Search the log").fill("onerror")
+    expect(page.locator(".log-line")).to_have_count(2)
+
+
+def test_ask_why(visitor: Visitor, site: Site) -> None:
+    """The page of a schedule answers the question from the definition to what to do."""
+    page = visitor.open("schedules/steady")
+    expect(page.get_by_role("table", name="History").locator(".badge.is-succeeded").first).to_be_visible()
+    ran = site.api("GET", "runs?schedule=steady&state=succeeded&limit=1")["items"][0]
+    why = page.get_by_role("region", name="Why?")
+    slot = datetime.fromisoformat(ran["slot"]).astimezone(ZoneInfo("Europe/Berlin"))
+    why.get_by_label("Slot (Europe/Berlin)").fill(f"{slot:%Y-%m-%dT%H:%M:%S}")
+    why.get_by_role("button", name="Explain").click()
+    expect(why.get_by_role("link", name=ran["id"])).to_be_visible()
+    expect(why).to_contain_text("Every second")
+    expect(why).to_contain_text("Nothing to do.")
+
+
+def test_limit_a_queue(visitor: Visitor, site: Site) -> None:
+    """The limit holds for the fleet, and is lifted by an empty field."""
+    page = visitor.open("fleet", token=site.admin_token)
+    for given, shown in (("2", "2"), ("", "no limit")):
+        page.get_by_role("button", name="Limit", exact=True).click()
+        page.get_by_label("At once, at most").fill(given)
+        confirm(page, "Set")
+        expect(page.get_by_role("table", name="Queues").get_by_role("cell").nth(4)).to_have_text(shown)
+
+
+def test_let_somebody_in_and_lock_them_out(visitor: Visitor, site: Site) -> None:
+    """A token is shown once, lets its bearer in, is in the audit, and lets nobody in when it is revoked."""
+    page = visitor.open("audit", token=site.admin_token)
+    page.get_by_role("button", name="New token").click()
+    page.get_by_label("For whom").fill("mallory")
+    page.get_by_role("dialog").get_by_role("button", name="Make it").click()
+    secret = page.locator(".secret").inner_text()
+    page.get_by_role("button", name="Close").click()
+    expect(page.get_by_text(secret)).to_have_count(0)
+    headers = {"Authorization": f"Bearer {secret}"}
+    assert site.client.get("api/v1/schedules", headers=headers).is_success
+    row = page.get_by_role("table", name="Tokens").get_by_role("row").filter(has_text="mallory")
+    row.get_by_role("button", name="Revoke").click()
+    confirm(page, "Revoke")
+    expect(row).to_contain_text("revoked")
+    assert site.client.get("api/v1/schedules", headers=headers).status_code == 401
+    page.reload()
+    for action in ("token.create", "token.revoke"):
+        expect(page.get_by_role("row").filter(has_text=f"{action} mallory")).to_be_visible()
+
+
+def test_pause_everything(visitor: Visitor, site: Site) -> None:
+    """Nothing fires until somebody resumes; who, and why, stands on the overview (S29)."""
+    page = visitor.open()
+    page.get_by_role("button", name="Pause everything").click()
+    page.get_by_label("Reason").fill("a flood")
+    confirm(page, "Pause everything")
+    expect(page.locator(".warnings")).to_contain_text("Europe/Berlin by loopback: a flood")
+    assert site.api("GET", "overview")["paused"]
+    dialog_button(page, "Resume everything", "Resume")
+    expect(page.get_by_role("button", name="Pause everything")).to_be_visible()
+    assert not site.api("GET", "overview")["paused"]
+
+
+def test_a_clock_that_is_wrong_is_told(visitor: Visitor) -> None:
+    """Countdowns follow the server's; whoever has the wrong one is told by how much."""
+    visitor.page.add_init_script("const real = Date.now; Date.now = () => real() + 7_200_000")
+    page = visitor.open()
+    expect(page.locator(".warnings")).to_contain_text("This computer's clock is 2 h ahead of the server's.")
+
+
+def test_words_of_people_stay_words(visitor: Visitor, site: Site) -> None:
+    """Markup in a reason, params and the audit is shown as written, and nothing of it happens."""
+    wicked = f"{WICKED}document.title='owned'>"
+    site.api("POST", "schedules/rare:pause", {"reason": wicked})
+    run = site.api("POST", "schedules/mended:trigger", {"params": {"note": wicked}}, admin=True)["id"]
+    page = visitor.open("schedules/rare", token=site.admin_token)
+    expect(page.locator(".warning")).to_contain_text(WICKED)
+    for place in ("schedules?paused=true", f"runs/{run}"):
+        page.goto(f"{site.address}#/{place}")
+        expect(page.locator("main").get_by_text(WICKED).first).to_be_visible()
+        assert page.locator("img").count() == 0
+    page.goto(f"{site.address}#/audit")
+    page.get_by_role("row").filter(has_text="schedule.pause rare").first.get_by_role("button").click()
+    expect(page.get_by_role("dialog")).to_contain_text(WICKED)
+    assert page.locator("img").count() == 0
+    assert "owned" not in page.title()
+    site.api("POST", "schedules:resume", {"names": ["rare"]})
