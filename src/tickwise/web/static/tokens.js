@@ -14,16 +14,18 @@ const ROLES = [
   ["admin", "admin: also defines, and sees the audit"],
 ];
 
-export function tokensPanel(page) {
+/** `changed` is called after each change. */
+export function tokensPanel(page, changed) {
   const list = h("div", {}, loading(2));
   const load = async () => {
     const { items } = await get("tokens", {}, page.signal);
-    put(list, items.length ? tokenTable(items, load) : empty("There is no token."));
+    put(list, items.length ? tokenTable(items, reload) : empty("There is no token."));
   };
+  const reload = () => Promise.all([load(), changed()]);
   page.ready(load);
   return panel(
     "Tokens",
-    { wide: true, aside: button("New token", async () => (await create()) && load(), { name: "plus" }) },
+    { wide: true, aside: button("New token", async () => (await create()) && reload(), { name: "plus" }) },
     list,
   );
 }

@@ -48,7 +48,7 @@ export async function show(page) {
     ),
     wrong,
     rows.node,
-    tokensPanel(page),
+    tokensPanel(page, () => list.restart()),
   );
   page.listen("reset", () => list.restart());
   await list.restart();
