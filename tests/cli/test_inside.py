@@ -67,3 +67,24 @@ async def test_an_application_that_dies() -> None:
         async with client(app) as http:
             with pytest.raises(error):
                 await http.get("/")
+
+
+@patiently
+async def test_nothing_goes_on_after_who_asked_has_left() -> None:
+    """A request that is given up before its answer begins has ended when that is known: what it uses is closed."""
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def slow(*_: Any) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async with client(slow) as http:
+        asking = asyncio.ensure_future(http.get("/"))
+        await begun.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert ended.is_set()

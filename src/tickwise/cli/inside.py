@@ -25,7 +25,11 @@ class Inside(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         answer = _Answer(self._app, _scope(request), await request.aread())
-        start = await answer.begun()
+        try:
+            start = await answer.begun()
+        except BaseException:  # who asked has gone: nothing may go on that uses what is closed next
+            await answer.aclose()
+            raise
         return httpx.Response(start["status"], headers=start["headers"], stream=answer)
 
 
