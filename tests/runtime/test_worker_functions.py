@@ -11,7 +11,7 @@ import pytest
 
 from tickwise import Retry as Again
 from tickwise import Snooze
-from tickwise.core.definition import Retry
+from tickwise.core.definition import JobDefinition, Retry
 from tickwise.core.states import Event, RunState
 from tickwise.runtime.executors.surroundings import Tools
 from tickwise.stores.records import MICRO, RunRow
@@ -24,6 +24,25 @@ from .shop import Blocked, Shop, noop
 
 def error_line(run: RunRow) -> str:
     return run.error.splitlines()[0]
+
+
+@patiently
+async def test_what_a_function_does_to_its_params_ends_with_it() -> None:
+    """The next run finds them as the job says, whichever way a function is called."""
+
+    async def plainly(tables: list[str]) -> int:
+        tables.append("more")
+        return len(tables)
+
+    def with_run(tables: list[str], run: Any) -> int:
+        run.params["tables"].append("more")
+        return len(tables)
+
+    params = {"tables": ["orders"]}
+    names = ("plainly", "with_run")
+    shop = await Shop.open(plainly, with_run, jobs=tuple(JobDefinition(name, params=params) for name in names))
+    runs = [*await shop.work(*names), *await shop.work(*names)]
+    assert [run.result for run in runs] == [2, 2, 2, 2]
 
 
 @patiently

@@ -12,7 +12,7 @@ give back (but a tuple in params, which comes back as a list); decoding refuses 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from operator import attrgetter
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
@@ -45,7 +45,7 @@ def encode_job(job: JobDefinition) -> str:
 
 
 def decode_job(text: str, name: str) -> JobDefinition:
-    return JobDefinition(name, **_decode(_JOB, text, f"job {name}"))
+    return JobDefinition(name, **_decode(partial(_read, _JOB), text, f"job {name}"))
 
 
 def encode_schedule(definition: ScheduleDefinition) -> str:
@@ -54,7 +54,13 @@ def encode_schedule(definition: ScheduleDefinition) -> str:
 
 
 def decode_schedule(text: str, name: str, job: str) -> ScheduleDefinition:
-    return ScheduleDefinition(name, job, **_decode(_SCHEDULE, text, f"job {job}, schedule {name}"))
+    return ScheduleDefinition(name, job, **_decode(_read_schedule, text, f"job {job}, schedule {name}"))
+
+
+@lru_cache(maxsize=10_000)
+def _read_schedule(text: str) -> Any:
+    """Schedules by the thousand have the same text, and nothing in what it says can be changed."""
+    return _read(_SCHEDULE, text)
 
 
 def encode_rest(schedule: Schedule) -> str | None:
@@ -66,7 +72,7 @@ def encode_rest(schedule: Schedule) -> str | None:
 
 def decode_rest(text: str | None) -> dict[str, Any]:
     """The state as keyword arguments of a `Schedule`."""
-    return {} if text is None else _decode(_REST, text, "the state of a schedule")
+    return {} if text is None else _decode(partial(_read, _REST), text, "the state of a schedule")
 
 
 class _Coder(NamedTuple):
@@ -83,11 +89,15 @@ def _encode(coder: _Coder, value: Any, what: str) -> str:
         raise InputError(f"{what}: {_said(unfit)}") from None
 
 
-def _decode(coder: _Coder, text: str, what: str) -> Any:
+def _read(coder: _Coder, text: str) -> Any:
+    data = decode(text)
+    weigh(data)
+    return coder.read(data)
+
+
+def _decode(read: Callable[[str], Any], text: str, what: str) -> Any:
     try:
-        data = decode(text)
-        weigh(data)
-        return coder.read(data)
+        return read(text)
     except (Unfit, TickwiseError) as error:
         problem = _said(error) if isinstance(error, Unfit) else error
         raise UnreadableText(

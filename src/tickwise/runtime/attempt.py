@@ -28,6 +28,7 @@ from ..core.payload import clip
 from ..core.settle import Cancelled, Failed, Run, Succeeded, settle
 from ..core.states import FINAL, RunState
 from .context import RunContext, StepState
+from .executors.arguments import params_of
 from .executors.command import run_command, run_script
 from .executors.ended import Ended, failed
 from .executors.failure import failure_text
@@ -134,7 +135,7 @@ class _Actions:
     def __init__(self, job: JobDefinition, context: RunContext, tools: Tools, act: Act) -> None:
         self.tools = tools
         self._env = job.env
-        self._context = replace(context, params={**job.params, **context.params}) if job.params else context
+        self._context = replace(context, params=params_of(job, context.params))
         self._act = act
 
     async def check(self, step: Step, log: StepLog) -> Ended | None:

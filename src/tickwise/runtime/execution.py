@@ -14,6 +14,7 @@ from ..stores.contract import Store, StoreUnavailableError
 from ..stores.records import Finish, Lease, LogPart, StepReport
 from .attempt import conclude, execute
 from .context import RunContext, StepRecord, StepState
+from .executors.arguments import params_of
 from .executors.ended import Ended
 from .executors.function import FunctionPool
 from .executors.plain import call_plain, is_plain
@@ -58,7 +59,7 @@ class Execution:
         """Execute an attempt. Cancelling this ends it."""
         function = self._functions.get(lease.job.name)
         if function is not None and is_plain(lease.job, function):
-            return await call_plain(function, {**lease.job.params, **(lease.params or {})})
+            return await call_plain(function, params_of(lease.job, lease.params or {}))
         tools = self._tools_for(lease)
         done = await self._done(lease) if lease.attempt > 1 and lease.job.steps else {}
         context = context_of(lease)

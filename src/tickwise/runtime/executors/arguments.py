@@ -1,10 +1,12 @@
 """Which params a function takes: bound by name, checked before it is called."""
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from functools import lru_cache
 from inspect import Parameter, signature, unwrap
 from typing import Any, NamedTuple
 
+from ...core.definition import JobDefinition
 from ...core.errors import InputError, nearest
 
 RUN = "run"  # a parameter of this name gets the run
@@ -17,6 +19,11 @@ class _Taken(NamedTuple):
     names: tuple[str, ...]
     needed: tuple[str, ...]
     any_others: bool  # it has **kwargs
+
+
+def params_of(job: JobDefinition, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The job's, and over them those given to a run; whatever it does to them, the next finds them as before."""
+    return {**deepcopy(dict(job.params)), **given} if job.params else given
 
 
 def check_arguments(function: Callable[..., Any], params: Mapping[str, Any]) -> None:
