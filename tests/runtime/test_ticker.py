@@ -77,18 +77,18 @@ async def test_a_turn_decides_all_that_is_due() -> None:
 
 
 @patiently
-async def test_a_burst_has_two_passes_under_way() -> None:
-    """While the store works on one, the other is planned; one that fails waits for the other to end."""
-    both, asked, ended = asyncio.Event(), 0, 0
+async def test_a_burst_has_three_passes_under_way() -> None:
+    """While the store works on some, another is planned; one that fails waits for the others to end."""
+    all_, asked, ended = asyncio.Event(), 0, 0
 
     class Busy:
         async def tick(self, *_: Any, **__: Any) -> Ticked:
             nonlocal asked, ended
             asked += 1
-            if asked == 3:
-                both.set()
+            if asked == 4:
+                all_.set()
             if asked > 1:
-                await both.wait()
+                await all_.wait()
             ended += 1
             if ended == 2:
                 raise StoreUnavailableError("gone")
@@ -96,7 +96,7 @@ async def test_a_burst_has_two_passes_under_way() -> None:
 
     with pytest.raises(StoreUnavailableError):
         await Ticker(cast(Store, Busy()), "t1").turn()
-    assert (asked, ended) == (3, 3)
+    assert (asked, ended) == (4, 4)
 
 
 @patiently
@@ -171,7 +171,7 @@ async def test_runs_that_fit_go_straight_to_the_worker() -> None:
     hands.has_patience = True
     await Ticker(world.store, "t1", batch=2, hands=hands).turn()
     assert [lease.job.name for lease in hands.leases] == ["j0", "j1", "j2"]
-    assert hands.calls == ["reserve", "take", *["wait", "reserve", "take"] * 4]
+    assert hands.calls == ["reserve", "take", *["wait", "reserve", "take"] * 5]
 
 
 @patiently
@@ -185,11 +185,11 @@ async def test_a_little_room_is_not_worth_a_pass() -> None:
 
 @patiently
 async def test_hands_that_kept_a_pass_waiting_are_not_waited_for_again() -> None:
-    """Slow runs delay the decisions about others once in a turn, not in each pass; two wait at the same time."""
+    """Slow runs delay the decisions about others once in a turn, not in each pass; three wait at the same time."""
     world, hands = await _three_due_jobs(room=0)
     hands.has_patience = False
     await Ticker(world.store, "t1", batch=1, hands=hands).turn()
-    assert (hands.calls.count("wait"), hands.calls.count("reserve")) == (2, 5)
+    assert (hands.calls.count("wait"), hands.calls.count("reserve")) == (3, 6)
     assert [await world.ran(f"j{n}") for n in range(3)] == [["01:00"]] * 3
 
 

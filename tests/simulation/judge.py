@@ -58,7 +58,8 @@ async def _ledger(world: World, row: ScheduleRow) -> Iterable[Finding]:
 def _undecided(world: World, row: ScheduleRow) -> Iterator[Finding]:
     """In a calm world everything that is due is decided, or waits for what has just been, or for a success."""
     slot, waits = row.next_slot, row.schedule.deferral
-    if waits and waits.reason is Reason.WAITS_FOR_SUCCESS:
+    paused = any(one.schedule == row.schedule.name and one.until is None for one in world.pauses)
+    if paused or (waits and waits.reason is Reason.WAITS_FOR_SUCCESS):
         return
     if slot is None or due_at(row.schedule, slot) < world.second - _UNDECIDED:
         text = f"{iso(slot) if slot else 'what comes next'} is still not decided ({waits}, wakes at {row.wake_at})"

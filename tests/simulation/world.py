@@ -122,13 +122,15 @@ class World:
         self.pauses.append(Pausing(schedule, self._newest_run))
 
     async def resume(self, schedule: str | None, run_missed: bool | None = None) -> None:
-        for pausing in self.pauses:
-            if pausing.schedule == schedule and pausing.until is None:
-                pausing.until = self._newest_run
+        """Refused while an edit has taken the schedule out: when it is back soon after, it is still paused."""
+        newest = self._newest_run
         if schedule is None:
             await self.store.pause(None)
         else:
             await self.store.change(schedule, Resumed(run_missed))
+        for pausing in self.pauses:
+            if pausing.schedule == schedule and pausing.until is None:
+                pausing.until = newest
 
     async def reset(self, schedule: str) -> None:
         """Not while the cursor is ahead: what it has decided would be decided again."""

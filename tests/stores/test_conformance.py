@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable
+from typing import NamedTuple
 
 import pytest
 
 from tickwise.stores.contract import Store
 from tickwise.stores.open import open_store
+from tickwise.stores.sql import herd
 from tickwise.testing.conformance import StoreConformance
 
 URLS: dict[str, Callable[[pytest.FixtureRequest], str]] = {
@@ -17,11 +19,23 @@ URLS: dict[str, Callable[[pytest.FixtureRequest], str]] = {
 }
 
 
+class Variant(NamedTuple):
+    """A store, and how many jobs must be alike to be a herd there."""
+
+    store: str
+    least: int = herd.LEAST
+
+
+VARIANTS = {**{name: Variant(name) for name in URLS}, "sqlite, each job a herd": Variant("sqlite", least=1)}
+
+
 class TestEveryStore(StoreConformance):
-    @pytest.fixture(autouse=True, params=URLS)
-    def at(self, request: pytest.FixtureRequest) -> None:
+    @pytest.fixture(autouse=True, params=VARIANTS)
+    def at(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
         """Where the store is; each test gets an empty one."""
-        self.url = URLS[request.param](request)
+        store, least = VARIANTS[request.param]
+        monkeypatch.setattr(herd, "LEAST", least)
+        self.url = URLS[store](request)
 
     async def open(self, clock: Callable[[], int]) -> Store:
         store = open_store(self.url, clock)

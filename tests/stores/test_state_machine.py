@@ -20,7 +20,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tickwise.core.errors import TickwiseError
 from tickwise.stores.contract import Store
 from tickwise.stores.memory import MemoryStore
-from tickwise.stores.sql import ends, work
+from tickwise.stores.sql import ends, herd, work
 from tickwise.stores.sql.statement import Statement
 
 from . import emptied
@@ -29,18 +29,21 @@ from .twins import FIRST_RUN, Emptied
 
 MORE = int(os.environ.get("TICKWISE_EXAMPLES", "1"))
 QUICKLY = settings(max_examples=200, stateful_step_count=30, phases=[Phase.generate], report_multiple_bugs=False)
+of_herds = pytest.mark.parametrize("least", [herd.LEAST, 1])  # members; with one, each job is a herd
 
 
-def test_sqlite_is_as_memory(tmp_path: Path) -> None:
+@of_herds
+def test_sqlite_is_as_memory(tmp_path: Path, least: int) -> None:
     """SQLite answers every move as the reference does, and looks the same after every few."""
-    with asyncio.Runner() as loop, emptied.sql(loop, f"sqlite:///{tmp_path}/twin.db") as empty:
+    with asyncio.Runner() as loop, emptied.sql(loop, f"sqlite:///{tmp_path}/twin.db") as empty, _herds_of(least):
         few = settings(max_examples=16 * MORE, stateful_step_count=40)
         run_state_machine_as_test(machine(loop, empty, looks_every=4), settings=few)
 
 
-def test_postgres_is_as_memory(postgres_database: str) -> None:
+@of_herds
+def test_postgres_is_as_memory(postgres_database: str, least: int) -> None:
     """PostgreSQL answers every move as the reference does, and looks the same after every few."""
-    with asyncio.Runner() as loop, emptied.sql(loop, postgres_database) as empty:
+    with asyncio.Runner() as loop, emptied.sql(loop, postgres_database) as empty, _herds_of(least):
         few = settings(max_examples=7 * MORE, stateful_step_count=50)
         run_state_machine_as_test(machine(loop, empty, looks_every=5), settings=few)
 
@@ -81,6 +84,8 @@ SLIPS: dict[str, tuple[ModuleType, str, str, str]] = {  # a statement, what it s
     "a lease before its time": (work, "_PICK", "AND due_at <= :now", ""),
     "a finish that ignores the token": (ends, "_SUCCEED", "AND token = :token", ""),
     "a report that ignores the token": (work, "_FENCE", "AND token = :token", ""),
+    "a herd whose newest slots are forgotten": (herd, "_ADVANCE", "last_slot = :slot,", ""),
+    "a herd of which one too many is running": (herd, "_INSERT", "n < CAST", "n <= CAST"),
 }
 
 
@@ -91,8 +96,13 @@ def test_a_statement_that_is_wrong_is_found_out(slip: str, tmp_path: Path) -> No
         asyncio.Runner() as loop,
         emptied.sql(loop, f"sqlite:///{tmp_path}/wrong.db") as empty,
         _mistaken(*SLIPS[slip]),
+        _herds_of(1),
     ):
         _check_that_it_is_found_out(loop, empty)
+
+
+def _herds_of(least: int) -> AbstractContextManager[object]:
+    return patch.object(herd, "LEAST", least)
 
 
 def _mistaken(module: ModuleType, name: str, right: str, wrong: str) -> AbstractContextManager[object]:

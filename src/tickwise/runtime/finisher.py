@@ -14,6 +14,7 @@ from ..stores.records import Finish
 from .execution import Execution
 
 _log = get_logger()
+_AT_ONCE = 400  # ends: room is free again when the store has answered
 _UNSTORED = "how it ended could not be stored"
 
 
@@ -29,21 +30,25 @@ class Finisher:
         self._poll = poll
         self._ended: list[Finish] = []
         self.bell = asyncio.Event()  # runs have ended
+        self.busy = False  # the store has been told, and has not answered yet
 
     def add(self, finish: Finish) -> None:
         self._ended.append(finish)
 
     async def turn(self) -> float:
         """Store what has ended since the last time; what cannot be stored is kept for the next."""
-        batch, self._ended = self._ended, []
+        batch, self._ended = self._ended[:_AT_ONCE], self._ended[_AT_ONCE:]
         if not batch:
             return self._poll
+        self.busy = True
         try:
             await self._execution.flush(batch)
             settled = await self._stored(batch)
         except BaseException:
             self._ended = batch + self._ended
             raise
+        finally:
+            self.busy = False
         for finish, move in zip(batch, settled, strict=True):
             self._on_stored(finish, move)
         return 0.0 if self._ended else self._poll

@@ -10,7 +10,7 @@ from ..stores.records import MICRO, Lease, Reservation, Ticked
 
 _NO_PROGRESS = 0.05  # seconds before jobs are planned again that are due and could not be decided
 _FOR_ROOM = 0.1  # seconds that a batch waits, so that its runs can be handed over rather than queued
-_AT_ONCE = 2  # passes of a burst: the store works on one while this process plans the other
+_AT_ONCE = 3  # passes of a burst: the store works on some while this process plans another
 _WORTH_A_PASS = 4  # a pass of less than this part of a batch costs more than to queue what does not fit
 
 

@@ -149,15 +149,19 @@ class Worker:
         """Wait until so much is free and nothing queued waits for it; false if nothing ends, or too little."""
         if self.room.concurrency < least:
             return False
-        try:
-            async with asyncio.timeout(_TIMES * patience):
-                while self._backlog or self.free < least:
-                    self._ends_may_go.set()
-                    self._freed.clear()
-                    async with asyncio.timeout(patience):  # wait_for forgets a cancel that comes with the event
-                        await self._freed.wait()
-        except TimeoutError:
-            return False
+        clock = asyncio.get_running_loop().time
+        until = clock() + _TIMES * patience
+        while self._backlog or self.free < least:
+            self._ends_may_go.set()
+            self._freed.clear()
+            try:
+                async with asyncio.timeout(patience):  # wait_for forgets a cancel that comes with the event
+                    await self._freed.wait()
+            except TimeoutError:
+                if not self._finisher.busy:
+                    return False
+            if clock() > until:
+                return False
         return True
 
     async def turn(self) -> float:

@@ -26,7 +26,7 @@ CLAIM_NAMED = Statement(f"""
     WHERE name IN :names[text] AND deleted_at IS NULL ORDER BY id FOR UPDATE SKIP LOCKED
 """)
 LOCK_JOB = Statement(f"SELECT {_COLUMNS} FROM tickwise_jobs WHERE name = :name FOR UPDATE")
-_SCHEDULES = Statement("""
+SCHEDULES = Statement("""
     SELECT id, job_id, name, definition_id, cursor, met, missed, edited, first_seen, runs_made, rest, last_slot,
         deleted, wake_at
     FROM tickwise_schedules WHERE job_id IN :jobs[bigint] AND (deleted IS NULL OR :all) ORDER BY id
@@ -133,11 +133,19 @@ class HeldJob:
 def load(
     book: Book, jobs: Sequence[JobRow], latest_pause: int, *, deleted: bool = False
 ) -> Protocol[list[HeldJob]]:
-    """The schedules of jobs whose rows are locked. Ends of pauses of everything reach them here (S29)."""
+    """The schedules of jobs whose rows are locked."""
+    rows = yield SCHEDULES(jobs=sorted(job.id for job in jobs), all=deleted)
+    return (yield from hold(book, jobs, rows, latest_pause))
+
+
+def hold(
+    book: Book, jobs: Sequence[JobRow], rows: Sequence[Sequence[Any]], latest_pause: int
+) -> Protocol[list[HeldJob]]:
+    """Jobs in hand, with the schedules that are theirs. Ends of pauses of everything reach them here (S29)."""
     held = {job.id: HeldJob(job, pause_seen=job.pause_seen) for job in jobs}
-    rows = yield _SCHEDULES(jobs=sorted(held), all=deleted)
-    yield from book.read(row[3] for row in rows)
-    for row in rows:
+    own = [row for row in rows if row[1] in held]
+    yield from book.read(row[3] for row in own)
+    for row in own:
         _put(book, held[row[1]], row)
     behind = [job for job in held.values() if job.row.pause_seen < latest_pause]
     if behind:

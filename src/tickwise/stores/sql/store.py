@@ -51,6 +51,7 @@ from . import tick as ticking
 from .access import SqlAccess
 from .book import Book
 from .changed import changed
+from .circumstances import Claim
 from .connections import on_connection
 from .driver import Driver, Lane, SchemaError, StatementError
 from .hours import hours as last_hours
@@ -104,7 +105,7 @@ class SqlStore(Store):
     ) -> Ticked:  # fmt: skip
         """A batch that the database refuses is halved until the bad job stands alone, and that is put off."""
         check_text(node, "the name of a node", checks.LONGEST_KEY)
-        claim = ticking.Claim(node, limit, self._floor, jobs, reserve)
+        claim = Claim(node, limit, self._floor, jobs, reserve)
         claimed: list[JobColumns] = []
         try:
             ticked = await self.move(Lane.CLAIM, ticking.tick, self.book, planner, claim, claimed)

@@ -30,21 +30,14 @@ from ...core.settle import Cancelled
 from ...core.slots import due_at
 from ..records import MICRO, Lease, Planner, Reservation, Ticked
 from .book import Book
+from .circumstances import Circumstances, Claim, circumstances
 from .ends import Ending, end
-from .fleet import clock, queues_of
-from .state import CLAIM, CLAIM_NAMED, LATEST_PAUSE, Held, HeldJob, JobRow, Unreadable, load, record, write
+from .fleet import clock
+from .herd import Herd, fire, herds
+from .starts import FIRST_ATTEMPT, inserting
+from .state import CLAIM, CLAIM_NAMED, SCHEDULES, Held, HeldJob, JobRow, Unreadable, hold, record, write
 from .statement import WAKE, Protocol, Statement
 
-_CIRCUMSTANCES = Statement(f"""
-    SELECT 'now' AS what, {{now}} AS number, NULL AS word
-    UNION ALL SELECT 'paused', id, NULL FROM tickwise_pauses WHERE until IS NULL
-    UNION ALL SELECT 'pause', {LATEST_PAUSE}, NULL
-    UNION ALL SELECT 'serving', NULL, facts FROM tickwise_nodes WHERE worker AND live_until > {{now}}
-    UNION ALL SELECT 'limited', NULL, name FROM tickwise_queues
-    UNION ALL SELECT 'waiting', NULL, NULL WHERE EXISTS (SELECT 1 FROM tickwise_runs
-        WHERE state = 'queued' AND queue IN :queues[text] AND due_at <= {{now}}
-            AND (expires_at IS NULL OR attempt > 0 OR expires_at > {{now}}))
-""")
 _HOLDERS = Statement("""
     SELECT job_id, id, lane, trigger_name, cancelling FROM tickwise_runs
     WHERE job_id IN :jobs[bigint] AND lane IS NOT NULL ORDER BY job_id, lane
@@ -68,22 +61,11 @@ _TAKE = Statement("""
     ORDER BY id FOR UPDATE SKIP LOCKED
 """)
 _CANCEL = Statement("UPDATE tickwise_runs SET cancelling = TRUE WHERE id IN :ids[bigint]")
-_INSERT = Statement("""
-    INSERT INTO tickwise_runs (job_id, schedule_id, slot, lane, trigger_name, state, definition_id, times_id,
-        queue,
-        priority, function, due_at, expires_at, created_at, claimed_by, auto_remove, node, token, lease_until,
-        attempt, failures, losses, cancelling, started_at)
-    SELECT job_id, schedule_id, slot, lane, trigger_name, CASE WHEN leased THEN 'running' ELSE 'queued' END,
-        definition_id, times_id, queue, priority, function, due_at, expires_at, {now}, :claimer, FALSE,
-        CASE WHEN leased THEN CAST(:node AS text) END, CASE WHEN leased THEN CAST(:token AS text) END,
-        CASE WHEN leased THEN CAST(:lease_until AS bigint) END,
-        CASE WHEN leased THEN 1 ELSE 0 END, 0, 0, FALSE, CASE WHEN leased THEN {now} END
-    FROM :rows[n bigint, job_id bigint, schedule_id bigint, slot bigint, lane bigint, trigger_name text,
-        definition_id bigint, times_id bigint, queue text, priority bigint, function text, due_at bigint,
-        expires_at bigint, leased boolean] AS v
-    WHERE TRUE ORDER BY n
-    ON CONFLICT DO NOTHING RETURNING id, job_id, schedule_id, slot
-""")
+_INSERT = inserting(
+    "n bigint, job_id bigint, schedule_id bigint, slot bigint, lane bigint, trigger_name text, "
+    "definition_id bigint, times_id bigint, queue text, priority bigint, function text, due_at bigint, "
+    "expires_at bigint, leased boolean"
+)
 _NOTE_SLOTS = Statement("""
     UPDATE tickwise_schedules SET last_slot =
         (SELECT max(slot) FROM tickwise_runs r WHERE r.schedule_id = tickwise_schedules.id)
@@ -93,7 +75,6 @@ _NEXT_DUE = Statement("SELECT min(wake_at) FROM tickwise_jobs WHERE NOT local")
 _SET_ASIDE = Statement("UPDATE tickwise_jobs SET wake_at = :at WHERE id = :job")
 _SCHEDULES_OF = Statement("SELECT id, name FROM tickwise_schedules WHERE job_id = :job AND deleted IS NULL")
 _WAITS_FOR_A_RUN = frozenset({Reason.WAITS_FOR_RUN, Reason.WAITS_FOR_LANE, Reason.WAITS_BEHIND})
-_FIRST_ATTEMPT = 1
 SET_ASIDE_SECONDS = 60  # for a job whose plan the database refuses
 _Key: TypeAlias = tuple[int, int]  # the id of a schedule, and a slot
 
@@ -107,30 +88,9 @@ class Made(NamedTuple):
     due_at: int  # in microseconds
 
 
-class Circumstances(NamedTuple):
-    """What holds for every job of a pass, read before the first is claimed: none of it depends on their locks."""
-
-    now: int
-    paused: bool
-    latest_pause: int
-    served: frozenset[str]  # queues that a live worker serves (S47)
-    limited: frozenset[str]  # queues on which the fleet has a limit
-    waiting: bool  # others wait in the queues of who claims
-
-
-class Claim(NamedTuple):
-    """Who claims, and what: so many due jobs from a floor on, or those that are named."""
-
-    node: str
-    limit: int
-    floor: int
-    names: Sequence[str] | None = None
-    reserve: Reservation | None = None
-
-
 def tick(book: Book, planner: Planner, claim: Claim, claimed: list[JobRow]) -> Protocol[Ticked]:
     """The pass. `claimed` tells the caller what was in hand when a statement failed."""
-    around = yield from _circumstances(claim.reserve)
+    around = yield from circumstances(claim.reserve)
     now, second = around.now, around.now // MICRO
     if around.paused:
         return Ticked(now)
@@ -138,30 +98,24 @@ def tick(book: Book, planner: Planner, claim: Claim, claimed: list[JobRow]) -> P
     claimed[:] = map(JobRow._make, (yield due if claim.names is None else CLAIM_NAMED(names=claim.names)))
     if not claimed:
         return Ticked(now, next_due=(yield _NEXT_DUE())[0][0])
-    jobs = {job.row.name: job for job in (yield from load(book, claimed, around.latest_pause))}
-    facts = yield from _facts(jobs, around.served)
-    plan = planner(second, [state for job in jobs.values() for state in job.states], facts)
+    rows = yield SCHEDULES(jobs=sorted(job.id for job in claimed), all=False)
+    holders = yield from _holders(claimed)
+    alike, alone = yield from herds(book, planner, claimed, rows, holders, around, claim.reserve)
+    jobs = {job.row.name: job for job in (yield from hold(book, alone, rows, around.latest_pause))}
+    facts = yield from _facts(jobs, holders, around.served)
+    states = [state for job in jobs.values() for state in job.states]
+    plan = planner(second, states, facts) if states else TickPlan()
     kept_due = yield from _cancel(book, plan, jobs, now)
-    leases, came = yield from _start(book, plan, jobs, kept_due, claim, around)
+    leases, came = yield from _start(book, _made(plan, jobs, kept_due, now), alike, kept_due, claim, around)
     ending = yield from _ending(plan, facts)
     decided = _decide(plan, jobs, kept_due, ending, second)
-    yield from write(decided, now, planned=True)
+    if decided:
+        yield from write(decided, now, planned=True)
     if came > len(leases):
         yield WAKE
     more = bool(kept_due) or (claim.names is None and len(claimed) == claim.limit)
     next_due = None if more else (yield _NEXT_DUE())[0][0]
-    return Ticked(now, len(decided), came, tuple(leases), more, next_due)
-
-
-def _circumstances(reserve: Reservation | None) -> Protocol[Circumstances]:
-    told: dict[str, list[tuple[int, str]]] = defaultdict(list)
-    for what, number, word in (yield _CIRCUMSTANCES(queues=list(reserve.queues) if reserve else [])):
-        told[what].append((number, word))
-    return Circumstances(
-        told["now"][0][0], bool(told["paused"]), told["pause"][0][0],
-        queues_of([facts for _, facts in told["serving"]]), frozenset(name for _, name in told["limited"]),
-        bool(told["waiting"]),
-    )  # fmt: skip
+    return Ticked(now, len(claimed) - len(kept_due), came, tuple(leases), more, next_due)
 
 
 def set_aside(job: JobRow) -> Protocol[None]:
@@ -178,11 +132,18 @@ def tell_refused(job: JobRow, problem: str) -> Protocol[None]:
     yield from record([held], now)
 
 
-def _facts(jobs: dict[str, HeldJob], served: frozenset[str]) -> Protocol[Facts]:
+def _holders(jobs: Sequence[JobRow]) -> Protocol[dict[int, list[Holder]]]:
+    """The runs that hold lanes of these jobs, by the job's id."""
+    found: dict[int, list[Holder]] = defaultdict(list)
+    for job, run, lane, trigger, cancelling in (yield _HOLDERS(jobs=[job.id for job in jobs])):
+        found[job].append(Holder(str(run), lane, Trigger.of(trigger), bool(cancelling)))
+    return found
+
+
+def _facts(
+    jobs: dict[str, HeldJob], holders: Mapping[int, Sequence[Holder]], served: frozenset[str]
+) -> Protocol[Facts]:
     """What the verdicts depend on, read after the jobs were locked."""
-    holders: dict[int, list[Holder]] = defaultdict(list)
-    for job, run, lane, trigger, cancelling in (yield _HOLDERS(jobs=[job.row.id for job in jobs.values()])):
-        holders[job].append(Holder(str(run), lane, Trigger.of(trigger), bool(cancelling)))
     slots = yield from _slots_with_run(jobs)
     successes = yield from _successes(jobs)
     return Facts(
@@ -250,33 +211,40 @@ def _cancel(book: Book, plan: TickPlan, jobs: dict[str, HeldJob], now: int) -> P
     return kept_due
 
 
-def _start(
-    book: Book, plan: TickPlan, jobs: dict[str, HeldJob], kept_due: set[str], claim: Claim, around: Circumstances
-) -> Protocol[tuple[list[Lease], int]]:
-    """Insert the runs. A job that did not get all of its own is added to those that stay due."""
-    reserve, now = claim.reserve, around.now
-    starts = [start for start in plan.starts if start.job not in kept_due]
-    if not starts:
-        return [], 0
-    yield from book.read({jobs[start.job].row.definition_id for start in starts})
+def _made(plan: TickPlan, jobs: dict[str, HeldJob], kept_due: set[str], now: int) -> dict[_Key, Made]:
     made = {}
-    for start in starts:
-        held = jobs[start.job].schedules[start.schedule]
-        made[held.id, start.slot] = Made(start, jobs[start.job], held, _due(held, start, now))
-    leased = _at_once(book, made, reserve, around)
-    token = f"{reserve.node}/{_FIRST_ATTEMPT}" if reserve else None
-    rows = yield _INSERT(
-        rows=[(n, *_row(one, now), key in leased) for n, (key, one) in enumerate(made.items())],
-        claimer=claim.node,
-        node=reserve.node if reserve else None, token=token,
-        lease_until=now + reserve.seconds * MICRO if reserve else None,
-    )  # fmt: skip
-    ids = {(schedule, slot): run for run, _, schedule, slot in rows}
-    if lost := [one for key, one in made.items() if key not in ids]:
-        kept_due |= {one.start.job for one in lost}
-        yield _NOTE_SLOTS(jobs=sorted({one.job.row.id for one in lost}))
-    leases = [_lease(book, made[key], run, token or "", now) for key, run in ids.items() if key in leased]
-    return leases, len(ids)
+    for start in plan.starts:
+        if start.job not in kept_due:
+            held = jobs[start.job].schedules[start.schedule]
+            made[held.id, start.slot] = Made(start, jobs[start.job], held, _due(held, start, now))
+    return made
+
+
+def _start(
+    book: Book, made: Mapping[_Key, Made], alike: Sequence[Herd], kept_due: set[str], claim: Claim,
+    around: Circumstances,
+) -> Protocol[tuple[list[Lease], int]]:  # fmt: skip
+    """Insert the runs. A job that did not get all of its own is added to those that stay due."""
+    yield from book.read({one.job.row.definition_id for one in made.values()})
+    shares = _shares(book, made, alike, claim.reserve, around)
+    leases: list[Lease] = []
+    came, lost = 0, list[JobRow]()
+    for herd in alike:
+        new = yield from fire(book, herd, shares.get(herd.key, 0), claim, around.now)
+        leases, lost, came = leases + new.leases, lost + new.lost, came + new.came
+    if made:
+        rows = yield _INSERT(
+            rows=[(n, *_row(one, around.now), key in shares) for n, (key, one) in enumerate(made.items())],
+            **claim.handed_over(around.now),
+        )
+        ids = {(schedule, slot): run for run, _, schedule, slot in rows}
+        leases += [_lease(book, made[key], run, claim, around.now) for key, run in ids.items() if key in shares]
+        lost += [one.job.row for key, one in made.items() if key not in ids]
+        came += len(ids)
+    if lost:
+        kept_due |= {job.name for job in lost}
+        yield _NOTE_SLOTS(jobs=sorted({job.id for job in lost}))
+    return leases, came
 
 
 def _due(held: Held, start: Start, now: int) -> int:
@@ -285,19 +253,30 @@ def _due(held: Held, start: Start, now: int) -> int:
     return (due_at(held.state, start.slot) if held.state.definition.policy.jitter else start.slot) * MICRO
 
 
-def _at_once(
-    book: Book, made: Mapping[_Key, Made], reserve: Reservation | None, around: Circumstances
-) -> frozenset[_Key]:
-    """What the node gets at once: as a lease would choose, but none while others wait or the fleet has a limit."""
+def _shares(
+    book: Book, made: Mapping[_Key, Made], alike: Sequence[Herd], reserve: Reservation | None,
+    around: Circumstances,
+) -> dict[_Key, int]:  # fmt: skip
+    """What the node gets at once, as a lease would choose: which starts, and how many of a herd (by its first).
+
+    None while others wait or the fleet has a limit.
+    """
     if not reserve or around.waiting:
-        return frozenset()
+        return {}
     place = {queue: n for n, queue in enumerate(dict.fromkeys(reserve.queues)) if queue not in around.limited}
+    wishes = [(one.job.row, one.due_at, 1, key) for key, one in made.items()]
+    wishes += [(herd.members[0].job, herd.due_at, len(herd.members), herd.key) for herd in alike]
     may = [
-        (place[row.queue], -row.priority, one.due_at, n, key)
-        for n, (key, one) in enumerate(made.items())
-        if (row := one.job.row).queue in place and _may_lease(book, row, reserve)
+        (place[job.queue], -job.priority, due, n, many, key)
+        for n, (job, due, many, key) in enumerate(wishes)
+        if job.queue in place and _may_lease(book, job, reserve)
     ]
-    return frozenset(key for *_, key in sorted(may)[: reserve.capacity])
+    shares, left = {}, reserve.capacity
+    for *_, many, key in sorted(may):
+        if left > 0:
+            shares[key] = min(many, left)
+            left -= many
+    return shares
 
 
 def _may_lease(book: Book, job: JobRow, reserve: Reservation) -> bool:
@@ -318,11 +297,11 @@ def _row(made: Made, now: int) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _lease(book: Book, made: Made, run: int, token: str, now: int) -> Lease:
+def _lease(book: Book, made: Made, run: int, claim: Claim, now: int) -> Lease:
     definition: JobDefinition = book.job(made.job.row.definition_id, made.job.row.name)
     schedule = made.schedule.state.definition
     return Lease(
-        str(run), token, definition, _FIRST_ATTEMPT, made.start.trigger, schedule.name, made.start.slot,
+        str(run), claim.token or "", definition, FIRST_ATTEMPT, made.start.trigger, schedule.name, made.start.slot,
         schedule.times, schedule.label, None, made.due_at, now,
     )  # fmt: skip
 

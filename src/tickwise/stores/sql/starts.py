@@ -1,0 +1,28 @@
+"""How a new run is written: one statement's text, for runs that are all different and for runs that are alike."""
+
+from .statement import Statement
+
+_GIVEN = (
+    "job_id", "schedule_id", "slot", "lane", "trigger_name", "definition_id", "times_id", "queue", "priority",
+    "function", "due_at", "expires_at",
+)  # fmt: skip
+FIRST_ATTEMPT = 1
+
+
+def inserting(columns: str, leased: str = "leased", **shared: str) -> Statement:
+    """Insert runs from a table of values with these columns, in the order of `n`; what all share is given once.
+
+    Who already has a run for the slot or in the lane gets no other: only the new ones come back.
+    """
+    values = ", ".join(f"CAST(:{name} AS {shared[name]})" if name in shared else name for name in _GIVEN)
+    return Statement(f"""
+        INSERT INTO tickwise_runs ({", ".join(_GIVEN)}, state, created_at, claimed_by, auto_remove, node, token,
+            lease_until, attempt, failures, losses, cancelling, started_at)
+        SELECT {values}, CASE WHEN {leased} THEN 'running' ELSE 'queued' END, {{now}}, :claimer, FALSE,
+            CASE WHEN {leased} THEN CAST(:node AS text) END, CASE WHEN {leased} THEN CAST(:token AS text) END,
+            CASE WHEN {leased} THEN CAST(:lease_until AS bigint) END,
+            CASE WHEN {leased} THEN {FIRST_ATTEMPT} ELSE 0 END, 0, 0, FALSE, CASE WHEN {leased} THEN {{now}} END
+        FROM :rows[{columns}] AS v
+        WHERE TRUE ORDER BY n
+        ON CONFLICT DO NOTHING RETURNING id, job_id, schedule_id, slot
+    """)
