@@ -15,6 +15,7 @@ Why each step is where it is (a build without them lost runs under stress):
    lost a race: its cursors stay where they were, it stays due, and the runs that exist decide their slots next
    time (S1).
 
+Jobs that differ only in their names are planned once and written together (`herd`), under the same locks and keys.
 Whatever stays due is met by the next pass. Nothing here sleeps, and a lost race replans that job only (S16).
 """
 
