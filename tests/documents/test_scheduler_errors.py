@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from tickwise.core.errors import InputError, TickwiseError
 from tickwise.documents import (
@@ -95,14 +96,15 @@ def test_hooks_that_fail() -> None:
     assert [(str(error), document) for error, document in desk.errors] == [("hook", None)] * 3
 
 
-def test_without_on_error_it_is_logged(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_on_error_it_is_logged() -> None:
     """An error that nobody takes is in the log."""
 
     async def fail(_: Any) -> None:
         raise LookupError("nobody takes this")
 
-    worked_off(memory({"sleepUntil": PAST}), Desk(fail), on_error=None)
-    assert "nobody takes this" in capsys.readouterr().out
+    with capture_logs() as lines:
+        worked_off(memory({"sleepUntil": PAST}), Desk(fail), on_error=None)
+    assert [(line["error"], line["kind"]) for line in lines] == [("nobody takes this", "LookupError")]
 
 
 @pytest.mark.usefixtures("impatient")
