@@ -105,7 +105,7 @@ class Shaky:
     def __init__(self, store: Store) -> None:
         self.inner = store
         self.calls: Counter[str] = Counter()
-        self.faults: dict[str, Callable[[], Awaitable[None]]] = {}
+        self.faults: dict[str, Callable[[], Awaitable[object]]] = {}
         self.after: dict[str, Callable[..., None]] = {}
 
     def __getattr__(self, name: str) -> Any:

@@ -67,6 +67,24 @@ async def test_who_waits_for_room_goes_on_when_there_is_some() -> None:
 
 
 @patiently
+async def test_who_waits_for_room_waits_for_an_end_that_is_being_stored() -> None:
+    """However long the store takes for it: the room is about to be free, and nobody need queue."""
+    shop = await Shop.open(noop, concurrency=1)
+    await shop.world.enqueue("noop")
+    shop.worker.take(None, await shop.world.lease())
+    stored = asyncio.Event()
+    shop.store.faults["finish"] = stored.wait
+    await shop.worker.finish_bell.wait()
+    storing = asyncio.create_task(shop.worker.finish_turn())
+    waiting = asyncio.create_task(shop.worker.room_for(1, 0.05))
+    await asyncio.wait((waiting,), timeout=0.12)
+    assert not waiting.done()
+    stored.set()
+    await storing
+    assert await waiting
+
+
+@patiently
 async def test_ends_wait_while_slots_are_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     """Starts go before; but who needs room need not wait, and nobody waits for long."""
     monkeypatch.setattr("tickwise.runtime.worker._FOR_STARTS", 1_000)
