@@ -4,7 +4,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..records import MICRO, Reservation
+from ...core.definition import JobDefinition, ScheduleDefinition
+from ...core.model import Start
+from ..records import MICRO, Lease, Reservation
 from .fleet import queues_of
 from .starts import FIRST_ATTEMPT
 from .state import LATEST_PAUSE
@@ -35,6 +37,15 @@ class Claim(NamedTuple):
     def token(self) -> str | None:
         """Of runs that are handed over at once."""
         return f"{self.reserve.node}/{FIRST_ATTEMPT}" if self.reserve else None
+
+    def lease(
+        self, run: int, job: JobDefinition, start: Start, schedule: ScheduleDefinition, due_at: int, now: int
+    ) -> Lease:
+        """Of a run that is handed over at once."""
+        return Lease(
+            str(run), self.token or "", job, FIRST_ATTEMPT, start.trigger, start.schedule, start.slot,
+            schedule.times, schedule.label, None, due_at, now,
+        )  # fmt: skip
 
     def handed_over(self, now: int) -> dict[str, object]:
         """The values of a statement that inserts runs, some of them for the node that claims."""

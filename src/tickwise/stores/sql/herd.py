@@ -19,7 +19,7 @@ from ...core.payload import UnreadableText
 from ..records import MICRO, Lease, Planner, Reservation
 from .book import Book
 from .circumstances import Circumstances, Claim
-from .starts import FIRST_ATTEMPT, inserting
+from .starts import inserting
 from .state import JobRow
 from .statement import Protocol, Statement
 
@@ -143,11 +143,10 @@ def fire(book: Book, herd: Herd, leased: int, claim: Claim, now: int) -> Protoco
         slot=start.slot, wake_at=planned.wake_at,
     )  # fmt: skip
     yield _ADVANCE_JOBS(jobs=list(runs), wake_at=planned.wake_at)
-    times, label = state.definition.times, state.definition.label
     leases = [
-        Lease(
-            str(runs[job.id]), claim.token or "", book.job(job.definition_id, job.name), FIRST_ATTEMPT,
-            start.trigger, row[2], start.slot, times, label, None, herd.due_at, now,
+        claim.lease(
+            runs[job.id], book.job(job.definition_id, job.name), start._replace(schedule=row[2]),
+            state.definition, herd.due_at, now,
         )
         for job, row in members[:leased] if job.id in runs
     ]  # fmt: skip

@@ -23,7 +23,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from ...core.definition import JobDefinition
 from ...core.model import Facts, Holder, JobFacts, Planned, ScheduleFacts, Start, TickPlan, Trigger
 from ...core.payload import UnreadableText
 from ...core.reasons import Reason
@@ -35,7 +34,7 @@ from .circumstances import Circumstances, Claim, circumstances
 from .ends import Ending, end
 from .fleet import clock
 from .herd import Herd, fire, herds
-from .starts import FIRST_ATTEMPT, inserting
+from .starts import inserting
 from .state import CLAIM, CLAIM_NAMED, SCHEDULES, Held, HeldJob, JobRow, Unreadable, hold, record, write
 from .statement import WAKE, Protocol, Statement
 
@@ -299,12 +298,8 @@ def _row(made: Made, now: int) -> tuple[object, ...]:
 
 
 def _lease(book: Book, made: Made, run: int, claim: Claim, now: int) -> Lease:
-    definition: JobDefinition = book.job(made.job.row.definition_id, made.job.row.name)
-    schedule = made.schedule.state.definition
-    return Lease(
-        str(run), claim.token or "", definition, FIRST_ATTEMPT, made.start.trigger, schedule.name, made.start.slot,
-        schedule.times, schedule.label, None, made.due_at, now,
-    )  # fmt: skip
+    definition = book.job(made.job.row.definition_id, made.job.row.name)
+    return claim.lease(run, definition, made.start, made.schedule.state.definition, made.due_at, now)
 
 
 def _ending(plan: TickPlan, facts: Facts) -> Protocol[set[str]]:
