@@ -129,7 +129,6 @@ class Terminal:
 def test_what_people_see(site: Site) -> None:
     """It says where the dashboard is, what is scheduled and what comes next, and is quiet then; it ends with 0."""
     (site.jobs / "hourly.yaml").write_text(HOURLY)
-    (site.jobs / "ticks.yaml").write_text('schedule: "* * * * * *"\ncommand: echo tick\n')
     terminal = Terminal(site.folder, "serve", "jobs")
     try:
         terminal.until("Every hour, UTC")
@@ -140,6 +139,7 @@ def test_what_people_see(site: Site) -> None:
         assert re.search(r"Health: http://127\.0\.0\.1:\d+/readyz", plain)
         assert re.search(r"next +schedule +what it means", plain)
         assert re.search(r"[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:00:00 UTC +hourly +Every hour, UTC", plain)
+        (site.jobs / "ticks.yaml").write_text('schedule: "* * * * * *"\ncommand: echo tick\n')
         with site.tickwise() as tw:
             _until_some_ran(tw)
         terminal.process.terminate()

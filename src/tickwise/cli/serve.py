@@ -184,6 +184,8 @@ def _when(schedule: ScheduleInfo) -> str:
 
 def _log_to_stderr(*, as_json: bool) -> None:
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
+    for library in ("watchfiles", "httpx"):  # they tell of every change and every request
+        logging.getLogger(library).setLevel(logging.WARNING)
     renderer: Any = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=False)
     structlog.configure(
         processors=[
