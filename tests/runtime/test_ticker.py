@@ -18,6 +18,7 @@ class Hands:
     """A worker with so much room; keeps what it is handed."""
 
     def __init__(self, room: int, **knows: Any) -> None:
+        self.most = room
         self._wanted = Reservation("w1", room, **knows) if room else None
         self.calls: list[str] = []
         self.leases: list[Lease] = []
@@ -187,10 +188,36 @@ async def test_a_little_room_is_not_worth_a_pass() -> None:
 async def test_hands_that_kept_a_pass_waiting_are_not_waited_for_again() -> None:
     """Slow runs delay the decisions about others once in a turn, not in each pass; three wait at the same time."""
     world, hands = await _three_due_jobs(room=0)
-    hands.has_patience = False
+    hands.most, hands.has_patience = 10, False
     await Ticker(world.store, "t1", batch=1, hands=hands).turn()
     assert (hands.calls.count("wait"), hands.calls.count("reserve")) == (3, 6)
     assert [await world.ran(f"j{n}") for n in range(3)] == [["01:00"]] * 3
+
+
+@pytest.mark.parametrize(("most", "limits", "at_once"), [(1, {4}, 1), (2, {8}, 3)])
+@patiently
+async def test_a_small_worker_is_left_some_of_the_database(most: int, limits: set[int], at_once: int) -> None:
+    """Who can take only a few has others execute the rest: passes are half as large, and one follows the other."""
+    hands, store = Hands(0), Crowded()
+    hands.most, hands.has_patience = most, True
+    await Ticker(cast(Store, store), "t1", batch=8, hands=hands).turn()
+    assert (set(store.limits), store.most_at_once) == (limits, at_once)
+
+
+class Crowded:
+    """A store with ten passes' worth of due jobs, that notes how many are under way."""
+
+    def __init__(self) -> None:
+        self.limits: list[int] = []
+        self.under_way = self.most_at_once = 0
+
+    async def tick(self, *_: Any, limit: int, **__: Any) -> Ticked:
+        self.limits.append(limit)
+        self.under_way += 1
+        self.most_at_once = max(self.most_at_once, self.under_way)
+        await asyncio.sleep(0)
+        self.under_way -= 1
+        return Ticked(0, limit, limit, more=len(self.limits) < 10)
 
 
 async def _three_due_jobs(room: int) -> tuple[World, Hands]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
+import asyncpg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -229,6 +230,36 @@ class TestRoom(HerdStories):
         world.go("01:00")
         ticked = await world.tick(reserve=world.reservation(functions=frozenset(NAMES[5:])))
         assert (ticked.runs, {lease.job.name for lease in ticked.leases}) == (MANY, {*NAMES[5:]})
+
+
+class TestRace(HerdStories):
+    @pytest.fixture(autouse=True)
+    def at(self, request: pytest.FixtureRequest) -> None:
+        """Who writes a SQLite file keeps all others out until he has done: there is no such race."""
+        self.url = URLS["postgres"](request)
+
+    async def test_somebody_takes_the_lane_of_one_meanwhile(self, world: World) -> None:
+        """S14, S16: the database refuses to write all of them; then each goes alone, and that one waits."""
+        await world.define(*alike(overlap="queue"))
+        await world.tick()
+        run = int(await world.enqueue(BUSY))
+        world.go("01:00")
+        other = await asyncpg.connect(self.url)
+        try:
+            async with other.transaction():
+                await other.execute("UPDATE tickwise_runs SET lane = 0 WHERE id = $1", run)
+                passing = asyncio.create_task(world.tick())
+                while not await other.fetchval(BLOCKED):
+                    assert not passing.done()
+            ticked = await passing
+        finally:
+            await other.close()
+        assert (ticked.jobs, ticked.runs) == (MANY, MANY - 1)
+        assert await world.told(BUSY, waits=True) == ["waits_for_run 01:00"]
+        assert [await world.ran(name) for name in NAMES if name != BUSY] == [["01:00"]] * (MANY - 1)
+
+
+BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))"
 
 
 # Whatever lives in a store, lives the same in herds as without them.

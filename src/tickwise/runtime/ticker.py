@@ -17,6 +17,10 @@ _WORTH_A_PASS = 4  # a pass of less than this part of a batch costs more than to
 class Hands(Protocol):
     """The worker of the same process, who may be handed runs at once."""
 
+    @property
+    def most(self) -> int:
+        """The runs that it can have in hand."""
+
     def ring(self) -> None:
         """There are runs to lease."""
 
@@ -28,7 +32,11 @@ class Hands(Protocol):
 
 
 class Ticker:
-    """One turn decides all that is due, a batch of jobs in each pass."""
+    """One turn decides all that is due, a batch of jobs in each pass.
+
+    Beside a worker who can take only a few, somebody else executes most of what is decided: smaller passes, one
+    after the other, are enough, and leave the database to those who lease.
+    """
 
     def __init__(
         self,
@@ -42,8 +50,10 @@ class Ticker:
     ) -> None:
         self._store = store
         self._node = node
-        self._batch = batch
         self._least = max(1, batch // _WORTH_A_PASS)  # room that a pass is kept small for
+        small = hands is not None and hands.most < self._least
+        self._batch = max(1, batch // 2) if small else batch
+        self._at_once = 1 if small else _AT_ONCE
         self._poll = poll
         self._hands = hands
         self._on_pass = on_pass
@@ -52,7 +62,7 @@ class Ticker:
         ticked = await self._pass()
         if not _goes_on(ticked):
             return self._delay(ticked)
-        last = await asyncio.gather(*(self._work_off() for _ in range(_AT_ONCE)), return_exceptions=True)
+        last = await asyncio.gather(*(self._work_off() for _ in range(self._at_once)), return_exceptions=True)
         return min(self._delay(one) for one in map(_or_raise, last))
 
     async def _work_off(self) -> Ticked:

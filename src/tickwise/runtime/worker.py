@@ -99,6 +99,10 @@ class Worker:
         return len(self._held)
 
     @property
+    def most(self) -> int:
+        return self.room.concurrency
+
+    @property
     def free(self) -> int:
         if self._closing:
             return 0

@@ -24,15 +24,15 @@ _LOCK = Statement(f"SELECT {_FIELDS} FROM tickwise_runs WHERE id IN :ids[bigint]
 _LOCK_FREE = Statement(
     f"SELECT {_FIELDS} FROM tickwise_runs WHERE id IN :ids[bigint] ORDER BY id FOR UPDATE SKIP LOCKED"
 )
-_SUCCEEDED = "id, job_id, slot, started_at, failures, losses, auto_remove, token"
+_SUCCEEDED = "id, job_id, slot, started_at, failures, losses, auto_remove, token, finished_at"
 _SUCCEED = Statement(f"""
-    UPDATE tickwise_runs SET state = 'succeeded', lane = NULL, lease_until = NULL, finished_at = :now,
+    UPDATE tickwise_runs SET state = 'succeeded', lane = NULL, lease_until = NULL, finished_at = (SELECT {{now}}),
         result = NULL, error = NULL
     WHERE id IN :ids[bigint] AND token = :token AND finished_at IS NULL RETURNING {_SUCCEEDED}
 """)
 _SUCCEED_WITH = Statement(f"""
-    UPDATE tickwise_runs AS r SET state = 'succeeded', lane = NULL, lease_until = NULL, finished_at = :now,
-        result = v.returned, error = v.said
+    UPDATE tickwise_runs AS r SET state = 'succeeded', lane = NULL, lease_until = NULL,
+        finished_at = (SELECT {{now}}), result = v.returned, error = v.said
     FROM :rows[held bigint, held_by text, returned text, said text] AS v
     WHERE r.id = v.held AND r.token = v.held_by AND r.finished_at IS NULL RETURNING {_SUCCEEDED}
 """)
@@ -114,28 +114,30 @@ class _Row(NamedTuple):
 
 def finish(book: Book, endings: Sequence[Ending]) -> Protocol[dict[Attempt, Settled]]:
     """End attempts by their tokens, each once: the first word on it counts. Old tokens are not in the answer."""
-    now = yield from clock()
     once = {(e.run, e.token): e for e in reversed(endings)}.values()
     successes = [e for e in once if isinstance(e.outcome, Succeeded)]
     others = [e for e in once if not isinstance(e.outcome, Succeeded)]
     settled: dict[Attempt, Settled] = {}
     ended: list[_Ended] = []
+    now = 0
     if successes:
-        rows = yield from _succeed(successes, now)
-        for run, job, slot, started_at, failures, losses, forgotten, token in rows:
+        rows = yield from _succeed(successes)
+        now = max((row[-1] for row in rows), default=now)
+        for run, job, slot, started_at, failures, losses, forgotten, token, _ in rows:
             settled[run, token] = Settled(Event.SUCCESS, RunState.SUCCEEDED, None, failures, losses)
             ended.append(_Ended(job, started_at // MICRO if slot is None else slot, bool(forgotten)))
         if unwanted := [row[0] for row in rows if row[6]]:
             for statement in FORGET:
                 yield statement(ids=unwanted)
     if others:
+        now = yield from clock()
         locked = yield _LOCK(ids=sorted(e.run for e in others))
         settled |= yield from _settle(book, others, locked, now, ended)
     yield from _wake(ended, now)
     return settled
 
 
-def _succeed(endings: Sequence[Ending], now: int) -> Protocol[list[Any]]:
+def _succeed(endings: Sequence[Ending]) -> Protocol[list[Any]]:
     """The rows of those whose token was still good."""
     silent: dict[str | None, list[int]] = defaultdict(list)
     telling = []
@@ -146,9 +148,9 @@ def _succeed(endings: Sequence[Ending], now: int) -> Protocol[list[Any]]:
             telling.append((ending.run, ending.token, ending.result, ending.error or None))
     rows: list[Any] = []
     for token, runs in silent.items():
-        rows += yield _SUCCEED(ids=runs, token=token, now=now)
+        rows += yield _SUCCEED(ids=runs, token=token)
     if telling:
-        rows += yield _SUCCEED_WITH(rows=telling, now=now)
+        rows += yield _SUCCEED_WITH(rows=telling)
     return rows
 
 

@@ -6,7 +6,7 @@ plan the same, for planning reads nothing else of them. One of each herd is plan
 time, the plan is written for all by statements whose values are lists of ids.
 
 Whatever is not alike goes the long way, through objects of its own, to the same rows. So does a small herd, which
-would cost more statements than it spares.
+would cost more statements than it spares; and all of a pass in which somebody was first with a run of a herd.
 """
 
 from collections import Counter, defaultdict
@@ -18,15 +18,15 @@ from ...core.model import Facts, Planned, Schedule, Start, Trigger
 from ...core.payload import UnreadableText
 from ..records import MICRO, Lease, Planner, Reservation
 from .book import Book
-from .circumstances import Circumstances, Claim
+from .claim import Circumstances, Claim
 from .starts import inserting
 from .state import JobRow
-from .statement import Protocol, Statement
+from .statement import Protocol, Statement, Together
 
 LEAST = 25  # members
 _INSERT = inserting(
     "n bigint, job_id bigint, schedule_id bigint, function text",
-    leased="n < CAST(:leased AS bigint)",
+    leased="n < CAST(:leased AS bigint)", conflict="",
     slot="bigint", lane="bigint", trigger_name="text", definition_id="bigint", times_id="bigint", queue="text",
     priority="bigint", due_at="bigint", expires_at="bigint",
 )  # fmt: skip
@@ -38,6 +38,7 @@ _ADVANCE = Statement("""
 _ADVANCE_JOBS = Statement("""
     UPDATE tickwise_jobs SET wake_at = :wake_at, waiting = FALSE WHERE id IN :jobs[bigint]
 """)
+_FIRE = Together(_INSERT, _ADVANCE, _ADVANCE_JOBS)
 _Likeness: TypeAlias = tuple[object, ...]
 
 
@@ -118,36 +119,24 @@ def _planned(book: Book, planner: Planner, members: list[Member], now: int) -> P
     return Herd(members, start, planned) if ordinary else None
 
 
-class Fired(NamedTuple):
-    """What came of a herd."""
-
-    came: int
-    leases: list[Lease]
-    lost: list[JobRow]  # the race for their slot or lane: they stay due
-
-
-def fire(book: Book, herd: Herd, leased: int, claim: Claim, now: int) -> Protocol[Fired]:
-    """Make the runs, the first so many of them for who claims, and move the jobs that got theirs."""
+def fire(book: Book, herd: Herd, leased: int, claim: Claim, now: int) -> Protocol[list[Lease]]:
+    """Make the runs, the first so many of them for who claims, and move the jobs: all of them, or it fails."""
     members, start, planned = herd
     job, expires = members[0].job, planned.schedule.definition.policy.expires
-    made = yield _INSERT(
+    state = planned.schedule
+    made = yield _FIRE(
         rows=[(n, job.id, row[0], job.function) for n, (job, row) in enumerate(members)], leased=leased,
         slot=start.slot, lane=start.lane, trigger_name=str(start.trigger), definition_id=job.definition_id,
         times_id=members[0].row[3], queue=job.queue, priority=job.priority, due_at=herd.due_at,
         expires_at=None if expires is None else now + expires * MICRO, **claim.handed_over(now),
+        cursor=state.cursor, met=state.met, missed=state.missed, wake_at=planned.wake_at,
+        schedules=[row[0] for _, row in members], jobs=[job.id for job, _ in members],
     )  # fmt: skip
     runs = {job_id: run for run, job_id, _, _ in made}
-    state = planned.schedule
-    yield _ADVANCE(
-        schedules=[row[2] for row in made], cursor=state.cursor, met=state.met, missed=state.missed,
-        slot=start.slot, wake_at=planned.wake_at,
-    )  # fmt: skip
-    yield _ADVANCE_JOBS(jobs=list(runs), wake_at=planned.wake_at)
-    leases = [
+    return [
         claim.lease(
             runs[job.id], book.job(job.definition_id, job.name), start._replace(schedule=row[2]),
             state.definition, herd.due_at, now,
         )
-        for job, row in members[:leased] if job.id in runs
+        for job, row in members[:leased]
     ]  # fmt: skip
-    return Fired(len(runs), leases, [job for job, _ in members if job.id not in runs])

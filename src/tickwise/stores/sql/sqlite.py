@@ -27,6 +27,7 @@ from .statement import Ask, Dialect, Protocol, Rows, Statement
 T = TypeVar("T")
 _LOOK_EVERY = 0.5  # seconds
 _AT_ONCE = 64  # moves in one transaction
+_TRIES = 2  # of a move: nobody else writes meanwhile
 _PATIENCE_MS = 60_000  # for a lock that another process holds
 _SWITCH_TRIES, _SWITCH_AGAIN = 500, 0.02  # seconds between them
 _DAMAGED = ("malformed", "not a database", "disk image")
@@ -278,7 +279,7 @@ class _Hand:
         if news:
             self._driver.announce()
 
-    def _attempt(self, move: _Move) -> tuple[Any, BaseException | None, bool]:
+    def _attempt(self, move: _Move, tries: int = _TRIES) -> tuple[Any, BaseException | None, bool]:
         self._connection.execute("SAVEPOINT move")
         try:
             answer, news = drive(move.protocol(), self._ask)
@@ -286,6 +287,8 @@ class _Hand:
             if not self._connection.in_transaction:  # the disk is full: SQLite has undone all of it
                 raise
             self._undo()
+            if isinstance(error, sqlite3.IntegrityError) and tries > 1:  # somebody was first: look again
+                return self._attempt(move, tries - 1)
             return None, _told(error, _both(self._driver.path), _RECOVER), False
         except Exception as error:  # noqa: BLE001  (it is the caller's, and goes to the caller)
             self._undo()
@@ -298,8 +301,8 @@ class _Hand:
         self._connection.execute("RELEASE move")
 
     def _ask(self, ask: Ask) -> Rows:
-        text, values = self._driver.prepare(ask)
-        return self._connection.execute(text, values).fetchall()
+        answers = [self._connection.execute(*self._driver.prepare(part)).fetchall() for part in ask.parts]
+        return answers[0]
 
 
 def _settle(future: "asyncio.Future[Any]", answer: Any, failure: BaseException | None) -> None:

@@ -9,20 +9,24 @@ _GIVEN = (
 FIRST_ATTEMPT = 1
 
 
-def inserting(columns: str, leased: str = "leased", **shared: str) -> Statement:
+def inserting(
+    columns: str, leased: str = "leased", conflict: str = "ON CONFLICT DO NOTHING", **shared: str
+) -> Statement:
     """Insert runs from a table of values with these columns, in the order of `n`; what all share is given once.
 
-    Who already has a run for the slot or in the lane gets no other: only the new ones come back.
+    Who already has a run for the slot or in the lane gets no other: only the new ones come back. To be sure of
+    that costs the database a third more than to insert them, so those who rather fail as a whole say so.
     """
     values = ", ".join(f"CAST(:{name} AS {shared[name]})" if name in shared else name for name in _GIVEN)
     return Statement(f"""
         INSERT INTO tickwise_runs ({", ".join(_GIVEN)}, state, created_at, claimed_by, auto_remove, node, token,
             lease_until, attempt, failures, losses, cancelling, started_at)
-        SELECT {values}, CASE WHEN {leased} THEN 'running' ELSE 'queued' END, {{now}}, :claimer, FALSE,
+        SELECT {values}, CASE WHEN {leased} THEN 'running' ELSE 'queued' END, (SELECT {{now}}), :claimer, FALSE,
             CASE WHEN {leased} THEN CAST(:node AS text) END, CASE WHEN {leased} THEN CAST(:token AS text) END,
             CASE WHEN {leased} THEN CAST(:lease_until AS bigint) END,
-            CASE WHEN {leased} THEN {FIRST_ATTEMPT} ELSE 0 END, 0, 0, FALSE, CASE WHEN {leased} THEN {{now}} END
+            CASE WHEN {leased} THEN {FIRST_ATTEMPT} ELSE 0 END, 0, 0, FALSE,
+            CASE WHEN {leased} THEN (SELECT {{now}}) END
         FROM :rows[{columns}] AS v
         WHERE TRUE ORDER BY n
-        ON CONFLICT DO NOTHING RETURNING id, job_id, schedule_id, slot
+        {conflict} RETURNING id, job_id, schedule_id, slot
     """)

@@ -14,22 +14,14 @@ from ..records import MICRO
 from .book import Book
 from .statement import Protocol, Statement
 
-_COLUMNS = """id, name, source, definition_id, version, queue, priority, function, lanes, guarded, waiting,
+COLUMNS = """id, name, source, definition_id, version, queue, priority, function, lanes, guarded, waiting,
     pause_seen, last_manual, last_success, history_from, deleted_at, wake_at"""
-CLAIM = Statement(f"""
-    SELECT {_COLUMNS} FROM tickwise_jobs
-    WHERE wake_at <= :second AND wake_at >= :floor AND NOT local
-    ORDER BY wake_at LIMIT :most FOR UPDATE SKIP LOCKED
-""")
-CLAIM_NAMED = Statement(f"""
-    SELECT {_COLUMNS} FROM tickwise_jobs
-    WHERE name IN :names[text] AND deleted_at IS NULL ORDER BY id FOR UPDATE SKIP LOCKED
-""")
-LOCK_JOB = Statement(f"SELECT {_COLUMNS} FROM tickwise_jobs WHERE name = :name FOR UPDATE")
-SCHEDULES = Statement("""
-    SELECT id, job_id, name, definition_id, cursor, met, missed, edited, first_seen, runs_made, rest, last_slot,
-        deleted, wake_at
-    FROM tickwise_schedules WHERE job_id IN :jobs[bigint] AND (deleted IS NULL OR :all) ORDER BY id
+LOCK_JOB = Statement(f"SELECT {COLUMNS} FROM tickwise_jobs WHERE name = :name FOR UPDATE")
+OF_SCHEDULE = """id, job_id, name, definition_id, cursor, met, missed, edited, first_seen, runs_made, rest,
+    last_slot, deleted, wake_at"""
+_SCHEDULES = Statement(f"""
+    SELECT {OF_SCHEDULE} FROM tickwise_schedules
+    WHERE job_id IN :jobs[bigint] AND (deleted IS NULL OR :all) ORDER BY id
 """)
 _PAUSES = Statement("""
     SELECT id, paused_at, until FROM tickwise_pauses WHERE until IS NOT NULL AND id > :seen ORDER BY id
@@ -134,7 +126,7 @@ def load(
     book: Book, jobs: Sequence[JobRow], latest_pause: int, *, deleted: bool = False
 ) -> Protocol[list[HeldJob]]:
     """The schedules of jobs whose rows are locked."""
-    rows = yield SCHEDULES(jobs=sorted(job.id for job in jobs), all=deleted)
+    rows = yield _SCHEDULES(jobs=sorted(job.id for job in jobs), all=deleted)
     return (yield from hold(book, jobs, rows, latest_pause))
 
 

@@ -27,12 +27,34 @@ class Statement:
     def __call__(self, **values: Any) -> "Ask":
         return Ask(self, values)
 
+    @property
+    def parts(self) -> "Sequence[Statement]":
+        """The statements that it is made of, for a database that takes one at a time."""
+        return (self,)
+
+
+class Together(Statement):
+    """Statements of which none depends on another, in one; the first one's rows are the answer."""
+
+    def __init__(self, *parts: Statement) -> None:
+        named = ", ".join(f"part_{number} AS ({part.text})" for number, part in enumerate(parts))
+        super().__init__(f"WITH {named} SELECT * FROM part_0")
+        self._parts = parts
+
+    @property
+    def parts(self) -> Sequence[Statement]:
+        return self._parts
+
 
 class Ask(NamedTuple):
     """A statement with its values."""
 
     statement: Statement
     values: Mapping[str, Any]
+
+    @property
+    def parts(self) -> "list[Ask]":
+        return [Ask(part, self.values) for part in self.statement.parts]
 
 
 class Wake:

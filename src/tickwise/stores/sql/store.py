@@ -51,7 +51,7 @@ from . import tick as ticking
 from .access import SqlAccess
 from .book import Book
 from .changed import changed
-from .circumstances import Claim
+from .claim import Claim
 from .connections import on_connection
 from .driver import Driver, Lane, SchemaError, StatementError
 from .hours import hours as last_hours

@@ -16,12 +16,13 @@ Why each step is where it is (a build without them lost runs under stress):
    time (S1).
 
 Jobs that differ only in their names are planned once and written together (`herd`), under the same locks and keys.
-Whatever stays due is met by the next pass. Nothing here sleeps, and a lost race replans that job only (S16).
+If one of those lost a race, the database refuses all, and the pass begins again with each job on its own: so also
+there only that job stays due (S16). Whatever stays due is met by the next pass. Nothing here sleeps.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ...core.model import Facts, Holder, JobFacts, Planned, ScheduleFacts, Start, TickPlan, Trigger
 from ...core.payload import UnreadableText
@@ -30,17 +31,22 @@ from ...core.settle import Cancelled
 from ...core.slots import due_at
 from ..records import MICRO, Lease, Planner, Reservation, Ticked
 from .book import Book
-from .circumstances import Circumstances, Claim, circumstances
+from .claim import NEXT_DUE, Circumstances, Claim, claimed_jobs
 from .ends import Ending, end
 from .fleet import clock
 from .herd import Herd, fire, herds
 from .starts import inserting
-from .state import CLAIM, CLAIM_NAMED, SCHEDULES, Held, HeldJob, JobRow, Unreadable, hold, record, write
+from .state import OF_SCHEDULE, Held, HeldJob, JobRow, Unreadable, hold, record, write
 from .statement import WAKE, Protocol, Statement
 
-_HOLDERS = Statement("""
-    SELECT job_id, id, lane, trigger_name, cancelling FROM tickwise_runs
-    WHERE job_id IN :jobs[bigint] AND lane IS NOT NULL ORDER BY job_id, lane
+_ELSE = ", NULL" * (OF_SCHEDULE.count(",") - 4)  # a holder has five columns
+_SCHEDULES = Statement(f"""
+    SELECT 'schedule', {OF_SCHEDULE} FROM tickwise_schedules
+    WHERE job_id IN :jobs[bigint] AND deleted IS NULL
+    UNION ALL
+    SELECT 'holder', lane, job_id, trigger_name, id, CASE WHEN cancelling THEN 1 ELSE 0 END{_ELSE}
+    FROM tickwise_runs WHERE job_id IN :jobs[bigint] AND lane IS NOT NULL
+    ORDER BY 2
 """)
 _SLOTS = Statement("""
     SELECT r.schedule_id, r.slot FROM tickwise_runs r
@@ -71,7 +77,6 @@ _NOTE_SLOTS = Statement("""
         (SELECT max(slot) FROM tickwise_runs r WHERE r.schedule_id = tickwise_schedules.id)
     WHERE job_id IN :jobs[bigint]
 """)
-_NEXT_DUE = Statement("SELECT min(wake_at) FROM tickwise_jobs WHERE NOT local")
 _SET_ASIDE = Statement("UPDATE tickwise_jobs SET wake_at = :at WHERE id = :job")
 _SCHEDULES_OF = Statement("SELECT id, name FROM tickwise_schedules WHERE job_id = :job AND deleted IS NULL")
 _WAITS_FOR_A_RUN = frozenset({Reason.WAITS_FOR_RUN, Reason.WAITS_FOR_LANE, Reason.WAITS_BEHIND})
@@ -89,18 +94,16 @@ class Made(NamedTuple):
 
 
 def tick(book: Book, planner: Planner, claim: Claim, claimed: list[JobRow]) -> Protocol[Ticked]:
-    """The pass. `claimed` tells the caller what was in hand when a statement failed."""
-    around = yield from circumstances(claim.reserve)
+    """The pass. `claimed` tells the caller what was in hand when a statement failed: then all go alone."""
+    again = bool(claimed)
+    claimed[:], around = yield from claimed_jobs(claim)
     now, second = around.now, around.now // MICRO
-    if around.paused:
-        return Ticked(now)
-    due = CLAIM(second=second, floor=claim.floor, most=claim.limit)
-    claimed[:] = map(JobRow._make, (yield due if claim.names is None else CLAIM_NAMED(names=claim.names)))
     if not claimed:
-        return Ticked(now, next_due=(yield _NEXT_DUE())[0][0])
-    rows = yield SCHEDULES(jobs=sorted(job.id for job in claimed), all=False)
-    holders = yield from _holders(claimed)
-    alike, alone = yield from herds(book, planner, claimed, rows, holders, around, claim.reserve)
+        return Ticked(now, next_due=around.next_due)
+    rows, holders = yield from _schedules(claimed)
+    alike, alone = list[Herd](), claimed
+    if not again:
+        alike, alone = yield from herds(book, planner, claimed, rows, holders, around, claim.reserve)
     jobs = {job.row.name: job for job in (yield from hold(book, alone, rows, around.latest_pause))}
     facts = yield from _facts(jobs, holders, around.served)
     states = [state for job in jobs.values() for state in job.states]
@@ -114,7 +117,7 @@ def tick(book: Book, planner: Planner, claim: Claim, claimed: list[JobRow]) -> P
     if came > len(leases):
         yield WAKE
     more = bool(kept_due) or (claim.names is None and len(claimed) == claim.limit)
-    next_due = None if more else (yield _NEXT_DUE())[0][0]
+    next_due = None if more else (yield NEXT_DUE())[0][0]
     return Ticked(now, len(claimed) - len(kept_due), came, tuple(leases), more, next_due)
 
 
@@ -132,12 +135,17 @@ def tell_refused(job: JobRow, problem: str) -> Protocol[None]:
     yield from record([held], now)
 
 
-def _holders(jobs: Sequence[JobRow]) -> Protocol[dict[int, list[Holder]]]:
-    """The runs that hold lanes of these jobs, by the job's id."""
-    found: dict[int, list[Holder]] = defaultdict(list)
-    for job, run, lane, trigger, cancelling in (yield _HOLDERS(jobs=[job.id for job in jobs])):
-        found[job].append(Holder(str(run), lane, Trigger.of(trigger), bool(cancelling)))
-    return found
+def _schedules(jobs: Sequence[JobRow]) -> Protocol[tuple[list[Sequence[Any]], dict[int, list[Holder]]]]:
+    """The rows of their schedules, and the runs that hold lanes of these jobs, by the job's id."""
+    rows: list[Sequence[Any]] = []
+    holders: dict[int, list[Holder]] = defaultdict(list)
+    for what, *columns in (yield _SCHEDULES(jobs=sorted(job.id for job in jobs))):
+        if what == "schedule":
+            rows.append(columns)
+        else:
+            lane, job, trigger, run, cancelling, *_ = columns
+            holders[job].append(Holder(str(run), lane, Trigger.of(trigger), bool(cancelling)))
+    return rows, holders
 
 
 def _facts(
@@ -230,8 +238,8 @@ def _start(
     leases: list[Lease] = []
     came, lost = 0, list[JobRow]()
     for herd in alike:
-        new = yield from fire(book, herd, shares.get(herd.key, 0), claim, around.now)
-        leases, lost, came = leases + new.leases, lost + new.lost, came + new.came
+        leases += yield from fire(book, herd, shares.get(herd.key, 0), claim, around.now)
+        came += len(herd.members)
     if made:
         rows = yield _INSERT(
             rows=[(n, *_row(one, around.now), key in shares) for n, (key, one) in enumerate(made.items())],

@@ -17,7 +17,11 @@ _LIMITED = Statement("""
         (SELECT count(*) FROM tickwise_runs r WHERE r.state = 'running' AND r.queue = q.name)
     FROM tickwise_queues q WHERE name = :queue
 """)
-_LOCK_LIMIT = Statement("SELECT name FROM tickwise_queues WHERE name IN :queues[text] ORDER BY name FOR UPDATE")
+_LOCK_LIMITS = Statement("""
+    WITH locked AS MATERIALIZED (
+        SELECT name FROM tickwise_queues WHERE name IN :queues[text] ORDER BY name FOR UPDATE)
+    SELECT name, NULL FROM locked UNION ALL SELECT NULL, {now}
+""")
 _SPEND = Statement("UPDATE tickwise_queues SET credit = :credit, credited_at = :now WHERE name = :queue")
 _LEASED = """id, job_id, schedule_id, slot, trigger_name, definition_id, times_id, params, token, attempt, due_at,
     started_at, priority, failures"""
@@ -107,13 +111,14 @@ class _Limit(NamedTuple):
 
 def lease(book: Book, wanted: Reservation) -> Protocol[tuple[Lease, ...]]:
     """Queue by queue, in the order given, until the worker has enough."""
-    limited = {row[0] for row in (yield _LOCK_LIMIT(queues=sorted(wanted.queues)))}
-    now = yield from clock()  # read under the lock, so that credit is never counted twice
+    *locked, (_, now) = yield _LOCK_LIMITS(queues=sorted(wanted.queues))
+    limited = {name for name, _ in locked}
     rows: list[Any] = []
     for queue in wanted.queues:
         left = wanted.capacity - len(rows)
         limit = _Limit(*(yield _LIMITED(queue=queue))[0]) if queue in limited else None
-        now = (yield from clock()) if limit else now  # after the count: who had ended by then did so before this
+        if limit:  # under its lock, so that credit is never counted twice; and after the count: who had ended by
+            now = yield from clock()  # then did so before this
         most = limit.allows(left, now) if limit else left
         if most <= 0:
             continue

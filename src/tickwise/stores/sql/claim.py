@@ -1,0 +1,110 @@
+"""What a pass begins with: who claims, how things stand, and the jobs that are due, locked. One statement for all.
+
+How things stand does not depend on the locks, so it may be as old as the claim. What does is read by later ones.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ...core.definition import JobDefinition, ScheduleDefinition
+from ...core.model import Start
+from ..records import MICRO, Lease, Reservation
+from .fleet import queues_of
+from .starts import FIRST_ATTEMPT
+from .state import COLUMNS, LATEST_PAUSE, JobRow
+from .statement import Protocol, Statement
+
+_NOW = "(SELECT now FROM instant)"
+_NEXT_DUE = "SELECT min(wake_at) FROM tickwise_jobs WHERE NOT local"
+_ELSE = ", NULL" * (COLUMNS.count(",") - 1)  # a number and a word, and nothing in the other columns of a job
+
+
+def _claiming(wanted: str, order: str) -> Statement:
+    """Lock the jobs that are wanted, unless everything is paused. If there are none: when the next is due."""
+    return Statement(f"""
+        WITH instant AS MATERIALIZED (SELECT {{now}} AS now), claimed AS MATERIALIZED (
+            SELECT {COLUMNS} FROM tickwise_jobs
+            WHERE {wanted} AND NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE until IS NULL)
+            {order} FOR UPDATE SKIP LOCKED)
+        SELECT 'job' AS what, {COLUMNS} FROM claimed
+        UNION ALL SELECT 'now', now, NULL{_ELSE} FROM instant
+        UNION ALL SELECT 'paused', id, NULL{_ELSE} FROM tickwise_pauses WHERE until IS NULL
+        UNION ALL SELECT 'pause', {LATEST_PAUSE}, NULL{_ELSE}
+        UNION ALL SELECT 'serving', NULL, facts{_ELSE} FROM tickwise_nodes WHERE worker AND live_until > {_NOW}
+        UNION ALL SELECT 'limited', NULL, name{_ELSE} FROM tickwise_queues
+        UNION ALL SELECT 'waiting', NULL, NULL{_ELSE} WHERE EXISTS (SELECT 1 FROM tickwise_runs
+            WHERE state = 'queued' AND queue IN :queues[text] AND due_at <= {_NOW}
+                AND (expires_at IS NULL OR attempt > 0 OR expires_at > {_NOW}))
+        UNION ALL SELECT 'next', ({_NEXT_DUE}), NULL{_ELSE} WHERE NOT EXISTS (SELECT 1 FROM claimed)
+    """)
+
+
+_DUE = _claiming(
+    f"wake_at <= {_NOW} / {MICRO} AND wake_at >= :floor AND NOT local", "ORDER BY wake_at LIMIT :most"
+)
+_NAMED = _claiming("name IN :names[text] AND deleted_at IS NULL", "ORDER BY id")
+NEXT_DUE = Statement(_NEXT_DUE)
+
+
+class Claim(NamedTuple):
+    """Who claims, and what: so many due jobs from a floor on, or those that are named."""
+
+    node: str
+    limit: int
+    floor: int
+    names: Sequence[str] | None = None
+    reserve: Reservation | None = None
+
+    @property
+    def token(self) -> str | None:
+        """Of runs that are handed over at once."""
+        return f"{self.reserve.node}/{FIRST_ATTEMPT}" if self.reserve else None
+
+    def lease(
+        self, run: int, job: JobDefinition, start: Start, schedule: ScheduleDefinition, due_at: int, now: int
+    ) -> Lease:
+        """Of a run that is handed over at once."""
+        return Lease(
+            str(run), self.token or "", job, FIRST_ATTEMPT, start.trigger, start.schedule, start.slot,
+            schedule.times, schedule.label, None, due_at, now,
+        )  # fmt: skip
+
+    def handed_over(self, now: int) -> dict[str, object]:
+        """The values of a statement that inserts runs, some of them for the node that claims."""
+        return {
+            "claimer": self.node, "token": self.token, "node": self.reserve.node if self.reserve else None,
+            "lease_until": now + self.reserve.seconds * MICRO if self.reserve else None,
+        }  # fmt: skip
+
+
+class Circumstances(NamedTuple):
+    """None of it depends on the locks of jobs."""
+
+    now: int
+    latest_pause: int
+    served: frozenset[str]  # queues that a live worker serves (S47)
+    limited: frozenset[str]  # queues on which the fleet has a limit
+    waiting: bool  # others wait in the queues of who claims
+    next_due: int | None  # if no job could be claimed, unless everything is paused
+
+
+def claimed_jobs(claim: Claim) -> Protocol[tuple[list[JobRow], Circumstances]]:
+    """Jobs, locked until the transaction ends, and how things stand."""
+    queues = list(claim.reserve.queues) if claim.reserve else []
+    told: dict[str, list[Any]] = defaultdict(list)
+    jobs = []
+    for what, *columns in (
+        yield _DUE(queues=queues, floor=claim.floor, most=claim.limit)
+        if claim.names is None
+        else _NAMED(queues=queues, names=claim.names)
+    ):
+        if what == "job":
+            jobs.append(JobRow._make(columns))
+        else:
+            told[what].append(columns)
+    return jobs, Circumstances(
+        told["now"][0][0], told["pause"][0][0], queues_of([facts for _, facts, *_ in told["serving"]]),
+        frozenset(name for _, name, *_ in told["limited"]), bool(told["waiting"]),
+        told["next"][0][0] if told["next"] and not told["paused"] else None,
+    )  # fmt: skip
