@@ -37,6 +37,10 @@ class Hands:
         self.calls.append("take")
         self.leases += leases
 
+    def has_room(self, least: int) -> bool:
+        assert least > 0
+        return False
+
     async def room_for(self, least: int, patience: float) -> bool:
         assert min(least, patience) > 0
         self.calls.append("wait")
@@ -202,6 +206,37 @@ async def test_a_small_worker_is_left_some_of_the_database(most: int, limits: se
     hands.most, hands.has_patience = most, True
     await Ticker(cast(Store, store), "t1", batch=8, hands=hands).turn()
     assert (set(store.limits), store.most_at_once) == (limits, at_once)
+
+
+@patiently
+async def test_room_is_used_up_before_any_is_made() -> None:
+    """To make room, ends are stored: nobody asks for that while passes for which there was room are under way."""
+    store = Crowded()
+    hands = Roomy(passes=5, store=store)
+    await Ticker(cast(Store, store), "t1", batch=8, hands=hands).turn()
+    assert store.most_at_once == 3
+    assert hands.under_way_as_room_was_made[0] == 0
+
+
+class Roomy(Hands):
+    """Has room for so many passes, and then makes some."""
+
+    def __init__(self, passes: int, store: "Crowded") -> None:
+        super().__init__(8)
+        self._passes = passes
+        self._store = store
+        self.under_way_as_room_was_made: list[int] = []
+
+    def reserve(self, most: int) -> Reservation | None:
+        self._passes -= 1
+        return super().reserve(most)
+
+    def has_room(self, least: int) -> bool:
+        return super().has_room(least) or self._passes > 0
+
+    async def room_for(self, least: int, patience: float) -> bool:
+        self.under_way_as_room_was_made.append(self._store.under_way)
+        return await super().room_for(least, patience)
 
 
 class Crowded:

@@ -11,6 +11,7 @@ from ..stores.records import MICRO, Lease, Reservation, Ticked
 _NO_PROGRESS = 0.05  # seconds before jobs are planned again that are due and could not be decided
 _FOR_ROOM = 0.1  # seconds that a batch waits, so that its runs can be handed over rather than queued
 _AT_ONCE = 3  # passes of a burst: the store works on some while this process plans another
+_UNKNOWN = Ticked(0, jobs=1, more=True)  # how it stands before a pass
 _WORTH_A_PASS = 4  # a pass of less than this part of a batch costs more than to queue what does not fit
 
 
@@ -27,6 +28,8 @@ class Hands(Protocol):
     def reserve(self, most: int) -> Reservation | None: ...
 
     def take(self, reserved: Reservation | None, leases: tuple[Lease, ...]) -> None: ...
+
+    def has_room(self, least: int) -> bool: ...
 
     async def room_for(self, least: int, patience: float) -> bool: ...
 
@@ -59,21 +62,29 @@ class Ticker:
         self._on_pass = on_pass
 
     async def turn(self) -> float:
-        ticked = await self._pass()
-        if not _goes_on(ticked):
-            return self._delay(ticked)
-        last = await asyncio.gather(*(self._work_off() for _ in range(self._at_once)), return_exceptions=True)
-        return min(self._delay(one) for one in map(_or_raise, last))
+        """First what there is room for: to make room ends are stored, which would delay the last of a burst."""
+        last = [await self._pass()]
+        for on in (self._while_there_is_room, self._to_the_end):
+            if any(map(_goes_on, last)):
+                ended = await asyncio.gather(*(on() for _ in range(self._at_once)), return_exceptions=True)
+                last = [*map(_or_raise, ended)]
+        return min(map(self._delay, last))
 
-    async def _work_off(self) -> Ticked:
+    async def _while_there_is_room(self) -> Ticked:
+        ticked = _UNKNOWN
+        while _goes_on(ticked) and (not self._hands or self._hands.has_room(self._least)):
+            ticked = await self._pass()
+        return ticked
+
+    async def _to_the_end(self) -> Ticked:
         """Pass after pass, until nothing more is due or can be decided."""
         hands = self._hands  # none, once they have kept a pass waiting for too long
-        while True:
+        ticked = _UNKNOWN
+        while _goes_on(ticked):
             if hands and not await hands.room_for(self._least, _FOR_ROOM):
                 hands = None
             ticked = await self._pass()
-            if not _goes_on(ticked):
-                return ticked
+        return ticked
 
     async def _pass(self) -> Ticked:
         ticked = await self.once()

@@ -149,13 +149,17 @@ class Worker:
         self._see_whether_idle()
         self._ring_if_there_is_more()
 
+    def has_room(self, least: int) -> bool:
+        """Whether so much is free and nothing queued waits for it."""
+        return self.free >= least and not self._backlog
+
     async def room_for(self, least: int, patience: float) -> bool:
-        """Wait until so much is free and nothing queued waits for it; false if nothing ends, or too little."""
+        """Wait for that; false if nothing ends, or too little."""
         if self.room.concurrency < least:
             return False
         clock = asyncio.get_running_loop().time
         until = clock() + _TIMES * patience
-        while self._backlog or self.free < least:
+        while not self.has_room(least):
             self._ends_may_go.set()
             self._freed.clear()
             try:
