@@ -20,7 +20,7 @@ async def test_findings() -> None:
         assert unserved == [
             {
                 "code": "queue_unserved", "severity": "error", "repair": "tickwise worker --queues mail",
-                "what": "1 runs wait in the queue mail, which no live worker serves",
+                "what": "no live worker serves the queue mail: 1 waiting there",
             }
         ]  # fmt: skip
 

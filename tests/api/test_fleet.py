@@ -98,9 +98,9 @@ async def test_slots_that_are_held_for_want_of_a_worker_are_told(url: str) -> No
         world = await here.world()
         here.clock.advance(3_600)
         await world.tick()
-        held = "1 jobs of the queue lonely hold their slots, because no live worker serves it"
+        held = "no live worker serves the queue lonely: the slots of 1 there are held"
         warning = (await here.get("/overview"))["warnings"][-1]
-        assert warning["text"] == f"{held}."
+        assert warning["text"] == f"{held.capitalize()}."
         assert "tickwise worker --queues lonely" in warning["advice"]
         findings = (await here.get("/doctor"))["findings"]
         assert [one["repair"] for one in findings if one["what"] == held] == ["tickwise worker --queues lonely"]

@@ -167,10 +167,10 @@ def _unwatched(sight: _Sight) -> Iterator[Finding]:
         overdue = f"; overdue: {number}" if due else ""
         yield Finding("everything_paused", Severity.WARNING, what + overdue, "tickwise resume")
     elif due and not sight.nodes_of(Role.TICKER):
-        what = f"{number} schedules are overdue ({names}), and no ticker is alive"
+        what = f"overdue: {number} ({names}), and no ticker is alive"
         yield Finding("nobody_ticks", Severity.ERROR, what, "tickwise serve")
     elif due:
-        what = f"{number} schedules are overdue ({names}), although a ticker is alive"
+        what = f"overdue: {number} ({names}), although a ticker is alive"
         yield Finding("overdue", Severity.ERROR, what, f"tickwise why {due[0].schedule.name}")
 
 
@@ -186,11 +186,11 @@ def _unserved_queues(sight: _Sight) -> Iterator[Finding]:
     served = {queue for node in sight.nodes_of(Role.WORKER) for queue in node.queues}
     for queue, number in sight.counts.waiting.items():
         if number and queue not in served:
-            what = f"{number} runs wait in the queue {queue}, which no live worker serves"
+            what = f"no live worker serves the queue {queue}: {number} waiting there"
             yield Finding("queue_unserved", Severity.ERROR, what, f"tickwise worker --queues {queue}")
     for queue, number in sight.counts.held.items():
         if queue not in served:
-            what = f"{number} jobs of the queue {queue} hold their slots, because no live worker serves it"
+            what = f"no live worker serves the queue {queue}: the slots of {number} there are held"
             yield Finding("slots_held", Severity.ERROR, what, f"tickwise worker --queues {queue}")
 
 

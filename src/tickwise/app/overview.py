@@ -73,15 +73,15 @@ def _warnings(
     if counts.schedules and not tickers:
         yield Warned("No live ticker: no slot is decided.", "Start one: tickwise serve, or tickwise ticker.")
     elif counts.overdue:
-        yield Warned(f"{counts.overdue} jobs are overdue.", "Start another ticker, or see whether one is stuck.")
+        yield Warned(f"Jobs overdue: {counts.overdue}.", "Start another ticker, or see whether one is stuck.")
     served = {queue for node in workers for queue in node.queues}
     for queue, waiting in counts.waiting.items():
         if waiting and queue not in served:
-            text = f"{waiting} runs wait in the queue {queue}, which no live worker serves."
+            text = f"No live worker serves the queue {queue}: {waiting} waiting there."
             yield Warned(text, f"Start one: tickwise worker --queues {queue}.")
     for queue, held in counts.held.items():
         if queue not in served:
-            text = f"{held} jobs of the queue {queue} hold their slots, because no live worker serves it."
+            text = f"No live worker serves the queue {queue}: the slots of {held} there are held."
             yield Warned(text, f"Start one: tickwise worker --queues {queue}; then they go on as after an outage.")
 
 
