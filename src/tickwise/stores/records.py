@@ -63,7 +63,7 @@ class Ticked(NamedTuple):
     jobs: int = 0  # decided
     runs: int = 0  # made
     leases: tuple[Lease, ...] = ()  # of those, the ones handed to the node at once
-    more: bool = False  # as many jobs as were asked for were due: there may be others
+    more: bool = False  # as many jobs as were asked for were due, or enough others claim: there may be more
     next_due: int | None = None  # second at which a job must be looked at
 
 

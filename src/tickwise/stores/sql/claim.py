@@ -1,6 +1,9 @@
 """What a pass begins with: who claims, how things stand, and the jobs that are due, locked. One statement for all.
 
 How things stand does not depend on the locks, so it may be as old as the claim. What does is read by later ones.
+
+Who claims steps over every row that another has locked. Fifty who do so at the same time spend most of it on each
+other, so only a few may: the others are turned away at once, and leave what is due to those.
 """
 
 from collections import defaultdict
@@ -15,20 +18,27 @@ from .starts import FIRST_ATTEMPT
 from .state import COLUMNS, LATEST_PAUSE, JobRow
 from .statement import Protocol, Statement
 
+TICKETS = 8  # claims at a time in the whole fleet
+_LOCK = 742638296
 _NOW = "(SELECT now FROM instant)"
+_NUMBERS = " UNION ALL ".join(f"SELECT {number} AS number" for number in range(1, TICKETS + 1))
+_TICKET = f"SELECT number FROM ({_NUMBERS}) AS tickets WHERE pg_try_advisory_xact_lock({_LOCK}, number) LIMIT 1"
 _NEXT_DUE = "SELECT min(wake_at) FROM tickwise_jobs WHERE NOT local"
 _ELSE = ", NULL" * (COLUMNS.count(",") - 1)  # a number and a word, and nothing in the other columns of a job
 
 
-def _claiming(wanted: str, order: str) -> Statement:
+def _claiming(wanted: str, order: str, ticket: str = "SELECT 1 AS number") -> Statement:
     """Lock the jobs that are wanted, unless everything is paused. If there are none: when the next is due."""
     return Statement(f"""
-        WITH instant AS MATERIALIZED (SELECT {{now}} AS now), claimed AS MATERIALIZED (
+        WITH instant AS MATERIALIZED (SELECT {{now}} AS now), ticket AS MATERIALIZED ({ticket}),
+        claimed AS MATERIALIZED (
             SELECT {COLUMNS} FROM tickwise_jobs
-            WHERE {wanted} AND NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE until IS NULL)
+            WHERE {wanted} AND EXISTS (SELECT 1 FROM ticket)
+                AND NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE until IS NULL)
             {order} FOR UPDATE SKIP LOCKED)
         SELECT 'job' AS what, {COLUMNS} FROM claimed
         UNION ALL SELECT 'now', now, NULL{_ELSE} FROM instant
+        UNION ALL SELECT 'turned away', NULL, NULL{_ELSE} WHERE NOT EXISTS (SELECT 1 FROM ticket)
         UNION ALL SELECT 'paused', id, NULL{_ELSE} FROM tickwise_pauses WHERE until IS NULL
         UNION ALL SELECT 'pause', {LATEST_PAUSE}, NULL{_ELSE}
         UNION ALL SELECT 'serving', NULL, facts{_ELSE} FROM tickwise_nodes WHERE worker AND live_until > {_NOW}
@@ -41,7 +51,9 @@ def _claiming(wanted: str, order: str) -> Statement:
 
 
 _DUE = _claiming(
-    f"wake_at <= {_NOW} / {MICRO} AND wake_at >= :floor AND NOT local", "ORDER BY wake_at LIMIT :most"
+    f"wake_at <= {_NOW} / {MICRO} AND wake_at >= :floor AND NOT local",
+    "ORDER BY wake_at LIMIT :most",
+    _TICKET,
 )
 _NAMED = _claiming("name IN :names[text] AND deleted_at IS NULL", "ORDER BY id")
 NEXT_DUE = Statement(_NEXT_DUE)
@@ -86,6 +98,7 @@ class Circumstances(NamedTuple):
     served: frozenset[str]  # queues that a live worker serves (S47)
     limited: frozenset[str]  # queues on which the fleet has a limit
     waiting: bool  # others wait in the queues of who claims
+    turned_away: bool  # enough others claim just now
     next_due: int | None  # if no job could be claimed, unless everything is paused
 
 
@@ -106,5 +119,5 @@ def claimed_jobs(claim: Claim) -> Protocol[tuple[list[JobRow], Circumstances]]:
     return jobs, Circumstances(
         told["now"][0][0], told["pause"][0][0], queues_of([facts for _, facts, *_ in told["serving"]]),
         frozenset(name for _, name, *_ in told["limited"]), bool(told["waiting"]),
-        told["next"][0][0] if told["next"] and not told["paused"] else None,
+        bool(told["turned away"]), told["next"][0][0] if told["next"] and not told["paused"] else None,
     )  # fmt: skip

@@ -99,7 +99,7 @@ def tick(book: Book, planner: Planner, claim: Claim, claimed: list[JobRow]) -> P
     claimed[:], around = yield from claimed_jobs(claim)
     now, second = around.now, around.now // MICRO
     if not claimed:
-        return Ticked(now, next_due=around.next_due)
+        return Ticked(now, more=around.turned_away, next_due=around.next_due)
     rows, holders = yield from _schedules(claimed)
     alike, alone = list[Herd](), claimed
     if not again:
