@@ -14,13 +14,14 @@ _MINUTE = 60 * MICRO
 
 async def counts(mongo: Mongo) -> Counts:
     now = await mongo.now()
-    waiting = await _numbers(mongo, "runs", {"state": str(RunState.QUEUED)}, "$queue")
+    live = await _live(mongo)
+    waiting = {queue: number for (state, queue), number in live.items() if state == RunState.QUEUED}
     lately = {"state": {"$in": sorted(FINAL)}, "finished_at": {"$gte": now - LATELY * MICRO}}
     ended = await _numbers(mongo, "runs", lately, "$state")
-    running = await mongo.runs.count_documents({"state": str(RunState.RUNNING)})
     due = {"state": str(RunState.QUEUED), "due_at": {"$lte": now}}
     oldest = await mongo.runs.find(due, {"due_at": 1}).sort("due_at").limit(1).to_list()
-    states = {RunState.QUEUED: sum(waiting.values()), RunState.RUNNING: running, **ended}
+    queued = sum(waiting.values())
+    states = {RunState.QUEUED: queued, RunState.RUNNING: sum(live.values()) - queued, **ended}
     return Counts(
         **await _of_jobs(mongo, now),
         runs={RunState(state): number for state, number in states.items() if number},
@@ -29,6 +30,16 @@ async def counts(mongo: Mongo) -> Counts:
         oldest_due=oldest[0]["due_at"] if oldest else None,
         nodes=await mongo.nodes.count_documents({"live_until": {"$gt": now}}),
     )
+
+
+async def _live(mongo: Mongo) -> dict[tuple[str, str], int]:
+    """By state and queue, in one question: between two, a run could change its state and be in neither."""
+    stages: list[Document] = [
+        {"$match": {"state": {"$in": [str(RunState.QUEUED), str(RunState.RUNNING)]}}},
+        {"$group": {"_id": {"state": "$state", "queue": "$queue"}, "count": {"$sum": 1}}},
+    ]
+    found = await (await mongo.runs.aggregate(stages)).to_list()
+    return {(each["_id"]["state"], each["_id"]["queue"]): each["count"] for each in found}
 
 
 async def _of_jobs(mongo: Mongo, now: int) -> Document:
