@@ -20,7 +20,7 @@ async def test_findings() -> None:
         assert unserved == [
             {
                 "code": "queue_unserved", "severity": "error", "repair": "tickwise worker --queues mail",
-                "what": "no live worker serves the queue mail: 1 waiting there",
+                "what": "no live worker serves the queue mail, where runs wait: 1",
             }
         ]  # fmt: skip
 

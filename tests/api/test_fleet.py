@@ -98,7 +98,7 @@ async def test_slots_that_are_held_for_want_of_a_worker_are_told(url: str) -> No
         world = await here.world()
         here.clock.advance(3_600)
         await world.tick()
-        held = "no live worker serves the queue lonely: the slots of 1 there are held"
+        held = "no live worker serves the queue lonely, where jobs hold their slots: 1"
         warning = (await here.get("/overview"))["warnings"][-1]
         assert warning["text"] == f"{held.capitalize()}."
         assert "tickwise worker --queues lonely" in warning["advice"]

@@ -235,7 +235,8 @@ class Roomy(Hands):
         return super().has_room(least) or self._passes > 0
 
     async def room_for(self, least: int, patience: float) -> bool:
-        self.under_way_as_room_was_made.append(self._store.under_way)
+        if not self.has_room(least):
+            self.under_way_as_room_was_made.append(self._store.under_way)
         return await super().room_for(least, patience)
 
 

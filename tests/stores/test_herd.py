@@ -83,7 +83,8 @@ class TestTogether(HerdStories):
             ticked = await world.tick(reserve=world.reservation(200))
             assert len(ticked.leases) == ticked.runs
             costs[ticked.runs] = len(asked)
-        assert costs == {60: costs[60], 120: costs[60]}
+        each = {"postgres": 4, "sqlite": 6}[self.driver.dialect.name]  # PostgreSQL fires a herd with one statement
+        assert costs == {60: each, 120: each}
 
     @pytest.mark.parametrize("room", [0, 100])
     async def test_a_run_of_a_herd_is_as_any_other(self, world: World, room: int) -> None:

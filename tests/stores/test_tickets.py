@@ -1,19 +1,26 @@
 """So many claim at a time in a fleet; who comes on top of that is turned away at once, and nothing is lost."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import asyncpg
 import pytest
 
 from tickwise.stores.contract import Store
 from tickwise.stores.open import open_store
-from tickwise.stores.sql.claim import TICKETS
+from tickwise.stores.sql.claim import TICKET_LOCK, TICKETS
 from tickwise.testing.conformance.stories import Stories
 from tickwise.testing.conformance.world import HOURLY, World, job
 
 from .test_conformance import URLS
 
-TAKE = "SELECT pg_advisory_xact_lock(742638296, $1)"
+ALL = frozenset(range(1, TICKETS + 1))
+
+
+async def take(other: Any, numbers: Iterable[int]) -> None:
+    """Have tickets until the transaction ends."""
+    for number in numbers:
+        await other.execute("SELECT pg_advisory_xact_lock($1, $2)", TICKET_LOCK, number)
 
 
 class TestTickets(Stories):
@@ -35,8 +42,7 @@ class TestTickets(Stories):
         other = await asyncpg.connect(self.url)
         try:
             async with other.transaction():
-                for number in range(1, TICKETS + 1):
-                    await other.execute(TAKE, number)
+                await take(other, ALL)
                 turned_away = await world.tick()
                 assert (turned_away.jobs, turned_away.runs, turned_away.more) == (0, 0, True)
                 named = await world.tick(jobs=["a"])
@@ -55,8 +61,7 @@ class TestTickets(Stories):
             for hour, left in enumerate((1, 5, TICKETS), 1):
                 world.go(f"0{hour}:00")
                 async with other.transaction():
-                    for number in {*range(1, TICKETS + 1)} - {left}:
-                        await other.execute(TAKE, number)
+                    await take(other, ALL - {left})
                     assert (await world.tick()).runs == 1
                 await world.end(await world.start())
         finally:

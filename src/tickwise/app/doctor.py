@@ -34,7 +34,7 @@ from ..stores.records import (
 )
 from ..stores.tallies import Counts
 from .chain import by_whom
-from .overview import is_live
+from .overview import is_live, unserved
 from .tickwise import AsyncTickwise
 
 T = TypeVar("T")
@@ -167,10 +167,10 @@ def _unwatched(sight: _Sight) -> Iterator[Finding]:
         overdue = f"; overdue: {number}" if due else ""
         yield Finding("everything_paused", Severity.WARNING, what + overdue, "tickwise resume")
     elif due and not sight.nodes_of(Role.TICKER):
-        what = f"overdue: {number} ({names}), and no ticker is alive"
+        what = f"schedules overdue: {number} ({names}), and no ticker is alive"
         yield Finding("nobody_ticks", Severity.ERROR, what, "tickwise serve")
     elif due:
-        what = f"overdue: {number} ({names}), although a ticker is alive"
+        what = f"schedules overdue: {number} ({names}), although a ticker is alive"
         yield Finding("overdue", Severity.ERROR, what, f"tickwise why {due[0].schedule.name}")
 
 
@@ -183,15 +183,9 @@ def _cursors_ahead(sight: _Sight) -> Iterator[Finding]:
 
 
 def _unserved_queues(sight: _Sight) -> Iterator[Finding]:
-    served = {queue for node in sight.nodes_of(Role.WORKER) for queue in node.queues}
-    for queue, number in sight.counts.waiting.items():
-        if number and queue not in served:
-            what = f"no live worker serves the queue {queue}: {number} waiting there"
-            yield Finding("queue_unserved", Severity.ERROR, what, f"tickwise worker --queues {queue}")
-    for queue, number in sight.counts.held.items():
-        if queue not in served:
-            what = f"no live worker serves the queue {queue}: the slots of {number} there are held"
-            yield Finding("slots_held", Severity.ERROR, what, f"tickwise worker --queues {queue}")
+    for queue, what, slots_held in unserved(sight.counts, sight.nodes_of(Role.WORKER)):
+        code = "slots_held" if slots_held else "queue_unserved"
+        yield Finding(code, Severity.ERROR, what, f"tickwise worker --queues {queue}")
 
 
 def _leases_over(sight: _Sight) -> Iterator[Finding]:

@@ -1,9 +1,10 @@
 """How things are: counts, what is wrong and what to do about it, and the last hour by minute."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from ..core.instant import iso, to_datetime
 from ..stores.contract import Store
@@ -74,15 +75,31 @@ def _warnings(
         yield Warned("No live ticker: no slot is decided.", "Start one: tickwise serve, or tickwise ticker.")
     elif counts.overdue:
         yield Warned(f"Jobs overdue: {counts.overdue}.", "Start another ticker, or see whether one is stuck.")
+    for one in unserved(counts, workers):
+        then = "; then they go on as after an outage" if one.slots_held else ""
+        yield Warned(
+            f"{one.what[0].upper()}{one.what[1:]}.", f"Start one: tickwise worker --queues {one.queue}{then}."
+        )
+
+
+class Unserved(NamedTuple):
+    """A queue that waits for a worker."""
+
+    queue: str
+    what: str
+    slots_held: bool = False  # nothing is made for it until there is one (S47)
+
+
+def unserved(counts: Counts, workers: Iterable[Node]) -> Iterator[Unserved]:
+    """Queues that no live worker serves, and what waits there."""
     served = {queue for node in workers for queue in node.queues}
-    for queue, waiting in counts.waiting.items():
-        if waiting and queue not in served:
-            text = f"No live worker serves the queue {queue}: {waiting} waiting there."
-            yield Warned(text, f"Start one: tickwise worker --queues {queue}.")
-    for queue, held in counts.held.items():
+    for queue, number in counts.waiting.items():
+        if number and queue not in served:
+            yield Unserved(queue, f"no live worker serves the queue {queue}, where runs wait: {number}")
+    for queue, number in counts.held.items():
         if queue not in served:
-            text = f"No live worker serves the queue {queue}: the slots of {held} there are held."
-            yield Warned(text, f"Start one: tickwise worker --queues {queue}; then they go on as after an outage.")
+            what = f"no live worker serves the queue {queue}, where jobs hold their slots: {number}"
+            yield Unserved(queue, what, slots_held=True)
 
 
 def _problems(nodes: list[Node]) -> Iterator[Warned]:

@@ -155,7 +155,7 @@ class Worker:
 
     async def room_for(self, least: int, patience: float) -> bool:
         """Wait for that; false if nothing ends, or too little."""
-        if self.room.concurrency < least:
+        if self.most < least:
             return False
         clock = asyncio.get_running_loop().time
         until = clock() + _TIMES * patience

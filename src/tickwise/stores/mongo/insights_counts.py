@@ -1,8 +1,9 @@
 """Numbers for people: of what lives now, and of the last hour; what is older is not looked at."""
 
 from collections import Counter, defaultdict
+from typing import Any
 
-from ...core.states import FINAL, RunState
+from ...core.states import ACTIVE, FINAL, RunState
 from ..records import MICRO
 from ..tallies import LATELY, NOT_RUN, Counts, MinuteRow
 from .base import Collection, Document, Mongo
@@ -14,7 +15,8 @@ _MINUTE = 60 * MICRO
 
 async def counts(mongo: Mongo) -> Counts:
     now = await mongo.now()
-    live = await _live(mongo)
+    active = {"state": {"$in": sorted(ACTIVE)}}  # one question: between two a run could change, and be in neither
+    live = await _numbers(mongo, "runs", active, ["$state", "$queue"])
     waiting = {queue: number for (state, queue), number in live.items() if state == RunState.QUEUED}
     lately = {"state": {"$in": sorted(FINAL)}, "finished_at": {"$gte": now - LATELY * MICRO}}
     ended = await _numbers(mongo, "runs", lately, "$state")
@@ -32,16 +34,6 @@ async def counts(mongo: Mongo) -> Counts:
     )
 
 
-async def _live(mongo: Mongo) -> dict[tuple[str, str], int]:
-    """By state and queue, in one question: between two, a run could change its state and be in neither."""
-    stages: list[Document] = [
-        {"$match": {"state": {"$in": [str(RunState.QUEUED), str(RunState.RUNNING)]}}},
-        {"$group": {"_id": {"state": "$state", "queue": "$queue"}, "count": {"$sum": 1}}},
-    ]
-    found = await (await mongo.runs.aggregate(stages)).to_list()
-    return {(each["_id"]["state"], each["_id"]["queue"]): each["count"] for each in found}
-
-
 async def _of_jobs(mongo: Mongo, now: int) -> Document:
     sums: Document = {
         "_id": None, "jobs": {"$sum": 1}, "schedules": {"$sum": {"$size": {"$ifNull": ["$names", []]}}},
@@ -52,9 +44,10 @@ async def _of_jobs(mongo: Mongo, now: int) -> Document:
     return {name: value for each in found for name, value in each.items() if name != "_id"}
 
 
-async def _numbers(mongo: Mongo, collection: str, which: Document, by: str) -> dict[str, int]:
+async def _numbers(mongo: Mongo, collection: str, which: Document, by: str | list[str]) -> dict[Any, int]:
     stages = [{"$match": which}, {"$group": {"_id": by, "count": {"$sum": 1}}}]
-    return {each["_id"]: each["count"] async for each in await mongo.collection(collection).aggregate(stages)}
+    found = await (await mongo.collection(collection).aggregate(stages)).to_list()
+    return {tuple(key) if isinstance(key := each["_id"], list) else key: each["count"] for each in found}
 
 
 async def minutes(mongo: Mongo, number: int, *, by_job: bool) -> tuple[MinuteRow, ...]:

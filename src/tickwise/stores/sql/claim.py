@@ -16,15 +16,20 @@ from ..records import MICRO, Lease, Reservation
 from .fleet import queues_of
 from .starts import FIRST_ATTEMPT
 from .state import COLUMNS, LATEST_PAUSE, JobRow
-from .statement import Protocol, Statement
+from .statement import Protocol, Statement, as_wide_as
 
 TICKETS = 8  # claims at a time in the whole fleet
-_LOCK = 742638296
+TICKET_LOCK = 742638296
 _NOW = "(SELECT now FROM instant)"
 _NUMBERS = " UNION ALL ".join(f"SELECT {number} AS number" for number in range(1, TICKETS + 1))
-_TICKET = f"SELECT number FROM ({_NUMBERS}) AS tickets WHERE pg_try_advisory_xact_lock({_LOCK}, number) LIMIT 1"
+_TICKET = (
+    f"SELECT number FROM ({_NUMBERS}) AS tickets WHERE pg_try_advisory_xact_lock({TICKET_LOCK}, number) LIMIT 1"
+)
 _NEXT_DUE = "SELECT min(wake_at) FROM tickwise_jobs WHERE NOT local"
-_ELSE = ", NULL" * (COLUMNS.count(",") - 1)  # a number and a word, and nothing in the other columns of a job
+
+
+def _told(number: str = "NULL", word: str = "NULL") -> str:
+    return as_wide_as(COLUMNS, number, word)
 
 
 def _claiming(wanted: str, order: str, ticket: str = "SELECT 1 AS number") -> Statement:
@@ -37,16 +42,16 @@ def _claiming(wanted: str, order: str, ticket: str = "SELECT 1 AS number") -> St
                 AND NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE until IS NULL)
             {order} FOR UPDATE SKIP LOCKED)
         SELECT 'job' AS what, {COLUMNS} FROM claimed
-        UNION ALL SELECT 'now', now, NULL{_ELSE} FROM instant
-        UNION ALL SELECT 'turned away', NULL, NULL{_ELSE} WHERE NOT EXISTS (SELECT 1 FROM ticket)
-        UNION ALL SELECT 'paused', id, NULL{_ELSE} FROM tickwise_pauses WHERE until IS NULL
-        UNION ALL SELECT 'pause', {LATEST_PAUSE}, NULL{_ELSE}
-        UNION ALL SELECT 'serving', NULL, facts{_ELSE} FROM tickwise_nodes WHERE worker AND live_until > {_NOW}
-        UNION ALL SELECT 'limited', NULL, name{_ELSE} FROM tickwise_queues
-        UNION ALL SELECT 'waiting', NULL, NULL{_ELSE} WHERE EXISTS (SELECT 1 FROM tickwise_runs
+        UNION ALL SELECT 'now', {_told("now")} FROM instant
+        UNION ALL SELECT 'turned away', {_told()} WHERE NOT EXISTS (SELECT 1 FROM ticket)
+        UNION ALL SELECT 'paused', {_told()} FROM tickwise_pauses WHERE until IS NULL
+        UNION ALL SELECT 'pause', {_told(LATEST_PAUSE)}
+        UNION ALL SELECT 'serving', {_told(word="facts")} FROM tickwise_nodes WHERE worker AND live_until > {_NOW}
+        UNION ALL SELECT 'limited', {_told(word="name")} FROM tickwise_queues
+        UNION ALL SELECT 'waiting', {_told()} WHERE EXISTS (SELECT 1 FROM tickwise_runs
             WHERE state = 'queued' AND queue IN :queues[text] AND due_at <= {_NOW}
                 AND (expires_at IS NULL OR attempt > 0 OR expires_at > {_NOW}))
-        UNION ALL SELECT 'next', ({_NEXT_DUE}), NULL{_ELSE} WHERE NOT EXISTS (SELECT 1 FROM claimed)
+        UNION ALL SELECT 'next', {_told(f"({_NEXT_DUE})")} WHERE NOT EXISTS (SELECT 1 FROM claimed)
     """)
 
 

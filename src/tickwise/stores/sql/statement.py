@@ -46,6 +46,11 @@ class Together(Statement):
         return self._parts
 
 
+def as_wide_as(columns: str, *values: str) -> str:
+    """Values that stand beside rows of these columns, in the same answer: nothing in the columns that are left."""
+    return ", ".join([*values, *["NULL"] * (columns.count(",") + 1 - len(values))])
+
+
 class Ask(NamedTuple):
     """A statement with its values."""
 

@@ -37,14 +37,14 @@ from .fleet import clock
 from .herd import Herd, fire, herds
 from .starts import inserting
 from .state import OF_SCHEDULE, Held, HeldJob, JobRow, Unreadable, hold, record, write
-from .statement import WAKE, Protocol, Statement
+from .statement import WAKE, Protocol, Statement, as_wide_as
 
-_ELSE = ", NULL" * (OF_SCHEDULE.count(",") - 4)  # a holder has five columns
+_HOLDER = as_wide_as(OF_SCHEDULE, "lane", "job_id", "trigger_name", "id", "CASE WHEN cancelling THEN 1 ELSE 0 END")
 _SCHEDULES = Statement(f"""
     SELECT 'schedule', {OF_SCHEDULE} FROM tickwise_schedules
     WHERE job_id IN :jobs[bigint] AND deleted IS NULL
     UNION ALL
-    SELECT 'holder', lane, job_id, trigger_name, id, CASE WHEN cancelling THEN 1 ELSE 0 END{_ELSE}
+    SELECT 'holder', {_HOLDER}
     FROM tickwise_runs WHERE job_id IN :jobs[bigint] AND lane IS NOT NULL
     ORDER BY 2
 """)
@@ -94,7 +94,10 @@ class Made(NamedTuple):
 
 
 def tick(book: Book, planner: Planner, claim: Claim, claimed: list[JobRow]) -> Protocol[Ticked]:
-    """The pass. `claimed` tells the caller what was in hand when a statement failed: then all go alone."""
+    """The pass. `claimed` tells the caller what was in hand when a statement failed.
+
+    If it tells of something already, an earlier try was refused: then none go as a herd.
+    """
     again = bool(claimed)
     claimed[:], around = yield from claimed_jobs(claim)
     now, second = around.now, around.now // MICRO

@@ -117,8 +117,8 @@ def lease(book: Book, wanted: Reservation) -> Protocol[tuple[Lease, ...]]:
     for queue in wanted.queues:
         left = wanted.capacity - len(rows)
         limit = _Limit(*(yield _LIMITED(queue=queue))[0]) if queue in limited else None
-        if limit:  # under its lock, so that credit is never counted twice; and after the count: who had ended by
-            now = yield from clock()  # then did so before this
+        if limit:  # under its lock: credit is counted once. After the count: who had ended by then did so before.
+            now = yield from clock()
         most = limit.allows(left, now) if limit else left
         if most <= 0:
             continue
