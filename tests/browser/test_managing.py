@@ -76,6 +76,19 @@ def test_run_and_resume_many_at_once(visitor: Visitor, site: Site) -> None:
     assert site.api("GET", "schedules/mended")["paused"] is None
 
 
+def test_what_is_chosen_outlives_what_others_delete(visitor: Visitor, site: Site) -> None:
+    """Only the one that is gone is no longer chosen."""
+    site.api("POST", "schedules", {"name": "gone-soon", "schedule": "@yearly", "command": "echo"}, admin=True)
+    page = visitor.open("schedules")
+    for name in ("gone-soon", "rare"):
+        page.get_by_label(f"Choose {name}").check()
+    headers = {"Authorization": f"Bearer {site.admin_token}"}
+    assert site.client.delete("api/v1/schedules/gone-soon", headers=headers).is_success
+    expect(page.get_by_label("Choose gone-soon")).to_have_count(0)
+    expect(page.get_by_role("group", name="For those chosen")).to_contain_text("1 chosen")
+    expect(page.get_by_label("Choose rare")).to_be_checked()
+
+
 def test_a_backfill_is_followed_and_stopped(visitor: Visitor, site: Site) -> None:
     """One that takes long says how far it is, and ends on demand; what it has made stays (S32)."""
     end = datetime.now(UTC).replace(microsecond=0)

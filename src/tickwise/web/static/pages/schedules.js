@@ -20,11 +20,10 @@ export const title = () => "Schedules";
 
 export async function show(page) {
   const list = new ScheduleList(page);
-  const again = () => list.restart();
   page.view.append(...list.nodes());
   page.listen("schedule", (events) => list.take(events));
-  page.listen("schedule_deleted", again);
-  page.listen("reset", again);
+  page.listen("schedule_deleted", (gone) => list.forget(gone));
+  page.listen("reset", () => list.again());
   page.listen("run", (runs) => list.takeRuns(runs));
   await list.restart();
 }
@@ -122,6 +121,13 @@ class ScheduleList {
     const last = this.list.done ? null : this.list.items.at(-1)?.name;
     if (events.some(({ name }) => !places.has(name) && (last === null || name < last))) this.again();
     this.rows.show(this.list.items);
+  }
+
+  /** Let go of what was deleted; the others that somebody has chosen stay so. */
+  forget(gone) {
+    for (const { name } of gone) this.#chosen.delete(name);
+    this.draw();
+    this.again();
   }
 
   /** What was told of the last run of a schedule, or of one after it. */
