@@ -294,9 +294,9 @@ class NodeProcess:
         self._passed_at = monotonic()
         self._passed_since = True
         self.ready.set()
-        self._see_whether_idle(due=ticked.jobs)
+        self._see_whether_idle(due=ticked.jobs > 0 or ticked.more)
 
-    def _see_whether_idle(self, due: int = 0) -> None:
+    def _see_whether_idle(self, *, due: bool = False) -> None:
         was_idle, self._is_idle = self._is_idle, self._found_nothing and not due
         if self._is_idle and not was_idle:
             self._calls.call("on_idle")

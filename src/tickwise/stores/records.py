@@ -59,7 +59,7 @@ class Lease(NamedTuple):
 class Ticked(NamedTuple):
     """What one pass did."""
 
-    now: int  # the store's, in microseconds
+    now: int  # the store's, in microseconds; 0 if enough others claim just now
     jobs: int = 0  # decided
     runs: int = 0  # made
     leases: tuple[Lease, ...] = ()  # of those, the ones handed to the node at once

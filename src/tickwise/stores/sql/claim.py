@@ -1,9 +1,6 @@
 """What a pass begins with: who claims, how things stand, and the jobs that are due, locked. One statement for all.
 
 How things stand does not depend on the locks, so it may be as old as the claim. What does is read by later ones.
-
-Who claims steps over every row that another has locked. Fifty who do so at the same time spend most of it on each
-other, so only a few may: the others are turned away at once, and leave what is due to those.
 """
 
 from collections import defaultdict
@@ -18,13 +15,7 @@ from .starts import FIRST_ATTEMPT
 from .state import COLUMNS, LATEST_PAUSE, JobRow
 from .statement import Protocol, Statement, as_wide_as
 
-TICKETS = 8  # claims at a time in the whole fleet
-TICKET_LOCK = 742638296
 _NOW = "(SELECT now FROM instant)"
-_NUMBERS = " UNION ALL ".join(f"SELECT {number} AS number" for number in range(1, TICKETS + 1))
-_TICKET = (
-    f"SELECT number FROM ({_NUMBERS}) AS tickets WHERE pg_try_advisory_xact_lock({TICKET_LOCK}, number) LIMIT 1"
-)
 _NEXT_DUE = "SELECT min(wake_at) FROM tickwise_jobs WHERE NOT local"
 
 
@@ -32,18 +23,16 @@ def _told(number: str = "NULL", word: str = "NULL") -> str:
     return as_wide_as(COLUMNS, number, word)
 
 
-def _claiming(wanted: str, order: str, ticket: str = "SELECT 1 AS number") -> Statement:
+def _claiming(wanted: str, order: str) -> Statement:
     """Lock the jobs that are wanted, unless everything is paused. If there are none: when the next is due."""
     return Statement(f"""
-        WITH instant AS MATERIALIZED (SELECT {{now}} AS now), ticket AS MATERIALIZED ({ticket}),
+        WITH instant AS MATERIALIZED (SELECT {{now}} AS now),
         claimed AS MATERIALIZED (
             SELECT {COLUMNS} FROM tickwise_jobs
-            WHERE {wanted} AND EXISTS (SELECT 1 FROM ticket)
-                AND NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE until IS NULL)
+            WHERE {wanted} AND NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE until IS NULL)
             {order} FOR UPDATE SKIP LOCKED)
         SELECT 'job' AS what, {COLUMNS} FROM claimed
         UNION ALL SELECT 'now', {_told("now")} FROM instant
-        UNION ALL SELECT 'turned away', {_told()} WHERE NOT EXISTS (SELECT 1 FROM ticket)
         UNION ALL SELECT 'paused', {_told()} FROM tickwise_pauses WHERE until IS NULL
         UNION ALL SELECT 'pause', {_told(LATEST_PAUSE)}
         UNION ALL SELECT 'serving', {_told(word="facts")} FROM tickwise_nodes WHERE worker AND live_until > {_NOW}
@@ -58,7 +47,6 @@ def _claiming(wanted: str, order: str, ticket: str = "SELECT 1 AS number") -> St
 _DUE = _claiming(
     f"wake_at <= {_NOW} / {MICRO} AND wake_at >= :floor AND NOT local",
     "ORDER BY wake_at LIMIT :most",
-    _TICKET,
 )
 _NAMED = _claiming("name IN :names[text] AND deleted_at IS NULL", "ORDER BY id")
 NEXT_DUE = Statement(_NEXT_DUE)
@@ -103,7 +91,6 @@ class Circumstances(NamedTuple):
     served: frozenset[str]  # queues that a live worker serves (S47)
     limited: frozenset[str]  # queues on which the fleet has a limit
     waiting: bool  # others wait in the queues of who claims
-    turned_away: bool  # enough others claim just now
     next_due: int | None  # if no job could be claimed, unless everything is paused
 
 
@@ -124,5 +111,5 @@ def claimed_jobs(claim: Claim) -> Protocol[tuple[list[JobRow], Circumstances]]:
     return jobs, Circumstances(
         told["now"][0][0], told["pause"][0][0], queues_of([facts for _, facts, *_ in told["serving"]]),
         frozenset(name for _, name, *_ in told["limited"]), bool(told["waiting"]),
-        bool(told["turned away"]), told["next"][0][0] if told["next"] and not told["paused"] else None,
+        told["next"][0][0] if told["next"] and not told["paused"] else None,
     )  # fmt: skip

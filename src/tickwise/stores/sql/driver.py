@@ -6,9 +6,10 @@ from enum import Enum
 from typing import Any, TypeAlias, TypeVar
 
 from ...core.errors import TickwiseError
-from .statement import Ask, Compiled, Dialect, Protocol, Rows, Statement, Wake, compiled
+from .statement import TICKET, Ask, Compiled, Dialect, Protocol, Rows, Statement, Wake, compiled
 
 T = TypeVar("T")
+_ALONE: Rows = ("alone",)  # the only ticket, where one writes at a time
 Watch: TypeAlias = Callable[[str], None]  # is told each statement before it is run
 
 
@@ -74,7 +75,7 @@ def drive(protocol: Protocol[T], ask: Callable[[Ask], Rows]) -> tuple[T, bool]:
             if isinstance(asked, Wake):
                 news, rows = True, ()
             else:
-                rows = ask(asked)
+                rows = _ALONE if asked is TICKET else ask(asked)
             asked = protocol.send(rows)
     except StopIteration as done:
         return done.value, news

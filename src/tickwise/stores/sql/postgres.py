@@ -21,7 +21,7 @@ from ...core.errors import InputError
 from ..checks import UNREADABLE_URL
 from ..contract import StoreUnavailableError
 from .driver import Driver, Lane, SchemaError, StatementError
-from .statement import Dialect, Protocol, Rows, Statement, Wake
+from .statement import TICKET, Dialect, Protocol, Rows, Statement, Wake
 
 T = TypeVar("T")
 _NULL = "n"  # stands for NULL in a joined column
@@ -135,8 +135,7 @@ class PostgresDriver(Driver):
         pool = await self._connected()
         async with pool.acquire() as connection:
             try:
-                await connection.execute(_BEGIN_READ if read else _BEGIN)
-                answer = await self._drive(protocol, connection)
+                answer = await self._drive(protocol, connection, _BEGIN_READ if read else _BEGIN)
                 await connection.execute("COMMIT")
             except BaseException:
                 with suppress(*_GONE, asyncpg.PostgresError):
@@ -144,14 +143,17 @@ class PostgresDriver(Driver):
                 raise
             return answer
 
-    async def _drive(self, protocol: Protocol[T], connection: Any) -> T:
+    async def _drive(self, protocol: Protocol[T], connection: Any, begin: str) -> T:
         news = False
         rows: Rows = ()
         try:
             asked = next(protocol)
+            begun = await connection.execute(f"{begin}; {asked.statement.text}" if asked is TICKET else begin)
             while True:
                 if isinstance(asked, Wake):
                     news, rows = True, ()
+                elif asked is TICKET:
+                    rows = [begun] if begun == "SELECT 1" else []
                 else:
                     text, values = self.prepare(asked)
                     rows = await connection.fetch(text, *values)

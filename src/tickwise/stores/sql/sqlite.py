@@ -60,7 +60,6 @@ DIALECT = Dialect(
     words=(
         (re.compile(r"\bFOR (?:UPDATE|SHARE)(?:\s+SKIP LOCKED)?"), ""),
         (re.compile(r"AS (?:bigint|boolean)\)"), "AS integer)"),
-        (re.compile(r"pg_try_advisory_xact_lock\([^)]*\)"), "TRUE"),  # who writes is alone
     ),
     schema_words={
         r"\bNAME\b": "text",

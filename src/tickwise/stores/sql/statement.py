@@ -67,6 +67,11 @@ class Wake:
 
 
 WAKE = Wake()
+TICKETS, TICKET_LOCK = 4, 742638296
+_FREE = (f"pg_try_advisory_xact_lock({TICKET_LOCK}, {number})" for number in range(TICKETS))
+TICKET = Statement(
+    f"SELECT 1 WHERE {' OR '.join(_FREE)}"
+)()  # a row, if it is among the few who have one at a time
 Protocol: TypeAlias = Generator[Ask | Wake, Rows, T]
 
 

@@ -178,6 +178,8 @@ class SqlStore(Store):
         return await self.move(Lane.OTHER, work.report, _id(run), token, kept, parts)
 
     async def finish(self, ended: Sequence[Finish]) -> tuple[Settled | None, ...]:
+        if not ended:
+            return ()
         checks.check_outcomes(ended)
         endings = [_ending(one) for one in ended]
         settled = await self.move(Lane.FINISH, ends.finish, self.book, endings)

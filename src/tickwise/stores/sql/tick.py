@@ -15,6 +15,9 @@ Why each step is where it is (a build without them lost runs under stress):
    lost a race: its cursors stay where they were, it stays due, and the runs that exist decide their slots next
    time (S1).
 
+Who claims steps over every row that another has locked, and fifty at once spend their time on each other.
+So it takes a ticket first: few may claim at a time, the others are turned away and leave what is due to those.
+
 Jobs that differ only in their names are planned once and written together (`herd`), under the same locks and keys.
 If one of those lost a race, the database refuses all, and the pass begins again with each job on its own: so also
 there only that job stays due (S16). Whatever stays due is met by the next pass. Nothing here sleeps.
@@ -37,7 +40,7 @@ from .fleet import clock
 from .herd import Herd, fire, herds
 from .starts import inserting
 from .state import OF_SCHEDULE, Held, HeldJob, JobRow, Unreadable, hold, record, write
-from .statement import WAKE, Protocol, Statement, as_wide_as
+from .statement import TICKET, WAKE, Protocol, Statement, as_wide_as
 
 _HOLDER = as_wide_as(OF_SCHEDULE, "lane", "job_id", "trigger_name", "id", "CASE WHEN cancelling THEN 1 ELSE 0 END")
 _SCHEDULES = Statement(f"""
@@ -81,6 +84,7 @@ _SET_ASIDE = Statement("UPDATE tickwise_jobs SET wake_at = :at WHERE id = :job")
 _SCHEDULES_OF = Statement("SELECT id, name FROM tickwise_schedules WHERE job_id = :job AND deleted IS NULL")
 _WAITS_FOR_A_RUN = frozenset({Reason.WAITS_FOR_RUN, Reason.WAITS_FOR_LANE, Reason.WAITS_BEHIND})
 SET_ASIDE_SECONDS = 60  # for a job whose plan the database refuses
+_TURNED_AWAY = Ticked(0, more=True)
 _Key: TypeAlias = tuple[int, int]  # the id of a schedule, and a slot
 
 
@@ -99,10 +103,12 @@ def tick(book: Book, planner: Planner, claim: Claim, claimed: list[JobRow]) -> P
     If it tells of something already, an earlier try was refused: then none go as a herd.
     """
     again = bool(claimed)
+    if claim.names is None and not (yield TICKET):
+        return _TURNED_AWAY
     claimed[:], around = yield from claimed_jobs(claim)
     now, second = around.now, around.now // MICRO
     if not claimed:
-        return Ticked(now, more=around.turned_away, next_due=around.next_due)
+        return Ticked(now, next_due=around.next_due)
     rows, holders = yield from _schedules(claimed)
     alike, alone = list[Herd](), claimed
     if not again:
