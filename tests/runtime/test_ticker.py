@@ -105,6 +105,27 @@ async def test_a_burst_has_three_passes_under_way() -> None:
 
 
 @patiently
+async def test_a_crowd_that_was_announced_is_met_by_three() -> None:
+    """None of them waits for a first; and afterwards, one is enough again."""
+    at_once, most = 0, list[int]()
+
+    class Announcing:
+        async def tick(self, *_: Any, **__: Any) -> Ticked:
+            nonlocal at_once
+            at_once += 1
+            most.append(at_once)
+            await asyncio.sleep(0)
+            at_once -= 1
+            return Ticked(10_000_000, jobs=3, next_due=11, crowd=len(most) == 1)
+
+    ticker = Ticker(cast(Store, Announcing()), "t1")
+    for expected in ([1], [1, 2, 3], [1]):
+        await ticker.turn()
+        assert most[-len(expected) :] == expected
+    assert len(most) == 5
+
+
+@patiently
 async def test_it_sleeps_until_the_next_slot_but_not_longer_than_a_poll() -> None:
     """The delay is the time to the next due job, by the store's clock."""
     world = await new_world()

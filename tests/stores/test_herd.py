@@ -86,6 +86,22 @@ class TestTogether(HerdStories):
         each = {"postgres": 4, "sqlite": 6}[self.driver.dialect.name]  # PostgreSQL fires a herd with one statement
         assert costs == {60: each, 120: each}
 
+    async def test_who_asks_hears_of_a_crowd(self, world: World) -> None:
+        """Whether a pass finds something or nothing, it says if more than it may take are due next, together."""
+        times = {"a": "20 * * * *", "b": "20 * * * *", "c": "20 * * * *", "d": "40 * * * *", "e": "40 * * * *"}
+        await world.define(*(job(name, text) for name, text in times.items()))
+        await world.tick()
+        for time, limit, next_due, crowd in (
+            ("00:10", 2, "00:20", True), ("00:10", 3, "00:20", False), ("00:20", 4, "00:40", False),
+            ("00:30", 1, "00:40", True), ("00:40", 3, "01:20", False), ("01:00", 2, "01:20", True),
+        ):  # fmt: skip
+            world.go(time)
+            ticked = await world.tick(limit=limit)
+            assert (ticked.next_due, ticked.crowd, ticked.more) == (instant(next_due), crowd, False)
+        await world.store.pause(Pause(world.now, "somebody", "a flood"))
+        ticked = await world.tick(limit=2)
+        assert (ticked.next_due, ticked.crowd) == (None, False)
+
     @pytest.mark.parametrize("room", [0, 100])
     async def test_a_run_of_a_herd_is_as_any_other(self, world: World, room: int) -> None:
         """S1: run, schedule and lease are, field by field, what they are for a job that goes alone."""

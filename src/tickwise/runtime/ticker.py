@@ -60,14 +60,16 @@ class Ticker:
         self._poll = poll
         self._hands = hands
         self._on_pass = on_pass
+        self._crowd = False  # more than one pass is due next time, so none waits for a first
 
     async def turn(self) -> float:
         """First what there is room for: to make room ends are stored, which would delay the last of a burst."""
-        last = [await self._pass()]
+        last = [_UNKNOWN if self._crowd else await self._pass()]
         for on in (self._while_there_is_room, self._to_the_end):
             if any(map(_goes_on, last)):
                 ended = await asyncio.gather(*(on() for _ in range(self._at_once)), return_exceptions=True)
                 last = [*map(_or_raise, ended)]
+        self._crowd = any(ticked.crowd for ticked in last)
         return min(map(self._delay, last))
 
     async def _while_there_is_room(self) -> Ticked:

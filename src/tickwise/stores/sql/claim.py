@@ -13,10 +13,13 @@ from ..records import MICRO, Lease, Reservation
 from .fleet import queues_of
 from .starts import FIRST_ATTEMPT
 from .state import COLUMNS, LATEST_PAUSE, JobRow
-from .statement import Protocol, Statement, as_wide_as
+from .statement import Protocol, Rows, Statement, as_wide_as
 
 _NOW = "(SELECT now FROM instant)"
-_NEXT_DUE = "SELECT min(wake_at) FROM tickwise_jobs WHERE NOT local"
+_NEXT_DUE = """SELECT wake_at, count(*) > CAST(:most AS bigint) AS crowd FROM (
+    SELECT wake_at FROM tickwise_jobs
+    WHERE wake_at = (SELECT min(wake_at) FROM tickwise_jobs WHERE NOT local) AND NOT local
+    LIMIT CAST(:most AS bigint) + 1) AS first GROUP BY wake_at"""
 
 
 def _told(number: str = "NULL", word: str = "NULL") -> str:
@@ -40,7 +43,8 @@ def _claiming(wanted: str, order: str) -> Statement:
         UNION ALL SELECT 'waiting', {_told()} WHERE EXISTS (SELECT 1 FROM tickwise_runs
             WHERE state = 'queued' AND queue IN :queues[text] AND due_at <= {_NOW}
                 AND (expires_at IS NULL OR attempt > 0 OR expires_at > {_NOW}))
-        UNION ALL SELECT 'next', {_told(f"({_NEXT_DUE})")} WHERE NOT EXISTS (SELECT 1 FROM claimed)
+        UNION ALL SELECT 'next', {_told("wake_at", "CASE WHEN crowd THEN 'crowd' END")} FROM ({_NEXT_DUE}) AS next
+            WHERE NOT EXISTS (SELECT 1 FROM claimed)
     """)
 
 
@@ -49,7 +53,7 @@ _DUE = _claiming(
     "ORDER BY wake_at LIMIT :most",
 )
 _NAMED = _claiming("name IN :names[text] AND deleted_at IS NULL", "ORDER BY id")
-NEXT_DUE = Statement(_NEXT_DUE)
+_NEXT = Statement(_NEXT_DUE)
 
 
 class Claim(NamedTuple):
@@ -83,6 +87,13 @@ class Claim(NamedTuple):
         }  # fmt: skip
 
 
+class NextDue(NamedTuple):
+    """When the next job must be looked at, and whether there are then more than a pass takes."""
+
+    at: int | None = None
+    crowd: bool = False
+
+
 class Circumstances(NamedTuple):
     """None of it depends on the locks of jobs."""
 
@@ -91,7 +102,7 @@ class Circumstances(NamedTuple):
     served: frozenset[str]  # queues that a live worker serves (S47)
     limited: frozenset[str]  # queues on which the fleet has a limit
     waiting: bool  # others wait in the queues of who claims
-    next_due: int | None  # if no job could be claimed, unless everything is paused
+    next_due: NextDue  # known if no job could be claimed, unless everything is paused
 
 
 def claimed_jobs(claim: Claim) -> Protocol[tuple[list[JobRow], Circumstances]]:
@@ -102,7 +113,7 @@ def claimed_jobs(claim: Claim) -> Protocol[tuple[list[JobRow], Circumstances]]:
     for what, *columns in (
         yield _DUE(queues=queues, floor=claim.floor, most=claim.limit)
         if claim.names is None
-        else _NAMED(queues=queues, names=claim.names)
+        else _NAMED(queues=queues, names=claim.names, most=claim.limit)
     ):
         if what == "job":
             jobs.append(JobRow._make(columns))
@@ -111,5 +122,13 @@ def claimed_jobs(claim: Claim) -> Protocol[tuple[list[JobRow], Circumstances]]:
     return jobs, Circumstances(
         told["now"][0][0], told["pause"][0][0], queues_of([facts for _, facts, *_ in told["serving"]]),
         frozenset(name for _, name, *_ in told["limited"]), bool(told["waiting"]),
-        told["next"][0][0] if told["next"] and not told["paused"] else None,
+        NextDue() if told["paused"] else _next(told["next"]),
     )  # fmt: skip
+
+
+def next_due(claim: Claim) -> Protocol[NextDue]:
+    return _next((yield _NEXT(most=claim.limit)))
+
+
+def _next(rows: Rows) -> NextDue:
+    return NextDue(rows[0][0], bool(rows[0][1])) if rows else NextDue()

@@ -34,7 +34,7 @@ from ...core.settle import Cancelled
 from ...core.slots import due_at
 from ..records import MICRO, Lease, Planner, Reservation, Ticked
 from .book import Book
-from .claim import NEXT_DUE, Circumstances, Claim, claimed_jobs
+from .claim import Circumstances, Claim, NextDue, claimed_jobs, next_due
 from .ends import Ending, end
 from .fleet import clock
 from .herd import Herd, fire, herds
@@ -108,7 +108,7 @@ def tick(book: Book, planner: Planner, claim: Claim, claimed: list[JobRow]) -> P
     claimed[:], around = yield from claimed_jobs(claim)
     now, second = around.now, around.now // MICRO
     if not claimed:
-        return Ticked(now, next_due=around.next_due)
+        return Ticked(now, next_due=around.next_due.at, crowd=around.next_due.crowd)
     rows, holders = yield from _schedules(claimed)
     alike, alone = list[Herd](), claimed
     if not again:
@@ -126,8 +126,8 @@ def tick(book: Book, planner: Planner, claim: Claim, claimed: list[JobRow]) -> P
     if came > len(leases):
         yield WAKE
     more = bool(kept_due) or (claim.names is None and len(claimed) == claim.limit)
-    next_due = None if more else (yield NEXT_DUE())[0][0]
-    return Ticked(now, len(claimed) - len(kept_due), came, tuple(leases), more, next_due)
+    coming = NextDue() if more else (yield from next_due(claim))
+    return Ticked(now, len(claimed) - len(kept_due), came, tuple(leases), more, *coming)
 
 
 def set_aside(job: JobRow) -> Protocol[None]:
