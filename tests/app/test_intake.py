@@ -14,6 +14,7 @@ from tickwise.sources.folder import FolderChange, FolderSource
 from tickwise.sources.yaml import DefinitionError, Placed
 from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.memory import MemoryStore
+from tickwise.stores.open import open_store
 from tickwise.testing.conformance.world import HOURLY, job
 
 from .place import Clock, Shaky, patiently
@@ -148,6 +149,24 @@ async def test_whatever_the_order(store: Store) -> None:
     waits: dict[str, Any] = {"after": (After("first", 3_600),)}
     await intake.define_all([job("then", HOURLY, **waits), job("first", HOURLY)], FOLDER)
     assert (await jobs_of(store, FOLDER), intake.problems) == (["first", "then"], ())
+
+
+@patiently
+async def test_a_restart_writes_only_what_is_new(clock: Clock, tmp_path: Path) -> None:
+    """What a store has as a source says it is not written again, however much that is (S28)."""
+    shaky = Shaky(open_store(f"sqlite:///{tmp_path}/own.db", clock))
+    store = cast(Store, shaky)
+    await store.schema.upgrade()
+    jobs = [job(f"job-{n}", HOURLY) for n in range(120)]
+    await Intake(store).define_all(jobs, FOLDER)
+    assert shaky.calls["define"] == 120
+    again = Intake(store)
+    await again.define_all([*jobs[:-1], job("job-119", "@daily")], FOLDER)
+    assert (shaky.calls["define"], again.problems, again.trusts(jobs[0])) == (121, (), True)
+    found = await store.insights.schedule("job-119")
+    assert found
+    assert found.schedule.definition.label == "@daily"
+    await store.close()
 
 
 @patiently

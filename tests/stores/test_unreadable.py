@@ -209,6 +209,16 @@ def test_its_source_writes_it_again(trouble: Trouble, what: str) -> None:
     assert trouble.do(lambda store: store.define(bad_job(), "app")) == ()
 
 
+@pytest.mark.parametrize("what", [*SPOILS.values(), SPOIL_JOB])
+def test_a_source_that_says_the_same_looks_at_it(trouble: Trouble, what: str) -> None:
+    """What is damaged is not taken for written, so that its source mends it (S28)."""
+    jobs = [bad_job(), *(job(name, MINUTES, overlap="allow") for name in GOOD)]
+    written = trouble.do(lambda store: store.insights.as_written(jobs, "app"))
+    assert written == {each.name for each in jobs}
+    trouble.say(what)
+    assert "bad" not in trouble.do(lambda store: store.insights.as_written(jobs, "app"))
+
+
 def test_its_source_lets_it_go(trouble: Trouble) -> None:
     """It can be removed unread, with its queued runs, and its name is free again (S23, S26)."""
     trouble.minute()

@@ -11,7 +11,7 @@ then now and then.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 
 from ..core.codec import encode_job
@@ -117,8 +117,9 @@ class Intake:
         taken = False
         for start in range(0, len(jobs), _AT_ONCE):
             batch = jobs[start : start + _AT_ONCE]
+            known = await self._store.insights.as_written(batch, source)
             answers = await asyncio.gather(
-                *(self._store.define(job, source) for job in batch), return_exceptions=True
+                *(self._say(job, source, known) for job in batch), return_exceptions=True
             )
             failures = []
             for job, answer in zip(batch, answers, strict=True):
@@ -133,6 +134,10 @@ class Intake:
             if failures:
                 raise failures[0]
         return taken
+
+    async def _say(self, job: JobDefinition, source: str, known: Collection[str]) -> None:
+        if job.name not in known:
+            await self._store.define(job, source)
 
     def _took(self, job: JobDefinition, source: str) -> None:
         self._refused.pop((source, job.name), None)

@@ -208,6 +208,11 @@ class Insights(ABC):
     async def jobs(self, after: str | None = None, limit: int = 100) -> Page[JobRow]:
         """In order of their names."""
 
+    async def as_written(self, jobs: Sequence[JobDefinition], source: str) -> frozenset[str]:
+        """The names of those that `define` would leave as they are (S28). A store that cannot tell names none."""
+        del jobs, source
+        return frozenset()
+
     @abstractmethod
     async def schedule(self, name: str) -> ScheduleRow | None: ...
 

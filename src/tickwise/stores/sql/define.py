@@ -1,9 +1,11 @@
 """Changes of what is defined, and a person's word on a schedule: `apply_change` under the lock of the job."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
 from ...core.change import Added, BackfillAsked, Change, Deleted, Paused, Resumed, Updated, apply_change
+from ...core.codec import encode_job, encode_schedule
 from ...core.definition import Catchup, JobDefinition, ScheduleDefinition
 from ...core.errors import ConflictError, InputError, nearest
 from ...core.model import Decision, Schedule
@@ -86,12 +88,37 @@ _DEFINITIONS = Statement("""
     SELECT s.name, s.definition_id, j.name, j.id FROM tickwise_schedules s JOIN tickwise_jobs j ON j.id = s.job_id
     WHERE s.name IN :names[text] AND s.deleted IS NULL AND j.name <> :job
 """)
+_WRITTEN = Statement("""
+    SELECT j.name, d.body, s.name, t.body, s.rest
+    FROM tickwise_jobs j JOIN tickwise_definitions d ON d.id = j.definition_id
+    LEFT JOIN tickwise_schedules s ON s.job_id = j.id AND s.deleted IS NULL
+    LEFT JOIN tickwise_definitions t ON t.id = s.definition_id
+    WHERE j.name IN :names[text] AND j.source = :source AND j.version > 0 AND j.deleted_at IS NULL
+""")
 _FORGET_NEEDS = Statement("DELETE FROM tickwise_needs WHERE job_id = :job")
 _NEED = Statement("""
     INSERT INTO tickwise_needs (needed_job_id, job_id)
     SELECT DISTINCT job_id, CAST(:job AS bigint) FROM tickwise_schedules WHERE name IN :names[text]
 """)
 DISABLED = "enabled: false"
+
+
+def as_written(jobs: Sequence[JobDefinition], source: str) -> Protocol[frozenset[str]]:
+    """Those that `define` would leave alone, text by text.
+
+    It is asked about many, so where `define` would look closer the answer is no: at a job that needs others, which
+    may be gone, and at a schedule about which there is more to read than a definition.
+    """
+    written: dict[str, dict[str, str | None]] = defaultdict(dict)
+    for job, text, schedule, times, rest in (yield _WRITTEN(names=sorted({j.name for j in jobs}), source=source)):
+        written[job][""] = text
+        if schedule is not None:
+            written[job][schedule] = times if rest is None else None
+    return frozenset(
+        job.name for job in jobs
+        if written.get(job.name) == {"": encode_job(job)} | {s.name: encode_schedule(s) for s in job.schedules}
+        and not any(s.policy.after for s in job.schedules)
+    )  # fmt: skip
 
 
 def define(book: Book, job: JobDefinition, source: str) -> Protocol[tuple[Schedule, ...]]:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from ...core.change import Change
 from ...core.definition import JobDefinition
-from ...core.errors import InputError
+from ...core.errors import InputError, TickwiseError
 from ...core.model import Pause, Schedule
 from ...core.payload import check_text, clip, encode
 from ...core.settle import Settled
@@ -269,6 +269,13 @@ class SqlInsights(Insights):
         if not askable(after):
             return Page(())
         return await self._read(insights.jobs, self._store.book, None, after, limit)
+
+    async def as_written(self, jobs: Sequence[JobDefinition], source: str) -> frozenset[str]:
+        kept = []
+        for job in jobs:
+            with suppress(TickwiseError):  # `define` will say what is wrong with it
+                kept.append(checks.checked_job(job, source))
+        return await self._read(define.as_written, kept, source) if kept else frozenset()
 
     async def schedule(self, name: str) -> ScheduleRow | None:
         if not askable(name):

@@ -42,6 +42,25 @@ class DefinitionStories(Stories):
         assert (dict(row.definition.params), dict(row.definition.labels)) == ({"table": "o"}, {"team": "x"})
         assert (await world.schedule("a.restart")).definition == replace(every, job="a", source=SOURCE)
 
+    async def test_what_is_as_written(self, world: World) -> None:
+        """Whatever a store names as written already would not be changed, and nothing else is named (S28)."""
+        two = job("two", HOURLY, also=[schedule("two.more", "@daily")])
+        same = [job("a", HOURLY), job("b", EVERY_MINUTE, params={"n": 1}), job("no-times"), two]
+        before = [*same, job("edited", HOURLY), job("fewer", HOURLY, also=[schedule("fewer.more", "@daily")])]
+        await world.define(*before, job("gone", HOURLY))
+        await world.define(job("theirs", HOURLY), source="other")
+        await world.store.remove("gone", SOURCE)
+        others = [job(name, HOURLY) for name in ("fewer", "gone", "theirs", "new", "a\0", "n" * 10_000)]
+        others += [job("edited", "@daily"), job("after", HOURLY, after=(After("a", 60),))]
+        seen = world.insights
+        named = await seen.as_written([*same, *others], SOURCE)
+        assert named in ({each.name for each in same}, set())
+        assert await seen.as_written([], SOURCE) == await seen.as_written(same, "other") == frozenset()
+        assert await seen.as_written(same, "\0") == frozenset()
+        kept = await snapshot(world.store)
+        assert await world.define(*(each for each in same if each.name in named)) == set()
+        assert await snapshot(world.store) == kept
+
     async def test_the_same_again_changes_nothing(self, world: World) -> None:
         """The same definition written again leaves a backlog and a pause as they were (S28)."""
         await world.define(job("a", HOURLY, overlap="queue"), job("b", HOURLY))
