@@ -27,7 +27,7 @@ _SPAWN = get_context("spawn")
 _PULSE, _FRESH = 0.5, 3.0  # seconds between two signs of life, and after which one is old
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0  # seconds before it is started again
 _TO_END = 5.0  # seconds
-_YIELDS = 5  # how far it stands back behind the node if both want a processor
+_YIELDS = 10  # how far it stands back behind the node if both want a processor
 
 
 class ApiProcess:

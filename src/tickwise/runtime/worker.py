@@ -194,7 +194,7 @@ class Worker:
     def start(self, lease: Lease, *, queued: bool = False) -> None:
         if lease.id in self._held:
             return
-        task = asyncio.ensure_future(self._run(lease))
+        task = asyncio.create_task(self._run(lease))
         task.add_done_callback(partial(self._over, lease))
         self._held[lease.id] = Held(lease, task, queued)
         self._begun.add((lease.id, lease.token))

@@ -4,7 +4,7 @@ How things stand does not depend on the locks, so it may be as old as the claim.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ...core.definition import JobDefinition, ScheduleDefinition
@@ -70,14 +70,19 @@ class Claim(NamedTuple):
         """Of runs that are handed over at once."""
         return f"{self.reserve.node}/{FIRST_ATTEMPT}" if self.reserve else None
 
-    def lease(
-        self, run: int, job: JobDefinition, start: Start, schedule: ScheduleDefinition, due_at: int, now: int
-    ) -> Lease:
-        """Of a run that is handed over at once."""
-        return Lease(
-            str(run), self.token or "", job, FIRST_ATTEMPT, start.trigger, start.schedule, start.slot,
-            schedule.times, schedule.label, None, due_at, now,
-        )  # fmt: skip
+    def leases(
+        self, runs: Iterable[tuple[int, JobDefinition, str]], start: Start, schedule: ScheduleDefinition,
+        due_at: int, now: int,
+    ) -> list[Lease]:  # fmt: skip
+        """Of runs that are handed over at once: their ids, jobs and schedules; the rest they have in common."""
+        token = self.token or ""
+        return [
+            Lease(
+                str(run), token, job, FIRST_ATTEMPT, start.trigger, name, start.slot, schedule.times,
+                schedule.label, None, due_at, now,
+            )
+            for run, job, name in runs
+        ]  # fmt: skip
 
     def handed_over(self, now: int) -> dict[str, object]:
         """The values of a statement that inserts runs, some of them for the node that claims."""

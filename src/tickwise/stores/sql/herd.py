@@ -133,10 +133,5 @@ def fire(book: Book, herd: Herd, leased: int, claim: Claim, now: int) -> Protoco
         schedules=[row[0] for _, row in members], jobs=[job.id for job, _ in members],
     )  # fmt: skip
     runs = {job_id: run for run, job_id, _, _ in made}
-    return [
-        claim.lease(
-            runs[job.id], book.job(job.definition_id, job.name), start._replace(schedule=row[2]),
-            state.definition, herd.due_at, now,
-        )
-        for job, row in members[:leased]
-    ]  # fmt: skip
+    given = ((runs[job.id], book.job(job.definition_id, job.name), row[2]) for job, row in members[:leased])
+    return claim.leases(given, start, state.definition, herd.due_at, now)

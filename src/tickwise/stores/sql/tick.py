@@ -255,7 +255,9 @@ def _start(
             **claim.handed_over(around.now),
         )
         ids = {(schedule, slot): run for run, _, schedule, slot in rows}
-        leases += [_lease(book, made[key], run, claim, around.now) for key, run in ids.items() if key in shares]
+        for key, run in ids.items():
+            if key in shares:
+                leases += _lease(book, made[key], run, claim, around.now)
         lost += [one.job.row for key, one in made.items() if key not in ids]
         came += len(ids)
     if lost:
@@ -314,9 +316,10 @@ def _row(made: Made, now: int) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _lease(book: Book, made: Made, run: int, claim: Claim, now: int) -> Lease:
-    definition = book.job(made.job.row.definition_id, made.job.row.name)
-    return claim.lease(run, definition, made.start, made.schedule.state.definition, made.due_at, now)
+def _lease(book: Book, made: Made, run: int, claim: Claim, now: int) -> list[Lease]:
+    job = book.job(made.job.row.definition_id, made.job.row.name)
+    given = [(run, job, made.start.schedule)]
+    return claim.leases(given, made.start, made.schedule.state.definition, made.due_at, now)
 
 
 def _ending(plan: TickPlan, facts: Facts) -> Protocol[set[str]]:
