@@ -4,13 +4,15 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_type
 
 import pytest
 
 from tickwise import AsyncTickwise, ConflictError, InputError, Tickwise, TickwiseError
 from tickwise.app.hooks import Hooks, RunEvent
+from tickwise.app.values import Coming, RunInfo, ScheduleInfo
 
+from .faces_stub import STUB, text
 from .place import PATIENCE, Clock
 
 
@@ -38,6 +40,18 @@ def test_what_is_said_of_methods() -> None:
     """A method that was made from another has its words, for people who ask for help."""
     assert Tickwise.why.__doc__ == AsyncTickwise.why.__doc__
     assert Tickwise("memory://").schedules.reset.__doc__ == "Drop the backlog: go on from now."
+
+
+def test_what_type_checkers_see(clock: Clock) -> None:
+    """The stub is made from the classes that there are, so what editors offer is what there is."""
+    assert STUB.read_text("utf-8") == text(), "run `make format`"
+    with Tickwise("memory://", clock=clock) as tw:
+        tw.job(name="a")(print)
+        assert_type(tw.enqueue("a"), RunInfo)
+        assert_type(tw.upcoming(), list[Coming])
+        assert_type(tw.schedules.list(paused=True), list[ScheduleInfo])
+        assert_type(tw.runs.get(tw.runs.list()[0].id), RunInfo)
+        assert_type(tw.jobs.list(), list[str])
 
 
 def test_a_thread_when_it_is_needed(clock: Clock, threads: Callable[[], list[str]]) -> None:

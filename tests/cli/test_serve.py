@@ -183,7 +183,7 @@ def test_ticker_and_worker_alone(site: Site) -> None:
     with site.tickwise() as tw:
         _until_some_ran(tw)
         nodes = {str(node.pid): node.roles for node in tw._portal.call(tw.store().insights.nodes())}
-        assert {run.worker.split("-")[-2] for run in tw.runs.list(state="succeeded")} == {str(worker.pid)}
+        assert {(run.worker or "").split("-")[-2] for run in tw.runs.list(state="succeeded")} == {str(worker.pid)}
     assert nodes == {str(ticker.pid): ("ticker",), str(worker.pid): ("worker",)}
     assert "Tickwise is running (ticker) on" in ticker.output
     assert "Tickwise is running (worker) on" in worker.output
