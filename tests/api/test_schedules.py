@@ -1,6 +1,7 @@
 """Schedules: made, listed, changed, acted upon and deleted."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,6 +58,23 @@ async def test_of_many_creates_at_once_one_is_made(url: str) -> None:
         assert sorted(answer.status_code for answer in answers) == [201] + [409] * 5
         made = next(answer for answer in answers if answer.status_code == 201)
         assert (await here.get("/schedules/nightly"))["times"] == made.json()["times"]
+
+
+@patiently
+async def test_what_two_servers_add_to_a_job_at_once_is_not_lost(tmp_path: Path) -> None:
+    """Who wrote over an older job is refused, and told to try again; whoever is told that it was made finds it."""
+    url = f"sqlite:///{tmp_path}/shared.db"
+    async with api(url) as one, api(url) as other:
+        await one.post("/schedules", NIGHTLY)
+        added = [{"name": f"at-{hour}", "job": "nightly", "schedule": f"0 {hour} * * *"} for hour in range(8)]
+        asked = ((one, other)[n % 2].ask("POST", "/schedules", json=body) for n, body in enumerate(added))
+        answers = await asyncio.gather(*asked)
+        made = {answer.json()["name"] for answer in answers if answer.status_code == 201}
+        refused = [answer for answer in answers if answer.status_code != 201]
+        assert made
+        assert refused
+        assert all("nightly has been changed meanwhile" in problem_of(each, 409)["detail"] for each in refused)
+        assert {each["name"] for each in (await other.get("/schedules"))["items"]} == {"nightly", *made}
 
 
 @patiently

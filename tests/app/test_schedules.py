@@ -171,7 +171,7 @@ def test_add_update_and_remove(tw: Tickwise, clock: Clock) -> None:
     """What is added by hand is a job with the fields of a file; it can be written anew and deleted (S50)."""
     added = tw.schedules.add("backup", schedule="0 3 * * *", timezone="Europe/Berlin", command="true")
     assert (added.source, added.next_run_at, added.timezone) == ("api", at("02:00"), "Europe/Berlin")
-    with pytest.raises(ConflictError, match="backup is there already: update it instead"):
+    with pytest.raises(ConflictError, match="there is a job backup already: update it instead"):
         tw.schedules.add("backup", schedule="@daily", command="true")
     clock.set(at("01:00"))
     updated = tw.schedules.update("backup", schedule={"every": timedelta(hours=6)}, command="true")

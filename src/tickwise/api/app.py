@@ -1,6 +1,5 @@
 """The API, put together."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 from typing import Any
@@ -43,7 +42,6 @@ def make_api(
     app.state.news = News(tickwise.store)
     app.state.outlooks = Outlooks(tickwise.store)
     app.state.metrics = Metrics(tickwise.store)
-    app.state.creating = asyncio.Lock()
     app.state.ready = ready or _store_answers(tickwise)
     app.router.routes.extend(GuardedRoute(door, prefix) for prefix, door in all_doors())
     app.add_middleware(Shield, root_path=root_path)

@@ -33,6 +33,7 @@ class Edit(NamedTuple):
     after: dict[str, Any]
     job: JobDefinition
     was: JobDefinition
+    over: int  # the version that it changes
 
     @property
     def changes(self) -> bool:
@@ -40,17 +41,23 @@ class Edit(NamedTuple):
 
 
 class New(NamedTuple):
-    """A definition that is not written yet, and the name of its first new schedule."""
+    """A definition that is not written yet, the name of its first new schedule, and the version it changes."""
 
     job: JobDefinition
     schedule: str
+    over: int
 
 
 async def whole_job(store: Store, name: str) -> JobDefinition:
     """A job with its schedules, as it is defined now."""
+    return (await _versioned(store, name))[0]
+
+
+async def _versioned(store: Store, name: str) -> tuple[JobDefinition, int]:
+    """The same with its version; if it is changed while it is read, that is the one before."""
     row = await _job_row(store, name)
     rows = await every(lambda after: store.insights.schedules(ScheduleFilter(job=name), after, _PAGE))
-    return replace(row.definition, schedules=tuple(row.schedule.definition for row in rows))
+    return replace(row.definition, schedules=tuple(one.schedule.definition for one in rows)), row.version
 
 
 async def read_new(store: Store, fields: Mapping[str, Any], defaults: Defaults) -> New:
@@ -68,17 +75,17 @@ async def read_new(store: Store, fields: Mapping[str, Any], defaults: Defaults) 
     if job is None:
         if await store.insights.job(name) is not None:
             raise ConflictError(f"there is a job {name} already: update it instead")
-        return New(new, first)
+        return New(new, first, 0)
     await check_ours(store, str(job))
-    known = await whole_job(store, str(job))
-    return New(replace(known, schedules=_of(known.name, known.schedules, new.schedules)), first)
+    known, version = await _versioned(store, str(job))
+    return New(replace(known, schedules=_of(known.name, known.schedules, new.schedules)), first, version)
 
 
 async def edited(store: Store, schedule: str, patch: Mapping[str, Any], defaults: Defaults) -> Edit:
     """The definition with a patch over it; nothing is written."""
     row = await schedule_row(store, schedule)
     await check_ours(store, row.schedule.job)
-    was = await whole_job(store, row.schedule.job)
+    was, version = await _versioned(store, row.schedule.job)
     base = _base(row.schedule.definition)
     before = fields_with(was, base)
     if "name" in patch:
@@ -89,7 +96,7 @@ async def edited(store: Store, schedule: str, patch: Mapping[str, Any], defaults
         raise InputError(f"{_place(schedule)}: schedule: is missing: delete it if it is not wanted any longer")
     others = tuple(one for one in was.schedules if _base(one) != base)
     job = replace(new, name=was.name, schedules=_of(was.name, others, new.schedules))
-    return Edit(before, after, job, was)
+    return Edit(before, after, job, was, version)
 
 
 def _mergeable(stored: dict[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from ..core.change import (
     backfill_slots,
 )
 from ..core.definition import Overlap
-from ..core.errors import ConflictError, InputError, nearest
+from ..core.errors import InputError, nearest
 from ..core.instant import to_datetime
 from ..core.model import ScheduleFacts, Trigger
 from ..core.states import RunState
@@ -44,10 +44,7 @@ class Schedules:
 
     async def add(self, name: str, **fields: Any) -> ScheduleInfo:
         """Define a job with its schedule, by the fields of a job file."""
-        store = await self._store()
-        if await store.insights.job(name) is not None:
-            raise ConflictError(f"{name} is there already: update it instead")
-        return await self._write(store, name, fields)
+        return await self._write(await self._store(), name, fields, over=0)
 
     async def update(self, name: str, **fields: Any) -> ScheduleInfo:
         """Define it anew, with all its fields; refused for what another source has written (S50)."""
@@ -56,14 +53,17 @@ class Schedules:
     async def patch(self, name: str, **fields: Any) -> ScheduleInfo:
         """Change some fields of what the API has defined; none removes one (RFC 7396)."""
         store = await self._store()
-        await store.define((await edited(store, name, fields, self.defaults())).job, API_SOURCE)
+        edit = await edited(store, name, fields, self.defaults())
+        await store.define(edit.job, API_SOURCE, over=edit.over)
         return await self.get(name)
 
-    async def _write(self, store: Store, name: str, fields: Mapping[str, Any]) -> ScheduleInfo:
+    async def _write(
+        self, store: Store, name: str, fields: Mapping[str, Any], over: int | None = None
+    ) -> ScheduleInfo:
         job = read_spec({"name": name, **fields}, f"schedule {name}", self.defaults())
         if not job.schedules:
             raise InputError(f"schedule {name}: schedule: is missing: say when {name} is to run")
-        await store.define(job, API_SOURCE)
+        await store.define(job, API_SOURCE, over=over)
         return await self.get(job.schedules[0].name)
 
     async def remove(self, name: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from ..core.change import Added, BackfillAsked, Change, Deleted, Paused, Renamed, Rescheduled, Updated
 from ..core.codec import encode_job, encode_schedule
 from ..core.definition import JobDefinition, check_name
-from ..core.errors import InputError, nearest
+from ..core.errors import ConflictError, InputError, nearest
 from ..core.model import Pause, Trigger
 from ..core.payload import check_text, clip, decode, encode
 from ..core.settle import LeaseExpired, TooLate
@@ -42,6 +42,15 @@ def checked_job(job: JobDefinition, source: str) -> JobDefinition:
         encode_schedule(schedule)
         names.add(name)
     return replace(job, schedules=tuple(replace(schedule, source=source) for schedule in job.schedules))
+
+
+def check_version(job: str, version: int, over: int | None) -> None:
+    """What is written over a version of a job must not be written over another (0: it is not there)."""
+    if over is None or over == version:
+        return
+    if not over:
+        raise ConflictError(f"there is a job {job} already: update it instead")
+    raise ConflictError(f"{job} has been changed meanwhile: look whether your change still fits, and try again")
 
 
 def check_needs(job: JobDefinition, known: Mapping[str, Sequence[str]]) -> None:

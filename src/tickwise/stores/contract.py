@@ -89,11 +89,12 @@ class Store(ABC):
         """The store's time, in microseconds since the epoch."""
 
     @abstractmethod
-    async def define(self, job: JobDefinition, source: str) -> tuple[Schedule, ...]:
+    async def define(self, job: JobDefinition, source: str, *, over: int | None = None) -> tuple[Schedule, ...]:
         """Write a job as its source has it now: its schedules are added or updated, those it lacks deleted.
 
-        Refused if another source owns it (S50). The same definition again changes nothing (S28). Returns the
-        schedules that changed. What it depends on (`after`) must exist and must not lead back to it (S35).
+        Refused if another source owns it (S50), and if its version is not the one that it is written over, if that
+        is given: 0 stands for a job that is not there. The same definition again changes nothing (S28). Returns
+        the schedules that changed. What it depends on (`after`) must exist and must not lead back to it (S35).
         """
 
     @abstractmethod

@@ -68,9 +68,8 @@ async def create_schedule(
     if not visit.who.sees(str(owner or name)):
         raise Refusal(403, f"{visit.who.name} may define jobs named like {', '.join(visit.who.scopes)} only")
     with named(f"schedule {name[:100]}", fields, hints=not visit.who.scopes):
-        async with request.app.state.creating:  # of two with one name the second must see the first
-            new = await read_new(visit.store, fields, visit.tickwise.schedules.defaults())
-            await visit.store.define(new.job, API_SOURCE)
+        new = await read_new(visit.store, fields, visit.tickwise.schedules.defaults())
+        await visit.store.define(new.job, API_SOURCE, over=new.over)
     row = await visit.schedule(new.schedule)
     await visit.audit("schedule.create", new.schedule, None, fields)
     response.headers["Location"] = address(request, f"/schedules/{new.schedule}")
@@ -100,7 +99,7 @@ async def change_schedule(
         edit = await edited(visit.store, name, patch, visit.tickwise.schedules.defaults())
         if edit.changes:
             async with only_edit(visit.store, row, tag):
-                await visit.store.define(edit.job, API_SOURCE)
+                await visit.store.define(edit.job, API_SOURCE, over=edit.over)
             await visit.audit("schedule.change", name, edit.before, edit.after)
     row = await visit.schedule(name)
     response.headers["ETag"] = await etag(visit.store, row)

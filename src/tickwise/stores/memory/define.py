@@ -14,7 +14,7 @@ from ...core.errors import ConflictError, InputError, nearest
 from ...core.model import Decision, Pause, Schedule
 from ...core.reasons import Reason
 from ...core.states import RunState
-from ..checks import check_change, check_needs, checked_job
+from ..checks import check_change, check_needs, check_version, checked_job
 from ..records import MICRO
 from .state import JobEntry, MemoryState, ScheduleEntry
 
@@ -30,13 +30,14 @@ class _Changed(NamedTuple):
     altered: bool  # and not as it was before
 
 
-def define(memory: MemoryState, job: JobDefinition, source: str) -> tuple[Schedule, ...]:
+def define(memory: MemoryState, job: JobDefinition, source: str, over: int | None) -> tuple[Schedule, ...]:
     """Write a job as its source has it; what is written already is left alone (S28)."""
     job = checked_job(job, source)
     entry = memory.jobs.get(job.name)
     known = entry is not None and entry.deleted_at is None
     if entry and known and entry.source != source:
         raise ConflictError(_owned(job.name, entry.source))
+    check_version(job.name, entry.version if entry and known else 0, over)
     _check_names(memory, job)
     now, text = memory.clock(), encode_job(job)
     changed = [_changed(memory, *each, now) for each in _changes(memory, job, entry if known else None, now)]

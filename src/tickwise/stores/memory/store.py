@@ -67,8 +67,8 @@ class MemoryStore(Gated, Store):
         return self._memory.clock()
 
     @atomic
-    def define(self, job: JobDefinition, source: str) -> tuple[Schedule, ...]:
-        return definitions.define(self._memory, job, source)
+    def define(self, job: JobDefinition, source: str, *, over: int | None = None) -> tuple[Schedule, ...]:
+        return definitions.define(self._memory, job, source, over)
 
     @atomic
     def remove(self, job: str, source: str) -> None:

@@ -25,7 +25,7 @@ from ...core.errors import ConflictError, InputError, nearest
 from ...core.model import Schedule
 from ...core.policy import catchup_mode
 from ...core.reasons import Reason
-from ..checks import check_needs
+from ..checks import check_needs, check_version
 from ..records import MICRO
 from .base import Document, Mongo
 from .book import digest_of
@@ -38,13 +38,13 @@ _MOST_NAMES = 1_000  # that are looked through for the nearest
 _MOST_BYTES = 2_000_000  # of a job's document: it grows with its plans, and ends at 16 MB
 
 
-async def define(mongo: Mongo, job: JobDefinition, source: str) -> tuple[Schedule, ...]:
+async def define(mongo: Mongo, job: JobDefinition, source: str, over: int | None) -> tuple[Schedule, ...]:
     """Write a job as its source has it. What is written already is left alone (S28)."""
     await mongo.book.keep([job, *job.schedules])
-    return await persist(partial(_define, mongo, job, source))
+    return await persist(partial(_define, mongo, job, source, over))
 
 
-async def _define(mongo: Mongo, job: JobDefinition, source: str) -> tuple[Schedule, ...]:
+async def _define(mongo: Mongo, job: JobDefinition, source: str, over: int | None) -> tuple[Schedule, ...]:
     now = await mongo.now()
     document = await _read(mongo, job.name, now)
     known = document is not None and "deleted_at" not in document
@@ -53,6 +53,7 @@ async def _define(mongo: Mongo, job: JobDefinition, source: str) -> tuple[Schedu
             f"{job.name} was defined by {document['source'] or 'another source'}: change or delete it there; from "
             "here it can be paused, triggered, rescheduled and backfilled"
         )
+    check_version(job.name, document["version"] if document and known else 0, over)
     await _check_names(mongo, job)
     await _check_needs(mongo, job)
     fresh = {"_id": job.name, "seq": 0, "pause_seen": (await standing(mongo)).ended, "schedules": []}

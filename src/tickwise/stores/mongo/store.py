@@ -68,8 +68,8 @@ class MongoStore(Store):
         with answered():
             return await self.mongo.now()
 
-    async def define(self, job: JobDefinition, source: str) -> tuple[Schedule, ...]:
-        return await move(self.mongo, define.define, checks.checked_job(job, source), source)
+    async def define(self, job: JobDefinition, source: str, *, over: int | None = None) -> tuple[Schedule, ...]:
+        return await move(self.mongo, define.define, checks.checked_job(job, source), source, over)
 
     async def remove(self, job: str, source: str) -> None:
         if askable(job):

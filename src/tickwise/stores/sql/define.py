@@ -12,7 +12,7 @@ from ...core.model import Decision, Schedule
 from ...core.policy import catchup_mode
 from ...core.reasons import Reason
 from ...core.settle import Cancelled
-from ..checks import check_needs
+from ..checks import check_needs, check_version
 from ..records import MICRO
 from .book import Book
 from .ends import Ending, end
@@ -121,12 +121,13 @@ def as_written(jobs: Sequence[JobDefinition], source: str) -> Protocol[frozenset
     )  # fmt: skip
 
 
-def define(book: Book, job: JobDefinition, source: str) -> Protocol[tuple[Schedule, ...]]:
+def define(book: Book, job: JobDefinition, source: str, over: int | None) -> Protocol[tuple[Schedule, ...]]:
     """Write a job as its source has it. What is written already is left alone (S28)."""
     wanted = {s.name: s for s in job.schedules}
     now, latest_pause = (yield _CIRCUMSTANCES())[0]
     definition = yield from book.keep(job)
     row, known = yield from _locked(job.name, source, definition, latest_pause, now)
+    check_version(job.name, row.version if known else 0, over)
     yield from _check_names(row, wanted)
     yield from _check_needs(book, job)
     held = (yield from load(book, [row], latest_pause, deleted=True))[0]

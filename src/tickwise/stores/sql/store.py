@@ -83,8 +83,8 @@ class SqlStore(Store):
     async def now(self) -> int:
         return await self.move(Lane.READ, fleet.clock)
 
-    async def define(self, job: JobDefinition, source: str) -> tuple[Schedule, ...]:
-        return await self.move(Lane.OTHER, define.define, self.book, checks.checked_job(job, source), source)
+    async def define(self, job: JobDefinition, source: str, *, over: int | None = None) -> tuple[Schedule, ...]:
+        return await self.move(Lane.OTHER, define.define, self.book, checks.checked_job(job, source), source, over)
 
     async def remove(self, job: str, source: str) -> None:
         if askable(job):

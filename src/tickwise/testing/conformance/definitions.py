@@ -1,6 +1,7 @@
 """What a source writes: added, changed, deleted, refused (S2, S23-S28, S35, S50)."""
 # ruff: noqa: S101  (a suite of tests asserts)
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -60,6 +61,36 @@ class DefinitionStories(Stories):
         kept = await snapshot(world.store)
         assert await world.define(*(each for each in same if each.name in named)) == set()
         assert await snapshot(world.store) == kept
+
+    async def test_a_definition_over_another_version(self, world: World) -> None:
+        """What is written over a version is refused once there is another; 0 is a job that is not there."""
+        daily = job("a", "@daily")
+        async with world.refuses(ConflictError, "a has been changed meanwhile", "try again"):
+            await world.store.define(daily, SOURCE, over=1)
+        await world.store.define(job("a", HOURLY), SOURCE, over=0)
+        first = (await world.job("a")).version
+        async with world.refuses(ConflictError, "there is a job a already: update it instead"):
+            await world.store.define(daily, SOURCE, over=0)
+        assert await world.store.define(daily, SOURCE, over=first)
+        for over in (first, first + 2):
+            async with world.refuses(ConflictError, "a has been changed meanwhile"):
+                await world.store.define(job("a", HOURLY), SOURCE, over=over)
+        await world.store.remove("a", SOURCE)
+        async with world.refuses(ConflictError, "a has been changed meanwhile"):
+            await world.store.define(daily, SOURCE, over=first + 1)
+        assert await world.store.define(daily, SOURCE, over=0)
+
+    async def test_of_several_who_write_over_a_version_one_does(self, world: World) -> None:
+        """However they meet, nobody's words are lost unseen."""
+        for over in (0, 1):
+            words = [job("a", HOURLY, params={"by": f"{over}-{n}"}) for n in range(5)]
+            tries = (world.store.define(each, SOURCE, over=over) for each in words)
+            answers = await asyncio.gather(*tries, return_exceptions=True)
+            refused = [answer for answer in answers if isinstance(answer, ConflictError)]
+            (won,) = [each for each, answer in zip(words, answers, strict=True) if isinstance(answer, tuple)]
+            assert len(refused) == 4
+            row = await world.job("a")
+            assert (row.version, dict(row.definition.params)) == (over + 1, dict(won.params))
 
     async def test_the_same_again_changes_nothing(self, world: World) -> None:
         """The same definition written again leaves a backlog and a pause as they were (S28)."""
