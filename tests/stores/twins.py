@@ -172,7 +172,7 @@ class Twins:
         async def told(side: Side) -> Ticked:
             ticked = await act(side)
             found.append(sorted(ticked.leases, key=_number))
-            return ticked._replace(leases=tuple(found[-1]), more=False, next_due=None)
+            return ticked._replace(leases=tuple(found[-1]), more=False, next_due=None, crowd=False)
 
         self.both(told)
         self.leases += zip(*found, strict=True)
