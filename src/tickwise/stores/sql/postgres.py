@@ -13,7 +13,8 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from types import CodeType, GeneratorType
+from typing import Any, TypeVar, cast
 
 import asyncpg
 
@@ -21,7 +22,7 @@ from ...core.errors import InputError
 from ..checks import UNREADABLE_URL
 from ..contract import StoreUnavailableError
 from .driver import Driver, Lane, SchemaError, StatementError
-from .statement import TICKET, Dialect, Protocol, Rows, Statement, Wake
+from .statement import TICKET, Ask, Dialect, Protocol, Rows, Statement, Wake
 
 T = TypeVar("T")
 _NULL = "n"  # stands for NULL in a joined column
@@ -107,6 +108,7 @@ class PostgresDriver(Driver):
         self._left: list[asyncpg.Pool] = []  # whose connections end when they have been idle for a while
         self._statements = _KEPT_STATEMENTS
         self._opening = asyncio.Lock()
+        self._asks_more: set[CodeType] = set()  # reads that had more than one question the last time
         self._turns = {lane: asyncio.Semaphore(_AT_ONCE.get(lane, 1)) for lane in Lane}
         self._ears = _Ears(url)
 
@@ -114,7 +116,9 @@ class PostgresDriver(Driver):
         async with self._turns[lane]:
             for left in reversed(range(_TRIES)):
                 try:
-                    return await self._transact(protocol(), read=lane is Lane.READ)
+                    return await (
+                        self._read(protocol) if lane is Lane.READ else self._transact(protocol(), _BEGIN)
+                    )
                 except (*_RETRY, asyncpg.UniqueViolationError) as error:  # somebody was first: look again
                     if not left:
                         kind = StoreUnavailableError if isinstance(error, _RETRY) else StatementError
@@ -131,11 +135,33 @@ class PostgresDriver(Driver):
                     raise StatementError(f"PostgreSQL refused a statement: {error}") from error
         raise AssertionError  # the loop returns or raises
 
-    async def _transact(self, protocol: Protocol[T], *, read: bool) -> T:
+    async def _read(self, protocol: Callable[[], Protocol[T]]) -> T:
+        """What is read is as of one instant. For one question that needs no transaction, and few ask more.
+
+        As many are expected as the last time; if there is another after all, the protocol begins again.
+        """
+        asking = protocol()
+        if _kind(asking) not in self._asks_more:
+            if answer := await self._ask_once(asking):
+                return answer[0]
+            asking = protocol()
+        return await self._transact(asking, _BEGIN_READ)
+
+    async def _ask_once(self, asking: Protocol[T]) -> Sequence[T]:
+        """The result in a list, none if the protocol has another question."""
+        pool = await self._connected()
+        try:
+            text, values = self.prepare(cast(Ask, next(asking)))  # who only reads has no news
+            asking.send(await pool.fetch(text, *values))
+        except StopIteration as done:
+            return [done.value]
+        return []
+
+    async def _transact(self, protocol: Protocol[T], begin: str) -> T:
         pool = await self._connected()
         async with pool.acquire() as connection:
             try:
-                answer = await self._drive(protocol, connection, _BEGIN_READ if read else _BEGIN)
+                answer = await self._drive(protocol, connection, begin)
                 await connection.execute("COMMIT")
             except BaseException:
                 with suppress(*_GONE, asyncpg.PostgresError):
@@ -144,7 +170,7 @@ class PostgresDriver(Driver):
             return answer
 
     async def _drive(self, protocol: Protocol[T], connection: Any, begin: str) -> T:
-        news = False
+        news, questions = False, 0
         rows: Rows = ()
         try:
             asked = next(protocol)
@@ -157,8 +183,10 @@ class PostgresDriver(Driver):
                 else:
                     text, values = self.prepare(asked)
                     rows = await connection.fetch(text, *values)
+                    questions += 1
                 asked = protocol.send(rows)
         except StopIteration as done:
+            (self._asks_more.add if questions > 1 else self._asks_more.discard)(_kind(protocol))
             if news:
                 await connection.execute(f"SELECT pg_notify('{CHANNEL}', '')")
             value: T = done.value
@@ -209,6 +237,10 @@ async def connect_pool(url: str, statements: int) -> Any:
             f"cannot connect to PostgreSQL: {_said(error)}; check host, port, name, user and "
             "password in the store's URL"
         ) from error
+
+
+def _kind(protocol: Protocol[Any]) -> CodeType:
+    return cast("GeneratorType[Any, Any, Any]", protocol).gi_code
 
 
 async def _as_it_is(_connection: Any) -> None:
