@@ -68,10 +68,8 @@ class Wake:
 
 WAKE = Wake()
 TICKETS, TICKET_LOCK = 4, 742638296
-_FREE = (f"pg_try_advisory_xact_lock({TICKET_LOCK}, {number})" for number in range(TICKETS))
-TICKET = Statement(
-    f"SELECT 1 WHERE {' OR '.join(_FREE)}"
-)()  # a row, if it is among the few who have one at a time
+_FREE = " OR ".join(f"pg_try_advisory_xact_lock({TICKET_LOCK}, {number})" for number in range(TICKETS))
+TICKET = Statement(f"SELECT 1 WHERE {_FREE}")()  # a row for who is among the few that have one at a time
 Protocol: TypeAlias = Generator[Ask | Wake, Rows, T]
 
 
