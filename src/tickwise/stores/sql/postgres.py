@@ -152,7 +152,9 @@ class PostgresDriver(Driver):
         pool = await self._connected()
         try:
             text, values = self.prepare(cast(Ask, next(asking)))  # who only reads has no news
-            asking.send(await pool.fetch(text, *values))
+            async with pool.acquire() as connection:
+                rows = await connection.fetch(text, *values)
+            asking.send(rows)
         except StopIteration as done:
             return [done.value]
         return []
