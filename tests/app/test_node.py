@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
+from itertools import count
 from typing import Any, cast
+from unittest.mock import patch
 
 import pytest
 
@@ -11,7 +13,7 @@ from tickwise.app.hooks import Hooks
 from tickwise.clock import monotonic
 from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.memory import MemoryStore
-from tickwise.stores.records import Role
+from tickwise.stores.records import Role, Ticked
 
 from .place import Clock, Heard, Shaky, leap, patiently
 
@@ -185,6 +187,27 @@ async def test_idle_once_per_idle_period(url: str, clock: Clock) -> None:
             await heard.until(*["succeeded gate"] * period)
         await heard.until(*["idle"] * 4)
         assert heard.told == ["start", "idle", *["started gate", "succeeded gate", "idle"] * 3]
+
+
+@patiently
+async def test_not_idle_while_others_claim(clock: Clock) -> None:
+    """Who is turned away because enough others claim does not know of idle time: work is due."""
+    app, heard = listening("memory://", clock)
+    tick, turned_away, are_busy = MemoryStore.tick, asyncio.Event(), True
+    passes = count(1)
+
+    async def busy(self: MemoryStore, *given: Any, **named: Any) -> Ticked:
+        if next(passes) > 5:
+            turned_away.set()
+        return Ticked(0, more=True) if are_busy else await tick(self, *given, **named)
+
+    with patch.object(MemoryStore, "tick", busy):
+        async with app:
+            await app.start()
+            await turned_away.wait()
+            assert heard.told == ["start"]
+            are_busy = False
+            await heard.until("idle")
 
 
 @patiently

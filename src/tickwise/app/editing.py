@@ -73,8 +73,6 @@ async def read_new(store: Store, fields: Mapping[str, Any], defaults: Defaults) 
         raise ConflictError(f"there is a schedule {first} already: update it instead")
     job = fields.get("job")
     if job is None:
-        if await store.insights.job(name) is not None:
-            raise ConflictError(f"there is a job {name} already: update it instead")
         return New(new, first, 0)
     await check_ours(store, str(job))
     known, version = await _versioned(store, str(job))

@@ -41,6 +41,7 @@ from .intake import Intake
 from .registry import Registry
 
 _log = get_logger()
+EVERY_ROLE = (Role.TICKER, Role.WORKER)
 _VERSION = version("tickwise")
 _MISSED_POLLS, _SLACK = 3, 1.0  # after so many polls, and seconds, a node is not ready
 _FOR_FOLDERS = 30.0  # seconds for a first look at all folders
@@ -62,7 +63,7 @@ class Place(NamedTuple):
 class Duty(NamedTuple):
     """What a node is to do, and with which sources."""
 
-    roles: Sequence[Role] = (Role.TICKER, Role.WORKER)
+    roles: Sequence[Role] = EVERY_ROLE
     folders: Sequence[FolderSource] = ()
     private: bool = False  # only who may run commands can write to the store
 

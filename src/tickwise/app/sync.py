@@ -18,11 +18,9 @@ from ..stores.records import Role
 from .faces import Face, SyncJobs, SyncRuns, SyncSchedules
 from .health import App, health
 from .hooks import Hooks
-from .node import NodeProcess
+from .node import EVERY_ROLE, NodeProcess
 from .portal import Portal
 from .tickwise import AsyncTickwise, Function
-
-_ALL = (Role.TICKER, Role.WORKER)
 
 
 class Tickwise(Face):
@@ -66,13 +64,13 @@ class Tickwise(Face):
         """Declare a function as a job; options are the fields of a job file, and `pool="process"`."""
         return self.awaited.job(schedule, name=name, **options)
 
-    def start(self, *paths: str | Path, roles: Sequence[Role] = _ALL) -> NodeProcess:
+    def start(self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE) -> NodeProcess:
         """Run in a thread of its own until `stop`, or until the program ends."""
         node = self._portal.call(self.awaited.start(*paths, roles=roles))
         atexit.register(self._at_exit)
         return node
 
-    def run(self, *paths: str | Path, roles: Sequence[Role] = _ALL) -> None:
+    def run(self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE) -> None:
         """Run until SIGINT or SIGTERM; a second one ends at once."""
         with _terminable():
             try:

@@ -20,7 +20,7 @@ from .drain import drain
 from .health import App, health
 from .hooks import Hooks
 from .managers import Jobs, Runs, Schedules, When, enqueued
-from .node import Duty, NodeProcess, Place
+from .node import EVERY_ROLE, Duty, NodeProcess, Place
 from .opening import Opened, Stores
 from .registry import Registry
 from .values import Coming, RunInfo, as_second
@@ -158,7 +158,7 @@ class AsyncTickwise:
         """Do all that is due, without a node, and return how many attempts ended: for tests."""
         return await drain(await self.store(), self._registry.functions)
 
-    async def start(self, *paths: str | Path, roles: Sequence[Role] = (Role.TICKER, Role.WORKER)) -> NodeProcess:
+    async def start(self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE) -> NodeProcess:
         """Run in the background of this event loop until `stop`."""
         opened = await self._opened()
         if self._life is not None:
@@ -192,7 +192,7 @@ class AsyncTickwise:
         self._stop.set()
         await asyncio.shield(life)
 
-    async def run(self, *paths: str | Path, roles: Sequence[Role] = (Role.TICKER, Role.WORKER)) -> None:
+    async def run(self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE) -> None:
         """Run until SIGINT or SIGTERM, or until cancelled; then let go of the store."""
         try:
             await self.start(*paths, roles=roles)

@@ -1,4 +1,4 @@
-"""How much is measured. The default takes about three minutes on two cores, the full size some more."""
+"""How much is measured. The default takes about four minutes on two cores, the full size some more."""
 
 from dataclasses import dataclass
 
