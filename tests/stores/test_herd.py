@@ -86,6 +86,39 @@ class TestTogether(HerdStories):
         each = {"postgres": 4, "sqlite": 6}[self.driver.dialect.name]  # PostgreSQL fires a herd with one statement
         assert costs == {60: each, 120: each}
 
+    async def test_they_need_not_be_of_one_age(self, world: World) -> None:
+        """Jobs added at different seconds are alike once each has fired; what they missed stays theirs."""
+        ages = {name: n for n, name in enumerate(NAMES)}
+        for definition in alike(grace=59):
+            await world.define(definition)
+            world.clock.advance(1)
+        await world.pass_time("01:00")
+        await world.work()
+        asked = list[str]()
+        self.driver.watch = asked.append
+        world.go("02:00")
+        assert (await world.tick(reserve=world.reservation(200))).runs == MANY
+        assert len(asked) == {"postgres": 4, "sqlite": 6}[self.driver.dialect.name]
+        states = {name: await world.schedule(name) for name in NAMES}
+        assert {name: state.missed - instant("00:00") for name, state in states.items()} == ages
+        assert {(state.cursor, state.met) for state in states.values()} == {(instant("02:00"),) * 2}
+
+    async def test_they_may_do_different_things(self, world: World) -> None:
+        """Each has a definition of its own, and its run and lease are of that; some may not be leased at once."""
+        jobs = [job(name, HOURLY, timeout=n + 1, params={"n": n}) for n, name in enumerate(NAMES)]
+        shy = [job(f"shy-{n}", HOURLY, timeout=n + 1, at_most_once=True) for n in range(MANY)]
+        await world.define(*jobs, *shy)
+        await world.tick()
+        asked = list[str]()
+        self.driver.watch = asked.append
+        world.go("01:00")
+        ticked = await world.tick(reserve=world.reservation(200))
+        assert ticked.runs == 2 * MANY
+        assert _jobs_of(ticked.leases) == {one.name: replace(one, schedules=()) for one in jobs}
+        assert len(asked) == {"postgres": 5, "sqlite": 9}[self.driver.dialect.name]  # two herds
+        self.driver.watch = None
+        assert _jobs_of(await world.lease()) == {one.name: replace(one, schedules=()) for one in shy}
+
     async def test_who_asks_hears_of_a_crowd(self, world: World) -> None:
         """Whether a pass finds something or nothing, it says if more than it may take are due next, together."""
         times = {"a": "20 * * * *", "b": "20 * * * *", "c": "20 * * * *", "d": "40 * * * *", "e": "40 * * * *"}
@@ -124,6 +157,10 @@ class TestTogether(HerdStories):
             assert lease == leases["alone"]._replace(id=runs[name].id, job=its_job, schedule=name)
         kept = (await world.store.renew("w1", {}, 30)).unknown
         assert {lease.id: lease for lease in kept} == {lease.id: lease for lease in ticked.leases}
+
+
+def _jobs_of(leases: Sequence[Lease]) -> dict[str, JobDefinition]:
+    return {lease.job.name: lease.job for lease in leases}
 
 
 def _called(name: str, row: ScheduleRow, run: str) -> ScheduleRow:
@@ -387,7 +424,9 @@ class Life:
 
     async def live(self, jobs: list[JobDefinition], hours: list[Hour]) -> None:
         await self.world.begin()
-        await self.world.define(*jobs)
+        await self.world.define(*jobs[::2])
+        self.world.clock.advance(1)
+        await self.world.define(*jobs[1::2])
         numbers, held = {job.name: n for n, job in enumerate(jobs)}, list[Lease]()
         for hour in hours:
             await self._wait(hour)

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 from ...core.definition import JobDefinition, ScheduleDefinition
 from ...core.model import Start
+from ...core.payload import UnreadableText
 from ..records import MICRO, Lease, Reservation
+from .book import Book
 from .fleet import queues_of
 from .starts import FIRST_ATTEMPT
 from .state import COLUMNS, LATEST_PAUSE, JobRow
@@ -69,6 +71,15 @@ class Claim(NamedTuple):
     def token(self) -> str | None:
         """Of runs that are handed over at once."""
         return f"{self.reserve.node}/{FIRST_ATTEMPT}" if self.reserve else None
+
+    def may_have(self, job: JobRow, book: Book) -> bool:
+        """Whether a run of a job whose definition has been read may be handed over at once."""
+        if not self.reserve or (job.function is not None and job.function not in self.reserve.functions):
+            return False
+        try:
+            return not book.job(job.definition_id, job.name).at_most_once
+        except UnreadableText:  # who leases it will find that out
+            return False
 
     def leases(
         self, runs: Iterable[tuple[int, JobDefinition, str]], start: Start, schedule: ScheduleDefinition,

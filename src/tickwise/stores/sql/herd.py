@@ -1,4 +1,4 @@
-"""Jobs that differ only in their names: decided once, and written together.
+"""Jobs that differ only in what they do: decided once, and written together.
 
 When a thousand schedules share a second, most of them are alike. Each is the only one of its job; their times,
 their policy and how far they are decided are the same; nothing about them is out of the ordinary. So is their
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ...core.codec import encode_rest
 from ...core.model import Facts, Planned, Schedule, Start, Trigger
 from ...core.payload import UnreadableText
-from ..records import MICRO, Lease, Planner, Reservation
+from ..records import MICRO, Lease, Planner
 from .book import Book
 from .claim import Circumstances, Claim
 from .starts import inserting
@@ -25,14 +25,14 @@ from .statement import Protocol, Statement, Together
 
 LEAST = 25  # members
 _INSERT = inserting(
-    "n bigint, job_id bigint, schedule_id bigint, function text",
+    "n bigint, job_id bigint, schedule_id bigint, definition_id bigint, function text",
     leased="n < CAST(:leased AS bigint)", conflict="",
-    slot="bigint", lane="bigint", trigger_name="text", definition_id="bigint", times_id="bigint", queue="text",
-    priority="bigint", due_at="bigint", expires_at="bigint",
+    slot="bigint", lane="bigint", trigger_name="text", times_id="bigint", queue="text", priority="bigint",
+    due_at="bigint", expires_at="bigint",
 )  # fmt: skip
 _ADVANCE = Statement("""
-    UPDATE tickwise_schedules SET cursor = :cursor, met = :met, missed = :missed, runs_made = runs_made + 1,
-        last_slot = :slot, wake_at = :wake_at
+    UPDATE tickwise_schedules SET cursor = :cursor, met = :met, runs_made = runs_made + 1, last_slot = :slot,
+        wake_at = :wake_at
     WHERE id IN :schedules[bigint]
 """)
 _ADVANCE_JOBS = Statement("""
@@ -68,16 +68,16 @@ class Herd(NamedTuple):
 
 def herds(
     book: Book, planner: Planner, jobs: Sequence[JobRow], rows: Sequence[Sequence[Any]], busy: Collection[int],
-    around: Circumstances, reserve: Reservation | None,
+    around: Circumstances, claim: Claim,
 ) -> Protocol[tuple[list[Herd], list[JobRow]]]:  # fmt: skip
     """Those that are large enough, and the jobs that go alone."""
     schedules_of = Counter(row[1] for row in rows)
     only = {row[1]: row for row in rows if schedules_of[row[1]] == 1 and row[1] not in busy}
-    known = reserve.functions if reserve else frozenset()
+    yield from book.read({job.definition_id for job in jobs})
     alike: dict[_Likeness | None, list[Member]] = defaultdict(list)
     for job in jobs:
         row = only.get(job.id, ())
-        alike[_likeness(job, row, around, known) if row else None].append(Member(job, row))
+        alike[_likeness(job, row, around, claim, book) if row else None].append(Member(job, row))
     alone, found = alike.pop(None, []), []
     for members in alike.values():
         herd = (yield from _planned(book, planner, members, around.now)) if len(members) >= LEAST else None
@@ -88,22 +88,26 @@ def herds(
     return found, [member.job for member in alone]
 
 
-def _likeness(job: JobRow, row: Sequence[Any], around: Circumstances, known: Collection[str]) -> _Likeness | None:
-    """What members of a herd have in common: all that their plan and their runs depend on. None: it goes alone."""
+def _likeness(
+    job: JobRow, row: Sequence[Any], around: Circumstances, claim: Claim, book: Book
+) -> _Likeness | None:
+    """What members of a herd have in common: all that their plan and their runs depend on. None: it goes alone.
+
+    What was met and missed up to the cursor is not among that: it has been decided.
+    """
     _, _, _, definition, cursor, met, missed, _, _, _, rest, last_slot, _, _ = row
     if rest or job.guarded or job.queue not in around.served or job.pause_seen < around.latest_pause:
         return None
-    if max(last_slot or cursor, job.last_manual or cursor) > cursor:
+    if max(met, missed, last_slot or cursor, job.last_manual or cursor) > cursor:
         return None
-    known_here = job.function is None or job.function in known
-    return definition, cursor, met, missed, job.definition_id, job.queue, job.priority, known_here
+    return definition, cursor, job.queue, job.priority, claim.may_have(job, book)
 
 
 def _planned(book: Book, planner: Planner, members: list[Member], now: int) -> Protocol[Herd | None]:
     """The herd with its plan, if that is to start on time and nothing else."""
     job, row = members[0]
     _, _, name, definition_id, cursor, met, missed, edited, first_seen, made, *_ = row
-    yield from book.read([definition_id, job.definition_id])
+    yield from book.read([definition_id])
     try:
         definition = book.schedule(definition_id, name, job.name)
     except UnreadableText:
@@ -115,8 +119,9 @@ def _planned(book: Book, planner: Planner, members: list[Member], now: int) -> P
     if len(starts) != 1 or len(schedules) != 1 or cancels or decisions:
         return None
     planned, start = schedules[0], starts[0]
-    ordinary = start.trigger is Trigger.SCHEDULE and not planned.remove and encode_rest(planned.schedule) is None
-    return Herd(members, start, planned) if ordinary else None
+    after = planned.schedule
+    on_time = start.trigger is Trigger.SCHEDULE and after.missed == missed
+    return Herd(members, start, planned) if on_time and not planned.remove and encode_rest(after) is None else None
 
 
 def fire(book: Book, herd: Herd, leased: int, claim: Claim, now: int) -> Protocol[list[Lease]]:
@@ -125,11 +130,11 @@ def fire(book: Book, herd: Herd, leased: int, claim: Claim, now: int) -> Protoco
     job, expires = members[0].job, planned.schedule.definition.policy.expires
     state = planned.schedule
     made = yield _FIRE(
-        rows=[(n, job.id, row[0], job.function) for n, (job, row) in enumerate(members)], leased=leased,
-        slot=start.slot, lane=start.lane, trigger_name=str(start.trigger), definition_id=job.definition_id,
+        rows=[(n, job.id, row[0], job.definition_id, job.function) for n, (job, row) in enumerate(members)],
+        leased=leased, slot=start.slot, lane=start.lane, trigger_name=str(start.trigger),
         times_id=members[0].row[3], queue=job.queue, priority=job.priority, due_at=herd.due_at,
         expires_at=None if expires is None else now + expires * MICRO, **claim.handed_over(now),
-        cursor=state.cursor, met=state.met, missed=state.missed, wake_at=planned.wake_at,
+        cursor=state.cursor, met=state.met, wake_at=planned.wake_at,
         schedules=[row[0] for _, row in members], jobs=[job.id for job, _ in members],
     )  # fmt: skip
     runs = {job_id: run for run, job_id, _, _ in made}

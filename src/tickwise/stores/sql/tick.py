@@ -18,9 +18,9 @@ Why each step is where it is (a build without them lost runs under stress):
 Who claims steps over every row that another has locked, and fifty at once spend their time on each other.
 So it takes a ticket first: few may claim at a time, the others are turned away and leave what is due to those.
 
-Jobs that differ only in their names are planned once and written together (`herd`), under the same locks and keys.
-If one of those lost a race, the database refuses all, and the pass begins again with each job on its own: so also
-there only that job stays due (S16). Whatever stays due is met by the next pass. Nothing here sleeps.
+Jobs that differ only in what they do are planned once and written together (`herd`), under the same locks and
+keys. If one of those lost a race, the database refuses all, and the pass begins again with each job on its own: so
+also there only that job stays due (S16). Whatever stays due is met by the next pass. Nothing here sleeps.
 """
 
 from collections import defaultdict
@@ -28,11 +28,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ...core.model import Facts, Holder, JobFacts, Planned, ScheduleFacts, Start, TickPlan, Trigger
-from ...core.payload import UnreadableText
 from ...core.reasons import Reason
 from ...core.settle import Cancelled
 from ...core.slots import due_at
-from ..records import MICRO, Lease, Planner, Reservation, Ticked
+from ..records import MICRO, Lease, Planner, Ticked
 from .book import Book
 from .claim import Circumstances, Claim, NextDue, claimed_jobs, next_due
 from .ends import Ending, end
@@ -112,7 +111,7 @@ def tick(book: Book, planner: Planner, claim: Claim, claimed: list[JobRow]) -> P
     rows, holders = yield from _schedules(claimed)
     alike, alone = list[Herd](), claimed
     if not again:
-        alike, alone = yield from herds(book, planner, claimed, rows, holders, around, claim.reserve)
+        alike, alone = yield from herds(book, planner, claimed, rows, holders, around, claim)
     jobs = {job.row.name: job for job in (yield from hold(book, alone, rows, around.latest_pause))}
     facts = yield from _facts(jobs, holders, around.served)
     states = [state for job in jobs.values() for state in job.states]
@@ -243,7 +242,7 @@ def _start(
 ) -> Protocol[tuple[list[Lease], int]]:  # fmt: skip
     """Insert the runs. A job that did not get all of its own is added to those that stay due."""
     yield from book.read({one.job.row.definition_id for one in made.values()})
-    shares = _shares(book, made, alike, claim.reserve, around)
+    shares = _shares(book, made, alike, claim, around)
     leases: list[Lease] = []
     came, lost = 0, list[JobRow]()
     for herd in alike:
@@ -273,13 +272,13 @@ def _due(held: Held, start: Start, now: int) -> int:
 
 
 def _shares(
-    book: Book, made: Mapping[_Key, Made], alike: Sequence[Herd], reserve: Reservation | None,
-    around: Circumstances,
-) -> dict[_Key, int]:  # fmt: skip
+    book: Book, made: Mapping[_Key, Made], alike: Sequence[Herd], claim: Claim, around: Circumstances
+) -> dict[_Key, int]:
     """What the node gets at once, as a lease would choose: which starts, and how many of a herd (by its first).
 
     None while others wait or the fleet has a limit.
     """
+    reserve = claim.reserve
     if not reserve or around.waiting:
         return {}
     place = {queue: n for n, queue in enumerate(dict.fromkeys(reserve.queues)) if queue not in around.limited}
@@ -288,7 +287,7 @@ def _shares(
     may = [
         (place[job.queue], -job.priority, due, n, many, key)
         for n, (job, due, many, key) in enumerate(wishes)
-        if job.queue in place and _may_lease(book, job, reserve)
+        if job.queue in place and claim.may_have(job, book)
     ]
     shares, left = {}, reserve.capacity
     for *_, many, key in sorted(may):
@@ -296,15 +295,6 @@ def _shares(
             shares[key] = min(many, left)
             left -= many
     return shares
-
-
-def _may_lease(book: Book, job: JobRow, reserve: Reservation) -> bool:
-    if job.function is not None and job.function not in reserve.functions:
-        return False
-    try:
-        return not book.job(job.definition_id, job.name).at_most_once
-    except UnreadableText:  # who leases it will find that out
-        return False
 
 
 def _row(made: Made, now: int) -> tuple[object, ...]:
