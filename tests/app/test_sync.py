@@ -67,7 +67,7 @@ def test_a_thread_when_it_is_needed(clock: Clock, threads: Callable[[], list[str
 
 def test_a_node_in_the_background(url: str, clock: Clock, threads: Callable[[], list[str]]) -> None:
     """`start` returns while the node runs; leaving the block stops it, and no thread is left."""
-    ended = threading.Event()
+    ended, before = threading.Event(), threading.enumerate()
     hooks = Hooks(on_run=lambda event: ended.set() if event.what == "succeeded" else None)
     with Tickwise(url, clock=clock, hooks=hooks, poll=0.05) as tw:
 
@@ -83,7 +83,7 @@ def test_a_node_in_the_background(url: str, clock: Clock, threads: Callable[[], 
         assert tw.runs.get(run.id).result == "tickwise-function"
         assert tw.node is not None
     for thread in threading.enumerate():
-        if thread.name == "tickwise-function":
+        if thread.name == "tickwise-function" and thread not in before:
             thread.join(PATIENCE)
     assert threads() == []
 

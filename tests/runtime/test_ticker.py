@@ -106,23 +106,34 @@ async def test_a_burst_has_three_passes_under_way() -> None:
 
 @patiently
 async def test_a_crowd_that_was_announced_is_met_by_three() -> None:
-    """None of them waits for a first; and afterwards, one is enough again."""
-    at_once, most = 0, list[int]()
+    """A tenth of a second before it is due, and again for what they leave; after that, one is enough."""
+    asked, at_once = list[tuple[int, int | None, int]](), 0
 
     class Announcing:
-        async def tick(self, *_: Any, **__: Any) -> Ticked:
+        now = 10_000_000
+
+        async def tick(self, *_: Any, limit: int, ahead: int | None, **__: Any) -> Ticked:
             nonlocal at_once
             at_once += 1
-            most.append(at_once)
+            asked.append((at_once, ahead, limit))
             await asyncio.sleep(0)
             at_once -= 1
-            return Ticked(10_000_000, jobs=3, next_due=11, crowd=len(most) == 1)
+            return Ticked(self.now, jobs=3, next_due=11, crowd=self.now < 11_000_000)
 
-    ticker = Ticker(cast(Store, Announcing()), "t1")
-    for expected in ([1], [1, 2, 3], [1]):
-        await ticker.turn()
-        assert most[-len(expected) :] == expected
-    assert len(most) == 5
+    store = Announcing()
+    ticker = Ticker(cast(Store, store), "t1", poll=3_600)
+    assert await ticker.turn() == 0.9
+    assert await ticker.turn() == 0.9  # somebody rang: it is not yet time
+    store.now = 10_950_000
+    assert await ticker.turn() == 0
+    assert asked == [(1, None, 200)] * 3
+    asked.clear()
+    store.now = 11_000_001
+    await ticker.turn()
+    assert asked == [(1, 11, 400), (2, 11, 400), (3, 11, 400), (1, None, 200), (2, None, 200), (3, None, 200)]
+    asked.clear()
+    await ticker.turn()
+    assert asked == [(1, None, 200)]
 
 
 @patiently

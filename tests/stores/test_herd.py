@@ -2,10 +2,11 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -23,8 +24,9 @@ from tickwise.core.states import RunState
 from tickwise.stores.contract import Store
 from tickwise.stores.open import open_store
 from tickwise.stores.paging import every
-from tickwise.stores.records import Finish, Lease, QueueLimit, ScheduleRow
+from tickwise.stores.records import Finish, Lease, QueueLimit, ScheduleRow, Ticked
 from tickwise.stores.sql import herd
+from tickwise.stores.sql import tick as ticking
 from tickwise.stores.sql.driver import Lane
 from tickwise.stores.sql.statement import Protocol, Statement
 from tickwise.stores.sql.store import SqlStore
@@ -311,6 +313,120 @@ class TestRace(HerdStories):
         assert (ticked.jobs, ticked.runs) == (MANY, MANY - 1)
         assert await world.told(BUSY, waits=True) == ["waits_for_run 01:00"]
         assert [await world.ran(name) for name in NAMES if name != BUSY] == [["01:00"]] * (MANY - 1)
+
+
+class TestAhead(HerdStories):
+    """A herd that is planned before its second: it begins at that, and as it would have without."""
+
+    @pytest.fixture(autouse=True)
+    def at(self, request: pytest.FixtureRequest) -> None:
+        """Who waits on a SQLite file would keep all others out."""
+        self.url = URLS["postgres"](request)
+
+    @asynccontextmanager
+    async def waiting(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> AsyncIterator["asyncio.Task[Ticked]"]:
+        """A pass ahead of 01:00, which has planned, and has come to its second when the block ends."""
+        monkeypatch.setattr(ticking, "_SLEEP", Statement("SELECT pg_advisory_xact_lock(4711)"))
+        other = await asyncpg.connect(self.url)
+        try:
+            await other.execute("SELECT pg_advisory_lock(4711)")
+            passing = asyncio.create_task(world.tick(reserve=world.reservation(), ahead=instant("01:00")))
+            while not await other.fetchval(BLOCKED):
+                assert not passing.done()
+            yield passing
+        finally:
+            await other.close()
+        await asyncio.wait([passing])
+
+    async def nearly_one(self, world: World, **given: Any) -> None:
+        await world.define(*alike(**given))
+        await world.tick()
+        world.go("00:59:59")
+        world.clock.advance(0.95)
+
+    async def test_it_decides_when_the_second_has_come(self, world: World) -> None:
+        """S3: several nodes prepare at once, each job fires once, and in the database's time not too early."""
+        await self.nearly_one(world)
+        begun = monotonic()
+        passes = [world.tick(node=node, limit=30, ahead=instant("01:00")) for node in ("t1", "t2", "t3")]
+        ticked = await asyncio.gather(*passes)
+        assert monotonic() - begun >= 0.05
+        assert sum(one.runs for one in ticked) <= MANY
+        assert all(one.more for one in ticked)
+        world.go("01:00")
+        await world.tick()
+        assert [await world.ran(name) for name in NAMES] == [["01:00"]] * MANY
+
+    async def test_a_second_that_is_too_far(self, world: World) -> None:
+        """What is locked for longer than a moment would be felt: nothing is prepared."""
+        await self.nearly_one(world)
+        ticked = await world.tick(ahead=instant("02:00"))
+        assert (ticked.jobs, ticked.runs, ticked.more) == (0, 0, True)
+        assert await world.runs() == []
+
+    async def test_who_is_not_alike_is_left_for_then(self, world: World) -> None:
+        """S14: a run that is active before the second, and not any more when it comes, is in nobody's way."""
+        await self.nearly_one(world)
+        await world.trigger(BUSY)
+        ticked = await world.tick(reserve=world.reservation(0), ahead=instant("01:00"))
+        assert (ticked.runs, await world.ran(BUSY)) == (MANY - 1, [])
+        (lease,) = await world.lease(1, functions=frozenset({BUSY}))
+        await world.end(lease)
+        world.go("01:00")
+        assert (await world.tick()).runs == 1
+        assert await world.ran(BUSY) == ["01:00"]
+
+    async def test_everything_is_paused_meanwhile(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        """S29: a pause is not overtaken by what was planned before it."""
+        await self.nearly_one(world)
+        async with self.waiting(world, monkeypatch) as passing:
+            await world.store.pause(Pause(0))
+        assert (passing.result().runs, passing.result().leases, await world.runs()) == (0, (), [])
+        await world.store.pause(None)
+        world.go("01:00")
+        assert (await world.tick()).runs == MANY
+
+    async def test_one_is_run_by_hand_meanwhile(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        """S30: who asks for that waits for the slot that was planned, and hears that its run is active."""
+        await self.nearly_one(world)
+        async with self.waiting(world, monkeypatch) as passing:
+            asking = asyncio.create_task(world.trigger(BUSY))
+        with pytest.raises(ConflictError):
+            await asking
+        assert passing.result().runs == MANY
+
+    async def test_one_loses_its_lane_meanwhile(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        """S14, S16: none of them are written then; all others fire when the time has come."""
+        await self.nearly_one(world)
+        run = int(await world.enqueue(BUSY))
+        async with self.waiting(world, monkeypatch) as passing:
+            await self.say("UPDATE tickwise_runs SET lane = 0 WHERE id = :run", run=run)
+        assert (passing.result().runs, passing.result().more) == (0, True)
+        world.go("01:00")
+        assert (await world.tick()).runs == MANY - 1
+        assert await world.told(BUSY) == ["overlap 01:00"]
+
+    async def test_one_is_edited_meanwhile(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        """S24: the edit waits for the slot that was planned, and holds for the next."""
+        await self.nearly_one(world)
+        async with self.waiting(world, monkeypatch) as passing:
+            editing = asyncio.create_task(world.define(job(NAMES[0], "30 * * * *")))
+        await editing
+        assert passing.result().runs == MANY
+        world.go("01:00")
+        await world.pass_time("01:30")
+        assert (await world.ran(NAMES[0]), await world.next_slot(NAMES[0])) == (["01:00"], "02:30")
+
+    async def test_its_node_gives_up_meanwhile(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        """S16: nothing was written, and who comes next does it."""
+        await self.nearly_one(world)
+        async with self.waiting(world, monkeypatch) as passing:
+            passing.cancel()
+        assert await world.runs() == []
+        world.go("01:00")
+        assert (await world.tick()).runs == MANY
 
 
 BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))"

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ..core.planner import plan
 from ..stores.contract import Store
@@ -12,6 +12,7 @@ _NO_PROGRESS = 0.05  # seconds before jobs are planned again that are due and co
 _FOR_ROOM = 0.1  # seconds that a batch waits, so that its runs can be handed over rather than queued
 _AT_ONCE = 3  # passes of a burst: the store works on some while this process plans another
 _UNKNOWN = Ticked(0, jobs=1, more=True)  # how it stands before a pass
+_LEAD, _SLACK = 0.1, 0.005  # seconds by which a crowd is met before it is due: all but the writing is done then
 _WORTH_A_PASS = 4  # a pass of less than this part of a batch costs more than to queue what does not fit
 
 
@@ -32,6 +33,14 @@ class Hands(Protocol):
     def has_room(self, least: int) -> bool: ...
 
     async def room_for(self, least: int, patience: float) -> bool: ...
+
+
+class Crowd(NamedTuple):
+    """More jobs than a pass takes, all due at a second."""
+
+    second: int
+    due_at: float  # by the clock of the loop
+    meet_at: float
 
 
 class Ticker:
@@ -60,17 +69,26 @@ class Ticker:
         self._poll = poll
         self._hands = hands
         self._on_pass = on_pass
-        self._crowd = False  # more than one pass is due next time, so none waits for a first
+        self._crowd: Crowd | None = None  # what was announced
 
     async def turn(self) -> float:
         """First what there is room for: to make room ends are stored, which would delay the last of a burst."""
-        last = [_UNKNOWN if self._crowd else await self._pass()]
+        crowd, self._crowd = self._crowd, None
+        last = [await self._met(crowd) if crowd and _clock() >= crowd.meet_at else await self._pass()]
         for on in (self._while_there_is_room, self._to_the_end):
             if any(map(_goes_on, last)):
                 ended = await asyncio.gather(*(on() for _ in range(self._at_once)), return_exceptions=True)
                 last = [*map(_or_raise, ended)]
-        self._crowd = any(ticked.crowd for ticked in last)
+        self._crowd = next(filter(None, map(_announced, last)), None)
         return min(map(self._delay, last))
+
+    async def _met(self, crowd: Crowd) -> Ticked:
+        """Several passes ahead of its second, and larger ones: they have time. What they leave is due by then."""
+        passes = (self._pass(ahead=crowd.second) for _ in range(self._at_once))
+        for ended in await asyncio.gather(*passes, return_exceptions=True):
+            _or_raise(ended)
+        await asyncio.sleep(crowd.due_at - _clock())
+        return _UNKNOWN
 
     async def _while_there_is_room(self) -> Ticked:
         ticked = _UNKNOWN
@@ -88,8 +106,8 @@ class Ticker:
             ticked = await self._pass()
         return ticked
 
-    async def _pass(self) -> Ticked:
-        ticked = await self.once()
+    async def _pass(self, ahead: int | None = None) -> Ticked:
+        ticked = await self.once(ahead=ahead)
         if self._on_pass:
             self._on_pass(ticked)
         return ticked
@@ -103,15 +121,18 @@ class Ticker:
         left = ticked.next_due - ticked.now / MICRO
         if left <= 0:
             return 0.0 if ticked.jobs else _NO_PROGRESS
-        return min(self._poll, left)
+        return min(self._poll, max(0.0, left - _LEAD) if ticked.crowd else left)
 
-    async def once(self, jobs: list[str] | None = None) -> Ticked:
+    async def once(self, jobs: list[str] | None = None, ahead: int | None = None) -> Ticked:
         """A batch of due jobs, or of those that are named; runs that fit go straight to the worker."""
-        reserved = self._hands.reserve(self._batch) if self._hands else None
+        batch = self._batch if ahead is None else 2 * self._batch
+        reserved = self._hands.reserve(batch) if self._hands else None
         leases: tuple[Lease, ...] = ()
         try:
-            limit = self._limit(reserved)
-            ticked = await self._store.tick(plan, self._node, limit=limit, jobs=jobs, reserve=reserved)
+            limit = reserved.capacity if reserved and reserved.capacity >= self._least else batch
+            ticked = await self._store.tick(
+                plan, self._node, limit=limit, jobs=jobs, reserve=reserved, ahead=ahead
+            )
             leases = ticked.leases
         finally:
             if self._hands:
@@ -120,11 +141,16 @@ class Ticker:
             self._hands.ring()
         return ticked
 
-    def _limit(self, reserved: Reservation | None) -> int:
-        """No more jobs than can be handed over, if those are enough for a pass."""
-        if reserved and reserved.capacity >= self._least:
-            return reserved.capacity
-        return self._batch
+
+def _clock() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _announced(ticked: Ticked) -> Crowd | None:
+    if not ticked.crowd or ticked.next_due is None:
+        return None
+    due_at = _clock() + ticked.next_due - ticked.now / MICRO
+    return Crowd(ticked.next_due, due_at, due_at - _LEAD - _SLACK)
 
 
 def _goes_on(ticked: Ticked) -> bool:

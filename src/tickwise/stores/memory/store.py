@@ -97,6 +97,7 @@ class MemoryStore(Gated, Store):
         limit: int = 200,
         jobs: Sequence[str] | None = None,
         reserve: Reservation | None = None,
+        ahead: int | None = None,  # noqa: ARG002  (nothing here takes long)
     ) -> Ticked:
         check_text(node, "the name of a node", LONGEST_KEY)
         return run_pass(self._memory, planner, node, limit=limit, names=jobs, reserve=reserve)

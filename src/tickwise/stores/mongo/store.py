@@ -86,7 +86,7 @@ class MongoStore(Store):
 
     async def tick(
         self, planner: Planner, node: str, *, limit: int = 200, jobs: Sequence[str] | None = None,
-        reserve: Reservation | None = None,
+        reserve: Reservation | None = None, ahead: int | None = None,  # noqa: ARG002  (nothing is locked here)
     ) -> Ticked:  # fmt: skip
         check_text(node, "the name of a node", checks.LONGEST_KEY)
         return await move(self.mongo, ticking.tick, planner, ticking.Claim(node, limit, jobs, reserve))

@@ -17,6 +17,7 @@ from .starts import FIRST_ATTEMPT
 from .state import COLUMNS, LATEST_PAUSE, JobRow
 from .statement import Protocol, Rows, Statement, as_wide_as
 
+UNPAUSED = "NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE until IS NULL)"
 _NOW = "(SELECT now FROM instant)"
 _NEXT_DUE = """SELECT wake_at, count(*) > CAST(:most AS bigint) AS crowd FROM (
     SELECT wake_at FROM tickwise_jobs
@@ -34,7 +35,7 @@ def _claiming(wanted: str, order: str) -> Statement:
         WITH instant AS MATERIALIZED (SELECT {{now}} AS now),
         claimed AS MATERIALIZED (
             SELECT {COLUMNS} FROM tickwise_jobs
-            WHERE {wanted} AND NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE until IS NULL)
+            WHERE {wanted} AND {UNPAUSED}
             {order} FOR UPDATE SKIP LOCKED)
         SELECT 'job' AS what, {COLUMNS} FROM claimed
         UNION ALL SELECT 'now', {_told("now")} FROM instant
@@ -51,7 +52,7 @@ def _claiming(wanted: str, order: str) -> Statement:
 
 
 _DUE = _claiming(
-    f"wake_at <= {_NOW} / {MICRO} AND wake_at >= :floor AND NOT local",
+    f"wake_at <= coalesce(CAST(:ahead AS bigint), {_NOW} / {MICRO}) AND wake_at >= :floor AND NOT local",
     "ORDER BY wake_at LIMIT :most",
 )
 _NAMED = _claiming("name IN :names[text] AND deleted_at IS NULL", "ORDER BY id")
@@ -59,13 +60,18 @@ _NEXT = Statement(_NEXT_DUE)
 
 
 class Claim(NamedTuple):
-    """Who claims, and what: so many due jobs from a floor on, or those that are named."""
+    """Who claims, and what: so many due jobs from a floor on, or those that are named; maybe ahead of a second."""
 
     node: str
     limit: int
     floor: int
     names: Sequence[str] | None = None
     reserve: Reservation | None = None
+    ahead: int | None = None
+
+    def lead(self, now: int) -> int:
+        """The microseconds that are left until the second that it is ahead of; none, if it is not."""
+        return 0 if self.ahead is None else max(0, self.ahead * MICRO - now)
 
     @property
     def token(self) -> str | None:
@@ -127,7 +133,7 @@ def claimed_jobs(claim: Claim) -> Protocol[tuple[list[JobRow], Circumstances]]:
     told: dict[str, list[Any]] = defaultdict(list)
     jobs = []
     for what, *columns in (
-        yield _DUE(queues=queues, floor=claim.floor, most=claim.limit)
+        yield _DUE(queues=queues, floor=claim.floor, most=claim.limit, ahead=claim.ahead)
         if claim.names is None
         else _NAMED(queues=queues, names=claim.names, most=claim.limit)
     ):

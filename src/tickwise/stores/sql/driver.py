@@ -36,6 +36,7 @@ class Driver(ABC):
 
     dialect: Dialect
     upgrade_lock: Statement | None = None
+    can_wait = False  # a transaction may take its time, and keeps nobody out but from what it has locked
     logs_lost: Statement | None = None  # where logs have a file of their own: a row if its tables are missing
 
     def __init__(self, clock: Callable[[], int] | None) -> None:

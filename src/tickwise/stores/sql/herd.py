@@ -18,7 +18,7 @@ from ...core.model import Facts, Planned, Schedule, Start, Trigger
 from ...core.payload import UnreadableText
 from ..records import MICRO, Lease, Planner
 from .book import Book
-from .claim import Circumstances, Claim
+from .claim import UNPAUSED, Circumstances, Claim
 from .starts import inserting
 from .state import JobRow
 from .statement import Protocol, Statement, Together
@@ -26,17 +26,17 @@ from .statement import Protocol, Statement, Together
 LEAST = 25  # members
 _INSERT = inserting(
     "n bigint, job_id bigint, schedule_id bigint, definition_id bigint, function text",
-    leased="n < CAST(:leased AS bigint)", conflict="",
+    leased="n < CAST(:leased AS bigint)", condition=UNPAUSED, conflict="",
     slot="bigint", lane="bigint", trigger_name="text", times_id="bigint", queue="text", priority="bigint",
     due_at="bigint", expires_at="bigint",
 )  # fmt: skip
-_ADVANCE = Statement("""
+_ADVANCE = Statement(f"""
     UPDATE tickwise_schedules SET cursor = :cursor, met = :met, runs_made = runs_made + 1, last_slot = :slot,
         wake_at = :wake_at
-    WHERE id IN :schedules[bigint]
+    WHERE id IN :schedules[bigint] AND {UNPAUSED}
 """)
-_ADVANCE_JOBS = Statement("""
-    UPDATE tickwise_jobs SET wake_at = :wake_at, waiting = FALSE WHERE id IN :jobs[bigint]
+_ADVANCE_JOBS = Statement(f"""
+    UPDATE tickwise_jobs SET wake_at = :wake_at, waiting = FALSE WHERE id IN :jobs[bigint] AND {UNPAUSED}
 """)
 _FIRE = Together(_INSERT, _ADVANCE, _ADVANCE_JOBS)
 _Likeness: TypeAlias = tuple[object, ...]
@@ -124,8 +124,11 @@ def _planned(book: Book, planner: Planner, members: list[Member], now: int) -> P
     return Herd(members, start, planned) if on_time and not planned.remove and encode_rest(after) is None else None
 
 
-def fire(book: Book, herd: Herd, leased: int, claim: Claim, now: int) -> Protocol[list[Lease]]:
-    """Make the runs, the first so many of them for who claims, and move the jobs: all of them, or it fails."""
+def fire(book: Book, herd: Herd, leased: int, claim: Claim, now: int) -> Protocol[list[Lease] | None]:
+    """Make the runs, the first so many of them for who claims, and move the jobs: all of them, or it fails.
+
+    None of them, and nothing is handed over, if everything was paused meanwhile.
+    """
     members, start, planned = herd
     job, expires = members[0].job, planned.schedule.definition.policy.expires
     state = planned.schedule
@@ -137,6 +140,8 @@ def fire(book: Book, herd: Herd, leased: int, claim: Claim, now: int) -> Protoco
         cursor=state.cursor, met=state.met, wake_at=planned.wake_at,
         schedules=[row[0] for _, row in members], jobs=[job.id for job, _ in members],
     )  # fmt: skip
+    if not made:
+        return None
     runs = {job_id: run for run, job_id, _, _ in made}
     given = ((runs[job.id], book.job(job.definition_id, job.name), row[2]) for job, row in members[:leased])
     return claim.leases(given, start, state.definition, herd.due_at, now)

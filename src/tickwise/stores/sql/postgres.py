@@ -100,6 +100,7 @@ class PostgresDriver(Driver):
 
     dialect = DIALECT
     upgrade_lock = Statement("SELECT pg_advisory_xact_lock(742638295)")
+    can_wait = True
 
     def __init__(self, url: str, clock: Callable[[], int] | None = None) -> None:
         super().__init__(clock)

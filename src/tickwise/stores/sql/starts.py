@@ -10,8 +10,9 @@ FIRST_ATTEMPT = 1
 
 
 def inserting(
-    columns: str, leased: str = "leased", conflict: str = "ON CONFLICT DO NOTHING", **shared: str
-) -> Statement:
+    columns: str, leased: str = "leased", condition: str = "TRUE", conflict: str = "ON CONFLICT DO NOTHING",
+    **shared: str,
+) -> Statement:  # fmt: skip
     """Insert runs from a table of values with these columns, in the order of `n`; what all share is given once.
 
     Who already has a run for the slot or in the lane gets no other: only the new ones come back. To be sure of
@@ -27,6 +28,6 @@ def inserting(
             CASE WHEN {leased} THEN {FIRST_ATTEMPT} ELSE 0 END, 0, 0, FALSE,
             CASE WHEN {leased} THEN (SELECT {{now}}) END
         FROM :rows[{columns}] AS v
-        WHERE TRUE ORDER BY n
+        WHERE {condition} ORDER BY n
         {conflict} RETURNING id, job_id, schedule_id, slot
     """)

@@ -101,11 +101,12 @@ class SqlStore(Store):
 
     async def tick(
         self, planner: Planner, node: str, *, limit: int = 200, jobs: Sequence[str] | None = None,
-        reserve: Reservation | None = None,
+        reserve: Reservation | None = None, ahead: int | None = None,
     ) -> Ticked:  # fmt: skip
         """A batch that the database refuses is halved until the bad job stands alone, and that is put off."""
         check_text(node, "the name of a node", checks.LONGEST_KEY)
-        claim = Claim(node, limit, self._floor, jobs, reserve)
+        ahead = ahead if self.driver.can_wait else None
+        claim = Claim(node, limit, self._floor if ahead is None else ahead, jobs, reserve, ahead)
         claimed: list[JobColumns] = []
         try:
             ticked = await self.move(Lane.CLAIM, ticking.tick, self.book, planner, claim, claimed)

@@ -20,7 +20,12 @@ So it takes a ticket first: few may claim at a time, the others are turned away 
 
 Jobs that differ only in what they do are planned once and written together (`herd`), under the same locks and
 keys. If one of those lost a race, the database refuses all, and the pass begins again with each job on its own: so
-also there only that job stays due (S16). Whatever stays due is met by the next pass. Nothing here sleeps.
+also there only that job stays due (S16). Whatever stays due is met by the next pass.
+
+A pass may be ahead of a second that is about to come: then it plans the herds that are due at that, with their
+jobs locked, and lets the second come before it writes. Nothing but a pause of everything can come between the two,
+and the statement that writes looks for that. Jobs that go alone are left to a pass after that second: what they
+depend on (a run that is in the way) is not locked, and may change until then. Nothing else here sleeps.
 """
 
 from collections import defaultdict
@@ -79,10 +84,14 @@ _NOTE_SLOTS = Statement("""
         (SELECT max(slot) FROM tickwise_runs r WHERE r.schedule_id = tickwise_schedules.id)
     WHERE job_id IN :jobs[bigint]
 """)
+_SLEEP = Statement(  # for drivers that can wait
+    "SELECT pg_sleep(greatest(0, CAST(:until AS bigint) - {now}) / 1000000.0)"
+)
 _SET_ASIDE = Statement("UPDATE tickwise_jobs SET wake_at = :at WHERE id = :job")
 _SCHEDULES_OF = Statement("SELECT id, name FROM tickwise_schedules WHERE job_id = :job AND deleted IS NULL")
 _WAITS_FOR_A_RUN = frozenset({Reason.WAITS_FOR_RUN, Reason.WAITS_FOR_LANE, Reason.WAITS_BEHIND})
 SET_ASIDE_SECONDS = 60  # for a job whose plan the database refuses
+LONGEST_LEAD = MICRO  # of a pass that is ahead of its second: it locks what it has claimed
 _TURNED_AWAY = Ticked(0, more=True)
 _Key: TypeAlias = tuple[int, int]  # the id of a schedule, and a slot
 
@@ -106,6 +115,9 @@ def tick(book: Book, planner: Planner, claim: Claim, claimed: list[JobRow]) -> P
         return _TURNED_AWAY
     claimed[:], around = yield from claimed_jobs(claim)
     now, second = around.now, around.now // MICRO
+    if lead := claim.lead(now):
+        may_wait = not again and lead <= LONGEST_LEAD
+        return (yield from _ahead(book, planner, claim, claimed if may_wait else [], around))
     if not claimed:
         return Ticked(now, next_due=around.next_due.at, crowd=around.next_due.crowd)
     rows, holders = yield from _schedules(claimed)
@@ -127,6 +139,22 @@ def tick(book: Book, planner: Planner, claim: Claim, claimed: list[JobRow]) -> P
     more = bool(kept_due) or (claim.names is None and len(claimed) == claim.limit)
     coming = NextDue() if more else (yield from next_due(claim))
     return Ticked(now, len(claimed) - len(kept_due), came, tuple(leases), more, *coming)
+
+
+def _ahead(
+    book: Book, planner: Planner, claim: Claim, claimed: Sequence[JobRow], around: Circumstances
+) -> Protocol[Ticked]:
+    """Plan what is alike before its second has come, and write it then. All others are as they were."""
+    rows, holders = (yield from _schedules(claimed)) if claimed else ([], {})
+    then = around._replace(now=around.now + claim.lead(around.now))
+    alike, _ = yield from herds(book, planner, claimed, rows, holders, then, claim)
+    if not alike:
+        return Ticked(around.now, more=True)
+    yield _SLEEP(until=then.now)
+    leases, came = yield from _start(book, {}, alike, set(), claim, then)
+    if came > len(leases):
+        yield WAKE
+    return Ticked(then.now, came, came, tuple(leases), more=True)
 
 
 def set_aside(job: JobRow) -> Protocol[None]:
@@ -246,8 +274,12 @@ def _start(
     leases: list[Lease] = []
     came, lost = 0, list[JobRow]()
     for herd in alike:
-        leases += yield from fire(book, herd, shares.get(herd.key, 0), claim, around.now)
-        came += len(herd.members)
+        given = yield from fire(book, herd, shares.get(herd.key, 0), claim, around.now)
+        if given is None:
+            kept_due |= {member.job.name for member in herd.members}
+        else:
+            leases += given
+            came += len(herd.members)
     if made:
         rows = yield _INSERT(
             rows=[(n, *_row(one, around.now), key in shares) for n, (key, one) in enumerate(made.items())],
