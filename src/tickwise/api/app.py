@@ -17,6 +17,7 @@ from .metrics import Metrics
 from .news import News
 from .problems import install
 from .routes import all_doors
+from .sharing import Sharing
 from .shield import Shield
 
 Ready = Callable[[], Awaitable[bool]]
@@ -42,6 +43,7 @@ def make_api(
     app.state.news = News(tickwise.store)
     app.state.outlooks = Outlooks(tickwise.store)
     app.state.metrics = Metrics(tickwise.store)
+    app.state.sharing = Sharing()
     app.state.ready = ready or _store_answers(tickwise)
     app.router.routes.extend(GuardedRoute(door, prefix) for prefix, door in all_doors())
     app.add_middleware(Shield, root_path=root_path)

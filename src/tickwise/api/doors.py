@@ -4,7 +4,7 @@ A `Door` is one row of the table: method, address, who may pass, and the functio
 the route itself, before the body is read, and not in a list of addresses beside it.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
@@ -13,8 +13,10 @@ from fastapi.routing import APIRoute
 
 from ..stores.records import AccessRole
 from .idempotency import once
+from .identity import Identity
 from .problems import MEDIA_TYPE, Refusal
 from .reading import checked_body
+from .sharing import Sharing
 from .visit import Visit
 
 Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -92,9 +94,18 @@ class GuardedRoute(APIRoute):
         async def handle(request: Request) -> Response:
             visit = request.state.visit = await _admitted(request, door)
             await checked_body(request)
+            if door.method == "GET":
+                sharing: Sharing = request.app.state.sharing
+                return await sharing.answer(_question(request, visit.who), lambda: inner(request))
             return await (once(request, visit, inner) if door.once else inner(request))
 
         return handle
+
+
+def _question(request: Request, who: Identity) -> Hashable:
+    """All that an answer depends on, but for the state of things."""
+    scope = request.scope
+    return scope["path"], scope["query_string"], tuple(scope["headers"]), who
 
 
 async def _admitted(request: Request, door: Door) -> Visit:
