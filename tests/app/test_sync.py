@@ -21,10 +21,16 @@ def names(thing: object) -> set[str]:
 
 
 @pytest.fixture
-def threads() -> Callable[[], list[str]]:
-    """The names of the threads that a test has started and that have not ended."""
+def started() -> Callable[[], list[threading.Thread]]:
+    """The threads that a test has started and that have not ended."""
     before = set(threading.enumerate())
-    return lambda: [thread.name for thread in threading.enumerate() if thread not in before]
+    return lambda: [thread for thread in threading.enumerate() if thread not in before]
+
+
+@pytest.fixture
+def threads(started: Callable[[], list[threading.Thread]]) -> Callable[[], list[str]]:
+    """Their names."""
+    return lambda: [thread.name for thread in started()]
 
 
 def test_both_faces_have_the_same_names() -> None:
@@ -65,9 +71,9 @@ def test_a_thread_when_it_is_needed(clock: Clock, threads: Callable[[], list[str
         assert threads() == []
 
 
-def test_a_node_in_the_background(url: str, clock: Clock, threads: Callable[[], list[str]]) -> None:
+def test_a_node_in_the_background(url: str, clock: Clock, started: Callable[[], list[threading.Thread]]) -> None:
     """`start` returns while the node runs; leaving the block stops it, and no thread is left."""
-    ended, before = threading.Event(), threading.enumerate()
+    ended = threading.Event()
     hooks = Hooks(on_run=lambda event: ended.set() if event.what == "succeeded" else None)
     with Tickwise(url, clock=clock, hooks=hooks, poll=0.05) as tw:
 
@@ -82,10 +88,9 @@ def test_a_node_in_the_background(url: str, clock: Clock, threads: Callable[[], 
         assert ended.wait(PATIENCE)
         assert tw.runs.get(run.id).result == "tickwise-function"
         assert tw.node is not None
-    for thread in threading.enumerate():
-        if thread.name == "tickwise-function" and thread not in before:
-            thread.join(PATIENCE)
-    assert threads() == []
+    for thread in started():
+        thread.join(PATIENCE)
+    assert started() == []
 
 
 def test_run_in_a_thread(url: str, clock: Clock, threads: Callable[[], list[str]]) -> None:

@@ -1,7 +1,7 @@
 """The ticker: has the store decide what is due, again and again, and knows when the next is."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
 from ..core.planner import plan
@@ -40,7 +40,10 @@ class Crowd(NamedTuple):
 
     second: int
     due_at: float  # by the clock of the loop
-    meet_at: float
+
+    @property
+    def left(self) -> float:
+        return self.due_at - asyncio.get_running_loop().time()
 
 
 class Ticker:
@@ -74,21 +77,26 @@ class Ticker:
     async def turn(self) -> float:
         """First what there is room for: to make room ends are stored, which would delay the last of a burst."""
         crowd, self._crowd = self._crowd, None
-        last = [await self._met(crowd) if crowd and _clock() >= crowd.meet_at else await self._pass()]
+        if crowd and crowd.left <= _LEAD + _SLACK:
+            await self._meet(crowd)
+            last = [_UNKNOWN]
+        else:
+            last = [await self._pass()]
         for on in (self._while_there_is_room, self._to_the_end):
             if any(map(_goes_on, last)):
-                ended = await asyncio.gather(*(on() for _ in range(self._at_once)), return_exceptions=True)
-                last = [*map(_or_raise, ended)]
+                last = await self._together(on)
         self._crowd = next(filter(None, map(_announced, last)), None)
         return min(map(self._delay, last))
 
-    async def _met(self, crowd: Crowd) -> Ticked:
+    async def _meet(self, crowd: Crowd) -> None:
         """Several passes ahead of its second, and larger ones: they have time. What they leave is due by then."""
-        passes = (self._pass(ahead=crowd.second) for _ in range(self._at_once))
-        for ended in await asyncio.gather(*passes, return_exceptions=True):
-            _or_raise(ended)
-        await asyncio.sleep(crowd.due_at - _clock())
-        return _UNKNOWN
+        await self._together(lambda: self._pass(ahead=crowd.second))
+        await asyncio.sleep(crowd.left)
+
+    async def _together(self, on: Callable[[], Awaitable[Ticked]]) -> list[Ticked]:
+        """Several at once; what one of them raises is raised when all have ended."""
+        ended = await asyncio.gather(*(on() for _ in range(self._at_once)), return_exceptions=True)
+        return [*map(_or_raise, ended)]
 
     async def _while_there_is_room(self) -> Ticked:
         ticked = _UNKNOWN
@@ -142,15 +150,11 @@ class Ticker:
         return ticked
 
 
-def _clock() -> float:
-    return asyncio.get_running_loop().time()
-
-
 def _announced(ticked: Ticked) -> Crowd | None:
     if not ticked.crowd or ticked.next_due is None:
         return None
-    due_at = _clock() + ticked.next_due - ticked.now / MICRO
-    return Crowd(ticked.next_due, due_at, due_at - _LEAD - _SLACK)
+    left = ticked.next_due - ticked.now / MICRO
+    return Crowd(ticked.next_due, asyncio.get_running_loop().time() + left)
 
 
 def _goes_on(ticked: Ticked) -> bool:

@@ -35,14 +35,14 @@ def _asked(what: str, size: Size) -> str:
 def figures(server: str, size: Size) -> Figures:
     what = _name(size)
     instants, _ = _instants(server, size, asked=0)
-    yield from _percentiles(what, instants, size)
+    yield from percentiles(what, instants, size)
     what = _asked(what, size)
     instants, rate = _instants(server, size, asked=size.asked)
-    yield from _percentiles(what, instants, size)
+    yield from percentiles(what, instants, size)
     yield f"{what}, answered", rate, "requests/s", None
 
 
-def _percentiles(what: str, instants: list[int], size: Size) -> Figures:
+def percentiles(what: str, instants: list[int], size: Size) -> Figures:
     """Of the best turn, as everywhere; a turn is some bursts in a row. And of all of them."""
     late = np.array(_bursts(instants, size))
     turns = [turn.ravel() for turn in np.array_split(late, size.turns)]

@@ -105,8 +105,7 @@ class SqlStore(Store):
     ) -> Ticked:  # fmt: skip
         """A batch that the database refuses is halved until the bad job stands alone, and that is put off."""
         check_text(node, "the name of a node", checks.LONGEST_KEY)
-        ahead = ahead if self.driver.can_wait else None
-        claim = Claim(node, limit, self._floor if ahead is None else ahead, jobs, reserve, ahead)
+        claim = Claim(node, limit, self._floor, jobs, reserve, ahead if self.driver.can_wait else None)
         claimed: list[JobColumns] = []
         try:
             ticked = await self.move(Lane.CLAIM, ticking.tick, self.book, planner, claim, claimed)

@@ -116,8 +116,9 @@ def tick(book: Book, planner: Planner, claim: Claim, claimed: list[JobRow]) -> P
     claimed[:], around = yield from claimed_jobs(claim)
     now, second = around.now, around.now // MICRO
     if lead := claim.lead(now):
-        may_wait = not again and lead <= LONGEST_LEAD
-        return (yield from _ahead(book, planner, claim, claimed if may_wait else [], around))
+        if again or not claimed or lead > LONGEST_LEAD:
+            return Ticked(now, more=True)
+        return (yield from _ahead(book, planner, claim, claimed, around._replace(now=now + lead)))
     if not claimed:
         return Ticked(now, next_due=around.next_due.at, crowd=around.next_due.crowd)
     rows, holders = yield from _schedules(claimed)
@@ -142,15 +143,13 @@ def tick(book: Book, planner: Planner, claim: Claim, claimed: list[JobRow]) -> P
 
 
 def _ahead(
-    book: Book, planner: Planner, claim: Claim, claimed: Sequence[JobRow], around: Circumstances
+    book: Book, planner: Planner, claim: Claim, claimed: Sequence[JobRow], then: Circumstances
 ) -> Protocol[Ticked]:
-    """Plan what is alike before its second has come, and write it then. All others are as they were."""
-    rows, holders = (yield from _schedules(claimed)) if claimed else ([], {})
-    then = around._replace(now=around.now + claim.lead(around.now))
+    """Plan what is alike as things will stand `then`, and write it when that has come; the rest stays as it is."""
+    rows, holders = yield from _schedules(claimed)
     alike, _ = yield from herds(book, planner, claimed, rows, holders, then, claim)
-    if not alike:
-        return Ticked(around.now, more=True)
-    yield _SLEEP(until=then.now)
+    if alike:
+        yield _SLEEP(until=then.now)
     leases, came = yield from _start(book, {}, alike, set(), claim, then)
     if came > len(leases):
         yield WAKE
