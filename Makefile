@@ -63,10 +63,10 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/run.stamp: requirements.lock pyproject.toml | .venv/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --requirement requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
 .venv/dev.stamp: requirements-dev.lock .venv/run.stamp
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --requirement requirements-dev.lock
 	touch $@

@@ -23,9 +23,8 @@ def interpreter(progress: Progress, pins: Path = PINS) -> Path:
     if not complete.exists():
         progress("installing peers into an environment of their own, once")
         _run([sys.executable, "-m", "venv", "--clear", "--without-pip", home])
-        _run(
-            [sys.executable, "-m", "pip", "--python", python, "install", "--require-hashes", "--requirement", pins]
-        )
+        pip: list[str | Path] = [sys.executable, "-m", "pip", "--python", python]
+        _run([*pip, "install", "--no-deps", "--require-hashes", "--requirement", pins])
         complete.touch()
     return python
 
