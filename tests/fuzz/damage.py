@@ -29,6 +29,14 @@ _RUN = "tickwise_runs", "run_key = 'bad'"
 BAD = job("bad", "* * * * *", description="bad", grace=59, overlap="allow")
 
 
+_SETTLE = Statement("""
+    UPDATE tickwise_schedules AS s SET cursor = a.cursor, met = a.met, runs_made = s.runs_made + a.made,
+        last_slot = a.last_slot, wake_at = a.wake_at
+    FROM tickwise_agenda AS a WHERE a.job_id = s.job_id AND a.cursor IS NOT NULL AND s.deleted IS NULL
+""")
+_SETTLED = Statement("UPDATE tickwise_agenda SET cursor = NULL, met = NULL, last_slot = NULL, made = NULL")
+
+
 class Field(NamedTuple):
     """Where a value of the bad job is kept: in a column of a table's row, and on a path in a document."""
 
@@ -113,10 +121,12 @@ class _Tables:
         self._store = store
 
     async def swap(self, field: Field, value: Any) -> Any:
-        """The value that stood there before."""
+        """The value that stood there before; how far a schedule has come is in its own row then, and counts."""
         table, which = field.row
 
         def protocol() -> Protocol[Any]:
+            yield _SETTLE()
+            yield _SETTLED()
             before = yield Statement(f"SELECT {field.column} FROM {table} WHERE {which}")()
             yield Statement(f"UPDATE {table} SET {field.column} = :value WHERE {which}")(value=value)
             return before[0][0]

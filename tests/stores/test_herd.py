@@ -183,6 +183,7 @@ class TestOddOnes(HerdStories):
         await world.store.change(PAUSED, Paused())
         await world.store.change(MOVED, Rescheduled(instant("01:30")))
         await self.say("UPDATE tickwise_schedules SET definition_id = 987654321 WHERE name = :name", name=BROKEN)
+        await self.say(REVISE, name=BROKEN)
         await self.say(GIVE_SLOT, name=DONE, slot=instant("01:00"), run=int(await world.enqueue(DONE)))
         world.go("01:00")
         before = await world.schedule(DONE)
@@ -238,9 +239,13 @@ class TestOddOnes(HerdStories):
         assert (ticked.runs, ticked.leases) == (MANY, ())
 
 
+REVISE = """
+    UPDATE tickwise_agenda SET revision = revision + 1
+    WHERE job_id = (SELECT id FROM tickwise_jobs WHERE name = :name)"""
 GIVE_SLOT = """
     UPDATE tickwise_runs SET slot = :slot, schedule_id = (SELECT id FROM tickwise_schedules WHERE name = :name)
     WHERE id = :run"""
+TAKE_LANE = "INSERT INTO tickwise_live SELECT job_id, 0, id, FALSE FROM tickwise_runs WHERE id ="
 SPOIL = """
     UPDATE tickwise_definitions SET body = '{{"nonsense"'
     WHERE id = (SELECT definition_id FROM {table} WHERE name = :name)"""
@@ -303,7 +308,7 @@ class TestRace(HerdStories):
         other = await asyncpg.connect(self.url)
         try:
             async with other.transaction():
-                await other.execute("UPDATE tickwise_runs SET lane = 0 WHERE id = $1", run)
+                await other.execute(f"{TAKE_LANE} $1", run)
                 passing = asyncio.create_task(world.tick())
                 while not await other.fetchval(BLOCKED):
                     assert not passing.done()
@@ -405,7 +410,7 @@ class TestAhead(HerdStories):
         await self.nearly_one(world)
         run = int(await world.enqueue(BUSY))
         async with self.waiting(world, monkeypatch) as passing:
-            await self.say("UPDATE tickwise_runs SET lane = 0 WHERE id = :run", run=run)
+            await self.say(f"{TAKE_LANE} :run", run=run)
         assert (passing.result().runs, passing.result().more) == (0, True)
         world.go("01:00")
         assert (await world.tick()).runs == MANY - 1

@@ -11,19 +11,18 @@ from unittest.mock import patch
 
 import pytest
 
-from tickwise.core.change import Paused, Resumed
 from tickwise.core.planner import plan
-from tickwise.core.settle import Succeeded
-from tickwise.core.states import RunState
+from tickwise.stores.contract import Store
 from tickwise.stores.mongo import MongoStore, base
-from tickwise.stores.records import Enqueue, Finish, Node, Reservation, Role
+from tickwise.stores.records import Enqueue, Reservation
 from tickwise.stores.sql import schema
 from tickwise.stores.sql.driver import Lane, SchemaError
+from tickwise.stores.sql.statement import Protocol, Statement
 from tickwise.stores.sql.store import SqlStore
-from tickwise.testing.conformance import Snapshot, snapshot
-from tickwise.testing.conformance.world import job
 
 from .place import Place
+from .upgrade.old import LATER, Old
+from .upgrade.story import seen
 
 ALL = tuple(migration.name for migration in schema.migrations())
 TOGETHER = 4
@@ -112,54 +111,102 @@ def test_a_newer_version_that_does_not(place: Place) -> None:
     assert "update this one" in problem
 
 
-def _begin(place: Place) -> tuple[str, ...]:
-    """Make the tables as the first version had them."""
-    first = schema.migrations()[:1]
-    return place.do(lambda store: store.driver.run(lambda: schema.upgrade(store.driver, first), Lane.OTHER))
+@pytest.fixture
+def first(place: Place) -> Old:
+    """A store as the first version left it, with something of everything."""
+    old = Old("sqlite" if place.url.startswith("sqlite") else "postgres", place.url, 1)
+    old.restore()
+    return old
 
 
-async def _live(store: SqlStore) -> Snapshot:
-    """Something of everything: a run that has ended, one that waits, a decision, a pause."""
-    await store.beat(Node("w", (Role.WORKER,), queues=("default",)))
-    await store.define(job("a", "* * * * *"), "app")
-    await store.define(job("b"), "app")
-    await store.enqueue([Enqueue("b"), Enqueue("b", params={"n": 1})])
-    (lease,) = await store.lease(Reservation("w", 1, functions=frozenset({"b"})))
-    await store.finish([Finish(lease.id, lease.token, Succeeded(), "fine")])
-    await store.change("a", Paused("ann", "why"))
-    await store.tick(plan, "t")
-    return await snapshot(store)
-
-
-def test_from_the_first_version_to_the_second(place: Place) -> None:
+def test_from_the_first_version_to_the_newest(first: Old) -> None:
     """What the first version kept is all there after the upgrade, and what is new works on it."""
-    assert _begin(place) == ALL[:1]
-    assert ["0002_access" in problem for problem in place.check()] == [True]
-    place = place._replace(clock=lambda: 1_767_225_600_000_000)
-    before = place.do(_live)
-    assert (place.upgrade(), place.check()) == (ALL[1:], ())
-    assert place.do(snapshot) == before
-    changed = place.do(lambda store: store.insights.changed(0))
-    assert ([run.job for run in changed.runs], changed.schedules) == (["b", "b"], ("a",))
-    assert place.do(lambda store: store.access.claim("k", "m", 1)) is None
+    (problem,) = first.check()
+    assert [name for name in ALL if name in problem] == [*ALL[1:]]
+    assert (first.upgrade(), first.check()) == (ALL[1:], ())
+    assert first.do(lambda store: seen(store, 1)) == first.was_seen
+    changed = first.do(lambda store: store.insights.changed(0))
+    runs = {number: run["job"] for number, run in first.was_seen["runs"].items()}
+    assert {f"#{run.id}": run.job for run in changed.runs} == runs
+    assert set(changed.schedules) == {*first.was_seen["schedules"], "gone"}  # its removal is news, too
+    assert first.do(lambda store: store.access.claim("k", "m", 1)) is None
 
 
-def test_a_node_of_the_first_version_goes_on_beside_the_second(place: Place) -> None:
+def _upgraded(version: int) -> Callable[[Store], Awaitable[tuple[str, ...]]]:
+    """A program that knows the schemas up to this one makes its tables."""
+
+    async def upgraded(store: Store) -> tuple[str, ...]:
+        assert isinstance(store, SqlStore)
+        return await store.driver.run(
+            lambda: schema.upgrade(store.driver, schema.migrations()[:version]), Lane.OTHER
+        )
+
+    return upgraded
+
+
+def _checked(version: int) -> Callable[[Store], Awaitable[tuple[str, ...]]]:
+    """A program that knows the schemas up to this one says what is wrong."""
+
+    async def checked(store: Store) -> tuple[str, ...]:
+        assert isinstance(store, SqlStore)
+        return await store.driver.run(lambda: schema.check(store.driver, schema.migrations()[:version]), Lane.READ)
+
+    return checked
+
+
+WORK_OF_THE_FIRST = (  # what its passes and its workers say to the tables, in short
+    "SELECT * FROM tickwise_jobs WHERE wake_at <= :at AND NOT local ORDER BY wake_at FOR UPDATE SKIP LOCKED",
+    "UPDATE tickwise_jobs SET waiting = FALSE, last_success = :at WHERE NOT guarded RETURNING name",
+    "UPDATE tickwise_schedules SET met = :at, rest = NULL WHERE deleted IS NULL RETURNING name",
+    "UPDATE tickwise_runs SET lease_until = :at WHERE state = 'running' RETURNING id",
+)
+
+
+def _work_of_the_first() -> Protocol[dict[str, list[Any]]]:
+    found = {}
+    for text in WORK_OF_THE_FIRST:
+        found[text] = [tuple(row) for row in (yield Statement(text)(at=LATER))]
+    return found
+
+
+def test_a_node_of_the_first_version_goes_on_beside_the_second(first: Old) -> None:
     """One that is at work while another upgrades is not stopped, and finds nothing wrong."""
-    _begin(place)
+    tables = dict.fromkeys(re.findall(r"^INSERT INTO (\S+)", first.text, re.MULTILINE))
+    rows = re.findall(r"^INSERT INTO .*?;$", first.text, re.MULTILINE | re.DOTALL)
+    del tables["tickwise_migrations"]
 
-    async def work(store: SqlStore) -> tuple[Any, ...]:
-        await _live(store)
-        (lease,) = await store.lease(Reservation("w", 1, functions=frozenset({"b"})))
-        await asyncio.to_thread(place.upgrade)
-        (settled,) = await store.finish([Finish(lease.id, lease.token, Succeeded())])
-        await store.change("a", Resumed())
-        await store.tick(plan, "t")
-        first = schema.migrations()[:1]
-        return settled, await store.driver.run(lambda: schema.check(store.driver, first), Lane.READ)
+    async def work(store: Store) -> tuple[Any, ...]:
+        assert isinstance(store, SqlStore)
+        await store.driver.run(_work_of_the_first, Lane.OTHER)
+        before = await store.driver.run(_work_of_the_first, Lane.OTHER)
+        made = await asyncio.to_thread(first.do, _upgraded(2))
+        after = await store.driver.run(_work_of_the_first, Lane.OTHER)
+        return before, after, made, await _checked(1)(store)
 
-    settled, problems = place.do(work)
-    assert (settled.state, problems, place.check()) == (RunState.SUCCEEDED, (), ())
+    before, after, made, problems = first.do(work)
+    assert (after, made, problems, first.do(_checked(2))) == (before, ALL[1:2], (), ())
+    assert all(after.values())
+    first.say("".join(f"DELETE FROM {table};\n" for table in tables))
+    first.say("\n".join(row for row in rows if "tickwise_migrations" not in row))  # it can write them all
+    first.upgrade()
+    assert first.do(lambda store: seen(store, 1)) == first.was_seen
+
+
+GET_ON = {(1, 2)}  # a program that knows so many schemas, beside a later one
+
+
+def test_programs_of_schemas_before(first: Old) -> None:
+    """Each goes on beside the later schemas that allow it, and is told by the others that it must be updated."""
+    for newer in range(2, len(ALL) + 1):
+        first.do(_upgraded(newer))
+        for known in range(1, newer):
+            told = ["update this one" in problem for problem in first.do(_checked(known))]
+            assert told == ([] if (known, newer) in GET_ON else [True]), f"{known} beside {newer}"
+            if told:
+                with pytest.raises(SchemaError, match="update this one"):
+                    first.do(_upgraded(known))
+            else:
+                assert first.do(_upgraded(known)) == ()
 
 
 def test_mongodb_from_the_first_version_to_the_second(mongodb_database: str) -> None:

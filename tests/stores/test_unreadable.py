@@ -42,6 +42,7 @@ MINUTES = "* * * * *"
 GOOD = tuple(f"good-{n}" for n in range(7))
 FOR_GOOD = 10**9
 SECOND = 1_000_000
+JOB_ID = "(SELECT id FROM tickwise_jobs WHERE name = :name)"
 
 
 class Trouble:
@@ -107,7 +108,12 @@ class Trouble:
 
     def wakes(self, name: str) -> int:
         """When a job is looked at next."""
-        return int(self.say("SELECT wake_at FROM tickwise_jobs WHERE name = :name", name=name)[0][0])
+        return int(self.say(f"SELECT wake_at FROM tickwise_agenda WHERE job_id = {JOB_ID}", name=name)[0][0])
+
+    def refuse(self) -> None:
+        """The database lets the bad job's cursor not go on: what a pass writes of it is refused."""
+        ((bad,),) = self.say(f"SELECT {JOB_ID}", name="bad")
+        self.say(REFUSE[self.dialect].format(bad=bad))
 
     def lease(self) -> tuple[Lease, ...]:
         return self.do(lambda store: store.lease(RESERVE))
@@ -295,15 +301,16 @@ def test_a_running_attempt_ends(trouble: Trouble) -> None:
 
 REFUSE = {
     "sqlite": """
-        CREATE TRIGGER refuse BEFORE UPDATE ON tickwise_schedules WHEN NEW.name = 'bad' AND NEW.cursor > OLD.cursor
+        CREATE TRIGGER refuse BEFORE UPDATE ON tickwise_agenda
+        WHEN NEW.job_id = {bad} AND NEW.cursor > coalesce(OLD.cursor, 0)
         BEGIN SELECT RAISE(ABORT, 'refused by a rule'); END""",
     "postgres": """
-        ALTER TABLE tickwise_schedules ADD CONSTRAINT refuse
-        CHECK (name <> 'bad' OR cursor <= extract(epoch FROM date '2026-01-01'))""",
+        ALTER TABLE tickwise_agenda ADD CONSTRAINT refuse
+        CHECK (job_id <> {bad} OR cursor <= extract(epoch FROM date '2026-01-01'))""",
 }
 ALLOW = {
     "sqlite": "DROP TRIGGER refuse",
-    "postgres": "ALTER TABLE tickwise_schedules DROP CONSTRAINT refuse",
+    "postgres": "ALTER TABLE tickwise_agenda DROP CONSTRAINT refuse",
 }
 REFUSE_TO_TELL = {
     "sqlite": """
@@ -311,16 +318,16 @@ REFUSE_TO_TELL = {
     "postgres": "ALTER TABLE tickwise_decisions ADD CONSTRAINT silence CHECK (reason = '')",
 }
 WAKES = {
-    "first": "UPDATE tickwise_jobs SET wake_at = wake_at - 1 WHERE name = 'bad'",
-    "last": "UPDATE tickwise_jobs SET wake_at = wake_at - 1 WHERE name <> 'bad'",
+    "first": f"UPDATE tickwise_agenda SET wake_at = wake_at - 1 WHERE job_id = {JOB_ID}",
+    "last": f"UPDATE tickwise_agenda SET wake_at = wake_at - 1 WHERE job_id <> {JOB_ID}",
 }
 
 
 @pytest.mark.parametrize("stands", WAKES)
 def test_a_plan_that_is_refused(trouble: Trouble, stands: str) -> None:
     """The batch is halved until the bad job stands alone: the others fire, and it is put off, loudly."""
-    trouble.say(REFUSE[trouble.dialect])
-    trouble.say(WAKES[stands])
+    trouble.refuse()
+    trouble.say(WAKES[stands], name="bad")
     with capture_logs() as said:
         ticked = trouble.minute()
     assert (ticked.runs, set(trouble.fired()), ticked.more) == (len(GOOD), set(GOOD), True)
@@ -336,7 +343,7 @@ def test_a_plan_that_is_refused(trouble: Trouble, stands: str) -> None:
 
 def test_it_fires_when_it_is_allowed(trouble: Trouble) -> None:
     """Nothing of it was written, so nothing of it is lost."""
-    trouble.say(REFUSE[trouble.dialect])
+    trouble.refuse()
     trouble.minute()
     trouble.say(ALLOW[trouble.dialect])
     assert trouble.minute().runs == len(GOOD) + 1
@@ -345,7 +352,7 @@ def test_it_fires_when_it_is_allowed(trouble: Trouble) -> None:
 
 def test_a_refused_plan_of_jobs_by_name(trouble: Trouble) -> None:
     """The same goes for jobs that a node finds by itself: all but the bad one are decided at once."""
-    trouble.say(REFUSE[trouble.dialect])
+    trouble.refuse()
     ticked = trouble.minute(jobs=[*GOOD[:3], "bad", *GOOD[3:]])
     assert (ticked.jobs, ticked.runs, ticked.more) == (len(GOOD), len(GOOD), False)
     assert set(trouble.fired()) == set(GOOD)
@@ -353,7 +360,7 @@ def test_a_refused_plan_of_jobs_by_name(trouble: Trouble) -> None:
 
 def test_a_refused_plan_with_runs_to_hand_out(trouble: Trouble) -> None:
     """The halves together hand out no more than the worker has room for."""
-    trouble.say(REFUSE[trouble.dialect])
+    trouble.refuse()
     ticked = trouble.minute(reserve=RESERVE._replace(capacity=3))
     assert (ticked.runs, len(ticked.leases)) == (len(GOOD), 3)
     running = trouble.runs(states=frozenset({RunState.RUNNING}))
@@ -362,7 +369,7 @@ def test_a_refused_plan_with_runs_to_hand_out(trouble: Trouble) -> None:
 
 def test_a_refusal_that_cannot_be_recorded(trouble: Trouble) -> None:
     """It is put off all the same."""
-    trouble.say(REFUSE[trouble.dialect])
+    trouble.refuse()
     trouble.say(REFUSE_TO_TELL[trouble.dialect])
     assert trouble.minute().runs == len(GOOD)
     assert (trouble.wakes("bad"), trouble.told()) == (trouble.second + 60, [])

@@ -31,8 +31,14 @@ _COPY = """
     DROP TABLE copied;
 """
 _SLOT = f"{{hour}} + (id - 1) % {_TEMPLATES} * {_APART}"  # in this hour, gone by or not
-_ARM = f"UPDATE {{table}} SET wake_at = {_SLOT} + CASE WHEN {_SLOT} <= {{now}} THEN {_HOUR} ELSE 0 END;"
-_OWN = f"UPDATE tickwise_schedules SET job_id = id, last_slot = wake_at - {_HOUR}, runs_made = {{hours}};"
+_NEXT = f"{_SLOT} + CASE WHEN {_SLOT} <= {{now}} THEN {_HOUR} ELSE 0 END"
+_OWN = f"""
+    UPDATE tickwise_schedules SET job_id = id, wake_at = {_NEXT}, runs_made = {{hours}};
+    UPDATE tickwise_schedules SET last_slot = wake_at - {_HOUR};
+    DELETE FROM tickwise_agenda;
+    INSERT INTO tickwise_agenda (job_id, revision, wake_at, local, guarded, waiting, pause_seen)
+        SELECT id, 1, wake_at, FALSE, FALSE, FALSE, 0 FROM tickwise_schedules;
+"""
 _RUNS = f"""
     WITH RECURSIVE hours(back) AS (SELECT 0 UNION ALL SELECT back + 1 FROM hours WHERE back < {{hours}}),
         slots AS (
@@ -66,7 +72,7 @@ async def crowd(file: Path, schedules: int, runs: int) -> None:
     with closing(sqlite3.connect(file)) as connection:
         connection.executescript(_FAST)
         for table in ("tickwise_jobs", "tickwise_schedules"):
-            connection.executescript((_COPY + _ARM).format(table=table, **values))
+            connection.executescript(_COPY.format(table=table, **values))
         connection.executescript((_OWN + _RUNS).format(**values))
 
 

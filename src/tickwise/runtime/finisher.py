@@ -5,6 +5,7 @@ Whatever has ended while the last batch was under way makes the next. An end is 
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from ..core.errors import TickwiseError
 from ..core.settle import Failed, Settled
@@ -13,17 +14,16 @@ from ..stores.contract import Store, StoreUnavailableError
 from ..stores.records import Finish
 from .execution import Execution
 
+OnStored: TypeAlias = Callable[[Sequence[Finish], Sequence[Settled | None]], None]
 _log = get_logger()
 _AT_ONCE = 400  # ends: room is free again when the store has answered
 _UNSTORED = "how it ended could not be stored"
 
 
 class Finisher:
-    """`on_stored` hears of each end what the store made of it: nothing, if its token was old."""
+    """`on_stored` hears what the store made of a batch of ends: nothing of one whose token was old."""
 
-    def __init__(
-        self, store: Store, execution: Execution, on_stored: Callable[[Finish, Settled | None], None], poll: float
-    ) -> None:
+    def __init__(self, store: Store, execution: Execution, on_stored: OnStored, poll: float) -> None:
         self._store = store
         self._execution = execution
         self._on_stored = on_stored
@@ -49,8 +49,7 @@ class Finisher:
             raise
         finally:
             self.busy = False
-        for finish, move in zip(batch, settled, strict=True):
-            self._on_stored(finish, move)
+        self._on_stored(batch, settled)
         return 0.0 if self._ended else self._poll
 
     async def _stored(self, batch: Sequence[Finish]) -> Sequence[Settled | None]:

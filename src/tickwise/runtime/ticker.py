@@ -10,6 +10,7 @@ from ..stores.records import MICRO, Lease, Reservation, Ticked
 
 _NO_PROGRESS = 0.05  # seconds before jobs are planned again that are due and could not be decided
 _FOR_ROOM = 0.1  # seconds that a batch waits, so that its runs can be handed over rather than queued
+_BURST = 2  # batches in a pass of a burst: half of what a pass costs is the same for one job and for hundreds
 _AT_ONCE = 3  # passes of a burst: the store works on some while this process plans another
 _UNKNOWN = Ticked(0, jobs=1, more=True)  # how it stands before a pass
 _LEAD, _SLACK = 0.1, 0.005  # seconds by which a crowd is met before it is due: all but the writing is done then
@@ -68,6 +69,7 @@ class Ticker:
         self._least = max(1, batch // _WORTH_A_PASS)  # room that a pass is kept small for
         small = hands is not None and hands.most < self._least
         self._batch = max(1, batch // 2) if small else batch
+        self._burst = self._batch if small else _BURST * batch  # jobs in a pass, once more are due than in one
         self._at_once = 1 if small else _AT_ONCE
         self._poll = poll
         self._hands = hands
@@ -81,7 +83,7 @@ class Ticker:
             await self._meet(crowd)
             last = [_UNKNOWN]
         else:
-            last = [await self._pass()]
+            last = [await self._pass(self._batch)]
         for on in (self._while_there_is_room, self._to_the_end):
             if any(map(_goes_on, last)):
                 last = await self._together(on)
@@ -89,8 +91,8 @@ class Ticker:
         return min(map(self._delay, last))
 
     async def _meet(self, crowd: Crowd) -> None:
-        """Several passes ahead of its second, and larger ones: they have time. What they leave is due by then."""
-        await self._together(lambda: self._pass(ahead=crowd.second))
+        """Several passes ahead of its second: they have time. What they leave is due by then."""
+        await self._together(lambda: self._pass(self._burst, ahead=crowd.second))
         await asyncio.sleep(crowd.left)
 
     async def _together(self, on: Callable[[], Awaitable[Ticked]]) -> list[Ticked]:
@@ -101,7 +103,7 @@ class Ticker:
     async def _while_there_is_room(self) -> Ticked:
         ticked = _UNKNOWN
         while _goes_on(ticked) and (not self._hands or self._hands.has_room(self._least)):
-            ticked = await self._pass()
+            ticked = await self._pass(self._burst)
         return ticked
 
     async def _to_the_end(self) -> Ticked:
@@ -111,11 +113,11 @@ class Ticker:
         while _goes_on(ticked):
             if hands and not await hands.room_for(self._least, _FOR_ROOM):
                 hands = None
-            ticked = await self._pass()
+            ticked = await self._pass(self._burst)
         return ticked
 
-    async def _pass(self, ahead: int | None = None) -> Ticked:
-        ticked = await self.once(ahead=ahead)
+    async def _pass(self, batch: int, ahead: int | None = None) -> Ticked:
+        ticked = await self.once(batch=batch, ahead=ahead)
         if self._on_pass:
             self._on_pass(ticked)
         return ticked
@@ -131,9 +133,11 @@ class Ticker:
             return 0.0 if ticked.jobs else _NO_PROGRESS
         return min(self._poll, max(0.0, left - _LEAD) if ticked.crowd else left)
 
-    async def once(self, jobs: list[str] | None = None, ahead: int | None = None) -> Ticked:
+    async def once(
+        self, jobs: list[str] | None = None, *, batch: int | None = None, ahead: int | None = None
+    ) -> Ticked:
         """A batch of due jobs, or of those that are named; runs that fit go straight to the worker."""
-        batch = self._batch if ahead is None else 2 * self._batch
+        batch = batch or self._batch
         reserved = self._hands.reserve(batch) if self._hands else None
         leases: tuple[Lease, ...] = ()
         try:

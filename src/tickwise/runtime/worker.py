@@ -12,16 +12,17 @@ so what has begun here is remembered.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import partial
 from typing import NamedTuple
 
-from ..core.settle import Cancelled, Failed, HandedBack, Outcome, Settled
+from ..core.settle import Cancelled, HandedBack, Outcome, Settled
 from ..log import get_logger
 from ..stores.contract import Store, StoreUnavailableError
 from ..stores.records import Finish, Lease, Renewed, Reservation
 from .execution import Execution
+from .executors.ended import Ended, failed
 from .executors.failure import failure_text
 from .finisher import Finisher
 
@@ -51,7 +52,7 @@ class Held(NamedTuple):
     """A run in hand."""
 
     lease: Lease
-    task: "asyncio.Task[Finish]"
+    task: "asyncio.Task[None]"
     queued: bool  # it had waited in a queue, where others may wait for it to end
 
 
@@ -79,7 +80,7 @@ class Worker:
         self._held: dict[str, Held] = {}
         self._why: dict[str, Why] = {}  # runs that are ended from outside
         self._noticed: set[str] = set()  # of those, the ones that have ended, and do what is to be done after that
-        self._left_behind: set[asyncio.Task[Finish]] = set()
+        self._left_behind: set[asyncio.Task[None]] = set()
         self._adopting: dict[str, Lease] = {}  # ours by a lost answer, to begin with the next renewal
         self._begun: set[tuple[str, str]] = set()  # runs and tokens that a renewal may hear of late
         self._reserved = 0
@@ -144,8 +145,7 @@ class Worker:
         self._reserved -= reserved.capacity if reserved else 0
         if not self._reserved:
             self._ends_may_go.set()
-        for lease in leases:
-            self.start(lease, queued=queued)
+        self.start(*leases, queued=queued)
         self._see_whether_idle()
         self._ring_if_there_is_more()
 
@@ -191,49 +191,52 @@ class Worker:
         if self._backlog and self.free:
             self.bell.set()
 
-    def start(self, lease: Lease, *, queued: bool = False) -> None:
-        if lease.id in self._held:
-            return
-        task = asyncio.create_task(self._run(lease))
-        task.add_done_callback(partial(self._over, lease))
-        self._held[lease.id] = Held(lease, task, queued)
-        self._begun.add((lease.id, lease.token))
-        if self._on_started:
-            self._on_started(lease)
-        if self._is_over.is_set():  # it came too late
-            self.end(lease.id, Why.SHUTDOWN)
+    def start(self, *leases: Lease, queued: bool = False) -> None:
+        begin = asyncio.get_running_loop().create_task
+        for lease in leases:
+            if lease.id in self._held:
+                continue
+            self._held[lease.id] = Held(lease, begin(self._run(lease)), queued)
+            self._begun.add((lease.id, lease.token))
+            if self._on_started:
+                self._on_started(lease)
+            if self._is_over.is_set():  # it came too late
+                self.end(lease.id, Why.SHUTDOWN)
 
     # Ending.
 
-    async def _run(self, lease: Lease) -> Finish:
+    async def _run(self, lease: Lease) -> None:
+        """Execute it, and have its end stored; but who ended it from outside does that himself."""
         try:
             ended = await self._execution.run(lease)
         except asyncio.CancelledError:
-            if self._why.get(lease.id) is Why.CANCELLED:
+            why = self._why.get(lease.id)
+            if why is Why.CANCELLED:
                 self._noticed.add(lease.id)
-                await self._execution.conclude_cancelled(lease, Why.CANCELLED.value)
-            raise
-        except StoreUnavailableError as error:  # asked what earlier attempts have done: nothing has begun
-            return Finish(lease.id, lease.token, HandedBack(), error=failure_text(error))
-        except Exception as error:  # noqa: BLE001  (a bug of ours costs an attempt)
-            return Finish(lease.id, lease.token, Failed(), error=failure_text(error))
-        return Finish(lease.id, lease.token, ended.outcome, ended.result, ended.error)
+                await self._execution.conclude_cancelled(lease, why.value)
+            if why:
+                raise
+            ended = failed("the function cancelled its own task")
+        except StoreUnavailableError as unavailable:  # asked what earlier attempts have done: nothing has begun
+            ended = Ended(HandedBack(), error=failure_text(unavailable))
+        except Exception as bug:  # noqa: BLE001  (of ours: it costs an attempt)
+            ended = failed(failure_text(bug))
+        held = self._held.get(lease.id)
+        if held and held.lease is lease and held.task not in self._left_behind:
+            self._to_store(Finish(lease.id, lease.token, ended.outcome, ended.result, ended.error))
 
-    def _over(self, lease: Lease, task: "asyncio.Task[Finish]") -> None:
-        if task in self._left_behind:
-            self._left_behind.remove(task)
-        elif task.cancelled():
-            self._end_from_outside(lease)
-        else:
-            self._to_store(task.result())
+    def _cancelled(self, held: Held, task: "asyncio.Task[None]") -> None:
+        """Its task is over; if it has ended in another way than it was asked to, that is what counts."""
+        if task.cancelled() and task not in self._left_behind:
+            self._end_from_outside(held.lease)
+        self._left_behind.discard(task)
 
     def _end_from_outside(self, lease: Lease) -> None:
-        why = self._why.get(lease.id)
+        why = self._why[lease.id]
         if why is Why.LOST:
-            self._let_go(lease.id)
+            self._let_go([lease.id])
         else:
-            outcome, said = _OUTCOMES[why]
-            self._to_store(Finish(lease.id, lease.token, outcome, error=said))
+            self._to_store(Finish(lease.id, lease.token, _OUTCOMES[why], error=why.value))
 
     def _to_store(self, finish: Finish) -> None:
         self._finisher.add(finish)
@@ -244,6 +247,7 @@ class Worker:
         held = self._held.get(run)
         if held and not held.task.done() and run not in self._why:
             self._why[run] = why
+            held.task.add_done_callback(partial(self._cancelled, held))
             held.task.cancel()
             asyncio.get_running_loop().call_later(self.room.stubborn, self._leave_behind, held)
 
@@ -254,13 +258,14 @@ class Worker:
             self._left_behind.add(held.task)
             self._end_from_outside(held.lease)
 
-    def _stored(self, finish: Finish, settled: Settled | None) -> None:
-        """The store knows how a run ended, and has said what becomes of it."""
-        if settled is None:
-            _log.warning("late result refused", run=finish.run)
-        elif self._on_ended:
-            self._on_ended(self._held[finish.run].lease, finish, settled)
-        self._let_go(finish.run)
+    def _stored(self, ended: Sequence[Finish], settled: Sequence[Settled | None]) -> None:
+        """The store knows how runs ended, and has said what becomes of each."""
+        for finish, move in zip(ended, settled, strict=True):
+            if move is None:
+                _log.warning("late result refused", run=finish.run)
+            elif self._on_ended:
+                self._on_ended(self._held[finish.run].lease, finish, move)
+        self._let_go(finish.run for finish in ended)
 
     async def finish_turn(self) -> float:
         """Tell the store what has ended. Starts go before: an end that is stored a moment later delays nobody."""
@@ -272,11 +277,12 @@ class Worker:
         """Tell the store how far the runs are."""
         return await self._execution.flush_turn()
 
-    def _let_go(self, run: str) -> None:
-        self._backlog |= self._held.pop(run).queued  # a limit on its queue may have kept others waiting
-        self._why.pop(run, None)
-        self._noticed.discard(run)
-        self._execution.forget(run)
+    def _let_go(self, runs: Iterable[str]) -> None:
+        for run in runs:
+            self._backlog |= self._held.pop(run).queued  # a limit on its queue may have kept others waiting
+            self._why.pop(run, None)
+            self._noticed.discard(run)
+            self._execution.forget(run)
         self._see_whether_idle()
         self._freed.set()
         self._ring_if_there_is_more()
@@ -329,11 +335,7 @@ class Worker:
         await self._execution.close()
 
 
-_OUTCOMES: dict[Why | None, tuple[Outcome, str]] = {
-    Why.CANCELLED: (Cancelled(), Why.CANCELLED.value),
-    Why.SHUTDOWN: (HandedBack(), Why.SHUTDOWN.value),
-    None: (Failed(), "the function cancelled its own task"),
-}
+_OUTCOMES: dict[Why, Outcome] = {Why.CANCELLED: Cancelled(), Why.SHUTDOWN: HandedBack()}
 
 
 async def _first(seconds: float, *events: asyncio.Event) -> None:

@@ -53,7 +53,7 @@ def test_runs_that_the_cursor_does_not_know(on_sql: Place, crew: Crew) -> None:
     assert {ticker.hear() for ticker in tickers} == {"ready"}
     place.execute(
         "UPDATE tickwise_schedules SET cursor = first_seen, last_slot = NULL",
-        "UPDATE tickwise_jobs SET wake_at = 0",
+        "UPDATE tickwise_agenda SET wake_at = 0, cursor = NULL, met = NULL, last_slot = NULL, made = NULL",
     )
     place.clock.advance(60)
     made = 0

@@ -1,8 +1,9 @@
 """Make the fixtures of a schema: `python -m tests.stores.upgrade.make 3`, on the day that it is released.
 
-Exactly that schema is installed, the story is lived in it, and what is there then is written down as text: the
-statements that made the tables and plain INSERTs for both databases, documents and indexes for MongoDB, and what
-people see (`seen`). What was released once is never made anew.
+The story is lived in it, and what is there then is written down as text: the statements that made the tables and
+plain INSERTs for both databases, documents and indexes for MongoDB, and what people see (`seen`). Only the newest
+can be made, for a program lives in no schema but its own, and what was released once is never made anew. MongoDB
+counts its schemas for itself: its newest is made if it is not there yet.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from typing import Any
 
 from bson import json_util
 
-from tickwise.stores.mongo import MongoStore
+from tickwise.stores.mongo import MongoStore, base
 from tickwise.stores.open import open_store
 from tickwise.stores.sql import postgres, schema, sqlite
 from tickwise.stores.sql.driver import Lane
@@ -30,10 +31,6 @@ from .story import live, seen
 
 FOLDER = Path(__file__).parent / "fixtures"
 _DIALECTS = {"sqlite": sqlite.DIALECT, "postgres": postgres.DIALECT}
-_SINCE = {  # what MongoDB has since a schema: collections, and indexes of others
-    2: (("tokens", "audit", "claims"), {"jobs": "schedules.updated_at_1", "runs": "finished_at_1",
-                                        "decisions": "extended_at_1"}),
-}  # fmt: skip
 _TABLES = Statement("""
     SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'tickwise%' UNION SELECT 'tickwise_logs'
     ORDER BY 1
@@ -45,8 +42,8 @@ async def make_sql(version: int, folder: Path) -> Any:
     clock = FakeClock(START)
     store = open_store(f"sqlite:///{folder}/own.db", clock)
     assert isinstance(store, SqlStore)
-    known = schema.migrations()[:version]
-    await store.driver.run(lambda: schema.upgrade(store.driver, known), Lane.OTHER)
+    known = schema.migrations()
+    await store.schema.upgrade()
     await live(World(store, clock), version)
     for name, dialect in _DIALECTS.items():
         rows = await store.driver.run(lambda dialect=dialect: _rows(dialect), Lane.OTHER)  # type: ignore[misc]
@@ -87,11 +84,11 @@ def _written(value: Any, kind: str) -> str:
     return "NULL" if value is None else str(value)
 
 
-async def make_mongodb(version: int, url: str) -> None:
+async def make_mongodb(url: str) -> str:
     clock = FakeClock(START)
     store = MongoStore(url, clock)
     await store.schema.upgrade()
-    await live(World(store, clock), version)
+    await live(World(store, clock), base.SCHEMA_VERSION)
     database = store.mongo.client[store.mongo.name]
     found: dict[str, Any] = {}
     for name in sorted(await database.list_collection_names()):
@@ -99,24 +96,21 @@ async def make_mongodb(version: int, url: str) -> None:
         indexes = await database[name].index_information()
         found[name.removeprefix("tickwise_")] = {"documents": documents, "indexes": indexes}
     await store.close()
-    for since, (collections, indexes) in _SINCE.items():
-        if since > version:
-            found = {name: each for name, each in found.items() if name not in collections}
-            for name, index in indexes.items():
-                del found[name]["indexes"][index]
-    found["schema"]["documents"] = [mark for mark in found["schema"]["documents"] if mark["_id"] <= version]
-    (FOLDER / f"mongodb-{version}.json").write_text(json_util.dumps(found, indent=1) + "\n", "utf-8")
+    return json_util.dumps(found, indent=1) + "\n"
 
 
 def make(version: int) -> None:
-    path = FOLDER / f"seen-{version}.json"
+    path, of_mongodb = FOLDER / f"seen-{version}.json", FOLDER / f"mongodb-{base.SCHEMA_VERSION}.json"
     if path.exists():
         sys.exit(f"{path.name} is there: what was released is not made anew")
+    if version != (newest := len(schema.migrations())):
+        sys.exit(f"{newest} is the newest schema: no other can be made")
     FOLDER.mkdir(exist_ok=True)
     with TemporaryDirectory() as folder:
         found = asyncio.run(make_sql(version, Path(folder)))
-    with mongodb.server() as server:
-        asyncio.run(make_mongodb(version, server.url))
+    if not of_mongodb.exists():
+        with mongodb.server() as server:
+            of_mongodb.write_text(asyncio.run(make_mongodb(server.url)), "utf-8")
     path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 

@@ -1,102 +1,30 @@
 """Stores as released versions left them: upgraded with all that is in them, they go on as if nothing had been."""
 
-import asyncio
 import json
-import sqlite3
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
-from itertools import product
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 from unittest.mock import patch
 
-import psycopg
 import pytest
-from bson import json_util
-from pymongo import IndexModel, MongoClient
+from pymongo import MongoClient
 
 from tickwise.core.errors import TickwiseError
 from tickwise.core.planner import plan
 from tickwise.stores.contract import Store
 from tickwise.stores.mongo import base
-from tickwise.stores.open import open_store
 from tickwise.stores.records import ALL_RUNS
 from tickwise.stores.sql import schema
 from tickwise.stores.sql.driver import Lane, SchemaError
 from tickwise.stores.sql.store import SqlStore
-from tickwise.testing.conformance.world import instant
 
 from .make import FOLDER
+from .old import ALL, ALL_OF_MONGODB, LATER, STORES, Old
 from .story import DUE, seen
 
-T = TypeVar("T")
-ALL = tuple(migration.name for migration in schema.migrations())
-STORES = ("sqlite", "postgres", "mongodb")
-RELEASED = range(1, len(ALL) + 1)
-THEN, LATER = instant("01:59") * 1_000_000, instant("02:00") * 1_000_000
-_OPTIONS = ("unique", "partialFilterExpression")
-
-
-class Old(NamedTuple):
-    """A store of a schema of the past."""
-
-    kind: str
-    url: str
-    version: int
-
-    def do(self, act: Callable[[Store], Awaitable[T]], now: int = THEN) -> T:
-        """Let a process do something that has just been started."""
-
-        async def with_store() -> T:
-            store = open_store(self.url, lambda: now)
-            try:
-                return await act(store)
-            finally:
-                await store.close()
-
-        return asyncio.run(with_store())
-
-    def upgrade(self) -> tuple[str, ...]:
-        return self.do(lambda store: store.schema.upgrade())
-
-    def check(self) -> tuple[str, ...]:
-        return self.do(lambda store: store.schema.check())
-
-    def restore(self) -> None:
-        """Put there what the fixture says."""
-        path = FOLDER / f"{self.kind}-{self.version}.{'json' if self.kind == 'mongodb' else 'sql'}"
-        _RESTORE[self.kind](self.url, path.read_text("utf-8"))
-
-
-def _restore_sqlite(url: str, text: str) -> None:
-    file = Path(url.removeprefix("sqlite:///"))
-    with sqlite3.connect(file) as connection:
-        connection.execute("ATTACH DATABASE ? AS logs", (str(file.with_name(f"{file.stem}-logs.db")),))
-        connection.executescript(text)
-    connection.close()
-
-
-def _restore_postgres(url: str, text: str) -> None:
-    with psycopg.connect(url) as connection:
-        connection.execute(text.encode())
-
-
-def _restore_mongodb(url: str, text: str) -> None:
-    with MongoClient[Any](url) as client:
-        for name, held in json_util.loads(text).items():
-            collection = client.get_default_database()[base.PREFIX + name]
-            if held["documents"]:
-                collection.insert_many(held["documents"])
-            collection.create_indexes([_index(name, made) for name, made in held["indexes"].items()])
-
-
-def _index(name: str, made: Any) -> IndexModel:
-    keys = [(field, int(order)) for field, order in made["key"]]
-    return IndexModel(keys, name=name, **{option: made[option] for option in _OPTIONS if option in made})
-
-
-_RESTORE = {"sqlite": _restore_sqlite, "postgres": _restore_postgres, "mongodb": _restore_mongodb}
+RELEASED = [(kind, version) for kind, names in STORES.items() for version in range(1, len(names) + 1)]
 
 
 @pytest.fixture
@@ -108,7 +36,7 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str],
     return url
 
 
-@pytest.fixture(params=product(STORES, RELEASED), ids=lambda each: f"{each[0]}-{each[1]}")
+@pytest.fixture(params=RELEASED, ids=lambda each: f"{each[0]}-{each[1]}")
 def old(request: pytest.FixtureRequest, store_url: Callable[[str], str]) -> Old:
     kind, version = request.param
     found = Old(kind, store_url(kind), version)
@@ -125,17 +53,17 @@ def first(request: pytest.FixtureRequest, store_url: Callable[[str], str]) -> Ol
 
 def test_every_schema_is_kept() -> None:
     """Who adds a migration makes fixtures of the schema before it, in every store."""
-    wanted = {f"{kind}-{version}" for kind in (*STORES, "seen") for version in RELEASED[:-1]}
+    wanted = {f"{kind}-{version}" for kind, version in RELEASED if version < len(STORES[kind])}
+    wanted |= {f"seen-{version}" for version in range(1, len(ALL))}
     assert wanted - {path.stem for path in FOLDER.iterdir()} == set()
-    assert len(ALL) == base.SCHEMA_VERSION
+    assert (len(ALL_OF_MONGODB), ALL_OF_MONGODB[-1]) == (base.SCHEMA_VERSION, base.SCHEMA_NAME)
 
 
 def test_all_that_was_there_is_there(old: Old) -> None:
     """The upgrade applies what is missing, and people see what they saw before; a second one has nothing to do."""
-    before = json.loads((FOLDER / f"seen-{old.version}.json").read_text("utf-8"))
-    assert old.upgrade() == ALL[old.version :]
+    assert old.upgrade() == old.newer
     assert (old.upgrade(), old.check()) == ((), ())
-    assert old.do(lambda store: seen(store, old.version)) == before
+    assert old.do(lambda store: seen(store, old.version)) == old.was_seen
 
 
 def test_it_goes_on_where_it_was(old: Old) -> None:
@@ -159,7 +87,7 @@ def test_two_processes_upgrade_at_once(first: Old) -> None:
     said = [process.communicate(timeout=120)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0], said
     applied = [name for text in said for name in json.loads(text)["applied"]]
-    assert (applied, first.check()) == (list(ALL[1:]), ())
+    assert (applied, first.check()) == (list(first.newer), ())
 
 
 def _as_known_to(old: Old, version: int) -> tuple[str, ...]:
@@ -193,21 +121,21 @@ def _say_compatible_from(old: Old, version: int) -> None:
     if old.kind == "mongodb":
         with MongoClient[Any](old.url) as client:
             marks = client.get_default_database()[f"{base.PREFIX}schema"]
-            marks.update_one({"_id": len(ALL)}, {"$set": {"compatible_from": version}})
+            marks.update_one({"_id": old.newest}, {"$set": {"compatible_from": version}})
         return
-    _RESTORE[old.kind](
-        old.url, f"UPDATE tickwise_migrations SET compatible_from = {version} WHERE version = {len(ALL)}"
-    )
+    old.say(f"UPDATE tickwise_migrations SET compatible_from = {version} WHERE version = {old.newest}")
 
 
 def test_a_program_of_the_schema_before(first: Old) -> None:
     """It goes on beside the newer schema if that says so, and is told to be updated otherwise."""
     first.upgrade()
-    assert _as_known_to(first, len(ALL) - 1) == ()
-    _say_compatible_from(first, len(ALL))
-    assert ["update this one" in problem for problem in _as_known_to(first, len(ALL) - 1)] == [True]
+    before = first.newest - 1
+    _say_compatible_from(first, before)
+    assert _as_known_to(first, before) == ()
+    _say_compatible_from(first, first.newest)
+    assert ["update this one" in problem for problem in _as_known_to(first, before)] == [True]
     with pytest.raises(TickwiseError, match="update this one"):
-        _start(first, len(ALL) - 1)
+        _start(first, before)
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
@@ -215,6 +143,6 @@ def test_a_migration_that_was_changed(kind: str, store_url: Callable[[str], str]
     """Tables that other statements have made are left alone, and the way out is named."""
     old = Old(kind, store_url(kind), 1)
     old.restore()
-    _RESTORE[kind](old.url, "UPDATE tickwise_migrations SET checksum = 'other'")
+    old.say("UPDATE tickwise_migrations SET checksum = 'other'")
     with pytest.raises(SchemaError, match="install the version that made them, or restore a backup"):
         old.upgrade()

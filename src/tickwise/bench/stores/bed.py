@@ -29,7 +29,12 @@ _NAME = "'job-' || CAST(n AS text)"
 _COPIES = {  # by table: from where, and where a copy differs from its template
     "tickwise_jobs": (
         "numbers JOIN tickwise_jobs AS t ON t.name = 'job-0' ORDER BY n",
-        {"name": _NAME, "function": _NAME, "wake_at": ":later"},
+        {"name": _NAME, "function": _NAME},
+    ),
+    "tickwise_agenda": (
+        """tickwise_jobs AS j JOIN tickwise_agenda AS t ON j.name <> 'job-0'
+            AND t.job_id = (SELECT id FROM tickwise_jobs WHERE name = 'job-0') ORDER BY j.id""",
+        {"job_id": "j.id", "wake_at": ":later"},
     ),
     "tickwise_schedules": (
         "tickwise_jobs AS j JOIN tickwise_schedules AS t ON t.name = 'job-0' AND j.name <> t.name ORDER BY j.id",
@@ -40,13 +45,17 @@ _ARM_SCHEDULES = Statement("""
     UPDATE tickwise_schedules SET cursor = :slot - 1, met = 0, missed = 0, runs_made = 0, last_slot = NULL,
         wake_at = :now WHERE (id - 1) % :every = 0
 """)
-_ARM_JOBS = Statement("UPDATE tickwise_jobs SET wake_at = :now, waiting = FALSE WHERE (id - 1) % :every = 0")
-_FORGET_RUNS = Statement("DELETE FROM tickwise_runs")
+_ARM_JOBS = Statement("""
+    UPDATE tickwise_agenda
+    SET wake_at = :now, waiting = FALSE, cursor = NULL, met = NULL, last_slot = NULL, made = NULL
+    WHERE (job_id - 1) % :every = 0
+""")
+_FORGET_RUNS = (Statement("DELETE FROM tickwise_live"), Statement("DELETE FROM tickwise_runs"))
 _COUNTS = Statement("""
     SELECT count(*), count(DISTINCT schedule_id), count(*) FILTER (WHERE state = 'succeeded')
     FROM tickwise_runs
 """)
-_DUE = Statement("SELECT count(*) FROM tickwise_jobs WHERE wake_at <= :now")
+_DUE = Statement("SELECT count(*) FROM tickwise_agenda WHERE wake_at <= :now")
 
 
 class Bed:
@@ -83,7 +92,8 @@ class Bed:
     async def arm(self) -> None:
         """Make them due now, as if none had ever run: stores do not look for what was made due in the past."""
         now = await self.store.now() // MICRO
-        await self._do(_FORGET_RUNS)
+        for forget in _FORGET_RUNS:
+            await self._do(forget)
         await self._do(_ARM_SCHEDULES, slot=self.slot, now=now, every=self._every)
         await self._do(_ARM_JOBS, now=now, every=self._every)
 

@@ -41,12 +41,11 @@ def check_arguments(function: Callable[..., Any], params: Mapping[str, Any]) -> 
 
 def arguments_for(function: Callable[..., Any], params: Mapping[str, Any], run: Any) -> dict[str, Any]:
     """Those of the params that the function takes, and the run if it asks for it; what it needs must be there."""
-    taken = _taken_by(function)
-    arguments = {name: value for name, value in params.items() if taken.any_others or name in taken.names}
-    if RUN in taken.names:
+    names, needed, any_others = _taken_by(function)
+    arguments = {name: value for name, value in params.items() if any_others or name in names} if params else {}
+    if RUN in names:
         arguments[RUN] = run
-    missing = [name for name in taken.needed if name not in arguments]
-    if missing:
+    if needed and (missing := [name for name in needed if name not in arguments]):
         raise InputError(f"{_called(function)} needs a value for {', '.join(missing)}: give it in params")
     return arguments
 

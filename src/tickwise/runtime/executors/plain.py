@@ -10,16 +10,15 @@ from functools import lru_cache
 from inspect import iscoroutinefunction
 from typing import Any
 
-from ...core.definition import Handlers, JobDefinition
+from ...core.definition import JobDefinition
 from ...core.errors import InputError
 from .arguments import RUN, arguments_for, check_arguments, takes
 from .ended import Ended, failed, raised, returned
 
-_NO_HANDLERS = Handlers()
-
 
 def is_plain(job: JobDefinition, function: Callable[..., Any]) -> bool:
-    if job.steps or job.preconditions or job.timeout is not None or job.on != _NO_HANDLERS:
+    on = job.on
+    if job.steps or job.preconditions or job.timeout is not None or on.success or on.failure or on.exit:
         return False
     return _asks_for_nothing(function)
 

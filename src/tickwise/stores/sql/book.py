@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ...core.codec import decode_job, decode_schedule, encode_job, encode_schedule
 from ...core.definition import JobDefinition, ScheduleDefinition
@@ -22,6 +22,31 @@ _SCHEDULE_NAMES = Statement("SELECT id, name FROM tickwise_schedules WHERE id IN
 _MOST = 200_000  # entries of each kind that are kept
 
 
+class Kind(NamedTuple):
+    """What jobs have in common that can be in one herd: all that their plan and their runs depend on."""
+
+    times_id: int  # the definition of the schedule
+    queue: str
+    priority: int
+    lent: bool  # may be handed over at once
+
+
+class Card(NamedTuple):
+    """A job that can be in a herd, and its only schedule: what holds as long as the job's revision stays."""
+
+    revision: int
+    kind: Kind
+    cursor: int  # what was met and missed up to there has been decided, and is not asked for again
+    id: int
+    job: JobDefinition  # only its name, if that may not be handed over at once
+    definition_id: int
+    function: str | None
+    schedule_id: int
+    definition: ScheduleDefinition
+    edited: int
+    first_seen: int
+
+
 class Book:
     """What was read so far. Names are in it too: a row keeps its own for good."""
 
@@ -32,6 +57,7 @@ class Book:
         self._schedules: dict[tuple[int, str, str], ScheduleDefinition] = {}
         self.job_names: dict[int, str] = {}
         self.schedule_names: dict[int, str] = {}
+        self.cards: dict[int, Card] = {}  # by the job's id
         self.strangers: set[str] = set()  # functions that some worker here was offered and does not know
 
     def read(self, ids: Iterable[int]) -> Protocol[None]:
@@ -78,6 +104,10 @@ class Book:
         except UnreadableText:
             self._broken.add(definition)
             raise
+
+    def lay(self, card: Card) -> None:
+        _make_room(self.cards)
+        self.cards[card.id] = card
 
     def keep(self, definition: JobDefinition | ScheduleDefinition) -> Protocol[int]:
         """The id of a definition's text, written if nobody has yet."""

@@ -10,6 +10,7 @@ from ..records import Changed
 from .book import Book
 from .insights import DECISION_COLUMNS, decision_row
 from .insights_runs import RUN_COLUMNS, newest_old, run_rows
+from .live import RUNNING
 from .statement import Protocol, Statement
 
 _LATEST = "coalesce(finished_at, started_at, created_at)"
@@ -17,8 +18,8 @@ _NEW = " UNION ".join(
     f"SELECT * FROM (SELECT id, {_LATEST} AS at FROM tickwise_runs WHERE {which} ORDER BY 2, 1 LIMIT :most) AS k"
     for which in (
         "id > :newest_old AND created_at >= :since",
-        "state = 'running' AND started_at >= :since",
-        "state = 'queued' AND started_at >= :since",
+        f"{RUNNING} AND started_at >= :since",
+        "queued AND started_at >= :since",
         "finished_at >= :since",
     )
 )

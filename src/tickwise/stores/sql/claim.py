@@ -5,28 +5,27 @@ How things stand does not depend on the locks, so it may be as old as the claim.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ...core.definition import JobDefinition, ScheduleDefinition
 from ...core.model import Start
-from ...core.payload import UnreadableText
 from ..records import MICRO, Lease, Reservation
-from .book import Book
 from .fleet import queues_of
 from .starts import FIRST_ATTEMPT
-from .state import COLUMNS, LATEST_PAUSE, JobRow
+from .state import LATEST_PAUSE
 from .statement import Protocol, Rows, Statement, as_wide_as
 
 UNPAUSED = "NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE until IS NULL)"
 _NOW = "(SELECT now FROM instant)"
 _NEXT_DUE = """SELECT wake_at, count(*) > CAST(:most AS bigint) AS crowd FROM (
-    SELECT wake_at FROM tickwise_jobs
-    WHERE wake_at = (SELECT min(wake_at) FROM tickwise_jobs WHERE NOT local) AND NOT local
+    SELECT wake_at FROM tickwise_agenda
+    WHERE wake_at = (SELECT min(wake_at) FROM tickwise_agenda WHERE NOT local) AND NOT local
     LIMIT CAST(:most AS bigint) + 1) AS first GROUP BY wake_at"""
+_ROW = "job_id, revision, pause_seen, last_manual, cursor"
 
 
 def _told(number: str = "NULL", word: str = "NULL") -> str:
-    return as_wide_as(COLUMNS, number, word)
+    return f"{as_wide_as(_ROW, number)}, {word}"
 
 
 def _claiming(wanted: str, order: str) -> Statement:
@@ -34,19 +33,19 @@ def _claiming(wanted: str, order: str) -> Statement:
     return Statement(f"""
         WITH instant AS MATERIALIZED (SELECT {{now}} AS now),
         claimed AS MATERIALIZED (
-            SELECT {COLUMNS} FROM tickwise_jobs
+            SELECT {_ROW} FROM tickwise_agenda
             WHERE {wanted} AND {UNPAUSED}
             {order} FOR UPDATE SKIP LOCKED)
-        SELECT 'job' AS what, {COLUMNS} FROM claimed
-        UNION ALL SELECT 'now', {_told("now")} FROM instant
-        UNION ALL SELECT 'paused', {_told()} FROM tickwise_pauses WHERE until IS NULL
-        UNION ALL SELECT 'pause', {_told(LATEST_PAUSE)}
-        UNION ALL SELECT 'serving', {_told(word="facts")} FROM tickwise_nodes WHERE worker AND live_until > {_NOW}
-        UNION ALL SELECT 'limited', {_told(word="name")} FROM tickwise_queues
-        UNION ALL SELECT 'waiting', {_told()} WHERE EXISTS (SELECT 1 FROM tickwise_runs
-            WHERE state = 'queued' AND queue IN :queues[text] AND due_at <= {_NOW}
+        SELECT {_ROW}, CAST(NULL AS text) AS word, CAST(NULL AS text) AS what FROM claimed
+        UNION ALL SELECT {_told("now")}, 'now' FROM instant
+        UNION ALL SELECT {_told()}, 'paused' FROM tickwise_pauses WHERE until IS NULL
+        UNION ALL SELECT {_told(LATEST_PAUSE)}, 'pause'
+        UNION ALL SELECT {_told(word="facts")}, 'serving' FROM tickwise_nodes WHERE worker AND live_until > {_NOW}
+        UNION ALL SELECT {_told(word="name")}, 'limited' FROM tickwise_queues
+        UNION ALL SELECT {_told()}, 'waiting' WHERE EXISTS (SELECT 1 FROM tickwise_runs
+            WHERE queued AND queue IN :queues[text] AND due_at <= {_NOW}
                 AND (expires_at IS NULL OR attempt > 0 OR expires_at > {_NOW}))
-        UNION ALL SELECT 'next', {_told("wake_at", "CASE WHEN crowd THEN 'crowd' END")} FROM ({_NEXT_DUE}) AS next
+        UNION ALL SELECT {_told("wake_at", "CASE WHEN crowd THEN 'crowd' END")}, 'next' FROM ({_NEXT_DUE}) AS next
             WHERE NOT EXISTS (SELECT 1 FROM claimed)
     """)
 
@@ -55,8 +54,16 @@ _DUE = _claiming(
     f"wake_at <= coalesce(CAST(:ahead AS bigint), {_NOW} / {MICRO}) AND wake_at >= :floor AND NOT local",
     "ORDER BY wake_at LIMIT :most",
 )
-_NAMED = _claiming("name IN :names[text] AND deleted_at IS NULL", "ORDER BY id")
+_NAMED = _claiming(
+    "job_id IN (SELECT id FROM tickwise_jobs WHERE name IN :names[text] AND deleted_at IS NULL)", "ORDER BY job_id"
+)
 _NEXT = Statement(_NEXT_DUE)
+
+
+# A job that was claimed, as the database tells it: its id; its revision, as long as which all that is known of it
+# holds; the last pause that has reached it; its last run by hand; how far its only schedule has come, if that is
+# further than its own row says.
+Due: TypeAlias = Sequence[Any]
 
 
 class Claim(NamedTuple):
@@ -78,14 +85,9 @@ class Claim(NamedTuple):
         """Of runs that are handed over at once."""
         return f"{self.reserve.node}/{FIRST_ATTEMPT}" if self.reserve else None
 
-    def may_have(self, job: JobRow, book: Book) -> bool:
-        """Whether a run of a job whose definition has been read may be handed over at once."""
-        if not self.reserve or (job.function is not None and job.function not in self.reserve.functions):
-            return False
-        try:
-            return not book.job(job.definition_id, job.name).at_most_once
-        except UnreadableText:  # who leases it will find that out
-            return False
+    def knows(self, function: str | None) -> bool:
+        """Whether the node that claims can execute it, and wants runs at all."""
+        return self.reserve is not None and (function is None or function in self.reserve.functions)
 
     def leases(
         self, runs: Iterable[tuple[int, JobDefinition, str]], start: Start, schedule: ScheduleDefinition,
@@ -127,23 +129,23 @@ class Circumstances(NamedTuple):
     next_due: NextDue  # known if no job could be claimed, unless everything is paused
 
 
-def claimed_jobs(claim: Claim) -> Protocol[tuple[list[JobRow], Circumstances]]:
+def claimed_jobs(claim: Claim) -> Protocol[tuple[list[Due], Circumstances]]:
     """Jobs, locked until the transaction ends, and how things stand."""
     queues = list(claim.reserve.queues) if claim.reserve else []
     told: dict[str, list[Any]] = defaultdict(list)
-    jobs = []
-    for what, *columns in (
+    due = []
+    for row in (
         yield _DUE(queues=queues, floor=claim.floor, most=claim.limit, ahead=claim.ahead)
         if claim.names is None
         else _NAMED(queues=queues, names=claim.names, most=claim.limit)
     ):
-        if what == "job":
-            jobs.append(JobRow._make(columns))
+        if (what := row[-1]) is None:
+            due.append(row)
         else:
-            told[what].append(columns)
-    return jobs, Circumstances(
-        told["now"][0][0], told["pause"][0][0], queues_of([facts for _, facts, *_ in told["serving"]]),
-        frozenset(name for _, name, *_ in told["limited"]), bool(told["waiting"]),
+            told[what].append((row[0], row[-2]))
+    return due, Circumstances(
+        told["now"][0][0], told["pause"][0][0], queues_of([facts for _, facts in told["serving"]]),
+        frozenset(name for _, name in told["limited"]), bool(told["waiting"]),
         NextDue() if told["paused"] else _next(told["next"]),
     )  # fmt: skip
 

@@ -21,28 +21,36 @@ from .statement import WAKE, Ask, Protocol, Statement
 
 _CIRCUMSTANCES = Statement(f"SELECT {{now}}, {LATEST_PAUSE}")
 _NEW_JOB = Statement("""
-    INSERT INTO tickwise_jobs (name, source, definition_id, version, queue, priority, lanes, guarded, waiting,
-        local,
-        pause_seen, created_at, updated_at)
-    VALUES (:name, :source, :definition, 0, '', 0, 1, FALSE, FALSE, FALSE, :pause_seen, :now, :now)
-    ON CONFLICT (name) DO NOTHING
+    INSERT INTO tickwise_jobs (name, source, definition_id, version, queue, priority, lanes, created_at,
+        updated_at)
+    VALUES (:name, :source, :definition, 0, '', 0, 1, :now, :now) ON CONFLICT (name) DO NOTHING
+""")
+_NEW_AGENDA = Statement("""
+    INSERT INTO tickwise_agenda (job_id, revision, local, guarded, waiting, pause_seen)
+    SELECT id, 0, FALSE, FALSE, FALSE, CAST(:pause_seen AS bigint) FROM tickwise_jobs WHERE name = :name
+    ON CONFLICT (job_id) DO NOTHING
 """)
 _WRITE_JOB = Statement("""
     UPDATE tickwise_jobs SET source = :source, definition_id = :definition, version = version + 1, queue = :queue,
-        priority = :priority, function = :function, lanes = :lanes, guarded = :guarded, keep_days = :keep_days,
-        keep_runs = :keep_runs, prune_at = :prune_at, deleted_at = NULL, updated_at = :now,
+        priority = :priority, function = :function, lanes = :lanes, keep_days = :keep_days,
+        keep_runs = :keep_runs, prune_at = :prune_at, deleted_at = NULL, updated_at = :now
+    WHERE id = :job
+""")
+_GUARD = Statement("""
+    UPDATE tickwise_agenda SET guarded = :guarded,
         last_success = coalesce(CASE WHEN CAST(:guarded AS boolean) THEN
             (SELECT max(coalesce(slot, started_at / 1000000)) FROM tickwise_runs
              WHERE job_id = :job AND state = 'succeeded'
-                AND coalesce(slot, started_at / 1000000) > coalesce(tickwise_jobs.last_success, 0)) END,
+                AND coalesce(slot, started_at / 1000000) > coalesce(tickwise_agenda.last_success, 0)) END,
             last_success)
-    WHERE id = :job
+    WHERE job_id = :job
 """)
 _VERSION = Statement("""
     INSERT INTO tickwise_versions (job_id, version, definition_id, made_at)
     SELECT id, version, definition_id, updated_at FROM tickwise_jobs WHERE id = :job
 """)
-_DELETE_JOB = Statement("UPDATE tickwise_jobs SET deleted_at = :now, wake_at = NULL WHERE id = :job")
+_DELETE_JOB = Statement("UPDATE tickwise_jobs SET deleted_at = :now WHERE id = :job")
+_SLEEP = Statement("UPDATE tickwise_agenda SET wake_at = NULL WHERE job_id = :job")
 _OWNERS = Statement("""
     SELECT s.name, j.name FROM tickwise_schedules s JOIN tickwise_jobs j ON j.id = s.job_id
     WHERE s.name IN :names[text] AND s.job_id <> :job AND s.deleted IS NULL
@@ -73,11 +81,11 @@ _DELETE_UNREADABLE = Statement("""
     UPDATE tickwise_schedules SET deleted = coalesce(deleted, :second), wake_at = NULL WHERE id IN :ids[bigint]
 """)
 _QUEUED = Statement("""
-    SELECT id FROM tickwise_runs WHERE schedule_id IN :schedules[bigint] AND state = 'queued'
+    SELECT id FROM tickwise_runs WHERE schedule_id IN :schedules[bigint] AND queued
     ORDER BY id FOR UPDATE SKIP LOCKED
 """)
 _QUEUED_OF_JOB = Statement("""
-    SELECT id FROM tickwise_runs WHERE job_id = :job AND state = 'queued' ORDER BY id FOR UPDATE SKIP LOCKED
+    SELECT id FROM tickwise_runs WHERE job_id = :job AND queued ORDER BY id FOR UPDATE SKIP LOCKED
 """)
 _OF_SCHEDULE = Statement("""
     SELECT j.name FROM tickwise_schedules s JOIN tickwise_jobs j ON j.id = s.job_id
@@ -154,7 +162,8 @@ def _locked(name: str, source: str, definition: int, pause_seen: int, now: int) 
     """The job's row, locked, and whether it was there; made if it was not."""
     rows = yield LOCK_JOB(name=name)
     if not rows:
-        yield _NEW_JOB(name=name, source=source, definition=definition, pause_seen=pause_seen, now=now)
+        yield _NEW_JOB(name=name, source=source, definition=definition, now=now)
+        yield _NEW_AGENDA(name=name, pause_seen=pause_seen)
         rows = yield LOCK_JOB(name=name)
     row = JobRow._make(rows[0])
     known = row.version > 0 and row.deleted_at is None
@@ -298,9 +307,9 @@ def _write_job(id_: int, job: JobDefinition, source: str, definition: int, now: 
         job=id_, source=source, definition=definition, queue=job.queue, priority=job.priority,
         function=None if job.steps else job.name,
         lanes=max((s.policy.max_active_runs for s in job.schedules), default=1),
-        guarded=any(s.policy.skip_if_successful for s in job.schedules),
         keep_days=job.keep.days, keep_runs=job.keep.runs, prune_at=None if keeps_all else now, now=now,
     )  # fmt: skip
+    yield _GUARD(job=id_, guarded=any(s.policy.skip_if_successful for s in job.schedules))
     yield _VERSION(job=id_)
 
 
@@ -318,6 +327,7 @@ def remove(book: Book, name: str, source: str) -> Protocol[None]:
     yield from write([held], now)
     yield _TOUCH(ids=dropped, now=now)
     yield _DELETE_JOB(job=row.id, now=now)
+    yield _SLEEP(job=row.id)
     yield from _cancel_queued(book, _QUEUED_OF_JOB(job=row.id), now)
     yield _FORGET_NEEDS(job=row.id)
     yield WAKE

@@ -10,17 +10,17 @@ from ...core.settle import Cancelled
 from ...core.states import ACTIVE, MOVES, Event, RunState
 from ..records import MICRO, Enqueue, Enqueued
 from .book import Book
-from .ends import Ending, end
+from .ends import LOCK_JOBS, Ending, end
 from .fleet import clock
+from .live import ON_LANES
 from .statement import WAKE, Protocol, Statement
 
 _JOBS = Statement("""
     SELECT id, name, definition_id, queue, priority, function, lanes FROM tickwise_jobs
     WHERE name IN :names[text] AND deleted_at IS NULL ORDER BY id
 """)
-_LOCK_JOBS = Statement("SELECT id FROM tickwise_jobs WHERE id IN :ids[bigint] ORDER BY id FOR UPDATE")
 _NAMES = Statement("SELECT name FROM tickwise_jobs WHERE deleted_at IS NULL ORDER BY name LIMIT 1000")
-_LANES = Statement("SELECT lane, id FROM tickwise_runs WHERE job_id = :job AND lane IS NOT NULL ORDER BY lane")
+_LANES = Statement("SELECT lane, run_id FROM tickwise_live WHERE job_id = :job AND lane >= 0 ORDER BY lane")
 _INSERT = Statement("""
     INSERT INTO tickwise_runs (job_id, lane, run_key, trigger_name, state, definition_id, queue, priority,
         function,
@@ -33,8 +33,7 @@ _INSERT = Statement("""
     WHERE TRUE ORDER BY n ON CONFLICT DO NOTHING RETURNING id
 """)
 _BY_KEY = Statement("""
-    SELECT id FROM tickwise_runs WHERE job_id = :job AND run_key = :key
-        AND state IN ('queued', 'running', 'succeeded')
+    SELECT id FROM tickwise_runs WHERE job_id = :job AND run_key = :key AND keyed
 """)
 _RUN = Statement("""
     SELECT id, job_id, state, trigger_name, run_key FROM tickwise_runs WHERE id = :run
@@ -66,7 +65,7 @@ def enqueue(asked: Sequence[Enqueue]) -> Protocol[tuple[Enqueued, ...]]:
     now = yield from clock()
     jobs = yield from _jobs(sorted({one.job for one in asked}))
     if by_hand := sorted({jobs[one.job][0] for one in asked if one.trigger is Trigger.MANUAL}):
-        yield _LOCK_JOBS(ids=by_hand)
+        yield LOCK_JOBS(ids=by_hand)
     found: dict[int, Enqueued] = {}
     plain: list[tuple[Any, ...]] = []
     for n, one in enumerate(asked):
@@ -112,11 +111,14 @@ def _together(rows: Sequence[tuple[Any, ...]], now: int) -> Protocol[dict[int, E
 
 def _one(one: Enqueue, job: Any, row: tuple[Any, ...], now: int) -> Protocol[Enqueued]:
     """A run with a key, or on a lane; both can be taken."""
+    lane = None
     if one.trigger is Trigger.MANUAL and not one.beside:
         if one.key is not None and (known := (yield _BY_KEY(job=job[0], key=one.key))):
             return Enqueued(str(known[0][0]), new=False)
-        row = (*row[:2], (yield from free_lane(job[0], job[6], one.job)), *row[3:])
-    if made := (yield _INSERT(rows=[row], now=now)):
+        lane = yield from free_lane(job[0], job[6], one.job)
+    if made := (yield _INSERT(rows=[(*row[:2], lane, *row[3:])], now=now)):
+        if lane is not None:
+            yield ON_LANES(rows=[(job[0], lane, made[0][0], False)])
         return Enqueued(str(made[0][0]), new=True)
     if one.key is not None and (known := (yield _BY_KEY(job=job[0], key=one.key))):
         return Enqueued(str(known[0][0]), new=False)
@@ -157,7 +159,7 @@ def put_back(run: int, book: Book) -> Protocol[None]:
     if not rows:
         raise InputError(f"there is no run {run}")
     _, job, _, trigger, key = rows[0]
-    yield _LOCK_JOBS(ids=[job])
+    yield LOCK_JOBS(ids=[job])
     state = RunState((yield _LOCK_RUN(run=run))[0][0])
     if (state, Event.PUT_BACK) not in MOVES:
         raise ConflictError(f"run {run} is {state}: only a failed, lost or cancelled run can be put back")
@@ -170,4 +172,6 @@ def put_back(run: int, book: Book) -> Protocol[None]:
         lane = yield from free_lane(job, lanes, book.job_names[job])
     yield _KEEP_ATTEMPT(run=run, event=str(_ENDED_BY[state]))
     yield _PUT_BACK(run=run, lane=lane, now=now)
+    if lane is not None:
+        yield ON_LANES(rows=[(job, lane, run, False)])
     yield WAKE

@@ -8,6 +8,7 @@ from typing import Any
 from ...core.model import Pause
 from ...core.payload import shown
 from ..records import MICRO, Node, PauseInterval, QueueLimit, Role
+from .live import RUNNING
 from .statement import WAKE, Protocol, Statement
 
 _DAY = 86_400 * MICRO
@@ -17,8 +18,8 @@ _BEAT = Statement("""
     ON CONFLICT (id) DO UPDATE SET facts = excluded.facts, worker = excluded.worker, seen_at = excluded.seen_at,
         live_until = excluded.live_until, passed_at = coalesce(excluded.passed_at, tickwise_nodes.passed_at)
 """)
-_CANCELLING = Statement("""
-    SELECT id FROM tickwise_runs WHERE state = 'running' AND cancelling AND node = :id
+_CANCELLING = Statement(f"""
+    SELECT id FROM tickwise_runs WHERE {RUNNING} AND cancelling AND node = :id
 """)
 _LEAVE = Statement("DELETE FROM tickwise_nodes WHERE id = :id")
 _NODES = Statement("""

@@ -8,19 +8,23 @@ from ..tallies import LATELY, NOT_RUN, Counts, MinuteRow
 from .book import Book
 from .fleet import clock
 from .insights_runs import newest_old
+from .live import RUNNING
+from .state import JOBS
 from .statement import Protocol, Statement
 
-_COUNT_JOBS = Statement("""
-    SELECT count(*), coalesce(sum(CASE WHEN wake_at < :second THEN 1 ELSE 0 END), 0),
+_COUNT_JOBS = Statement(f"""
+    SELECT count(*), coalesce(sum(CASE WHEN a.wake_at < :second THEN 1 ELSE 0 END), 0),
         (SELECT count(*) FROM tickwise_schedules WHERE deleted IS NULL),
         (SELECT count(*) FROM tickwise_schedules WHERE deleted IS NULL AND paused),
         (SELECT count(*) FROM tickwise_nodes WHERE live_until > :now),
-        (SELECT min(due_at) FROM tickwise_runs WHERE state = 'queued' AND due_at <= :now)
-    FROM tickwise_jobs WHERE deleted_at IS NULL
+        (SELECT min(due_at) FROM tickwise_runs WHERE queued AND due_at <= :now)
+    FROM {JOBS} WHERE j.deleted_at IS NULL
 """)
-_HELD = Statement("SELECT queue, count(*) FROM tickwise_jobs WHERE waiting AND deleted_at IS NULL GROUP BY queue")
-_QUEUED = Statement("SELECT queue, count(*) FROM tickwise_runs WHERE state = 'queued' GROUP BY queue")
-_RUNNING = Statement("SELECT count(*) FROM tickwise_runs WHERE state = 'running'")
+_HELD = Statement(
+    f"SELECT j.queue, count(*) FROM {JOBS} WHERE a.waiting AND j.deleted_at IS NULL GROUP BY j.queue"
+)
+_QUEUED = Statement("SELECT queue, count(*) FROM tickwise_runs WHERE queued GROUP BY queue")
+_RUNNING = Statement(f"SELECT count(*) FROM tickwise_runs WHERE {RUNNING}")
 _ENDED = Statement("""
     SELECT state, count(*) FROM tickwise_runs WHERE finished_at >= :since AND state NOT IN ('queued', 'running')
     GROUP BY state

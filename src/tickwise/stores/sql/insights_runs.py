@@ -18,6 +18,7 @@ from ..paging import size
 from ..records import MICRO, Page, RunFilter, RunRow
 from ..tallies import Recent
 from .book import Book
+from .live import RUNNING
 from .statement import Protocol, Statement
 
 RUN_COLUMNS = """r.id, r.job_id, r.schedule_id, r.slot, r.trigger_name, r.times_id, r.state, r.queue, r.priority,
@@ -29,8 +30,8 @@ _CONDITIONS = {
     "only": "r.job_id = :only",
     "job": "r.job_id = (SELECT id FROM tickwise_jobs WHERE name = :job)",
     "schedule": "(r.job_id, r.schedule_id) = (SELECT job_id, id FROM tickwise_schedules WHERE name = :schedule)",
-    "queued": "r.state = 'queued'",
-    "running": "r.state = 'running'",
+    "queued": "r.queued",
+    "running": f"r.{RUNNING}",
     "states": "r.state IN :states[text]",
     "triggers": "r.trigger_name IN :triggers[text]",
     "slot": "r.slot = :slot",
@@ -53,8 +54,8 @@ _UNDER_WAY = " UNION ALL ".join(
     f"""SELECT * FROM (SELECT id, {at} AS at, {lives} AS lives FROM tickwise_runs
         WHERE {which} AND started_at < :end ORDER BY 2 DESC, 1 DESC LIMIT :most) AS k"""
     for lives, at, which in (
-        (1, "started_at", "state = 'running'"),
-        (1, "started_at", "state = 'queued'"),  # it waits for another attempt
+        (1, "started_at", RUNNING),
+        (1, "started_at", "queued"),  # it waits for another attempt
         (0, "finished_at", "finished_at >= :start"),
     )
 )
@@ -149,8 +150,8 @@ def _run_row(book: Book, row: Sequence[Any]) -> RunRow:
     return RunRow(
         str(id_), book.job_names[job], schedule, slot, Trigger.of(trigger), _label(book, times, schedule),
         RunState(state),
-        queue, priority, attempt, created_at, due_at, started_at, finished_at, node, claimed_by, lane, key,
-        shown_params(params), shown(result), error or "",
+        queue, priority, attempt, created_at, due_at, started_at, finished_at, node, claimed_by,
+        None if finished_at else lane, key, shown_params(params), shown(result), error or "",
         bool(cancelling), failures, losses, lease_until, expires_at, by or "",
     )  # fmt: skip
 

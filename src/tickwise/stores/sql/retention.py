@@ -3,23 +3,25 @@
 from ..records import MICRO
 from .ends import FORGET, NOTE_SUCCESS
 from .fleet import clock
+from .state import CURSOR, JOBS
 from .statement import Protocol, Statement
 
 _DAY = 86_400 * MICRO
 _AGAIN = 3_600 * MICRO  # a job without anything to remove is looked at again after so long
-_JOBS = Statement("""
-    SELECT id, keep_days, keep_runs FROM tickwise_jobs WHERE prune_at <= :now
-    ORDER BY prune_at LIMIT 50 FOR UPDATE SKIP LOCKED
+_JOBS = Statement(f"""
+    SELECT j.id, j.keep_days, j.keep_runs FROM {JOBS} WHERE j.prune_at <= :now
+    ORDER BY j.prune_at LIMIT 50 FOR UPDATE SKIP LOCKED
 """)
 _NEWEST_TO_GO = Statement("""
     SELECT id FROM tickwise_runs WHERE job_id = :job AND finished_at IS NOT NULL ORDER BY id DESC LIMIT 1
         OFFSET :kept
 """)
-_UNWANTED = Statement("""
+_UNWANTED = Statement(f"""
     SELECT r.id, r.slot, CASE WHEN r.state = 'succeeded' THEN coalesce(r.slot, r.started_at / 1000000) END
     FROM tickwise_runs r LEFT JOIN tickwise_schedules s ON s.id = r.schedule_id
-    WHERE r.job_id = :job AND r.id <= :newest AND r.finished_at < :before AND (r.slot IS NULL OR r.slot <=
-        s.cursor)
+    LEFT JOIN tickwise_agenda a ON a.job_id = s.job_id
+    WHERE r.job_id = :job AND r.id <= :newest AND r.finished_at < :before
+        AND (r.slot IS NULL OR r.slot <= {CURSOR})
         AND r.id NOT IN (
             SELECT k.id FROM tickwise_runs k JOIN (
                 SELECT schedule_id, max(slot) AS slot FROM tickwise_runs

@@ -65,6 +65,8 @@ DIALECT = Dialect(
         r"\bNAME\b": "text",
         r"\bID\b": "INTEGER PRIMARY KEY AUTOINCREMENT",
         r"\) FILL": ")",
+        r"\bKEPT\b": "VIRTUAL",
+        r"ALTER TABLE \w+ ROOM TO END": "SELECT 1",
         r"\bLOGS\.": "logs.",
         r"\bbigint\b": "integer",
         r" USING brin (\(\w+\)) WITH \([^)]*\)": r" \1",
@@ -301,8 +303,14 @@ class _Hand:
         self._connection.execute("RELEASE move")
 
     def _ask(self, ask: Ask) -> Rows:
-        answers = [self._connection.execute(*self._driver.prepare(part)).fetchall() for part in ask.parts]
-        return answers[0]
+        first, *others = ask.parts
+        rows = self._answer(first)
+        for other in others:
+            self._answer(Ask(other.statement, {**other.values, "made": rows}))
+        return rows
+
+    def _answer(self, ask: Ask) -> Rows:
+        return self._connection.execute(*self._driver.prepare(ask)).fetchall()
 
 
 def _settle(future: "asyncio.Future[Any]", answer: Any, failure: BaseException | None) -> None:

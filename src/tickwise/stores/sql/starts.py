@@ -11,7 +11,7 @@ FIRST_ATTEMPT = 1
 
 def inserting(
     columns: str, leased: str = "leased", condition: str = "TRUE", conflict: str = "ON CONFLICT DO NOTHING",
-    **shared: str,
+    returned: str = "id, job_id, schedule_id, slot", **shared: str,
 ) -> Statement:  # fmt: skip
     """Insert runs from a table of values with these columns, in the order of `n`; what all share is given once.
 
@@ -29,5 +29,5 @@ def inserting(
             CASE WHEN {leased} THEN (SELECT {{now}}) END
         FROM :rows[{columns}] AS v
         WHERE {condition} ORDER BY n
-        {conflict} RETURNING id, job_id, schedule_id, slot
+        {conflict} RETURNING {returned}
     """)

@@ -14,14 +14,26 @@ from ..records import MICRO
 from .book import Book
 from .statement import Protocol, Statement
 
-COLUMNS = """id, name, source, definition_id, version, queue, priority, function, lanes, guarded, waiting,
-    pause_seen, last_manual, last_success, history_from, deleted_at, wake_at"""
-LOCK_JOB = Statement(f"SELECT {COLUMNS} FROM tickwise_jobs WHERE name = :name FOR UPDATE")
-OF_SCHEDULE = """id, job_id, name, definition_id, cursor, met, missed, edited, first_seen, runs_made, rest,
-    last_slot, deleted, wake_at"""
+COLUMNS = """j.id, j.name, j.source, j.definition_id, j.version, j.queue, j.priority, j.function, j.lanes,
+    a.guarded, a.waiting, a.pause_seen, a.last_manual, a.last_success, j.history_from,
+    j.deleted_at, a.wake_at, a.revision"""
+JOBS = "tickwise_jobs j JOIN tickwise_agenda a ON a.job_id = j.id"
+LOCK_JOB = Statement(f"SELECT {COLUMNS} FROM {JOBS} WHERE j.name = :name FOR UPDATE")
+
+
+def _standing(column: str, ahead: str = "") -> str:
+    """A column of a schedule as it stands: the agenda tells how far the only one of a job has come since."""
+    return f"CASE WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.{column} ELSE {ahead or f'a.{column}'} END"
+
+
+CURSOR, MET, LAST_SLOT, WAKE_AT = map(_standing, ("cursor", "met", "last_slot", "wake_at"))
+RUNS_MADE = _standing("runs_made", "s.runs_made + a.made")
+OF_SCHEDULE = f"""s.id, s.job_id, s.name, s.definition_id, {CURSOR}, {MET}, s.missed, s.edited, s.first_seen,
+    {RUNS_MADE}, s.rest, {LAST_SLOT}, s.deleted, {WAKE_AT}"""
+SCHEDULES = "tickwise_schedules s JOIN tickwise_agenda a ON a.job_id = s.job_id"
 _SCHEDULES = Statement(f"""
-    SELECT {OF_SCHEDULE} FROM tickwise_schedules
-    WHERE job_id IN :jobs[bigint] AND (deleted IS NULL OR :all) ORDER BY id
+    SELECT {OF_SCHEDULE} FROM {SCHEDULES}
+    WHERE s.job_id IN :jobs[bigint] AND (s.deleted IS NULL OR :all) ORDER BY s.id
 """)
 _PAUSES = Statement("""
     SELECT id, paused_at, until FROM tickwise_pauses WHERE until IS NOT NULL AND id > :seen ORDER BY id
@@ -37,22 +49,21 @@ _WRITE = Statement("""
         deleted bigint] AS v
     WHERE s.id = v.id
 """)
-_WRITE_JOBS = Statement("""
-    UPDATE tickwise_jobs AS j
-    SET wake_at = v.wake_at, waiting = v.waiting, local = v.local, pause_seen = v.pause_seen
-    FROM :rows[id bigint, wake_at bigint, waiting boolean, local boolean, pause_seen bigint] AS v WHERE j.id = v.id
+_WRITE_AGENDA = Statement("""
+    UPDATE tickwise_agenda AS a
+    SET wake_at = v.wake_at, waiting = v.waiting, local = v.local, pause_seen = v.pause_seen,
+        revision = a.revision + 1, cursor = CASE WHEN v.ahead THEN a.cursor END,
+        met = CASE WHEN v.ahead THEN a.met END, last_slot = CASE WHEN v.ahead THEN a.last_slot END,
+        made = CASE WHEN v.ahead THEN a.made END
+    FROM :rows[job bigint, wake_at bigint, waiting boolean, local boolean, pause_seen bigint, ahead boolean] AS v
+    WHERE a.job_id = v.job
 """)
 _ADVANCE = Statement("""
-    UPDATE tickwise_schedules AS s
-    SET cursor = v.cursor, met = v.met, missed = v.missed, runs_made = v.runs_made, rest = v.rest,
-        last_slot = v.last_slot, wake_at = v.wake_at, deleted = v.deleted
-    FROM :rows[id bigint, cursor bigint, met bigint, missed bigint, runs_made bigint, rest text, last_slot bigint,
-        wake_at bigint, deleted bigint] AS v
-    WHERE s.id = v.id
-""")
-_ADVANCE_JOBS = Statement("""
-    UPDATE tickwise_jobs AS j SET wake_at = v.wake_at, waiting = v.waiting
-    FROM :rows[id bigint, wake_at bigint, waiting boolean] AS v WHERE j.id = v.id
+    UPDATE tickwise_agenda AS a
+    SET wake_at = v.wake_at, waiting = FALSE, cursor = v.cursor, met = v.met, last_slot = v.last_slot,
+        made = coalesce(a.made, 0) + v.more
+    FROM :rows[job bigint, wake_at bigint, cursor bigint, met bigint, last_slot bigint, more bigint] AS v
+    WHERE a.job_id = v.job
 """)
 _RECORD = Statement("""
     INSERT INTO tickwise_decisions (schedule_id, first_slot, reason, last_slot, slots, detail, made_at,
@@ -86,6 +97,7 @@ class JobRow(NamedTuple):
     history_from: int | None
     deleted_at: int | None
     wake_at: int | None
+    revision: int
 
 
 @dataclass(slots=True)
@@ -97,6 +109,7 @@ class Held:
     state: Schedule
     last_slot: int | None
     wake_at: int | None = None
+    read: Schedule | None = None  # the state as it was read
 
 
 class Unreadable(NamedTuple):
@@ -160,7 +173,7 @@ def _put(book: Book, job: HeldJob, row: Sequence[Any]) -> None:
     state = Schedule(
         definition, cursor, met, missed, edited, first_seen, runs_made=made, deleted_at=deleted, **others
     )
-    job.schedules[name] = Held(id_, definition_id, state, last_slot, wake)
+    job.schedules[name] = Held(id_, definition_id, state, last_slot, wake, state)
 
 
 def _end_pauses(job: HeldJob, pauses: Sequence[tuple[int, int, int]]) -> None:
@@ -178,31 +191,41 @@ def _end_pauses(job: HeldJob, pauses: Sequence[tuple[int, int, int]]) -> None:
 
 def write(jobs: Iterable[HeldJob], now: int, *, planned: bool = False) -> Protocol[None]:
     """Make what is in hand true, with the decisions made on the way. Only a pass lets a job be due later."""
-    jobs = list(jobs)
-    if planned and all(job.pause_seen == job.row.pause_seen for job in jobs):
-        yield from _advance(jobs, now)
-    else:
-        rows = [_row(held) for job in jobs for held in job.schedules.values()]
-        if rows:
-            yield _WRITE(rows=rows)
-        yield _WRITE_JOBS(
+    whole, advanced, jobs = list[HeldJob](), list[tuple[object, ...]](), list(jobs)
+    for job in jobs:
+        if row := _advanced(job) if planned else None:
+            advanced.append(row)
+        else:
+            whole.append(job)
+    if advanced:
+        yield _ADVANCE(rows=advanced)
+    if rows := [_row(held) for job in whole for held in job.schedules.values()]:
+        yield _WRITE(rows=rows)
+    if whole:
+        yield _WRITE_AGENDA(
             rows=[
-                (job.row.id, wake_at(job, now, planned=planned), waiting(job), local(job), job.pause_seen)
-                for job in jobs
+                (job.row.id, wake_at(job, now, planned=planned), waiting(job), local(job), job.pause_seen,
+                bool(job.unreadable)) for job in whole
             ]
-        )
+        )  # fmt: skip
     yield from record(jobs, now)
 
 
-def _advance(jobs: Sequence[HeldJob], now: int) -> Protocol[None]:
-    """Only what a pass changes, which is most of what is ever written."""
-    rows = [
-        (held.id, s.cursor, s.met, s.missed, s.runs_made, encode_rest(s), held.last_slot, held.wake_at,
-        s.deleted_at) for job in jobs for held in job.schedules.values() for s in (held.state,)
-    ]  # fmt: skip
-    if rows:
-        yield _ADVANCE(rows=rows)
-    yield _ADVANCE_JOBS(rows=[(job.row.id, wake_at(job, now, planned=True), waiting(job)) for job in jobs])
+def _advanced(job: HeldJob) -> tuple[object, ...] | None:
+    """The row of a job whose only schedule has come further, and nothing else is new; most that is ever written.
+
+    None up to its cursor is left to decide then.
+    """
+    if len(job.schedules) != 1 or job.unreadable or job.pause_seen != job.row.pause_seen:
+        return None
+    [held] = job.schedules.values()
+    state, read = held.state, held.read
+    if read is None or state.met > state.cursor or (held.last_slot or state.cursor) > state.cursor:
+        return None
+    if read._replace(cursor=state.cursor, met=state.met, runs_made=state.runs_made) != state or encode_rest(state):
+        return None
+    more = state.runs_made - read.runs_made
+    return job.row.id, held.wake_at, state.cursor, state.met, held.last_slot, more
 
 
 def wake_at(job: HeldJob, now: int, *, planned: bool) -> int | None:
@@ -227,16 +250,22 @@ def local(job: HeldJob) -> bool:
 
 def record(jobs: Iterable[HeldJob], now: int) -> Protocol[None]:
     """Keep decisions; one with a known identity extends what is recorded (S7)."""
-    rows = {}
+    rows, broken = {}, list[tuple[int, str]]()
     for job in jobs:
         for made in job.decisions:
             key = (job.schedules[made.schedule].id, made.first, made.reason.code)
             rows[key] = (*key, made.last, made.count, clip(made.detail, LONGEST_ERROR))
-        for schedule, problem, _ in job.unreadable.values():
-            key = (schedule, 0, Reason.BROKEN.code)
-            rows[key] = (*key, 0, 1, clip(problem, LONGEST_ERROR))
+        broken += [(schedule, problem) for schedule, problem, _ in job.unreadable.values()]
     if rows:
         yield _RECORD(rows=list(rows.values()), now=now)
+    if broken:
+        yield from record_broken(broken, now)
+
+
+def record_broken(schedules: Iterable[tuple[int, str]], now: int) -> Protocol[None]:
+    """Keep that they cannot be decided, and why."""
+    code = Reason.BROKEN.code
+    yield _RECORD(rows=[(id_, 0, code, 0, 1, clip(problem, LONGEST_ERROR)) for id_, problem in schedules], now=now)
 
 
 def _row(held: Held) -> tuple[object, ...]:

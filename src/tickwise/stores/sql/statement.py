@@ -33,11 +33,17 @@ class Statement:
         return (self,)
 
 
+_MADE = re.compile(r":made\[[^\]]*\]")
+
+
 class Together(Statement):
-    """Statements of which none depends on another, in one; the first one's rows are the answer."""
+    """Statements in one. The first one's rows are the answer, and `:made[…]` to the others: their first columns.
+
+    Else none depends on another.
+    """
 
     def __init__(self, *parts: Statement) -> None:
-        named = ", ".join(f"part_{number} AS ({part.text})" for number, part in enumerate(parts))
+        named = ", ".join(f"part_{n} AS ({_MADE.sub('part_0', part.text)})" for n, part in enumerate(parts))
         super().__init__(f"WITH {named} SELECT * FROM part_0")
         self._parts = parts
 

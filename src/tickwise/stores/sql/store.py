@@ -55,7 +55,6 @@ from .claim import Claim
 from .connections import on_connection
 from .driver import Driver, Lane, SchemaError, StatementError
 from .hours import hours as last_hours
-from .state import JobRow as JobColumns
 from .statement import Protocol
 
 T = TypeVar("T")
@@ -106,14 +105,14 @@ class SqlStore(Store):
         """A batch that the database refuses is halved until the bad job stands alone, and that is put off."""
         check_text(node, "the name of a node", checks.LONGEST_KEY)
         claim = Claim(node, limit, self._floor, jobs, reserve, ahead if self.driver.can_wait else None)
-        claimed: list[JobColumns] = []
+        claimed: list[int] = []
         try:
             ticked = await self.move(Lane.CLAIM, ticking.tick, self.book, planner, claim, claimed)
         except StatementError as error:
-            names = [job.name for job in claimed]
-            _log.error("the database refused a plan", error=str(error), jobs=names[:10])
             if not claimed:
                 raise
+            names = await self.move(Lane.READ, ticking.names_of, claimed)
+            _log.error("the database refused a plan", error=str(error), jobs=names[:10])
             if len(claimed) == 1:
                 ticked = await self._set_aside(claimed[0], error)
             else:
@@ -134,7 +133,7 @@ class SqlStore(Store):
             more=first.more or second.more,
         )  # fmt: skip
 
-    async def _set_aside(self, job: JobColumns, error: StatementError) -> Ticked:
+    async def _set_aside(self, job: int, error: StatementError) -> Ticked:
         """Put off a job whose plan was refused, and record that; if that is refused too, it is only put off."""
         await self.move(Lane.CLAIM, ticking.set_aside, job)
         with suppress(StatementError):
@@ -212,7 +211,7 @@ class SqlStore(Store):
 
 def is_id(run: str) -> bool:
     """Whether a run can have this id."""
-    return run.isascii() and run.isdigit() and int(run[:20]) <= _LARGEST_ID and len(run) < 20
+    return len(run) < 20 and run.isascii() and run.isdigit() and int(run) <= _LARGEST_ID
 
 
 def _id(run: str) -> int:
@@ -240,11 +239,12 @@ def askable(*texts: str | None, most: int = checks.LONGEST_KEY) -> bool:
 
 
 def _ending(one: Finish) -> ends.Ending:
-    if one.result is None:
-        return ends.Ending(_id(one.run), one.outcome, one.token, None, clip(one.error, checks.LONGEST_ERROR))
-    result, error = checks.kept_result(one.result, one.error)
-    kept = None if result is None else encode(result, "the result")
-    return ends.Ending(_id(one.run), one.outcome, one.token, kept, error)
+    run, token, outcome, result, error = one
+    if result is not None:
+        result, error = checks.kept_result(result, error)
+    elif error:
+        error = clip(error, checks.LONGEST_ERROR)
+    return ends.Ending(_id(run), outcome, token, None if result is None else encode(result, "the result"), error)
 
 
 class SqlInsights(Insights):

@@ -5,7 +5,8 @@ Why each step is where it is (a build without them lost runs under stress):
 1. *Jobs* are claimed, not schedules: order, lanes, stop and restart are per job. The claim locks their rows and
    skips those that another node has locked.
 2. Schedules and facts are read by later statements. Joined into the claim they would be older than its locks: at
-   READ COMMITTED each statement has its own snapshot.
+   READ COMMITTED each statement has its own snapshot. What was read in an earlier pass is as good, if the revision
+   that the claim tells is still the same: it is raised, under the lock of the job, with every other change.
 3. A slot that waits for a run relies on that run's end to wake it. So the runs in its way are locked for sharing
    before the wait is written: one that cannot be had is just ending, and the job simply stays due; one that is had
    ends after this commit, and then its finish sees the wait and wakes the job.
@@ -30,7 +31,7 @@ depend on (a run that is in the way) is not locked, and may change until then. N
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ...core.model import Facts, Holder, JobFacts, Planned, ScheduleFacts, Start, TickPlan, Trigger
 from ...core.reasons import Reason
@@ -38,23 +39,16 @@ from ...core.settle import Cancelled
 from ...core.slots import due_at
 from ..records import MICRO, Lease, Planner, Ticked
 from .book import Book
-from .claim import Circumstances, Claim, NextDue, claimed_jobs, next_due
+from .claim import Circumstances, Claim, Due, NextDue, claimed_jobs, next_due
 from .ends import Ending, end
 from .fleet import clock
-from .herd import Herd, fire, herds
+from .hand import alone_in_hand, in_hand
+from .herd import Herd, fire, herds, lendable, strangers
+from .live import ON_LANES
 from .starts import inserting
-from .state import OF_SCHEDULE, Held, HeldJob, JobRow, Unreadable, hold, record, write
-from .statement import TICKET, WAKE, Protocol, Statement, as_wide_as
+from .state import CURSOR, MET, RUNS_MADE, WAKE_AT, Held, HeldJob, JobRow, record_broken, write
+from .statement import TICKET, WAKE, Protocol, Statement
 
-_HOLDER = as_wide_as(OF_SCHEDULE, "lane", "job_id", "trigger_name", "id", "CASE WHEN cancelling THEN 1 ELSE 0 END")
-_SCHEDULES = Statement(f"""
-    SELECT 'schedule', {OF_SCHEDULE} FROM tickwise_schedules
-    WHERE job_id IN :jobs[bigint] AND deleted IS NULL
-    UNION ALL
-    SELECT 'holder', {_HOLDER}
-    FROM tickwise_runs WHERE job_id IN :jobs[bigint] AND lane IS NOT NULL
-    ORDER BY 2
-""")
 _SLOTS = Statement("""
     SELECT r.schedule_id, r.slot FROM tickwise_runs r
     JOIN :since[id bigint, slot bigint] AS v ON r.schedule_id = v.id AND r.slot > v.slot
@@ -67,28 +61,35 @@ _SUCCESSES = Statement("""
     ORDER BY s.name, reference
 """)
 _HOLD = Statement("""
-    SELECT id FROM tickwise_runs WHERE id IN :ids[bigint] AND lane IS NOT NULL ORDER BY id FOR SHARE SKIP LOCKED
+    SELECT id FROM tickwise_runs WHERE id IN :ids[bigint] AND finished_at IS NULL ORDER BY id FOR SHARE SKIP LOCKED
 """)
 _TAKE = Statement("""
-    SELECT id, state FROM tickwise_runs WHERE id IN :ids[bigint] AND lane IS NOT NULL
+    SELECT id, state FROM tickwise_runs WHERE id IN :ids[bigint] AND finished_at IS NULL
     ORDER BY id FOR UPDATE SKIP LOCKED
 """)
+_TAKE_BACK = Statement("DELETE FROM tickwise_runs WHERE id IN :ids[bigint]")  # whose lane was taken
 _CANCEL = Statement("UPDATE tickwise_runs SET cancelling = TRUE WHERE id IN :ids[bigint]")
 _INSERT = inserting(
     "n bigint, job_id bigint, schedule_id bigint, slot bigint, lane bigint, trigger_name text, "
     "definition_id bigint, times_id bigint, queue text, priority bigint, function text, due_at bigint, "
     "expires_at bigint, leased boolean"
 )
-_NOTE_SLOTS = Statement("""
-    UPDATE tickwise_schedules SET last_slot =
-        (SELECT max(slot) FROM tickwise_runs r WHERE r.schedule_id = tickwise_schedules.id)
+_NOTE_SLOTS = Statement(f"""
+    UPDATE tickwise_schedules AS s
+    SET cursor = {CURSOR}, met = {MET}, runs_made = {RUNS_MADE}, wake_at = {WAKE_AT},
+        last_slot = (SELECT max(slot) FROM tickwise_runs r WHERE r.schedule_id = s.id)
+    FROM tickwise_agenda a WHERE a.job_id = s.job_id AND s.job_id IN :jobs[bigint]
+""")
+_NOTED = Statement("""
+    UPDATE tickwise_agenda SET revision = revision + 1, cursor = NULL, met = NULL, last_slot = NULL, made = NULL
     WHERE job_id IN :jobs[bigint]
 """)
 _SLEEP = Statement(  # for drivers that can wait
     "SELECT pg_sleep(greatest(0, CAST(:until AS bigint) - {now}) / 1000000.0)"
 )
-_SET_ASIDE = Statement("UPDATE tickwise_jobs SET wake_at = :at WHERE id = :job")
-_SCHEDULES_OF = Statement("SELECT id, name FROM tickwise_schedules WHERE job_id = :job AND deleted IS NULL")
+_SET_ASIDE = Statement("UPDATE tickwise_agenda SET wake_at = :at WHERE job_id = :job")
+_JOB_NAMES = Statement("SELECT name FROM tickwise_jobs WHERE id IN :ids[bigint] ORDER BY id")
+_SCHEDULES_OF = Statement("SELECT id FROM tickwise_schedules WHERE job_id = :job AND deleted IS NULL")
 _WAITS_FOR_A_RUN = frozenset({Reason.WAITS_FOR_RUN, Reason.WAITS_FOR_LANE, Reason.WAITS_BEHIND})
 SET_ASIDE_SECONDS = 60  # for a job whose plan the database refuses
 LONGEST_LEAD = MICRO  # of a pass that is ahead of its second: it locks what it has claimed
@@ -105,28 +106,27 @@ class Made(NamedTuple):
     due_at: int  # in microseconds
 
 
-def tick(book: Book, planner: Planner, claim: Claim, claimed: list[JobRow]) -> Protocol[Ticked]:
-    """The pass. `claimed` tells the caller what was in hand when a statement failed.
+def tick(book: Book, planner: Planner, claim: Claim, claimed: list[int]) -> Protocol[Ticked]:
+    """The pass. `claimed` tells the caller which jobs were in hand when a statement failed.
 
     If it tells of something already, an earlier try was refused: then none go as a herd.
     """
     again = bool(claimed)
     if claim.names is None and not (yield TICKET):
         return _TURNED_AWAY
-    claimed[:], around = yield from claimed_jobs(claim)
+    due, around = yield from claimed_jobs(claim)
+    claimed[:] = [row[0] for row in due]
     now, second = around.now, around.now // MICRO
     if lead := claim.lead(now):
-        if again or not claimed or lead > LONGEST_LEAD:
+        if again or not due or lead > LONGEST_LEAD:
             return Ticked(now, more=True)
-        return (yield from _ahead(book, planner, claim, claimed, around._replace(now=now + lead)))
-    if not claimed:
+        return (yield from _ahead(book, planner, claim, due, around._replace(now=now + lead)))
+    if not due:
         return Ticked(now, next_due=around.next_due.at, crowd=around.next_due.crowd)
-    rows, holders = yield from _schedules(claimed)
-    alike, alone = list[Herd](), claimed
-    if not again:
-        alike, alone = yield from herds(book, planner, claimed, rows, holders, around, claim)
-    jobs = {job.row.name: job for job in (yield from hold(book, alone, rows, around.latest_pause))}
-    facts = yield from _facts(jobs, holders, around.served)
+    hand = yield from in_hand(book, due, claimed if again else strangers(book, due))
+    alike, alone = ([], claimed) if again else herds(book, planner, due, hand.holders, around, claim)
+    jobs = {job.row.name: job for job in (yield from alone_in_hand(book, hand, alone, around.latest_pause))}
+    facts = yield from _facts(jobs, hand.holders, around.served)
     states = [state for job in jobs.values() for state in job.states]
     plan = planner(second, states, facts) if states else TickPlan()
     kept_due = yield from _cancel(book, plan, jobs, now)
@@ -137,17 +137,17 @@ def tick(book: Book, planner: Planner, claim: Claim, claimed: list[JobRow]) -> P
         yield from write(decided, now, planned=True)
     if came > len(leases):
         yield WAKE
-    more = bool(kept_due) or (claim.names is None and len(claimed) == claim.limit)
+    more = bool(kept_due) or (claim.names is None and len(due) == claim.limit)
     coming = NextDue() if more else (yield from next_due(claim))
-    return Ticked(now, len(claimed) - len(kept_due), came, tuple(leases), more, *coming)
+    return Ticked(now, len(due) - len(kept_due), came, tuple(leases), more, *coming)
 
 
 def _ahead(
-    book: Book, planner: Planner, claim: Claim, claimed: Sequence[JobRow], then: Circumstances
+    book: Book, planner: Planner, claim: Claim, due: Sequence[Due], then: Circumstances
 ) -> Protocol[Ticked]:
     """Plan what is alike as things will stand `then`, and write it when that has come; the rest stays as it is."""
-    rows, holders = yield from _schedules(claimed)
-    alike, _ = yield from herds(book, planner, claimed, rows, holders, then, claim)
+    hand = yield from in_hand(book, due, strangers(book, due))
+    alike, _ = herds(book, planner, due, hand.holders, then, claim)
     if alike:
         yield _SLEEP(until=then.now)
     leases, came = yield from _start(book, {}, alike, set(), claim, then)
@@ -156,31 +156,20 @@ def _ahead(
     return Ticked(then.now, came, came, tuple(leases), more=True)
 
 
-def set_aside(job: JobRow) -> Protocol[None]:
+def set_aside(job: int) -> Protocol[None]:
     """Put off a job whose plan could not be written, so that the others go on (S20)."""
     now = yield from clock()
-    yield _SET_ASIDE(job=job.id, at=now // MICRO + SET_ASIDE_SECONDS)
+    yield _SET_ASIDE(job=job, at=now // MICRO + SET_ASIDE_SECONDS)
 
 
-def tell_refused(job: JobRow, problem: str) -> Protocol[None]:
+def tell_refused(job: int, problem: str) -> Protocol[None]:
     """Record why a job is put off, on each of its schedules."""
     now = yield from clock()
-    rows = yield _SCHEDULES_OF(job=job.id)
-    held = HeldJob(job, unreadable={name: Unreadable(id_, problem, None) for id_, name in rows})
-    yield from record([held], now)
+    yield from record_broken([(row[0], problem) for row in (yield _SCHEDULES_OF(job=job))], now)
 
 
-def _schedules(jobs: Sequence[JobRow]) -> Protocol[tuple[list[Sequence[Any]], dict[int, list[Holder]]]]:
-    """The rows of their schedules, and the runs that hold lanes of these jobs, by the job's id."""
-    rows: list[Sequence[Any]] = []
-    holders: dict[int, list[Holder]] = defaultdict(list)
-    for what, *columns in (yield _SCHEDULES(jobs=sorted(job.id for job in jobs))):
-        if what == "schedule":
-            rows.append(columns)
-        else:
-            lane, job, trigger, run, cancelling, *_ = columns
-            holders[job].append(Holder(str(run), lane, Trigger.of(trigger), bool(cancelling)))
-    return rows, holders
+def names_of(jobs: Sequence[int]) -> Protocol[list[str]]:
+    return [row[0] for row in (yield _JOB_NAMES(ids=jobs))]
 
 
 def _facts(
@@ -273,9 +262,9 @@ def _start(
     leases: list[Lease] = []
     came, lost = 0, list[JobRow]()
     for herd in alike:
-        given = yield from fire(book, herd, shares.get(herd.key, 0), claim, around.now)
+        given = yield from fire(herd, shares.get(herd.key, 0), claim, around.now)
         if given is None:
-            kept_due |= {member.job.name for member in herd.members}
+            kept_due |= {one.job.name for one in herd.members}
         else:
             leases += given
             came += len(herd.members)
@@ -284,7 +273,14 @@ def _start(
             rows=[(n, *_row(one, around.now), key in shares) for n, (key, one) in enumerate(made.items())],
             **claim.handed_over(around.now),
         )
-        ids = {(schedule, slot): run for run, _, schedule, slot in rows}
+        taken = [
+            (job, made[schedule, slot].start.lane, run, (schedule, slot) in shares)
+            for run, job, schedule, slot in rows
+        ]
+        on_lanes = {row[0] for row in (yield ON_LANES(rows=taken))}
+        ids = {(schedule, slot): run for run, _, schedule, slot in rows if run in on_lanes}
+        if len(ids) < len(rows):
+            yield _TAKE_BACK(ids=[row[0] for row in rows if row[0] not in on_lanes])
         for key, run in ids.items():
             if key in shares:
                 leases += _lease(book, made[key], run, claim, around.now)
@@ -293,6 +289,7 @@ def _start(
     if lost:
         kept_due |= {job.name for job in lost}
         yield _NOTE_SLOTS(jobs=sorted({job.id for job in lost}))
+        yield _NOTED(jobs=sorted({job.id for job in lost}))
     return leases, came
 
 
@@ -313,13 +310,18 @@ def _shares(
     if not reserve or around.waiting:
         return {}
     place = {queue: n for n, queue in enumerate(dict.fromkeys(reserve.queues)) if queue not in around.limited}
-    wishes = [(one.job.row, one.due_at, 1, key) for key, one in made.items()]
-    wishes += [(herd.members[0].job, herd.due_at, len(herd.members), herd.key) for herd in alike]
+    wishes = [
+        (one.job.row.queue, one.job.row.priority, one.due_at, 1, key) for key, one in made.items()
+        if claim.knows(one.job.row.function) and lendable(book, one.job.row)
+    ]  # fmt: skip
+    wishes += [
+        (herd.kind.queue, herd.kind.priority, herd.due_at, len(herd.members), herd.key) for herd in alike
+        if herd.leasable
+    ]  # fmt: skip
     may = [
-        (place[job.queue], -job.priority, due, n, many, key)
-        for n, (job, due, many, key) in enumerate(wishes)
-        if job.queue in place and claim.may_have(job, book)
-    ]
+        (place[queue], -priority, due, n, many, key)
+        for n, (queue, priority, due, many, key) in enumerate(wishes) if queue in place
+    ]  # fmt: skip
     shares, left = {}, reserve.capacity
     for *_, many, key in sorted(may):
         if left > 0:

@@ -10,11 +10,12 @@ from ..records import LOG_HEAD, LOG_TAIL, MICRO, Expired, Lease, LogPart, Renewe
 from .book import Book
 from .ends import Ending, end
 from .fleet import clock
-from .statement import Protocol, Statement
+from .live import RUN, RUNNING
+from .statement import Protocol, Statement, Together
 
-_LIMITED = Statement("""
+_LIMITED = Statement(f"""
     SELECT name, concurrency, starts_per_second, credit, credited_at,
-        (SELECT count(*) FROM tickwise_runs r WHERE r.state = 'running' AND r.queue = q.name)
+        (SELECT count(*) FROM tickwise_runs WHERE {RUNNING} AND queue = q.name)
     FROM tickwise_queues q WHERE name = :queue
 """)
 _LOCK_LIMITS = Statement("""
@@ -23,24 +24,25 @@ _LOCK_LIMITS = Statement("""
     SELECT name, NULL FROM locked UNION ALL SELECT NULL, {now}
 """)
 _SPEND = Statement("UPDATE tickwise_queues SET credit = :credit, credited_at = :now WHERE name = :queue")
-_LEASED = """id, job_id, schedule_id, slot, trigger_name, definition_id, times_id, params, token, attempt, due_at,
-    started_at, priority, failures"""
+_LEASED = """id, job_id, lane, schedule_id, slot, trigger_name, definition_id, times_id, params, token, attempt,
+    due_at, started_at, priority, failures"""
 _PICK = Statement("""
     SELECT id, function FROM tickwise_runs
-    WHERE state = 'queued' AND queue = :queue AND due_at <= :now
+    WHERE queued AND queue = :queue AND due_at <= :now
         AND (function IS NULL OR NOT function IN :strangers[text])
         AND (expires_at IS NULL OR attempt > 0 OR expires_at > :now)
     ORDER BY priority DESC, due_at, id LIMIT :most FOR UPDATE SKIP LOCKED
 """)
-_LEASE = Statement(f"""
+_TO_RUNNING = Statement(f"""
     UPDATE tickwise_runs SET state = 'running', node = :node, attempt = attempt + 1,
         token = CAST(:node AS text) || '/' || CAST(attempt + 1 AS text), lease_until = :lease_until,
         started_at = :now, error = NULL
     WHERE id IN :ids[bigint] RETURNING {_LEASED}
 """)
+_LEASE = Together(_TO_RUNNING, RUN)
 _NOTE_MANUAL = Statement("""
-    UPDATE tickwise_jobs SET last_manual = :second WHERE id IN (
-        SELECT id FROM tickwise_jobs WHERE id IN :jobs[bigint] ORDER BY id FOR UPDATE)
+    UPDATE tickwise_agenda SET last_manual = :second WHERE job_id IN (
+        SELECT job_id FROM tickwise_agenda WHERE job_id IN :jobs[bigint] ORDER BY job_id FOR UPDATE)
 """)
 _RENEW = Statement("""
     UPDATE tickwise_runs AS r SET lease_until = :lease_until FROM :rows[held bigint, held_by text] AS v
@@ -52,7 +54,7 @@ _OURS = Statement("""
         ON r.id = v.held AND r.token = v.held_by WHERE r.finished_at IS NULL
 """)
 _HELD = Statement(f"""
-    SELECT {_LEASED} FROM tickwise_runs WHERE state = 'running' AND node = :node AND lease_until > :now
+    SELECT {_LEASED} FROM tickwise_runs WHERE {RUNNING} AND node = :node AND lease_until > :now
 """)
 _FENCE = Statement("""
     SELECT id FROM tickwise_runs WHERE id = :run AND token = :token AND state = 'running' FOR SHARE
@@ -79,13 +81,12 @@ _LOG_TRIM = Statement("""
     DELETE FROM tickwise_logs WHERE run_id = :run AND step = :step AND position >= :head
         AND position + length(text) <= :tail
 """)
-_LAPSED = Statement("""
-    SELECT id FROM tickwise_runs WHERE state = 'running' AND lease_until < :now
+_LAPSED = Statement(f"""
+    SELECT id FROM tickwise_runs WHERE {RUNNING} AND lease_until < :now
     ORDER BY lease_until LIMIT :most FOR UPDATE SKIP LOCKED
 """)
 _WAITED = Statement("""
-    SELECT id FROM tickwise_runs WHERE state = 'queued' AND expires_at IS NOT NULL AND expires_at <= :now AND
-        attempt = 0
+    SELECT id FROM tickwise_runs WHERE queued AND expires_at IS NOT NULL AND expires_at <= :now AND attempt = 0
     ORDER BY expires_at LIMIT :most FOR UPDATE SKIP LOCKED
 """)
 _AT_ONCE = 500  # what the reaper takes in one move
@@ -128,10 +129,10 @@ def lease(book: Book, wanted: Reservation) -> Protocol[tuple[Lease, ...]]:
         taken = yield _LEASE(
             node=wanted.node, lease_until=now + wanted.seconds * MICRO, now=now, ids=picked
         )  # fmt: skip
-        rows += sorted(taken, key=lambda row: (-row[12], row[10], row[0]))
+        rows += sorted(taken, key=lambda row: (-row[13], row[11], row[0]))
         if limit and limit.rate is not None:
             yield _SPEND(queue=queue, credit=limit.credit_at(now) - len(taken), now=now)
-    by_hand = sorted({row[1] for row in rows if row[4] == Trigger.MANUAL})
+    by_hand = sorted({row[1] for row in rows if row[5] == Trigger.MANUAL})
     if by_hand:
         yield _NOTE_MANUAL(jobs=by_hand, second=now // MICRO)
     return (yield from _leases(book, rows, now))
@@ -154,8 +155,8 @@ def _picked(book: Book, functions: frozenset[str], queue: str, most: int, now: i
 
 def _leases(book: Book, rows: Sequence[Any], now: int) -> Protocol[tuple[Lease, ...]]:
     """The rows with their definitions. A run whose definition cannot be read fails, and holds up nobody."""
-    yield from book.read({id_ for row in rows for id_ in (row[5], row[6]) if id_ is not None})
-    yield from book.read_names({row[1] for row in rows}, {row[2] for row in rows if row[2] is not None})
+    yield from book.read({id_ for row in rows for id_ in (row[6], row[7]) if id_ is not None})
+    yield from book.read_names({row[1] for row in rows}, {row[3] for row in rows if row[3] is not None})
     leases, unreadable = [], []
     for row in rows:
         try:
@@ -168,21 +169,9 @@ def _leases(book: Book, rows: Sequence[Any], now: int) -> Protocol[tuple[Lease, 
 
 def _lease(book: Book, row: Sequence[Any]) -> Lease:
     (
-        run,
-        job,
-        schedule,
-        slot,
-        trigger,
-        definition,
-        times,
-        params,
-        token,
-        attempt,
-        due_at,
-        started_at,
-        _,
+        run, job, _, schedule, slot, trigger, definition, times, params, token, attempt, due_at, started_at, _,
         failures,
-    ) = row
+    ) = row  # fmt: skip
     name, schedule = book.job_names[job], None if schedule is None else book.schedule_names[schedule]
     when = None if times is None or schedule is None else book.schedule(times, schedule, name)
     return Lease(

@@ -11,7 +11,7 @@ from ..line import Line
 from ..place import opened, opened_sql
 from .working import finish
 
-_ONLY_AFTER_A_CLAIM = "SELECT 'schedule', id"
+_ONLY_AFTER_A_CLAIM = "SELECT 'job', j.id"
 
 
 async def stop_while_claiming(line: Line, url: str, clock: str, node: str) -> int:

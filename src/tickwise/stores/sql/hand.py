@@ -1,0 +1,64 @@
+"""What a pass reads of the jobs that it has claimed: always who holds their lanes, and the rest if it must."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ...core.model import Holder, Trigger
+from .book import Book
+from .claim import Due
+from .herd import card
+from .state import COLUMNS, JOBS, OF_SCHEDULE, HeldJob, JobRow, hold
+from .statement import Protocol, Statement, as_wide_as
+
+_IN_HAND = f"{COLUMNS}, {OF_SCHEDULE}"
+_HOLDER = as_wide_as(
+    _IN_HAND, "l.job_id", "r.trigger_name", "NULL", "r.id", "l.lane", "NULL", "CASE WHEN r.cancelling THEN 1 END"
+)
+_READ = Statement(f"""
+    SELECT 'job', {_IN_HAND} FROM {JOBS} LEFT JOIN tickwise_schedules s ON s.job_id = j.id AND s.deleted IS NULL
+    WHERE j.id IN :unknown[bigint]
+    UNION ALL
+    SELECT 'holder', {_HOLDER} FROM tickwise_live l JOIN tickwise_runs r ON r.id = l.run_id
+    WHERE l.job_id IN :jobs[bigint] AND l.lane >= 0
+    ORDER BY 2, 6, 20
+""")
+
+
+class Hand(NamedTuple):
+    """What was read of claimed jobs, by their ids."""
+
+    jobs: dict[int, JobRow]
+    schedules: dict[int, list[Sequence[Any]]]
+    holders: dict[int, list[Holder]]  # of their lanes
+
+
+def in_hand(book: Book, due: Sequence[Due], unknown: Sequence[int]) -> Protocol[Hand]:
+    """Who holds lanes of the jobs, and all about those that are unknown; what may be kept of that is."""
+    hand = Hand({}, defaultdict(list), defaultdict(list))
+    yield from _read(hand, unknown, [row[0] for row in due])
+    yield from book.read(job.definition_id for job in hand.jobs.values())
+    yield from book.read(row[3] for rows in hand.schedules.values() for row in rows)
+    for job in hand.jobs.values():
+        if found := card(book, job, hand.schedules[job.id]):
+            book.lay(found)
+    return hand
+
+
+def _read(hand: Hand, unknown: Sequence[int], jobs: Sequence[int] = ()) -> Protocol[None]:
+    width = len(JobRow._fields)
+    for what, *columns in (yield _READ(unknown=unknown, jobs=jobs)):
+        if what == "job":
+            job = hand.jobs[columns[0]] = JobRow._make(columns[:width])
+            if columns[width] is not None:
+                hand.schedules[job.id].append(columns[width:])
+        else:
+            id_, trigger, _, run, lane, _, cancelling, *_ = columns
+            hand.holders[id_].append(Holder(str(run), lane, Trigger.of(trigger), bool(cancelling)))
+
+
+def alone_in_hand(book: Book, hand: Hand, jobs: Sequence[int], latest_pause: int) -> Protocol[list[HeldJob]]:
+    if more := [id_ for id_ in jobs if id_ not in hand.jobs]:
+        yield from _read(hand, more)
+    rows = [row for id_ in jobs for row in hand.schedules[id_]]
+    return (yield from hold(book, [hand.jobs[id_] for id_ in jobs], rows, latest_pause))
