@@ -58,17 +58,17 @@ async def test_output_is_told_while_the_run_goes_on() -> None:
 
 @patiently
 async def test_many_ends_are_stored_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each piece makes room as soon as it is stored, and the next follows at once."""
+    """Each piece makes room as soon as it is stored, two at a time, and the next follows at once."""
     monkeypatch.setattr("tickwise.runtime.finisher._AT_ONCE", 2)
-    shop = await Shop.open(noop, concurrency=5)
-    await shop.take(*["noop"] * 5)
+    shop = await Shop.open(noop, concurrency=9)
+    await shop.take(*["noop"] * 9)
     await shop.worker.finish_bell.wait()
     await asyncio.sleep(0)  # they all end in one turn of the loop
     free = []
     for _ in range(3):
         delay = await shop.worker.finish_turn()
         free.append((shop.worker.free, delay == 0))
-    assert free == [(2, True), (4, True), (5, False)]
+    assert free == [(4, True), (8, True), (9, False)]
 
 
 @patiently

@@ -82,7 +82,7 @@ async def test_a_turn_decides_all_that_is_due() -> None:
 
 
 @patiently
-async def test_a_burst_has_three_passes_under_way() -> None:
+async def test_a_burst_has_two_passes_under_way() -> None:
     """While the store works on some, another is planned; one that fails waits for the others to end."""
     all_, asked, ended = asyncio.Event(), 0, 0
 
@@ -90,7 +90,7 @@ async def test_a_burst_has_three_passes_under_way() -> None:
         async def tick(self, *_: Any, **__: Any) -> Ticked:
             nonlocal asked, ended
             asked += 1
-            if asked == 4:
+            if asked == 3:
                 all_.set()
             if asked > 1:
                 await all_.wait()
@@ -101,11 +101,11 @@ async def test_a_burst_has_three_passes_under_way() -> None:
 
     with pytest.raises(StoreUnavailableError):
         await Ticker(cast(Store, Busy()), "t1").turn()
-    assert (asked, ended) == (4, 4)
+    assert (asked, ended) == (3, 3)
 
 
 @patiently
-async def test_a_crowd_that_was_announced_is_met_by_three() -> None:
+async def test_a_crowd_that_was_announced_is_met_by_two() -> None:
     """A tenth of a second before it is due, and again for what they leave; after that, one is enough."""
     asked, at_once = list[tuple[int, int | None, int]](), 0
 
@@ -130,7 +130,7 @@ async def test_a_crowd_that_was_announced_is_met_by_three() -> None:
     asked.clear()
     store.now = 11_000_001
     await ticker.turn()
-    assert asked == [*((n, 11, 400) for n in (1, 2, 3)), *((n, None, 400) for n in (1, 2, 3))]
+    assert asked == [(1, 11, 600), (2, 11, 600), (1, None, 400), (2, None, 400)]
     asked.clear()
     await ticker.turn()
     assert asked == [(1, None, 200)]
@@ -208,32 +208,32 @@ async def test_runs_that_fit_go_straight_to_the_worker() -> None:
     hands.has_patience = True
     await Ticker(world.store, "t1", batch=2, hands=hands).turn()
     assert [lease.job.name for lease in hands.leases] == ["j0", "j1", "j2"]
-    assert hands.calls == ["reserve", "take", *["wait", "reserve", "take"] * 5]
+    assert hands.calls == ["reserve", "take", *["wait", "reserve", "take"] * 4]
 
 
 @patiently
 async def test_a_little_room_is_not_worth_a_pass() -> None:
     """A whole batch is claimed; what came beyond the room is rung for, and nobody waits for more."""
     world, hands = await _three_due_jobs(room=1)
-    await Ticker(world.store, "t1", batch=8, hands=hands).turn()
+    await Ticker(world.store, "t1", batch=12, hands=hands).turn()
     assert [lease.job.name for lease in hands.leases] == ["j0"]
     assert hands.calls == ["reserve", "take", "ring"]
 
 
 @patiently
 async def test_hands_that_kept_a_pass_waiting_are_not_waited_for_again() -> None:
-    """Slow runs delay the decisions about others once in a turn, not in each pass; three wait at the same time."""
+    """Slow runs delay the decisions about others once in a turn, not in each pass; two wait at the same time."""
     world, hands = await _three_due_jobs(room=0)
     hands.most, hands.has_patience = 10, False
     await Ticker(world.store, "t1", batch=1, hands=hands).turn()
-    assert (hands.calls.count("wait"), hands.calls.count("reserve")) == (3, 5)
+    assert (hands.calls.count("wait"), hands.calls.count("reserve")) == (2, 4)
     assert [await world.ran(f"j{n}") for n in range(3)] == [["01:00"]] * 3
 
 
-@pytest.mark.parametrize(("most", "limits", "at_once"), [(1, {4}, 1), (2, {8, 16}, 3)])
+@pytest.mark.parametrize(("most", "limits", "at_once"), [(1, {2}, 1), (2, {8, 16}, 2)])
 @patiently
 async def test_a_small_worker_is_left_some_of_the_database(most: int, limits: set[int], at_once: int) -> None:
-    """Who can take only a few has others execute the rest: passes are half as large, and one follows the other.
+    """Who can take only a few has others execute the rest: passes are a third as large, and one follows the other.
 
     All others have a first pass of a batch, and then larger ones.
     """
@@ -249,7 +249,7 @@ async def test_room_is_used_up_before_any_is_made() -> None:
     store = Crowded()
     hands = Roomy(passes=5, store=store)
     await Ticker(cast(Store, store), "t1", batch=8, hands=hands).turn()
-    assert store.most_at_once == 3
+    assert store.most_at_once == 2
     assert hands.under_way_as_room_was_made[0] == 0
 
 

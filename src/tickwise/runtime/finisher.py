@@ -13,10 +13,12 @@ from ..log import get_logger
 from ..stores.contract import Store, StoreUnavailableError
 from ..stores.records import Finish
 from .execution import Execution
+from .loop import together
 
 OnStored: TypeAlias = Callable[[Sequence[Finish], Sequence[Settled | None]], None]
 _log = get_logger()
-_AT_ONCE = 400  # ends: room is free again when the store has answered
+_AT_ONCE = 400  # ends in a batch: room is free again when the store has answered
+_TOGETHER = 2  # batches
 _UNSTORED = "how it ended could not be stored"
 
 
@@ -36,21 +38,28 @@ class Finisher:
         self._ended.append(finish)
 
     async def turn(self) -> float:
-        """Store what has ended since the last time; what cannot be stored is kept for the next."""
-        batch, self._ended = self._ended[:_AT_ONCE], self._ended[_AT_ONCE:]
-        if not batch:
+        """Store what has ended since the last time, if that is much in two batches at a time."""
+        if not self._ended:
             return self._poll
         self.busy = True
+        try:
+            await together(self._batch() for _ in range(_TOGETHER))
+        finally:
+            self.busy = False
+        return 0.0 if self._ended else self._poll
+
+    async def _batch(self) -> None:
+        """What cannot be stored is kept for the next turn."""
+        batch, self._ended = self._ended[:_AT_ONCE], self._ended[_AT_ONCE:]
+        if not batch:
+            return
         try:
             await self._execution.flush(batch)
             settled = await self._stored(batch)
         except BaseException:
             self._ended = batch + self._ended
             raise
-        finally:
-            self.busy = False
         self._on_stored(batch, settled)
-        return 0.0 if self._ended else self._poll
 
     async def _stored(self, batch: Sequence[Finish]) -> Sequence[Settled | None]:
         """What the store makes of them. One that it refuses for what it holds takes no other along, and fails."""

@@ -5,16 +5,27 @@ short, but not the pause after a failure.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, TypeAlias, TypeVar
 
 from ..clock import monotonic
 from ..log import get_logger
 
+T = TypeVar("T")
 Turn: TypeAlias = Callable[[], Awaitable[float]]  # returns the seconds until the next
 OnError: TypeAlias = Callable[[str, Exception], None]
 _FIRST_BACK_OFF, _LONGEST_BACK_OFF = 0.2, 5.0
 _log = get_logger()
+
+
+async def together(several: Iterable[Awaitable[T]]) -> list[T]:
+    """All of them at once; what one of them raises is raised when all have ended."""
+    results = []
+    for ended in await asyncio.gather(*several, return_exceptions=True):
+        if isinstance(ended, BaseException):
+            raise ended
+        results.append(ended)
+    return results
 
 
 class Loop:

@@ -1,6 +1,6 @@
 """PostgreSQL over asyncpg: a few connections, each with its own work, and one that listens.
 
-Fifty connections that claim form a convoy; three do better. So claims have three and other moves one at a time,
+Fifty connections that claim form a convoy; two do better. So claims and ends have two, and other moves one,
 whatever the number of workers in the process, and batches make up for it. Reads, which hold up nobody, have a few.
 A transaction that sits idle for five seconds (a process that was stopped) is ended by the server, so it blocks
 nobody for longer.
@@ -37,7 +37,7 @@ _BEGIN_READ = (
 )
 _CONNECT, _LISTEN_AGAIN = 10.0, 1.0  # seconds for a connection that listens, and before another try
 _TRIES = 5
-_AT_ONCE = {Lane.CLAIM: 3, Lane.READ: 4}  # connections of a lane; the others have one
+_AT_ONCE = {Lane.CLAIM: 2, Lane.FINISH: 2, Lane.READ: 4}  # connections of a lane; the others have one
 _KEPT_STATEMENTS = 100  # for each connection
 _FORGOTTEN = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
 _RETRY = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)

@@ -73,7 +73,7 @@ class Wake:
 
 
 WAKE = Wake()
-TICKETS, TICKET_LOCK = 4, 742638296
+TICKETS, TICKET_LOCK = 2, 742638296
 _FREE = " OR ".join(f"pg_try_advisory_xact_lock({TICKET_LOCK}, {number})" for number in range(TICKETS))
 TICKET = Statement(f"SELECT 1 WHERE {_FREE}")()  # a row for who is among the few that have one at a time
 Protocol: TypeAlias = Generator[Ask | Wake, Rows, T]

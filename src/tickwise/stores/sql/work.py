@@ -19,18 +19,18 @@ _LIMITED = Statement(f"""
     FROM tickwise_queues q WHERE name = :queue
 """)
 _LOCK_LIMITS = Statement("""
-    WITH locked AS MATERIALIZED (
-        SELECT name FROM tickwise_queues WHERE name IN :queues[text] ORDER BY name FOR UPDATE)
-    SELECT name, NULL FROM locked UNION ALL SELECT NULL, {now}
+    SELECT name FROM tickwise_queues WHERE name IN :queues[text] ORDER BY name FOR UPDATE
 """)
 _SPEND = Statement("UPDATE tickwise_queues SET credit = :credit, credited_at = :now WHERE name = :queue")
 _LEASED = """id, job_id, lane, schedule_id, slot, trigger_name, definition_id, times_id, params, token, attempt,
     due_at, started_at, priority, failures"""
-_PICK = Statement("""
-    SELECT id, function FROM tickwise_runs
-    WHERE queued AND queue = :queue AND due_at <= :now
+_AT = "(SELECT coalesce(CAST(:now AS bigint), {now}))"
+_PICK = Statement(f"""
+    SELECT id, function, {_AT} FROM tickwise_runs
+    WHERE queued AND queue = :queue AND due_at <= {_AT}
         AND (function IS NULL OR NOT function IN :strangers[text])
-        AND (expires_at IS NULL OR attempt > 0 OR expires_at > :now)
+        AND (expires_at IS NULL OR attempt > 0 OR expires_at > {_AT})
+        AND (CAST(:now AS bigint) IS NOT NULL OR NOT EXISTS (SELECT 1 FROM tickwise_queues WHERE name = :queue))
     ORDER BY priority DESC, due_at, id LIMIT :most FOR UPDATE SKIP LOCKED
 """)
 _TO_RUNNING = Statement(f"""
@@ -111,24 +111,33 @@ class _Limit(NamedTuple):
 
 
 def lease(book: Book, wanted: Reservation) -> Protocol[tuple[Lease, ...]]:
-    """Queue by queue, in the order given, until the worker has enough."""
-    *locked, (_, now) = yield _LOCK_LIMITS(queues=sorted(wanted.queues))
-    limited = {name for name, _ in locked}
+    """Queue by queue, in the order given, until the worker has enough.
+
+    Most queues have no limit. So first a queue is asked as if it had none, which gives nothing if it has one.
+    """
     rows: list[Any] = []
+    limited: set[str] | None = None  # their limits are locked, in one order for all who do so
+    now = 0
     for queue in wanted.queues:
         left = wanted.capacity - len(rows)
-        limit = _Limit(*(yield _LIMITED(queue=queue))[0]) if queue in limited else None
-        if limit:  # under its lock: credit is counted once. After the count: who had ended by then did so before.
-            now = yield from clock()
-        most = limit.allows(left, now) if limit else left
-        if most <= 0:
-            continue
-        picked = yield from _picked(book, wanted.functions, queue, most, now)
+        if left <= 0:
+            break
+        picked, at = yield from _picked(book, wanted.functions, queue, left)
+        limit = None
         if not picked:
-            continue
-        taken = yield _LEASE(
-            node=wanted.node, lease_until=now + wanted.seconds * MICRO, now=now, ids=picked
-        )  # fmt: skip
+            if limited is None:
+                limited = {row[0] for row in (yield _LOCK_LIMITS(queues=sorted(wanted.queues)))}
+            if queue not in limited:
+                continue
+            limit = _Limit(*(yield _LIMITED(queue=queue))[0])
+            at = yield from clock()  # after the count: who had ended by then did so before
+            if (most := limit.allows(left, at)) <= 0:
+                continue
+            picked, at = yield from _picked(book, wanted.functions, queue, most, at)
+            if not picked:
+                continue
+        now = at
+        taken = yield _LEASE(node=wanted.node, lease_until=now + wanted.seconds * MICRO, now=now, ids=picked)
         rows += sorted(taken, key=lambda row: (-row[13], row[11], row[0]))
         if limit and limit.rate is not None:
             yield _SPEND(queue=queue, credit=limit.credit_at(now) - len(taken), now=now)
@@ -138,8 +147,10 @@ def lease(book: Book, wanted: Reservation) -> Protocol[tuple[Lease, ...]]:
     return (yield from _leases(book, rows, now))
 
 
-def _picked(book: Book, functions: frozenset[str], queue: str, most: int, now: int) -> Protocol[list[int]]:
-    """The next runs of a queue that the worker can execute (S46).
+def _picked(
+    book: Book, functions: frozenset[str], queue: str, most: int, now: int | None = None
+) -> Protocol[tuple[list[int], int]]:
+    """The next runs of a queue that the worker can execute (S46), and when: now, for a queue with a limit.
 
     Workers know nearly all that is in their queues, and may know thousands of functions. So not these are sent
     along but the few that were met and are not among them; a page with a new one is asked for again.
@@ -147,9 +158,9 @@ def _picked(book: Book, functions: frozenset[str], queue: str, most: int, now: i
     while True:
         strangers = book.strangers - functions
         rows = yield _PICK(queue=queue, now=now, most=most, strangers=sorted(strangers))
-        new = {function for _, function in rows if function is not None} - functions
+        new = {row[1] for row in rows if row[1] is not None} - functions
         if not new:
-            return [row[0] for row in rows]
+            return [row[0] for row in rows], rows[0][2] if rows else 0
         book.strangers |= new
 
 
