@@ -1,7 +1,7 @@
 """One run in a worker: from its lease to how it ended, with its steps and log told to the store on the way."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -55,11 +55,14 @@ class Execution:
     def stuck(self) -> int:
         return self._pool.stuck
 
-    async def run(self, lease: Lease) -> Ended:
+    def run(self, lease: Lease) -> Coroutine[Any, Any, Ended]:
         """Execute an attempt. Cancelling this ends it."""
         function = self._functions.get(lease.job.name)
         if function is not None and is_plain(lease.job, function):
-            return await call_plain(function, params_of(lease.job, lease.params or {}))
+            return call_plain(function, params_of(lease.job, lease.params or {}))
+        return self._execute(lease)
+
+    async def _execute(self, lease: Lease) -> Ended:
         tools = self._tools_for(lease)
         done = await self._done(lease) if lease.attempt > 1 and lease.job.steps else {}
         context = context_of(lease)

@@ -11,8 +11,7 @@ from .loop import together
 
 _NO_PROGRESS = 0.05  # seconds before jobs are planned again that are due and could not be decided
 _FOR_ROOM = 0.1  # seconds that a batch waits, so that its runs can be handed over rather than queued
-_BURST = 2  # batches in a pass of a burst: half of what a pass costs is the same for one job and for hundreds
-_AHEAD = 3  # batches in a pass that is ahead of its second: it has time
+_BURST = 3  # batches in a pass of a burst: half of what a pass costs is the same for one job and for hundreds
 _AT_ONCE = 2  # passes of a burst: the store works on some while this process plans another
 _UNKNOWN = Ticked(0, jobs=1, more=True)  # how it stands before a pass
 _LEAD, _SLACK = 0.1, 0.005  # seconds by which a crowd is met before it is due: all but the writing is done then
@@ -72,7 +71,6 @@ class Ticker:
         small = hands is not None and hands.most < self._least
         self._batch = max(1, batch // 3) if small else batch
         self._burst = self._batch if small else _BURST * batch  # jobs in a pass, once more are due than in one
-        self._ahead = self._batch if small else _AHEAD * batch
         self._at_once = 1 if small else _AT_ONCE
         self._poll = poll
         self._hands = hands
@@ -95,7 +93,7 @@ class Ticker:
 
     async def _meet(self, crowd: Crowd) -> None:
         """Several passes ahead of its second: they have time. What they leave is due by then."""
-        await self._together(lambda: self._pass(self._ahead, ahead=crowd.second))
+        await self._together(lambda: self._pass(self._burst, ahead=crowd.second))
         await asyncio.sleep(crowd.left)
 
     async def _together(self, on: Callable[[], Awaitable[Ticked]]) -> list[Ticked]:

@@ -16,7 +16,7 @@ from .contender import Contender
 from .databases import tidy
 
 NODE = "bench"
-CONCURRENCY = 1_600  # four passes of a burst: three may be under way, beside what runs and is finished
+CONCURRENCY = 2_400  # four passes of a burst: two may be under way, beside what runs and is finished
 
 
 async def nothing() -> None:

@@ -15,13 +15,15 @@ _IN_HAND = f"{COLUMNS}, {OF_SCHEDULE}"
 _HOLDER = as_wide_as(
     _IN_HAND, "l.job_id", "r.trigger_name", "NULL", "r.id", "l.lane", "NULL", "CASE WHEN r.cancelling THEN 1 END"
 )
-_READ = Statement(f"""
-    SELECT 'job', {_IN_HAND} FROM {JOBS} LEFT JOIN tickwise_schedules s ON s.job_id = j.id AND s.deleted IS NULL
-    WHERE j.id IN :unknown[bigint]
-    UNION ALL
+_HOLDERS = f"""
     SELECT 'holder', {_HOLDER} FROM tickwise_live l JOIN tickwise_runs r ON r.id = l.run_id
     WHERE l.job_id IN :jobs[bigint] AND l.lane >= 0
-    ORDER BY 2, 6, 20
+"""
+_READ_HOLDERS = Statement(f"{_HOLDERS} ORDER BY 2, 6")
+_READ_ALL = Statement(f"""
+    SELECT 'job', {_IN_HAND} FROM {JOBS} LEFT JOIN tickwise_schedules s ON s.job_id = j.id AND s.deleted IS NULL
+    WHERE j.id IN :unknown[bigint]
+    UNION ALL {_HOLDERS} ORDER BY 2, 6, 20
 """)
 
 
@@ -47,7 +49,8 @@ def in_hand(book: Book, due: Sequence[Due], unknown: Sequence[int]) -> Protocol[
 
 def _read(hand: Hand, unknown: Sequence[int], jobs: Sequence[int] = ()) -> Protocol[None]:
     width = len(JobRow._fields)
-    for what, *columns in (yield _READ(unknown=unknown, jobs=jobs)):
+    asked = _READ_ALL(unknown=unknown, jobs=jobs) if unknown else _READ_HOLDERS(jobs=jobs)
+    for what, *columns in (yield asked):
         if what == "job":
             job = hand.jobs[columns[0]] = JobRow._make(columns[:width])
             if columns[width] is not None:

@@ -19,6 +19,7 @@ INSERT INTO tickwise_agenda
 SELECT id, 1, wake_at, local, guarded, waiting, pause_seen, last_manual, last_success, NULL, NULL, NULL, NULL
 FROM tickwise_jobs;
 DROP INDEX tickwise_jobs_due;
+CREATE INDEX tickwise_agenda_heeds ON tickwise_agenda (job_id) WHERE waiting OR guarded;
 CREATE INDEX tickwise_agenda_due ON tickwise_agenda (wake_at) WHERE wake_at IS NOT NULL AND NOT local;
 ALTER TABLE tickwise_jobs DROP COLUMN wake_at;
 ALTER TABLE tickwise_jobs DROP COLUMN local;
