@@ -81,7 +81,7 @@ def test_a_store_that_is_wrong_is_found_out(mistake: str) -> None:
 
 SLIPS: dict[str, tuple[ModuleType, str, str, str]] = {  # a statement, what it says, and what it says by mistake
     "a lease that ignores priority": (work, "_PICK", "ORDER BY priority DESC, due_at", "ORDER BY due_at"),
-    "a lease before its time": (work, "_PICK", "AND due_at <= :now", ""),
+    "a lease before its time": (work, "_PICK", f"AND due_at <= {work._AT}", ""),
     "a finish that ignores the token": (ends, "_SUCCEED", "AND token = :token", ""),
     "a report that ignores the token": (work, "_FENCE", "AND token = :token", ""),
     "a herd whose newest slots are forgotten": (herd, "_ADVANCE", "last_slot = :slot,", ""),
