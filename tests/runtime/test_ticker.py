@@ -215,7 +215,7 @@ async def test_runs_that_fit_go_straight_to_the_worker() -> None:
 async def test_a_little_room_is_not_worth_a_pass() -> None:
     """A whole batch is claimed; what came beyond the room is rung for, and nobody waits for more."""
     world, hands = await _three_due_jobs(room=1)
-    await Ticker(world.store, "t1", batch=12, hands=hands).turn()
+    await Ticker(world.store, "t1", batch=16, hands=hands).turn()
     assert [lease.job.name for lease in hands.leases] == ["j0"]
     assert hands.calls == ["reserve", "take", "ring"]
 
@@ -233,7 +233,7 @@ async def test_hands_that_kept_a_pass_waiting_are_not_waited_for_again() -> None
 @pytest.mark.parametrize(("most", "limits", "at_once"), [(1, {2}, 1), (2, {8, 24}, 2)])
 @patiently
 async def test_a_small_worker_is_left_some_of_the_database(most: int, limits: set[int], at_once: int) -> None:
-    """Who can take only a few has others execute the rest: passes are a third as large, and one follows the other.
+    """Who can take only a few has others execute the rest: passes are a quarter as large, and one follows the other.
 
     All others have a first pass of a batch, and then larger ones.
     """

@@ -35,6 +35,48 @@ async def test_it_leases_as_much_as_it_has_room_for() -> None:
 
 
 @patiently
+async def test_many_runs_begin_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop looks at what else there is in between; all of them are held, renewed and take up room meanwhile."""
+    monkeypatch.setattr("tickwise.runtime.worker._SLICE", 2)
+    blocked = Blocked()
+    shop = await Shop.open(blocked.as_function(), concurrency=7)
+    runs = await shop.take(*["blocked"] * 5)
+    begun = [len(shop.told)]
+    assert (shop.worker.busy, shop.worker.free, sorted(shop.worker.held())) == (5, 2, sorted(runs))
+    while len(shop.told) < 5:
+        await asyncio.sleep(0)
+        begun.append(len(shop.told))
+    assert begun == [2, 4, 5]
+    blocked.let_go.set()
+    await shop.store_ends()
+    assert {run.state for run in await shop.world.runs()} == {RunState.SUCCEEDED}
+
+
+@pytest.mark.parametrize("how", ["cancelled", "lost", "closed"])
+@patiently
+async def test_runs_that_are_next_can_be_ended(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S42, S45: what ends runs from outside ends these too; only a shutdown with its grace lets them begin."""
+    monkeypatch.setattr("tickwise.runtime.worker._SLICE", 1)
+    blocked = Blocked()
+    shop = await Shop.open(blocked.as_function())
+    runs = await shop.take(*["blocked"] * 3)
+    if how == "cancelled":
+        for run in reversed(runs):
+            shop.worker.end(run, Why.CANCELLED)
+        await shop.store_ends()
+    elif how == "lost":
+        shop.worker.lose_all()
+        await until(lambda: not shop.worker.busy)
+    else:
+        storing = asyncio.create_task(shop.store_ends())
+        await shop.worker.close(0)
+        await storing
+    assert (shop.worker.busy, blocked.begun.is_set()) == (0, how == "closed")
+    states = {"cancelled": RunState.CANCELLED, "lost": RunState.RUNNING, "closed": RunState.QUEUED}
+    assert [(await shop.world.run(run)).state for run in runs] == [states[how]] * 3
+
+
+@patiently
 async def test_room_that_was_set_aside_is_not_leased() -> None:
     """What a pass may hand over at once has its room reserved; who was turned away meanwhile is rung again."""
     shop = await Shop.open(noop, concurrency=2)

@@ -69,7 +69,7 @@ class Ticker:
         self._node = node
         self._least = max(1, batch // _WORTH_A_PASS)  # room that a pass is kept small for
         small = hands is not None and hands.most < self._least
-        self._batch = max(1, batch // 3) if small else batch
+        self._batch = self._least if small else batch
         self._burst = self._batch if small else _BURST * batch  # jobs in a pass, once more are due than in one
         self._at_once = 1 if small else _AT_ONCE
         self._poll = poll

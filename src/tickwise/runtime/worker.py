@@ -15,6 +15,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 from ..core.settle import Cancelled, HandedBack, Outcome, Settled
@@ -29,6 +30,7 @@ from .finisher import Finisher
 _log = get_logger()
 _TIMES = 10  # the patience that somebody has in all, as long as something goes on
 _FOR_STARTS = 0.1  # seconds that an end waits to be stored while slots are being decided
+_SLICE = 20  # runs that begin at once: then the loop looks at what else there is, such as the store's answers
 
 
 class Why(Enum):
@@ -78,6 +80,7 @@ class Worker:
         self._on_started = on_started
         self._on_ended = on_ended
         self._held: dict[str, Held] = {}
+        self._next: dict[str, tuple[Lease, bool]] = {}  # in hand as well, to begin in the next turns of the loop
         self._why: dict[str, Why] = {}  # runs that are ended from outside
         self._noticed: set[str] = set()  # of those, the ones that have ended, and do what is to be done after that
         self._left_behind: set[asyncio.Task[None]] = set()
@@ -97,7 +100,7 @@ class Worker:
 
     @property
     def busy(self) -> int:
-        return len(self._held)
+        return len(self._held) + len(self._next)
 
     @property
     def most(self) -> int:
@@ -107,13 +110,14 @@ class Worker:
     def free(self) -> int:
         if self._closing:
             return 0
-        taken = len(self._held) + self._reserved + len(self._left_behind) + self._execution.stuck
+        taken = self.busy + self._reserved + len(self._left_behind) + self._execution.stuck
         return max(0, self.room.concurrency - taken)
 
     def held(self) -> Mapping[str, str]:
         """Run ids to tokens; called from the keeper's thread too."""
         adopting = {id_: lease.token for id_, lease in list(self._adopting.items())}
-        return adopting | {id_: held.lease.token for id_, held in list(self._held.items())}
+        following = {id_: lease.token for id_, (lease, _) in list(self._next.items())}
+        return adopting | following | {id_: held.lease.token for id_, held in list(self._held.items())}
 
     def ring(self) -> None:
         """There are runs to lease."""
@@ -192,16 +196,31 @@ class Worker:
             self.bell.set()
 
     def start(self, *leases: Lease, queued: bool = False) -> None:
-        begin = asyncio.get_running_loop().create_task
+        under_way = bool(self._next)
         for lease in leases:
-            if lease.id in self._held:
-                continue
-            self._held[lease.id] = Held(lease, begin(self._run(lease)), queued)
-            self._begun.add((lease.id, lease.token))
+            if lease.id not in self._held:
+                self._next.setdefault(lease.id, (lease, queued))
+                self._begun.add((lease.id, lease.token))
+        if not under_way:
+            self._begin_some()
+
+    def _begin_some(self) -> None:
+        """A slice now, and the others in the turns that follow."""
+        self._begin(_SLICE)
+        if self._next:
+            asyncio.get_running_loop().call_soon(self._begin_some)
+
+    def _begin(self, most: int | None = None) -> None:
+        """So many of those that are next, or all."""
+        begin = asyncio.get_running_loop().create_task
+        for run in list(islice(self._next, most)):
+            lease, queued = self._next[run]
+            self._held[run] = Held(lease, begin(self._run(lease)), queued)
+            del self._next[run]  # after that: the keeper must always find it
             if self._on_started:
                 self._on_started(lease)
             if self._is_over.is_set():  # it came too late
-                self.end(lease.id, Why.SHUTDOWN)
+                self.end(run, Why.SHUTDOWN)
 
     # Ending.
 
@@ -244,6 +263,8 @@ class Worker:
 
     def end(self, run: str, why: Why) -> None:
         """End a run from outside; the first reason to do so counts."""
+        if run in self._next:
+            self._begin()
         held = self._held.get(run)
         if held and not held.task.done() and run not in self._why:
             self._why[run] = why
@@ -288,7 +309,7 @@ class Worker:
         self._ring_if_there_is_more()
 
     def _see_whether_idle(self) -> None:
-        if self._held or self._reserved:
+        if self.busy or self._reserved:
             self._idle.clear()
         else:
             self._idle.set()
@@ -297,6 +318,7 @@ class Worker:
 
     def renewed(self, asked: Mapping[str, str], renewed: Renewed) -> bool:
         """End what was cancelled or lost, adopt what a lost answer gave us: true if that is to be renewed now."""
+        self._begin()
         for run in sorted(renewed.cancel):
             self.end(run, Why.CANCELLED)
         for run, token in asked.items():
@@ -315,6 +337,7 @@ class Worker:
 
     def lose_all(self) -> None:
         """Stop everything: the leases could not be renewed."""
+        self._begin()
         for run in list(self._held):
             self.end(run, Why.LOST)
 
@@ -329,6 +352,7 @@ class Worker:
         self._closing = True
         await _first(grace, self._idle, self._is_over)
         self._is_over.set()
+        self._begin()
         for run in list(self._held):
             self.end(run, Why.SHUTDOWN)
         await _first(self.room.stubborn + self.room.lease, self._idle)  # then it is left to the leases

@@ -167,15 +167,16 @@ class PostgresDriver(Driver):
         pool = await self._connected()
         async with pool.acquire() as connection:
             try:
-                answer = await self._drive(protocol, connection, begin)
-                await connection.execute("COMMIT")
+                answer, news = await self._drive(protocol, connection, begin)
+                await connection.execute(f"SELECT pg_notify('{CHANNEL}', ''); COMMIT" if news else "COMMIT")
             except BaseException:
                 with suppress(*_GONE, asyncpg.PostgresError):
                     await connection.execute("ROLLBACK")
                 raise
             return answer
 
-    async def _drive(self, protocol: Protocol[T], connection: Any, begin: str) -> T:
+    async def _drive(self, protocol: Protocol[T], connection: Any, begin: str) -> tuple[T, bool]:
+        """Its result, and whether it has news."""
         news, questions = False, 0
         rows: Rows = ()
         try:
@@ -193,10 +194,7 @@ class PostgresDriver(Driver):
                 asked = protocol.send(rows)
         except StopIteration as done:
             (self._asks_more.add if questions > 1 else self._asks_more.discard)(_kind(protocol))
-            if news:
-                await connection.execute(f"SELECT pg_notify('{CHANNEL}', '')")
-            value: T = done.value
-            return value
+            return done.value, news
 
     async def _connected(self) -> Any:
         if self._pool is None:
