@@ -233,7 +233,7 @@ async def test_hands_that_kept_a_pass_waiting_are_not_waited_for_again() -> None
 @pytest.mark.parametrize(("most", "limits", "at_once"), [(1, {2}, 1), (2, {8, 24}, 2)])
 @patiently
 async def test_a_small_worker_is_left_some_of_the_database(most: int, limits: set[int], at_once: int) -> None:
-    """Who can take only a few has others execute the rest: passes are a quarter as large, and one follows the other.
+    """Who can take only a few has others execute the rest: passes are a quarter as large, one after the other.
 
     All others have a first pass of a batch, and then larger ones.
     """

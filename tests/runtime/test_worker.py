@@ -36,7 +36,7 @@ async def test_it_leases_as_much_as_it_has_room_for() -> None:
 
 @patiently
 async def test_many_runs_begin_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loop looks at what else there is in between; all of them are held, renewed and take up room meanwhile."""
+    """The loop looks at what else there is in between; meanwhile all of them are held, and take up room."""
     monkeypatch.setattr("tickwise.runtime.worker._SLICE", 2)
     blocked = Blocked()
     shop = await Shop.open(blocked.as_function(), concurrency=7)
