@@ -200,6 +200,18 @@ class TestOddOnes(HerdStories):
         await world.pass_time("02:00")
         assert await world.ran(DONE) == ["01:00 enqueue", "02:00"]
 
+    async def test_a_lane_that_somebody_has_unseen(self, world: World) -> None:
+        """S16: the run is taken back, nothing is left of it, and the job stays due until it gets the lane."""
+        await world.define(job("a", HOURLY))
+        await world.tick()
+        await self.say("INSERT INTO tickwise_live SELECT id, 0, 0, FALSE FROM tickwise_jobs")
+        world.go("01:00")
+        ticked = await world.tick(reserve=world.reservation())
+        assert (ticked.runs, ticked.leases, ticked.more, await world.runs()) == (0, (), True, [])
+        await self.say("DELETE FROM tickwise_live")
+        assert (await world.tick()).runs == 1
+        assert await world.ran("a") == ["01:00"]
+
     async def test_one_that_has_run_more_often(self, world: World) -> None:
         """S34: each has its own number of runs, after which it is finished."""
         await world.define(*alike(max_runs=2))

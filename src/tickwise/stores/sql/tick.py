@@ -269,18 +269,7 @@ def _start(
             leases += given
             came += len(herd.members)
     if made:
-        rows = yield _INSERT(
-            rows=[(n, *_row(one, around.now), key in shares) for n, (key, one) in enumerate(made.items())],
-            **claim.handed_over(around.now),
-        )
-        taken = [
-            (job, made[schedule, slot].start.lane, run, (schedule, slot) in shares)
-            for run, job, schedule, slot in rows
-        ]
-        on_lanes = {row[0] for row in (yield ON_LANES(rows=taken))}
-        ids = {(schedule, slot): run for run, _, schedule, slot in rows if run in on_lanes}
-        if len(ids) < len(rows):
-            yield _TAKE_BACK(ids=[row[0] for row in rows if row[0] not in on_lanes])
+        ids = yield from _insert(made, shares, claim, around.now)
         for key, run in ids.items():
             if key in shares:
                 leases += _lease(book, made[key], run, claim, around.now)
@@ -291,6 +280,22 @@ def _start(
         yield _NOTE_SLOTS(jobs=sorted({job.id for job in lost}))
         yield _NOTED(jobs=sorted({job.id for job in lost}))
     return leases, came
+
+
+def _insert(
+    made: Mapping[_Key, Made], shares: Mapping[_Key, int], claim: Claim, now: int
+) -> Protocol[dict[_Key, int]]:
+    """The runs that came to be: one whose slot or lane somebody else has does not."""
+    rows = yield _INSERT(
+        rows=[(n, *_row(one, now), key in shares) for n, (key, one) in enumerate(made.items())],
+        **claim.handed_over(now),
+    )
+    new = {(schedule, slot): (run, job) for run, job, schedule, slot in rows}
+    taken = [(job, made[key].start.lane, run, key in shares) for key, (run, job) in new.items()]
+    on_lanes = {row[0] for row in (yield ON_LANES(rows=taken))}
+    if without := [run for run, _ in new.values() if run not in on_lanes]:
+        yield _TAKE_BACK(ids=without)
+    return {key: run for key, (run, _) in new.items() if run in on_lanes}
 
 
 def _due(held: Held, start: Start, now: int) -> int:

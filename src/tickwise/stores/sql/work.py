@@ -122,22 +122,17 @@ def lease(book: Book, wanted: Reservation) -> Protocol[tuple[Lease, ...]]:
         left = wanted.capacity - len(rows)
         if left <= 0:
             break
-        picked, at = yield from _picked(book, wanted.functions, queue, left)
-        limit = None
-        if not picked:
+        picked, limit = (yield from _picked(book, wanted.functions, queue, left)), None
+        if not picked.runs:
             if limited is None:
                 limited = {row[0] for row in (yield _LOCK_LIMITS(queues=sorted(wanted.queues)))}
-            if queue not in limited:
-                continue
-            limit = _Limit(*(yield _LIMITED(queue=queue))[0])
-            at = yield from clock()  # after the count: who had ended by then did so before
-            if (most := limit.allows(left, at)) <= 0:
-                continue
-            picked, at = yield from _picked(book, wanted.functions, queue, most, at)
-            if not picked:
-                continue
-        now = at
-        taken = yield _LEASE(node=wanted.node, lease_until=now + wanted.seconds * MICRO, now=now, ids=picked)
+            if queue in limited:
+                limit = _Limit(*(yield _LIMITED(queue=queue))[0])
+                picked = yield from _allowed(book, wanted.functions, limit, left)
+        if not picked.runs:
+            continue
+        runs, now = picked
+        taken = yield _LEASE(node=wanted.node, lease_until=now + wanted.seconds * MICRO, now=now, ids=runs)
         rows += sorted(taken, key=lambda row: (-row[13], row[11], row[0]))
         if limit and limit.rate is not None:
             yield _SPEND(queue=queue, credit=limit.credit_at(now) - len(taken), now=now)
@@ -147,9 +142,23 @@ def lease(book: Book, wanted: Reservation) -> Protocol[tuple[Lease, ...]]:
     return (yield from _leases(book, rows, now))
 
 
+class _Picked(NamedTuple):
+    """Runs to lease, and when that is."""
+
+    runs: list[int]
+    now: int
+
+
+def _allowed(book: Book, functions: frozenset[str], limit: _Limit, left: int) -> Protocol[_Picked]:
+    """What a limit, which is locked, lets a worker have."""
+    now = yield from clock()  # after the count: who had ended by then did so before
+    most = limit.allows(left, now)
+    return (yield from _picked(book, functions, limit.queue, most, now)) if most > 0 else _Picked([], now)
+
+
 def _picked(
     book: Book, functions: frozenset[str], queue: str, most: int, now: int | None = None
-) -> Protocol[tuple[list[int], int]]:
+) -> Protocol[_Picked]:
     """The next runs of a queue that the worker can execute (S46), and when: now, for a queue with a limit.
 
     Workers know nearly all that is in their queues, and may know thousands of functions. So not these are sent
@@ -160,7 +169,7 @@ def _picked(
         rows = yield _PICK(queue=queue, now=now, most=most, strangers=sorted(strangers))
         new = {row[1] for row in rows if row[1] is not None} - functions
         if not new:
-            return [row[0] for row in rows], rows[0][2] if rows else 0
+            return _Picked([row[0] for row in rows], rows[0][2] if rows else 0)
         book.strangers |= new
 
 
