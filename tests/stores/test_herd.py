@@ -305,6 +305,39 @@ class TestRoom(HerdStories):
         assert (ticked.runs, {lease.job.name for lease in ticked.leases}) == (MANY, {*NAMES[5:]})
 
 
+class TestPlaces(HerdStories):
+    """A herd moves the rows that it has locked, by the places where they are."""
+
+    async def test_rows_that_have_been_moved_about(self, world: World) -> None:
+        """S1: two herds whose rows lie among each other take turns; each moves its own, wherever they are."""
+        odd, even = NAMES, [f"e{n:02}" for n in range(MANY)]
+        both = zip(alike(odd, "20 * * * *"), alike(even, "40 * * * *"), strict=True)
+        await world.define(*(definition for pair in both for definition in pair))
+        await world.tick()
+        for hour in range(3):
+            for minute, names, others in (("20", odd, even), ("40", even, odd)):
+                still = [await world.schedule(name) for name in others]
+                world.go(f"0{hour}:{minute}")
+                assert (await world.tick()).runs == MANY
+                assert {(await world.schedule(name)).cursor for name in names} == {world.now}
+                assert [await world.schedule(name) for name in others] == still
+                await world.work()
+        assert {len(await world.ran(name)) for name in (*odd, *even)} == {3}
+
+    async def test_places_where_nobody_is(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        """S1: were they ever wrong, the jobs would stay due, and the pass after that find the slots decided."""
+        nowhere = {"sqlite": "0", "postgres": "(4000000,1)"}[self.driver.dialect.name]
+        fire = herd.fire
+        monkeypatch.setattr(ticking, "fire", lambda one, *given: fire(one._replace(places=[nowhere]), *given))
+        await world.define(*alike())
+        world.go("01:00")
+        assert (await world.tick()).runs == MANY
+        monkeypatch.undo()
+        again = await world.tick()
+        assert (again.jobs, again.runs, again.next_due) == (MANY, 0, instant("02:00"))
+        assert [await world.ran(name) for name in NAMES] == [["01:00"]] * MANY
+
+
 class TestRace(HerdStories):
     @pytest.fixture(autouse=True)
     def at(self, request: pytest.FixtureRequest) -> None:

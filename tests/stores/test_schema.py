@@ -192,7 +192,7 @@ def test_a_node_of_the_first_version_goes_on_beside_the_second(first: Old) -> No
     assert first.do(lambda store: seen(store, 1)) == first.was_seen
 
 
-GET_ON = {(1, 2)}  # a program that knows so many schemas, beside a later one
+GET_ON = {(1, 2), (3, 4)}  # a program that knows so many schemas, beside a later one
 
 
 def test_programs_of_schemas_before(first: Old) -> None:

@@ -33,10 +33,10 @@ def _claiming(wanted: str, order: str) -> Statement:
     return Statement(f"""
         WITH instant AS MATERIALIZED (SELECT {{now}} AS now),
         claimed AS MATERIALIZED (
-            SELECT {_ROW} FROM tickwise_agenda
+            SELECT {_ROW}, ctid AS place FROM tickwise_agenda
             WHERE {wanted} AND {UNPAUSED}
             {order} FOR UPDATE SKIP LOCKED)
-        SELECT {_ROW}, CAST(NULL AS text) AS word, CAST(NULL AS text) AS what FROM claimed
+        SELECT {_ROW}, CAST(place AS text) AS word, CAST(NULL AS text) AS what FROM claimed
         UNION ALL SELECT {_told("now")}, 'now' FROM instant
         UNION ALL SELECT {_told()}, 'paused' FROM tickwise_pauses WHERE until IS NULL
         UNION ALL SELECT {_told(LATEST_PAUSE)}, 'pause'
@@ -62,7 +62,7 @@ _NEXT = Statement(_NEXT_DUE)
 
 # A job that was claimed, as the database tells it: its id; its revision, as long as which all that is known of it
 # holds; the last pause that has reached it; its last run by hand; how far its only schedule has come, if that is
-# further than its own row says.
+# further than its own row says; and the place of its row, which stays while the row is locked.
 Due: TypeAlias = Sequence[Any]
 
 

@@ -36,7 +36,7 @@ _INSERT = inserting(
 _ADVANCE = Statement(f"""
     UPDATE tickwise_agenda SET wake_at = :wake_at, waiting = FALSE, cursor = :cursor, met = :met,
         last_slot = :slot, made = coalesce(made, 0) + 1
-    WHERE job_id IN :jobs[bigint] AND {UNPAUSED}
+    WHERE ctid IN :places[tid] AND {UNPAUSED}
 """)
 _FIRE = Together(_INSERT, ON_LANE, _ADVANCE)
 
@@ -47,6 +47,7 @@ class Herd(NamedTuple):
     kind: Kind
     leasable: bool  # the node that claims knows what they do
     members: list[Card]
+    places: list[str]  # of their rows on the agenda, which are locked: so they need not be looked up again
     start: Start
     planned: Planned
 
@@ -103,9 +104,9 @@ def herds(
 ) -> tuple[list[Herd], list[int]]:
     """Those that are large enough, and the jobs that go alone."""
     cards, alone = book.cards, list[int]()
-    alike: dict[tuple[Kind, int, bool], list[Card]] = defaultdict(list)
+    alike: dict[tuple[Kind, int, bool], tuple[list[Card], list[str]]] = defaultdict(lambda: ([], []))
     knows, latest_pause = claim.knows, around.latest_pause
-    for id_, revision, pause_seen, last_manual, cursor, *_ in due:
+    for id_, revision, pause_seen, last_manual, cursor, place, _ in due:
         one = cards.get(id_)
         if one is None or one.revision != revision or id_ in busy or pause_seen < latest_pause:
             alone.append(id_)
@@ -114,13 +115,15 @@ def herds(
         if last_manual is not None and last_manual > decided:
             alone.append(id_)
         else:
-            alike[one.kind, decided, one.kind.lent and knows(one.function)].append(one)
+            members, places = alike[one.kind, decided, one.kind.lent and knows(one.function)]
+            members.append(one)
+            places.append(place)
     found = []
-    for (kind, cursor, leasable), members in alike.items():
+    for (kind, cursor, leasable), (members, places) in alike.items():
         served = len(members) >= LEAST and kind.queue in around.served
         plan = _plan(planner, members[0], cursor, around.now) if served else None
         if plan:
-            found.append(Herd(kind, leasable, members, *plan))
+            found.append(Herd(kind, leasable, members, places, *plan))
         else:
             alone += [one.id for one in members]
     return found, alone
@@ -143,7 +146,7 @@ def fire(herd: Herd, leased: int, claim: Claim, now: int) -> Protocol[list[Lease
 
     None of them, and nothing is handed over, if everything was paused meanwhile.
     """
-    kind, _, members, start, planned = herd
+    kind, _, members, places, start, planned = herd
     state = planned.schedule
     expires = state.definition.policy.expires
     made = yield _FIRE(
@@ -151,7 +154,7 @@ def fire(herd: Herd, leased: int, claim: Claim, now: int) -> Protocol[list[Lease
         leased=leased, slot=start.slot, lane=start.lane, trigger_name=str(start.trigger),
         times_id=kind.times_id, queue=kind.queue, priority=kind.priority, due_at=herd.due_at,
         expires_at=None if expires is None else now + expires * MICRO, **claim.handed_over(now),
-        cursor=state.cursor, met=state.met, wake_at=planned.wake_at, jobs=[one.id for one in members],
+        cursor=state.cursor, met=state.met, wake_at=planned.wake_at, places=places,
     )  # fmt: skip
     if not made:
         return None

@@ -23,7 +23,7 @@ _NOTE = Statement("""
     INSERT INTO tickwise_migrations (version, name, checksum, compatible_from, applied_at)
     VALUES (:version, :name, :checksum, :compatible_from, :now)
 """)
-COMPATIBLE_FROM = {1: 1, 2: 1, 3: 3}  # by version
+COMPATIBLE_FROM = {1: 1, 2: 1, 3: 3, 4: 3}  # by version
 _OF_LOGS = "LOGS."
 
 

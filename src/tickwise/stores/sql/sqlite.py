@@ -60,13 +60,14 @@ DIALECT = Dialect(
     words=(
         (re.compile(r"\bFOR (?:UPDATE|SHARE)(?:\s+SKIP LOCKED)?"), ""),
         (re.compile(r"AS (?:bigint|boolean)\)"), "AS integer)"),
+        (re.compile(r"\bctid\b"), "rowid"),
     ),
     schema_words={
         r"\bNAME\b": "text",
         r"\bID\b": "INTEGER PRIMARY KEY AUTOINCREMENT",
         r"\) FILL": ")",
         r"\bKEPT\b": "VIRTUAL",
-        r"ALTER TABLE \w+ ROOM TO END": "SELECT 1",
+        r"ALTER TABLE \w+ (?:ROOM TO END|PACKED)": "SELECT 1",
         r"\bLOGS\.": "logs.",
         r"\bbigint\b": "integer",
         r" USING brin (\(\w+\)) WITH \([^)]*\)": r" \1",

@@ -4,6 +4,7 @@
     IN :name[bigint]         one of a list of values
     :name[a bigint, b text]  a table of values, to select from; given as rows
     {now}                    the database's time in microseconds; tests can give theirs instead
+    ctid                     the place of a row, good as long as the row is locked; IN :name[tid]
 
 A dialect is a table of such forms. Rows come back as tuples, in the order of the columns.
 """
