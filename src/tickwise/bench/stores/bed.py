@@ -2,6 +2,9 @@
 
 All schedules are copies of one that `define` has written: daily, at the minute in which the bed was made. So each
 that is armed has exactly one slot to decide, and none has another before a day has passed.
+
+To arm rows writes them anew, close to each other. Where that would flatter, all are armed at once, to be due a
+minute after each other, by a clock that is moved.
 """
 
 from typing import Any, Self
@@ -43,12 +46,12 @@ _COPIES = {  # by table: from where, and where a copy differs from its template
 }
 _ARM_SCHEDULES = Statement("""
     UPDATE tickwise_schedules SET cursor = :slot - 1, met = 0, missed = 0, runs_made = 0, last_slot = NULL,
-        wake_at = :now WHERE (id - 1) % :every = 0
+        wake_at = :now + (id - 1) % :every * 60 WHERE (id - 1) % :every < :groups
 """)
 _ARM_JOBS = Statement("""
-    UPDATE tickwise_agenda
-    SET wake_at = :now, waiting = FALSE, cursor = NULL, met = NULL, last_slot = NULL, made = NULL
-    WHERE (job_id - 1) % :every = 0
+    UPDATE tickwise_agenda SET wake_at = :now + (job_id - 1) % :every * 60, waiting = FALSE,
+        cursor = NULL, met = NULL, last_slot = NULL, made = NULL
+    WHERE (job_id - 1) % :every < :groups
 """)
 _FORGET_RUNS = (Statement("DELETE FROM tickwise_live"), Statement("DELETE FROM tickwise_runs"))
 _COUNTS = Statement("""
@@ -91,11 +94,29 @@ class Bed:
 
     async def arm(self) -> None:
         """Make them due now, as if none had ever run: stores do not look for what was made due in the past."""
-        now = await self.store.now() // MICRO
+        await self._arm(1)
+
+    async def arm_all(self) -> None:
+        """Make all due, so many now and as many others after each `pass_minute`."""
+        now = await self.store.now()
+        self.store.driver.clock = lambda: now
+        await self._arm(self._every)
+
+    async def pass_minute(self) -> None:
+        """Forget what ran, and let the clock that `arm_all` has stopped go to where the next are due."""
+        await self._forget()
+        now = await self.store.now() + 60 * MICRO
+        self.store.driver.clock = lambda: now
+
+    async def _arm(self, groups: int) -> None:
+        await self._forget()
+        values = {"now": await self.store.now() // MICRO, "every": self._every, "groups": groups}
+        await self._do(_ARM_SCHEDULES, slot=self.slot, **values)
+        await self._do(_ARM_JOBS, **values)
+
+    async def _forget(self) -> None:
         for forget in _FORGET_RUNS:
             await self._do(forget)
-        await self._do(_ARM_SCHEDULES, slot=self.slot, now=now, every=self._every)
-        await self._do(_ARM_JOBS, now=now, every=self._every)
 
     async def runs(self, *, finished: bool) -> int:
         """How many of those that were due have a run, after a look at whether that is all there is."""

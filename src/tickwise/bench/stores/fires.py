@@ -20,6 +20,9 @@ def figures(server: str, size: Size) -> Figures:
     least = (f"{size.stored[0]:,} stored", rates[0])
     for stored, rate in zip(size.stored, rates, strict=True):
         yield name(size, stored), rate, "fires/s", None if stored == size.stored[0] else least
+    rounds = min(size.rounds, size.most // size.due)
+    [turns] = in_turns(2 * rounds, [Others(server, size.most, size.due, rounds)])
+    yield f"fire, {size.most:,} stored, others each turn", max(turns.rates[rounds:]), "fires/s", least
 
 
 class Fires(Contender):
@@ -46,3 +49,23 @@ class Fires(Contender):
 
     async def done(self) -> int:
         return await self._bed.runs(finished=False)
+
+
+class Others(Fires):
+    """Each turn decides others than the turn before, whose rows nobody has touched since all were armed.
+
+    After so many rounds all are armed again, and from then on the node knows those that it meets.
+    """
+
+    def __init__(self, server: str, stored: int, due: int, rounds: int) -> None:
+        super().__init__(server, stored, due)
+        self._rounds = rounds
+        self._turn = 0
+
+    async def prepare(self) -> None:
+        if self._turn % self._rounds:
+            await self._bed.pass_minute()
+        else:
+            await self._bed.arm_all()
+        self._turn += 1
+        await tidy(self._url)
