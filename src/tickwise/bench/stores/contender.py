@@ -7,6 +7,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
+from statistics import median
 from time import perf_counter
 from typing import NamedTuple
 
@@ -52,6 +53,10 @@ class Turns(NamedTuple):
     @property
     def best(self) -> float:
         return max(self.rates)
+
+    @property
+    def median(self) -> float:
+        return median(self.rates)
 
     @property
     def first(self) -> float:

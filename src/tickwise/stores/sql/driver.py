@@ -11,6 +11,7 @@ from .statement import TICKET, Ask, Compiled, Dialect, Protocol, Rows, Statement
 T = TypeVar("T")
 _ALONE: Rows = ("alone",)  # the only ticket, where one writes at a time
 Watch: TypeAlias = Callable[[str], None]  # is told each statement before it is run
+UPGRADE = "run `tickwise store upgrade`, which makes what is missing, or says that this version is too old"
 
 
 class Lane(Enum):

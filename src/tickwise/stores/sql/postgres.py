@@ -21,7 +21,7 @@ import asyncpg
 from ...core.errors import InputError
 from ..checks import UNREADABLE_URL
 from ..contract import StoreUnavailableError
-from .driver import Driver, Lane, SchemaError, StatementError
+from .driver import UPGRADE, Driver, Lane, SchemaError, StatementError
 from .statement import TICKET, Ask, Dialect, Protocol, Rows, Statement, Wake
 
 T = TypeVar("T")
@@ -135,7 +135,7 @@ class PostgresDriver(Driver):
                 except _GONE as error:
                     raise StoreUnavailableError(f"PostgreSQL does not answer: {_said(error)}") from error
                 except (asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError) as error:
-                    raise SchemaError(f"{error}: run `tickwise store upgrade`") from error
+                    raise SchemaError(f"{error}: {UPGRADE}") from error
                 except asyncpg.PostgresError as error:
                     raise StatementError(f"PostgreSQL refused a statement: {error}") from error
         raise AssertionError  # the loop returns or raises

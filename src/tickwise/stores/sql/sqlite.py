@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ...core.errors import InputError, TickwiseError
 from ..contract import StoreUnavailableError
-from .driver import Driver, Lane, SchemaError, StatementError, drive
+from .driver import UPGRADE, Driver, Lane, SchemaError, StatementError, drive
 from .forking import lock_against_forks
 from .statement import Ask, Dialect, Protocol, Rows, Statement
 
@@ -191,7 +191,7 @@ def _told(error: sqlite3.Error, file: str, remedy: str) -> TickwiseError:
     if any(word in text for word in _DAMAGED):
         return _damaged(file, text, remedy)
     if any(word in text for word in _NO_TABLES):
-        return SchemaError(f"{file}: {text}: run `tickwise store upgrade`")
+        return SchemaError(f"{file}: {text}: {UPGRADE}")
     if isinstance(error, sqlite3.OperationalError):
         held = "another connection, maybe one of your own, holds the file for too long"
         hint = held if "locked" in text else "see disk space and permissions"

@@ -1,0 +1,126 @@
+"""How PostgreSQL does what the store asks for: by its indexes, with plans that are made once, and in place.
+
+No answer shows any of it, but the rates of a large store do: they were half of it where one of these was missing.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from tickwise.stores.contract import Store
+from tickwise.stores.open import open_store
+from tickwise.stores.sql import claim, define, ends, enqueue, fleet, hand, herd, live, postgres, state, tick, work
+from tickwise.stores.sql.driver import Lane
+from tickwise.stores.sql.statement import Protocol, Rows, Statement, compiled
+from tickwise.stores.sql.store import SqlStore
+from tickwise.testing.conformance.stories import Stories
+from tickwise.testing.conformance.world import HOURLY, World, job
+
+from .test_conformance import URLS
+
+MOVES = (claim, define, ends, enqueue, fleet, hand, herd, live, state, tick, work)
+FEW_ROWS = {"tickwise_nodes", "tickwise_pauses", "tickwise_queues"}  # tables that do not grow
+MANY = 60
+KEPT = Statement("SELECT statement, generic_plans, custom_plans FROM pg_prepared_statements")
+FLUSH = Statement("SELECT pg_stat_force_next_flush()")
+UPDATED = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'tickwise_runs'"
+
+
+def texts() -> dict[str, str]:
+    """All that moves ask for, by their names; not what is only said as a part of something else."""
+    return {
+        f"{module.__name__.rpartition('.')[2]}.{name}": compiled(value, postgres.DIALECT).text
+        for module in MOVES for name, value in vars(module).items()
+        if isinstance(value, Statement) and not (":made[" in value.text and len(value.parts) == 1)
+    }  # fmt: skip
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for inner in plan.get("Plans", ()):
+        yield from nodes(inner)
+
+
+class TestPlans(Stories):
+    @pytest.fixture(autouse=True)
+    def at(self, request: pytest.FixtureRequest) -> None:
+        self.url = URLS["postgres"](request)
+
+    async def open(self, clock: Callable[[], int]) -> Store:
+        store = open_store(self.url, clock)
+        assert isinstance(store, SqlStore)
+        await store.schema.upgrade()
+        self.driver = store.driver
+        return store
+
+    async def say(self, statement: Statement) -> Rows:
+        """Over a connection that moves have used: who asks one after the other gets the same."""
+
+        def protocol() -> Protocol[Rows]:
+            return (yield statement())
+
+        return await self.driver.run(protocol, Lane.OTHER)
+
+    async def plan_of(self, text: str) -> list[dict[str, Any]]:
+        """What a move of this text would do, whatever its values are."""
+        values = ", ".join(["NULL"] * max(map(int, re.findall(r"\$(\d+)", text)), default=0))
+        async with await psycopg.AsyncConnection.connect(self.url) as connection:
+            await connection.execute(postgres._BEGIN.encode())
+            await connection.execute(f"PREPARE asked AS {text}".encode())
+            asked = f"EXPLAIN (FORMAT JSON) EXECUTE asked{f'({values})' if values else ''}"
+            [(found,)] = await (await connection.execute(asked.encode())).fetchall()
+        return [*nodes(found[0]["Plan"])]
+
+    async def test_every_move_goes_by_index(self, world: World) -> None:
+        """No table that grows is read from its beginning to its end, whatever the planner believes of its size."""
+        await world.begin()
+        whole, asked = {}, texts()
+        for name, text in asked.items():
+            scans = {n["Relation Name"] for n in await self.plan_of(text) if n["Node Type"] == "Seq Scan"}
+            whole[name] = scans - FEW_ROWS
+        assert {name: tables for name, tables in whole.items() if tables} == {}
+        assert len(asked) > 60
+
+    async def test_a_herd_is_moved_by_places(self, world: World) -> None:
+        """Nothing of the agenda is looked up again that the claim has locked."""
+        await world.begin()
+        plan = await self.plan_of(compiled(herd._FIRE, postgres.DIALECT).text)
+        of_agenda = {n["Node Type"] for n in plan if n.get("Relation Name") == "tickwise_agenda"}
+        assert of_agenda == {"ModifyTable", "Tid Scan"}
+
+    async def test_plans_are_made_once(self, world: World) -> None:
+        """Herds and odd ones are fired, leased and ended for hours: no statement is planned for its values."""
+        odd = [job(f"odd-{n}", HOURLY, overlap="queue", jitter=n + 1) for n in range(3)]
+        await world.define(*(job(f"j{n}", HOURLY) for n in range(MANY)), *odd)
+        for hour in range(1, 8):
+            await world.pass_time(f"0{hour}:00")
+            await world.pass_time(f"0{hour}:01")
+            await world.work()
+        moves = {text: name for name, text in texts().items()}
+        made = {moves[text]: (once, anew) for text, once, anew in await self.say(KEPT) if text in moves}
+        assert {name for name, (once, _) in made.items() if once >= 7} >= {
+            "claim._DUE",
+            "herd._FIRE",
+            "tick._INSERT",
+        }
+        assert {name: anew for name, (_, anew) in made.items() if anew} == {}
+
+    async def test_an_end_is_written_beside_its_beginning(self, world: World) -> None:
+        """No index of all runs hears of it: on the page of each run there is room for its end."""
+        await world.define(*(job(f"j{n}", HOURLY) for n in range(MANY)))
+        world.go("01:00")
+        ticked = await world.tick(reserve=world.reservation(MANY))
+        before = await self.updated()
+        for lease in ticked.leases:
+            await world.end(lease)
+        changed, in_place = (now - then for now, then in zip(await self.updated(), before, strict=True))
+        assert (changed, in_place) == (MANY, MANY)
+
+    async def updated(self) -> tuple[int, int]:
+        await self.say(FLUSH)
+        async with await psycopg.AsyncConnection.connect(self.url) as connection:
+            [(changed, in_place)] = await (await connection.execute(UPDATED)).fetchall()
+        return changed, in_place
