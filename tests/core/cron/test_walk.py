@@ -120,6 +120,36 @@ def test_the_zone_of_the_question_does_not_matter(cron: Recurrence, at: datetime
 
 
 @law
+@given(schedules(), schedules(), instants)
+def test_an_answer_is_a_time_as_any_other(one: Recurrence, other: Recurrence, at: datetime) -> None:
+    """Who asks on with the answer that he got hears what an equal time would bring, here and elsewhere."""
+    for cron in (one, other, one):
+        answer = one.next(at)
+        assert answer
+        assert cron.next(answer) == cron.next(answer.replace())
+
+
+@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize("text", ["*/20 * * * *", "30 1,2 * * *"])
+def test_an_answer_within_a_clock_change(zone: str, text: str) -> None:
+    """A year is walked with answers as with equal times: in a repeated hour both know which of the two it is."""
+    cron = parse(text, timezone=zone)
+    year, end = datetime(2011, 1, 1, tzinfo=UTC), datetime(2012, 1, 1, tzinfo=UTC)
+    walked, copied = [year], [year]
+    while walked[-1] < end:
+        walked.append(cron.next(walked[-1]) or end)
+    while len(copied) < len(walked):
+        copied.append(cron.next(copied[-1].replace()) or end)
+    assert walked == copied
+    assert len({time.timestamp() for time in walked}) == len(walked) == 2 + cron.count(*_whole(walked))
+
+
+def _whole(walked: list[datetime]) -> tuple[int, int]:
+    """From before the first to before the last, in seconds."""
+    return int(walked[0].timestamp()), int(walked[-1].timestamp()) - 1
+
+
+@law
 @given(schedules())
 def test_text_and_pickle_come_back_equal(cron: Recurrence) -> None:
     """A schedule's text and its pickle are read back as an equal value with an equal hash."""

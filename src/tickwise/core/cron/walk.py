@@ -52,10 +52,18 @@ class Recurrence(ABC):
         """In plain words, with the zone."""
 
     def next(self, after: datetime) -> datetime | None:
-        """The first time strictly after, in the recurrence's zone; none if there is none."""
+        """The first time strictly after, in the recurrence's zone; none if there is none.
+
+        Who walks asks with the answer that he got: its second is known.
+        """
         zone = self.zone
-        found = self.after(zone.floor_second(after))
-        return None if found is None else datetime.fromtimestamp(found, zone.tzinfo)
+        told, second = zone.told
+        found = self.after(second if after is told else zone.floor_second(after))
+        if found is None:
+            return None
+        answer = datetime.fromtimestamp(found, zone.tzinfo)
+        zone.told = answer, found
+        return answer
 
     def prev(self, before: datetime) -> datetime | None:
         """The last time strictly before, in the recurrence's zone; none if there is none."""

@@ -60,7 +60,7 @@ def _tzinfo(name: str) -> tzinfo:
 class Zone:
     """One IANA zone. Made by `zone(name)` only, so that equal names are one object."""
 
-    __slots__ = ("_offsets", "_repeats_from", "_starts", "_wall_epoch", "last", "name", "tzinfo")
+    __slots__ = ("_offsets", "_repeats_from", "_spans", "_starts", "_wall_epoch", "last", "name", "told", "tzinfo")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -78,7 +78,9 @@ class Zone:
         kept = [transitions[0], *(b for a, b in pairwise(transitions) if a[1] != b[1])]
         self._starts = array("q", [t for t, _ in kept] + [ALWAYS])
         self._offsets = array("q", [kept[0][1]] + [offset for _, offset in kept])
+        self._spans: dict[int, Span] = {}  # that were asked for
         self.last = self._find(0)
+        self.told: tuple[datetime | None, int] = None, 0  # the last time that somebody was told, and its second
 
     def span(self, t: int) -> Span:
         """The span that holds the UTC second `t`. Near the last one asked for, it costs no search."""
@@ -117,8 +119,11 @@ class Zone:
 
     def _find(self, t: int) -> Span:
         i = bisect_right(self._starts, t)
-        lo, hi, offset = self._starts[i - 1], self._starts[i], self._offsets[i]
-        return Span(lo, hi, offset, lo + self._offsets[i - 1], hi + offset)
+        found = self._spans.get(i)
+        if found is None:
+            lo, hi, offset = self._starts[i - 1], self._starts[i], self._offsets[i]
+            found = self._spans[i] = Span(lo, hi, offset, lo + self._offsets[i - 1], hi + offset)
+        return found
 
     def __repr__(self) -> str:
         return f"zone({self.name!r})"
