@@ -16,8 +16,9 @@ from tickwise import Tickwise
 from ..processes import PATIENCE
 
 HEAD = """
-import os, sys, threading
+import os, signal, sys, threading
 from tickwise import Tickwise
+signal.signal(signal.SIGINT, signal.default_int_handler)  # where tests run in the background, it is ignored
 tw = Tickwise("sqlite:///jobs.db", poll=0.05, shutdown_grace=60)
 begun, go_on = threading.Event(), threading.Event()
 

@@ -21,22 +21,17 @@ from tickwise.core.errors import ConflictError, InputError
 from tickwise.core.model import Pause
 from tickwise.core.settle import Failed, Outcome, Succeeded
 from tickwise.core.states import RunState
-from tickwise.stores.contract import Store
-from tickwise.stores.open import open_store
 from tickwise.stores.paging import every
 from tickwise.stores.records import Finish, Lease, QueueLimit, ScheduleRow, Ticked
 from tickwise.stores.sql import herd
 from tickwise.stores.sql import tick as ticking
-from tickwise.stores.sql.driver import Lane
-from tickwise.stores.sql.statement import Protocol, Statement
-from tickwise.stores.sql.store import SqlStore
+from tickwise.stores.sql.statement import Statement
 from tickwise.testing import FakeClock
 from tickwise.testing.conformance import snapshot
-from tickwise.testing.conformance.stories import Stories
 from tickwise.testing.conformance.world import HOURLY, START, World, instant, job, microseconds, once, schedule
 
 from . import emptied
-from .test_conformance import URLS
+from .tables import PostgresStories, TableStories
 
 MANY = 40
 NAMES = tuple(f"h{n:02}" for n in range(MANY))
@@ -49,29 +44,7 @@ def alike(names: Sequence[str] = NAMES, times: str = HOURLY, **given: Any) -> li
     return [job(name, times, **given) for name in names]
 
 
-class HerdStories(Stories):
-    @pytest.fixture(autouse=True, params=["sqlite", "postgres"])
-    def at(self, request: pytest.FixtureRequest) -> None:
-        """Where the store is; each test gets an empty one."""
-        self.url = URLS[request.param](request)
-
-    async def open(self, clock: Callable[[], int]) -> Store:
-        store = open_store(self.url, clock)
-        assert isinstance(store, SqlStore)
-        await store.schema.upgrade()
-        self.driver = store.driver
-        return store
-
-    async def say(self, text: str, **values: Any) -> None:
-        """Change the tables directly."""
-
-        def protocol() -> Protocol[None]:
-            yield Statement(text)(**values)
-
-        await self.driver.run(protocol, Lane.OTHER)
-
-
-class TestTogether(HerdStories):
+class TestTogether(TableStories):
     async def test_a_pass_costs_the_same_however_many_there_are(self, world: World) -> None:
         """It takes as many statements for 120 jobs as for 60."""
         few, many = [f"f{n}" for n in range(60)], [f"m{n}" for n in range(120)]
@@ -170,7 +143,7 @@ def _called(name: str, row: ScheduleRow, run: str) -> ScheduleRow:
     return replace(row, schedule=row.schedule._replace(definition=definition), last_run_id=run)
 
 
-class TestOddOnes(HerdStories):
+class TestOddOnes(TableStories):
     @pytest.mark.parametrize("least", [herd.LEAST, 1])
     async def test_each_is_decided_for_itself(
         self, world: World, least: int, monkeypatch: pytest.MonkeyPatch
@@ -263,7 +236,7 @@ SPOIL = """
     WHERE id = (SELECT definition_id FROM {table} WHERE name = :name)"""
 
 
-class TestRoom(HerdStories):
+class TestRoom(TableStories):
     async def test_no_more_than_there_is_room_for(self, world: World) -> None:
         """So many of the herd are leased at once; the rest is queued, and next."""
         await world.define(*alike())
@@ -305,7 +278,7 @@ class TestRoom(HerdStories):
         assert (ticked.runs, {lease.job.name for lease in ticked.leases}) == (MANY, {*NAMES[5:]})
 
 
-class TestPlaces(HerdStories):
+class TestPlaces(TableStories):
     """A herd moves the rows that it has locked, by the places where they are."""
 
     async def test_rows_that_have_been_moved_about(self, world: World) -> None:
@@ -338,11 +311,8 @@ class TestPlaces(HerdStories):
         assert [await world.ran(name) for name in NAMES] == [["01:00"]] * MANY
 
 
-class TestRace(HerdStories):
-    @pytest.fixture(autouse=True)
-    def at(self, request: pytest.FixtureRequest) -> None:
-        """Who writes a SQLite file keeps all others out until he has done: there is no such race."""
-        self.url = URLS["postgres"](request)
+class TestRace(PostgresStories):
+    """Who writes a SQLite file keeps all others out until he has done: there is no such race."""
 
     async def test_somebody_takes_the_lane_of_one_meanwhile(self, world: World) -> None:
         """S14, S16: the database refuses to write all of them; then each goes alone, and that one waits."""
@@ -365,13 +335,11 @@ class TestRace(HerdStories):
         assert [await world.ran(name) for name in NAMES if name != BUSY] == [["01:00"]] * (MANY - 1)
 
 
-class TestAhead(HerdStories):
-    """A herd that is planned before its second: it begins at that, and as it would have without."""
+class TestAhead(PostgresStories):
+    """A herd that is planned before its second: it begins at that, and as it would have without.
 
-    @pytest.fixture(autouse=True)
-    def at(self, request: pytest.FixtureRequest) -> None:
-        """Who waits on a SQLite file would keep all others out."""
-        self.url = URLS["postgres"](request)
+    Not on SQLite: who waits on a file would keep all others out.
+    """
 
     @asynccontextmanager
     async def waiting(

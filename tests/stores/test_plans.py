@@ -4,28 +4,22 @@ No answer shows any of it, but the rates of a large store do: they were half of 
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
-import pytest
 
-from tickwise.stores.contract import Store
-from tickwise.stores.open import open_store
 from tickwise.stores.sql import claim, define, ends, enqueue, fleet, hand, herd, live, postgres, state, tick, work
-from tickwise.stores.sql.driver import Lane
-from tickwise.stores.sql.statement import Protocol, Rows, Statement, compiled
-from tickwise.stores.sql.store import SqlStore
-from tickwise.testing.conformance.stories import Stories
+from tickwise.stores.sql.statement import Statement, compiled
 from tickwise.testing.conformance.world import HOURLY, World, job
 
-from .test_conformance import URLS
+from .tables import PostgresStories
 
 MOVES = (claim, define, ends, enqueue, fleet, hand, herd, live, state, tick, work)
 FEW_ROWS = {"tickwise_nodes", "tickwise_pauses", "tickwise_queues"}  # tables that do not grow
 MANY = 60
-KEPT = Statement("SELECT statement, generic_plans, custom_plans FROM pg_prepared_statements")
-FLUSH = Statement("SELECT pg_stat_force_next_flush()")
+KEPT = "SELECT statement, generic_plans, custom_plans FROM pg_prepared_statements"
+FLUSH = "SELECT pg_stat_force_next_flush()"
 UPDATED = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'tickwise_runs'"
 
 
@@ -44,26 +38,7 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from nodes(inner)
 
 
-class TestPlans(Stories):
-    @pytest.fixture(autouse=True)
-    def at(self, request: pytest.FixtureRequest) -> None:
-        self.url = URLS["postgres"](request)
-
-    async def open(self, clock: Callable[[], int]) -> Store:
-        store = open_store(self.url, clock)
-        assert isinstance(store, SqlStore)
-        await store.schema.upgrade()
-        self.driver = store.driver
-        return store
-
-    async def say(self, statement: Statement) -> Rows:
-        """Over a connection that moves have used: who asks one after the other gets the same."""
-
-        def protocol() -> Protocol[Rows]:
-            return (yield statement())
-
-        return await self.driver.run(protocol, Lane.OTHER)
-
+class TestPlans(PostgresStories):
     async def plan_of(self, text: str) -> list[dict[str, Any]]:
         """What a move of this text would do, whatever its values are."""
         values = ", ".join(["NULL"] * max(map(int, re.findall(r"\$(\d+)", text)), default=0))

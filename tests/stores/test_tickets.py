@@ -1,18 +1,14 @@
 """So many claim at a time in a fleet; who comes on top of that is turned away at once, and nothing is lost."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import asyncpg
-import pytest
 
-from tickwise.stores.contract import Store
-from tickwise.stores.open import open_store
 from tickwise.stores.sql.statement import TICKET_LOCK, TICKETS
-from tickwise.testing.conformance.stories import Stories
 from tickwise.testing.conformance.world import HOURLY, World, job
 
-from .test_conformance import URLS
+from .tables import PostgresStories
 
 ALL = frozenset(range(TICKETS))
 
@@ -23,16 +19,8 @@ async def take(other: Any, numbers: Iterable[int]) -> None:
         await other.execute("SELECT pg_advisory_xact_lock($1, $2)", TICKET_LOCK, number)
 
 
-class TestTickets(Stories):
-    @pytest.fixture(autouse=True)
-    def at(self, request: pytest.FixtureRequest) -> None:
-        """Who writes a SQLite file is alone: nobody is turned away there."""
-        self.url = URLS["postgres"](request)
-
-    async def open(self, clock: Callable[[], int]) -> Store:
-        store = open_store(self.url, clock)
-        await store.schema.upgrade()
-        return store
+class TestTickets(PostgresStories):
+    """Who writes a SQLite file is alone: nobody is turned away there."""
 
     async def test_who_is_turned_away(self, world: World) -> None:
         """It decides nothing and says that there may be more; who names his jobs is not; then all goes on."""
