@@ -25,7 +25,7 @@ from .driver import UPGRADE, Driver, Lane, SchemaError, StatementError
 from .statement import TICKET, Ask, Dialect, Protocol, Rows, Statement, Wake
 
 T = TypeVar("T")
-_NULL, _NEXT = "n", ";"  # in a joined column: stands for NULL, and between two values
+_NULL, _BETWEEN = "n", ";"  # in a joined column: stands for NULL, and between two values
 CHANNEL = "tickwise"
 _BEGIN = (  # plans are made when tables are small and kept when they have grown: all that is written goes by index
     "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '5s';"
@@ -62,7 +62,7 @@ def _array(place: str, kind: str) -> str:
 
 
 def _numbers(place: str, kind: str) -> str:
-    return f"string_to_array({place}, '{_NEXT}', '{_NULL}')::{kind}[]"
+    return f"string_to_array({place}, '{_BETWEEN}', '{_NULL}')::{kind}[]"
 
 
 def _columns(rows: Any, kinds: Sequence[str]) -> list[Any]:
@@ -71,7 +71,7 @@ def _columns(rows: Any, kinds: Sequence[str]) -> list[Any]:
 
 
 def _joined(column: Sequence[Any]) -> str:
-    return _NEXT.join([_NULL if value is None else str(value) for value in column])
+    return _BETWEEN.join([_NULL if value is None else str(value) for value in column])
 
 
 _listed = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode

@@ -20,8 +20,9 @@ Who claims steps over every row that another has locked, and fifty at once spend
 So it takes a ticket first: few may claim at a time, the others are turned away and leave what is due to those.
 
 Jobs that differ only in what they do are planned once and written together (`herd`), under the same locks and
-keys. If one of those lost a race, the database refuses all, and the pass begins again with each job on its own: so
-also there only that job stays due (S16). Whatever stays due is met by the next pass.
+keys; their rows are moved by the places that the claim has told, where they stay while they are locked. If one of
+those lost a race, the database refuses all, and the pass begins again with each job on its own: so also there only
+that job stays due (S16). Whatever stays due is met by the next pass.
 
 A pass may be ahead of a second that is about to come: then it plans the herds that are due at that, with their
 jobs locked, and lets the second come before it writes. Nothing but a pause of everything can come between the two,
