@@ -59,8 +59,12 @@ class Fleet:
         victim.kill()
         self._alive.append((role, self._start(role)))
 
+    @property
+    def living(self) -> list[Process]:
+        return [self._witness, *(process for _, process in self._alive)]
+
     def all_up(self) -> None:
-        for process in (self._witness, *(process for _, process in self._alive)):
+        for process in self.living:
             process.up()
 
 
@@ -76,6 +80,8 @@ def test_killed_at_random_moments(place: Place) -> None:
     place.eventually(nothing_active)
     runs = place.on_store(told)
     slots = _check(place, runs)
+    taken = [a for one in runs for a in one.attempts if a.lost and _pid(a.node) not in fleet.killed]
+    assert taken == [], {process.pid: process.output for process in fleet.living}  # from those who were alive
     waits = _recoveries(runs, fleet.killed)
     longest = max(waits, default=0)
     tell(
