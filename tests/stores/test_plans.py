@@ -1,6 +1,6 @@
 """How PostgreSQL does what the store asks for: by its indexes, with plans that are made once, and in place.
 
-No answer shows any of it, but the rates of a large store do: they were half of it where one of these was missing.
+No answer shows any of it, but the rates of a large store do: they fell where one of these was missing.
 """
 
 import re
@@ -65,6 +65,12 @@ class TestPlans(PostgresStories):
         plan = await self.plan_of(compiled(herd._FIRE, postgres.DIALECT).text)
         of_agenda = {n["Node Type"] for n in plan if n.get("Relation Name") == "tickwise_agenda"}
         assert of_agenda == {"ModifyTable", "Tid Scan"}
+
+    async def test_pages_of_the_agenda_are_full(self, world: World) -> None:
+        """A page that is to keep room is swept at every look at it; rows that move have no use for the room."""
+        await world.begin()
+        [(options,)] = await self.say("SELECT reloptions FROM pg_class WHERE relname = 'tickwise_agenda'")
+        assert options == ["fillfactor=100"]
 
     async def test_plans_are_made_once(self, world: World) -> None:
         """Herds and odd ones are fired, leased and ended for hours: no statement is planned for its values."""
