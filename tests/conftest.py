@@ -13,7 +13,7 @@ import pytest
 from psycopg import sql
 from pymongo import MongoClient
 
-from tickwise.stores.open import open_store
+from tickwise.stores.url import open_store
 
 from .servers import mongodb, postgres
 from .servers.process import Server

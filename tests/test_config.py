@@ -14,7 +14,7 @@ from tickwise.config import ABOUT, DEFAULT, NAMES, Secret, Settings, load
 from tickwise.core.definition import Ticking
 from tickwise.core.errors import InputError
 from tickwise.runtime.executors.address import Reach
-from tickwise.runtime.notify_about import Occasion
+from tickwise.runtime.notifications.notice import Occasion
 from tickwise.sources.templates import Template
 
 

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from .app import AsyncTickwise, Tickwise
     from .app.hooks import Hooks
     from .core.errors import ConflictError, InputError, TickwiseError
-    from .runtime.executors.wish import Cancel, Retry, Snooze
+    from .runtime.executors.result import Cancel, Retry, Snooze
 
 __all__ = [
     "AsyncTickwise",
@@ -27,9 +27,9 @@ _HOMES = {
     "ConflictError": ".core.errors",
     "InputError": ".core.errors",
     "TickwiseError": ".core.errors",
-    "Cancel": ".runtime.executors.wish",
-    "Retry": ".runtime.executors.wish",
-    "Snooze": ".runtime.executors.wish",
+    "Cancel": ".runtime.executors.result",
+    "Retry": ".runtime.executors.result",
+    "Snooze": ".runtime.executors.result",
 }
 
 

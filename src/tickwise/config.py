@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 
 from .core.cron.zone import zone
 from .core.definition import DEFAULT_QUEUE, Ticking, check_name
-from .core.duration import format_duration, parse_duration
 from .core.errors import InputError, nearest
+from .core.timeparse import format_duration, parse_duration
 from .runtime.executors.address import AddressPolicy, Reach
-from .runtime.notify_about import Occasion
+from .runtime.notifications.notice import Occasion
 from .sources.defaults import Defaults
 from .sources.templates import Template, read_templates
 

@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from tickwise.api.access import Access
 from tickwise.api.app import make_api
+from tickwise.api.auth_settings import AuthSettings
 from tickwise.app import AsyncTickwise
 from tickwise.stores.contract import Store
 from tickwise.stores.records import AccessRole
@@ -17,7 +17,7 @@ from tickwise.testing.conformance.world import World
 
 from ..app.place import Clock
 
-INSIDE = Access(without_token=AccessRole.ADMIN)
+INSIDE = AuthSettings(without_token=AccessRole.ADMIN)
 NIGHTLY = {"name": "nightly", "schedule": "0 3 * * *", "command": "echo hi", "params": {"table": "orders"}}
 PROBLEM = "application/problem+json"
 
@@ -66,7 +66,7 @@ class Api:
 
 @asynccontextmanager
 async def api(
-    url: str = "memory://", access: Access = INSIDE, peer: str = "127.0.0.1", root_path: str = ""
+    url: str = "memory://", access: AuthSettings = INSIDE, peer: str = "127.0.0.1", root_path: str = ""
 ) -> AsyncIterator[Api]:
     """An API over a store on a moved clock; in-process requests come from `peer`."""
     clock = Clock()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tickwise.api.access import Access
-from tickwise.api.secret import admin_token
+from tickwise.api.auth_settings import AuthSettings
 from tickwise.api.server import listen, served
+from tickwise.api.token_file import admin_token
 
 from ..app.place import patiently
 from .place import api
@@ -39,7 +39,7 @@ async def test_the_page_promises_what_happens(tmp_path: Path) -> None:
     """Every curl line of the page gets the status that stands behind it, in the order of the page."""
     commands = _commands()
     assert len(commands) == TEXT.count("\ncurl ") > 20
-    async with api(access=Access()) as here:
+    async with api(access=AuthSettings()) as here:
         await admin_token(await here.store(), tmp_path / ".tickwise")
         listener = listen("127.0.0.1", 0)
         address = f"http://localhost:{listener.getsockname()[1]}"

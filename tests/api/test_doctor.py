@@ -1,6 +1,6 @@
 """`/doctor`: what is wrong, for operators."""
 
-from tickwise.api.access import Access
+from tickwise.api.auth_settings import AuthSettings
 from tickwise.stores.records import AccessRole
 from tickwise.testing.conformance.world import job
 
@@ -11,7 +11,7 @@ from .place import api, problem_of
 @patiently
 async def test_findings() -> None:
     """Each with its code, how grave it is, and the command that mends it."""
-    async with api(access=Access()) as here:
+    async with api(access=AuthSettings()) as here:
         world = await here.world()
         await world.define(job("a", queue="mail"))
         await world.enqueue("a")

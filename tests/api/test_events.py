@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 from structlog.testing import capture_logs
 
-from tickwise.api import streams
-from tickwise.api.news import _QUEUE, LONGEST, Event, Listener, News
+from tickwise.api import event_stream
+from tickwise.api.events import _QUEUE, LONGEST, EventBroadcaster, StreamEvent, Subscriber
 from tickwise.stores.contract import StoreUnavailableError
 from tickwise.stores.records import MICRO, AccessRole, Enqueue, LogPart
 from tickwise.testing.conformance.world import job
@@ -105,7 +105,7 @@ async def test_a_stream_ends_with_its_token() -> None:
     async with live() as here:
         token = await here.api.post("/tokens", {"name": "short", "role": "viewer"})
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(streams, "HEARTBEAT", 0.05)
+            patch.setattr(event_stream, "HEARTBEAT", 0.05)
             async with here.stream("/events", Authorization=f"Bearer {token['secret']}") as events:
                 await here.api.ask("DELETE", f"/tokens/{token['id']}")
                 assert [event async for event in events] == []
@@ -138,8 +138,8 @@ async def test_a_store_that_is_away_for_a_while_loses_nothing() -> None:
             raise StoreUnavailableError("the store is away")
 
         with pytest.MonkeyPatch.context() as patch, capture_logs() as logged:
-            patch.setattr("tickwise.api.news._POLL", 0.01)
-            async with News(here.api.store).listen() as listener:
+            patch.setattr("tickwise.api.events._POLL", 0.01)
+            async with EventBroadcaster(here.api.store).listen() as listener:
                 with pytest.MonkeyPatch.context() as absence:
                     absence.setattr(store.insights, "changed", away)
                     await here.api.post("/schedules", NIGHTLY)
@@ -159,15 +159,15 @@ async def test_more_than_fits_at_once_is_told_all_the_same() -> None:
         for number in range(1_200):
             await store.define(job(f"j{number}", "0 * * * *"), "test")
         await store.enqueue([Enqueue("j0") for _ in range(1_500)])
-        told = [event async for event in News(here.api.store).since(start)]
+        told = [event async for event in EventBroadcaster(here.api.store).since(start)]
         assert Counter(event.kind for event in told) == {"schedule": 1_200, "run": 1_500}
         assert len({event.key for event in told}) == 2_700
 
 
 def test_a_listener_who_does_not_keep_up_is_cut_off() -> None:
     """A full queue ends with a mark, and takes nothing more."""
-    listener = Listener()
-    heard = [listener.hear(Event(number, "run", "j", str(number), "{}")) for number in range(_QUEUE + 1)]
+    listener = Subscriber()
+    heard = [listener.hear(StreamEvent(number, "run", "j", str(number), "{}")) for number in range(_QUEUE + 1)]
     assert heard == [True] * _QUEUE + [False]
     told = [listener.queue.get_nowait() for _ in range(listener.queue.qsize())]
     assert told[-1] is None

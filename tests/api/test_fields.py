@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tickwise.app.fields import fields_of, merged
+from tickwise.app.definition_fields import fields_of, merged
 from tickwise.sources.spec import read_spec
 
 STEP = {"name": "a", "command": "echo a"}

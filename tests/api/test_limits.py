@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tickwise.api.access import Access
-from tickwise.api.shield import MAX_BODY
+from tickwise.api.auth_settings import AuthSettings
+from tickwise.api.middleware import MAX_BODY
 from tickwise.stores.contract import Store, StoreUnavailableError
 
 from ..app.place import patiently
@@ -177,7 +177,7 @@ async def test_a_store_that_does_not_answer_is_no_fault_of_the_caller() -> None:
 @patiently
 async def test_who_is_not_ready_says_so() -> None:
     """What balances load sees 503, without a token."""
-    async with api(access=Access(without_token=None)) as here:
+    async with api(access=AuthSettings(without_token=None)) as here:
 
         async def not_yet() -> bool:
             return False
@@ -196,7 +196,7 @@ async def test_the_schema_has_examples_and_refusals() -> None:
         names = [one["operationId"] for one in operations]
         assert len(set(names)) == len(names) > 40
         assert all("4XX" in one["responses"] for one in operations)
-        definition = schema["components"]["schemas"]["Definition"]
+        definition = schema["components"]["schemas"]["DefinitionRequest"]
         assert definition["examples"][0]["schedule"] == "0 3 * * *"
 
 

@@ -3,12 +3,12 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tickwise.api.access import Access
+from tickwise.api.auth_settings import AuthSettings
 from tickwise.api.metrics import Metrics
 from tickwise.core.change import Paused
-from tickwise.core.definition import Retry
+from tickwise.core.definition import RetryPolicy
 from tickwise.core.settle import Failed
-from tickwise.runtime import following
+from tickwise.runtime import change_feed
 from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.records import AccessRole, Node, Role
 from tickwise.testing.conformance.world import HOURLY, World, job
@@ -125,7 +125,7 @@ async def test_delays() -> None:
     """From a slot's time to its run, from then to its start, and from that to its end."""
     scrape = await scraper()
     world = scrape.world
-    await world.define(job("a", HOURLY, retry=Retry(limit=1, interval=60)))
+    await world.define(job("a", HOURLY, retry=RetryPolicy(limit=1, interval=60)))
     world.go("01:00")
     await scrape()
     world.go("01:00:02")
@@ -167,7 +167,7 @@ async def test_slots_that_got_no_run() -> None:
 @patiently
 async def test_more_than_a_look_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     """All of it is counted by one scrape."""
-    monkeypatch.setattr(following, "_FIRST_LIMIT", 5)
+    monkeypatch.setattr(change_feed, "_FIRST_LIMIT", 5)
     scrape = await scraper()
     await scrape.world.define(job("a"))
     for _ in range(33):
@@ -236,11 +236,11 @@ async def test_names_are_no_labels() -> None:
 @patiently
 async def test_who_may_scrape() -> None:
     """Viewers, and who asks from this machine if that is trusted; in the text format of Prometheus."""
-    async with api(access=Access()) as here:
+    async with api(access=AuthSettings()) as here:
         answer = await here.client.get("/metrics")
         assert (answer.status_code, answer.headers["content-type"].split(";")[0]) == (200, "text/plain")
         assert "tickwise_schedules 0.0" in answer.text
-    async with api(access=Access(without_token=None)) as here:
+    async with api(access=AuthSettings(without_token=None)) as here:
         problem_of(await here.client.get("/metrics"), 401)
     async with api() as here:
         token = await here.token(AccessRole.VIEWER)

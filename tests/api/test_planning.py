@@ -2,7 +2,7 @@
 
 import pytest
 
-from tickwise.app.outlook import spread_out
+from tickwise.app.upcoming import spread_out
 from tickwise.stores.records import AccessRole
 
 from ..app.place import patiently

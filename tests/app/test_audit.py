@@ -10,7 +10,7 @@ import pytest
 
 from tickwise import AsyncTickwise
 from tickwise.app.audit import Audit, audit
-from tickwise.core.audit import Wrong
+from tickwise.core.audit import Fault
 from tickwise.core.change import BackfillAsked, Paused, Rescheduled, Resumed
 from tickwise.core.definition import Keep
 from tickwise.core.model import Pause
@@ -45,7 +45,7 @@ async def live(world: World, *times: str) -> None:
         await world.work()
 
 
-def told(found: Audit) -> list[tuple[Wrong, str]]:
+def told(found: Audit) -> list[tuple[Fault, str]]:
     return [(finding.kind, finding.schedule) for finding in found.findings]
 
 
@@ -94,7 +94,7 @@ async def test_a_run_that_vanished(tmp_path: Path) -> None:
         await live(world, "00:15", "00:30", "00:45", "01:00")
         spoil(file, f"DELETE FROM tickwise_runs WHERE slot = {instant('00:30')}")
         found = await audit(world.store)
-        assert told(found) == [(Wrong.MISSED, "a"), (Wrong.MISSED, "b")]
+        assert told(found) == [(Fault.MISSED, "a"), (Fault.MISSED, "b")]
         assert found.findings[0].repair.startswith("tickwise schedules backfill a --from 2026-01-01T00:30:00Z")
         assert (await audit(world.store, since=instant("00:31"))).findings == []
         assert (await audit(world.store, until=instant("00:30"))).findings == []
@@ -114,15 +114,15 @@ async def test_a_decision_that_vanished(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "wrong"),
     [
-        ("UPDATE tickwise_schedules SET wake_at = NULL", Wrong.UNEXPLAINED),
-        ("UPDATE tickwise_runs SET state = 'failed'", Wrong.UNEXPLAINED),
-        ("UPDATE tickwise_runs SET attempt = 2", Wrong.FENCING),
-        ("UPDATE tickwise_runs SET finished_at = finished_at + 3600000000", Wrong.OVERLAP),
-        ("UPDATE tickwise_decisions SET first_slot = first_slot - 900, slots = slots + 1", Wrong.DOUBLED),
+        ("UPDATE tickwise_schedules SET wake_at = NULL", Fault.UNEXPLAINED),
+        ("UPDATE tickwise_runs SET state = 'failed'", Fault.UNEXPLAINED),
+        ("UPDATE tickwise_runs SET attempt = 2", Fault.FENCING),
+        ("UPDATE tickwise_runs SET finished_at = finished_at + 3600000000", Fault.OVERLAP),
+        ("UPDATE tickwise_decisions SET first_slot = first_slot - 900, slots = slots + 1", Fault.DOUBLED),
     ],
 )
 @patiently
-async def test_rows_that_cannot_be_so(statement: str, wrong: Wrong, tmp_path: Path) -> None:
+async def test_rows_that_cannot_be_so(statement: str, wrong: Fault, tmp_path: Path) -> None:
     """Whatever made a store contradict itself is named: a sleeper, a state, a token, an overlap, a double."""
     async with place(tmp_path) as (world, file):
         await world.define(job("a", QUARTERS))

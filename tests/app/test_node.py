@@ -13,7 +13,7 @@ from tickwise.app.hooks import Hooks
 from tickwise.clock import monotonic
 from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.memory import MemoryStore
-from tickwise.stores.records import Role, Ticked
+from tickwise.stores.records import Role, TickResult
 
 from .place import Clock, Heard, Shaky, leap, patiently
 
@@ -196,10 +196,10 @@ async def test_not_idle_while_others_claim(clock: Clock) -> None:
     tick, turned_away, are_busy = MemoryStore.tick, asyncio.Event(), True
     passes = count(1)
 
-    async def busy(self: MemoryStore, *given: Any, **named: Any) -> Ticked:
+    async def busy(self: MemoryStore, *given: Any, **named: Any) -> TickResult:
         if next(passes) > 5:
             turned_away.set()
-        return Ticked(0, more=True) if are_busy else await tick(self, *given, **named)
+        return TickResult(0, more=True) if are_busy else await tick(self, *given, **named)
 
     with patch.object(MemoryStore, "tick", busy):
         async with app:

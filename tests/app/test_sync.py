@@ -10,10 +10,10 @@ import pytest
 
 from tickwise import AsyncTickwise, ConflictError, InputError, Tickwise, TickwiseError
 from tickwise.app.hooks import Hooks, RunEvent
-from tickwise.app.values import Coming, RunInfo, ScheduleInfo
+from tickwise.app.values import RunInfo, ScheduleInfo, UpcomingRun
 
-from .faces_stub import STUB, text
 from .place import PATIENCE, Clock
+from .sync_stub import STUB, text
 
 
 def names(thing: object) -> set[str]:
@@ -54,7 +54,7 @@ def test_what_type_checkers_see(clock: Clock) -> None:
     with Tickwise("memory://", clock=clock) as tw:
         tw.job(name="a")(print)
         assert_type(tw.enqueue("a"), RunInfo)
-        assert_type(tw.upcoming(), list[Coming])
+        assert_type(tw.upcoming(), list[UpcomingRun])
         assert_type(tw.schedules.list(paused=True), list[ScheduleInfo])
         assert_type(tw.runs.get(tw.runs.list()[0].id), RunInfo)
         assert_type(tw.jobs.list(), list[str])

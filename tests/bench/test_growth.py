@@ -13,7 +13,7 @@ from tickwise.bench.growth import DEFAULT, FULL, QUICK, Size, plot, rows
 from tickwise.bench.measure import Progress
 from tickwise.bench.report import Row
 from tickwise.bench.stores import server
-from tickwise.cli.bench import app
+from tickwise.cli.commands.bench import app
 from tickwise.core.errors import InputError
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from tickwise.bench import documents
 from tickwise.bench.machine import machine
 from tickwise.bench.report import Row, table
-from tickwise.cli.bench import app
+from tickwise.cli.commands.bench import app
 
 
 def test_the_machine_in_a_line() -> None:

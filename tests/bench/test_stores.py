@@ -20,7 +20,7 @@ from tickwise.bench.report import Row, problems, to_json
 from tickwise.bench.stores import DEFAULT, FULL, QUICK, Size, each, end_to_end, rows, server, targets
 from tickwise.bench.stores.bed import Bed
 from tickwise.bench.stores.contender import Contender, WrongResultError, in_turns
-from tickwise.cli.bench import app
+from tickwise.cli.commands.bench import app
 from tickwise.core.planner import plan
 
 PEERS = {"APScheduler", "APScheduler 4", "Celery beat", "claim loop", "pgqueuer", "procrastinate"}

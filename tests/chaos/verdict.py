@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tickwise.app.audit import Audit
-from tickwise.core.audit import Wrong
+from tickwise.core.audit import Fault
 from tickwise.core.settle import LOST_AT_MOST
 from tickwise.core.states import Event, RunState
 from tickwise.stores.records import RunRow
@@ -41,13 +41,13 @@ def figures(found: Audit, runs: Sequence[Told]) -> Verdict:
     wrong = Counter(finding.kind for finding in found.findings)
     repeated = sum(row.event is Event.LEASE_EXPIRED for one in runs for row in one.before)
     given_up = sum(one.run.state is RunState.LOST for one in runs)
-    lost, doubled = wrong[Wrong.MISSED], wrong[Wrong.DOUBLED]
+    lost, doubled = wrong[Fault.MISSED], wrong[Fault.DOUBLED]
     return Verdict(found.slots, found.runs, found.reasons, lost, doubled, repeated, given_up)
 
 
 def check(found: Audit, runs: Sequence[Told], deeds: Path) -> None:
     """All is as promised, by the store's ledger and by the jobs' deeds."""
-    sure = [str(finding) for finding in found.findings if finding.kind is not Wrong.OVERLAP]
+    sure = [str(finding) for finding in found.findings if finding.kind is not Fault.OVERLAP]
     assert not sure, "\n".join(sure)
     check_ends(runs, deeds)
     second_steps = {line.split()[1] for line in deeds.read_text().splitlines() if line.startswith("second")}

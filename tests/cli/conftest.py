@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import pytest
 
-from tickwise.cli import mounting
+from tickwise.cli import in_process
 from tickwise.cli.main import main
 
 from .place import Filled, Recording, fill
@@ -34,7 +34,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str, str], object]:
     """What the API answers in this process, by method and address."""
     answers: dict[tuple[str, str], object] = {}
     monkeypatch.setattr(Recording, "answers", answers, raising=False)
-    monkeypatch.setattr(mounting, "Inside", Recording)
+    monkeypatch.setattr(in_process, "InProcessTransport", Recording)
     return answers
 
 

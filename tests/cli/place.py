@@ -20,13 +20,12 @@ from typing import Any, NamedTuple
 import httpx
 
 from tickwise import AsyncTickwise, Tickwise
-from tickwise.api.secret import digest
-from tickwise.api.server import address, listen
-from tickwise.api.serving import serve_api
-from tickwise.api.settings import let_in
-from tickwise.cli.inside import Inside
-from tickwise.stores.open import open_store
+from tickwise.api.auth_settings import load_auth
+from tickwise.api.server import address, listen, serve_api
+from tickwise.api.token_file import digest
+from tickwise.cli.in_process import InProcessTransport
 from tickwise.stores.records import AccessRole, Token
+from tickwise.stores.url import open_store
 
 PATIENCE = 120  # seconds before a test that hangs is given up
 PROGRAM = [sys.executable, "-m", "tickwise"]
@@ -78,7 +77,7 @@ async def _let_in(url: str) -> None:
     await store.close()
 
 
-class Recording(Inside):
+class Recording(InProcessTransport):
     """The API in this process, remembered: what it answered to the last request of each kind."""
 
     answers: dict[tuple[str, str], Any]
@@ -99,7 +98,7 @@ def live(url: str) -> Iterator[tuple[str, str]]:
     async def serve() -> None:
         async with AsyncTickwise(url, loopback_role="none") as tickwise:
             listener, stop = listen("127.0.0.1", 0), asyncio.Event()
-            token, _ = await let_in(await tickwise.store(), tickwise.settings)
+            token, _ = await load_auth(await tickwise.store(), tickwise.settings)
             async with serve_api(tickwise, listener, lambda: True):
                 where = address(tickwise.settings, listener)
                 started.set_result((where, token.read_text().strip(), asyncio.get_running_loop(), stop))

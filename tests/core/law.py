@@ -10,12 +10,12 @@ from typing import Any
 from tickwise.core import planner
 from tickwise.core.catchup import DEFAULT_GRACE
 from tickwise.core.change import Reset, Updated
-from tickwise.core.cron.sets import At
+from tickwise.core.cron.recurrences import At
 from tickwise.core.definition import Kind, Overlap
-from tickwise.core.instant import iso
 from tickwise.core.model import Decision, Facts, Planned, Schedule, Start, TickPlan, Trigger
 from tickwise.core.reasons import Reason
 from tickwise.core.slots import due_at, next_slot
+from tickwise.core.timeparse import iso
 
 from .timeline import Step, undecided
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tickwise.core.audit import Checked, Ledger, Made, Span, Wrong, check, overlapping
+from tickwise.core.audit import AuditedRun, Checked, DefinedSpan, Fault, Ledger, check, overlapping
 from tickwise.core.cron import parse
 from tickwise.core.model import Decision, Trigger
 from tickwise.core.reasons import Reason
@@ -20,12 +20,12 @@ def slot(minute: float) -> int:
     return BEGIN + round(60 * minute)
 
 
-def run(minute: float, trigger: Trigger = Trigger.SCHEDULE, made: float | None = None, **given: Any) -> Made:
+def run(minute: float, trigger: Trigger = Trigger.SCHEDULE, made: float | None = None, **given: Any) -> AuditedRun:
     """A run of a slot, made on time and over after a second, if nothing else is said."""
     made_at = slot(minute if made is None else made) * MICRO
     usual = {"attempt": 1, "started_at": made_at, "finished_at": made_at + MICRO, "due_at": slot(minute) * MICRO}
     state = given.pop("state", RunState.SUCCEEDED)
-    return Made(
+    return AuditedRun(
         given.pop("id", f"r{minute}"), "s", slot(minute), trigger, state, made_at=made_at, **(usual | given)
     )
 
@@ -35,15 +35,19 @@ def told(first: float, last: float, number: int, reason: Reason = Reason.OVERLAP
 
 
 def found(
-    runs: Sequence[Made], *decisions: Decision, until: float = 5, moves: Sequence[float] | None = (), **given: Any
+    runs: Sequence[AuditedRun],
+    *decisions: Decision,
+    until: float = 5,
+    moves: Sequence[float] | None = (),
+    **given: Any,
 ) -> Checked:
     """The slots of the first minutes, checked."""
-    spans = given.pop("spans", (Span(BEGIN, slot(until), MINUTES),))
+    spans = given.pop("spans", (DefinedSpan(BEGIN, slot(until), MINUTES),))
     known = None if moves is None else frozenset(map(slot, moves))
     return check(Ledger("s", spans, tuple(runs), decisions, known, **given))
 
 
-def kinds(checked: Checked) -> list[Wrong]:
+def kinds(checked: Checked) -> list[Fault]:
     return [finding.kind for finding in checked.findings]
 
 
@@ -55,7 +59,7 @@ def test_a_slot_has_a_run_or_a_reason() -> None:
 def test_waiting_is_no_reason() -> None:
     """A deferral says that a slot waits, not how it ended."""
     checked = found([run(1), run(2), run(4), run(5)], told(3, 3, 1, Reason.WAITS_FOR_RUN))
-    assert kinds(checked) == [Wrong.MISSED]
+    assert kinds(checked) == [Fault.MISSED]
 
 
 def test_what_was_passed_over_is_found() -> None:
@@ -77,7 +81,7 @@ def test_the_last_slots_are_found_too() -> None:
 def test_a_range_that_counts_too_few_is_found() -> None:
     """A record over five slots that counts three leaves two without a reason."""
     (finding,) = found([], told(1, 5, 3)).findings
-    assert (finding.kind, finding.text[:6]) == (Wrong.MISSED, "2 of 5")
+    assert (finding.kind, finding.text[:6]) == (Fault.MISSED, "2 of 5")
 
 
 def test_records_that_overlap_are_summed_up() -> None:
@@ -88,7 +92,7 @@ def test_records_that_overlap_are_summed_up() -> None:
 def test_a_backfill_after_a_reason_is_no_double() -> None:
     """A backfill runs what had a reason not to (S32); but it does not make up for one that is missing."""
     assert not found([run(2, Trigger.BACKFILL, made=30)], told(1, 5, 5)).findings
-    assert kinds(found([run(2, Trigger.BACKFILL, made=30)], told(1, 1, 1), told(3, 5, 3))) == [Wrong.MISSED]
+    assert kinds(found([run(2, Trigger.BACKFILL, made=30)], told(1, 1, 1), told(3, 5, 3))) == [Fault.MISSED]
 
 
 def test_catch_up_after_missed_is_no_double() -> None:
@@ -100,46 +104,46 @@ def test_catch_up_after_missed_is_no_double() -> None:
 
 def test_a_run_and_a_reason_are_a_double() -> None:
     """A slot with a run and a reason why there is none is found: at the edge of a range, or by the count (S7)."""
-    assert kinds(found([run(3)], told(1, 3, 3), told(4, 5, 2))) == [Wrong.DOUBLED]
-    assert kinds(found([run(2)], told(1, 5, 5))) == [Wrong.DOUBLED]
+    assert kinds(found([run(3)], told(1, 3, 3), told(4, 5, 2))) == [Fault.DOUBLED]
+    assert kinds(found([run(2)], told(1, 5, 5))) == [Fault.DOUBLED]
 
 
 def test_two_runs_of_a_slot_are_a_double() -> None:
     """The unique key was broken (S1)."""
     checked = found([run(1), run(2), run(2, id="other"), run(3), run(4), run(5)])
-    assert kinds(checked) == [Wrong.DOUBLED]
+    assert kinds(checked) == [Fault.DOUBLED]
     assert "r2, other" in checked.findings[0].text
 
 
 def test_a_count_of_too_many_is_extra() -> None:
     """More decisions than slots; one too many may be a moved fire, if those are not known (S31)."""
-    assert kinds(found([], told(1, 5, 6))) == [Wrong.EXTRA]
+    assert kinds(found([], told(1, 5, 6))) == [Fault.EXTRA]
     assert not found([], told(1, 5, 6), moves=[2.5]).findings
     assert not found([], told(1, 5, 6), moves=None).findings
     assert not found([], told(1, 5, 6), told(2.5, 2.5, 1, Reason.RESCHEDULED), moves=None).findings
-    assert kinds(found([], told(1, 5, 7), moves=None)) == [Wrong.EXTRA]
+    assert kinds(found([], told(1, 5, 7), moves=None)) == [Fault.EXTRA]
 
 
 def test_a_moved_fire_is_none_of_its_times() -> None:
     """A run beside the times is extra, unless it was moved there or nobody knows (S31); a backfill never is."""
     between = [run(1), run(2), run(2.5), run(3), run(4), run(5)]
-    assert kinds(found(between)) == [Wrong.EXTRA]
+    assert kinds(found(between)) == [Fault.EXTRA]
     assert not found(between, moves=[2.5]).findings
     assert not found(between, moves=None).findings
     assert not found([run(2.5)], told(1, 5, 5), moves=None).findings
-    assert kinds(found([run(2.5, Trigger.BACKFILL)], told(1, 5, 5), moves=None)) == [Wrong.EXTRA]
+    assert kinds(found([run(2.5, Trigger.BACKFILL)], told(1, 5, 5), moves=None)) == [Fault.EXTRA]
 
 
 def test_order_is_the_order_of_slots() -> None:
     """A slot that became a run after a later one is found (S12), unless the clock was set back meanwhile."""
     late = run(1, made=7, id="late")
-    assert kinds(found([run(2), run(3), run(4), run(5), late])) == [Wrong.OUT_OF_ORDER]
+    assert kinds(found([run(2), run(3), run(4), run(5), late])) == [Fault.OUT_OF_ORDER]
     assert not found([run(2), run(3), run(4), run(5, made=9), late]).findings
 
 
 def test_a_record_across_the_border_covers() -> None:
     """What began before a span says nothing certain about it, and nothing is said about it."""
-    spans = (Span(slot(2), slot(5), MINUTES),)
+    spans = (DefinedSpan(slot(2), slot(5), MINUTES),)
     assert not found([run(5)], told(0, 4, 1), spans=spans).findings
     assert not found([run(1), run(3)], told(4, 9, 1), spans=spans).findings
 
@@ -147,36 +151,36 @@ def test_a_record_across_the_border_covers() -> None:
 def test_times_that_end_leave_no_gap() -> None:
     """Where the times name nothing more, nothing is missing (S8)."""
     once = parse("0 0 1 1 *")
-    assert not found([], spans=(Span(BEGIN, slot(600), once),)).findings
+    assert not found([], spans=(DefinedSpan(BEGIN, slot(600), once),)).findings
 
 
 @pytest.mark.parametrize(("wake_at", "wrong"), [(None, True), (BEGIN + 61, True), (BEGIN + 60, False)])
 def test_a_pending_slot_does_not_sleep(wake_at: int | None, wrong: bool) -> None:
     """Whatever wake-up was lost, a pending slot is looked at within a minute (S15)."""
     checked = found([], until=0, pending=BEGIN - 9, wake_at=wake_at, now=BEGIN)
-    assert kinds(checked) == [Wrong.UNEXPLAINED] * wrong
+    assert kinds(checked) == [Fault.UNEXPLAINED] * wrong
 
 
 @pytest.mark.parametrize(
     ("given", "wrong"),
     [
         ({"state": RunState.CANCELLED}, []),
-        ({"state": RunState.QUEUED, "finished_at": None, "lease_until": 1}, [Wrong.UNEXPLAINED]),
+        ({"state": RunState.QUEUED, "finished_at": None, "lease_until": 1}, [Fault.UNEXPLAINED]),
         ({"state": RunState.RUNNING, "finished_at": None, "lease_until": 1}, []),
-        ({"state": RunState.RUNNING, "finished_at": None}, [Wrong.UNEXPLAINED]),
-        ({"state": RunState.RUNNING, "lease_until": 1}, [Wrong.UNEXPLAINED]),
-        ({"state": RunState.SUCCEEDED, "finished_at": None}, [Wrong.UNEXPLAINED]),
-        ({"state": RunState.SUCCEEDED, "attempt": 0}, [Wrong.UNEXPLAINED]),
-        ({"state": RunState.FAILED}, [Wrong.UNEXPLAINED]),
+        ({"state": RunState.RUNNING, "finished_at": None}, [Fault.UNEXPLAINED]),
+        ({"state": RunState.RUNNING, "lease_until": 1}, [Fault.UNEXPLAINED]),
+        ({"state": RunState.SUCCEEDED, "finished_at": None}, [Fault.UNEXPLAINED]),
+        ({"state": RunState.SUCCEEDED, "attempt": 0}, [Fault.UNEXPLAINED]),
+        ({"state": RunState.FAILED}, [Fault.UNEXPLAINED]),
         ({"state": RunState.FAILED, "failures": 1}, []),
-        ({"state": RunState.LOST, "attempt": 0}, [Wrong.UNEXPLAINED]),
-        ({"state": RunState.EXPIRED}, [Wrong.UNEXPLAINED]),
+        ({"state": RunState.LOST, "attempt": 0}, [Fault.UNEXPLAINED]),
+        ({"state": RunState.EXPIRED}, [Fault.UNEXPLAINED]),
         ({"state": RunState.EXPIRED, "expires_at": 1}, []),
         ({"attempt": 3, "ended": frozenset({1, 2})}, []),
-        ({"attempt": 3, "ended": frozenset({1})}, [Wrong.FENCING]),
+        ({"attempt": 3, "ended": frozenset({1})}, [Fault.FENCING]),
     ],
 )
-def test_a_state_has_what_leads_to_it(given: dict[str, Any], wrong: list[Wrong]) -> None:
+def test_a_state_has_what_leads_to_it(given: dict[str, Any], wrong: list[Fault]) -> None:
     """No state without its cause (S41), and no attempt that was followed by another before it ended (S42)."""
     assert kinds(found([run(1, **given)], until=1)) == wrong
 

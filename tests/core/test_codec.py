@@ -21,7 +21,7 @@ from tickwise.core.codec import (
     encode_schedule,
 )
 from tickwise.core.cron import Every, Recurrence, parse
-from tickwise.core.cron.sets import AnyOf, At
+from tickwise.core.cron.recurrences import AnyOf, At
 from tickwise.core.cron.zone import zone
 from tickwise.core.definition import (
     After,
@@ -37,7 +37,7 @@ from tickwise.core.definition import (
     Policy,
     Precondition,
     PythonCall,
-    Retry,
+    RetryPolicy,
     ScheduleDefinition,
     Script,
     Step,
@@ -190,7 +190,12 @@ FULL_JOB = JobDefinition(
     "etl",
     steps=(
         Step(
-            "load", Command(("sh", "-c", "x")), env={"A": "1"}, dir="/srv", timeout=5, retry=Retry(3, backoff=1.5)
+            "load",
+            Command(("sh", "-c", "x")),
+            env={"A": "1"},
+            dir="/srv",
+            timeout=5,
+            retry=RetryPolicy(3, backoff=1.5),
         ),
         Step("check", PythonCall("etl:check"), depends=("load",), continue_on=(Outcome.FAILED,)),
         Step("clean", Script("rm"), preconditions=(Precondition(Command(("test",)), "yes"),)),
@@ -287,8 +292,8 @@ def test_names_are_not_part_of_the_text() -> None:
 
 def test_equal_values_of_other_types_have_one_text() -> None:
     """A whole number for a factor and a word for a member of an enumeration are written as what they equal."""
-    assert encode_job(JobDefinition("a", retry=Retry(backoff=3))) == '{"retry":{"backoff":3.0}}'
-    assert encode_job(JobDefinition("a", retry=Retry(backoff=-0.0))) == '{"retry":{"backoff":0.0}}'
+    assert encode_job(JobDefinition("a", retry=RetryPolicy(backoff=3))) == '{"retry":{"backoff":3.0}}'
+    assert encode_job(JobDefinition("a", retry=RetryPolicy(backoff=-0.0))) == '{"retry":{"backoff":0.0}}'
     worded = ScheduleDefinition("a", "a", HOURLY, "x", policy=Policy(overlap="queue"))  # type: ignore[arg-type]
     assert decode_schedule(encode_schedule(worded), "a", "a").policy.overlap is Overlap.QUEUE
 
@@ -345,9 +350,9 @@ REFUSED_JOBS: list[tuple[JobDefinition, str]] = [
     (step(timeout=2**63), r"steps\[1\]\.timeout is an integer beyond 64 bits"),
     (step(action=None), r"steps\[1\]\.action must be Command or Script or PythonCall or HttpCall, not NoneType"),
     (step(action=LoudCommand(("x",))), r"steps\[1\]\.action must be .*, not LoudCommand"),
-    (step(retry=Keep()), r"steps\[1\]\.retry must be Retry, not Keep"),
-    (step(retry=Retry(backoff=float("inf"))), r"steps\[1\]\.retry\.backoff is inf"),
-    (step(retry=Retry(backoff=10**400)), r"steps\[1\]\.retry\.backoff cannot be used: int too large"),
+    (step(retry=Keep()), r"steps\[1\]\.retry must be RetryPolicy, not Keep"),
+    (step(retry=RetryPolicy(backoff=float("inf"))), r"steps\[1\]\.retry\.backoff is inf"),
+    (step(retry=RetryPolicy(backoff=10**400)), r"steps\[1\]\.retry\.backoff cannot be used: int too large"),
     (step(continue_on=("late",)), r"steps\[1\]\.continue_on\[0\] is none of failed, skipped"),
     (step(preconditions=(HELLO,)), r"steps\[1\]\.preconditions\[0\] must be Precondition, not Script"),
     (job(enabled=0), "enabled must be bool, not int"),

@@ -17,16 +17,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tickwise.core import planner
-from tickwise.core.change import Change, Changed, apply_change
+from tickwise.core.change import Change, ChangeResult, apply_change
 from tickwise.core.cron import Every
 from tickwise.core.cron.zone import Zone
 from tickwise.core.cron.zone import zone as named_zone
 from tickwise.core.definition import After, Catchup, Kind, Overlap, Policy, ScheduleDefinition
 from tickwise.core.errors import InputError
-from tickwise.core.model import Cancel, Decision, Facts, JobFacts, Move, Planned, Schedule, TickPlan, Trigger
+from tickwise.core.model import (
+    Decision,
+    Facts,
+    JobFacts,
+    Move,
+    Planned,
+    PlannedCancel,
+    Schedule,
+    TickPlan,
+    Trigger,
+)
 from tickwise.core.reasons import Reason
+from tickwise.core.simulation import state
 from tickwise.core.slots import next_slot
-from tickwise.stores import ledger
 
 from .law import RULES
 from .timeline import DAY, HOUR, Act, Jobs, Spec, World
@@ -349,7 +359,7 @@ MUTANTS: dict[str, tuple[str, Mutant]] = {
     "oversleeps": ("s15_pending", _leaves(due_at=lambda p, _: p.due_at and p.due_at + 1)),
     "does nothing": ("s15_nothing", _idle),
     "breaks": ("s20", _decides(lambda p: (d._replace(reason=Reason.BROKEN) for d in p.decisions))),
-    "cancels what is not": ("s21", _answers(lambda p, _: p._replace(cancels=(Cancel("9", "a.1", 0),)))),
+    "cancels what is not": ("s21", _answers(lambda p, _: p._replace(cancels=(PlannedCancel("9", "a.1", 0),)))),
     "ignores pauses": ("s29", _believes(lambda s: s._replace(paused=None))),
     "ignores moves": ("s31", _believes(lambda s: s._replace(moved=None))),
     "ignores max_runs": ("s34", _believes(lambda s: s._replace(runs_made=0))),
@@ -378,13 +388,13 @@ def test_a_broken_planner_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -
 def test_a_change_that_invents_a_past_is_found(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """S2 and S24 fail for a change that leaves the cursor in the past."""
 
-    def wrong(schedule: Schedule | None, change: Change, now: int) -> Changed:
+    def wrong(schedule: Schedule | None, change: Change, now: int) -> ChangeResult:
         done = apply_change(schedule, change, now)
         return replace(done, schedules=tuple(s._replace(cursor=now - DAY) for s in done.schedules))
 
     rules = [known for known in RULES if known.__name__.startswith(f"{rule}_")]
     world = World(SPRING, WORLD, rules)
-    monkeypatch.setattr(ledger, "apply_change", wrong)
+    monkeypatch.setattr(state, "apply_change", wrong)
     with pytest.raises(AssertionError, match=rule):
         world.play(STORY)
 

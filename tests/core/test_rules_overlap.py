@@ -7,7 +7,7 @@ import pytest
 
 from tickwise.core import planner
 from tickwise.core.cron import Every, parse
-from tickwise.core.cron.sets import AnyOf
+from tickwise.core.cron.recurrences import AnyOf
 from tickwise.core.cron.zone import zone
 from tickwise.core.definition import Catchup, Kind, Overlap
 from tickwise.core.errors import ConflictError, InputError

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from tickwise.core.change import BackfillAsked, BackfillCancelled, Change, Paused, Reset, Resumed, Updated
-from tickwise.core.instant import to_datetime
 from tickwise.core.model import Start, Trigger
 from tickwise.core.planner import plan
 from tickwise.core.reasons import Reason
+from tickwise.core.timeparse import to_datetime
 
 from .world import Moody, World, job, schedule
 

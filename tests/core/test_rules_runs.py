@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from tickwise.core.catchup import backlog
-from tickwise.core.definition import Retry
+from tickwise.core.definition import RetryPolicy
 from tickwise.core.errors import TickwiseError
 from tickwise.core.model import Deferral, ScheduleFacts, Trigger
 from tickwise.core.policy import retry_delay
 from tickwise.core.reasons import Reason
 from tickwise.core.settle import (
     Cancelled,
+    EndingRun,
     Failed,
     HandedBack,
     LeaseExpired,
     Outcome,
-    Run,
     Snoozed,
     Succeeded,
     TooLate,
@@ -262,10 +262,10 @@ def test_the_picture_of_the_states_is_up_to_date() -> None:
     assert mermaid() in page.read_text(encoding="utf-8")
 
 
-RUNNING = Run("r", RunState.RUNNING)
-ASKED_TO_END = Run("r", RunState.RUNNING, cancelling=True)
-ONCE = Run("r", RunState.RUNNING, at_most_once=True, retry=Retry(limit=3))
-PATIENT = Run("r", RunState.RUNNING, retry=Retry(limit=3))
+RUNNING = EndingRun("r", RunState.RUNNING)
+ASKED_TO_END = EndingRun("r", RunState.RUNNING, cancelling=True)
+ONCE = EndingRun("r", RunState.RUNNING, at_most_once=True, retry=RetryPolicy(limit=3))
+PATIENT = EndingRun("r", RunState.RUNNING, retry=RetryPolicy(limit=3))
 
 
 @pytest.mark.parametrize(
@@ -278,12 +278,12 @@ PATIENT = Run("r", RunState.RUNNING, retry=Retry(limit=3))
         (RUNNING, Snoozed(30), "queued"),
         (RUNNING, HandedBack(), "queued"),
         (RUNNING, LeaseExpired(), "queued"),
-        (Run("r"), Unmet(), "skipped"),
-        (Run("r"), TooLate(), "expired"),
-        (Run("r"), Cancelled(), "cancelled"),
+        (EndingRun("r"), Unmet(), "skipped"),
+        (EndingRun("r"), TooLate(), "expired"),
+        (EndingRun("r"), Cancelled(), "cancelled"),
         (ASKED_TO_END, Succeeded(), "succeeded"),
         (ASKED_TO_END, Failed(), "failed"),
-        (Run("r", RunState.RUNNING, cancelling=True, retry=Retry(limit=1)), Failed(), "cancelled"),
+        (EndingRun("r", RunState.RUNNING, cancelling=True, retry=RetryPolicy(limit=1)), Failed(), "cancelled"),
         (ASKED_TO_END, Snoozed(30), "cancelled"),
         (ASKED_TO_END, HandedBack(), "cancelled"),
         (ASKED_TO_END, LeaseExpired(), "cancelled"),
@@ -293,20 +293,20 @@ PATIENT = Run("r", RunState.RUNNING, retry=Retry(limit=3))
         (ONCE, Succeeded(), "succeeded"),
     ],
 )
-def test_an_outcome_settles_a_run(run: Run, outcome: Outcome, state: str) -> None:
+def test_an_outcome_settles_a_run(run: EndingRun, outcome: Outcome, state: str) -> None:
     """S41, S43: one outcome, one move; a started attempt of an `at_most_once` run is never repeated."""
     assert settle(run, outcome, NOW).state == state
 
 
 def test_a_failed_attempt_is_tried_again_after_its_delay() -> None:
     """S44: as often as the limit says, each time after the policy's delay; then the run has failed."""
-    run = Run("r", RunState.RUNNING, retry=Retry(limit=2, interval=10))
+    run = EndingRun("r", RunState.RUNNING, retry=RetryPolicy(limit=2, interval=10))
     first = settle(run, Failed(), NOW)
     assert (first.state, first.failures) == (RunState.QUEUED, 1)
     assert first.not_before == NOW + retry_delay(run.retry, 1, "r")
-    second = settle(Run("r", RunState.RUNNING, failures=1, retry=run.retry), Failed(), NOW)
+    second = settle(EndingRun("r", RunState.RUNNING, failures=1, retry=run.retry), Failed(), NOW)
     assert second.not_before == NOW + retry_delay(run.retry, 2, "r")
-    third = settle(Run("r", RunState.RUNNING, failures=2, retry=run.retry), Failed(), NOW)
+    third = settle(EndingRun("r", RunState.RUNNING, failures=2, retry=run.retry), Failed(), NOW)
     assert (third.state, third.not_before, third.failures) == (RunState.FAILED, None, 3)
 
 
@@ -319,7 +319,7 @@ def test_an_attempt_may_say_when_to_try_again() -> None:
 @pytest.mark.parametrize(("failures", "least"), [(1, 10), (2, 20), (3, 40), (4, 80), (5, 100), (50, 100)])
 def test_retry_delays_grow_are_capped_and_spread(failures: int, least: int) -> None:
     """S44: backoff, cap and a jitter of up to a tenth, the same for the same run."""
-    retry = Retry(limit=99, interval=10, backoff=2.0, max_interval=100)
+    retry = RetryPolicy(limit=99, interval=10, backoff=2.0, max_interval=100)
     delays = {retry_delay(retry, failures, f"run{n}") for n in range(50)}
     assert all(least <= delay <= least * 1.1 for delay in delays)
     assert len(delays) > 1
@@ -328,11 +328,11 @@ def test_retry_delays_grow_are_capped_and_spread(failures: int, least: int) -> N
 
 def test_lost_attempts_do_not_use_up_the_limit() -> None:
     """S44: a vanished worker is nobody's failure, but the third makes the run lost."""
-    run, states = Run("r", RunState.RUNNING), []
+    run, states = EndingRun("r", RunState.RUNNING), []
     for _ in range(3):
         settled = settle(run, LeaseExpired(), NOW)
         states.append((settled.state, settled.failures, settled.losses, settled.not_before))
-        run = Run("r", RunState.RUNNING, losses=settled.losses)
+        run = EndingRun("r", RunState.RUNNING, losses=settled.losses)
     assert states == [
         (RunState.QUEUED, 0, 1, None),
         (RunState.QUEUED, 0, 2, None),
@@ -357,7 +357,7 @@ def test_a_retried_run_is_one_run() -> None:
     """S44: retries belong to the run; the next slot finds the job active meanwhile."""
     world = World()
     world.failing.add("etl")
-    world.define(job("etl", "0 * * * *", retry=Retry(limit=2, interval=2400, backoff=1.0)))
+    world.define(job("etl", "0 * * * *", retry=RetryPolicy(limit=2, interval=2400, backoff=1.0)))
     world.pass_time(to="02:00")
     assert world.verdicts("etl") == ["overlap 02:00"]
     world.pass_time(to="02:59")
@@ -366,7 +366,7 @@ def test_a_retried_run_is_one_run() -> None:
 
 def test_a_shutdown_hands_back_without_using_up_an_attempt() -> None:
     """S45: a run that its worker hands back waits in the queue with its counts as they were."""
-    run = Run("r", RunState.RUNNING, failures=1, losses=1, retry=Retry(limit=1))
+    run = EndingRun("r", RunState.RUNNING, failures=1, losses=1, retry=RetryPolicy(limit=1))
     settled = settle(run, HandedBack(), NOW)
     assert (settled.state, settled.failures, settled.losses, settled.not_before) == (RunState.QUEUED, 1, 1, None)
 
@@ -379,7 +379,7 @@ def test_a_snoozed_run_waits_as_long_as_it_asked() -> None:
 
 def test_a_run_that_waited_too_long_for_a_worker_expires() -> None:
     """S47: `expires` ends what was queued and not started; what runs goes on."""
-    assert settle(Run("r"), TooLate(), NOW).state is RunState.EXPIRED
+    assert settle(EndingRun("r"), TooLate(), NOW).state is RunState.EXPIRED
     with pytest.raises(TickwiseError, match="running cannot meet too_late"):
         settle(RUNNING, TooLate(), NOW)
 

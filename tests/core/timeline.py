@@ -26,16 +26,16 @@ from tickwise.core.change import (
     Updated,
 )
 from tickwise.core.cron import Recurrence, parse
-from tickwise.core.cron.sets import AnyOf, At
+from tickwise.core.cron.recurrences import AnyOf, At
 from tickwise.core.cron.zone import zone
-from tickwise.core.definition import JobDefinition, Kind, Overlap, Policy, Retry, ScheduleDefinition
+from tickwise.core.definition import JobDefinition, Kind, Overlap, Policy, RetryPolicy, ScheduleDefinition
 from tickwise.core.errors import ConflictError, InputError
-from tickwise.core.instant import iso
 from tickwise.core.model import Decision, Facts, Holder, Schedule, Start, TickPlan, Trigger
 from tickwise.core.reasons import Reason
 from tickwise.core.settle import Cancelled, Failed, LeaseExpired, Outcome, Snoozed, Succeeded
+from tickwise.core.simulation.state import RecordedDecision, SimulatedStore, SimulatedStoredRun
 from tickwise.core.states import RunState
-from tickwise.stores.ledger import MemoryLedger, Recorded, StoredRun
+from tickwise.core.timeparse import iso
 
 HOUR, DAY = 3_600, 86_400
 HORIZON = 9 * DAY  # no world lives longer
@@ -125,7 +125,7 @@ class Step:
     made: Mapping[str, int] = field(default_factory=dict)  # runs of each schedule against max_runs, as found
     facts: Facts = field(default_factory=Facts)
     change: Change | None = None
-    recorded: Mapping[tuple[str, Reason, int], Recorded] = field(default_factory=dict)  # as found
+    recorded: Mapping[tuple[str, Reason, int], RecordedDecision] = field(default_factory=dict)  # as found
 
     @cached_property
     def open(self) -> dict[str, tuple[set[int], set[int]]]:
@@ -173,7 +173,7 @@ class World:
     def __init__(self, start: int, jobs: Jobs, rules: Iterable[Rule]) -> None:
         self.start = self.now = start
         self.rules = tuple(rules)
-        self.ledger = MemoryLedger()
+        self.ledger = SimulatedStore()
         self.story: list[str] = []
         self.slots: dict[str, set[int]] = defaultdict(set)  # with a run
         self.made: dict[str, int] = defaultdict(int)
@@ -181,7 +181,7 @@ class World:
         self.gone: list[ScheduleDefinition] = []
         for letter, specs in zip("abc", jobs, strict=False):
             own = tuple(self._definition(letter, place, spec) for place, spec in enumerate(specs, 1))
-            retry = Retry(limit=len(specs) - 1)
+            retry = RetryPolicy(limit=len(specs) - 1)
             self.ledger.define(JobDefinition(letter, schedules=own, queue=letter, retry=retry), start)
             self.story += [f"{d.name}: {d.kind} {d.label}  {written(d.policy)}" for d in own]
 
@@ -251,14 +251,14 @@ class World:
             if run.active:
                 self.end(run, Succeeded())
 
-    def end(self, run: StoredRun, outcome: Outcome) -> None:
+    def end(self, run: SimulatedStoredRun, outcome: Outcome) -> None:
         if run.state is RunState.QUEUED:
             self.ledger.lease(run.id, self.now)
         self.ledger.finish(run.id, Cancelled() if run.cancelling else outcome, self.now)
         self.tell(f"  run {run.id} ({run.schedule or run.job}) is {run.state}")
         self._check_woken_by(run)
 
-    def _check_woken_by(self, run: StoredRun) -> None:
+    def _check_woken_by(self, run: SimulatedStoredRun) -> None:
         """When a run ends, what waits for its job is looked at at once (S15)."""
         waiting = [s.name for s in self.ledger.schedules.values() if s.job == run.job and s.deferral]
         wake = self.ledger.next_wake()

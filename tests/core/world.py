@@ -13,7 +13,7 @@ from tickwise.core.change import (
     BackfillAsked,
     BackfillCancelled,
     Change,
-    Changed,
+    ChangeResult,
     Deleted,
     Paused,
     Rescheduled,
@@ -21,7 +21,7 @@ from tickwise.core.change import (
     Resumed,
 )
 from tickwise.core.cron import Recurrence, parse
-from tickwise.core.cron.sets import AnyOf, At
+from tickwise.core.cron.recurrences import AnyOf, At
 from tickwise.core.cron.zone import zone
 from tickwise.core.definition import (
     After,
@@ -30,16 +30,15 @@ from tickwise.core.definition import (
     Kind,
     Overlap,
     Policy,
-    Retry,
+    RetryPolicy,
     ScheduleDefinition,
 )
-from tickwise.core.duration import parse_duration
-from tickwise.core.instant import floor_second, to_datetime
 from tickwise.core.model import Decision, Facts, Schedule, Start, TickPlan
 from tickwise.core.planner import plan
 from tickwise.core.settle import Cancelled, Failed, Outcome, Succeeded
+from tickwise.core.simulation.state import SimulatedStore, SimulatedStoredRun
 from tickwise.core.states import RunState
-from tickwise.stores.ledger import MemoryLedger, StoredRun
+from tickwise.core.timeparse import floor_second, parse_duration, to_datetime
 from tickwise.testing import FakeClock
 
 START = "2026-01-01T00:00:00Z"  # a Thursday
@@ -94,7 +93,7 @@ def job(
     restart: str | None = None,
     beside: Sequence[ScheduleDefinition] = (),
     queue: str = "default",
-    retry: Retry | None = None,
+    retry: RetryPolicy | None = None,
     **given: Any,
 ) -> JobDefinition:
     """A job with a schedule of its own name, its stop and restart, and other schedules beside."""
@@ -103,7 +102,7 @@ def job(
         if text:
             schedules.append(schedule(f"{name}.{kind}", text, name, kind))
     schedules += [replace(other, job=name) for other in beside]
-    return JobDefinition(name, schedules=tuple(schedules), queue=queue, retry=retry or Retry())
+    return JobDefinition(name, schedules=tuple(schedules), queue=queue, retry=retry or RetryPolicy())
 
 
 class Moody(Recurrence):
@@ -138,7 +137,7 @@ class World:
 
     def __init__(self, start: str = START) -> None:
         self.clock = FakeClock(datetime.fromisoformat(start))
-        self.ledger = MemoryLedger()
+        self.ledger = SimulatedStore()
         self.run_time: dict[str, str] = {}  # by job; none: it ends in the second it began
         self.cancel_time = "0"  # how long a run takes to end when asked to
         self.failing: set[str] = set()  # jobs
@@ -157,10 +156,10 @@ class World:
         for each in jobs:
             self.ledger.define(each, self.now)
 
-    def change(self, name: str, change: Change) -> Changed:
+    def change(self, name: str, change: Change) -> ChangeResult:
         return self.ledger.change(name, change, self.now)
 
-    def delete(self, name: str) -> Changed:
+    def delete(self, name: str) -> ChangeResult:
         return self.change(name, Deleted())
 
     def pause(self, name: str, by: str = "", reason: str = "") -> None:
@@ -181,7 +180,7 @@ class World:
     def cancel_backfill(self, name: str) -> None:
         self.change(name, BackfillCancelled())
 
-    def trigger(self, name: str) -> StoredRun:
+    def trigger(self, name: str) -> SimulatedStoredRun:
         """A run by hand, started at once."""
         run = self.ledger.trigger(name, self.now)
         self._begin(run)
@@ -241,13 +240,13 @@ class World:
     def cursor(self, name: str) -> str:
         return self.says(self.schedule(name).cursor)
 
-    def runs(self, name: str) -> list[StoredRun]:
+    def runs(self, name: str) -> list[SimulatedStoredRun]:
         """The runs of a schedule, or of a job by hand, as they were made."""
         return [
             run for run in self.ledger.runs.values() if name in (run.schedule, run.job if not run.slot else "")
         ]
 
-    def active(self, name: str) -> list[StoredRun]:
+    def active(self, name: str) -> list[SimulatedStoredRun]:
         return [run for run in self.ledger.runs.values() if run.job == name and run.active]
 
     def ran(self, name: str) -> list[tuple[str, str]]:
@@ -296,7 +295,7 @@ class World:
             facts = replace(facts, jobs={**facts.jobs, name: blind})
         return facts
 
-    def _begin(self, run: StoredRun) -> None:
+    def _begin(self, run: SimulatedStoredRun) -> None:
         self.ledger.lease(run.id, self.now)
         self._alarms[run.id] = self.now + seconds(self.run_time.get(run.job, "0"))
 
@@ -311,7 +310,7 @@ class World:
                 if settled.not_before is not None:
                     self._alarms[run_id] = settled.not_before
 
-    def _outcome(self, run: StoredRun) -> Outcome:
+    def _outcome(self, run: SimulatedStoredRun) -> Outcome:
         if run.cancelling:
             return Cancelled()
         return Failed() if run.job in self.failing else Succeeded()

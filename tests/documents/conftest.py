@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from pymongo import MongoClient
 
-from tickwise.documents import processing, scheduler
+from tickwise.documents import process_document, scheduler
 
 from ..stores.mongo.servers import standalone
 from .places import MemoryPlace, MongoPlace, Place, PostgresPlace, SqlitePlace
@@ -50,7 +50,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Idle schedulers look often, and try again soon."""
     monkeypatch.setattr(scheduler, "LOOK_EVERY", 0.01)
     monkeypatch.setattr(scheduler, "TRY_AGAIN", 0.01)
-    monkeypatch.setattr(processing, "TRY_AGAIN", 0.01)
+    monkeypatch.setattr(process_document, "TRY_AGAIN", 0.01)
 
 
 @pytest.fixture(scope="session")

@@ -7,15 +7,7 @@ from typing import Any
 
 import pytest
 
-from tickwise.documents import (
-    DocumentScheduler,
-    Facts,
-    JobStore,
-    Locked,
-    Release,
-    Renew,
-    Sleep,
-)
+from tickwise.documents import DocumentFacts, DocumentScheduler, JobStore, Locked, Release, Renew, Sleep
 from tickwise.testing import FakeClock
 
 from .desk import NOON, PAST, Desk, Watched, memory, worked_off
@@ -225,7 +217,7 @@ def test_a_store_with_three_operations_will_do() -> None:
             if not self.due or lock_until != timedelta(minutes=10):
                 return None
             key = self.due.pop(0)
-            return Locked({"_id": key}, Facts(key, NOON, auto_remove=key == 3), "token", NOON)
+            return Locked({"_id": key}, DocumentFacts(key, NOON, auto_remove=key == 3), "token", NOON)
 
         async def update(self, locked: Locked, change: Sleep | Release | Renew) -> Locked | None:
             self.changes.append((locked.facts.key, change))

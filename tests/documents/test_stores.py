@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from tickwise.documents import (
+    DocumentFacts,
     DocumentScheduler,
-    Facts,
     Fields,
     JobStore,
     Locked,
@@ -225,7 +225,7 @@ def test_facts_that_were_changed_during_the_lock(place: Place, facts: dict[str, 
     assert place.read(key)["sleep_until"] == LATER
 
 
-def _differing(one: Facts, other: Facts) -> set[str]:
+def _differing(one: DocumentFacts, other: DocumentFacts) -> set[str]:
     names = ("interval", "repeat_until", "auto_remove")
     return {name for name in names if getattr(one, name) != getattr(other, name)}
 

@@ -8,8 +8,8 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from tickwise import AsyncTickwise
 from tickwise.core.cron.zone import zone
-from tickwise.core.moment import instant, read_moment
 from tickwise.core.states import RunState
+from tickwise.core.timeparse import instant, read_moment
 from tickwise.stores.contract import Store
 from tickwise.stores.records import DecisionRow, Node, Role, RunRow, ScheduleRow
 

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from tickwise.core.reasons import Verdict
 from tickwise.core.states import FINAL, RunState
 from tickwise.stores.contract import Store
-from tickwise.stores.paging import every
 from tickwise.stores.records import DecisionFilter, DecisionRow, RunFilter, RunRow, StepReport
+from tickwise.stores.validation import all_pages
 
 from .account import Told
 
 
 async def runs_of(store: Store, job: str | None) -> list[RunRow]:
     """Oldest first."""
-    rows = await every(lambda after: store.insights.runs(RunFilter(job=job), after=after, limit=1_000))
+    rows = await all_pages(lambda after: store.insights.runs(RunFilter(job=job), after=after, limit=1_000))
     return rows[::-1]
 
 
@@ -29,7 +29,7 @@ async def steps(store: Store, runs: Sequence[RunRow]) -> list[tuple[StepReport, 
 async def decided(store: Store, schedule: str) -> list[DecisionRow]:
     """What was decided for good about slots that have no run, oldest first."""
     wanted = DecisionFilter(schedule=schedule)
-    rows = await every(lambda after: store.insights.decisions(wanted, after=after, limit=1_000))
+    rows = await all_pages(lambda after: store.insights.decisions(wanted, after=after, limit=1_000))
     return [row for row in reversed(rows) if row.reason.verdict is not Verdict.DEFERRED]
 
 

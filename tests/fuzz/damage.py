@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from tickwise.core.change import Reset
 from tickwise.core.settle import Failed
 from tickwise.stores.mongo import MongoStore
-from tickwise.stores.mongo.book import Book as MongoBook
+from tickwise.stores.mongo.definitions import DigestCache as MongoBook
 from tickwise.stores.records import Lease, Node, Role
-from tickwise.stores.sql.book import Book
-from tickwise.stores.sql.driver import Lane
-from tickwise.stores.sql.statement import Protocol, Statement
+from tickwise.stores.sql.definitions import DefinitionCache
+from tickwise.stores.sql.driver import Pool
+from tickwise.stores.sql.statement import Procedure, Statement
 from tickwise.stores.sql.store import SqlStore
 from tickwise.testing.conformance.world import World, instant, job
 
@@ -124,15 +124,15 @@ class _Tables:
         """The value that stood there before; how far a schedule has come is in its own row then, and counts."""
         table, which = field.row
 
-        def protocol() -> Protocol[Any]:
+        def protocol() -> Procedure[Any]:
             yield _SETTLE()
             yield _SETTLED()
             before = yield Statement(f"SELECT {field.column} FROM {table} WHERE {which}")()
             yield Statement(f"UPDATE {table} SET {field.column} = :value WHERE {which}")(value=value)
             return before[0][0]
 
-        self._store.book = Book()
-        return await self._store.driver.run(protocol, Lane.OTHER)
+        self._store.book = DefinitionCache()
+        return await self._store.driver.run(protocol, Pool.OTHER)
 
 
 class _Documents:

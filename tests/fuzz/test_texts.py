@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tickwise.config import ABOUT, Settings, load
 from tickwise.core.cron import Recurrence, parse
 from tickwise.core.cron.zone import zone
-from tickwise.core.duration import format_duration, parse_duration
-from tickwise.core.moment import instant, last_instant, read_moment, read_time
+from tickwise.core.timeparse import format_duration, instant, last_instant, parse_duration, read_moment, read_time
 
 from .law import examples, lawful, memory
 from .texts import ODD, nearly

@@ -8,8 +8,8 @@ from tickwise.core.definition import JobDefinition
 from tickwise.core.settle import Settled
 from tickwise.runtime.execution import Execution
 from tickwise.runtime.executors.function import Isolated
-from tickwise.runtime.executors.surroundings import Tools
-from tickwise.runtime.worker import Room, Worker
+from tickwise.runtime.step_context import Services
+from tickwise.runtime.worker import Worker, WorkerOptions
 from tickwise.stores.contract import Store
 from tickwise.stores.records import Finish, Lease, Renewed, RunRow
 from tickwise.testing.conformance.world import World
@@ -57,7 +57,7 @@ class Shop:
     """A worker, and what it tells."""
 
     def __init__(
-        self, world: World, functions: Mapping[str, Callable[..., Any]], tools: Tools, **room: Any
+        self, world: World, functions: Mapping[str, Callable[..., Any]], tools: Services, **room: Any
     ) -> None:
         self.world = world
         self.store = Shaky(world.store)
@@ -65,12 +65,12 @@ class Shop:
         store = cast(Store, self.store)
         execution = Execution(store, functions, may_run=lambda _job: True, tools=tools)
         self.worker = Worker(
-            store, NODE, execution, room=Room(**room), on_started=self._started, on_ended=self._ended
+            store, NODE, execution, room=WorkerOptions(**room), on_started=self._started, on_ended=self._ended
         )
 
     @classmethod
     async def open(
-        cls, *functions: Callable[..., Any], jobs: tuple[JobDefinition, ...] = (), tools: Tools | None = None,
+        cls, *functions: Callable[..., Any], jobs: tuple[JobDefinition, ...] = (), tools: Services | None = None,
         isolated: frozenset[Callable[..., Any]] = frozenset(), **room: Any,
     ) -> Self:  # fmt: skip
         """Where each function is a job of its name, in a process of its own if isolated, and these are defined."""
@@ -78,7 +78,7 @@ class Shop:
         known = {each.__name__: Isolated(each) if each in isolated else each for each in functions}
         defined = {job.name for job in jobs}
         await world.define(*jobs, *(JobDefinition(name) for name in known if name not in defined))
-        return cls(world, known, tools or Tools(), **room)
+        return cls(world, known, tools or Services(), **room)
 
     def _started(self, lease: Lease) -> None:
         self.told.append(f"{lease.job.name} started")

@@ -17,18 +17,17 @@ from tickwise.core.definition import (
     JobDefinition,
     Precondition,
     PythonCall,
-    Retry,
+    RetryPolicy,
     Script,
     Step,
 )
 from tickwise.core.settle import Cancelled, Failed, Snoozed, Succeeded, Unmet
 from tickwise.runtime.attempt import conclude, execute
 from tickwise.runtime.context import RunContext, StepRecord, StepState
-from tickwise.runtime.executors.ended import Ended, failed
 from tickwise.runtime.executors.function import FunctionPool
-from tickwise.runtime.executors.surroundings import Tools
-from tickwise.runtime.executors.wish import Cancel, Snooze
-from tickwise.runtime.executors.wish import Retry as Again
+from tickwise.runtime.executors.result import AttemptResult, Cancel, Snooze, failed
+from tickwise.runtime.executors.result import Retry as Again
+from tickwise.runtime.step_context import Services
 
 from .executors.place import Timers, Witness, deaths, ended, run
 
@@ -50,12 +49,12 @@ def attempted(
     context: RunContext = RUN,
     allow: bool = True,
     done: Mapping[str, StepState] | None = None,
-) -> tuple[Ended, Witness]:
+) -> tuple[AttemptResult, Witness]:
     witness = Witness()
-    tools = Tools(witness.report, witness.log, allow_commands=allow)
+    tools = Services(witness.report, witness.log, allow_commands=allow)
     functions = {"etl": function} if function else {}
 
-    async def attempting() -> Ended:
+    async def attempting() -> AttemptResult:
         pool = FunctionPool()
         try:
             return await execute(definition, context, functions=functions, pool=pool, tools=tools, done=done or {})
@@ -71,14 +70,14 @@ def test_a_job_without_steps_calls_its_function() -> None:
     end, witness = attempted(
         job(params={"table": "orders", "most": 3}), lambda table, most: [table, most], context=given
     )
-    assert end == Ended(Succeeded(), ["users", 3])
+    assert end == AttemptResult(Succeeded(), ["users", 3])
     assert witness.states("") == [StepState.RUNNING, StepState.SUCCEEDED]
 
 
 def test_a_function_needs_no_permission() -> None:
     """A function that the worker knows is called whether or not commands are allowed."""
     end, _ = attempted(job(), lambda: 1, allow=False)
-    assert end == Ended(Succeeded(), 1)
+    assert end == AttemptResult(Succeeded(), 1)
 
 
 def test_an_unknown_function_and_wrong_params_are_failures_in_words() -> None:
@@ -98,7 +97,7 @@ def test_steps_of_all_kinds_make_a_pipeline(tmp_path: Path) -> None:
         Step("read", PythonCall("os:getcwd"), ("write",), dir=str(tmp_path)),
     )
     end, witness = attempted(job(*steps, env={"WHO": "job", "MODE": "job's"}))
-    assert end == Ended(Succeeded())
+    assert end == AttemptResult(Succeeded())
     assert (tmp_path / "out").read_text() == "job full 1970-01-01T01:00:00Z\n"
     assert [line.strip() for step, _, line in witness.lines if step == "count"] == ["1"]
 
@@ -106,7 +105,7 @@ def test_steps_of_all_kinds_make_a_pipeline(tmp_path: Path) -> None:
 def test_a_single_step_gives_its_result() -> None:
     """A job with one Python step has that function's result."""
     end, _ = attempted(job(Step("main", PythonCall("json:dumps")), params={"obj": [1]}))
-    assert end == Ended(Succeeded(), "[1]")
+    assert end == AttemptResult(Succeeded(), "[1]")
 
 
 @pytest.mark.parametrize(
@@ -149,7 +148,7 @@ def test_a_step_with_unmet_preconditions_is_skipped() -> None:
         Step(mode, shell("echo $MODE"), env={"MODE": mode}, preconditions=(asked,)) for mode in ("full", "fast")
     ]
     end, witness = attempted(job(*steps))
-    assert end == Ended(Succeeded())
+    assert end == AttemptResult(Succeeded())
     assert witness.said() == ["full"]
     assert witness.states("fast")[-1] is StepState.SKIPPED
 
@@ -189,7 +188,9 @@ def test_handlers_follow_a_run_that_is_over(function: Callable[..., Any], said: 
 def test_a_failure_with_tries_left_is_not_the_end(failures: int, over: bool) -> None:
     """S44: `on.failure` is for a run that failed for good, not for an attempt that will be repeated."""
     context = replace(RUN, failures=failures)
-    _, witness = attempted(job(Step("a", shell("exit 1")), on=HANDLERS, retry=Retry(limit=2)), context=context)
+    _, witness = attempted(
+        job(Step("a", shell("exit 1")), on=HANDLERS, retry=RetryPolicy(limit=2)), context=context
+    )
     assert bool(witness.said()) is over
 
 
@@ -197,7 +198,7 @@ def test_a_handler_that_fails_changes_nothing() -> None:
     """The run has ended as it has, whatever its handlers do; `exit` comes after a failed handler too."""
     handlers = Handlers(success=shell("exit 3"), exit=Command(("no-such-program",)))
     end, witness = attempted(job(on=handlers), lambda: "fine")
-    assert end == Ended(Succeeded(), "fine")
+    assert end == AttemptResult(Succeeded(), "fine")
     assert witness.states("on:success")[-1] is StepState.FAILED
     assert witness.states("on:exit")[-1] is StepState.FAILED
     assert "no-such-program was not found" in witness.records[-1].error
@@ -206,8 +207,8 @@ def test_a_handler_that_fails_changes_nothing() -> None:
 def test_a_cancelled_run_is_concluded_by_who_cancelled_it() -> None:
     """`conclude` does what is to be done after a run that somebody cancelled."""
     witness = Witness()
-    tools = Tools(witness.report, witness.log, allow_commands=True)
-    run(conclude(job(on=HANDLERS, env={"HELLO": "hello"}), RUN, Ended(Cancelled(), error="by Ada"), tools))
+    tools = Services(witness.report, witness.log, allow_commands=True)
+    run(conclude(job(on=HANDLERS, env={"HELLO": "hello"}), RUN, AttemptResult(Cancelled(), error="by Ada"), tools))
     assert witness.said() == ["exit cancelled [by Ada] hello 1970-01-01T01:00:00Z"]
 
 
@@ -215,7 +216,7 @@ def test_a_run_goes_on_from_the_step_that_failed() -> None:
     """Steps that succeeded in an earlier attempt are not repeated."""
     steps = (Step("a", shell("echo a")), Step("b", shell("echo b"), ("a",)))
     end, witness = attempted(job(*steps), done={"a": StepState.SUCCEEDED, "b": StepState.FAILED})
-    assert end == Ended(Succeeded())
+    assert end == AttemptResult(Succeeded())
     assert witness.said() == ["b"]
 
 
@@ -230,9 +231,9 @@ def test_the_jobs_timeout_ends_everything(tmp_path: Path) -> None:
         on=Handlers(failure=after("failure")),
     )
 
-    async def waiting() -> tuple[Ended, Witness]:
+    async def waiting() -> tuple[AttemptResult, Witness]:
         timers, witness = Timers(), Witness()
-        tools = Tools(witness.report, witness.log, allow_commands=True, sleep=timers.sleep)
+        tools = Services(witness.report, witness.log, allow_commands=True, sleep=timers.sleep)
         async with deaths(pipe_name) as pipe:
             task = asyncio.create_task(execute(definition, RUN, functions={}, pool=FunctionPool(), tools=tools))
             assert await pipe.readline() == b"ready\n"
@@ -254,10 +255,10 @@ def test_a_thread_that_outlives_its_timeout_is_told_in_the_outcome() -> None:
     def hang() -> None:
         release.wait()
 
-    async def waiting() -> tuple[Ended, int]:
+    async def waiting() -> tuple[AttemptResult, int]:
         timers, pool = Timers(), FunctionPool()
         functions = {"etl": hang}
-        tools = Tools(sleep=timers.sleep)
+        tools = Services(sleep=timers.sleep)
         task = asyncio.create_task(execute(job(timeout=60), RUN, functions=functions, pool=pool, tools=tools))
         await timers.ring(60)
         end, stuck = await task, pool.stuck
@@ -279,7 +280,7 @@ def test_cancelling_ends_all_and_goes_on_as_cancelled(tmp_path: Path) -> None:
 
     async def cancelling() -> Witness:
         witness = Witness()
-        tools = Tools(witness.report, witness.log, allow_commands=True)
+        tools = Services(witness.report, witness.log, allow_commands=True)
         async with deaths(pipe_name) as pipe:
             task = asyncio.create_task(execute(definition, RUN, functions={}, pool=FunctionPool(), tools=tools))
             assert sorted([await pipe.readline(), await pipe.readline()]) == [b"a\n", b"b\n"]
@@ -301,7 +302,7 @@ def test_a_store_that_fails_costs_the_attempt_and_not_the_worker() -> None:
     async def refuse(_record: StepRecord) -> None:
         raise ConnectionError("the store is away")
 
-    tools = Tools(refuse, allow_commands=True)
+    tools = Services(refuse, allow_commands=True)
     definition = job(Step("a", shell(":")), Step("b", shell(":")), on=HANDLERS)
     end = run(execute(definition, RUN, functions={}, pool=FunctionPool(), tools=tools))
     assert end.outcome == Failed()
@@ -318,5 +319,5 @@ def test_a_bad_graph_is_a_failure_in_words() -> None:
 def test_a_snooze_is_an_outcome_of_its_own() -> None:
     """A function that wants to be run later neither succeeded nor failed."""
     end, witness = attempted(job(), lambda: Snooze("5m"))
-    assert end == Ended(Snoozed(300))
+    assert end == AttemptResult(Snoozed(300))
     assert witness.states("")[-1] is StepState.WAITING

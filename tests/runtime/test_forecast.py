@@ -13,8 +13,8 @@ from tickwise.core.change import (
     Resumed,
     apply_change,
 )
-from tickwise.core.instant import to_datetime
 from tickwise.core.model import Schedule
+from tickwise.core.timeparse import to_datetime
 from tickwise.runtime.forecast import Forecast, all_schedules
 from tickwise.testing.conformance.world import HOURLY, instant, job, once, says, schedule
 

@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tickwise.core.definition import Command, Outcome, Precondition, Retry, Step
+from tickwise.core.definition import Command, Outcome, Precondition, RetryPolicy, Step
 from tickwise.core.errors import InputError
 from tickwise.core.policy import retry_delay
 from tickwise.core.settle import Cancelled, Failed, Snoozed, Succeeded, Unmet
 from tickwise.runtime.context import StepRecord, StepState
-from tickwise.runtime.executors.ended import Ended, failed
 from tickwise.runtime.executors.log import StepLog
-from tickwise.runtime.executors.surroundings import Tools
+from tickwise.runtime.executors.result import AttemptResult, failed
 from tickwise.runtime.pipeline import Pipeline
+from tickwise.runtime.step_context import Services
 from tickwise.testing import FakeClock
 
 from .executors.place import Timers, Witness, ended, run
 
-DONE = Ended(Succeeded())
-Act = Callable[[], Awaitable[Ended]]
+DONE = AttemptResult(Succeeded())
+Act = Callable[[], Awaitable[AttemptResult]]
 
 
 ASKED = (Precondition(Command(("true",))),)
@@ -38,25 +38,25 @@ def step(name: str, *depends: str, **others: Any) -> Step:
 class Script:
     """Actions as the test wants them: what each step comes to, try by try; a success if nothing is said."""
 
-    ends: Mapping[str, list[Ended | Act]] = field(default_factory=dict)
-    unmet: Mapping[str, Ended] = field(default_factory=dict)
+    ends: Mapping[str, list[AttemptResult | Act]] = field(default_factory=dict)
+    unmet: Mapping[str, AttemptResult] = field(default_factory=dict)
     begun: list[str] = field(default_factory=list)
 
-    async def check(self, step: Step, _log: StepLog) -> Ended | None:
+    async def check(self, step: Step, _log: StepLog) -> AttemptResult | None:
         return self.unmet.get(step.name)
 
-    async def act(self, step: Step, _log: StepLog) -> Ended:
+    async def act(self, step: Step, _log: StepLog) -> AttemptResult:
         self.begun.append(step.name)
         ends = self.ends.get(step.name, [DONE])
         end = ends[min(self.begun.count(step.name), len(ends)) - 1]
-        return end if isinstance(end, Ended) else await end()
+        return end if isinstance(end, AttemptResult) else await end()
 
 
 def piped(
     *steps: Step, script: Script | None = None, done: Mapping[str, StepState] | None = None
-) -> tuple[Ended, Witness, Script]:
+) -> tuple[AttemptResult, Witness, Script]:
     script, witness = script or Script(), Witness()
-    tools = Tools(witness.report, witness.log)
+    tools = Services(witness.report, witness.log)
     return run(Pipeline(steps, script, tools, key="17", done=done or {}).run()), witness, script
 
 
@@ -76,7 +76,7 @@ def test_what_can_go_side_by_side_does() -> None:
     """Steps that do not depend on each other run at the same time."""
     barrier = asyncio.Barrier(3)
 
-    async def meet() -> Ended:
+    async def meet() -> AttemptResult:
         await barrier.wait()
         return DONE
 
@@ -90,7 +90,7 @@ def test_a_failure_skips_what_depends_on_it_and_nothing_else() -> None:
     """What comes after a failed step is skipped with the reason; other branches go on; the run has failed."""
     script = Script({"a": [failed("disk full")]})
     end, witness, _ = piped(step("a"), step("b", "a"), step("c", "b"), step("x"), step("y", "x"), script=script)
-    assert end == Ended(Failed(), error="step a: disk full")
+    assert end == AttemptResult(Failed(), error="step a: disk full")
     assert sorted(script.begun) == ["a", "x", "y"]
     skipped = {record.name: record.error for record in witness.records if record.state is StepState.SKIPPED}
     assert skipped == {
@@ -110,7 +110,7 @@ def test_continue_on_failed_lets_the_rest_begin() -> None:
 @pytest.mark.parametrize(("continue_on", "then"), [((), "skipped"), ((Outcome.SKIPPED,), "succeeded")])
 def test_unmet_preconditions_skip_a_step(continue_on: tuple[Outcome, ...], then: str) -> None:
     """A step whose preconditions are not met is skipped, which is no failure; continue_on says what follows."""
-    script = Script(unmet={"a": Ended(Unmet(), error="not today")})
+    script = Script(unmet={"a": AttemptResult(Unmet(), error="not today")})
     end, witness, _ = piped(step("a", continue_on=continue_on, preconditions=ASKED), step("b", "a"), script=script)
     assert end == DONE
     assert "a" not in script.begun
@@ -138,10 +138,10 @@ def test_steps_that_succeeded_before_are_not_repeated() -> None:
 def test_a_failed_step_is_tried_again_after_its_wait() -> None:
     """S44: a step is tried again as its retry policy says; each try and each wait is reported when it begins."""
 
-    async def trying() -> tuple[Ended, Witness, Timers]:
+    async def trying() -> tuple[AttemptResult, Witness, Timers]:
         clock, timers, witness = FakeClock(datetime(2027, 1, 1, tzinfo=UTC)), Timers(), Witness()
-        tools = Tools(witness.report, witness.log, clock=clock.now, sleep=timers.sleep)
-        script = Script({"a": [failed("one"), Ended(Failed(7), error="two"), DONE]})
+        tools = Services(witness.report, witness.log, clock=clock.now, sleep=timers.sleep)
+        script = Script({"a": [failed("one"), AttemptResult(Failed(7), error="two"), DONE]})
         task = asyncio.create_task(Pipeline([step("a", retry=retry)], script, tools, key="17").run())
         await timers.asleep(retry_delay(retry, 1, "17/a"))
         clock.advance(30)
@@ -149,7 +149,7 @@ def test_a_failed_step_is_tried_again_after_its_wait() -> None:
         await timers.ring(7)
         return await task, witness, timers
 
-    retry = Retry(limit=2, interval=30)
+    retry = RetryPolicy(limit=2, interval=30)
     end, witness, timers = run(trying())
     assert end == DONE
     began = datetime(2027, 1, 1, tzinfo=UTC)
@@ -171,8 +171,8 @@ def test_tries_are_used_up() -> None:
     async def at_once(_seconds: float) -> None: ...
 
     script, witness = Script({"a": [failed("one"), failed("two")]}), Witness()
-    tools = Tools(witness.report, sleep=at_once)
-    end = run(Pipeline([step("a", retry=Retry(limit=1))], script, tools, key="17").run())
+    tools = Services(witness.report, sleep=at_once)
+    end = run(Pipeline([step("a", retry=RetryPolicy(limit=1))], script, tools, key="17").run())
     assert end == failed("two")
     assert script.begun == ["a", "a"]
 
@@ -181,17 +181,17 @@ def test_a_step_that_takes_too_long_is_ended_and_has_failed() -> None:
     """A step's timeout cancels what it does, waits until that is cleaned up, and is a failure like others."""
     cleaned: list[int] = []
 
-    async def hang() -> Ended:
+    async def hang() -> AttemptResult:
         try:
             await asyncio.Event().wait()
         finally:
             cleaned.append(1)
         raise AssertionError
 
-    async def waiting() -> Ended:
+    async def waiting() -> AttemptResult:
         timers = Timers()
-        tools = Tools(sleep=timers.sleep)
-        steps = [step("a", timeout=90, retry=Retry(limit=1, interval=10, max_interval=10))]
+        tools = Services(sleep=timers.sleep)
+        steps = [step("a", timeout=90, retry=RetryPolicy(limit=1, interval=10, max_interval=10))]
         task = asyncio.create_task(Pipeline(steps, Script({"a": [hang]}), tools, key="17").run())
         await timers.ring(90)
         await timers.ring(retry_delay(steps[0].retry, 1, "17/a"))
@@ -207,19 +207,19 @@ def test_a_wish_lets_running_steps_finish_and_no_others_begin(outcome: Cancelled
     """A step that asks for Cancel or Snooze speaks for the run: those beside it finish, none begins after it."""
     both, asked = asyncio.Barrier(2), asyncio.Event()
 
-    async def wish() -> Ended:
+    async def wish() -> AttemptResult:
         await both.wait()
         asked.set()
-        return Ended(outcome, error="enough")
+        return AttemptResult(outcome, error="enough")
 
-    async def beside() -> Ended:
+    async def beside() -> AttemptResult:
         await both.wait()
         await asked.wait()
         return DONE
 
     script = Script({"a": [wish], "b": [beside]})
     end, witness, _ = piped(step("a"), step("b"), step("c", "b"), script=script)
-    assert end == Ended(outcome, error="step a: enough")
+    assert end == AttemptResult(outcome, error="step a: enough")
     assert sorted(script.begun) == ["a", "b"]
     assert witness.states("b")[-1] is StepState.SUCCEEDED
     assert witness.states("c") == []
@@ -227,22 +227,28 @@ def test_a_wish_lets_running_steps_finish_and_no_others_begin(outcome: Cancelled
 
 def test_of_several_failures_all_are_told_and_the_longest_wait_counts() -> None:
     """A run of several failed steps names each, and waits as long as the most patient of them asks."""
-    script = Script({"a": [Ended(Failed(5), error="x")], "b": [Ended(Failed(9), error="y")], "c": [failed("z")]})
+    script = Script(
+        {
+            "a": [AttemptResult(Failed(5), error="x")],
+            "b": [AttemptResult(Failed(9), error="y")],
+            "c": [failed("z")],
+        }
+    )
     end, _, _ = piped(step("a"), step("b"), step("c"), script=script)
-    assert end == Ended(Failed(9), error="step a: x\nstep b: y\nstep c: z")
+    assert end == AttemptResult(Failed(9), error="step a: x\nstep b: y\nstep c: z")
 
 
 def test_the_result_of_a_single_step_is_the_runs() -> None:
     """A pipeline of one step ends as that does, with its result."""
-    end, _, _ = piped(step(""), script=Script({"": [Ended(Succeeded(), {"rows": 3})]}))
-    assert end == Ended(Succeeded(), {"rows": 3})
+    end, _, _ = piped(step(""), script=Script({"": [AttemptResult(Succeeded(), {"rows": 3})]}))
+    assert end == AttemptResult(Succeeded(), {"rows": 3})
 
 
 def test_cancelling_ends_all_steps_and_reports_them() -> None:
     """A cancelled pipeline ends its running steps, reports them as cancelled, and goes on as cancelled."""
     running, cleaned = asyncio.Barrier(3), []
 
-    async def hang() -> Ended:
+    async def hang() -> AttemptResult:
         await running.wait()
         try:
             await asyncio.Event().wait()
@@ -254,7 +260,7 @@ def test_cancelling_ends_all_steps_and_reports_them() -> None:
         witness = Witness()
         script = Script({"a": [hang], "b": [hang]})
         steps = [step("a"), step("b"), step("c", "a")]
-        task = asyncio.create_task(Pipeline(steps, script, Tools(witness.report), key="17").run())
+        task = asyncio.create_task(Pipeline(steps, script, Services(witness.report), key="17").run())
         await running.wait()
         await ended(task)
         return witness
@@ -273,14 +279,14 @@ def test_a_report_that_fails_while_all_ends_does_not_hide_the_cancelling() -> No
             if record.state is StepState.CANCELLED:
                 raise ConnectionError
 
-        async def hang() -> Ended:
+        async def hang() -> AttemptResult:
             begun.set()
             await asyncio.Event().wait()
             raise AssertionError
 
         steps = [step("a"), step("b")]
         script = Script({"a": [hang], "b": [hang]})
-        task = asyncio.create_task(Pipeline(steps, script, Tools(refuse), key="17").run())
+        task = asyncio.create_task(Pipeline(steps, script, Services(refuse), key="17").run())
         await begun.wait()
         await ended(task)
 
@@ -290,17 +296,17 @@ def test_a_report_that_fails_while_all_ends_does_not_hide_the_cancelling() -> No
 def test_a_graph_that_cannot_be_is_refused() -> None:
     """A cycle and a step that does not exist are told in words."""
     with pytest.raises(InputError, match=r"the steps wait for each other: .*a.*b"):
-        Pipeline([step("a", "b"), step("b", "a")], Script(), Tools(), key="17")
+        Pipeline([step("a", "b"), step("b", "a")], Script(), Services(), key="17")
     with pytest.raises(InputError, match=r"step b depends on aa, which does not exist \(did you mean a+\?\)"):
-        Pipeline([step("aaa"), step("b", "aa")], Script(), Tools(), key="17")
+        Pipeline([step("aaa"), step("b", "aa")], Script(), Services(), key="17")
 
 
 @st.composite
 def graphs(draw: st.DrawFn) -> tuple[list[Step], Script]:
     count = draw(st.integers(1, 8))
     steps: list[Step] = []
-    ends: dict[str, list[Ended | Act]] = {}
-    no: dict[str, Ended] = {}
+    ends: dict[str, list[AttemptResult | Act]] = {}
+    no: dict[str, AttemptResult] = {}
     for n in range(count):
         name = f"s{n}"
         before = draw(st.lists(st.sampled_from([f"s{i}" for i in range(n)]), unique=True)) if n else []
@@ -310,7 +316,7 @@ def graphs(draw: st.DrawFn) -> tuple[list[Step], Script]:
         if fate == "fails":
             ends[name] = [failed("no")]
         if fate == "unmet":
-            no[name] = Ended(Unmet(), error="no")
+            no[name] = AttemptResult(Unmet(), error="no")
     return draw(st.permutations(steps)), Script(ends, no)
 
 

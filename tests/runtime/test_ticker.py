@@ -8,7 +8,7 @@ import pytest
 from tickwise.core.model import Pause
 from tickwise.runtime.ticker import Ticker
 from tickwise.stores.contract import Store, StoreUnavailableError
-from tickwise.stores.records import Lease, Reservation, Ticked
+from tickwise.stores.records import Lease, LeaseRequest, TickResult
 from tickwise.testing.conformance.world import HOURLY, World, job
 
 from ..app.place import Shaky, new_world, patiently
@@ -19,7 +19,7 @@ class Hands:
 
     def __init__(self, room: int, **knows: Any) -> None:
         self.most = room
-        self._wanted = Reservation("w1", room, **knows) if room else None
+        self._wanted = LeaseRequest("w1", room, **knows) if room else None
         self.calls: list[str] = []
         self.leases: list[Lease] = []
         self.has_patience = True
@@ -27,12 +27,12 @@ class Hands:
     def ring(self) -> None:
         self.calls.append("ring")
 
-    def reserve(self, most: int) -> Reservation | None:
+    def reserve(self, most: int) -> LeaseRequest | None:
         assert most >= 1
         self.calls.append("reserve")
         return self._wanted
 
-    def take(self, reserved: Reservation | None, leases: tuple[Lease, ...]) -> None:
+    def take(self, reserved: LeaseRequest | None, leases: tuple[Lease, ...]) -> None:
         assert reserved is self._wanted
         self.calls.append("take")
         self.leases += leases
@@ -50,14 +50,14 @@ class Hands:
 class Answers:
     """A store whose passes end as the test says."""
 
-    def __init__(self, *answers: Ticked) -> None:
+    def __init__(self, *answers: TickResult) -> None:
         self._answers = list(answers)
 
-    async def tick(self, *_: Any, **__: Any) -> Ticked:
+    async def tick(self, *_: Any, **__: Any) -> TickResult:
         return self._answers.pop(0)
 
 
-def ticker(*answers: Ticked, poll: float = 1.0) -> Ticker:
+def ticker(*answers: TickResult, poll: float = 1.0) -> Ticker:
     return Ticker(cast(Store, Answers(*answers)), "t1", poll=poll)
 
 
@@ -71,7 +71,7 @@ async def test_a_turn_decides_all_that_is_due() -> None:
     """However many jobs are due, one turn is enough; after its first pass it takes larger ones. All are told."""
     world = await new_world()
     await world.define(*(job(f"j{n}", HOURLY) for n in range(13)))
-    passes: list[Ticked] = []
+    passes: list[TickResult] = []
     ticker = Ticker(world.store, "t1", batch=3, on_pass=passes.append)
     await ticker.turn()
     passes.clear()
@@ -87,7 +87,7 @@ async def test_a_burst_has_two_passes_under_way() -> None:
     all_, asked, ended = asyncio.Event(), 0, 0
 
     class Busy:
-        async def tick(self, *_: Any, **__: Any) -> Ticked:
+        async def tick(self, *_: Any, **__: Any) -> TickResult:
             nonlocal asked, ended
             asked += 1
             if asked == 3:
@@ -97,7 +97,7 @@ async def test_a_burst_has_two_passes_under_way() -> None:
             ended += 1
             if ended == 2:
                 raise StoreUnavailableError("gone")
-            return Ticked(10_000_000, jobs=3, more=ended == 1)
+            return TickResult(10_000_000, jobs=3, more=ended == 1)
 
     with pytest.raises(StoreUnavailableError):
         await Ticker(cast(Store, Busy()), "t1").turn()
@@ -112,13 +112,13 @@ async def test_a_crowd_that_was_announced_is_met_by_two() -> None:
     class Announcing:
         now = 10_000_000
 
-        async def tick(self, *_: Any, limit: int, ahead: int | None, **__: Any) -> Ticked:
+        async def tick(self, *_: Any, limit: int, ahead: int | None, **__: Any) -> TickResult:
             nonlocal at_once
             at_once += 1
             asked.append((at_once, ahead, limit))
             await asyncio.sleep(0)
             at_once -= 1
-            return Ticked(self.now, jobs=3, next_due=11, crowd=self.now < 11_000_000)
+            return TickResult(self.now, jobs=3, next_due=11, crowd=self.now < 11_000_000)
 
     store = Announcing()
     ticker = Ticker(cast(Store, store), "t1", poll=3_600)
@@ -164,15 +164,15 @@ async def test_with_nothing_to_come_it_polls() -> None:
 @pytest.mark.parametrize(
     ("ticked", "delay"),
     [
-        (Ticked(10_000_000, jobs=1, next_due=9), 0.0),  # it became due meanwhile
-        (Ticked(10_000_000, jobs=0, next_due=9), 0.05),  # another node has it in hand
-        (Ticked(10_000_000, jobs=0, more=True), 0.05),  # its runs are just ending
-        (Ticked(10_000_000, jobs=0, next_due=11), 1.0),
-        (Ticked(10_990_000, jobs=0, next_due=11), 0.01),
+        (TickResult(10_000_000, jobs=1, next_due=9), 0.0),  # it became due meanwhile
+        (TickResult(10_000_000, jobs=0, next_due=9), 0.05),  # another node has it in hand
+        (TickResult(10_000_000, jobs=0, more=True), 0.05),  # its runs are just ending
+        (TickResult(10_000_000, jobs=0, next_due=11), 1.0),
+        (TickResult(10_990_000, jobs=0, next_due=11), 0.01),
     ],
 )
 @patiently
-async def test_what_cannot_be_decided_now_is_not_asked_for_all_the_time(ticked: Ticked, delay: float) -> None:
+async def test_what_cannot_be_decided_now_is_not_asked_for_all_the_time(ticked: TickResult, delay: float) -> None:
     """A due job that nobody else lets go of does not keep the processor busy."""
     assert await ticker(ticked).turn() == pytest.approx(delay)
 
@@ -262,7 +262,7 @@ class Roomy(Hands):
         self._store = store
         self.under_way_as_room_was_made: list[int] = []
 
-    def reserve(self, most: int) -> Reservation | None:
+    def reserve(self, most: int) -> LeaseRequest | None:
         self._passes -= 1
         return super().reserve(most)
 
@@ -282,13 +282,13 @@ class Crowded:
         self.limits: list[int] = []
         self.under_way = self.most_at_once = 0
 
-    async def tick(self, *_: Any, limit: int, **__: Any) -> Ticked:
+    async def tick(self, *_: Any, limit: int, **__: Any) -> TickResult:
         self.limits.append(limit)
         self.under_way += 1
         self.most_at_once = max(self.most_at_once, self.under_way)
         await asyncio.sleep(0)
         self.under_way -= 1
-        return Ticked(0, limit, limit, more=len(self.limits) < 10)
+        return TickResult(0, limit, limit, more=len(self.limits) < 10)
 
 
 async def _three_due_jobs(room: int) -> tuple[World, Hands]:

@@ -6,9 +6,9 @@ import pytest
 
 from tickwise.core.definition import Command, Handlers, JobDefinition, Step
 from tickwise.core.states import RunState
-from tickwise.runtime.worker import Why
+from tickwise.runtime.worker import StopReason
 from tickwise.stores.contract import StoreUnavailableError
-from tickwise.stores.records import QueueLimit, Reservation
+from tickwise.stores.records import LeaseRequest, QueueLimit
 from tickwise.testing.conformance.world import job
 
 from ..app.place import patiently
@@ -62,7 +62,7 @@ async def test_runs_that_are_next_can_be_ended(how: str, monkeypatch: pytest.Mon
     runs = await shop.take(*["blocked"] * 3)
     if how == "cancelled":
         for run in reversed(runs):
-            shop.worker.end(run, Why.CANCELLED)
+            shop.worker.end(run, StopReason.CANCELLED)
         await shop.store_ends()
     elif how == "lost":
         shop.worker.lose_all()
@@ -268,7 +268,7 @@ async def test_a_run_can_be_cancelled_before_it_has_begun() -> None:
     blocked = Blocked()
     shop = await Shop.open(blocked.as_function())
     (run,) = await shop.take("blocked")
-    shop.worker.end(run, Why.CANCELLED)
+    shop.worker.end(run, StopReason.CANCELLED)
     await shop.store_ends()
     assert (await shop.world.run(run)).state is RunState.CANCELLED
     assert not blocked.begun.is_set()
@@ -355,7 +355,7 @@ async def test_code_that_does_not_let_itself_be_cancelled_is_left_behind() -> No
     (run,) = await shop.take("does_not_listen")
     while not deaf:
         await asyncio.sleep(0)
-        shop.worker.end(run, Why.CANCELLED)
+        shop.worker.end(run, StopReason.CANCELLED)
     await shop.store_ends()
     found = await shop.world.run(run)
     assert (found.state, found.result, shop.worker.free) == (RunState.CANCELLED, None, 1)
@@ -372,7 +372,7 @@ async def test_a_lease_whose_answer_was_lost_is_adopted() -> None:
     """The store says that the node holds a run that it does not know: it runs it on a renewed lease (S42)."""
     shop = await Shop.open(noop)
     run = await shop.world.enqueue("noop")
-    await shop.world.store.lease(Reservation(NODE, 1, functions=frozenset({"noop"})))
+    await shop.world.store.lease(LeaseRequest(NODE, 1, functions=frozenset({"noop"})))
     shop.world.clock.advance(29)
     await shop.renew()
     assert shop.worker.busy == 0
@@ -388,7 +388,7 @@ async def test_a_lease_that_ran_out_meanwhile_is_not_adopted() -> None:
     """What was taken back before it could be renewed never begins here (S42)."""
     shop = await Shop.open(noop)
     await shop.world.enqueue("noop")
-    await shop.world.store.lease(Reservation(NODE, 1, functions=frozenset({"noop"})))
+    await shop.world.store.lease(LeaseRequest(NODE, 1, functions=frozenset({"noop"})))
     await shop.renew()
     shop.world.clock.advance(31)
     await shop.world.store.expire()
@@ -418,7 +418,7 @@ async def test_a_lease_that_may_be_on_its_way_is_not_adopted() -> None:
     shop = await Shop.open(noop)
     await shop.world.enqueue("noop")
     reserved = shop.worker.reserve()
-    leases = await shop.world.store.lease(Reservation(NODE, 1, functions=frozenset({"noop"})))
+    leases = await shop.world.store.lease(LeaseRequest(NODE, 1, functions=frozenset({"noop"})))
     await shop.renew()
     assert shop.worker.busy == 0
     shop.worker.take(reserved, leases)

@@ -11,9 +11,9 @@ import pytest
 
 from tickwise import Retry as Again
 from tickwise import Snooze
-from tickwise.core.definition import JobDefinition, Retry
+from tickwise.core.definition import JobDefinition, RetryPolicy
 from tickwise.core.states import Event, RunState
-from tickwise.runtime.executors.surroundings import Tools
+from tickwise.runtime.step_context import Services
 from tickwise.stores.records import MICRO, RunRow
 from tickwise.testing.conformance.world import job
 
@@ -136,7 +136,7 @@ async def test_a_function_that_cancels_its_own_task_has_failed() -> None:
 @patiently
 async def test_a_failure_is_tried_again_after_a_while_that_grows() -> None:
     """By the job's retry policy, with the attempts before kept; then the run has failed (S44)."""
-    retry = Retry(limit=2, interval=10, backoff=3.0)
+    retry = RetryPolicy(limit=2, interval=10, backoff=3.0)
 
     async def fails() -> None:
         raise ValueError("no")
@@ -166,7 +166,7 @@ async def test_a_function_may_say_when_to_try_again() -> None:
     async def wishes_so() -> Exception:
         return next(wishes)
 
-    shop = await Shop.open(wishes_so, jobs=(job("wishes_so", retry=Retry(limit=1)),))
+    shop = await Shop.open(wishes_so, jobs=(job("wishes_so", retry=RetryPolicy(limit=1)),))
     (run,) = await shop.work("wishes_so")
     assert (run.due_at - shop.world.micro, run.failures) == (3_600 * MICRO, 0)
     shop.world.clock.advance(3_600)
@@ -185,7 +185,7 @@ async def test_a_run_that_takes_too_long_has_failed() -> None:
         go_on.wait()
 
     jobs = (job("blocked", timeout=60), job("in_a_thread", timeout=61))
-    shop = await Shop.open(blocked.as_function(), in_a_thread, jobs=jobs, tools=Tools(sleep=timers.sleep))
+    shop = await Shop.open(blocked.as_function(), in_a_thread, jobs=jobs, tools=Services(sleep=timers.sleep))
     ids = await shop.take("blocked", "in_a_thread")
     await timers.ring(60)
     await timers.ring(61)

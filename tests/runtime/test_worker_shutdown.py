@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tickwise.core.definition import Retry
+from tickwise.core.definition import RetryPolicy
 from tickwise.core.states import Event, RunState
 from tickwise.stores.records import Finish
 from tickwise.testing.conformance.world import SUCCESS, job
@@ -36,7 +36,7 @@ async def test_after_the_grace_runs_are_handed_back() -> None:
     async def once() -> str:
         return await two()
 
-    jobs = (job("blocked", retry=Retry(limit=1)), job("once", at_most_once=True))
+    jobs = (job("blocked", retry=RetryPolicy(limit=1)), job("once", at_most_once=True))
     shop = await Shop.open(one.as_function(), once, jobs=jobs)
     ids = await shop.take("blocked", "once")
     await one.begun.wait()

@@ -7,7 +7,7 @@ import pytest
 from tickwise.core.definition import Command, JobDefinition, Step
 from tickwise.core.states import RunState
 from tickwise.stores.contract import StoreUnavailableError
-from tickwise.stores.records import Reservation
+from tickwise.stores.records import LeaseRequest
 
 from ..app.place import patiently
 from .shop import Shop
@@ -22,7 +22,7 @@ async def test_a_store_that_is_away_is_no_failure_of_the_job(monkeypatch: pytest
 
     shop = await Shop.open(jobs=(JobDefinition("piped", (Step("only", Command(("true",))),)),))
     run = await shop.world.enqueue("piped")
-    await shop.world.store.lease(Reservation("vanished", 1))
+    await shop.world.store.lease(LeaseRequest("vanished", 1))
     shop.world.clock.advance(31)
     await shop.world.store.expire()
     with monkeypatch.context() as patched:

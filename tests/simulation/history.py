@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from random import Random
 
-from tickwise.core.audit import Finding
+from tickwise.core.audit import AuditFinding
 
 from . import jobs
 from .judge import judge
@@ -23,7 +23,7 @@ class History:
     """What became of a seed."""
 
     seed: int
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
     timeline: tuple[str, ...]
     steps: int
     runs: int
@@ -54,7 +54,7 @@ def simulate(seed: int) -> History:
     return History(seed, tuple(findings), tuple(world.truth.timeline), loop.steps, runs)
 
 
-async def _live(world: World) -> list[Finding]:
+async def _live(world: World) -> list[AuditFinding]:
     world.editions = jobs.drawn(world.chance)
     for first, _ in world.editions.values():
         await world.define(first)

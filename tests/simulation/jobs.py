@@ -2,7 +2,7 @@
 
 from random import Random
 
-from tickwise.core.definition import After, JobDefinition, Kind, Retry, Ticking
+from tickwise.core.definition import After, JobDefinition, Kind, RetryPolicy, Ticking
 from tickwise.testing.conformance.world import job, schedule
 
 NARROW = "narrow"  # a queue with a limit
@@ -12,13 +12,18 @@ ONCE_ONLY = frozenset({"single"})  # never begun twice (S43)
 _JOBS: dict[str, tuple[JobDefinition, JobDefinition]] = {
     each.name: (each, other)
     for each, other in (
-        (job("once", "* * * * *"), job("once", "*/2 * * * *", retry=Retry(1, interval=5))),
+        (job("once", "* * * * *"), job("once", "*/2 * * * *", retry=RetryPolicy(1, interval=5))),
         (job("queue", "*/2 * * * *", catchup="all"), job("queue", "* * * * *", catchup_window=120)),
         (
             job(
-                "pair", "* * * * *", overlap="allow", max_active_runs=2, catchup="all", retry=Retry(2, interval=10)
+                "pair",
+                "* * * * *",
+                overlap="allow",
+                max_active_runs=2,
+                catchup="all",
+                retry=RetryPolicy(2, interval=10),
             ),
-            job("pair", "*/3 * * * *", overlap="allow", max_active_runs=2, catchup="all", retry=Retry(1)),
+            job("pair", "*/3 * * * *", overlap="allow", max_active_runs=2, catchup="all", retry=RetryPolicy(1)),
         ),
         (job("latest", "@every 40s", overlap="latest"), job("latest", "@every 90s", overlap="replace")),
         (

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from tickwise.app.audit import audit, decisions_of, runs_of
-from tickwise.core.audit import Finding, Ledger, Span, Wrong, check, overlapping
+from tickwise.core.audit import AuditFinding, DefinedSpan, Fault, Ledger, check, overlapping
 from tickwise.core.definition import Catchup, Kind, Overlap, ScheduleDefinition
-from tickwise.core.instant import iso
 from tickwise.core.reasons import Reason
 from tickwise.core.slots import due_at
 from tickwise.core.states import ACTIVE
-from tickwise.stores.paging import every
+from tickwise.core.timeparse import iso
 from tickwise.stores.records import MICRO, DecisionFilter, DecisionRow, RunFilter, RunRow, ScheduleRow
+from tickwise.stores.validation import all_pages
 
 from .jobs import NARROW, ONCE_ONLY
 from .trouble import LIMIT
@@ -21,12 +21,12 @@ _SOON, _AT_ONCE = 60 * MICRO, 10 * MICRO  # after so long a world is calm; what 
 _WAITS = (Reason.WAITS_FOR_RUN, Reason.WAITS_FOR_LANE)
 
 
-async def judge(world: World) -> list[Finding]:
+async def judge(world: World) -> list[AuditFinding]:
     """All that is wrong."""
     insights, editions = world.store.insights, world.editions.items()
     schedules = (await insights.schedules()).items
-    rows = await every(lambda after: insights.runs(RunFilter(), after, 1_000))
-    told = await every(lambda after: insights.decisions(DecisionFilter(), after, 1_000))
+    rows = await all_pages(lambda after: insights.runs(RunFilter(), after, 1_000))
+    told = await all_pages(lambda after: insights.decisions(DecisionFilter(), after, 1_000))
     most = {
         job: max(each.policy.max_active_runs for one in both for each in one.schedules) for job, both in editions
     }
@@ -46,16 +46,16 @@ async def judge(world: World) -> list[Finding]:
     return found
 
 
-async def _ledger(world: World, row: ScheduleRow) -> Iterable[Finding]:
+async def _ledger(world: World, row: ScheduleRow) -> Iterable[AuditFinding]:
     name, spans = row.schedule.name, world.spans[row.schedule.name]
     spans[-1] = spans[-1]._replace(until=max(spans[-1].after, row.schedule.cursor))
-    whole = Span(spans[0].after, spans[-1].until, spans[0].times)
+    whole = DefinedSpan(spans[0].after, spans[-1].until, spans[0].times)
     runs = [run for run in await runs_of(world.store.insights, row.schedule.job, None) if run.schedule == name]
     told = await decisions_of(world.store.insights, name, whole)
     return check(Ledger(name, tuple(spans), tuple(runs), told, frozenset(world.truth.moves[name]))).findings
 
 
-def _undecided(world: World, row: ScheduleRow) -> Iterator[Finding]:
+def _undecided(world: World, row: ScheduleRow) -> Iterator[AuditFinding]:
     """In a calm world everything that is due is decided, or waits for what has just been, or for a success."""
     slot, waits = row.next_slot, row.schedule.deferral
     paused = any(one.schedule == row.schedule.name and one.until is None for one in world.pauses)
@@ -63,7 +63,7 @@ def _undecided(world: World, row: ScheduleRow) -> Iterator[Finding]:
         return
     if slot is None or due_at(row.schedule, slot) < world.second - _UNDECIDED:
         text = f"{iso(slot) if slot else 'what comes next'} is still not decided ({waits}, wakes at {row.wake_at})"
-        yield Finding(Wrong.MISSED, row.schedule.name, slot, text, "")
+        yield AuditFinding(Fault.MISSED, row.schedule.name, slot, text, "")
 
 
 _POSSIBLE: dict[Reason, Callable[[ScheduleDefinition], bool]] = {
@@ -82,7 +82,7 @@ def _anybody(_definition: ScheduleDefinition) -> bool:
     return True
 
 
-def _reasons(world: World, row: ScheduleRow, told: Iterable[DecisionRow]) -> Iterator[Finding]:
+def _reasons(world: World, row: ScheduleRow, told: Iterable[DecisionRow]) -> Iterator[AuditFinding]:
     """A reason is one that a definition of the schedule can give, and what is too old is older than any window."""
     defined = [s for one in world.editions[row.schedule.job] for s in one.schedules if s.name == row.schedule.name]
     for one in told:
@@ -91,10 +91,10 @@ def _reasons(world: World, row: ScheduleRow, told: Iterable[DecisionRow]) -> Ite
         young = one.reason is Reason.TOO_OLD and late <= min((each.catchup_window for each in giving), default=0)
         if not giving or young:
             text = f"{one.reason.code} is no reason for {iso(one.last)}"
-            yield Finding(Wrong.UNEXPLAINED, one.schedule, one.last, text, "")
+            yield AuditFinding(Fault.UNEXPLAINED, one.schedule, one.last, text, "")
 
 
-def _waited(world: World, job: str, rows: Iterable[RunRow], told: Iterable[DecisionRow]) -> Iterator[Finding]:
+def _waited(world: World, job: str, rows: Iterable[RunRow], told: Iterable[DecisionRow]) -> Iterator[AuditFinding]:
     """In a calm world a slot that waited for a run is looked at when that ends, not a minute later (S15)."""
     own = [row for row in rows if row.job == job]
     begun = {row.created_at: row for row in own if row.slot is not None and row.created_at > world.calm_at + _SOON}
@@ -108,28 +108,32 @@ def _waited(world: World, job: str, rows: Iterable[RunRow], told: Iterable[Decis
         ]  # fmt: skip
         if waits and waits[0].made_at < freed < at - _AT_ONCE:
             text = f"run {row.id} of {job} began {(at - freed) / MICRO:.0f} s after nothing was in its way"
-            yield Finding(Wrong.UNEXPLAINED, row.schedule or "", row.slot, text, "")
+            yield AuditFinding(Fault.UNEXPLAINED, row.schedule or "", row.slot, text, "")
 
 
-def _run(world: World, row: RunRow) -> Iterator[Finding]:
+def _run(world: World, row: RunRow) -> Iterator[AuditFinding]:
     """Nothing is left behind, and retries were made."""
     if row.state in ACTIVE and row.due_at < world.now() - 2 * 60 * MICRO:
         text = f"run {row.id} of {row.job} is still {row.state}"
-        yield Finding(Wrong.UNEXPLAINED, row.schedule or "", row.slot, text, "")
+        yield AuditFinding(Fault.UNEXPLAINED, row.schedule or "", row.slot, text, "")
     least = min(one.retry.limit for one in world.editions[row.job])
     if row.state == "failed" and row.failures <= least:
-        yield Finding(Wrong.UNEXPLAINED, row.schedule or "", row.slot, f"run {row.id} was not tried again", "")
+        yield AuditFinding(
+            Fault.UNEXPLAINED, row.schedule or "", row.slot, f"run {row.id} was not tried again", ""
+        )
 
 
-def _limit(world: World) -> Iterator[Finding]:
+def _limit(world: World) -> Iterator[AuditFinding]:
     """No more runs of the narrow queue at once than may be, as far as the store knew of them."""
     if world.truth.most_narrow > LIMIT:
-        yield Finding(Wrong.OVERLAP, "", None, f"{world.truth.most_narrow} runs of the queue {NARROW} at once", "")
+        yield AuditFinding(
+            Fault.OVERLAP, "", None, f"{world.truth.most_narrow} runs of the queue {NARROW} at once", ""
+        )
 
 
-def _paused(rows: Iterable[RunRow], pausing: Pausing) -> Iterator[Finding]:
+def _paused(rows: Iterable[RunRow], pausing: Pausing) -> Iterator[AuditFinding]:
     """No slot becomes a run in a pause."""
     for row in rows:
         meant = row.schedule is not None and pausing.schedule in (None, row.schedule)
         if meant and pausing.after < int(row.id) <= (pausing.until or 0):
-            yield Finding(Wrong.EXTRA, row.schedule or "", row.slot, f"run {row.id} was made in a pause", "")
+            yield AuditFinding(Fault.EXTRA, row.schedule or "", row.slot, f"run {row.id} was made in a pause", "")

@@ -11,17 +11,17 @@ from itertools import count
 from typing import Any
 from unittest.mock import patch
 
-from tickwise.core import change, desk, planner, policy, settle
-from tickwise.core.audit import Wrong
-from tickwise.core.definition import Catchup, Retry
+from tickwise.core import change, planner, policy, schedule_pass, settle
+from tickwise.core.audit import Fault
+from tickwise.core.definition import Catchup, RetryPolicy
 from tickwise.core.model import Schedule
 from tickwise.core.policy import Go
 from tickwise.core.reasons import Reason
 from tickwise.core.settle import LeaseExpired
 from tickwise.core.states import RunState
-from tickwise.runtime.keeper import Keeper
+from tickwise.runtime.heartbeat import Heartbeat
 from tickwise.stores.contract import StoreUnavailableError
-from tickwise.stores.memory import state, store, tick, work
+from tickwise.stores.memory import lease, state, store, tick
 from tickwise.stores.memory.state import MemoryState
 from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.records import MICRO, Expired, Renewed
@@ -35,7 +35,7 @@ class Mutation:
 
     what: Callable[[], Patches]
     seed: int
-    kind: Wrong
+    kind: Fault
 
     @contextmanager
     def made(self) -> Iterator[None]:
@@ -78,7 +78,11 @@ def _always_goes(step: int) -> Patches:
     def goes(_schedule: Schedule, holders: Any) -> Go:
         return Go(len(holders) * step)
 
-    return [(planner, "overlap", goes), (desk, "overlap", goes), (planner, "ordinary", lambda *_facts: None)]
+    return [
+        (planner, "overlap", goes),
+        (schedule_pass, "overlap", goes),
+        (planner, "plan_simple", lambda *_facts: None),
+    ]
 
 
 def _overlap() -> Patches:
@@ -166,7 +170,7 @@ def _catchup_forgotten() -> Patches:
 
 
 def _catchup_doubled() -> Patches:
-    discard = desk.Desk._discard
+    discard = schedule_pass.SchedulePass._discard
 
     def kept(self: Any, unwanted: Any) -> None:
         cursor = self._work.cursor
@@ -174,7 +178,7 @@ def _catchup_doubled() -> Patches:
         if unwanted.why.reason is Reason.COALESCED:
             self._work = self._work._replace(cursor=cursor)
 
-    return [(desk.Desk, "_discard", kept)]
+    return [(schedule_pass.SchedulePass, "_discard", kept)]
 
 
 def _window_short() -> Patches:
@@ -183,7 +187,7 @@ def _window_short() -> Patches:
     def hasty(backlog: Any, now: int) -> Any:
         return catch_up(backlog, now + 60)
 
-    return [(desk, "SIEVES", (policy.too_many, hasty, policy.keep_newest))]
+    return [(schedule_pass, "SIEVES", (policy.too_many, hasty, policy.keep_newest))]
 
 
 def _queue_keeps_newest() -> Patches:
@@ -191,7 +195,7 @@ def _queue_keeps_newest() -> Patches:
         last = backlog.last
         return last and policy.Unwanted(backlog.begin, last - 1, policy.Skip(Reason.SUPERSEDED))
 
-    return [(desk, "SIEVES", (policy.too_many, policy.catch_up, newest))]
+    return [(schedule_pass, "SIEVES", (policy.too_many, policy.catch_up, newest))]
 
 
 # What becomes of runs.
@@ -234,7 +238,7 @@ def _leased_twice() -> Patches:
     def waits(run: Any, now: int) -> bool:
         return run.due_at <= now and (run.state is RunState.QUEUED or slips())
 
-    return [(work, "waits", waits)]
+    return [(lease, "waits", waits)]
 
 
 def _living_leases_expire() -> Patches:
@@ -278,18 +282,18 @@ def _lane_kept() -> Patches:
 
 
 def _limit_ignored() -> Patches:
-    return [(work, "_allowed", lambda memory, _queue, _now: len(memory.active))]
+    return [(lease, "_allowed", lambda memory, _queue, _now: len(memory.active))]
 
 
 def _retry_forgotten() -> Patches:
-    def final(run: settle.Run, outcome: Any, now: int) -> Any:
-        return settle.settle(replace(run, retry=Retry(0)), outcome, now)
+    def final(run: settle.EndingRun, outcome: Any, now: int) -> Any:
+        return settle.settle(replace(run, retry=RetryPolicy(0)), outcome, now)
 
     return [(state, "settle", final)]
 
 
 def _once_is_twice() -> Patches:
-    def again(run: settle.Run, outcome: Any, now: int) -> Any:
+    def again(run: settle.EndingRun, outcome: Any, now: int) -> Any:
         lost = isinstance(outcome, LeaseExpired)
         return settle.settle(replace(run, at_most_once=run.at_most_once and not lost), outcome, now)
 
@@ -297,43 +301,43 @@ def _once_is_twice() -> Patches:
 
 
 def _renewal_imagined() -> Patches:
-    renew = Keeper._renew
+    renew = Heartbeat._renew
 
-    async def careless(self: Keeper) -> None:
+    async def careless(self: Heartbeat) -> None:
         try:
             await renew(self)
         except StoreUnavailableError:
             return
 
-    return [(Keeper, "_renew", careless)]
+    return [(Heartbeat, "_renew", careless)]
 
 
 MUTATIONS: dict[str, Mutation] = {
-    "the key of a slot is dropped, and a cursor lost": Mutation(_slot_key, 1, Wrong.DOUBLED),
-    "the key of a lane is dropped, and overlap not looked at": Mutation(_lane_key, 1, Wrong.OVERLAP),
-    "overlap is not looked at, and lanes have no end": Mutation(_overlap, 1, Wrong.OVERLAP),
-    "the cursor moves too far": Mutation(_cursor_early, 1, Wrong.MISSED),
-    "the cursor moves without the runs": Mutation(_cursor_without_runs, 1, Wrong.MISSED),
-    "a decision is lost": Mutation(_decision_lost, 1, Wrong.MISSED),
-    "a node that starts plans the past again": Mutation(_past_again, 1, Wrong.DOUBLED),
-    "a pause is ignored": Mutation(_pause_ignored, 1, Wrong.EXTRA),
-    "a pause of everything is ignored": Mutation(_pause_of_everything_ignored, 3, Wrong.EXTRA),
-    "what a change drops is not told": Mutation(_pause_untold, 1, Wrong.MISSED),
-    "an edit forgets what was pending": Mutation(_edit_forgets, 6, Wrong.MISSED),
-    "catch-up is forgotten": Mutation(_catchup_forgotten, 2, Wrong.UNEXPLAINED),
-    "what was coalesced runs as well": Mutation(_catchup_doubled, 13, Wrong.DOUBLED),
-    "the window is a minute short": Mutation(_window_short, 47, Wrong.UNEXPLAINED),
-    "a queue keeps only the newest": Mutation(_queue_keeps_newest, 3, Wrong.UNEXPLAINED),
-    "an old token finishes a run": Mutation(_finish_unfenced, 3, Wrong.FENCING),
-    "an old token renews a lease": Mutation(_renew_unfenced, 13, Wrong.FENCING),
-    "a renewal extends nothing": Mutation(_renew_in_vain, 1, Wrong.FENCING),
-    "a run is leased twice": Mutation(_leased_twice, 1, Wrong.FENCING),
-    "leases that live expire": Mutation(_living_leases_expire, 1, Wrong.FENCING),
-    "leases never expire": Mutation(_leases_never_expire, 2, Wrong.UNEXPLAINED),
-    "a run that ends wakes nobody": Mutation(_nobody_woken, 10, Wrong.UNEXPLAINED),
-    "a run that ends keeps its lane": Mutation(_lane_kept, 1, Wrong.MISSED),
-    "the limit of a queue is ignored": Mutation(_limit_ignored, 9, Wrong.OVERLAP),
-    "a retry is forgotten": Mutation(_retry_forgotten, 2, Wrong.UNEXPLAINED),
-    "an attempt that may be made once is repeated": Mutation(_once_is_twice, 2, Wrong.DOUBLED),
-    "a renewal that failed is taken for one": Mutation(_renewal_imagined, 78, Wrong.OVERLAP),
+    "the key of a slot is dropped, and a cursor lost": Mutation(_slot_key, 1, Fault.DOUBLED),
+    "the key of a lane is dropped, and overlap not looked at": Mutation(_lane_key, 1, Fault.OVERLAP),
+    "overlap is not looked at, and lanes have no end": Mutation(_overlap, 1, Fault.OVERLAP),
+    "the cursor moves too far": Mutation(_cursor_early, 1, Fault.MISSED),
+    "the cursor moves without the runs": Mutation(_cursor_without_runs, 1, Fault.MISSED),
+    "a decision is lost": Mutation(_decision_lost, 1, Fault.MISSED),
+    "a node that starts plans the past again": Mutation(_past_again, 1, Fault.DOUBLED),
+    "a pause is ignored": Mutation(_pause_ignored, 1, Fault.EXTRA),
+    "a pause of everything is ignored": Mutation(_pause_of_everything_ignored, 3, Fault.EXTRA),
+    "what a change drops is not told": Mutation(_pause_untold, 1, Fault.MISSED),
+    "an edit forgets what was pending": Mutation(_edit_forgets, 6, Fault.MISSED),
+    "catch-up is forgotten": Mutation(_catchup_forgotten, 2, Fault.UNEXPLAINED),
+    "what was coalesced runs as well": Mutation(_catchup_doubled, 13, Fault.DOUBLED),
+    "the window is a minute short": Mutation(_window_short, 47, Fault.UNEXPLAINED),
+    "a queue keeps only the newest": Mutation(_queue_keeps_newest, 3, Fault.UNEXPLAINED),
+    "an old token finishes a run": Mutation(_finish_unfenced, 3, Fault.FENCING),
+    "an old token renews a lease": Mutation(_renew_unfenced, 13, Fault.FENCING),
+    "a renewal extends nothing": Mutation(_renew_in_vain, 1, Fault.FENCING),
+    "a run is leased twice": Mutation(_leased_twice, 1, Fault.FENCING),
+    "leases that live expire": Mutation(_living_leases_expire, 1, Fault.FENCING),
+    "leases never expire": Mutation(_leases_never_expire, 2, Fault.UNEXPLAINED),
+    "a run that ends wakes nobody": Mutation(_nobody_woken, 10, Fault.UNEXPLAINED),
+    "a run that ends keeps its lane": Mutation(_lane_kept, 1, Fault.MISSED),
+    "the limit of a queue is ignored": Mutation(_limit_ignored, 9, Fault.OVERLAP),
+    "a retry is forgotten": Mutation(_retry_forgotten, 2, Fault.UNEXPLAINED),
+    "an attempt that may be made once is repeated": Mutation(_once_is_twice, 2, Fault.DOUBLED),
+    "a renewal that failed is taken for one": Mutation(_renewal_imagined, 78, Fault.OVERLAP),
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tickwise.core.audit import Finding
+from tickwise.core.audit import AuditFinding
 
 from .history import simulate
 from .mutations import MUTATIONS
@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "simulation.md"
 
 
 @cache
-def unspoiled(seed: int) -> tuple[Finding, ...]:
+def unspoiled(seed: int) -> tuple[AuditFinding, ...]:
     return simulate(seed).findings
 
 

@@ -124,8 +124,8 @@ async def _put_back(world: World) -> None:
     rows = [row for row in (await world.store.insights.runs(RunFilter(), limit=20)).items if row.finished_at]
     if rows:
         run = world.chance.choice(rows).id
-        await world.store.put_back(run)
-        world.truth.put_back[run] += 1
+        await world.store.retry(run)
+        world.truth.retry[run] += 1
         world.truth.tell("ann", f"puts run {run} back")
 
 

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tickwise.core.audit import Finding, Wrong
+from tickwise.core.audit import AuditFinding, Fault
 from tickwise.stores.records import MICRO, Finish, Lease
 
 from .jobs import NARROW
@@ -46,9 +46,9 @@ class Truth:
     executions: list[Execution] = field(default_factory=list)
     still: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))  # by node
     moves: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))  # where fires were moved to
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[AuditFinding] = field(default_factory=list)
     holds: dict[str, Hold] = field(default_factory=dict)
-    put_back: Counter[str] = field(default_factory=Counter)  # runs, by a person
+    retry: Counter[str] = field(default_factory=Counter)  # runs, by a person
     most_narrow: int = 0  # runs of the narrow queue that were held at once
 
     def tell(self, who: str, what: str) -> None:
@@ -74,7 +74,7 @@ class Truth:
         """A run is handed to somebody: nobody else may hold it."""
         held = self.holds.get(lease.id)
         if held and held.until >= now and held.token != lease.token:
-            self._wrong(Wrong.FENCING, lease.id, f"was handed to {lease.token} while {held.token} held it")
+            self._wrong(Fault.FENCING, lease.id, f"was handed to {lease.token} while {held.token} held it")
         self.holds[lease.id] = Hold(lease.token, now + seconds * MICRO, lease.job.queue)
         narrow = sum(hold.queue == NARROW and hold.until >= now for hold in self.holds.values())
         self.most_narrow = max(self.most_narrow, narrow)
@@ -82,7 +82,7 @@ class Truth:
     def renewed(self, run: str, token: str, now: int, seconds: int) -> None:
         held = self.holds.get(run)
         if held is None or held.token != token:
-            self._wrong(Wrong.FENCING, run, f"was renewed for {token}, who did not hold it")
+            self._wrong(Fault.FENCING, run, f"was renewed for {token}, who did not hold it")
         else:
             held.until = now + seconds * MICRO
 
@@ -93,29 +93,31 @@ class Truth:
     def finished(self, finish: Finish) -> None:
         held = self.holds.pop(finish.run, None)
         if held is None or held.token != finish.token:
-            self._wrong(Wrong.FENCING, finish.run, f"was finished by {finish.token}, who did not hold it")
+            self._wrong(Fault.FENCING, finish.run, f"was finished by {finish.token}, who did not hold it")
 
-    def _wrong(self, kind: Wrong, run: str, text: str) -> None:
+    def _wrong(self, kind: Fault, run: str, text: str) -> None:
         self.tell("law", f"{kind}: run {run} {text}")
-        self.findings.append(Finding(kind, "", None, f"run {run} {text}", ""))
+        self.findings.append(AuditFinding(kind, "", None, f"run {run} {text}", ""))
 
     # What must have been so all the time.
 
-    def broken_laws(self, once: frozenset[str], most: Mapping[str, int]) -> Iterator[Finding]:
+    def broken_laws(self, once: frozenset[str], most: Mapping[str, int]) -> Iterator[AuditFinding]:
         """Jobs of `once` begin once (S43), a run goes on at one node (S42), `most` of a job are active (S16)."""
         for number, after in enumerate(self.executions):
             known = [one for one in self.executions[:number] if one.job == after.job]
             beside = [one for one in known if self._at_once(one, after)]
             begun = sum(one.run == after.run for one in known)
-            if after.job in once and begun > self.put_back[after.run]:
-                yield Finding(Wrong.DOUBLED, "", None, f"run {after.run} of {after.job} began again (S43)", "")
+            if after.job in once and begun > self.retry[after.run]:
+                yield AuditFinding(
+                    Fault.DOUBLED, "", None, f"run {after.run} of {after.job} began again (S43)", ""
+                )
             for one in beside:
                 if one.run == after.run:
                     text = f"run {after.run} went on at {one.node} after it had begun at {after.node} (S42)"
-                    yield Finding(Wrong.OVERLAP, "", None, text, "")
+                    yield AuditFinding(Fault.OVERLAP, "", None, text, "")
             if after.laned and len({one.run for one in beside if one.laned} - {after.run}) >= most[after.job]:
                 text = f"run {after.run} of {after.job} began beside {', '.join(one.run for one in beside)} (S16)"
-                yield Finding(Wrong.OVERLAP, "", None, text, "")
+                yield AuditFinding(Fault.OVERLAP, "", None, text, "")
 
     def _at_once(self, before: Execution, after: Execution) -> bool:
         """Unless somebody stood still: he does not know what has become of his leases."""

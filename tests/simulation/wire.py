@@ -11,7 +11,7 @@ from typing import Any
 
 from tickwise.stores.contract import StoreUnavailableError
 from tickwise.stores.memory import MemoryStore
-from tickwise.stores.records import Expired, Finish, Lease, Renewed, Reservation, Ticked
+from tickwise.stores.records import Expired, Finish, Lease, LeaseRequest, Renewed, TickResult
 
 from .truth import Truth
 
@@ -83,10 +83,12 @@ class Wire:
             self._truth.tell(self._node, f"leases run {lease.id} of {lease.job.name}, attempt {lease.attempt}")
             self._truth.leased(lease, self._now, seconds)
 
-    def told_lease(self, leases: Sequence[Lease], wanted: Reservation) -> None:
+    def told_lease(self, leases: Sequence[Lease], wanted: LeaseRequest) -> None:
         self._told_leases(leases, wanted.seconds)
 
-    def told_tick(self, ticked: Ticked, *_args: Any, reserve: Reservation | None = None, **_named: Any) -> None:
+    def told_tick(
+        self, ticked: TickResult, *_args: Any, reserve: LeaseRequest | None = None, **_named: Any
+    ) -> None:
         if ticked.runs:
             self._truth.tell(self._node, f"decides {ticked.jobs} jobs, {ticked.runs} runs")
         self._told_leases(ticked.leases, reserve.seconds if reserve else 0)

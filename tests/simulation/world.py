@@ -18,19 +18,19 @@ from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import patch
 
+from tickwise.app.definition_sync import DefinitionSync
 from tickwise.app.hooks import Hooks
-from tickwise.app.intake import Intake
-from tickwise.app.node import Duty, NodeProcess, Place
+from tickwise.app.node import NodeOptions, NodeProcess, NodeServices
 from tickwise.app.registry import Registry
 from tickwise.config import Settings
-from tickwise.core.audit import Span
+from tickwise.core.audit import DefinedSpan
 from tickwise.core.change import Paused, Reset, Resumed
 from tickwise.core.definition import Catchup, JobDefinition
-from tickwise.core.instant import iso
 from tickwise.core.model import Pause, Schedule, Trigger
 from tickwise.core.policy import catchup_mode
 from tickwise.core.slots import next_slot
-from tickwise.runtime.keeper import Keeper
+from tickwise.core.timeparse import iso
+from tickwise.runtime.heartbeat import Heartbeat
 from tickwise.sources.defaults import NO_DEFAULTS
 from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.memory import MemoryStore
@@ -72,7 +72,7 @@ class World:
     clock_set_back: bool = False
     nodes: dict[str, "Member"] = field(default_factory=dict)
     jobs: dict[str, JobDefinition] = field(default_factory=dict)
-    spans: dict[str, list[Span]] = field(default_factory=lambda: defaultdict(list))
+    spans: dict[str, list[DefinedSpan]] = field(default_factory=lambda: defaultdict(list))
     editions: dict[str, tuple[JobDefinition, JobDefinition]] = field(default_factory=dict)
     pauses: list[Pausing] = field(default_factory=list)
     weather: Weather = field(default_factory=Weather)
@@ -109,7 +109,7 @@ class World:
             off = catchup_mode(before) is not Catchup.SKIP and catchup_mode(after) is Catchup.SKIP
             if pending is not None and pending <= self.second and not off and not after.dropped:
                 begin = max(before.cursor, pending - 1)
-        self.spans[name].append(Span(begin, begin, after.definition.times))
+        self.spans[name].append(DefinedSpan(begin, begin, after.definition.times))
 
     async def schedules(self) -> list[str]:
         return [row.schedule.name for row in (await self.store.insights.schedules()).items]
@@ -201,12 +201,12 @@ class Member:
             await self.world.work(self.name, run)
 
         wire = cast("Store", self.wire)
-        place = Place(wire, Intake(wire), lambda: wire, _nothing)
+        place = NodeServices(wire, DefinitionSync(wire), lambda: wire, _nothing)
         registry = Registry(lambda: NO_DEFAULTS)
         registry.functions |= dict.fromkeys(self.world.jobs, job)
         while True:  # as a supervisor would start it again
             with suppress(StoreUnavailableError):
-                await NodeProcess(SETTINGS, place, registry, Duty(), Hooks()).run(asyncio.Event())
+                await NodeProcess(SETTINGS, place, registry, NodeOptions(), Hooks()).run(asyncio.Event())
             await asyncio.sleep(1.0)
 
     def kill(self) -> None:
@@ -220,7 +220,7 @@ async def _nothing() -> None:
     """What the code of these nodes declares."""
 
 
-class SimulatedKeeper(Keeper):
+class SimulatedKeeper(Heartbeat):
     """The keeper without its thread: in the one loop that there is, as a task of its node."""
 
     def start(self) -> None:
@@ -239,9 +239,9 @@ def made_up_time(loop: SimulatedLoop) -> Iterator[None]:
     """Let whoever reads a clock, or makes up a name, ask the loop; and let nobody log."""
     names = count()
     with ExitStack() as stack:
-        for module in ("app.node", "runtime.loop", "runtime.keeper"):
+        for module in ("app.node", "runtime.loop", "runtime.heartbeat"):
             stack.enter_context(patch(f"tickwise.{module}.monotonic", loop.time))
-        stack.enter_context(patch("tickwise.app.node.Keeper", SimulatedKeeper))
+        stack.enter_context(patch("tickwise.app.node.Heartbeat", SimulatedKeeper))
         stack.enter_context(patch("tickwise.app.node.uuid4", lambda: SimpleNamespace(hex=f"{next(names):08}")))
         stack.enter_context(patch("tickwise.app.node.os", SimpleNamespace(getpid=lambda: 1)))
         stack.enter_context(patch("tickwise.app.node.socket", SimpleNamespace(gethostname=lambda: "sim")))

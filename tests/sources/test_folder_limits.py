@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 from watchfiles import Change, awatch
 
 from tickwise.sources.defaults import Defaults
-from tickwise.sources.folder import disk, view, watch
-from tickwise.sources.folder.trust import Trust
+from tickwise.sources.folder import scan, watch
+from tickwise.sources.folder.scan import WriterCheck
 from tickwise.sources.yaml import Template
 
 from .folder_stream import names, problems, watched, write
@@ -104,7 +104,7 @@ def owned(mode: int, *, user: int = 0, group: int = 0) -> os.stat_result:
 def test_files_of_other_users(monkeypatch: pytest.MonkeyPatch, mode: int) -> None:
     """Only the user himself and root decide what he runs."""
     monkeypatch.setattr(os, "geteuid", lambda: 1_000)
-    trust, path = Trust(), Path("a.yaml")
+    trust, path = WriterCheck(), Path("a.yaml")
     assert trust.refusal(path, owned(mode, user=1_000)) is None
     assert trust.refusal(path, owned(mode, user=0)) is None
     why = trust.refusal(path, owned(mode, user=1_001))
@@ -115,7 +115,7 @@ def test_files_of_other_users(monkeypatch: pytest.MonkeyPatch, mode: int) -> Non
 
 def test_a_group_may_write(tmp_path: Path) -> None:
     """That is used and warned of once; a group with the number of the owner is his own."""
-    trust = Trust()
+    trust = WriterCheck()
     with capture_logs() as logs:
         assert trust.refusal(tmp_path, owned(0o775)) is None
         assert logs == []
@@ -126,16 +126,16 @@ def test_a_group_may_write(tmp_path: Path) -> None:
 
 def test_a_read_only_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody can write there, whatever the mode says: config maps have 0777."""
-    assert Trust().refusal(tmp_path, owned(0o777))
-    assert Trust().refusal(tmp_path / "just deleted", owned(0o777))
+    assert WriterCheck().refusal(tmp_path, owned(0o777))
+    assert WriterCheck().refusal(tmp_path / "just deleted", owned(0o777))
     read_only = os.statvfs_result((0, 0, 0, 0, 0, 0, 0, 0, os.ST_RDONLY, 0))
     monkeypatch.setattr(os, "statvfs", lambda _: read_only)
-    assert Trust().refusal(tmp_path, owned(0o777)) is None
+    assert WriterCheck().refusal(tmp_path, owned(0o777)) is None
 
 
 def test_too_many_files(jobs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with more files than the limit is not taken in parts: all goes on as it was."""
-    monkeypatch.setattr(view, "MOST_FILES", 2)
+    monkeypatch.setattr(scan, "MOST_FILES", 2)
 
     async def whole() -> None:
         async with watched(jobs) as stream:
@@ -150,7 +150,7 @@ def test_too_many_files(jobs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_disk_is_not_mounted(jobs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder that is suddenly empty and on another device is a mount point without its disk: all goes on."""
-    look = view.FolderView(jobs, Trust())
+    look = scan.FolderListing(jobs, WriterCheck())
     assert len(look.files()[0]) == 2
     (jobs / "a.yaml").unlink()
     (jobs / "sub" / "b.yaml").unlink()
@@ -177,7 +177,7 @@ def test_a_folder_that_cannot_be_judged(
 ) -> None:
     """Whom it belongs to must be known, or it is not used."""
     monkeypatch.setattr(Path, "stat", refuse(name, Path.stat))
-    files, (error,) = view.FolderView(jobs, Trust()).files()
+    files, (error,) = scan.FolderListing(jobs, WriterCheck()).files()
     assert ([file.name for file in files], Path(error.file).name) == (left, name)
     assert error.problem.startswith("it cannot be looked at: Permission denied")
 
@@ -185,14 +185,14 @@ def test_a_folder_that_cannot_be_judged(
 def test_a_folder_that_vanishes_while_it_is_looked_at(jobs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not taken for a file that is broken beside nothing else."""
     monkeypatch.setattr(os.path, "isdir", lambda _: False)
-    files, (error,) = view.FolderView(jobs, Trust()).files()
+    files, (error,) = scan.FolderListing(jobs, WriterCheck()).files()
     assert (files, error.file) == ([], str(jobs))
 
 
 def test_a_change_that_leaves_no_mark(jobs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """S27: a file that an event names is read, though it has the size and, within a tick, the times it had."""
-    mark = disk._mark((jobs / "a.yaml").stat())
-    monkeypatch.setattr(disk, "_mark", lambda _: mark)
+    mark = scan._mark((jobs / "a.yaml").stat())
+    monkeypatch.setattr(scan, "_mark", lambda _: mark)
     asyncio.run(changes_are_seen(jobs, poll=False))
 
 

@@ -8,8 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tickwise.core.definition import JobDefinition
-from tickwise.sources.folder.disk import reading_of
-from tickwise.sources.folder.standing import Content, FolderChange, Reading, Standing, difference, stand
+from tickwise.sources.folder.reconcile import (
+    ActiveDefinitions,
+    Content,
+    FolderChange,
+    ParsedFile,
+    difference,
+    reconcile,
+)
+from tickwise.sources.folder.scan import reading_of
 from tickwise.sources.yaml import DefinitionError
 from tickwise.sources.yaml.reader import Read
 
@@ -27,9 +34,9 @@ def folder(files: Mapping[str, str], *, unseen: tuple[str, ...] = ()) -> Content
     return Content(seen, unseen, errors)
 
 
-def read(file: str, text: str) -> Reading:
+def read(file: str, text: str) -> ParsedFile:
     if text == UNREADABLE:
-        return Reading((), (DefinitionError("the file cannot be read", file=file),))
+        return ParsedFile((), (DefinitionError("the file cannot be read", file=file),))
     return reading_of(text, Path(file), "folder:jobs")
 
 
@@ -38,7 +45,7 @@ class World:
 
     def __init__(self) -> None:
         self.jobs: dict[str, JobDefinition] = {}
-        self.standing = Standing()
+        self.standing = ActiveDefinitions()
         self.last: FolderChange | None = None
 
     def look(
@@ -46,7 +53,7 @@ class World:
     ) -> "World":
         before, self.standing = (
             self.standing,
-            stand(self.standing, folder(files, unseen=unseen), frozenset(others)),
+            reconcile(self.standing, folder(files, unseen=unseen), frozenset(others)),
         )
         self.last = difference(before, self.standing)
         if self.last:
@@ -265,7 +272,7 @@ def test_any_history_of_a_folder(looks: list[tuple[dict[str, str], tuple[str, ..
         check_step(before, folder(files, unseen=unseen), world)
 
 
-def check_step(before: Standing, content: Content, world: World) -> None:
+def check_step(before: ActiveDefinitions, content: Content, world: World) -> None:
     after = world.standing
     assert world.jobs == {name: placed.job for name, placed in after.jobs().items()}
     standing = [placed.job for placed in after.jobs().values()]
@@ -282,10 +289,10 @@ def check_step(before: Standing, content: Content, world: World) -> None:
         elif stood or content.files[file].errors:
             assert same(stands, stood)
     if not after.errors:
-        at_once = stand(Standing(), content)
+        at_once = reconcile(ActiveDefinitions(), content)
         assert world.jobs == {name: placed.job for name, placed in at_once.jobs().items()}
     check_first_come(before, content, after)
-    assert difference(after, stand(after, content)) is None, "a second look at the same found something else"
+    assert difference(after, reconcile(after, content)) is None, "a second look at the same found something else"
 
 
 def same(some: tuple[Read, ...], others: tuple[Read, ...]) -> bool:
@@ -295,9 +302,9 @@ def same(some: tuple[Read, ...], others: tuple[Read, ...]) -> bool:
     return one == other
 
 
-def check_first_come(before: Standing, content: Content, after: Standing) -> None:
+def check_first_come(before: ActiveDefinitions, content: Content, after: ActiveDefinitions) -> None:
     """S26: a name stays in its file for as long as the file asks for it."""
     for name, placed in before.jobs().items():
-        asked = content.files.get(placed.file, Reading()).documents
+        asked = content.files.get(placed.file, ParsedFile()).documents
         if any(document.placed and document.placed.job.name == name for document in asked):
             assert after.jobs()[name].file == placed.file

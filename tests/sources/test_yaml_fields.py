@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tickwise.core.cron import Every, parse
-from tickwise.core.cron.sets import AnyOf, At
+from tickwise.core.cron.recurrences import AnyOf, At
 from tickwise.core.cron.zone import zone
 from tickwise.core.definition import (
     After,
@@ -21,7 +21,7 @@ from tickwise.core.definition import (
     Overlap,
     Precondition,
     PythonCall,
-    Retry,
+    RetryPolicy,
     ScheduleDefinition,
     Script,
     Step,
@@ -66,13 +66,13 @@ JOB_FIELDS: list[tuple[str, Callable[[JobDefinition], Any], Any]] = [
         lambda j: j.preconditions,
         (Precondition(Command(("test", "-f", "x")), "1"), Precondition(PythonCall("a.b:c"))),
     ),
-    ("retry: {limit: 3}", lambda j: j.retry, Retry(3)),
+    ("retry: {limit: 3}", lambda j: j.retry, RetryPolicy(3)),
     (
         "retry: {limit: 3, interval: 1m, backoff: 1, max_interval: 5m}",
         lambda j: j.retry,
-        Retry(3, 60, 1.0, 300),
+        RetryPolicy(3, 60, 1.0, 300),
     ),
-    ("retry: {limit: 3, interval: 2h}", lambda j: j.retry, Retry(3, 7200, 2.0, 7200)),
+    ("retry: {limit: 3, interval: 2h}", lambda j: j.retry, RetryPolicy(3, 7200, 2.0, 7200)),
     ("timeout: 1h30m", lambda j: j.timeout, 5400),
     ("at_most_once: true", lambda j: j.at_most_once, True),
     ("on: {success: echo 'a b'}", lambda j: j.on.success, Command(("echo", "a b"))),
@@ -250,7 +250,7 @@ steps:
             {"K": "v"},
             "/tmp",  # noqa: S108
             300,
-            Retry(1),
+            RetryPolicy(1),
             (Outcome.FAILED, Outcome.SKIPPED),
             (Precondition(PythonCall("m:f"), "ready"),),
         ),
@@ -288,7 +288,7 @@ steps:
   - {name: b, command: x, env: {<<: *base, B: "3"}}
   - {name: c, command: x, env: {<<: [{B: "4"}, *base]}}
 """).steps
-    assert found[0].retry == Retry(5, 30)
+    assert found[0].retry == RetryPolicy(5, 30)
     assert [step.env for step in found[1:]] == [{"A": "1", "B": "3"}, {"A": "1", "B": "4"}]
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tickwise.core.change import BackfillCancelled, Paused, Reset, Resumed
 from tickwise.core.cron import parse
-from tickwise.core.cron.sets import At
+from tickwise.core.cron.recurrences import At
 from tickwise.core.cron.zone import zone
 from tickwise.core.definition import (
     After,
@@ -22,7 +22,7 @@ from tickwise.core.definition import (
     Kind,
     Overlap,
     Policy,
-    Retry,
+    RetryPolicy,
     ScheduleDefinition,
     Step,
     Ticking,
@@ -30,7 +30,7 @@ from tickwise.core.definition import (
 from tickwise.core.errors import InputError
 from tickwise.core.model import Trigger
 from tickwise.core.settle import Cancelled, Failed, HandedBack, Snoozed, Succeeded, Unmet
-from tickwise.stores.records import Enqueue, Node, QueueLimit, Reservation, Role
+from tickwise.stores.records import Enqueue, LeaseRequest, Node, QueueLimit, Role
 from tickwise.testing.conformance.world import START
 
 T = TypeVar("T")
@@ -88,7 +88,7 @@ JOB_KNOBS: dict[str, dict[str, Any]] = {
     "disabled": {"enabled": False},
     "other": {"queue": "other"},
     "urgent": {"priority": 5},
-    "retries": {"retry": Retry(2, interval=4, backoff=1.0)},  # too short to be spread by the run's id
+    "retries": {"retry": RetryPolicy(2, interval=4, backoff=1.0)},  # too short to be spread by the run's id
     "once": {"at_most_once": True},
     "keep one": {"keep": Keep(runs=1)},
     "keep a day": {"keep": Keep(days=1)},
@@ -152,7 +152,7 @@ asked = st.builds(
     auto_remove=rarely(False, True),
 )
 reservations = st.builds(
-    Reservation,
+    LeaseRequest,
     st.sampled_from(NODES),
     st.sampled_from((10, 2, 1, 0)),
     st.sampled_from((QUEUES, ("other", "default"), ("default",))),

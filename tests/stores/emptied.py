@@ -6,17 +6,17 @@ from contextlib import contextmanager
 
 from tickwise.stores.contract import Store
 from tickwise.stores.mongo import MongoStore
-from tickwise.stores.open import open_store
-from tickwise.stores.sql.driver import Lane
-from tickwise.stores.sql.statement import Protocol, Statement
+from tickwise.stores.sql.driver import Pool
+from tickwise.stores.sql.statement import Procedure, Statement
 from tickwise.stores.sql.store import SqlStore
+from tickwise.stores.url import open_store
 
 from .twins import FIRST_RUN, Emptied
 
 _KEPT = {"tickwise_schema", "tickwise_definitions"}  # of a MongoDB database
 
 
-def _wipe_sqlite() -> Protocol[None]:
+def _wipe_sqlite() -> Procedure[None]:
     rows = yield Statement("SELECT name FROM sqlite_master WHERE name LIKE 'tickwise_%' AND type = 'table'")()
     for name in ("tickwise_logs", *(name for (name,) in rows if name != "tickwise_migrations")):
         yield Statement(f"DELETE FROM {name}")()
@@ -24,7 +24,7 @@ def _wipe_sqlite() -> Protocol[None]:
     yield Statement("INSERT INTO main.sqlite_sequence VALUES ('tickwise_runs', :first)")(first=FIRST_RUN)
 
 
-def _wipe_postgres() -> Protocol[None]:
+def _wipe_postgres() -> Procedure[None]:
     rows = yield Statement("SELECT tablename FROM pg_tables WHERE tablename LIKE 'tickwise_%'")()
     yield Statement(f"TRUNCATE {', '.join(name for (name,) in rows if name != 'tickwise_migrations')}")()
     yield Statement("SELECT setval('tickwise_runs_id_seq', :first)")(first=FIRST_RUN)
@@ -40,7 +40,7 @@ def sql(loop: asyncio.Runner, url: str) -> Iterator[Emptied]:
 
     async def empty(clock: Callable[[], int]) -> Store:
         driver.clock = clock
-        await driver.run(wipe, Lane.OTHER)
+        await driver.run(wipe, Pool.OTHER)
         return SqlStore(driver)
 
     yield empty

@@ -65,7 +65,7 @@ _MOVES: list[st.SearchStrategy[Move]] = [
     ),
     *_often(2, Twins.lose, outcome=drawn.outcomes),
     *_often(2, Twins.cancel, number=drawn.numbers),
-    *_often(2, Twins.put_back, number=drawn.numbers),
+    *_often(2, Twins.retry, number=drawn.numbers),
     *_often(3, Twins.lease, wanted=drawn.reservations),
     *_often(
         2, Twins.renew, node=st.sampled_from(drawn.NODES), numbers=st.sets(st.integers(0, 2), max_size=2),

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, TypeVar
 
-from tickwise.stores.open import open_store
-from tickwise.stores.sql.driver import Lane
-from tickwise.stores.sql.statement import Protocol, Statement
+from tickwise.stores.sql.driver import Pool
+from tickwise.stores.sql.statement import Procedure, Statement
 from tickwise.stores.sql.store import SqlStore
+from tickwise.stores.url import open_store
 
 T = TypeVar("T")
 
@@ -32,10 +32,10 @@ class Place(NamedTuple):
     def say(self, text: str, **values: Any) -> list[Any]:
         """Ask the tables directly."""
 
-        def protocol() -> Protocol[list[Any]]:
+        def protocol() -> Procedure[list[Any]]:
             return [tuple(row) for row in (yield Statement(text)(**values))]
 
-        return self.do(lambda store: store.driver.run(protocol, Lane.OTHER))
+        return self.do(lambda store: store.driver.run(protocol, Pool.OTHER))
 
     def upgrade(self) -> tuple[str, ...]:
         return self.do(lambda store: store.schema.upgrade())

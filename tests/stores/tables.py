@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from tickwise.stores.contract import Store
-from tickwise.stores.open import open_store
-from tickwise.stores.sql.driver import Lane
-from tickwise.stores.sql.statement import Protocol, Rows, Statement
+from tickwise.stores.sql.driver import Pool
+from tickwise.stores.sql.statement import Procedure, Rows, Statement
 from tickwise.stores.sql.store import SqlStore
+from tickwise.stores.url import open_store
 from tickwise.testing.conformance.stories import Stories
 
 from .test_conformance import URLS
@@ -31,10 +31,10 @@ class TableStories(Stories):
     async def say(self, text: str, **values: Any) -> Rows:
         """A statement of the test's own."""
 
-        def protocol() -> Protocol[Rows]:
+        def protocol() -> Procedure[Rows]:
             return (yield Statement(text)(**values))
 
-        return await self.driver.run(protocol, Lane.OTHER)
+        return await self.driver.run(protocol, Pool.OTHER)
 
 
 class PostgresStories(TableStories):

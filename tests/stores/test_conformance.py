@@ -7,8 +7,8 @@ from typing import NamedTuple
 import pytest
 
 from tickwise.stores.contract import Store
-from tickwise.stores.open import open_store
-from tickwise.stores.sql import herd
+from tickwise.stores.sql import batch
+from tickwise.stores.url import open_store
 from tickwise.testing.conformance import StoreConformance
 
 URLS: dict[str, Callable[[pytest.FixtureRequest], str]] = {
@@ -23,7 +23,7 @@ class Variant(NamedTuple):
     """A store, and how many jobs must be alike to be a herd there."""
 
     store: str
-    least: int = herd.LEAST
+    least: int = batch.MIN_BATCH
 
 
 VARIANTS = {**{name: Variant(name) for name in URLS}, "sqlite, each job a herd": Variant("sqlite", least=1)}
@@ -34,7 +34,7 @@ class TestEveryStore(StoreConformance):
     def at(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
         """Where the store is; each test gets an empty one."""
         store, least = VARIANTS[request.param]
-        monkeypatch.setattr(herd, "LEAST", least)
+        monkeypatch.setattr(batch, "MIN_BATCH", least)
         self.url = URLS[store](request)
 
     async def open(self, clock: Callable[[], int]) -> Store:

@@ -8,8 +8,8 @@ import pytest
 
 from tickwise.core.errors import ConflictError
 from tickwise.stores.contract import Access, Store
-from tickwise.stores.open import open_store
-from tickwise.stores.records import AccessRole, Claim, Token
+from tickwise.stores.records import AccessRole, IdempotencyClaim, Token
+from tickwise.stores.url import open_store
 from tickwise.testing import FakeClock
 from tickwise.testing.conformance.world import START, microseconds
 
@@ -52,7 +52,7 @@ def test_a_key_is_claimed_by_one(url: str) -> None:
     rounds = _together(url, lambda number, turn, access: access.claim(f"k{turn}", str(number), 60))
     for claims in rounds:
         assert claims.count(None) == 1
-        assert {claim for claim in claims if claim} == {Claim(str(claims.index(None)))}
+        assert {claim for claim in claims if claim} == {IdempotencyClaim(str(claims.index(None)))}
 
 
 def test_a_claim_that_ran_out_goes_to_one(url: str) -> None:
@@ -62,7 +62,7 @@ def test_a_claim_that_ran_out_goes_to_one(url: str) -> None:
     clock.advance(60)
     for claims in _together(url, lambda number, turn, access: access.claim(f"k{turn}", str(number), 60), clock):
         assert claims.count(None) == 1
-        assert {claim for claim in claims if claim} == {Claim(str(claims.index(None)))}
+        assert {claim for claim in claims if claim} == {IdempotencyClaim(str(claims.index(None)))}
 
 
 def test_a_name_is_of_one_token(url: str) -> None:

@@ -3,7 +3,7 @@
 import os
 from threading import Thread
 
-from tickwise.stores.sql.forking import lock_against_forks
+from tickwise.stores.sql.fork_lock import lock_against_forks
 
 
 def test_a_fork_waits_for_who_is_inside() -> None:

@@ -21,11 +21,11 @@ from tickwise.core.errors import ConflictError, InputError
 from tickwise.core.model import Pause
 from tickwise.core.settle import Failed, Outcome, Succeeded
 from tickwise.core.states import RunState
-from tickwise.stores.paging import every
-from tickwise.stores.records import Finish, Lease, QueueLimit, ScheduleRow, Ticked
-from tickwise.stores.sql import herd
+from tickwise.stores.records import Finish, Lease, QueueLimit, ScheduleRow, TickResult
+from tickwise.stores.sql import batch
 from tickwise.stores.sql import tick as ticking
 from tickwise.stores.sql.statement import Statement
+from tickwise.stores.validation import all_pages
 from tickwise.testing import FakeClock
 from tickwise.testing.conformance import snapshot
 from tickwise.testing.conformance.world import HOURLY, START, World, instant, job, microseconds, once, schedule
@@ -40,7 +40,7 @@ BUSY, PAUSED, MOVED, BROKEN, DONE, *OTHERS = NAMES
 
 def alike(names: Sequence[str] = NAMES, times: str = HOURLY, **given: Any) -> list[JobDefinition]:
     """Jobs with nothing between them but their names, and enough of them for a herd."""
-    assert len(names) >= herd.LEAST
+    assert len(names) >= batch.MIN_BATCH
     return [job(name, times, **given) for name in names]
 
 
@@ -120,7 +120,9 @@ class TestTogether(TableStories):
         world.clock.advance(2.5)
         ticked = await world.tick(reserve=world.reservation(room, queues=("other",)))
         runs = {run.job: run for run in await world.runs()}
-        rows = {row.schedule.name: row for row in await every(lambda after: world.insights.schedules(after=after))}
+        rows = {
+            row.schedule.name: row for row in await all_pages(lambda after: world.insights.schedules(after=after))
+        }
         leases = {lease.job.name: lease for lease in ticked.leases}
         assert leases.keys() == (runs.keys() if room else set())
         assert (len(runs), runs["alone"].expires_at) == (MANY + 1, world.micro + 600_000_000)
@@ -144,12 +146,12 @@ def _called(name: str, row: ScheduleRow, run: str) -> ScheduleRow:
 
 
 class TestOddOnes(TableStories):
-    @pytest.mark.parametrize("least", [herd.LEAST, 1])
+    @pytest.mark.parametrize("least", [batch.MIN_BATCH, 1])
     async def test_each_is_decided_for_itself(
         self, world: World, least: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """S1, S14, S20, S29, S31: one is busy, paused, moved, broken, or has the run; all others fire at once."""
-        monkeypatch.setattr(herd, "LEAST", least)
+        monkeypatch.setattr(batch, "MIN_BATCH", least)
         await world.define(*alike())
         await world.tick()
         await world.trigger(BUSY)
@@ -300,8 +302,10 @@ class TestPlaces(TableStories):
     async def test_places_where_nobody_is(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         """S1: were they ever wrong, the jobs would stay due, and the pass after that find the slots decided."""
         nowhere = {"sqlite": "0", "postgres": "(4000000,1)"}[self.driver.dialect.name]
-        fire = herd.fire
-        monkeypatch.setattr(ticking, "fire", lambda one, *given: fire(one._replace(places=[nowhere]), *given))
+        fire = batch.start_batch
+        monkeypatch.setattr(
+            ticking, "start_batch", lambda one, *given: fire(one._replace(places=[nowhere]), *given)
+        )
         await world.define(*alike())
         world.go("01:00")
         assert (await world.tick()).runs == MANY
@@ -344,7 +348,7 @@ class TestAhead(PostgresStories):
     @asynccontextmanager
     async def waiting(
         self, world: World, monkeypatch: pytest.MonkeyPatch
-    ) -> AsyncIterator["asyncio.Task[Ticked]"]:
+    ) -> AsyncIterator["asyncio.Task[TickResult]"]:
         """A pass ahead of 01:00, which has planned, and has come to its second when the block ends."""
         monkeypatch.setattr(ticking, "_SLEEP", Statement("SELECT pg_advisory_xact_lock(4711)"))
         other = await asyncpg.connect(self.url)
@@ -368,7 +372,7 @@ class TestAhead(PostgresStories):
         self, world: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """S3: several nodes prepare at once, each job fires once, and in the database's time not too early."""
-        monkeypatch.setattr(herd, "LEAST", 1)
+        monkeypatch.setattr(batch, "MIN_BATCH", 1)
         await self.nearly_one(world)
         begun = monotonic()
         passes = [world.tick(node=node, limit=30, ahead=instant("01:00")) for node in ("t1", "t2", "t3")]
@@ -530,7 +534,7 @@ def test_a_herd_lives_as_its_members_would(tmp_path: Path) -> None:
         async def life(least: int, jobs: list[JobDefinition], hours: list[Hour]) -> Life:
             clock = FakeClock(START)
             life = Life(World(await empty(lambda: microseconds(clock)), clock))
-            with patch.object(herd, "LEAST", least):
+            with patch.object(batch, "MIN_BATCH", least):
                 await life.live(jobs, hours)
             return life
 
@@ -596,7 +600,7 @@ async def _looks(world: World) -> set[str]:
     """A line for each thing in the store; runs are called by their slots, for their order may differ."""
     shown = (await snapshot(world.store))._asdict()
     names = {n: f"{run.schedule or run.job} {run.slot or run.created_at}" for n, run in shown["runs"].items()}
-    rows = await every(lambda after: world.insights.schedules(after=after))
+    rows = await all_pages(lambda after: world.insights.schedules(after=after))
     shown["wakes"] = {row.schedule.name: row.wake_at for row in rows}
     things = [
         f"{part}: {thing}"

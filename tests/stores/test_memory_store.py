@@ -11,7 +11,7 @@ from tickwise.core.errors import InputError
 from tickwise.core.settle import Succeeded
 from tickwise.core.states import RunState
 from tickwise.stores.memory import MemoryStore
-from tickwise.stores.records import Enqueue, Finish, Reservation
+from tickwise.stores.records import Enqueue, Finish, LeaseRequest
 
 THREADS, RUNS = 8, 50
 
@@ -25,7 +25,7 @@ def test_threads_with_loops_of_their_own() -> None:
         done = []
         for _ in range(RUNS):
             await store.enqueue([Enqueue("a")])
-            for lease in await store.lease(Reservation(name, 2, functions=frozenset({"a"}))):
+            for lease in await store.lease(LeaseRequest(name, 2, functions=frozenset({"a"}))):
                 (settled,) = await store.finish([Finish(lease.id, lease.token, Succeeded())])
                 done += [lease.id] if settled else []
         return done

@@ -16,8 +16,8 @@ from tickwise.core.errors import InputError, TickwiseError
 from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.memory import MemoryStore
 from tickwise.stores.mongo import MongoStore
-from tickwise.stores.open import hidden, is_private, open_store
 from tickwise.stores.sql.store import SqlStore
+from tickwise.stores.url import hidden, is_private, open_store
 
 from ..servers import postgres
 from ..servers.process import free_port
@@ -139,7 +139,7 @@ def test_a_driver_that_is_not_installed(url: str, driver: str, command: str) -> 
     program = (
         "import sys; sys.modules[sys.argv[2]] = None\n"
         "from tickwise.core.errors import InputError\n"
-        "from tickwise.stores.open import open_store\n"
+        "from tickwise.stores.url import open_store\n"
         "try: open_store(sys.argv[1])\n"
         "except InputError as error: print(error, end='')\n"
     )

@@ -9,13 +9,26 @@ from typing import Any
 
 import psycopg
 
-from tickwise.stores.sql import claim, define, ends, enqueue, fleet, hand, herd, live, postgres, state, tick, work
+from tickwise.stores.sql import (
+    batch,
+    claim,
+    claimed_rows,
+    define,
+    enqueue,
+    finish,
+    fleet,
+    jobs,
+    lease,
+    postgres,
+    runs,
+    tick,
+)
 from tickwise.stores.sql.statement import Statement, compiled
 from tickwise.testing.conformance.world import HOURLY, World, job
 
 from .tables import PostgresStories
 
-MOVES = (claim, define, ends, enqueue, fleet, hand, herd, live, state, tick, work)
+MOVES = (claim, define, finish, runs, fleet, batch, enqueue, jobs, tick, lease, claimed_rows)
 FEW_ROWS = {"tickwise_nodes", "tickwise_pauses", "tickwise_queues"}  # tables that do not grow
 MANY = 60
 KEPT = "SELECT statement, generic_plans, custom_plans FROM pg_prepared_statements"
@@ -62,7 +75,7 @@ class TestPlans(PostgresStories):
     async def test_a_herd_is_moved_by_places(self, world: World) -> None:
         """Nothing of the agenda is looked up again that the claim has locked."""
         await world.begin()
-        plan = await self.plan_of(compiled(herd._FIRE, postgres.DIALECT).text)
+        plan = await self.plan_of(compiled(batch._FIRE, postgres.DIALECT).text)
         of_agenda = {n["Node Type"] for n in plan if n.get("Relation Name") == "tickwise_agenda"}
         assert of_agenda == {"ModifyTable", "Tid Scan"}
 
@@ -84,7 +97,7 @@ class TestPlans(PostgresStories):
         made = {moves[text]: (once, anew) for text, once, anew in await self.say(KEPT) if text in moves}
         assert {name for name, (once, _) in made.items() if once >= 7} >= {
             "claim._DUE",
-            "herd._FIRE",
+            "batch._FIRE",
             "tick._INSERT",
         }
         assert {name: anew for name, (_, anew) in made.items() if anew} == {}
@@ -95,8 +108,8 @@ class TestPlans(PostgresStories):
         world.go("01:00")
         ticked = await world.tick(reserve=world.reservation(MANY))
         before = await self.updated()
-        for lease in ticked.leases:
-            await world.end(lease)
+        for leased in ticked.leases:
+            await world.end(leased)
         changed, in_place = (now - then for now, then in zip(await self.updated(), before, strict=True))
         assert (changed, in_place) == (MANY, MANY)
 

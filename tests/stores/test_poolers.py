@@ -1,8 +1,8 @@
 """PostgreSQL behind a pooler that lends a connection for one transaction: what was prepared on it is not there."""
 
-from tickwise.stores.open import open_store
 from tickwise.stores.sql.postgres import PostgresDriver
 from tickwise.stores.sql.store import SqlStore
+from tickwise.stores.url import open_store
 from tickwise.testing.conformance.world import HOURLY, World, job
 
 from ..app.place import Clock, patiently

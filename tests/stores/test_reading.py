@@ -8,25 +8,25 @@ import asyncpg
 import psycopg
 import pytest
 
-from tickwise.stores.sql.driver import Lane
+from tickwise.stores.sql.driver import Pool
 from tickwise.stores.sql.postgres import PostgresDriver
-from tickwise.stores.sql.statement import Protocol, Statement
+from tickwise.stores.sql.statement import Procedure, Statement
 
 from ..app.place import patiently
 
 COUNT = Statement("SELECT count(*) FROM numbers")
 
 
-def once() -> Protocol[int]:
+def once() -> Procedure[int]:
     return int((yield COUNT())[0][0])
 
 
-def twice() -> Protocol[tuple[int, int]]:
+def twice() -> Procedure[tuple[int, int]]:
     first = (yield COUNT())[0][0]
     return first, (yield COUNT())[0][0]
 
 
-def once_or_twice(times: list[int]) -> Protocol[int]:
+def once_or_twice(times: list[int]) -> Procedure[int]:
     for _ in range(times[0]):
         found = yield COUNT()
     return int(found[0][0])
@@ -58,9 +58,9 @@ async def test_one_question_begins_nothing(url: str, begun: list[str]) -> None:
     """Its answer is of one instant by itself."""
     driver = PostgresDriver(url)
     try:
-        assert [await driver.run(once, Lane.READ) for _ in range(3)] == [0, 0, 0]
+        assert [await driver.run(once, Pool.READ) for _ in range(3)] == [0, 0, 0]
         assert begun == []
-        assert await driver.run(once, Lane.OTHER) == 0
+        assert await driver.run(once, Pool.OTHER) == 0
         assert len(begun) == 1
     finally:
         await driver.close()
@@ -78,7 +78,7 @@ async def test_several_are_answered_as_of_one_instant(url: str, begun: list[str]
         driver.watch = write
         try:
             for time in range(1, 4):
-                first, second = await driver.run(twice, Lane.READ)
+                first, second = await driver.run(twice, Pool.READ)
                 assert first == second
                 assert len(begun) == time
         finally:
@@ -92,7 +92,7 @@ async def test_what_is_expected_is_as_the_last_time(url: str, begun: list[str]) 
     times = [1]
     try:
         for times[0], transactions in ((1, 0), (2, 1), (2, 2), (1, 3), (1, 3)):
-            await driver.run(lambda: once_or_twice(times), Lane.READ)
+            await driver.run(lambda: once_or_twice(times), Pool.READ)
             assert len(begun) == transactions
     finally:
         await driver.close()

@@ -14,10 +14,10 @@ import pytest
 from tickwise.core.planner import plan
 from tickwise.stores.contract import Store
 from tickwise.stores.mongo import MongoStore, base
-from tickwise.stores.records import Enqueue, Reservation
+from tickwise.stores.records import Enqueue, LeaseRequest
 from tickwise.stores.sql import schema
-from tickwise.stores.sql.driver import Lane, SchemaError
-from tickwise.stores.sql.statement import Protocol, Statement
+from tickwise.stores.sql.driver import Pool, SchemaError
+from tickwise.stores.sql.statement import Procedure, Statement
 from tickwise.stores.sql.store import SqlStore
 
 from .place import Place
@@ -138,7 +138,7 @@ def _upgraded(version: int) -> Callable[[Store], Awaitable[tuple[str, ...]]]:
     async def upgraded(store: Store) -> tuple[str, ...]:
         assert isinstance(store, SqlStore)
         return await store.driver.run(
-            lambda: schema.upgrade(store.driver, schema.migrations()[:version]), Lane.OTHER
+            lambda: schema.upgrade(store.driver, schema.migrations()[:version]), Pool.OTHER
         )
 
     return upgraded
@@ -149,7 +149,7 @@ def _checked(version: int) -> Callable[[Store], Awaitable[tuple[str, ...]]]:
 
     async def checked(store: Store) -> tuple[str, ...]:
         assert isinstance(store, SqlStore)
-        return await store.driver.run(lambda: schema.check(store.driver, schema.migrations()[:version]), Lane.READ)
+        return await store.driver.run(lambda: schema.check(store.driver, schema.migrations()[:version]), Pool.READ)
 
     return checked
 
@@ -162,7 +162,7 @@ WORK_OF_THE_FIRST = (  # what its passes and its workers say to the tables, in s
 )
 
 
-def _work_of_the_first() -> Protocol[dict[str, list[Any]]]:
+def _work_of_the_first() -> Procedure[dict[str, list[Any]]]:
     found = {}
     for text in WORK_OF_THE_FIRST:
         found[text] = [tuple(row) for row in (yield Statement(text)(at=LATER))]
@@ -177,10 +177,10 @@ def test_a_node_of_the_first_version_goes_on_beside_the_second(first: Old) -> No
 
     async def work(store: Store) -> tuple[Any, ...]:
         assert isinstance(store, SqlStore)
-        await store.driver.run(_work_of_the_first, Lane.OTHER)
-        before = await store.driver.run(_work_of_the_first, Lane.OTHER)
+        await store.driver.run(_work_of_the_first, Pool.OTHER)
+        before = await store.driver.run(_work_of_the_first, Pool.OTHER)
         made = await asyncio.to_thread(first.do, _upgraded(2))
-        after = await store.driver.run(_work_of_the_first, Lane.OTHER)
+        after = await store.driver.run(_work_of_the_first, Pool.OTHER)
         return before, after, made, await _checked(1)(store)
 
     before, after, made, problems = first.do(work)
@@ -232,7 +232,7 @@ def test_before_the_first_upgrade(place: Place) -> None:
     """Whatever is asked of a store without tables is refused with the command that makes them."""
     moves: list[Callable[[SqlStore], Awaitable[Any]]] = [
         lambda store: store.tick(plan, "t"),
-        lambda store: store.lease(Reservation("w", 1)),
+        lambda store: store.lease(LeaseRequest("w", 1)),
         lambda store: store.enqueue([Enqueue("a")]),
         lambda store: store.expire(),
         lambda store: store.insights.runs(),

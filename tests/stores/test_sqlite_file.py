@@ -19,13 +19,13 @@ from tickwise.core.definition import JobDefinition
 from tickwise.core.errors import InputError
 from tickwise.core.settle import Succeeded
 from tickwise.stores.contract import StoreUnavailableError
-from tickwise.stores.open import open_store
-from tickwise.stores.records import Enqueue, Finish, LogPart, Reservation
+from tickwise.stores.records import Enqueue, Finish, LeaseRequest, LogPart
 from tickwise.stores.sql import sqlite
-from tickwise.stores.sql.driver import Lane, SchemaError
+from tickwise.stores.sql.driver import Pool, SchemaError
 from tickwise.stores.sql.sqlite import DamagedError
-from tickwise.stores.sql.statement import Protocol, Statement
+from tickwise.stores.sql.statement import Procedure, Statement
 from tickwise.stores.sql.store import SqlStore
+from tickwise.stores.url import open_store
 
 from ..servers.process import NOBODY
 from .place import Place
@@ -53,7 +53,7 @@ async def print_something(store: SqlStore) -> str:
     """The id of a run that does."""
     await store.define(JobDefinition("a"), "app")
     await store.enqueue([Enqueue("a")])
-    (lease,) = await store.lease(Reservation("w", 1, functions=frozenset({"a"})))
+    (lease,) = await store.lease(LeaseRequest("w", 1, functions=frozenset({"a"})))
     await store.report(lease.id, lease.token, log=[LogPart("s", "stdout", SAID, 0)])
     await store.finish([Finish(lease.id, lease.token, Succeeded())])
     return lease.id
@@ -208,11 +208,11 @@ def test_a_folder_that_was_there_stays_as_it_was(tmp_path: Path) -> None:
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
 
 
-@pytest.mark.parametrize("lane", [Lane.CLAIM, Lane.OTHER, Lane.READ])
-def test_it_is_durable(place: Place, lane: Lane) -> None:
+@pytest.mark.parametrize("lane", [Pool.CLAIM, Pool.OTHER, Pool.READ])
+def test_it_is_durable(place: Place, lane: Pool) -> None:
     """Both files are written ahead, and every commit is on disk before anybody hears of it."""
 
-    def ask() -> Protocol[list[Any]]:
+    def ask() -> Procedure[list[Any]]:
         found = []
         for pragma in ("journal_mode", "synchronous"):
             for name in ("main", "logs"):
@@ -261,7 +261,7 @@ def test_what_another_process_writes_is_noticed(place: Place) -> None:
     """Who waits hears of it, although no news are sent from process to process."""
     program = (
         "import asyncio, sys\n"
-        "from tickwise.stores.open import open_store\n"
+        "from tickwise.stores.url import open_store\n"
         "from tickwise.stores.records import Enqueue\n"
         "asyncio.run(open_store(sys.argv[1]).enqueue([Enqueue('a')]))\n"
     )

@@ -20,8 +20,8 @@ from hypothesis.stateful import run_state_machine_as_test
 from tickwise.core.errors import TickwiseError
 from tickwise.stores.contract import Store
 from tickwise.stores.memory import MemoryStore
-from tickwise.stores.sql import ends, herd, work
-from tickwise.stores.sql.statement import Statement, Together
+from tickwise.stores.sql import batch, finish, lease
+from tickwise.stores.sql.statement import Compound, Statement
 
 from . import emptied
 from .machine import machine
@@ -29,7 +29,7 @@ from .twins import FIRST_RUN, Emptied
 
 MORE = int(os.environ.get("TICKWISE_EXAMPLES", "1"))
 QUICKLY = settings(max_examples=200, stateful_step_count=30, phases=[Phase.generate], report_multiple_bugs=False)
-of_herds = pytest.mark.parametrize("least", [herd.LEAST, 1])  # members; with one, each job is a herd
+of_herds = pytest.mark.parametrize("least", [batch.MIN_BATCH, 1])  # members; with one, each job is a herd
 
 
 @of_herds
@@ -80,12 +80,12 @@ def test_a_store_that_is_wrong_is_found_out(mistake: str) -> None:
 
 
 SLIPS: dict[str, tuple[ModuleType, str, str, str]] = {  # a statement, what it says, and what it says by mistake
-    "a lease that ignores priority": (work, "_PICK", "ORDER BY priority DESC, due_at", "ORDER BY due_at"),
-    "a lease before its time": (work, "_PICK", f"AND due_at <= {work._AT}", ""),
-    "a finish that ignores the token": (ends, "_SUCCEED", "AND token = :token", ""),
-    "a report that ignores the token": (work, "_FENCE", "AND token = :token", ""),
-    "a herd whose newest slots are forgotten": (herd, "_ADVANCE", "last_slot = :slot,", ""),
-    "a herd of which one too many is running": (herd, "_INSERT", "n < CAST", "n <= CAST"),
+    "a lease that ignores priority": (lease, "_PICK", "ORDER BY priority DESC, due_at", "ORDER BY due_at"),
+    "a lease before its time": (lease, "_PICK", f"AND due_at <= {lease._AT}", ""),
+    "a finish that ignores the token": (finish, "_SUCCEED", "AND token = :token", ""),
+    "a report that ignores the token": (lease, "_FENCE", "AND token = :token", ""),
+    "a herd whose newest slots are forgotten": (batch, "_ADVANCE", "last_slot = :slot,", ""),
+    "a herd of which one too many is running": (batch, "_INSERT", "n < CAST", "n <= CAST"),
 }
 
 
@@ -96,13 +96,13 @@ def test_a_statement_that_is_wrong_is_found_out(slip: str, tmp_path: Path) -> No
         asyncio.Runner() as loop,
         emptied.sql(loop, f"sqlite:///{tmp_path}/wrong.db") as empty,
         _mistaken(*SLIPS[slip]),
-        _herds_of(1 if SLIPS[slip][0] is herd else herd.LEAST),
+        _herds_of(1 if SLIPS[slip][0] is batch else batch.MIN_BATCH),
     ):
         _check_that_it_is_found_out(loop, empty)
 
 
 def _herds_of(least: int) -> AbstractContextManager[object]:
-    return patch.object(herd, "LEAST", least)
+    return patch.object(batch, "MIN_BATCH", least)
 
 
 @contextmanager
@@ -115,7 +115,7 @@ def _mistaken(module: ModuleType, name: str, right: str, wrong: str) -> Iterator
         for other, found in list(vars(module).items()):
             if isinstance(found, Statement) and statement in found.parts:
                 parts = [mistake if part is statement else part for part in found.parts]
-                new = Together(*parts) if isinstance(found, Together) else mistake
+                new = Compound(*parts) if isinstance(found, Compound) else mistake
                 patches.enter_context(patch.object(module, other, new))
         yield
 

@@ -15,25 +15,25 @@ from tickwise.core.planner import plan
 from tickwise.core.reasons import Reason
 from tickwise.core.settle import Succeeded
 from tickwise.core.states import RunState
-from tickwise.stores.open import open_store
 from tickwise.stores.records import (
     DecisionFilter,
     DecisionRow,
     Enqueue,
     Finish,
     Lease,
+    LeaseRequest,
     Node,
-    Reservation,
     Role,
     RunFilter,
     RunRow,
     ScheduleFilter,
     ScheduleRow,
-    Ticked,
+    TickResult,
 )
-from tickwise.stores.sql.driver import Lane
-from tickwise.stores.sql.statement import Protocol, Statement
+from tickwise.stores.sql.driver import Pool
+from tickwise.stores.sql.statement import Procedure, Statement
 from tickwise.stores.sql.store import SqlStore
+from tickwise.stores.url import open_store
 from tickwise.testing import FakeClock
 from tickwise.testing.conformance.world import START, job, microseconds, schedule
 
@@ -65,10 +65,10 @@ class Trouble:
     async def ask(self, text: str, **values: Any) -> list[Any]:
         """Ask the tables directly."""
 
-        def protocol() -> Protocol[list[Any]]:
+        def protocol() -> Procedure[list[Any]]:
             return [tuple(row) for row in (yield Statement(text)(**values))]
 
-        return await self.driver.run(protocol, Lane.OTHER)
+        return await self.driver.run(protocol, Pool.OTHER)
 
     def say(self, text: str, **values: Any) -> list[Any]:
         return self.loop.run(self.ask(text, **values))
@@ -87,12 +87,12 @@ class Trouble:
     def spoil(self, what: str) -> None:
         self.say(SPOILS[what])
 
-    def minute(self, **given: Any) -> Ticked:
+    def minute(self, **given: Any) -> TickResult:
         """A minute passes, and there is a pass."""
         self.clock.advance(60)
         return self.tick(**given)
 
-    def tick(self, **given: Any) -> Ticked:
+    def tick(self, **given: Any) -> TickResult:
         return self.do(lambda store: store.tick(plan, "t", **given))
 
     def runs(self, **wanted: Any) -> list[RunRow]:
@@ -124,7 +124,7 @@ def bad_job(**given: Any) -> JobDefinition:
     return job("bad", MINUTES, description="bad", grace=59, overlap="allow", **given)
 
 
-RESERVE = Reservation("w", 100, functions=frozenset({"bad", *GOOD}))
+RESERVE = LeaseRequest("w", 100, functions=frozenset({"bad", *GOOD}))
 SPOILS = {
     "a definition": """
         UPDATE tickwise_definitions SET body = '{"nonsense"'
@@ -161,7 +161,7 @@ def test_the_others_go_on(trouble: Trouble, what: str) -> None:
     (first,) = trouble.told()
     assert len(first.detail) > 20
     assert trouble.wakes("bad") == trouble.second + 60
-    assert trouble.tick() == Ticked(trouble.second * SECOND, next_due=trouble.second + 60)
+    assert trouble.tick() == TickResult(trouble.second * SECOND, next_due=trouble.second + 60)
     assert trouble.minute().runs == len(GOOD)
     (again,) = trouble.told()
     assert (again.made_at, again.count, again.detail) == (first.made_at, 1, first.detail)
@@ -337,7 +337,7 @@ def test_a_plan_that_is_refused(trouble: Trouble, stands: str) -> None:
     (told,) = trouble.told()
     assert "refuse" in told.detail
     with capture_logs() as said:
-        assert trouble.tick() == Ticked(trouble.second * SECOND, next_due=trouble.second + 60)
+        assert trouble.tick() == TickResult(trouble.second * SECOND, next_due=trouble.second + 60)
     assert said == []
 
 

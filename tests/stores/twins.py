@@ -24,15 +24,15 @@ from tickwise.stores.records import (
     Enqueue,
     Finish,
     Lease,
+    LeaseRequest,
     LogPart,
     Node,
     QueueLimit,
     Renewed,
-    Reservation,
     Role,
     RunFilter,
     StepReport,
-    Ticked,
+    TickResult,
 )
 from tickwise.testing import FakeClock
 from tickwise.testing.conformance import snapshot
@@ -135,7 +135,7 @@ class Twins:
 
     # Passes.
 
-    def tick(self, limit: int, reserve: Reservation | None) -> None:
+    def tick(self, limit: int, reserve: LeaseRequest | None) -> None:
         due, claimed = self._due(), set[str]()
 
         def planner(now: int, given: Iterable[Schedule], facts: Facts) -> TickPlan:
@@ -143,7 +143,7 @@ class Twins:
             claimed.update(schedule.job for schedule in given)
             return plan(now, given, facts)
 
-        async def act(side: Side) -> Ticked:
+        async def act(side: Side) -> TickResult:
             if side.number:
                 return await side.store.tick(plan, "t", jobs=sorted(claimed), reserve=reserve)
             ticked = await side.store.tick(planner, "t", limit=limit, reserve=reserve)
@@ -163,13 +163,13 @@ class Twins:
         due = {row.schedule.job for row in rows if row.wake_at is not None and row.wake_at <= self.now}
         return due & {row.schedule.job for row in rows if not row.schedule.ticked_locally}
 
-    def tick_these(self, names: list[str], reserve: Reservation | None) -> None:
+    def tick_these(self, names: list[str], reserve: LeaseRequest | None) -> None:
         self._ticked(lambda side: side.store.tick(plan, "t", jobs=names, reserve=reserve))
 
-    def _ticked(self, act: Callable[[Side], Awaitable[Ticked]]) -> None:
+    def _ticked(self, act: Callable[[Side], Awaitable[TickResult]]) -> None:
         found: list[Sequence[Lease]] = []
 
-        async def told(side: Side) -> Ticked:
+        async def told(side: Side) -> TickResult:
             ticked = await act(side)
             found.append(sorted(ticked.leases, key=_number))
             return ticked._replace(leases=tuple(found[-1]), more=False, next_due=None, crowd=False)
@@ -186,17 +186,17 @@ class Twins:
     def cancel(self, number: int) -> None:
         self.both(lambda side: side.store.cancel(side.run(number)))
 
-    def put_back(self, number: int) -> None:
+    def retry(self, number: int) -> None:
         """One that has ended badly, if there is one."""
         wanted = RunFilter(states=frozenset({RunState.FAILED, RunState.LOST, RunState.CANCELLED}))
         ended = self.loop.run(self.sides[1].store.insights.runs(wanted)).items
         if ended:
             place = self.sides[1].ids.index(ended[number % len(ended)].id)
-            self.both(lambda side: side.store.put_back(side.ids[place]))
+            self.both(lambda side: side.store.retry(side.ids[place]))
         else:
-            self.both(lambda side: side.store.put_back(side.run(number)))
+            self.both(lambda side: side.store.retry(side.run(number)))
 
-    def lease(self, wanted: Reservation) -> None:
+    def lease(self, wanted: LeaseRequest) -> None:
         self.leases += zip(*self.both(lambda side: side.store.lease(wanted)), strict=True)
 
     def held(self, side: Side, numbers: Iterable[int]) -> list[Lease]:
@@ -233,7 +233,7 @@ class Twins:
 
         self.both(act)
 
-    def ask_and_take(self, many: list[Enqueue], after: int | None, wanted: Reservation) -> None:
+    def ask_and_take(self, many: list[Enqueue], after: int | None, wanted: LeaseRequest) -> None:
         """What is enqueued is leased at once, if it is time."""
         self.enqueue(many, after)
         self.lease(wanted)
@@ -241,11 +241,11 @@ class Twins:
     def lose(self, outcome: Outcome) -> None:
         """A worker that was away speaks of its runs when others have them (S42)."""
         before = len(self.leases)
-        self.lease(Reservation("w1", 3, QUEUES, frozenset(JOBS)))
+        self.lease(LeaseRequest("w1", 3, QUEUES, frozenset(JOBS)))
         lost = len(self.leases) - before
         self.go(31)
         self.expire()
-        self.lease(Reservation("w2", 3, QUEUES, frozenset(JOBS)))
+        self.lease(LeaseRequest("w2", 3, QUEUES, frozenset(JOBS)))
         late = [len(self.leases) - 1 - place for place in range(before, before + lost)]
         for number in late:
             self.report(number, 1, [number])
@@ -276,13 +276,13 @@ class Twins:
         self.clock.advance(timedelta(seconds=seconds, microseconds=seconds % 7))
         self.latest = max(self.latest, self.clock.now())
 
-    def work(self, minutes: int, outcome: Outcome, reserve: Reservation | None) -> None:
+    def work(self, minutes: int, outcome: Outcome, reserve: LeaseRequest | None) -> None:
         """What mostly happens: time passes, and what is due runs and ends."""
         self.beat(ALIVE, passed=True)
         for _ in range(minutes):
             self.go(MINUTE)
             self.tick(200, reserve)
-            self.lease(Reservation("w1", 2, QUEUES, frozenset(JOBS)))
+            self.lease(LeaseRequest("w1", 2, QUEUES, frozenset(JOBS)))
         self.expire()
         self.finish([(0, outcome, None), (1, Succeeded(), None)])
 

@@ -8,27 +8,27 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from ..app import AsyncTickwise
-from ..app.outlook import Outlooks
-from .access import Access
-from .bodies.base import Problem
-from .doors import GuardedRoute
-from .identity import Doorman
+from ..app.upcoming import ForecastCache
+from .auth import Authenticator
+from .auth_settings import AuthSettings
+from .coalesce import RequestCoalescer
+from .events import EventBroadcaster
 from .metrics import Metrics
-from .news import News
+from .middleware import LimitsMiddleware
 from .problems import install
-from .routes import all_doors
-from .sharing import Sharing
-from .shield import Shield
+from .routes import all_routes
+from .routing import GuardedRoute
+from .schemas.common import Problem
 
 Ready = Callable[[], Awaitable[bool]]
-_OURS = Access()
+_OURS = AuthSettings()
 _ABOUT = "Schedules, runs and why: everything that the dashboard and the command line can do."
 
 
 def make_api(
     tickwise: AsyncTickwise,
     *,
-    access: Access = _OURS,
+    access: AuthSettings = _OURS,
     ready: Ready | None = None,
     root_path: str = "",
     **options: Any,
@@ -39,14 +39,14 @@ def make_api(
         openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False, **options,
     )  # fmt: skip
     app.state.tickwise = tickwise
-    app.state.doorman = Doorman(access)
-    app.state.news = News(tickwise.store)
-    app.state.outlooks = Outlooks(tickwise.store)
+    app.state.doorman = Authenticator(access)
+    app.state.news = EventBroadcaster(tickwise.store)
+    app.state.outlooks = ForecastCache(tickwise.store)
     app.state.metrics = Metrics(tickwise.store)
-    app.state.sharing = Sharing()
+    app.state.sharing = RequestCoalescer()
     app.state.ready = ready or _store_answers(tickwise)
-    app.router.routes.extend(GuardedRoute(door, prefix) for prefix, door in all_doors())
-    app.add_middleware(Shield, root_path=root_path)
+    app.router.routes.extend(GuardedRoute(door, prefix) for prefix, door in all_routes())
+    app.add_middleware(LimitsMiddleware, root_path=root_path)
     install(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # (FastAPI's own way to change it)
     return app

@@ -13,8 +13,8 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 
 from ..core.errors import TickwiseError
-from .problems import Refusal, told
-from .visit import Visit
+from .context import RequestContext
+from .problems import Refusal, problem_text
 
 _SECONDS = 60  # for which a claim without an answer holds
 _LONGEST_KEY = 200
@@ -22,7 +22,7 @@ _KEPT_HEADERS = ("location", "etag", "content-type")
 
 
 async def once(
-    request: Request, visit: Visit, make: Callable[[Request], Coroutine[Any, Any, Response]]
+    request: Request, visit: RequestContext, make: Callable[[Request], Coroutine[Any, Any, Response]]
 ) -> Response:
     given = request.headers.get("idempotency-key")
     if given is None:
@@ -48,7 +48,7 @@ async def _answered(request: Request, make: Callable[[Request], Coroutine[Any, A
     try:
         return await make(request)
     except (TickwiseError, RequestValidationError) as error:
-        return told(error)
+        return problem_text(error)
 
 
 def _hash(*parts: str) -> str:

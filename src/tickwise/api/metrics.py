@@ -20,12 +20,12 @@ from ..clock import monotonic
 from ..core.model import Trigger
 from ..core.reasons import Reason, Verdict
 from ..core.states import FINAL, RunState
-from ..runtime.following import Following
+from ..runtime.change_feed import ChangeFeed
 from ..stores.contract import Store, StoreUnavailableError
 from ..stores.records import MICRO, AccessRole, DecisionRow, Role, RunRow
-from .doors import Doors
+from .routing import Router
 
-doors = Doors("metrics")
+doors = Router("metrics")
 _FRESH = 1.0  # seconds
 _LOOKS = 50  # of a thousand moves or more, in one scrape; the rest comes with the next
 _LONGEST_GAP = 600 * MICRO  # between scrapes: what happened in a longer one is not counted
@@ -133,7 +133,7 @@ class _Moves:
         self._claim = histogram("claim_latency", "From a slot's time to its run.", _DELAYS)
         self._lateness = histogram("lateness", "From when a run could start to its start.", _DELAYS)
         self._duration = histogram("run_duration", "From a run's last start to its end.", _DURATIONS)
-        self._following: Following | None = None
+        self._following: ChangeFeed | None = None
         self._start = 0
         self._counted: set[tuple[int, str, str]] = set()
         self._slots: dict[tuple[str, Reason, int], int] = {}  # of records: how many slots of them were counted
@@ -142,7 +142,7 @@ class _Moves:
         """Count what has happened since the last time."""
         now = await store.now()
         if self._following is None or self._following.since < now - _LONGEST_GAP:
-            self._start, self._following = now, Following(store, now)
+            self._start, self._following = now, ChangeFeed(store, now)
         for _ in range(_LOOKS):
             since, new = self._following.since, await self._following.news()
             for run in new.runs:

@@ -1,12 +1,12 @@
-"""Names and ids in addresses: what cannot be one leads nowhere, so it reaches no route and no store."""
+"""Names and ids in addresses: what cannot be one reaches no route and no store."""
 
 from starlette.convertors import StringConvertor, register_url_convertor
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._\-]{0,99}"
 
 
-class _Name(StringConvertor):
+class _NameConvertor(StringConvertor):
     regex = NAME
 
 
-register_url_convertor("name", _Name())
+register_url_convertor("name", _NameConvertor())

@@ -58,7 +58,7 @@ def problem(status: int, detail: str, headers: Mapping[str, str] | None = None, 
     return JSONResponse(content, status, headers, MEDIA_TYPE)
 
 
-def told(error: Exception) -> Response:
+def problem_text(error: Exception) -> Response:
     """The document of an error that was foreseen."""
     match error:
         case Refusal():
@@ -105,7 +105,7 @@ def install(app: FastAPI) -> None:
     """Answer in this way for everything that is raised."""
 
     async def answer(request: Request, error: Exception) -> Response:
-        response = told(error)
+        response = problem_text(error)
         if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             response.headers["Allow"] = ", ".join(sorted(_methods(request)))
         return response

@@ -90,7 +90,7 @@ class ApiProcess:
 
 def _main(given: Mapping[str, Any], listener: socket.socket, pulse: Any, word: Connection) -> None:
     """The process. It ends with its node, by the pipe: a signal to all of the node's group is not for it."""
-    from .serving import serve_api  # noqa: PLC0415  (a node need not hold what the API is made of)
+    from .server import serve_api  # noqa: PLC0415  (a node need not hold what the API is made of)
 
     os.nice(_YIELDS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

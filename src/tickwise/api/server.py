@@ -3,14 +3,18 @@
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 import uvicorn
 
+from ..app import AsyncTickwise
 from ..app.health import App
 from ..config import Settings
 from ..core.errors import InputError
+from ..stores.contract import StoreUnavailableError
+from .app import make_api
+from .auth_settings import auth_settings
 
 _PATIENCE = 1  # seconds for requests that are under way at the end
 
@@ -70,3 +74,24 @@ def _configured(app: App, settings: Settings) -> uvicorn.Config:
             "check `certificate` and `certificate_key`"
         ) from None
     return config
+
+
+# The API over a scheduler, on a socket.
+
+
+@asynccontextmanager
+async def serve_api(
+    tickwise: AsyncTickwise, listener: socket.socket, healthy: Callable[[], bool]
+) -> AsyncIterator[None]:
+    """Serve it while the block runs; it is ready if its node is well and the store answers."""
+
+    async def ready() -> bool:
+        try:
+            return healthy() and await (await tickwise.store()).now() > 0
+        except StoreUnavailableError:
+            return False
+
+    settings = tickwise.settings
+    api = make_api(tickwise, access=auth_settings(settings), ready=ready, root_path=settings.root_path)
+    async with served(api, listener, settings):
+        yield

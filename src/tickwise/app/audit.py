@@ -16,12 +16,11 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
-from ..core.audit import Checked, Finding, Ledger, Made, Span, check, overlapping
+from ..core.audit import AuditedRun, AuditFinding, Checked, DefinedSpan, Ledger, check, overlapping
 from ..core.model import Decision
 from ..core.reasons import Reason
 from ..core.slots import due_at
 from ..stores.contract import Insights, Store
-from ..stores.paging import every
 from ..stores.records import (
     MICRO,
     DecisionFilter,
@@ -32,6 +31,7 @@ from ..stores.records import (
     ScheduleFilter,
     ScheduleRow,
 )
+from ..stores.validation import all_pages
 
 _PAGE = 1_000
 _LOOKS = 3
@@ -45,7 +45,7 @@ class Audit:
     slots: int = 0  # expected
     runs: int = 0  # matched
     reasons: int = 0  # matched, each slot of a range counted
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[AuditFinding] = field(default_factory=list)
 
 
 async def audit(store: Store, since: int | None = None, until: int | None = None) -> Audit:
@@ -87,10 +87,10 @@ async def _look(store: Store, job: JobRow, since: int | None, until: int | None)
     """One look at a job: its schedules first, then what was decided about them."""
     insights, name, now = store.insights, job.definition.name, await store.now() // MICRO
     pauses = await insights.pauses()
-    rows = await every(lambda after: insights.schedules(ScheduleFilter(job=name), after, _PAGE))
+    rows = await all_pages(lambda after: insights.schedules(ScheduleFilter(job=name), after, _PAGE))
     later, job = await store.now() // MICRO, await insights.job(name) or job
     runs = await runs_of(insights, name, since)
-    made: dict[str, list[Made]] = defaultdict(list)
+    made: dict[str, list[AuditedRun]] = defaultdict(list)
     for run in runs:
         made[run.schedule].append(run)
     found = []
@@ -109,10 +109,10 @@ def _span(
     job: JobRow,
     row: ScheduleRow,
     pauses: Sequence[PauseInterval],
-    runs: Sequence[Made],
+    runs: Sequence[AuditedRun],
     since: int | None,
     until: int | None,
-) -> Span:
+) -> DefinedSpan:
     """What its times as they are now have named, as far as it is decided and its runs are kept."""
     state, policy = row.schedule, row.schedule.definition.policy
     kept, defined = (job.history_from or 0) - 1, job.updated_at // MICRO
@@ -121,7 +121,7 @@ def _span(
     ends += [end for end in (policy.until, until and until - 1) if end is not None]
     if state.finished:  # it has no slots after its last run (S34)
         ends.append(max((run.slot for run in runs), default=begin))
-    return Span(begin, max(begin, min(ends)), state.definition.times)
+    return DefinedSpan(begin, max(begin, min(ends)), state.definition.times)
 
 
 def _is_to_come(pause: PauseInterval, row: ScheduleRow) -> bool:
@@ -137,16 +137,16 @@ def _pending(row: ScheduleRow, now: int) -> int | None:
     return None if slot is None or broken or due_at(state, slot) > now else slot
 
 
-async def decisions_of(insights: Insights, schedule: str, span: Span) -> tuple[Decision, ...]:
+async def decisions_of(insights: Insights, schedule: str, span: DefinedSpan) -> tuple[Decision, ...]:
     """What was decided about the slots of a span."""
     wanted = DecisionFilter(schedule=schedule, since=span.after + 1, until=span.until + 1)
-    rows = await every(lambda after: insights.decisions(wanted, after, _PAGE))
+    rows = await all_pages(lambda after: insights.decisions(wanted, after, _PAGE))
     return tuple(Decision(row.schedule, row.reason, row.first, row.last, row.count) for row in rows)
 
 
-async def runs_of(insights: Insights, job: str, since: int | None) -> list[Made]:
+async def runs_of(insights: Insights, job: str, since: int | None) -> list[AuditedRun]:
     """The runs of its slots, in the order in which they were made: a slot never becomes one before its time."""
-    wanted, found = RunFilter(job=job, since=None if since is None else since * MICRO), list[Made]()
+    wanted, found = RunFilter(job=job, since=None if since is None else since * MICRO), list[AuditedRun]()
     after: str | None = None
     while True:
         page = await insights.runs(wanted, after, _PAGE)
@@ -156,9 +156,9 @@ async def runs_of(insights: Insights, job: str, since: int | None) -> list[Made]
         after = page.after
 
 
-async def _made(insights: Insights, row: RunRow) -> Made:
+async def _made(insights: Insights, row: RunRow) -> AuditedRun:
     tries = await insights.attempts(row.id) if row.attempt > 1 else ()
-    return Made(
+    return AuditedRun(
         row.id, row.schedule or "", row.slot or 0, row.trigger, row.state, row.attempt, row.created_at,
         row.due_at, row.started_at, row.finished_at, row.lease_until, row.expires_at, row.failures,
         frozenset(each.number for each in tries),

@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from ..clock import microseconds
-from ..core.duration import format_duration
 from ..core.errors import TickwiseError
-from ..core.instant import iso
 from ..core.reasons import Reason
 from ..core.states import RunState
+from ..core.timeparse import format_duration, iso
 from ..stores.contract import Store, StoreUnavailableError
-from ..stores.open import hidden
 from ..stores.records import (
     MICRO,
     JobRow,
@@ -32,8 +30,9 @@ from ..stores.records import (
     ScheduleFilter,
     ScheduleRow,
 )
-from ..stores.tallies import Counts
-from .chain import by_whom
+from ..stores.statistics import Counts
+from ..stores.url import hidden
+from .explain_steps import by_whom
 from .overview import is_live, unserved
 from .tickwise import AsyncTickwise
 

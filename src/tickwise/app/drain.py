@@ -11,12 +11,12 @@ from uuid import uuid4
 from ..clock import monotonic
 from ..core.definition import Ticking
 from ..runtime.execution import Execution
-from ..runtime.local import LocalTicker
+from ..runtime.local_ticker import LocalTicker
 from ..runtime.ticker import Ticker
-from ..runtime.worker import Room, Worker
+from ..runtime.worker import Worker, WorkerOptions
 from ..stores.contract import Store
-from ..stores.paging import every
 from ..stores.records import Node, Role
+from ..stores.validation import all_pages
 
 _LEASE = 3_600  # seconds; nobody renews here
 _CONCURRENCY = 100
@@ -32,7 +32,7 @@ async def drain(store: Store, functions: Mapping[str, Callable[..., Any]]) -> in
 
     name, queues = f"drain-{uuid4().hex[:12]}", await _queues(store)
     execution = Execution(store, functions, may_run=lambda _job: True)
-    worker = Worker(store, name, execution, room=Room(_CONCURRENCY, queues, _LEASE), on_ended=count)
+    worker = Worker(store, name, execution, room=WorkerOptions(_CONCURRENCY, queues, _LEASE), on_ended=count)
     ticker = Ticker(store, name, hands=worker)
     await store.beat(Node(name, (Role.TICKER, Role.WORKER), queues=queues, seconds=_LEASE))
     try:
@@ -53,5 +53,5 @@ async def drain(store: Store, functions: Mapping[str, Callable[..., Any]]) -> in
 
 
 async def _queues(store: Store) -> tuple[str, ...]:
-    jobs = await every(lambda after: store.insights.jobs(after=after, limit=1_000))
+    jobs = await all_pages(lambda after: store.insights.jobs(after=after, limit=1_000))
     return tuple(sorted({job.definition.queue for job in jobs}))

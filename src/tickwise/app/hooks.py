@@ -38,7 +38,7 @@ class Hooks:
     on_run: Hook | None = None  # (RunEvent)
 
 
-class Calls:
+class HookCaller:
     """Calls of hooks. What they raise is logged; async ones go on beside the node."""
 
     def __init__(self, hooks: Hooks) -> None:

@@ -1,7 +1,9 @@
 """`tw.schedules`, `tw.runs`, `tw.jobs`: what people do with what is defined."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, TypeAlias
 
 from ..core.change import (
@@ -16,23 +18,32 @@ from ..core.change import (
 )
 from ..core.definition import Overlap
 from ..core.errors import InputError, nearest
-from ..core.instant import to_datetime
 from ..core.model import ScheduleFacts, Trigger
 from ..core.states import RunState
+from ..core.timeparse import to_datetime
 from ..sources.defaults import Defaults
 from ..sources.spec import read_spec
 from ..stores.contract import Store
-from ..stores.paging import every
 from ..stores.records import MICRO, Enqueue, Enqueued, RunFilter, RunRow, ScheduleFilter
-from .editing import API_SOURCE, edited
-from .progress import Progress, progress
+from ..stores.validation import all_pages
+from .definitions import API_SOURCE, edit_definition
+from .explain import schedule_row, waits
 from .values import RunInfo, ScheduleInfo, as_second, as_word, is_due
-from .why import schedule_row, waits
 
 When: TypeAlias = datetime | timedelta | str
 OpenStore: TypeAlias = Callable[[], Awaitable[Store]]
 _DRY_RUN = 10_000
 _PAGE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillStatus:
+    """In slots; counted up to ten thousand."""
+
+    active: bool
+    asked: int  # those with a run by now, and those left
+    made: int
+    left: int
 
 
 class Schedules:
@@ -53,7 +64,7 @@ class Schedules:
     async def patch(self, name: str, **fields: Any) -> ScheduleInfo:
         """Change some fields of what the API has defined; none removes one (RFC 7396)."""
         store = await self._store()
-        edit = await edited(store, name, fields, self.defaults())
+        edit = await edit_definition(store, name, fields, self.defaults())
         await store.define(edit.job, API_SOURCE, over=edit.over)
         return await self.get(name)
 
@@ -70,7 +81,7 @@ class Schedules:
         """Delete what the API has defined."""
         store = await self._store()
         if await store.insights.job(name) is None:
-            known = await every(lambda after: store.insights.jobs(after=after, limit=_PAGE))
+            known = await all_pages(lambda after: store.insights.jobs(after=after, limit=_PAGE))
             hint = nearest(name, [row.definition.name for row in known])
             raise InputError(f"there is no job {name!r}{hint}")
         await store.remove(name, API_SOURCE)
@@ -83,7 +94,7 @@ class Schedules:
         insights = (await self._store()).insights
         due = None if due_before is None else as_second(due_before, await self._now())
         wanted = ScheduleFilter(job, text, paused, due, label, source)
-        rows = await every(lambda after: insights.schedules(wanted, after, _PAGE))
+        rows = await all_pages(lambda after: insights.schedules(wanted, after, _PAGE))
         return [ScheduleInfo.of(row) for row in rows if due is None or is_due(row, due)]
 
     async def get(self, name: str) -> ScheduleInfo:
@@ -135,13 +146,13 @@ class Schedules:
     async def cancel_backfill(self, name: str) -> ScheduleInfo:
         return await self._change(name, BackfillCancelled())
 
-    async def backfill_progress(self, name: str) -> Progress:
+    async def backfill_progress(self, name: str) -> BackfillStatus:
         """How far a backfill is."""
-        return await progress(await self._store(), name)
+        return await backfill_status(await self._store(), name)
 
     async def _slots_with_run(self, store: Store, name: str, start: int) -> frozenset[int]:
         wanted = RunFilter(schedule=name)
-        rows = await every(lambda after: store.insights.runs(wanted, after=after, limit=_PAGE))
+        rows = await all_pages(lambda after: store.insights.runs(wanted, after=after, limit=_PAGE))
         return frozenset(row.slot for row in rows if row.slot is not None and row.slot >= start)
 
     async def _change(self, name: str, change: Change) -> ScheduleInfo:
@@ -180,13 +191,13 @@ class Runs:
     async def retry(self, run: str) -> RunInfo:
         """Put a failed, lost or cancelled run back; steps that succeeded are not repeated."""
         store = await self._store()
-        await store.put_back(run)
+        await store.retry(run)
         return RunInfo.of(await _run_row(store, run))
 
     async def logs(self, run: str) -> str:
         """What the run printed."""
         insights = (await self._store()).insights
-        parts = await every(lambda after: insights.log(run, after=after, limit=_PAGE))
+        parts = await all_pages(lambda after: insights.log(run, after=after, limit=_PAGE))
         return "".join(part.text for part in parts)
 
 
@@ -198,7 +209,7 @@ class Jobs:
 
     async def list(self) -> list[str]:
         insights = (await self._store()).insights
-        rows = await every(lambda after: insights.jobs(after=after, limit=_PAGE))
+        rows = await all_pages(lambda after: insights.jobs(after=after, limit=_PAGE))
         return [row.definition.name for row in rows]
 
 
@@ -230,3 +241,34 @@ async def enqueued(store: Store, asked: Enqueue, made: Enqueued) -> RunInfo:
             key=asked.key,
         )
     return RunInfo.of(row)
+
+
+# How far a backfill is (S32).
+
+_PROGRESS_PAGE, _MOST = 1_000, 10_000  # runs and slots that are counted
+
+
+async def backfill_status(store: Store, name: str, since: int = 0) -> BackfillStatus:
+    """Counts the runs that backfills of the schedule have made; those made since an instant (microseconds)."""
+    asked = (await schedule_row(store, name)).schedule
+    runs = await _newest_runs(store, name)
+    made = sum(run.trigger is Trigger.BACKFILL and run.created_at >= since for run in runs)
+    known = {run.slot for run in runs if run.slot is not None}
+    rest = asked.backfill
+    if rest is None:
+        return BackfillStatus(active=False, asked=made, made=made, left=0)
+    slots = backfill_slots(asked, ScheduleFacts(frozenset(known)), rest.cursor + 1, rest.end)
+    left = sum(1 for _ in islice(slots, min(rest.most, _MOST)))
+    return BackfillStatus(active=True, asked=made + left, made=made, left=left)
+
+
+async def _newest_runs(store: Store, name: str) -> list[RunRow]:
+    found: list[RunRow] = []
+    after: str | None = None
+    while len(found) < _MOST:
+        page = await store.insights.runs(RunFilter(schedule=name), after, _PROGRESS_PAGE)
+        found += page.items
+        after = page.after
+        if after is None:
+            break
+    return found

@@ -16,28 +16,28 @@ from uuid import uuid4
 
 from ..clock import monotonic
 from ..config import Settings
-from ..core.instant import to_datetime
 from ..core.payload import clip
 from ..core.settle import Settled
 from ..core.states import RunState
+from ..core.timeparse import to_datetime
 from ..log import get_logger
 from ..runtime.execution import Execution
 from ..runtime.executors.address import AddressPolicy
-from ..runtime.executors.surroundings import Tools
-from ..runtime.keeper import Keeper, Upkeep
-from ..runtime.local import LocalTicker
+from ..runtime.heartbeat import Heartbeat, HeartbeatCallbacks
+from ..runtime.local_ticker import LocalTicker
 from ..runtime.loop import Loop, Turn
-from ..runtime.notify import Notifier
-from ..runtime.notify_send import Channel, Command, Webhook
-from ..runtime.ping import Ping
-from ..runtime.reaper import Pruner, Reaper
+from ..runtime.maintenance import Pruner, Reaper
+from ..runtime.notifications.channels import Channel, CommandChannel, WebhookChannel
+from ..runtime.notifications.liveness import LivenessPing
+from ..runtime.notifications.notifier import Notifier
+from ..runtime.step_context import Services
 from ..runtime.ticker import Ticker
-from ..runtime.worker import Room, Worker
+from ..runtime.worker import Worker, WorkerOptions
 from ..sources.folder import FolderSource
 from ..stores.contract import Store
-from ..stores.records import Finish, Lease, Node, Renewed, Role, Ticked
-from .hooks import Calls, Hooks, RunEvent
-from .intake import Intake
+from ..stores.records import Finish, Lease, Node, Renewed, Role, TickResult
+from .definition_sync import DefinitionSync
+from .hooks import HookCaller, Hooks, RunEvent
 from .registry import Registry
 
 _log = get_logger()
@@ -51,16 +51,16 @@ _WORDS = {"handedback": "handed_back"}
 _WELL = frozenset({"started", "succeeded", "snoozed", "unmet"})  # nobody need be told in a log
 
 
-class Place(NamedTuple):
+class NodeServices(NamedTuple):
     """Where a node lives: the store that it shares with its app, and the ways to it."""
 
     store: Store
-    intake: Intake
+    intake: DefinitionSync
     open_store: Callable[[], Store]  # for its keeper
     declare: Callable[[], Awaitable[object]]  # defines what the app's code has declared since
 
 
-class Duty(NamedTuple):
+class NodeOptions(NamedTuple):
     """What a node is to do, and with which sources."""
 
     roles: Sequence[Role] = EVERY_ROLE
@@ -71,14 +71,16 @@ class Duty(NamedTuple):
 class NodeProcess:
     """Runs until it is told to stop."""
 
-    def __init__(self, settings: Settings, place: Place, registry: Registry, duty: Duty, hooks: Hooks) -> None:
+    def __init__(
+        self, settings: Settings, place: NodeServices, registry: Registry, duty: NodeOptions, hooks: Hooks
+    ) -> None:
         self.id = f"{socket.gethostname()[:60]}-{os.getpid()}-{uuid4().hex[:8]}"
         self.settings = settings
         self.roles = tuple(duty.roles)
         self._place = place
         self._registry = registry
         self._duty = duty
-        self._calls = Calls(hooks)
+        self._calls = HookCaller(hooks)
         self._passed_at: float | None = None
         self._passed_since = False
         self._is_idle = False
@@ -141,29 +143,30 @@ class NodeProcess:
     def _made_worker(self) -> Worker:
         settings, place = self.settings, self._place
         execution = Execution(
-            place.store, self._registry.functions, tools=Tools(addresses=AddressPolicy(settings.addresses)),
+            place.store, self._registry.functions, tools=Services(addresses=AddressPolicy(settings.addresses)),
             may_run=lambda job: settings.allow_commands or self._duty.private or place.intake.trusts(job),
         )  # fmt: skip
         return Worker(
-            place.store, self.id, execution, room=Room(settings.concurrency, settings.queues, settings.lease),
+            place.store, self.id, execution,
+            room=WorkerOptions(settings.concurrency, settings.queues, settings.lease),
             poll=settings.poll, on_started=self._started, on_ended=self._ended,
         )  # fmt: skip
 
-    def _made_keeper(self) -> Keeper:
+    def _made_keeper(self) -> Heartbeat:
         loop, worker = asyncio.get_running_loop(), self.worker
 
         def on_loop(call: Callable[..., None], *arguments: object) -> None:
             with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(call, *arguments)
 
-        upkeep = Upkeep(
+        upkeep = HeartbeatCallbacks(
             node=self.as_node,
             passed=self._has_passed,
             held=worker.held if worker else dict,
             renewed=lambda asked, renewed: on_loop(self._renewed, asked, renewed),
             lost=lambda: on_loop(worker.lose_all) if worker else None,
         )
-        return Keeper(self._place.open_store, upkeep, every=self.settings.renew, lease=self.settings.lease)
+        return Heartbeat(self._place.open_store, upkeep, every=self.settings.renew, lease=self.settings.lease)
 
     def _renewed(self, asked: Mapping[str, str], renewed: Renewed) -> None:
         if self.worker and self.worker.renewed(asked, renewed):
@@ -213,11 +216,11 @@ class NodeProcess:
         settings, addresses = self.settings, AddressPolicy(self.settings.addresses)
         ways: list[Channel] = []
         if settings.notify_webhook:
-            ways.append(Webhook(settings.notify_webhook.value, settings.notify_secret.value, addresses))
+            ways.append(WebhookChannel(settings.notify_webhook.value, settings.notify_secret.value, addresses))
         if settings.notify_command:
-            ways.append(Command(settings.notify_command))
+            ways.append(CommandChannel(settings.notify_command))
         notifier = Notifier(self._place.store, self.id, ways, settings.notify_on)
-        ping = Ping(settings.ping.value, lambda: self.healthy, settings.ping_every, addresses)
+        ping = LivenessPing(settings.ping.value, lambda: self.healthy, settings.ping_every, addresses)
         return [
             *([self._loop("notifier", notifier.turn)] if ways else []),
             *([self._loop("ping", ping.turn)] if settings.ping else []),
@@ -291,7 +294,7 @@ class NodeProcess:
         oldest = monotonic() - _MISSED_POLLS * self.settings.poll - _SLACK
         return all(at is not None and at > oldest for at in last)
 
-    def _passed(self, ticked: Ticked) -> None:
+    def _passed(self, ticked: TickResult) -> None:
         self._passed_at = monotonic()
         self._passed_since = True
         self.ready.set()

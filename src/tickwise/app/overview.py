@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from ..core.instant import iso, to_datetime
+from ..core.timeparse import iso, to_datetime
 from ..stores.contract import Store
 from ..stores.records import MICRO, Node, PauseInterval, Role
-from ..stores.tallies import Counts
-from .chain import by_whom
+from ..stores.statistics import Counts
+from .explain_steps import by_whom
 from .values import moment
 
 _MINUTES = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Warned:
+class OverviewWarning:
     """Something that is not as it should be, and the way out."""
 
     text: str
@@ -42,7 +42,7 @@ class Overview:
     tickers: int
     oldest_waiting_at: datetime | None  # since when the oldest queued run could have started
     paused: bool
-    warnings: tuple[Warned, ...]
+    warnings: tuple[OverviewWarning, ...]
     minutes: tuple[Minute, ...]
 
 
@@ -67,17 +67,21 @@ def is_live(node: Node, now: int) -> bool:
 
 def _warnings(
     counts: Counts, workers: list[Node], tickers: list[Node], paused: PauseInterval | None
-) -> Iterator[Warned]:
+) -> Iterator[OverviewWarning]:
     if paused is not None:
         text = f"Everything is paused since {iso(paused.at)}{by_whom(paused)}."
-        yield Warned(text, "Resume: tickwise resume.")
+        yield OverviewWarning(text, "Resume: tickwise resume.")
     if counts.schedules and not tickers:
-        yield Warned("No live ticker: no slot is decided.", "Start one: tickwise serve, or tickwise ticker.")
+        yield OverviewWarning(
+            "No live ticker: no slot is decided.", "Start one: tickwise serve, or tickwise ticker."
+        )
     elif counts.overdue:
-        yield Warned(f"Jobs overdue: {counts.overdue}.", "Start another ticker, or see whether one is stuck.")
+        yield OverviewWarning(
+            f"Jobs overdue: {counts.overdue}.", "Start another ticker, or see whether one is stuck."
+        )
     for one in unserved(counts, workers):
         then = "; then they go on as after an outage" if one.slots_held else ""
-        yield Warned(
+        yield OverviewWarning(
             f"{one.what[0].upper()}{one.what[1:]}.", f"Start one: tickwise worker --queues {one.queue}{then}."
         )
 
@@ -102,10 +106,10 @@ def unserved(counts: Counts, workers: Iterable[Node]) -> Iterator[Unserved]:
             yield Unserved(queue, what, slots_held=True)
 
 
-def _problems(nodes: list[Node]) -> Iterator[Warned]:
+def _problems(nodes: list[Node]) -> Iterator[OverviewWarning]:
     for node in nodes:
         for problem in node.problems:
-            yield Warned(f"{node.host}: {problem}", "Mend the definition; the others go on meanwhile.")
+            yield OverviewWarning(f"{node.host}: {problem}", "Mend the definition; the others go on meanwhile.")
 
 
 async def _minutes(store: Store, second: int, sees: Callable[[str], bool] | None) -> tuple[Minute, ...]:

@@ -1,7 +1,6 @@
 """`Tickwise`: the same names without await. Every call runs on one event loop in a thread of its own.
 
-Its methods are made from the asynchronous ones (`faces`). Written out below is only what differs: what lasts, and
-what meets signals.
+`sync_methods` makes its methods from the asynchronous ones. Here stands what differs: what lasts, and signals.
 """
 
 import asyncio
@@ -15,11 +14,11 @@ from typing import Any, Self
 
 from ..config import Settings
 from ..stores.records import Role
-from .faces import Face, SyncJobs, SyncRuns, SyncSchedules
 from .health import App, health
 from .hooks import Hooks
+from .loop_thread import LoopThread
 from .node import EVERY_ROLE, NodeProcess
-from .portal import Portal
+from .sync_methods import Face, SyncJobs, SyncRuns, SyncSchedules
 from .tickwise import AsyncTickwise, Function
 
 
@@ -27,7 +26,7 @@ class Tickwise(Face):
     """A scheduler over one store."""
 
     def __init__(self, store: str | None = None, **settings: Any) -> None:
-        portal = Portal()
+        portal = LoopThread()
         super().__init__(AsyncTickwise(store, **settings), portal)
         self.schedules = SyncSchedules(self._awaited.schedules, portal)
         self.runs = SyncRuns(self._awaited.runs, portal)

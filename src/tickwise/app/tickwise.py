@@ -13,18 +13,18 @@ from ..core.model import Pause, Trigger
 from ..sources.defaults import Defaults
 from ..sources.folder import FolderSource
 from ..stores.contract import Store
-from ..stores.open import is_private
 from ..stores.records import MICRO, Enqueue, Role
-from .coming import coming
+from ..stores.url import is_private
 from .drain import drain
+from .explain import Explanation, why
 from .health import App, health
 from .hooks import Hooks
 from .managers import Jobs, Runs, Schedules, When, enqueued
-from .node import EVERY_ROLE, Duty, NodeProcess, Place
-from .opening import Opened, Stores
+from .node import EVERY_ROLE, NodeOptions, NodeProcess, NodeServices
 from .registry import Registry
-from .values import Coming, RunInfo, as_second
-from .why import Answer, why
+from .stores import LoopStores, StoreOfLoop
+from .upcoming import upcoming_runs
+from .values import RunInfo, UpcomingRun, as_second
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 Job: TypeAlias = Callable[..., Any] | str  # a function that is one, or its name
@@ -50,7 +50,7 @@ class AsyncTickwise:
         self.hooks = hooks or Hooks()
         self._source = f"app:{name}"
         self._registry = Registry(self._defaults)
-        self._stores = Stores(lambda: self.settings.store, clock)
+        self._stores = LoopStores(lambda: self.settings.store, clock)
         self._stop = asyncio.Event()
         self._life: asyncio.Task[None] | None = None  # the node's, while there is one
         self.node: NodeProcess | None = None
@@ -91,7 +91,7 @@ class AsyncTickwise:
         """The store, opened, up to date, and with all that has been declared so far."""
         return (await self._opened()).store
 
-    async def _opened(self) -> Opened:
+    async def _opened(self) -> StoreOfLoop:
         opened = await self._stores.here()
         async with opened.lock:
             declared = [each.job for each in self._registry.declared.values()]
@@ -101,7 +101,7 @@ class AsyncTickwise:
                 opened.defined |= {name: new[name] for name in new if not self._refusal(opened, name)}
         return opened
 
-    def _refusal(self, opened: Opened, job: str) -> str:
+    def _refusal(self, opened: StoreOfLoop, job: str) -> str:
         """Why the store does not take what this code says of a job; it is asked again at every call."""
         return opened.intake.refusal(self._source, job)
 
@@ -137,11 +137,11 @@ class AsyncTickwise:
         second = None if at is None else as_second(at, await store.now() // MICRO)
         return store, Enqueue(name, Trigger.ENQUEUE, params, second, key, auto_remove=auto_remove)
 
-    async def upcoming(self, hours: float = 24, limit: int = 1_000) -> list[Coming]:
+    async def upcoming(self, hours: float = 24, limit: int = 1_000) -> list[UpcomingRun]:
         """What will run, in time order, at the times at which it will really start."""
-        return await coming(await self.store(), hours, limit)
+        return await upcoming_runs(await self.store(), hours, limit)
 
-    async def why(self, name: str, slot: When | None = None) -> Answer:
+    async def why(self, name: str, slot: When | None = None) -> Explanation:
         """Why a slot ran or did not; without one, the newest that is due."""
         store = await self.store()
         return await why(store, name, None if slot is None else as_second(slot, await store.now() // MICRO))
@@ -164,8 +164,8 @@ class AsyncTickwise:
         if self._life is not None:
             raise ConflictError("it is running already: stop it first")
         folders = [FolderSource(Path(path), defaults=self._defaults()) for path in paths]
-        duty = Duty(roles, folders, is_private(self.settings.store))
-        place = Place(opened.store, opened.intake, self._stores.make, self.store)
+        duty = NodeOptions(roles, folders, is_private(self.settings.store))
+        place = NodeServices(opened.store, opened.intake, self._stores.make, self.store)
         node = self.node = NodeProcess(self.settings, place, self._registry, duty, self.hooks)
         self._stop = asyncio.Event()
         life = self._life = asyncio.create_task(node.run(self._stop))

@@ -7,11 +7,9 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from ..core.cron.zone import zone
-from ..core.duration import parse_duration
 from ..core.errors import InputError, nearest
-from ..core.instant import ceil_second, to_datetime
-from ..core.moment import instant as moment_instant
-from ..core.moment import read_moment
+from ..core.timeparse import ceil_second, parse_duration, read_moment, to_datetime
+from ..core.timeparse import instant as moment_instant
 from ..stores.records import MICRO, RunRow, ScheduleRow
 
 Word = TypeVar("Word", bound=StrEnum)
@@ -146,7 +144,7 @@ class RunInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Coming:
+class UpcomingRun:
     """A run to come."""
 
     at: datetime

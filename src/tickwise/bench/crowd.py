@@ -13,8 +13,8 @@ from pathlib import Path
 
 from ..core.cron import parse
 from ..core.definition import Command, JobDefinition, ScheduleDefinition, Step
-from ..stores.open import open_store
 from ..stores.records import MICRO
+from ..stores.url import open_store
 
 KINDS = tuple("backup cleanup etl export health index invoice mail report sync".split())
 _TEMPLATES, _HOUR = 600, 3_600

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..core.cron import Recurrence, parse
 from ..core.index import RunIndex
-from ..core.instant import floor_second
+from ..core.timeparse import floor_second
 from . import load
 from .load import Size
 from .measure import Figure, Figures, Progress, best_of, each, in_ms, in_us, retained

@@ -4,8 +4,8 @@ from functools import partial
 
 from ..core.cron import parse
 from ..core.definition import Catchup, JobDefinition, Policy, ScheduleDefinition
-from ..core.instant import floor_second
-from ..runtime.simulation import Scenario, simulate
+from ..core.simulation.simulate import Scenario, simulate
+from ..core.timeparse import floor_second
 from . import load
 from .load import Size
 from .measure import Figures, Progress, best_of

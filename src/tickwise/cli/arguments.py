@@ -1,12 +1,13 @@
 """Times as people type them, and as they are shown: in a schedule's own zone, with its offset."""
 
+import re
 from datetime import UTC, datetime
 
 from ..clock import now
 from ..core.cron.zone import zone
-from ..core.duration import format_duration, parse_duration
-from ..core.instant import floor_second, iso
-from ..core.moment import instant, read_moment
+from ..core.definition import check_name
+from ..core.errors import InputError
+from ..core.timeparse import floor_second, format_duration, instant, iso, parse_duration, read_moment
 
 
 def read_second(text: str | None, timezone: str) -> int:
@@ -58,3 +59,22 @@ def shown_span(start: str | None, end: str | None) -> str:
     last = now().astimezone(UTC) if end is None else datetime.fromisoformat(end)
     seconds = (last - datetime.fromisoformat(start)).total_seconds()
     return f"{seconds:.1f}s" if 0 <= seconds < 10 else format_duration(max(0, round(seconds)))
+
+
+# Names and ids as parts of the API's addresses; what cannot be one is told before it is asked for.
+
+_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
+
+
+def schedule_path(name: str) -> str:
+    return f"/schedules/{check_name(name, 'the name of a schedule')}"
+
+
+def queue_path(name: str) -> str:
+    return f"/queues/{check_name(name, 'the name of a queue')}"
+
+
+def run_path(run: str) -> str:
+    if not _ID.fullmatch(run):
+        raise InputError(f"{run[:60]!r} cannot be the id of a run: see tickwise runs list")
+    return f"/runs/{run}"

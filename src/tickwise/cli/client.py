@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from ..api.access import is_loopback
-from ..api.secret import FILE, state_folder
+from ..api.auth_settings import is_loopback
+from ..api.token_file import FILE, state_folder
 from ..config import load
 from ..core.errors import InputError, TickwiseError
 
@@ -25,7 +25,7 @@ _EXIT_CODES = {409: 1, 412: 1}  # the state says no; every other 4xx is bad inpu
 _HINTS = {401: "pass --token, or set TICKWISE_TOKEN"}
 
 
-class Place(NamedTuple):
+class ApiTarget(NamedTuple):
     """Where the API is: at an address, or over a store."""
 
     server: str | None = None
@@ -34,7 +34,7 @@ class Place(NamedTuple):
     config: Path | None = None
 
 
-class Refused(TickwiseError):  # noqa: N818  (a no, not a fault)
+class ApiRefusal(TickwiseError):  # noqa: N818  (a no, not a fault)
     """A no of the API, as its problem document says it."""
 
     def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
@@ -46,12 +46,12 @@ class Refused(TickwiseError):  # noqa: N818  (a no, not a fault)
         hint = f": {_HINTS[status]}" if status in _HINTS else ""
         super().__init__(self.detail + hint)
 
-    def at(self, place: str) -> "Refused":
+    def at(self, place: str) -> "ApiRefusal":
         """The same about a place in a file."""
-        return Refused(self.http_status, {"detail": f"{place}: {self.detail}", "field": self.field})
+        return ApiRefusal(self.http_status, {"detail": f"{place}: {self.detail}", "field": self.field})
 
 
-class Api:
+class ApiClient:
     """Asks, and knows a no when it hears one."""
 
     def __init__(self, http: httpx.AsyncClient, *, as_json: bool = False) -> None:
@@ -119,7 +119,7 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _refusal(answer: httpx.Response) -> TickwiseError:
     if answer.headers.get("content-type", "").startswith("application/problem+json"):
-        return Refused(answer.status_code, answer.json())
+        return ApiRefusal(answer.status_code, answer.json())
     return TickwiseError(f"{answer.url} is not the API of Tickwise: it answered {answer.status_code}")
 
 
@@ -135,22 +135,22 @@ def _told_if_unreachable() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def reached(place: Place, *, as_json: bool = False) -> AsyncIterator[Api]:
+async def reached(place: ApiTarget, *, as_json: bool = False) -> AsyncIterator[ApiClient]:
     """The API at a place, for as long as a block runs."""
     if place.server is not None and place.store is not None:
         raise InputError("--server and --store name two places: give one of them")
     if place.server is None:
-        from .mounting import mounted  # noqa: PLC0415  (it brings FastAPI, which --server does not need)
+        from .in_process import api_in_process  # noqa: PLC0415  (it brings FastAPI, which --server does not need)
 
-        opened = mounted(place.store, place.config)
+        opened = api_in_process(place.store, place.config)
     else:
         opened = _over_http(place.server, place)
     async with opened as http:
-        yield Api(http, as_json=as_json)
+        yield ApiClient(http, as_json=as_json)
 
 
 @asynccontextmanager
-async def _over_http(server: str, place: Place) -> AsyncIterator[httpx.AsyncClient]:
+async def _over_http(server: str, place: ApiTarget) -> AsyncIterator[httpx.AsyncClient]:
     host = _host(server)
     token = place.token or (_own_token(place) if is_loopback(host) else None)
     headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -172,7 +172,7 @@ def _host(server: str) -> str:
     return found
 
 
-def _own_token(place: Place) -> str | None:
+def _own_token(place: ApiTarget) -> str | None:
     """What this machine's server has written for its admin, if we may read it."""
     with suppress(OSError, UnicodeDecodeError):
         return (state_folder(load(file=place.config).store) / FILE).read_text("ascii").strip() or None

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from ..core.instant import iso
 from ..core.reasons import Verdict
-from ..runtime.simulation import Scenario, SlotReport
+from ..core.simulation.simulate import Scenario, SlotReport
+from ..core.timeparse import iso
 
 _WIDTH = 72
 _MARKS = {

@@ -24,20 +24,20 @@ COMMANDS = {
     "api": "serve:api",
     "schedules": "schedules:app",
     "runs": "runs:app",
-    "pause": "everything:pause",
-    "resume": "everything:resume",
+    "pause": "pause:pause",
+    "resume": "pause:resume",
     "upcoming": "upcoming:upcoming",
     "why": "why:why",
     "forecast": "forecast:forecast",
     "queues": "fleet:queues",
     "workers": "fleet:workers",
     "simulate": "simulate:simulate_jobs",
-    "validate": "jobs:validate",
+    "validate": "validate:validate",
     "cron": "cron:app",
-    "templates": "records:templates",
+    "templates": "audit:templates",
     "store": "store:app",
     "token": "token:app",
-    "audit": "records:audit",
+    "audit": "audit:audit",
     "doctor": "doctor:doctor",
     "config": "config:app",
     "bench": "bench:app",
@@ -64,7 +64,7 @@ class _Loaded(Mapping[str, Any]):
 
 def _made(name: str) -> Any:
     module, _, attribute = COMMANDS[name].partition(":")
-    found = getattr(import_module(f".{module}", __package__), attribute)
+    found = getattr(import_module(f".commands.{module}", __package__), attribute)
     around = typer.Typer(add_completion=False, **_PLAIN)
     around.callback()(lambda: None)
     if isinstance(found, typer.Typer):

@@ -6,13 +6,16 @@ others have written may hold anything: characters that would move a cursor are n
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import StringIO
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
+from ruamel.yaml import YAML
 
 _PIPE_WIDTH = 1_000  # nobody's window: a line stays a line
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -93,3 +96,31 @@ def print_whole(shown: RenderableType) -> None:
     with console.capture() as lines:
         console.print(shown)
     sys.stdout.write("".join(f"{line.rstrip()}\n" for line in lines.get().splitlines()))
+
+
+def as_yaml(fields: dict[str, Any]) -> list[str]:
+    """A definition as the job file that would say it."""
+    stream = StringIO()
+    writer = YAML()
+    writer.default_flow_style = False
+    writer.dump(fields, stream)
+    return stream.getvalue().splitlines()
+
+
+# A list in which a frequent schedule does not hide the others.
+
+T = TypeVar("T")
+_EACH = 3
+
+
+def limit_per_schedule(coming: Iterable[T], schedules: int, name: Callable[[T], str]) -> Iterator[T]:
+    """The first runs of each of so many schedules."""
+    seen: Counter[str] = Counter()
+    full = 0
+    for run in coming:
+        seen[name(run)] += 1
+        if seen[name(run)] <= _EACH:
+            yield run
+        full += seen[name(run)] == _EACH
+        if full == schedules:
+            return

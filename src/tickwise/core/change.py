@@ -10,14 +10,14 @@ from typing import Any, TypeAlias
 
 from .catchup import DEFAULT_GRACE
 from .cron import Recurrence
-from .cron.sets import At
+from .cron.recurrences import At
 from .definition import Catchup, Kind, Overlap, ScheduleDefinition, Ticking
 from .errors import ConflictError, InputError
-from .instant import iso
 from .model import Backfill, Decision, Move, Pause, Schedule, ScheduleFacts
 from .policy import catchup_mode
 from .reasons import Reason
 from .slots import next_slot, passed_over, summed_up
+from .timeparse import iso
 
 TOMBSTONE_SECONDS = 120  # how long a deleted schedule's cursor is kept (S23)
 
@@ -119,7 +119,7 @@ Change: TypeAlias = (
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangeResult:
     """The schedules as a change leaves them, what it decided, and whether queued runs are to be cancelled."""
 
     schedules: tuple[Schedule, ...]
@@ -127,16 +127,16 @@ class Changed:
     cancel_queued: bool = False
 
 
-def apply_change(schedule: Schedule | None, change: Change, now: int) -> Changed:
+def apply_change(schedule: Schedule | None, change: Change, now: int) -> ChangeResult:
     """What becomes of a schedule, or of a name that has none yet. A change ends the row of equal verdicts (S7)."""
     changed = _changed(schedule, change, now)
     if changed.schedules == (schedule,):
         return changed
     anew = tuple(each._replace(records=()) for each in changed.schedules)
-    return Changed(anew, changed.decisions, changed.cancel_queued)
+    return ChangeResult(anew, changed.decisions, changed.cancel_queued)
 
 
-def _changed(schedule: Schedule | None, change: Change, now: int) -> Changed:
+def _changed(schedule: Schedule | None, change: Change, now: int) -> ChangeResult:
     if isinstance(change, Added) and (schedule is None or _forgotten(schedule, now)):
         return _add(change.definition, now)
     if schedule is None or (schedule.deleted_at is not None and not isinstance(change, Added)):
@@ -171,10 +171,10 @@ def _forgotten(schedule: Schedule, now: int) -> bool:
     return schedule.deleted_at is not None and now - schedule.deleted_at > TOMBSTONE_SECONDS
 
 
-def _add(definition: ScheduleDefinition, now: int) -> Changed:
+def _add(definition: ScheduleDefinition, now: int) -> ChangeResult:
     cursor = _beginning(definition, now)
     schedule = Schedule(definition, cursor=cursor, met=cursor, missed=cursor, edited_at=now, first_seen=now)
-    return Changed((schedule,), _past_one_offs(definition, cursor))
+    return ChangeResult((schedule,), _past_one_offs(definition, cursor))
 
 
 def _beginning(definition: ScheduleDefinition, now: int) -> int:
@@ -196,11 +196,11 @@ def _past_one_offs(
     return (Decision(definition.name, Reason.PAST_ONE_OFF, past[0], past[-1], len(past)),) if past else ()
 
 
-def _update(schedule: Schedule, change: Updated, now: int) -> Changed:
+def _update(schedule: Schedule, change: Updated, now: int) -> ChangeResult:
     """Pending slots survive and are found anew by the new times; where none was pending there is no past (S24)."""
     definition = change.definition
     if definition == schedule.definition:
-        return Changed((schedule,))
+        return ChangeResult((schedule,))
     before, after = catchup_mode(schedule), catchup_mode(schedule._replace(definition=definition))
     most = definition.policy.max_runs
     if before is not Catchup.SKIP and after is Catchup.SKIP:  # S25
@@ -217,7 +217,7 @@ def _update(schedule: Schedule, change: Updated, now: int) -> Changed:
         oldest = now - definition.policy.catchup_window
         again = sorted({*changed.reopened, *(t for t in change.missed if oldest <= t <= cursor)})
         changed = changed._replace(reopened=tuple(again[-definition.policy.max_catchup :]))
-    return Changed((changed,), decisions)
+    return ChangeResult((changed,), decisions)
 
 
 def _redefined(schedule: Schedule, definition: ScheduleDefinition, now: int) -> Schedule:
@@ -227,19 +227,21 @@ def _redefined(schedule: Schedule, definition: ScheduleDefinition, now: int) -> 
     return schedule._replace(definition=definition, edited_at=now, reopened=still)
 
 
-def _rename(schedule: Schedule, change: Renamed, now: int) -> Changed:
+def _rename(schedule: Schedule, change: Renamed, now: int) -> ChangeResult:
     deleted, added = _delete(schedule, Deleted(), now), _add(change.definition, now)
-    return Changed(deleted.schedules + added.schedules, deleted.decisions + added.decisions, cancel_queued=True)
+    return ChangeResult(
+        deleted.schedules + added.schedules, deleted.decisions + added.decisions, cancel_queued=True
+    )
 
 
-def _delete(schedule: Schedule, _change: Deleted, now: int) -> Changed:
+def _delete(schedule: Schedule, _change: Deleted, now: int) -> ChangeResult:
     dropped, decisions = _drop(schedule, Reason.DELETED, now)
-    return Changed((dropped._replace(deleted_at=now, backfill=None),), decisions, cancel_queued=True)
+    return ChangeResult((dropped._replace(deleted_at=now, backfill=None),), decisions, cancel_queued=True)
 
 
-def _reset(schedule: Schedule, _change: Reset, now: int) -> Changed:
+def _reset(schedule: Schedule, _change: Reset, now: int) -> ChangeResult:
     dropped, decisions = _drop(schedule, Reason.RESET, now)
-    return Changed((dropped._replace(cursor=now, met=now, missed=now),), decisions)
+    return ChangeResult((dropped._replace(cursor=now, met=now, missed=now),), decisions)
 
 
 def _drop(schedule: Schedule, reason: Reason, now: int, detail: str = "") -> tuple[Schedule, tuple[Decision, ...]]:
@@ -270,25 +272,25 @@ def _oldest_pending(schedule: Schedule, now: int) -> int | None:
     return slot if slot is not None and slot <= now else None
 
 
-def _pause(schedule: Schedule, change: Paused, now: int) -> Changed:
-    return Changed((schedule._replace(paused=schedule.paused or Pause(now, change.by, change.reason)),))
+def _pause(schedule: Schedule, change: Paused, now: int) -> ChangeResult:
+    return ChangeResult((schedule._replace(paused=schedule.paused or Pause(now, change.by, change.reason)),))
 
 
-def _resume(schedule: Schedule, change: Resumed, now: int) -> Changed:
+def _resume(schedule: Schedule, change: Resumed, now: int) -> ChangeResult:
     """What was pending before the pause goes on; what fell into it is missed, or dropped and recorded (S29)."""
     since = change.since if change.since is not None else schedule.paused.at if schedule.paused else None
     if since is None:
-        return Changed((schedule,))
+        return ChangeResult((schedule,))
     schedule, moved_over = _note_move(schedule, now)
     awake = schedule if change.since is not None else schedule._replace(paused=None)
     wanted = change.run_missed if change.run_missed is not None else catchup_mode(schedule) is Catchup.ALL
     if wanted and catchup_mode(schedule) is Catchup.SKIP:  # judged as on time, or none would run
-        return Changed((awake._replace(met=max(awake.met, now)),), moved_over)
+        return ChangeResult((awake._replace(met=max(awake.met, now)),), moved_over)
     if wanted:
-        return Changed((awake._replace(missed=max(awake.missed, now)),), moved_over)
+        return ChangeResult((awake._replace(missed=max(awake.missed, now)),), moved_over)
     since = max(since, awake.cursor)
     decisions = summed_up(awake, since, now, Reason.PAUSED, _who_and_why(schedule.paused))
-    return Changed((passed_over(awake, since, now),), moved_over + decisions)
+    return ChangeResult((passed_over(awake, since, now),), moved_over + decisions)
 
 
 def _who_and_why(pause: Pause | None) -> str:
@@ -296,7 +298,7 @@ def _who_and_why(pause: Pause | None) -> str:
     return ", ".join(word for word in words if word) or "no reason given"
 
 
-def _reschedule(schedule: Schedule, change: Rescheduled, now: int) -> Changed:
+def _reschedule(schedule: Schedule, change: Rescheduled, now: int) -> ChangeResult:
     to, until = change.to, schedule.definition.policy.until
     if schedule.finished:
         raise InputError(f"{schedule.name} has made its {schedule.runs_made} runs: raise max_runs first")
@@ -305,17 +307,17 @@ def _reschedule(schedule: Schedule, change: Rescheduled, now: int) -> Changed:
     if until is not None and to > until:
         raise InputError(f"{iso(to)} is after the end of the schedule, {iso(until)}: move `until` first")
     if schedule.moved and schedule.moved.to == max(to, now, schedule.cursor + 1):
-        return Changed((schedule,))
+        return ChangeResult((schedule,))
     schedule, decisions = _note_move(schedule, now)
     moved, schedule = schedule.moved, schedule._replace(moved=None)
     if moved and schedule.cursor < moved.to <= now:  # it was pending
         decisions += (Decision(schedule.name, Reason.RESCHEDULED, moved.to, moved.to, 1, iso(to)),)
         schedule = passed_over(schedule, min(moved.to - 1, max(moved.asked_at, schedule.cursor)), moved.to)
     to = max(to, now, schedule.cursor + 1)
-    return Changed((schedule._replace(moved=Move(now, to)),), decisions)
+    return ChangeResult((schedule._replace(moved=Move(now, to)),), decisions)
 
 
-def _backfill(schedule: Schedule, change: BackfillAsked, now: int) -> Changed:
+def _backfill(schedule: Schedule, change: BackfillAsked, now: int) -> ChangeResult:
     if schedule.backfill:
         end = iso(schedule.backfill.end)
         raise ConflictError(f"{schedule.name} has a backfill under way, up to {end}: cancel it first")
@@ -332,18 +334,18 @@ def _backfill(schedule: Schedule, change: BackfillAsked, now: int) -> Changed:
             "start later, or ask for them again"
         )
     backfill = Backfill(change.start - 1, change.end, change.overlap, change.most)
-    return Changed((schedule._replace(backfill=backfill),))
+    return ChangeResult((schedule._replace(backfill=backfill),))
 
 
-def _cancel_backfill(schedule: Schedule, _change: BackfillCancelled, _now: int) -> Changed:
-    return Changed((schedule._replace(backfill=None),))
+def _cancel_backfill(schedule: Schedule, _change: BackfillCancelled, _now: int) -> ChangeResult:
+    return ChangeResult((schedule._replace(backfill=None),))
 
 
-def _adopt(schedule: Schedule, change: Adopted, _now: int) -> Changed:
-    return Changed((schedule._replace(ticking=change.ticking),))
+def _adopt(schedule: Schedule, change: Adopted, _now: int) -> ChangeResult:
+    return ChangeResult((schedule._replace(ticking=change.ticking),))
 
 
-_APPLIED: dict[type, Callable[[Schedule, Any, int], Changed]] = {
+_APPLIED: dict[type, Callable[[Schedule, Any, int], ChangeResult]] = {
     Updated: _update,
     Renamed: _rename,
     Deleted: _delete,

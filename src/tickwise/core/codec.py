@@ -18,7 +18,7 @@ from types import MappingProxyType, NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from .cron import Cron, Every, Recurrence, parse
-from .cron.sets import AnyOf, At
+from .cron.recurrences import AnyOf, At
 from .cron.zone import Zone, zone
 from .definition import Command, HttpCall, JobDefinition, PythonCall, ScheduleDefinition, Script
 from .errors import InputError, TickwiseError

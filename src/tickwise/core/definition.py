@@ -130,7 +130,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Retry:
+class RetryPolicy:
     """How often and when a failed attempt is tried again (S44)."""
 
     limit: int = 0
@@ -206,7 +206,7 @@ class Step:
     env: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     dir: str | None = None
     timeout: int | None = None
-    retry: Retry = Retry()
+    retry: RetryPolicy = RetryPolicy()
     continue_on: tuple[Outcome, ...] = ()
     preconditions: tuple[Precondition, ...] = ()
 
@@ -248,7 +248,7 @@ class JobDefinition:
     params: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
     env: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     preconditions: tuple[Precondition, ...] = ()
-    retry: Retry = Retry()
+    retry: RetryPolicy = RetryPolicy()
     timeout: int | None = None
     at_most_once: bool = False
     on: Handlers = Handlers()

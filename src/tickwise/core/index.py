@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from .cron.batch import expand, in_order
 from .cron.walk import Recurrence
 from .errors import InputError
-from .instant import ceil_second, floor_second, to_datetime
+from .timeparse import ceil_second, floor_second, to_datetime
 
 Moment: TypeAlias = datetime | int  # aware, or whole seconds since the epoch
 

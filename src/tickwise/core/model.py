@@ -182,7 +182,7 @@ class Start(NamedTuple):
     lane: int
 
 
-class Cancel(NamedTuple):
+class PlannedCancel(NamedTuple):
     """An active run that is asked to end, and which slot asks."""
 
     run: str
@@ -207,6 +207,6 @@ class TickPlan(NamedTuple):
     """What one pass decides. It is committed as a whole, job by job, or not at all."""
 
     starts: tuple[Start, ...] = ()
-    cancels: tuple[Cancel, ...] = ()
+    cancels: tuple[PlannedCancel, ...] = ()
     decisions: tuple[Decision, ...] = ()
     schedules: tuple[Planned, ...] = ()

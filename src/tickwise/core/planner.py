@@ -20,10 +20,8 @@ from heapq import merge
 from operator import attrgetter
 from typing import TypeAlias
 
-from .catchup import Pending
+from .catchup import DEFAULT_GRACE, Pending
 from .definition import Kind
-from .desk import LONGEST_SLEEP, Desk
-from .instant import iso
 from .journal import Journal
 from .model import (
     Decision,
@@ -38,10 +36,11 @@ from .model import (
     TickPlan,
     Trigger,
 )
-from .ordinary import ordinary
 from .policy import Go, Ruling, Skip, Wait, dependencies, guard, held, overlap, stop
 from .reasons import Reason
+from .schedule_pass import LONGEST_SLEEP, SchedulePass
 from .slots import next_slot
+from .timeparse import iso
 
 _SHORTEST_BACK_OFF, _LONGEST_BACK_OFF = 5, 600
 _BEHIND_LIVE = {Trigger.CATCHUP: 1, Trigger.BACKFILL: 2}
@@ -53,10 +52,10 @@ def plan(now: int, due: Iterable[Schedule], facts: Facts) -> TickPlan:
     jobs: dict[str, list[Schedule]] = defaultdict(list)
     for schedule in due:
         jobs[schedule.definition.job].append(schedule)
-    return _together([_plan_job(now, jobs[job], facts) for job in sorted(jobs)])
+    return _merge([_plan_job(now, jobs[job], facts) for job in sorted(jobs)])
 
 
-def _together(plans: Sequence[TickPlan]) -> TickPlan:
+def _merge(plans: Sequence[TickPlan]) -> TickPlan:
     return TickPlan(
         starts=_in_order([start for each in plans for start in each.starts]),
         cancels=tuple([cancel for each in plans for cancel in each.cancels]),
@@ -84,15 +83,15 @@ def _plan_job(now: int, schedules: Sequence[Schedule], facts: Facts) -> TickPlan
     try:
         if len(schedules) == 1:
             own = facts.schedules.get(schedules[0].definition.name, _NO_FACTS)
-            if short := ordinary(now, schedules[0], job, own):
+            if short := plan_simple(now, schedules[0], job, own):
                 return short
         return _JobPass(now, schedules, job, facts).plan()
     except Exception as error:  # noqa: BLE001  (whatever it is, it is this schedule's own)
         bad = {s.name: problem for s in schedules if (problem := _problem(now, s, job, facts))}
-        bad = bad or {s.name: _told(error) for s in schedules}
+        bad = bad or {s.name: _error_text(error) for s in schedules}
         aside = [_set_aside(now, s, bad[s.name]) for s in schedules if s.name in bad]
         sound = [s for s in schedules if s.name not in bad]
-        return _together([*aside, _plan_job(now, sound, facts)] if sound else aside)
+        return _merge([*aside, _plan_job(now, sound, facts)] if sound else aside)
 
 
 def _problem(now: int, schedule: Schedule, job: JobFacts, facts: Facts) -> str:
@@ -100,11 +99,11 @@ def _problem(now: int, schedule: Schedule, job: JobFacts, facts: Facts) -> str:
     try:
         _JobPass(now, [schedule], job, facts).plan()
     except Exception as error:  # noqa: BLE001  (as above)
-        return _told(error)
+        return _error_text(error)
     return ""
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
@@ -119,7 +118,7 @@ def _set_aside(now: int, schedule: Schedule, problem: str) -> TickPlan:
     return TickPlan(decisions=tuple(journal.decisions), schedules=(Planned(after, now + wait, now + wait),))
 
 
-_Judged: TypeAlias = tuple[Desk, Pending, Ruling]
+_Judged: TypeAlias = tuple[SchedulePass, Pending, Ruling]
 
 
 class _JobPass:
@@ -130,18 +129,19 @@ class _JobPass:
         self.facts = facts
         self.job = job
         self.desks = [
-            Desk(now, s, facts.schedules.get(s.name, _NO_FACTS)) for s in sorted(schedules, key=lambda s: s.name)
+            SchedulePass(now, s, facts.schedules.get(s.name, _NO_FACTS))
+            for s in sorted(schedules, key=lambda s: s.name)
         ]
 
     def plan(self) -> TickPlan:
         for desk in self.desks:
-            desk.sift(held(desk.schedule, self.job, self.now + LONGEST_SLEEP))
+            desk.filter_backlog(held(desk.schedule, self.job, self.now + LONGEST_SLEEP))
         verdicts, holders = self._verdicts()
         for desk, pending, verdict in verdicts:
-            desk.carry_out(pending, verdict)
+            desk.apply(pending, verdict)
         for desk in self.desks:
-            desk.go_on_with_backfill(holders)
-        return _together([desk.plan() for desk in self.desks])
+            desk.continue_backfill(holders)
+        return _merge([desk.plan() for desk in self.desks])
 
     def _verdicts(self) -> tuple[list[_Judged], list[Holder]]:
         """All verdicts, in time order. Catch-up under way holds stop and restart back (S22)."""
@@ -154,7 +154,7 @@ class _JobPass:
             return verdicts + [(desk, pending, back) for desk in others for pending in desk.pending()], holders
         return self._judge(self.desks)
 
-    def _judge(self, desks: Sequence[Desk]) -> tuple[list[_Judged], list[Holder]]:
+    def _judge(self, desks: Sequence[SchedulePass]) -> tuple[list[_Judged], list[Holder]]:
         """Judge slot by slot, until each schedule has none left or one that waits."""
         holders, verdicts = list(self.job.holders), list[_Judged]()
         made = {desk.schedule.name: desk.schedule.runs_made for desk in desks}
@@ -177,7 +177,7 @@ class _JobPass:
                     first_waiting = first_waiting or pending
         return verdicts, holders
 
-    def _verdict(self, desk: Desk, pending: Pending, holders: list[Holder], made: int) -> Ruling:
+    def _verdict(self, desk: SchedulePass, pending: Pending, holders: list[Holder], made: int) -> Ruling:
         schedule, policy = desk.schedule, desk.schedule.definition.policy
         if desk.kind is Kind.STOP:
             return stop(holders)
@@ -199,3 +199,59 @@ class _JobPass:
             return verdict
         new = next((h.run for h in holders[len(self.job.holders) :] if h.run in verdict.cancel), None)
         return verdict if new is None else Wait(Reason.WAITS_BEHIND, new, until=self.now)
+
+
+# The ordinary case in a few lines: one start schedule of a job, and no slot to decide or one that is on time.
+#
+# This is a short way and not a rule: what a pass decides is defined by the long way through `planner`, and where
+# this one answers, it answers the same. What it does not know it leaves to the long way, and says so by None.
+
+
+def plan_simple(now: int, schedule: Schedule, job: JobFacts, own: ScheduleFacts) -> TickPlan | None:
+    """The plan for a job with this one schedule, if nothing about it is out of the ordinary."""
+    if not _is_simple(schedule) or job.unreadable or job.unserved_queue:
+        return None
+    times, taken = schedule.definition.times, own.slots_with_run
+    slot = times.after(schedule.cursor)
+    if slot is None or slot > now:
+        idle = schedule if schedule.deferral is None else schedule._replace(deferral=None)
+        return None if slot in taken else TickPlan(schedules=(_with_slot_decided(idle, slot),))
+    following = times.after(slot)
+    if (following is not None and following <= now) or slot in taken or following in taken:
+        return None
+    if not _is_on_time(now, schedule, slot):
+        return None
+    verdict = guard(schedule, Pending(slot, missed=False), job, own) or overlap(schedule, job.holders)
+    if isinstance(verdict, Wait):
+        return None
+    name, met = schedule.definition.name, max(schedule.met, slot)
+    if isinstance(verdict, Go):
+        start = Start(schedule.definition.job, name, slot, Trigger.SCHEDULE, verdict.lane)
+        done = schedule._replace(cursor=slot, met=met, runs_made=schedule.runs_made + 1, deferral=None, records=())
+        return TickPlan((start,), schedules=(_with_slot_decided(done, following),))
+    journal = Journal(schedule)
+    journal.tell(Decision(name, verdict.reason, slot, slot, 1, verdict.detail))
+    done = schedule._replace(cursor=slot, met=met, deferral=None, records=journal.open)
+    return TickPlan(decisions=tuple(journal.decisions), schedules=(_with_slot_decided(done, following),))
+
+
+def _is_simple(schedule: Schedule) -> bool:
+    """Whether its slots are those that its times name, at those times, and only its own start."""
+    definition = schedule.definition
+    policy = definition.policy
+    by_hand = schedule.paused or schedule.moved or schedule.backfill or schedule.deleted_at is not None
+    holes = schedule.reopened or schedule.dropped
+    limits = policy.until is not None or policy.max_runs is not None
+    return not (by_hand or holes or limits or policy.jitter or policy.after) and definition.kind is Kind.START
+
+
+def _is_on_time(now: int, schedule: Schedule, slot: int) -> bool:
+    """Whether a slot without a following one by now was met in time, now or before (S9)."""
+    given = schedule.definition.policy.grace
+    in_time = now - slot <= (DEFAULT_GRACE if given is None else given) or slot <= schedule.met
+    return in_time and slot > schedule.missed
+
+
+def _with_slot_decided(schedule: Schedule, due_at: int | None) -> Planned:
+    over = due_at is None and schedule.definition.policy.auto_remove
+    return Planned(schedule, due_at, due_at, remove=over)

@@ -10,12 +10,11 @@ from hashlib import blake2b
 from typing import NamedTuple, TypeAlias
 
 from .catchup import Backlog, Pending
-from .cron.sets import At
-from .definition import Catchup, Kind, Overlap, Retry
-from .duration import format_duration
-from .instant import iso
+from .cron.recurrences import At
+from .definition import Catchup, Kind, Overlap, RetryPolicy
 from .model import Holder, JobFacts, Schedule, ScheduleFacts, Trigger
 from .reasons import Reason
+from .timeparse import format_duration, iso
 
 
 class Go(NamedTuple):
@@ -184,7 +183,7 @@ def _clearing(holders: Sequence[Holder]) -> bool:
     return all(holder.cancelling or holder.trigger is Trigger.BACKFILL for holder in holders)
 
 
-def retry_delay(retry: Retry, failures: int, key: str) -> int:
+def retry_delay(retry: RetryPolicy, failures: int, key: str) -> int:
     """Seconds before the next try after this many failures: growing, capped, and spread by up to a tenth."""
     delay = min(retry.interval * retry.backoff ** (failures - 1), retry.max_interval)
     digest = blake2b(f"{key}\0{failures}".encode(), digest_size=8).digest()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from .definition import Retry
+from .definition import RetryPolicy
 from .policy import retry_delay
 from .states import Event, RunState, after
 
@@ -11,14 +11,14 @@ LOST_AT_MOST = 3  # attempts whose worker vanished; the third makes the run lost
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class EndingRun:
     """What settling needs to know of a run."""
 
     id: str
     state: RunState = RunState.QUEUED
     failures: int = 0  # attempts that failed
     losses: int = 0  # attempts whose lease ran out
-    retry: Retry = field(default_factory=Retry)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
     at_most_once: bool = False
     cancelling: bool = False
 
@@ -80,7 +80,7 @@ class Settled(NamedTuple):
     losses: int = 0
 
 
-def settle(run: Run, outcome: Outcome, now: int) -> Settled:
+def settle(run: EndingRun, outcome: Outcome, now: int) -> Settled:
     """Match the outcome once, and look the move up in the table of states."""
     failures, losses, not_before = run.failures, run.losses, None
     match outcome:
@@ -110,7 +110,7 @@ def settle(run: Run, outcome: Outcome, now: int) -> Settled:
     return Settled(event, state, not_before if state is RunState.QUEUED else None, failures, losses)
 
 
-def _again(run: Run, event: Event) -> Event:
+def _again(run: EndingRun, event: Event) -> Event:
     """An attempt that began is not repeated if the run was asked to end, or may be tried once only (S43)."""
     if run.cancelling:
         return Event.CANCEL

@@ -1,6 +1,7 @@
 """Turns any collection or table of your own into a queue of timed jobs."""
 
 from .contract import JobStore, Locked, LockLostError, Renew
+from .decide import DocumentFacts, Release, Sleep
 from .fields import COLUMNS, Fields
 from .memory import MemoryJobStore
 from .mongodb import MongoJobStore
@@ -8,12 +9,11 @@ from .postgres import PostgresJobStore
 from .scheduler import DocumentScheduler
 from .sqlite import SqliteJobStore
 from .threaded import ThreadedScheduler
-from .verdict import Facts, Release, Sleep
 
 __all__ = [
     "COLUMNS",
+    "DocumentFacts",
     "DocumentScheduler",
-    "Facts",
     "Fields",
     "JobStore",
     "LockLostError",

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..core.errors import ConflictError
-from .verdict import Facts, Release, Sleep
+from .decide import DocumentFacts, Release, Sleep
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Locked:
     """A document that one scheduler holds."""
 
     document: Mapping[str, Any]  # as it was before the lock
-    facts: Facts
+    facts: DocumentFacts
     owner: str  # a token of this lock alone
     now: datetime  # the store's
 

@@ -15,11 +15,11 @@ from uuid import uuid4
 
 from .. import clock as machine
 from ..core.errors import InputError
-from .bell import Bell
 from .contract import JobStore, Locked, Renew
+from .decide import Release, Sleep, instant
 from .fields import Fields, clear_at, set_at, value_at
-from .holding import held, held_still
-from .verdict import Release, Sleep, instant
+from .sql_rows import held, held_still
+from .wakeup import Wakeup
 
 
 class MemoryJobStore(JobStore):
@@ -40,7 +40,7 @@ class MemoryJobStore(JobStore):
         self._heap: list[tuple[datetime, int, Any]] = []
         self._order = count()
         self._lock = Lock()
-        self._bell = Bell()
+        self._bell = Wakeup()
         for document in documents:
             self.add(document)
 

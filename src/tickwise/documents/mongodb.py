@@ -14,13 +14,13 @@ from uuid import uuid4
 
 from ..core.errors import InputError
 from ..log import get_logger
-from .bell import Bell
-from .connected import ConnectedStore, address, driver, too_old
+from .connection import ConnectedStore, address, driver, too_old
 from .contract import Locked, Renew
+from .decide import Release, Sleep
 from .fields import Fields
-from .holding import held, held_still
 from .mongodb_commands import WITH_NOW, Commands
-from .verdict import Release, Sleep
+from .sql_rows import held, held_still
+from .wakeup import Wakeup
 
 OLDEST = 4, 4  # the first whose projections can show the server's now
 _NONE: dict[str, Any] = {"_id": {"$in": []}}  # matches no document
@@ -60,7 +60,7 @@ class MongoJobStore(ConnectedStore):
         self._name = collection
         self._commands = Commands(fields or Fields(), condition or {})
         self._watch = watch
-        self._bell = Bell()
+        self._bell = Wakeup()
         self._ears: asyncio.Task[None] | None = None
         self._client: Any = None
         self._collection: Any = None

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from .contract import Locked, Renew
+from .decide import Release, Sleep
 from .fields import Fields
-from .verdict import Release, Sleep
 
 _BEGINNING = datetime(1, 1, 1, tzinfo=UTC)  # only dates come after it, so other values are never due
 WITH_NOW = {"_id": 0, "document": "$$ROOT", "now": "$$NOW"}

@@ -9,9 +9,9 @@ from datetime import timedelta
 from typing import Any
 
 from ..core.errors import InputError
-from .connected import address, driver, too_old
+from .connection import address, driver, too_old
 from .fields import Fields
-from .sql import Dialect, SqlJobStore, quoted
+from .sql import SqlJobStore, TableDialect, quoted
 
 OLDEST = 9, 5  # the first with SKIP LOCKED
 _CONNECTIONS = 4
@@ -35,7 +35,7 @@ _COLUMNS = "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass($1) AN
 class PostgresJobStore(SqlJobStore):
     """The rows of a table on a server; the table's name may have a schema in front."""
 
-    dialect = Dialect(
+    dialect = TableDialect(
         p="$",
         same="IS NOT DISTINCT FROM",
         at="{}",

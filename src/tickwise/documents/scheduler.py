@@ -7,24 +7,53 @@ scheduler: it goes to `on_error`, or to the log. `stop` waits for the handler th
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import timedelta
+from functools import partial
+from inspect import isawaitable, iscoroutinefunction
 from typing import Any, Self, TypeAlias
 
-from ..core.errors import ConflictError, InputError
+from ..core.errors import ConflictError, InputError, TickwiseError
 from ..log import get_logger
-from .calls import Calls
 from .contract import JobStore, Locked
-from .processing import TRY_AGAIN, Document, Processing
-from .verdict import Rules
+from .decide import Rules
+from .process_document import TRY_AGAIN, Document, DocumentProcessor
 
 Hook: TypeAlias = Callable[[], Any]  # sync or async, like all of them
 
 LOOK_EVERY = 1.0  # seconds that an idle scheduler waits at most, if it has no idle_delay
 _inside: ContextVar["DocumentScheduler | None"] = ContextVar("document_scheduler", default=None)
 _log = get_logger()
+
+
+class HandlerCaller:
+    """One call at a time. `close` when there will be no more."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "tickwise-documents")
+
+    async def call(self, function: Callable[..., Any], *arguments: Any) -> None:
+        try:
+            if iscoroutinefunction(function):
+                await function(*arguments)
+                return
+            work = partial(copy_context().run, function, *arguments)
+            answer = await asyncio.get_running_loop().run_in_executor(self._thread, work)
+            if isawaitable(answer):
+                await answer
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise TickwiseError("the handler was cancelled by something that it waited for") from error
+        except SystemExit as error:
+            raise TickwiseError(f"the handler asked for the end of the program ({error!r})") from error
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=False)
 
 
 @dataclass(eq=False, slots=True)
@@ -47,7 +76,7 @@ class DocumentScheduler:
     is_processing: bool = field(default=False, init=False)  # only while a handler runs
     is_idle: bool = field(default=False, init=False)
     _rules: Rules = field(init=False, repr=False)
-    _calls: Calls = field(init=False, repr=False)
+    _calls: HandlerCaller = field(init=False, repr=False)
     _stopping: asyncio.Event = field(init=False, repr=False)
     _life: asyncio.Task[None] | None = field(default=None, init=False, repr=False)
 
@@ -64,7 +93,7 @@ class DocumentScheduler:
         if self._life is not None and not self._life.done() and not self._stopping.is_set():
             return
         await self.join()
-        self._stopping, self._calls = asyncio.Event(), Calls()
+        self._stopping, self._calls = asyncio.Event(), HandlerCaller()
         started = asyncio.Event()
         self._life = asyncio.create_task(self._live(started))
         await _first(started.wait(), asyncio.shield(self._life))
@@ -133,7 +162,7 @@ class DocumentScheduler:
 
     async def _work(self) -> None:
         length = timedelta(seconds=self.lock_duration)
-        processing = Processing(self.store, self._handle, self._report, self._rest, self._rules, length)
+        processing = DocumentProcessor(self.store, self._handle, self._report, self._rest, self._rules, length)
         while not self._stopping.is_set():
             await self._rest(self.next_delay)
             if locked := await self._lock_next(length):
@@ -205,3 +234,8 @@ async def _first(*waiting: "Coroutine[Any, Any, Any] | asyncio.Future[Any]") -> 
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+# Calls a user's functions: async ones on the event loop, the others in a thread of the scheduler's own.
+#
+# Whatever a function raises comes out as an `Exception`, so that none of it can end the scheduler.

@@ -12,11 +12,11 @@ from typing import Any
 from uuid import uuid4
 
 from ..core.errors import InputError
-from .connected import ConnectedStore
+from .connection import ConnectedStore
 from .contract import Locked, Renew
+from .decide import DocumentFacts, Release, Sleep, instant
 from .fields import COLUMNS, Fields
-from .holding import held, held_still
-from .verdict import Facts, Release, Sleep, instant
+from .sql_rows import held, held_still
 
 NOW = "tickwise now"  # a column beside those of the table
 _CLAUSES = {
@@ -42,7 +42,7 @@ _STATEMENTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class TableDialect:
     """How a database says the same; `{}` is a column's name."""
 
     p: str  # before the number of a place
@@ -62,7 +62,7 @@ def quoted(name: str) -> str:
 class SqlJobStore(ConnectedStore):
     """A table of the user's own, worked off row by row."""
 
-    dialect: Dialect
+    dialect: TableDialect
 
     def __init__(self, table: str, *, key: str, fields: Fields | None, condition: str) -> None:
         super().__init__()
@@ -174,5 +174,5 @@ class SqlJobStore(ConnectedStore):
         """The names of the table's columns; none: there is no such table."""
 
 
-def _as_locked(facts: Facts) -> tuple[Any, Any, Any]:
+def _as_locked(facts: DocumentFacts) -> tuple[Any, Any, Any]:
     return facts.interval, facts.repeat_until, facts.auto_remove

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from ..core.errors import InputError
 from .fields import Fields
-from .sql import Dialect, SqlJobStore
+from .sql import SqlJobStore, TableDialect
 
 T = TypeVar("T")
 _PATIENCE = 60.0  # seconds for a lock that another process holds
@@ -25,7 +25,7 @@ _ISO = "%Y-%m-%dT%H:%M:%fZ"
 class SqliteJobStore(SqlJobStore):
     """The rows of a table in a file."""
 
-    dialect = Dialect(
+    dialect = TableDialect(
         p="?",
         same="IS",
         at="julianday({})",

@@ -25,24 +25,24 @@ from ..core.definition import (
 from ..core.definition import Outcome as Tolerable
 from ..core.errors import InputError, nearest
 from ..core.payload import clip
-from ..core.settle import Cancelled, Failed, Run, Succeeded, settle
+from ..core.settle import Cancelled, EndingRun, Failed, Succeeded, settle
 from ..core.states import FINAL, RunState
 from .context import RunContext, StepState
 from .executors.arguments import params_of
 from .executors.command import run_command, run_script
-from .executors.ended import Ended, failed
 from .executors.failure import failure_text
 from .executors.function import FunctionPool
 from .executors.http import send
 from .executors.log import OWN, StepLog
-from .executors.precondition import unmet
+from .executors.preconditions import unmet
 from .executors.process import call_in_process, named_target
-from .executors.surroundings import Surroundings, Tools
-from .executors.timing import TimedOut, limited
+from .executors.result import AttemptResult, failed
+from .executors.timeout import TimedOut, limited
 from .pipeline import Pipeline, timed_out
+from .step_context import Services, StepContext
 
 Functions: TypeAlias = Mapping[str, Callable[..., Any]]
-Act: TypeAlias = Callable[[Step, Surroundings], Awaitable[Ended]]
+Act: TypeAlias = Callable[[Step, StepContext], Awaitable[AttemptResult]]
 PRECONDITIONS = "job:preconditions"  # their name in the log; no step can have it
 _HANDLER = "on:"  # begins the names of what is done after a run
 _ERROR_FOR_HANDLERS = 4_096  # characters
@@ -60,9 +60,9 @@ async def execute(
     *,
     functions: Functions,
     pool: FunctionPool,
-    tools: Tools,
+    tools: Services,
     done: Mapping[str, StepState] = _NONE_DONE,
-) -> Ended:
+) -> AttemptResult:
     """Do what the job says, but for the steps that succeeded before; if the run is over then, `conclude` it."""
     try:
         steps, act = _plan(job, functions, pool, tools)
@@ -77,7 +77,7 @@ async def execute(
     return ended
 
 
-async def conclude(job: JobDefinition, context: RunContext, ended: Ended, tools: Tools) -> None:
+async def conclude(job: JobDefinition, context: RunContext, ended: AttemptResult, tools: Services) -> None:
     """Do what is to be done after a run that is over (`on`). How that ends is reported, and changes nothing."""
     word, handler = _AFTERWARDS[type(ended.outcome)]
     steps = _handlers(job.on, handler, job.timeout)
@@ -91,7 +91,7 @@ async def conclude(job: JobDefinition, context: RunContext, ended: Ended, tools:
 
 
 def _plan(
-    job: JobDefinition, functions: Functions, pool: FunctionPool, tools: Tools
+    job: JobDefinition, functions: Functions, pool: FunctionPool, tools: Services
 ) -> tuple[Sequence[Step], Act]:
     """The steps and how to do them; a job without steps is one without a name, which calls its function."""
     handlers = (job.on.success, job.on.failure, job.on.exit)
@@ -109,19 +109,19 @@ def _plan(
     return (Step("", PythonCall(job.name)),), lambda _step, here: pool.call(function, here)
 
 
-async def _attempt(job: JobDefinition, actions: "_Actions", pipeline: Pipeline) -> Ended:
+async def _attempt(job: JobDefinition, actions: "_Actions", pipeline: Pipeline) -> AttemptResult:
     try:
         return await limited(_checked(job, actions, pipeline), job.timeout, actions.tools.sleep)
     except TimedOut:
         return timed_out(job.timeout, "the run", pipeline.cautions)
 
 
-async def _checked(job: JobDefinition, actions: "_Actions", pipeline: Pipeline) -> Ended:
+async def _checked(job: JobDefinition, actions: "_Actions", pipeline: Pipeline) -> AttemptResult:
     no = await _unmet(job.preconditions, actions) if job.preconditions else None
     return no or await pipeline.run()
 
 
-async def _unmet(preconditions: Sequence[Precondition], actions: "_Actions") -> Ended | None:
+async def _unmet(preconditions: Sequence[Precondition], actions: "_Actions") -> AttemptResult | None:
     log = StepLog(partial(actions.tools.log, PRECONDITIONS))
     try:
         return await unmet(preconditions, actions.surroundings(log), perform)
@@ -132,29 +132,29 @@ async def _unmet(preconditions: Sequence[Precondition], actions: "_Actions") -> 
 class _Actions:
     """How the steps of one attempt are done."""
 
-    def __init__(self, job: JobDefinition, context: RunContext, tools: Tools, act: Act) -> None:
+    def __init__(self, job: JobDefinition, context: RunContext, tools: Services, act: Act) -> None:
         self.tools = tools
         self._env = job.env
         self._context = replace(context, params=params_of(job, context.params))
         self._act = act
 
-    async def check(self, step: Step, log: StepLog) -> Ended | None:
+    async def check(self, step: Step, log: StepLog) -> AttemptResult | None:
         return await unmet(step.preconditions, self.surroundings(log, step), perform)
 
-    async def act(self, step: Step, log: StepLog) -> Ended:
+    async def act(self, step: Step, log: StepLog) -> AttemptResult:
         try:
             return await self._act(step, self.surroundings(log, step))
         except InputError as error:
             return failed(str(error))
 
-    def surroundings(self, log: StepLog, step: Step | None = None) -> Surroundings:
+    def surroundings(self, log: StepLog, step: Step | None = None) -> StepContext:
         if step is None:
-            return Surroundings(self._context, self.tools, log, self._env)
+            return StepContext(self._context, self.tools, log, self._env)
         env = {**self._env, **step.env}
-        return Surroundings(self._context, self.tools, log, env, step.dir, step.timeout)
+        return StepContext(self._context, self.tools, log, env, step.dir, step.timeout)
 
 
-async def perform(action: Action, here: Surroundings) -> Ended:
+async def perform(action: Action, here: StepContext) -> AttemptResult:
     """Do it once. Raises InputError if it cannot even begin."""
     match action:
         case Command():
@@ -167,7 +167,7 @@ async def perform(action: Action, here: Surroundings) -> Ended:
             return await send(action, here)
 
 
-async def _by_action(step: Step, here: Surroundings) -> Ended:
+async def _by_action(step: Step, here: StepContext) -> AttemptResult:
     return await perform(step.action, here)
 
 
@@ -183,9 +183,9 @@ def _handlers(on: Handlers, own: str, timeout: int | None) -> list[Step]:
     return steps
 
 
-def _is_over(job: JobDefinition, context: RunContext, ended: Ended) -> bool:
+def _is_over(job: JobDefinition, context: RunContext, ended: AttemptResult) -> bool:
     """Whether the run has ended for good: it began, and is not tried again."""
     if type(ended.outcome) not in _AFTERWARDS:
         return False
-    run = Run(context.id, RunState.RUNNING, context.failures, retry=job.retry, at_most_once=job.at_most_once)
+    run = EndingRun(context.id, RunState.RUNNING, context.failures, retry=job.retry, at_most_once=job.at_most_once)
     return settle(run, ended.outcome, 0).state in FINAL

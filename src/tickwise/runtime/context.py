@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from ..core.instant import iso, to_datetime
+from ..core.timeparse import iso, to_datetime
 
 _VARIABLES = {
     "id": "TICKWISE_RUN_ID",

@@ -15,10 +15,9 @@ from ..stores.records import Finish, Lease, LogPart, StepReport
 from .attempt import conclude, execute
 from .context import RunContext, StepRecord, StepState
 from .executors.arguments import params_of
-from .executors.ended import Ended
-from .executors.function import FunctionPool
-from .executors.plain import call_plain, is_plain
-from .executors.surroundings import Tools
+from .executors.function import FunctionPool, call_plain, is_plain
+from .executors.result import AttemptResult
+from .step_context import Services
 
 _log = get_logger()
 _FLUSH_EVERY = 0.5
@@ -34,13 +33,13 @@ class Execution:
         functions: Mapping[str, Callable[..., Any]],
         *,
         may_run: Callable[[JobDefinition], bool] = lambda _job: False,
-        tools: Tools | None = None,
+        tools: Services | None = None,
     ) -> None:
         self._store = store
         self._functions = functions
         self._known = frozenset(functions)
         self._may_run = may_run
-        self._tools = tools or Tools()
+        self._tools = tools or Services()
         self._pool = FunctionPool()
         self._journals: dict[str, _Journal] = {}
 
@@ -55,14 +54,14 @@ class Execution:
     def stuck(self) -> int:
         return self._pool.stuck
 
-    def run(self, lease: Lease) -> Coroutine[Any, Any, Ended]:
+    def run(self, lease: Lease) -> Coroutine[Any, Any, AttemptResult]:
         """Execute an attempt. Cancelling this ends it."""
         function = self._functions.get(lease.job.name)
         if function is not None and is_plain(lease.job, function):
             return call_plain(function, params_of(lease.job, lease.params or {}))
         return self._execute(lease)
 
-    async def _execute(self, lease: Lease) -> Ended:
+    async def _execute(self, lease: Lease) -> AttemptResult:
         tools = self._tools_for(lease)
         done = await self._done(lease) if lease.attempt > 1 and lease.job.steps else {}
         context = context_of(lease)
@@ -72,10 +71,10 @@ class Execution:
 
     async def conclude_cancelled(self, lease: Lease, reason: str) -> None:
         """Do what the job wants done after a run that a person ended."""
-        ended = Ended(Cancelled(), error=reason)
+        ended = AttemptResult(Cancelled(), error=reason)
         await conclude(lease.job, context_of(lease), ended, self._tools_for(lease))
 
-    def _tools_for(self, lease: Lease) -> Tools:
+    def _tools_for(self, lease: Lease) -> Services:
         journal = self._journals.setdefault(lease.id, _Journal(lease))
         return replace(self._tools, report=journal.step, log=journal.line, allow_commands=self._may_run(lease.job))
 

@@ -15,8 +15,8 @@ from ..core.index import RunIndex
 from ..core.model import Schedule
 from ..core.slots import count_slots, due_at, next_slot
 from ..stores.contract import Insights
-from ..stores.paging import every
 from ..stores.records import ScheduleFilter
+from ..stores.validation import all_pages
 
 MOST_RUNS = 2_000_000  # about 24 MB
 _PAGE = 1_000
@@ -25,7 +25,7 @@ _PAGE = 1_000
 async def all_schedules(insights: Insights, *, local: bool = False) -> list[Schedule]:
     """Every schedule, page by page; or only those that no claim finds."""
     wanted = ScheduleFilter(local=local)
-    rows = await every(lambda after: insights.schedules(wanted, after, _PAGE))
+    rows = await all_pages(lambda after: insights.schedules(wanted, after, _PAGE))
     return [row.schedule for row in rows]
 
 

@@ -17,15 +17,15 @@ from typing import Any, Protocol, TypeVar
 
 from ..core.definition import Outcome as Tolerable
 from ..core.definition import Step
-from ..core.duration import format_duration
 from ..core.errors import InputError, nearest
 from ..core.policy import retry_delay
 from ..core.settle import Cancelled, Failed, Snoozed, Succeeded, Unmet
+from ..core.timeparse import format_duration
 from .context import StepRecord, StepState
-from .executors.ended import Ended, failed
 from .executors.log import StepLog
-from .executors.surroundings import Tools
-from .executors.timing import TimedOut, limited
+from .executors.result import AttemptResult, failed
+from .executors.timeout import TimedOut, limited
+from .step_context import Services
 
 T = TypeVar("T")
 _STATES: dict[type, StepState] = {
@@ -42,10 +42,10 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 class Actions(Protocol):
     """What the graph is made of."""
 
-    async def check(self, step: Step, log: StepLog) -> Ended | None:
+    async def check(self, step: Step, log: StepLog) -> AttemptResult | None:
         """How the step ends because its preconditions are not met; none if they are."""
 
-    async def act(self, step: Step, log: StepLog) -> Ended:
+    async def act(self, step: Step, log: StepLog) -> AttemptResult:
         """Do it, once."""
 
 
@@ -56,7 +56,7 @@ class Pipeline:
         self,
         steps: Sequence[Step],
         actions: Actions,
-        tools: Tools,
+        tools: Services,
         *,
         key: str,
         done: Mapping[str, StepState] = _NOTHING,
@@ -68,12 +68,12 @@ class Pipeline:
         self._key = key
         self._done = done
         self._tasks: dict[str, asyncio.Task[StepState | None]] = {}
-        self._ended: dict[str, Ended] = {}
+        self._ended: dict[str, AttemptResult] = {}
 
-    async def run(self) -> Ended:
+    async def run(self) -> AttemptResult:
         if len(self._steps) == 1:
             await self._step(*self._steps.values())
-            return next(iter(self._ended.values()), Ended(Succeeded()))
+            return next(iter(self._ended.values()), AttemptResult(Succeeded()))
         async with asyncio.TaskGroup() as group:
             for name, step in self._steps.items():
                 self._tasks[name] = group.create_task(self._step(step))
@@ -110,7 +110,7 @@ class Pipeline:
         await tries.tell(state, ended.error)
         return state
 
-    def _together(self) -> Ended:
+    def _together(self) -> AttemptResult:
         """The gravest of what the steps came to."""
         for kind in (Cancelled, Failed, Snoozed):
             found = {name: one for name, one in self._ended.items() if isinstance(one.outcome, kind)}
@@ -118,25 +118,25 @@ class Pipeline:
                 found = {name: one for name, one in found.items() if not _tolerated(self._steps[name])}
             if found:
                 return _joined(found)
-        return Ended(Succeeded())
+        return AttemptResult(Succeeded())
 
 
 def _tolerated(step: Step) -> bool:
     return Tolerable.FAILED in step.continue_on
 
 
-def _joined(found: Mapping[str, Ended]) -> Ended:
+def _joined(found: Mapping[str, AttemptResult]) -> AttemptResult:
     """The ends of several steps as one."""
     error = "\n".join(f"step {name}: {ended.error}" for name, ended in found.items())
     outcomes = [ended.outcome for ended in found.values()]
     waits = [one.retry_after for one in outcomes if isinstance(one, Failed) and one.retry_after is not None]
-    return Ended(Failed(max(waits)) if waits else outcomes[0], error=error)
+    return AttemptResult(Failed(max(waits)) if waits else outcomes[0], error=error)
 
 
 class _Tries:
     """One step, tried until it succeeds or its tries are used up."""
 
-    def __init__(self, step: Step, actions: Actions, tools: Tools, key: str) -> None:
+    def __init__(self, step: Step, actions: Actions, tools: Services, key: str) -> None:
         self.log = StepLog(partial(tools.log, step.name))
         self._step = step
         self._actions = actions
@@ -145,7 +145,7 @@ class _Tries:
         self._started = tools.clock()
         self._number = 1
 
-    async def run(self) -> Ended:
+    async def run(self) -> AttemptResult:
         step, log = self._step, self.log
         await self.tell(StepState.RUNNING)
         ended = await self._in_time(self._actions.check(step, log)) if step.preconditions else None
@@ -173,14 +173,14 @@ class _Tries:
         self._number += 1
         await self.tell(StepState.RUNNING)
 
-    async def _in_time(self, work: Coroutine[Any, Any, T]) -> T | Ended:
+    async def _in_time(self, work: Coroutine[Any, Any, T]) -> T | AttemptResult:
         try:
             return await limited(work, self._step.timeout, self._tools.sleep)
         except TimedOut:
             return timed_out(self._step.timeout, "the step", self.log.cautions)
 
 
-def timed_out(seconds: int | None, what: str, warnings: Sequence[str]) -> Ended:
+def timed_out(seconds: int | None, what: str, warnings: Sequence[str]) -> AttemptResult:
     return failed("\n".join([f"{what} timed out after {format_duration(seconds or 0)}", *warnings]))
 
 

@@ -6,19 +6,19 @@ from typing import NamedTuple, Protocol
 
 from ..core.planner import plan
 from ..stores.contract import Store
-from ..stores.records import MICRO, Lease, Reservation, Ticked
+from ..stores.records import MICRO, Lease, LeaseRequest, TickResult
 from .loop import together
 
 _NO_PROGRESS = 0.05  # seconds before jobs are planned again that are due and could not be decided
 _FOR_ROOM = 0.1  # seconds that a batch waits, so that its runs can be handed over rather than queued
 _BURST = 3  # batches in a pass of a burst: half of what a pass costs is the same for one job and for hundreds
 _AT_ONCE = 2  # passes of a burst: the store works on some while this process plans another
-_UNKNOWN = Ticked(0, jobs=1, more=True)  # how it stands before a pass
+_UNKNOWN = TickResult(0, jobs=1, more=True)  # how it stands before a pass
 _LEAD, _SLACK = 0.1, 0.005  # seconds by which a crowd is met before it is due: all but the writing is done then
 _WORTH_A_PASS = 4  # a pass of less than this part of a batch costs more than to queue what does not fit
 
 
-class Hands(Protocol):
+class LocalWorker(Protocol):
     """The worker of the same process, who may be handed runs at once."""
 
     @property
@@ -28,9 +28,9 @@ class Hands(Protocol):
     def ring(self) -> None:
         """There are runs to lease."""
 
-    def reserve(self, most: int) -> Reservation | None: ...
+    def reserve(self, most: int) -> LeaseRequest | None: ...
 
-    def take(self, reserved: Reservation | None, leases: tuple[Lease, ...]) -> None: ...
+    def take(self, reserved: LeaseRequest | None, leases: tuple[Lease, ...]) -> None: ...
 
     def has_room(self, least: int) -> bool: ...
 
@@ -62,8 +62,8 @@ class Ticker:
         *,
         batch: int = 200,
         poll: float = 1.0,
-        hands: Hands | None = None,
-        on_pass: Callable[[Ticked], None] | None = None,
+        hands: LocalWorker | None = None,
+        on_pass: Callable[[TickResult], None] | None = None,
     ) -> None:
         self._store = store
         self._node = node
@@ -96,16 +96,16 @@ class Ticker:
         await self._together(lambda: self._pass(self._burst, ahead=crowd.second))
         await asyncio.sleep(crowd.left)
 
-    async def _together(self, on: Callable[[], Awaitable[Ticked]]) -> list[Ticked]:
+    async def _together(self, on: Callable[[], Awaitable[TickResult]]) -> list[TickResult]:
         return await together(on() for _ in range(self._at_once))
 
-    async def _while_there_is_room(self) -> Ticked:
+    async def _while_there_is_room(self) -> TickResult:
         ticked = _UNKNOWN
         while _goes_on(ticked) and (not self._hands or self._hands.has_room(self._least)):
             ticked = await self._pass(self._burst)
         return ticked
 
-    async def _to_the_end(self) -> Ticked:
+    async def _to_the_end(self) -> TickResult:
         """Pass after pass, until nothing more is due or can be decided."""
         hands = self._hands  # none, once they have kept a pass waiting for too long
         ticked = _UNKNOWN
@@ -115,13 +115,13 @@ class Ticker:
             ticked = await self._pass(self._burst)
         return ticked
 
-    async def _pass(self, batch: int, ahead: int | None = None) -> Ticked:
+    async def _pass(self, batch: int, ahead: int | None = None) -> TickResult:
         ticked = await self.once(batch=batch, ahead=ahead)
         if self._on_pass:
             self._on_pass(ticked)
         return ticked
 
-    def _delay(self, ticked: Ticked) -> float:
+    def _delay(self, ticked: TickResult) -> float:
         """Until the next is due; what is due but in other hands is left alone for a moment."""
         if ticked.more:
             return _NO_PROGRESS
@@ -134,7 +134,7 @@ class Ticker:
 
     async def once(
         self, jobs: list[str] | None = None, *, batch: int | None = None, ahead: int | None = None
-    ) -> Ticked:
+    ) -> TickResult:
         """A batch of due jobs, or of those that are named; runs that fit go straight to the worker."""
         batch = batch or self._batch
         reserved = self._hands.reserve(batch) if self._hands else None
@@ -153,12 +153,12 @@ class Ticker:
         return ticked
 
 
-def _announced(ticked: Ticked) -> Crowd | None:
+def _announced(ticked: TickResult) -> Crowd | None:
     if not ticked.crowd or ticked.next_due is None:
         return None
     left = ticked.next_due - ticked.now / MICRO
     return Crowd(ticked.next_due, asyncio.get_running_loop().time() + left)
 
 
-def _goes_on(ticked: Ticked) -> bool:
+def _goes_on(ticked: TickResult) -> bool:
     return ticked.more and ticked.jobs > 0

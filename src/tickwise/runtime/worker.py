@@ -21,11 +21,11 @@ from typing import NamedTuple
 from ..core.settle import Cancelled, HandedBack, Outcome, Settled
 from ..log import get_logger
 from ..stores.contract import Store, StoreUnavailableError
-from ..stores.records import Finish, Lease, Renewed, Reservation
+from ..stores.records import Finish, Lease, LeaseRequest, Renewed
+from .completions import CompletionWriter
 from .execution import Execution
-from .executors.ended import Ended, failed
 from .executors.failure import failure_text
-from .finisher import Finisher
+from .executors.result import AttemptResult, failed
 
 _log = get_logger()
 _TIMES = 10  # the patience that somebody has in all, as long as something goes on
@@ -33,7 +33,7 @@ _FOR_STARTS = 0.1  # seconds that an end waits to be stored while slots are bein
 _SLICE = 20  # runs that begin at once: then the loop looks at what else there is, such as the store's answers
 
 
-class Why(Enum):
+class StopReason(Enum):
     """Why a run is ended from outside."""
 
     CANCELLED = "it was asked to end"
@@ -41,7 +41,7 @@ class Why(Enum):
     LOST = "its lease was lost"
 
 
-class Room(NamedTuple):
+class WorkerOptions(NamedTuple):
     """How much a worker takes on, from where, and for how long it asks to have it."""
 
     concurrency: int = 10
@@ -50,7 +50,7 @@ class Room(NamedTuple):
     stubborn: float = 10.0  # seconds that code may go on after it was cancelled; what it started may take as long
 
 
-class Held(NamedTuple):
+class ActiveRun(NamedTuple):
     """A run in hand."""
 
     lease: Lease
@@ -67,7 +67,7 @@ class Worker:
         node: str,
         execution: Execution,
         *,
-        room: Room,
+        room: WorkerOptions,
         poll: float = 1.0,
         on_started: Callable[[Lease], None] | None = None,
         on_ended: Callable[[Lease, Finish, Settled], None] | None = None,
@@ -79,9 +79,9 @@ class Worker:
         self._poll = poll
         self._on_started = on_started
         self._on_ended = on_ended
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, ActiveRun] = {}
         self._next: dict[str, tuple[Lease, bool]] = {}  # in hand as well, to begin in the next turns of the loop
-        self._why: dict[str, Why] = {}  # runs that are ended from outside
+        self._why: dict[str, StopReason] = {}  # runs that are ended from outside
         self._noticed: set[str] = set()  # of those, the ones that have ended, and do what is to be done after that
         self._left_behind: set[asyncio.Task[None]] = set()
         self._adopting: dict[str, Lease] = {}  # ours by a lost answer, to begin with the next renewal
@@ -95,7 +95,7 @@ class Worker:
         self._idle = asyncio.Event()  # nothing is held, and nothing is on its way
         self._idle.set()
         self._freed = asyncio.Event()
-        self._finisher = Finisher(store, execution, self._stored, poll)
+        self._finisher = CompletionWriter(store, execution, self._stored, poll)
         self.bell = asyncio.Event()  # there may be runs to lease, and room for them
 
     @property
@@ -134,17 +134,17 @@ class Worker:
 
     # Taking on.
 
-    def reserve(self, most: int | None = None) -> Reservation | None:
+    def reserve(self, most: int | None = None) -> LeaseRequest | None:
         """Set room aside for what a pass may hand over at once: all that is free, or so much of it."""
         room = self.free if most is None else min(self.free, most)
-        wanted = Reservation(self.node, room, self.room.queues, self._execution.known, self.room.lease)
+        wanted = LeaseRequest(self.node, room, self.room.queues, self._execution.known, self.room.lease)
         self._reserved += wanted.capacity
         if self.free:
             self._ends_may_go.clear()
         self._see_whether_idle()
         return wanted if wanted.capacity else None
 
-    def take(self, reserved: Reservation | None, leases: Sequence[Lease], *, queued: bool = False) -> None:
+    def take(self, reserved: LeaseRequest | None, leases: Sequence[Lease], *, queued: bool = False) -> None:
         """Give the room back, and start what came."""
         self._reserved -= reserved.capacity if reserved else 0
         if not self._reserved:
@@ -215,12 +215,12 @@ class Worker:
         begin = asyncio.get_running_loop().create_task
         for run in list(islice(self._next, most)):
             lease, queued = self._next[run]
-            self._held[run] = Held(lease, begin(self._run(lease)), queued)
+            self._held[run] = ActiveRun(lease, begin(self._run(lease)), queued)
             del self._next[run]  # after that: the keeper must always find it
             if self._on_started:
                 self._on_started(lease)
             if self._is_over.is_set():  # it came too late
-                self.end(run, Why.SHUTDOWN)
+                self.end(run, StopReason.SHUTDOWN)
 
     # Ending.
 
@@ -230,21 +230,21 @@ class Worker:
             ended = await self._execution.run(lease)
         except asyncio.CancelledError:
             why = self._why.get(lease.id)
-            if why is Why.CANCELLED:
+            if why is StopReason.CANCELLED:
                 self._noticed.add(lease.id)
                 await self._execution.conclude_cancelled(lease, why.value)
             if why:
                 raise
             ended = failed("the function cancelled its own task")
         except StoreUnavailableError as unavailable:  # asked what earlier attempts have done: nothing has begun
-            ended = Ended(HandedBack(), error=failure_text(unavailable))
+            ended = AttemptResult(HandedBack(), error=failure_text(unavailable))
         except Exception as bug:  # noqa: BLE001  (of ours: it costs an attempt)
             ended = failed(failure_text(bug))
         held = self._held.get(lease.id)
         if held and held.lease is lease and held.task not in self._left_behind:
             self._to_store(Finish(lease.id, lease.token, ended.outcome, ended.result, ended.error))
 
-    def _cancelled(self, held: Held, task: "asyncio.Task[None]") -> None:
+    def _cancelled(self, held: ActiveRun, task: "asyncio.Task[None]") -> None:
         """Its task is over; if it has ended in another way than it was asked to, that is what counts."""
         if task.cancelled() and task not in self._left_behind:
             self._end_from_outside(held.lease)
@@ -252,7 +252,7 @@ class Worker:
 
     def _end_from_outside(self, lease: Lease) -> None:
         why = self._why[lease.id]
-        if why is Why.LOST:
+        if why is StopReason.LOST:
             self._let_go([lease.id])
         else:
             self._to_store(Finish(lease.id, lease.token, _OUTCOMES[why], error=why.value))
@@ -261,7 +261,7 @@ class Worker:
         self._finisher.add(finish)
         self.ring_finisher()
 
-    def end(self, run: str, why: Why) -> None:
+    def end(self, run: str, why: StopReason) -> None:
         """End a run from outside; the first reason to do so counts."""
         if run in self._next:
             self._begin()
@@ -272,7 +272,7 @@ class Worker:
             held.task.cancel()
             asyncio.get_running_loop().call_later(self.room.stubborn, self._leave_behind, held)
 
-    def _leave_behind(self, held: Held) -> None:
+    def _leave_behind(self, held: ActiveRun) -> None:
         """Go on without code that does not let itself be cancelled."""
         if self._held.get(held.lease.id) is held and not held.task.done() and held.lease.id not in self._noticed:
             _log.warning("cancelled in vain", run=held.lease.id, job=held.lease.job.name)
@@ -320,14 +320,14 @@ class Worker:
         """End what was cancelled or lost, adopt what a lost answer gave us: true if that is to be renewed now."""
         self._begin()
         for run in sorted(renewed.cancel):
-            self.end(run, Why.CANCELLED)
+            self.end(run, StopReason.CANCELLED)
         for run, token in asked.items():
             adopted = self._adopting.pop(run, None)
             if adopted and run in renewed.held and not self._closing:
                 self.start(adopted)
             held = self._held.get(run)
             if run not in renewed.held and held and held.lease.token == token:
-                self.end(run, Why.LOST)
+                self.end(run, StopReason.LOST)
         unknown = {(lease.id, lease.token): lease for lease in renewed.unknown}
         if not self._reserved and not self._closing:  # else it may be on its way
             new = sorted(unknown.keys() - self._begun)
@@ -339,7 +339,7 @@ class Worker:
         """Stop everything: the leases could not be renewed."""
         self._begin()
         for run in list(self._held):
-            self.end(run, Why.LOST)
+            self.end(run, StopReason.LOST)
 
     # Shutting down.
 
@@ -354,12 +354,12 @@ class Worker:
         self._is_over.set()
         self._begin()
         for run in list(self._held):
-            self.end(run, Why.SHUTDOWN)
+            self.end(run, StopReason.SHUTDOWN)
         await _first(self.room.stubborn + self.room.lease, self._idle)  # then it is left to the leases
         await self._execution.close()
 
 
-_OUTCOMES: dict[Why, Outcome] = {Why.CANCELLED: Cancelled(), Why.SHUTDOWN: HandedBack()}
+_OUTCOMES: dict[StopReason, Outcome] = {StopReason.CANCELLED: Cancelled(), StopReason.SHUTDOWN: HandedBack()}
 
 
 async def _first(seconds: float, *events: asyncio.Event) -> None:

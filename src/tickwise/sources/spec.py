@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ..core.definition import JobDefinition
-from ..core.duration import format_duration
 from ..core.errors import InputError
+from ..core.timeparse import format_duration
 from .defaults import NO_DEFAULTS, Defaults
 from .yaml import DefinitionError, read_text
-from .yaml.parts import ACTIONS
+from .yaml.schema_parts import ACTIONS
 
 _NO_STEPS = {"python": "a:function"}  # stands for what a job that is a function does
 

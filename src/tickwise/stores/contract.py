@@ -42,16 +42,17 @@ from .records import (
     AttemptRow,
     AuditEntry,
     AuditRow,
-    Changed,
-    Claim,
+    Changes,
     DecisionFilter,
     DecisionRow,
     Enqueue,
     Enqueued,
     Expired,
     Finish,
+    IdempotencyClaim,
     JobRow,
     Lease,
+    LeaseRequest,
     LogPart,
     Node,
     Page,
@@ -59,16 +60,15 @@ from .records import (
     Planner,
     QueueLimit,
     Renewed,
-    Reservation,
     RunFilter,
     RunRow,
     ScheduleFilter,
     ScheduleRow,
     StepReport,
-    Ticked,
+    TickResult,
     Token,
 )
-from .tallies import Counts, HourRow, MinuteRow, Recent
+from .statistics import Counts, HourlyStats, MinuteStats, Recent
 
 
 class StoreUnavailableError(TickwiseError):
@@ -117,9 +117,9 @@ class Store(ABC):
         *,
         limit: int = 200,
         jobs: Sequence[str] | None = None,
-        reserve: Reservation | None = None,
+        reserve: LeaseRequest | None = None,
         ahead: int | None = None,
-    ) -> Ticked:
+    ) -> TickResult:
         """Take due jobs that no other node holds, plan them, and make the plan true.
 
         With `jobs`, those are looked at and no others (local ticking). With `reserve`, runs that the node could
@@ -139,11 +139,11 @@ class Store(ABC):
         """A queued run ends at once; a running one is asked to, and its worker hears of it."""
 
     @abstractmethod
-    async def put_back(self, run: str) -> None:
+    async def retry(self, run: str) -> None:
         """Queue a failed, lost or cancelled run again: another attempt, on a lane if it had one (S41)."""
 
     @abstractmethod
-    async def lease(self, wanted: Reservation) -> tuple[Lease, ...]:
+    async def lease(self, wanted: LeaseRequest) -> tuple[Lease, ...]:
         """Hand queued runs to a worker: by priority, then age, within the fleet's limits on their queues."""
 
     @abstractmethod
@@ -265,7 +265,7 @@ class Insights(ABC):
         """How much there is of what is alive; it costs as much as that is, and what ended in the last hour."""
 
     @abstractmethod
-    async def minutes(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteRow, ...]:
+    async def minutes(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteStats, ...]:
         """What the last minutes were like, in order; of a minute in which nothing happened there is no row."""
 
     @abstractmethod
@@ -280,11 +280,11 @@ class Insights(ABC):
         """The runs of the newest slots of each of these schedules, in order of the slots."""
 
     @abstractmethod
-    async def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourRow, ...]:
+    async def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourlyStats, ...]:
         """What the last hours were like, by schedule and hour, from runs and decisions."""
 
     @abstractmethod
-    async def changed(self, since: int, limit: int = 1_000) -> Changed:
+    async def changed(self, since: int, limit: int = 1_000) -> Changes:
         """What is new since an instant (microseconds), at most so much of each kind; it costs as much as that is.
 
         A move is seen when it is committed, a little after the instant that it carries. Who follows along asks
@@ -329,7 +329,7 @@ class Access(ABC):
         """Newest first; of one subject, if that is given."""
 
     @abstractmethod
-    async def claim(self, key: str, mark: str, seconds: int) -> Claim | None:
+    async def claim(self, key: str, mark: str, seconds: int) -> IdempotencyClaim | None:
         """First come, first served. None: the key is the caller's now; else the claim of who has it.
 
         Who leaves a claim unanswered for `seconds` has lost it to the next who asks. A claim is forgotten a day

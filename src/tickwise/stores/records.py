@@ -24,7 +24,7 @@ LOG_HEAD, LOG_TAIL = 65_536, 196_608  # characters of a step that are kept, howe
 Planner: TypeAlias = Callable[[int, Iterable[Schedule], Facts], TickPlan]
 
 
-class Reservation(NamedTuple):
+class LeaseRequest(NamedTuple):
     """What a worker can take: so many runs, of these queues, for so long."""
 
     node: str
@@ -56,7 +56,7 @@ class Lease(NamedTuple):
         return None if self.times is None or self.slot is None else self.times.before(self.slot)
 
 
-class Ticked(NamedTuple):
+class TickResult(NamedTuple):
     """What one pass did."""
 
     now: int  # the store's, in microseconds; 0 if enough others claim just now
@@ -316,7 +316,7 @@ class DecisionFilter:
 ALL_RUNS, ALL_SCHEDULES, ALL_DECISIONS = RunFilter(), ScheduleFilter(), DecisionFilter()
 
 
-class Changed(NamedTuple):
+class Changes(NamedTuple):
     """What is new since an instant; of each kind the oldest first."""
 
     runs: tuple[RunRow, ...]  # by when they were last created, started or finished
@@ -368,7 +368,7 @@ class AuditRow(NamedTuple):
     after: Any = None
 
 
-class Claim(NamedTuple):
+class IdempotencyClaim(NamedTuple):
     """Who was first to claim a key, and what has come of it, if that is known yet."""
 
     mark: str

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from ..core.instant import floor_second
+from ..core.timeparse import floor_second
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tickwise.core.cron import CronError, Recurrence, parse
 from tickwise.core.cron.batch import NEVER, expand, in_order, next_many
-from tickwise.core.cron.walk import FIRST, LAST
+from tickwise.core.timeparse import FIRST, LAST
 
 ZONES = [
     "UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "America/Sao_Paulo",

@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from tickwise.core.cron import Cron, parse
-from tickwise.core.cron.cautions import clock_changes
+from tickwise.core.cron.warnings import clock_changes
 from tickwise.core.cron.zone import Span, Zone
 
 QUARTER = timedelta(minutes=15)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from tickwise.runtime.context import RunContext, StepRecord, StepState
 from tickwise.runtime.executors.log import StepLog
-from tickwise.runtime.executors.surroundings import Surroundings, Tools
+from tickwise.runtime.step_context import Services, StepContext
 
 T = TypeVar("T")
 PATIENCE = 120  # seconds before a test that hangs is given up
@@ -76,7 +76,7 @@ class Place:
     """Surroundings, with a witness."""
 
     witness: Witness
-    here: Surroundings
+    here: StepContext
     log: StepLog
 
     @property
@@ -95,7 +95,7 @@ def place(
     witness = Witness()
     log = StepLog(lambda stream, line: witness.log("", stream, line))
     context = RunContext("17", "etl", "nightly", 3_600, 0, "schedule", attempt=2, params=params or {})
-    here = Surroundings(context, Tools(**tools), log, env or {}, str(folder) if folder else None)
+    here = StepContext(context, Services(**tools), log, env or {}, str(folder) if folder else None)
     return Place(witness, here, log)
 
 

@@ -13,24 +13,24 @@ from tickwise.core.definition import Command, Script
 from tickwise.core.errors import InputError
 from tickwise.core.settle import Failed, Succeeded
 from tickwise.runtime.executors.command import run_command, run_script
-from tickwise.runtime.executors.ended import Ended
 from tickwise.runtime.executors.log import BOUND, StepLog
+from tickwise.runtime.executors.result import AttemptResult
 
 from .place import Place, Timers, deaths, ended, place, run, timed
 
 
-def command(*arguments: str, there: Place | None = None) -> Ended:
+def command(*arguments: str, there: Place | None = None) -> AttemptResult:
     return run(run_command(Command(arguments), (there or place()).here))
 
 
-def script(text: str, there: Place | None = None) -> Ended:
+def script(text: str, there: Place | None = None) -> AttemptResult:
     return run(run_script(Script(text), (there or place()).here))
 
 
 def test_output_comes_line_by_line_by_stream() -> None:
     """What a command prints is logged in lines, each with its stream."""
     there = place()
-    assert command("sh", "-c", "echo one; echo two; echo three >&2", there=there) == Ended(Succeeded())
+    assert command("sh", "-c", "echo one; echo two; echo three >&2", there=there) == AttemptResult(Succeeded())
     assert there.lines == ["one", "two"]
     assert there.witness.said("stderr") == ["three"]
 
@@ -38,7 +38,7 @@ def test_output_comes_line_by_line_by_stream() -> None:
 def test_a_bad_exit_is_a_failure_with_the_last_words() -> None:
     """A code other than 0 fails, with the code and the end of stderr; a signal is named."""
     failed = command("sh", "-c", "echo before; echo disk full >&2; exit 3")
-    assert failed == Ended(Failed(), error="exit code 3\ndisk full")
+    assert failed == AttemptResult(Failed(), error="exit code 3\ndisk full")
     assert command("sh", "-c", "kill -9 $$").error == "ended by SIGKILL"
 
 
@@ -219,7 +219,7 @@ def test_a_second_cancellation_kills_at_once(tmp_path: Path) -> None:
 def test_a_command_that_ends_leaves_nobody_behind(tmp_path: Path) -> None:
     """When a command has ended by itself, what it left running in the background is ended too."""
 
-    async def ending() -> Ended:
+    async def ending() -> AttemptResult:
         there = place(env={"DEATHS": str(tmp_path / "deaths")})
         async with deaths(tmp_path / "deaths") as pipe:
             text = 'exec 9>"$DEATHS"; echo ready >&9; sleep 1000 & exit 0'
@@ -227,7 +227,7 @@ def test_a_command_that_ends_leaves_nobody_behind(tmp_path: Path) -> None:
             assert await pipe.read() == b"ready\n"
             return done
 
-    assert run(ending()) == Ended(Succeeded())
+    assert run(ending()) == AttemptResult(Succeeded())
 
 
 DAEMON = """
@@ -256,7 +256,7 @@ def test_who_leaves_the_session_is_not_waited_for(tmp_path: Path) -> None:
             done = await task
             os.kill(daemon, signal.SIGKILL)
             assert await pipe.read() == b""
-        assert done == Ended(Succeeded())
+        assert done == AttemptResult(Succeeded())
         assert there.lines == ["bye"]
         assert "left the program's session" in there.log.cautions[0]
 

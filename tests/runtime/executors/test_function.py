@@ -13,15 +13,14 @@ import pytest
 from tickwise.core.errors import InputError
 from tickwise.core.settle import Cancelled, Failed, Outcome, Snoozed, Succeeded
 from tickwise.runtime.context import Run
-from tickwise.runtime.executors.ended import Ended
 from tickwise.runtime.executors.function import FunctionPool
-from tickwise.runtime.executors.wish import Cancel, Retry, Snooze
+from tickwise.runtime.executors.result import AttemptResult, Cancel, Retry, Snooze
 
 from .place import Place, Timers, ended, place, run, timed, until
 
 
-def call(function: Callable[..., Any], there: Place | None = None, **params: Any) -> Ended:
-    async def calling() -> Ended:
+def call(function: Callable[..., Any], there: Place | None = None, **params: Any) -> AttemptResult:
+    async def calling() -> AttemptResult:
         pool = FunctionPool()
         try:
             return await pool.call(function, (there or place(params=params)).here)
@@ -40,8 +39,8 @@ def test_both_kinds_of_function_are_called_with_their_params() -> None:
     async def on_loop(a: int, b: int = 2) -> list[Any]:
         return [a, b, threading.current_thread() is threading.main_thread()]
 
-    assert call(plain, a=1) == Ended(Succeeded(), [1, 2, False])
-    assert call(on_loop, a=1, b=3) == Ended(Succeeded(), [1, 3, True])
+    assert call(plain, a=1) == AttemptResult(Succeeded(), [1, 2, False])
+    assert call(on_loop, a=1, b=3) == AttemptResult(Succeeded(), [1, 3, True])
 
 
 def test_a_function_sees_its_run() -> None:
@@ -92,7 +91,7 @@ def test_context_variables_reach_the_thread() -> None:
     def look() -> str:
         return variable.get()
 
-    async def calling() -> Ended:
+    async def calling() -> AttemptResult:
         variable.set("set")
         return await FunctionPool().call(look, place().here)
 
@@ -119,7 +118,7 @@ def test_a_wish_is_heard_returned_or_raised(wish: Exception, outcome: Outcome, e
         raise wish
 
     for function in (lambda: wish, raising, raising_on_loop):
-        assert call(function) == Ended(outcome, error=error)
+        assert call(function) == AttemptResult(outcome, error=error)
 
 
 def test_a_wish_for_no_time_is_refused() -> None:
@@ -133,7 +132,7 @@ def test_a_wish_for_no_time_is_refused() -> None:
 def test_a_result_that_is_not_json_is_dropped_with_a_warning(value: Any) -> None:
     """A result that is not JSON leaves the run a success without a result, and a line in the log."""
     there = place()
-    assert call(lambda: value, there) == Ended(Succeeded())
+    assert call(lambda: value, there) == AttemptResult(Succeeded())
     there.log.close()
     assert "no result is kept: the result" in there.witness.said("tickwise")[0]
 

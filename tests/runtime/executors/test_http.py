@@ -17,8 +17,8 @@ from tickwise.core.definition import HttpCall
 from tickwise.core.errors import InputError
 from tickwise.core.settle import Failed, Succeeded
 from tickwise.runtime.executors.address import AddressPolicy, Reach
-from tickwise.runtime.executors.ended import Ended
 from tickwise.runtime.executors.http import send, tls
+from tickwise.runtime.executors.result import AttemptResult
 
 from .place import Place, ended, place, run
 
@@ -95,7 +95,7 @@ def web(request: pytest.FixtureRequest) -> Iterator[Web]:
     server.server_close()
 
 
-def sent(call: HttpCall, there: Place | None = None, policy: AddressPolicy = NEAR) -> Ended:
+def sent(call: HttpCall, there: Place | None = None, policy: AddressPolicy = NEAR) -> AttemptResult:
     return run(send(call, (there or place(addresses=policy)).here))
 
 
@@ -118,7 +118,7 @@ def test_a_status_below_400_is_a_success(web: Web) -> None:
     """The request goes out as written; its answer is logged and a status below 400 is a success."""
     there = place(addresses=NEAR)
     call = HttpCall(web.url("/status/201"), "POST", {"X-Job": "backup"}, "döne")
-    assert sent(call, there) == Ended(Succeeded())
+    assert sent(call, there) == AttemptResult(Succeeded())
     ((method, path, headers, body),) = web.asked
     assert (method, path, headers["X-Job"], body.decode()) == ("POST", "/status/201", "backup", "döne")
     assert there.lines == ["this is 201", "second line"]
@@ -151,7 +151,7 @@ def test_a_bad_status_is_a_failure_with_the_answer(web: Web) -> None:
 
 def test_redirects_are_followed_but_not_for_ever(web: Web) -> None:
     """A redirect is followed, five of them at most."""
-    assert sent(HttpCall(web.url("/to//status/200"))) == Ended(Succeeded())
+    assert sent(HttpCall(web.url("/to//status/200"))) == AttemptResult(Succeeded())
     around = sent(HttpCall(web.url("/around/0")))
     assert "redirected more than 5 times" in around.error
     assert len([path for _, path, _, _ in web.asked if path.startswith("/around")]) == 6
@@ -169,7 +169,7 @@ def test_the_policy_holds_for_every_address_on_the_way(web: Web) -> None:
 def test_a_name_that_changes_its_mind_gains_nothing(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is connected to is what was checked: a name is resolved once, and never asked for again."""
     asked = names_are(monkeypatch, ["127.0.0.1", "169.254.169.254"])
-    assert sent(HttpCall(web.url("/status/200", "rebinding.example"))) == Ended(Succeeded())
+    assert sent(HttpCall(web.url("/status/200", "rebinding.example"))) == AttemptResult(Succeeded())
     assert asked == ["rebinding.example"]
     assert web.asked[0][2]["Host"] == f"rebinding.example:{web.port}"
 
@@ -180,7 +180,7 @@ def test_a_certificate_is_checked_against_the_name(web: Web, monkeypatch: pytest
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
     tls.cache_clear()
     names_are(monkeypatch, ["127.0.0.1", "127.0.0.1"])
-    assert sent(HttpCall(web.url("/status/200", "tls.example"))) == Ended(Succeeded())
+    assert sent(HttpCall(web.url("/status/200", "tls.example"))) == AttemptResult(Succeeded())
     impostor = sent(HttpCall(web.url("/status/200", "other.example")))
     tls.cache_clear()
     assert "CERTIFICATE_VERIFY_FAILED" in impostor.error
@@ -194,13 +194,13 @@ def test_the_next_address_is_tried_if_one_does_not_answer(web: Web, monkeypatch:
         return ["::1", "127.0.0.1"]
 
     monkeypatch.setattr(AddressPolicy, "resolve", resolve)
-    assert sent(HttpCall(web.url("/status/200", "localhost"))) == Ended(Succeeded())
+    assert sent(HttpCall(web.url("/status/200", "localhost"))) == AttemptResult(Succeeded())
 
 
 def test_a_long_answer_is_cut(web: Web) -> None:
     """An answer without an end is read up to a bound, and that is said."""
     there = place(addresses=NEAR)
-    assert sent(HttpCall(web.url("/flood/")), there) == Ended(Succeeded())
+    assert sent(HttpCall(web.url("/flood/")), there) == AttemptResult(Succeeded())
     assert sum(len(line) for line in there.lines) < 200_000
     assert "the rest is left out" in there.witness.said("tickwise")[-1]
 

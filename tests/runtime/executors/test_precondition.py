@@ -5,13 +5,13 @@ import pytest
 from tickwise.core.definition import Action, Command, Precondition, PythonCall
 from tickwise.core.settle import Failed, Unmet
 from tickwise.runtime.attempt import perform
-from tickwise.runtime.executors.ended import Ended
-from tickwise.runtime.executors.precondition import unmet
+from tickwise.runtime.executors.preconditions import unmet
+from tickwise.runtime.executors.result import AttemptResult
 
 from .place import place, run
 
 
-def asked(action: Command | PythonCall, expected: str | None = None) -> Ended | None:
+def asked(action: Command | PythonCall, expected: str | None = None) -> AttemptResult | None:
     there = place()
     return run(unmet([Precondition(action, expected)], there.here, perform))
 

@@ -15,15 +15,15 @@ import pytest
 from tickwise.core.errors import InputError
 from tickwise.core.settle import Cancelled, Failed, Snoozed, Succeeded
 from tickwise.runtime.executors.arguments import check_arguments
-from tickwise.runtime.executors.ended import Ended
 from tickwise.runtime.executors.function import FunctionPool, Isolated
 from tickwise.runtime.executors.process import call_in_process, named_target
+from tickwise.runtime.executors.result import AttemptResult
 
 from .place import Place, deaths, ended, place, run
 
 JOBS = """
 import asyncio, os, signal, sys
-from tickwise.runtime.executors.wish import Cancel, Retry, Snooze
+from tickwise.runtime.executors.result import Cancel, Retry, Snooze
 
 def add(a, b=2, run=None):
     print("adding")
@@ -75,7 +75,7 @@ def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     del sys.modules["some_jobs"]
 
 
-def call(name: str, there: Place | None = None, **params: Any) -> Ended:
+def call(name: str, there: Place | None = None, **params: Any) -> AttemptResult:
     target = named_target(f"some_jobs:{name}")
     return run(call_in_process(target, (there or place(params=params)).here, strict=False))
 
@@ -85,25 +85,25 @@ def test_it_has_the_steps_variables_folder_and_log(tmp_path: Path) -> None:
     """A function in its process sees its run, its step's variables and folder, and what it prints is logged."""
     there = place(params={"a": 1}, env={"MODE": "full"}, folder=tmp_path)
     result = {"sum": 3, "job": "etl", "here": str(tmp_path.resolve()), "mode": "full"}
-    assert call("add", there) == Ended(Succeeded(), result)
+    assert call("add", there) == AttemptResult(Succeeded(), result)
     assert there.lines == ["adding", "for 1970-01-01T01:00:00+00:00"]
 
 
 @pytest.mark.parametrize(
     ("name", "params", "expected"),
     [
-        ("later", {"word": "hello"}, Ended(Succeeded(), "hello")),
-        ("nothing", {}, Ended(Succeeded())),
-        ("nothing", {"shared": "param"}, Ended(Succeeded())),
-        ("Nest.inner", {}, Ended(Succeeded(), "inner")),
-        ("large", {}, Ended(Succeeded(), "x" * 300_000)),
-        ("retry", {}, Ended(Failed(300), error="busy")),
-        ("cancel", {}, Ended(Cancelled(), error="done already")),
-        ("snooze", {}, Ended(Snoozed(7))),
+        ("later", {"word": "hello"}, AttemptResult(Succeeded(), "hello")),
+        ("nothing", {}, AttemptResult(Succeeded())),
+        ("nothing", {"shared": "param"}, AttemptResult(Succeeded())),
+        ("Nest.inner", {}, AttemptResult(Succeeded(), "inner")),
+        ("large", {}, AttemptResult(Succeeded(), "x" * 300_000)),
+        ("retry", {}, AttemptResult(Failed(300), error="busy")),
+        ("cancel", {}, AttemptResult(Cancelled(), error="done already")),
+        ("snooze", {}, AttemptResult(Snoozed(7))),
     ],
 )
 @pytest.mark.usefixtures("jobs")
-def test_its_word_comes_back(name: str, params: dict[str, Any], expected: Ended) -> None:
+def test_its_word_comes_back(name: str, params: dict[str, Any], expected: AttemptResult) -> None:
     """Results of any size, async functions and wishes come back from the process as they do from a thread."""
     assert call(name, **params) == expected
 
@@ -112,7 +112,7 @@ def test_its_word_comes_back(name: str, params: dict[str, Any], expected: Ended)
 def test_a_result_that_is_not_json_is_dropped_with_a_warning() -> None:
     """A result that is not JSON leaves a success without a result, and a line in the log."""
     there = place()
-    assert call("unfit", there) == Ended(Succeeded())
+    assert call("unfit", there) == AttemptResult(Succeeded())
     assert "no result is kept" in there.log.cautions[0]
 
 
@@ -172,14 +172,14 @@ def test_a_cancelled_function_is_ended_and_may_clean_up(tmp_path: Path) -> None:
 def test_an_isolated_function_is_called_in_a_process(jobs: Any) -> None:
     """S46: a known function that asks for a process may crash without harm to those beside it."""
 
-    async def both() -> list[Ended]:
+    async def both() -> list[AttemptResult]:
         pool = FunctionPool()
         calls = [(jobs.vanish, {}), (jobs.later, {"word": "unharmed"})]
         return await asyncio.gather(*(pool.call(Isolated(f), place(params=params).here) for f, params in calls))
 
     crashed, other = run(both())
     assert crashed.outcome == Failed()
-    assert other == Ended(Succeeded(), "unharmed")
+    assert other == AttemptResult(Succeeded(), "unharmed")
 
 
 def test_an_isolated_function_takes_its_own_params_only(jobs: Any) -> None:
@@ -208,13 +208,13 @@ import asyncio, sys
 from tickwise.runtime.context import RunContext
 from tickwise.runtime.executors.function import FunctionPool, Isolated
 from tickwise.runtime.executors.log import StepLog
-from tickwise.runtime.executors.surroundings import Surroundings, Tools
+from tickwise.runtime.step_context import StepContext, Services
 
 def where():
     return __name__
 
 if __name__ == "__main__":
-    here = Surroundings(RunContext("1", "job"), Tools(), StepLog(print))
+    here = StepContext(RunContext("1", "job"), Services(), StepLog(print))
     print(asyncio.run(FunctionPool().call(Isolated(where), here)).result)
 """
 

@@ -9,7 +9,7 @@ from pymongo import MongoClient
 
 from tickwise.core.states import RunState
 from tickwise.stores.contract import Store
-from tickwise.stores.paging import every
+from tickwise.stores.validation import all_pages
 
 from ..races.place import Place, all_runs, check_each_once, job, pair, slots_of
 from ..races.processes import Crew, Gone, tell
@@ -64,7 +64,10 @@ def test_given_up_before_every_write(on_mongodb: Place, crew: Crew, part: str) -
 
 def _check_what_came_of_it(place: Place) -> None:
     place.do(lambda store: _check_slots(store, place.clock.second))
-    runs, known = place.runs(), {row.definition.name for row in place.do(lambda store: every(store.insights.jobs))}
+    runs, known = (
+        place.runs(),
+        {row.definition.name for row in place.do(lambda store: all_pages(store.insights.jobs))},
+    )
     asked = Counter((run.job, run.params["by"]) for run in runs if run.params)
     assert all(made == MADE[name] for (name, _), made in asked.items())
     ended = {RunState.SUCCEEDED, RunState.CANCELLED, RunState.FAILED}
@@ -77,7 +80,7 @@ def _check_what_came_of_it(place: Place) -> None:
 
 async def _check_slots(store: Store, now: int) -> None:
     """Every slot of every schedule that is left has had its run."""
-    schedules = [row.schedule for row in await every(lambda after: store.insights.schedules(after=after))]
+    schedules = [row.schedule for row in await all_pages(lambda after: store.insights.schedules(after=after))]
     wanted = [
         (each.name, slot) for each in schedules for slot in slots_of(each.definition.times, each.first_seen, now)
     ]

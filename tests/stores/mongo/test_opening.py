@@ -14,7 +14,7 @@ from pymongo import MongoClient
 from tickwise.core.errors import InputError, TickwiseError
 from tickwise.stores.contract import StoreUnavailableError
 from tickwise.stores.mongo import MongoStore, base
-from tickwise.stores.open import open_store
+from tickwise.stores.url import open_store
 
 from ...servers.process import free_port
 from .servers import database, standalone

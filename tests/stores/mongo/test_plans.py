@@ -11,10 +11,10 @@ from hypothesis.stateful import run_state_machine_as_test
 from tickwise.core.definition import Overlap, Policy
 from tickwise.core.planner import plan
 from tickwise.stores.contract import Store
-from tickwise.stores.mongo import plans
+from tickwise.stores.mongo import intents
 from tickwise.stores.mongo.base import MOVE_SECONDS, Document, Mongo
-from tickwise.stores.mongo.plans import SOON
-from tickwise.stores.records import MICRO, Reservation
+from tickwise.stores.mongo.intents import SOON
+from tickwise.stores.records import MICRO, LeaseRequest
 
 from .. import emptied
 from ..machine import machine
@@ -30,7 +30,7 @@ FEW = settings(max_examples=3 * MORE, stateful_step_count=40)
 
 def test_who_comes_late_changes_nothing(mongodb_database: str) -> None:
     """Plans that were fulfilled are fulfilled again, by who was stopped meanwhile: nobody can tell (S1)."""
-    fulfil, earlier = plans.fulfil, list[tuple[str, Document]]()
+    fulfil, earlier = intents.apply, list[tuple[str, Document]]()
 
     async def twice(mongo: Mongo, made: Mapping[str, Document], now: int) -> None:
         await fulfil(mongo, made, now)
@@ -46,7 +46,7 @@ def test_who_comes_late_changes_nothing(mongodb_database: str) -> None:
     with (
         asyncio.Runner() as loop,
         emptied.mongodb(loop, mongodb_database) as empty,
-        patch.object(plans, "fulfil", twice),
+        patch.object(intents, "apply", twice),
     ):
         run_state_machine_as_test(machine(loop, anew, looks_every=5), settings=FEW)
 
@@ -64,10 +64,10 @@ def test_a_plan_that_was_left_while_another_was_fulfilled(on_mongodb: Place) -> 
     """A pass that finds a plan, and then the next one, fulfils both before it decides: no slot is lost (S1)."""
     on_mongodb.install(job("a", "* * * * *", policy=Policy.of(overlap=Overlap.QUEUE)))
     on_mongodb.clock.advance(180)
-    fulfil = plans.fulfil
+    fulfil = intents.apply
 
     async def pass_and_die(store: Store) -> None:
-        with patch.object(plans, "fulfil", _die), suppress(Died):
+        with patch.object(intents, "apply", _die), suppress(Died):
             await store.tick(plan, "dies")
 
     async def story(store: Store) -> None:
@@ -76,12 +76,12 @@ def test_a_plan_that_was_left_while_another_was_fulfilled(on_mongodb: Place) -> 
 
         async def meanwhile(mongo: Mongo, made: Mapping[str, Document], now: int) -> None:
             await fulfil(mongo, made, now)
-            with patch.object(plans, "fulfil", fulfil):
-                await finish(store, await store.lease(Reservation("w", 1)))
+            with patch.object(intents, "apply", fulfil):
+                await finish(store, await store.lease(LeaseRequest("w", 1)))
             await pass_and_die(store)
             fulfilling.stop()
 
-        fulfilling = patch.object(plans, "fulfil", meanwhile)
+        fulfilling = patch.object(intents, "apply", meanwhile)
         fulfilling.start()
         await store.tick(plan, "goes on")
         await settle_everything(store, "settles")

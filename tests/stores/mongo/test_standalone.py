@@ -8,7 +8,7 @@ from pymongo import MongoClient
 
 from tickwise.stores.contract import Store
 from tickwise.stores.mongo.base import DEFAULT_DATABASE
-from tickwise.stores.open import open_store
+from tickwise.stores.url import open_store
 from tickwise.testing.conformance.definitions import DefinitionStories
 from tickwise.testing.conformance.enqueueing import EnqueueStories, PutBackStories, TriggerStories
 from tickwise.testing.conformance.finishing import FinishStories

@@ -13,9 +13,9 @@ from tickwise.core.cron import Recurrence, parse
 from tickwise.core.definition import Command, JobDefinition, Overlap, Policy, ScheduleDefinition, Step
 from tickwise.core.states import RunState
 from tickwise.stores.contract import Store
-from tickwise.stores.open import open_store
 from tickwise.stores.records import ALL_RUNS, Node, Role, RunFilter, RunRow
 from tickwise.stores.sql.store import SqlStore
+from tickwise.stores.url import open_store
 
 from .clock import SharedClock
 

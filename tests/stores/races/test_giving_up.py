@@ -5,7 +5,7 @@ from typing import Any
 
 import asyncpg
 
-from tickwise.stores.sql.driver import Lane
+from tickwise.stores.sql.driver import Pool
 
 from .clock import START
 from .place import Place, check_each_once, pair, slots_of_pairs
@@ -49,7 +49,7 @@ def test_many_callers_on_one_store(place: Place, crew: Crew) -> None:
     assert child.hear() == "done"
     if place.is_postgres:
         sessions, in_transaction = asyncio.run(_sessions(place.url))
-        assert sessions <= len(Lane) + 2 + 3, "one a lane, two more that claim, and three more that read"
+        assert sessions <= len(Pool) + 2 + 3, "one a lane, two more that claim, and three more that read"
         assert in_transaction == 0
     child.say("end")
     child.heard_last()

@@ -5,7 +5,7 @@ from contextlib import suppress
 from itertools import count
 from random import Random
 
-from tickwise.stores.sql import herd
+from tickwise.stores.sql import batch
 
 from .clock import START
 from .place import Place, check_each_once, job, pair, slots_of, slots_of_pairs
@@ -17,7 +17,7 @@ LEASE = 30
 def test_killed_at_every_statement(on_sql: Place, crew: Crew) -> None:
     """Whatever a ticker, worker and finisher was about to do, another process completes it exactly once (S42)."""
     on_sql.install(pair("a"))
-    _kill_at_each(on_sql, crew, every=120 + LEASE + 1, herds_of=herd.LEAST)
+    _kill_at_each(on_sql, crew, every=120 + LEASE + 1, herds_of=batch.MIN_BATCH)
     check_each_once(on_sql.runs(), slots_of_pairs(["a"], START, on_sql.clock.second))
 
 

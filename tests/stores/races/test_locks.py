@@ -2,7 +2,7 @@
 
 from tickwise.core.definition import Overlap, Policy
 from tickwise.core.planner import plan
-from tickwise.stores.records import Enqueue, Reservation
+from tickwise.stores.records import Enqueue, LeaseRequest
 
 from .place import Place, job
 from .processes import Child, Crew
@@ -33,7 +33,7 @@ def test_two_finishers_meet_at_two_jobs(on_postgres: Place, crew: Crew) -> None:
     place.install(*(job(name, "* * * * *", policy=policy) for name in ("a", "b")))
     place.clock.advance(300)
     place.do(lambda store: store.tick(plan, "t"))
-    place.do(lambda store: store.lease(Reservation("holds the lanes", 2)))
+    place.do(lambda store: store.lease(LeaseRequest("holds the lanes", 2)))
     halts = {"before": "UPDATE tickwise_agenda SET wake_at"}
     first, second = (_finisher(place, crew, failing, halts) for failing in ("a", "b"))
     first.say("finish")

@@ -18,11 +18,11 @@ from typing import Any
 from bson import json_util
 
 from tickwise.stores.mongo import MongoStore, base
-from tickwise.stores.open import open_store
 from tickwise.stores.sql import postgres, schema, sqlite
-from tickwise.stores.sql.driver import Lane
-from tickwise.stores.sql.statement import Dialect, Protocol, Statement
+from tickwise.stores.sql.driver import Pool
+from tickwise.stores.sql.statement import Dialect, Procedure, Statement
 from tickwise.stores.sql.store import SqlStore
+from tickwise.stores.url import open_store
 from tickwise.testing import FakeClock
 from tickwise.testing.conformance.world import START, World
 
@@ -46,7 +46,7 @@ async def make_sql(version: int, folder: Path) -> Any:
     await store.schema.upgrade()
     await live(World(store, clock), version)
     for name, dialect in _DIALECTS.items():
-        rows = await store.driver.run(lambda dialect=dialect: _rows(dialect), Lane.OTHER)  # type: ignore[misc]
+        rows = await store.driver.run(lambda dialect=dialect: _rows(dialect), Pool.OTHER)  # type: ignore[misc]
         text = "".join(f"{statement};\n" for statement in [*_tables(known, dialect), *rows])
         text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
         (FOLDER / f"{name}-{version}.sql").write_text(text, "utf-8")
@@ -61,7 +61,7 @@ def _tables(known: list[schema.Migration], dialect: Dialect) -> Iterator[str]:
         yield from (statement.text for statement in schema.statements(migration, dialect))
 
 
-def _rows(dialect: Dialect) -> Protocol[list[str]]:
+def _rows(dialect: Dialect) -> Procedure[list[str]]:
     """What each table holds, as INSERTs; numbers go on after the last that was given out."""
     said = []
     for (table,) in (yield _TABLES()):

@@ -13,8 +13,8 @@ from pymongo import IndexModel, MongoClient
 
 from tickwise.stores.contract import Store
 from tickwise.stores.mongo import base
-from tickwise.stores.open import open_store
 from tickwise.stores.sql import schema
+from tickwise.stores.url import open_store
 from tickwise.testing.conformance.world import instant
 
 from .make import FOLDER

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tickwise.core.change import Paused
-from tickwise.core.definition import After, Command, Retry, Step
+from tickwise.core.definition import After, Command, RetryPolicy, Step
 from tickwise.core.model import Pause
 from tickwise.core.settle import Failed, Outcome, Succeeded, Unmet
 from tickwise.stores.contract import Store
@@ -57,7 +57,7 @@ async def _define(world: World) -> None:
     steps = (Step("load", Command(("load", "x"))), Step("sum", Command(("sum",)), depends=("load",)))
     await world.define(
         job("hourly", "0 * * * *", catchup="all", labels={"team": "a"}, params={"a": [1, None]}),
-        job("fails", "30 0 * * *", retry=Retry(1, 10), overlap="queue"),
+        job("fails", "30 0 * * *", retry=RetryPolicy(1, 10), overlap="queue"),
         job("late", "0 1 * * *", expires=60, overlap="replace"),
         job("paused", "CRON_TZ=Europe/Berlin 30 2 * * *", jitter=60),
         job("once", once("02:00")),

@@ -17,7 +17,7 @@ from tickwise.stores.contract import Store
 from tickwise.stores.mongo import base
 from tickwise.stores.records import ALL_RUNS
 from tickwise.stores.sql import schema
-from tickwise.stores.sql.driver import Lane, SchemaError
+from tickwise.stores.sql.driver import Pool, SchemaError
 from tickwise.stores.sql.store import SqlStore
 
 from .make import FOLDER
@@ -96,7 +96,7 @@ def _as_known_to(old: Old, version: int) -> tuple[str, ...]:
     async def check(store: Store) -> tuple[str, ...]:
         if isinstance(store, SqlStore):
             known = schema.migrations()[:version]
-            return await store.driver.run(lambda: schema.check(store.driver, known), Lane.READ)
+            return await store.driver.run(lambda: schema.check(store.driver, known), Pool.READ)
         with patch.object(base, "SCHEMA_VERSION", version):
             return await store.schema.check()
 
@@ -109,7 +109,7 @@ def _start(old: Old, version: int) -> None:
     async def start(store: Store) -> None:
         if isinstance(store, SqlStore):
             known = schema.migrations()[:version]
-            await store.driver.run(lambda: schema.upgrade(store.driver, known), Lane.OTHER)
+            await store.driver.run(lambda: schema.upgrade(store.driver, known), Pool.OTHER)
         with patch.object(base, "SCHEMA_VERSION", version):
             await store.insights.next_due()
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from .. import metrics
-from ..doors import Door
+from ..routing import Route
 from . import (
     actions,
     backfill,
@@ -12,12 +12,12 @@ from . import (
     decisions,
     doctor,
     events,
-    everything,
     fleet,
     health,
     jobs,
     logs,
     overview,
+    pause,
     planning,
     runs,
     schedules,
@@ -26,13 +26,13 @@ from . import (
 )
 
 _RESOURCES = (
-    bulk, schedules, actions, backfill, runs, logs, jobs, times, decisions, planning, fleet, everything, overview,
+    bulk, schedules, actions, backfill, runs, logs, jobs, times, decisions, planning, fleet, pause, overview,
     doctor, events, tokens,
 )  # fmt: skip
 PREFIX = "/api/v1"
 
 
-def all_doors() -> Iterator[tuple[str, Door]]:
+def all_routes() -> Iterator[tuple[str, Route]]:
     """Each with the beginning of its address."""
     for resource in _RESOURCES:
         for door in resource.doors.all:

@@ -7,30 +7,36 @@ from fastapi import Response
 
 from ...core.errors import TickwiseError
 from ...stores.records import AccessRole, ScheduleRow
-from ..bodies.schedules import BulkAnswer, BulkOne, BulkPause, BulkResume, BulkTrigger
-from ..doors import Doors
-from ..problems import told
-from ..visit import Visit, Visiting
+from ..context import Context, RequestContext
+from ..problems import problem_text
+from ..routing import Router
+from ..schemas.schedules import (
+    BulkItemResponse,
+    BulkPauseRequest,
+    BulkResponse,
+    BulkResumeRequest,
+    BulkTriggerRequest,
+)
 from .actions import paused, resumed, triggered
 
-doors = Doors("schedules")
+doors = Router("schedules")
 _OPERATOR = AccessRole.OPERATOR
 
 
-@doors.post("/schedules:pause", _OPERATOR, response_model=BulkAnswer)
-async def pause_many(body: BulkPause, visit: Visiting) -> BulkAnswer:
+@doors.post("/schedules:pause", _OPERATOR, response_model=BulkResponse)
+async def pause_many(body: BulkPauseRequest, visit: Context) -> BulkResponse:
     """Pause each; those that cannot be paused do not hold up the others."""
     return await _each(visit, body.names, lambda row: _quietly(paused(visit, row, body)))
 
 
-@doors.post("/schedules:resume", _OPERATOR, response_model=BulkAnswer)
-async def resume_many(body: BulkResume, visit: Visiting) -> BulkAnswer:
+@doors.post("/schedules:resume", _OPERATOR, response_model=BulkResponse)
+async def resume_many(body: BulkResumeRequest, visit: Context) -> BulkResponse:
     """Resume each."""
     return await _each(visit, body.names, lambda row: _quietly(resumed(visit, row, body)))
 
 
-@doors.post("/schedules:trigger", _OPERATOR, once=True, response_model=BulkAnswer)
-async def trigger_many(body: BulkTrigger, visit: Visiting) -> BulkAnswer:
+@doors.post("/schedules:trigger", _OPERATOR, once=True, response_model=BulkResponse)
+async def trigger_many(body: BulkTriggerRequest, visit: Context) -> BulkResponse:
     """Run the job of each now."""
 
     async def trigger(row: ScheduleRow) -> str | None:
@@ -43,15 +49,17 @@ async def _quietly(action: Awaitable[object]) -> None:
     await action
 
 
-async def _each(visit: Visit, names: list[str], act: Callable[[ScheduleRow], Awaitable[str | None]]) -> BulkAnswer:
+async def _each(
+    visit: RequestContext, names: list[str], act: Callable[[ScheduleRow], Awaitable[str | None]]
+) -> BulkResponse:
     answers = []
     for name in dict.fromkeys(names):
         try:
             run = await act(await visit.schedule(name))
-            answers.append(BulkOne(name=name, done=True, run=run))
+            answers.append(BulkItemResponse(name=name, done=True, run=run))
         except TickwiseError as error:
-            answers.append(BulkOne(name=name, done=False, problem=_content(told(error))))
-    return BulkAnswer(items=answers)
+            answers.append(BulkItemResponse(name=name, done=False, problem=_content(problem_text(error))))
+    return BulkResponse(items=answers)
 
 
 def _content(response: Response) -> dict[str, object]:

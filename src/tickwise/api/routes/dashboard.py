@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from fastapi import Request, Response
 
-from ..doors import Doors
 from ..problems import Refusal
+from ..routing import Router
 
-doors = Doors("dashboard")
+doors = Router("dashboard")
 _PAGE = "index.html"
 _NAMED, _IMPORTED = re.compile(r'"assets/([^"]+\.js)"'), re.compile(r'from "(\.[^"]+)"')
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}

@@ -5,24 +5,24 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 
 from ...core.errors import nearest
-from ...core.instant import ceil_second
 from ...core.reasons import Reason
+from ...core.timeparse import ceil_second
 from ...stores.records import AccessRole, DecisionFilter, DecisionRow
-from ..bodies.base import Page
-from ..bodies.decisions import DecisionBody, ReasonBody, ReasonsBody
-from ..bodies.queries import DecisionsWanted
-from ..doors import Doors
+from ..context import Context, RequestContext
 from ..links import page_of
 from ..problems import Refusal
-from ..visit import Visit, Visiting
+from ..routing import Router
+from ..schemas.common import PageResponse
+from ..schemas.decisions import DecisionResponse, ReasonResponse, ReasonsResponse
+from ..schemas.queries import DecisionsQuery
 
-doors = Doors("decisions")
+doors = Router("decisions")
 
 
-@doors.get("/decisions", AccessRole.VIEWER, response_model=Page[DecisionBody])
+@doors.get("/decisions", AccessRole.VIEWER, response_model=PageResponse[DecisionResponse])
 async def list_decisions(
-    request: Request, response: Response, visit: Visiting, asked: Annotated[DecisionsWanted, Query()]
-) -> Page[DecisionBody]:
+    request: Request, response: Response, visit: Context, asked: Annotated[DecisionsQuery, Query()]
+) -> PageResponse[DecisionResponse]:
     """Newest slots first."""
     wanted = DecisionFilter(
         asked.schedule, frozenset(map(_reason, asked.reason)),
@@ -31,13 +31,13 @@ async def list_decisions(
     )  # fmt: skip
     page = await visit.store.insights.decisions(wanted, asked.after, asked.limit)
     rows = [row for row in page.items if not visit.who.scopes or await _sees(visit, row)]
-    return page_of(request, response, [DecisionBody.of(row) for row in rows], page.after)
+    return page_of(request, response, [DecisionResponse.of(row) for row in rows], page.after)
 
 
-@doors.get("/reasons", AccessRole.VIEWER, response_model=ReasonsBody)
-async def list_reasons() -> ReasonsBody:
+@doors.get("/reasons", AccessRole.VIEWER, response_model=ReasonsResponse)
+async def list_reasons() -> ReasonsResponse:
     """Every reason there can be, what it means and what can be done about it."""
-    return ReasonsBody(items=[ReasonBody.of(reason) for reason in Reason])
+    return ReasonsResponse(items=[ReasonResponse.of(reason) for reason in Reason])
 
 
 def _reason(code: str) -> Reason:
@@ -47,6 +47,6 @@ def _reason(code: str) -> Reason:
     return Reason.of(code)
 
 
-async def _sees(visit: Visit, row: DecisionRow) -> bool:
+async def _sees(visit: RequestContext, row: DecisionRow) -> bool:
     schedule = await visit.store.insights.schedule(row.schedule)
     return schedule is not None and visit.who.sees(schedule.schedule.job)

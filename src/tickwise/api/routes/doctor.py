@@ -6,24 +6,24 @@ from fastapi import Query
 
 from ...app.audit import audit as audited
 from ...app.doctor import Severity, doctor
-from ...core.audit import Finding
+from ...core.audit import AuditFinding
 from ...stores.records import AccessRole
-from ..bodies.base import Answered
-from ..doors import Doors
-from ..visit import Visiting
+from ..context import Context
+from ..routing import Router
+from ..schemas.common import ResponseModel
 
-doors = Doors("doctor")
+doors = Router("doctor")
 AUDIT = "Also match every slot in the store with its run or its reason; this reads all of it."
 
 
-class FindingBody(Answered):
+class FindingResponse(ResponseModel):
     code: str
     severity: Severity
     what: str
     repair: str
 
 
-class AuditBody(Answered):
+class LedgerAuditResponse(ResponseModel):
     """How much was matched: each slot with a run or a reason."""
 
     schedules: int
@@ -32,22 +32,22 @@ class AuditBody(Answered):
     reasons: int
 
 
-class DoctorBody(Answered):
-    findings: list[FindingBody]
-    audit: AuditBody | None = None
+class DoctorResponse(ResponseModel):
+    findings: list[FindingResponse]
+    audit: LedgerAuditResponse | None = None
 
 
-@doors.get("/doctor", AccessRole.OPERATOR, whole=True, response_model=DoctorBody)
-async def examine(visit: Visiting, *, audit: Annotated[bool, Query(description=AUDIT)] = False) -> DoctorBody:
+@doors.get("/doctor", AccessRole.OPERATOR, whole=True, response_model=DoctorResponse)
+async def examine(visit: Context, *, audit: Annotated[bool, Query(description=AUDIT)] = False) -> DoctorResponse:
     """Everything that can be told from the store and the clock of this machine."""
-    findings = [FindingBody.model_validate(one) for one in await doctor(visit.tickwise)]
+    findings = [FindingResponse.model_validate(one) for one in await doctor(visit.tickwise)]
     if not audit:
-        return DoctorBody(findings=findings)
+        return DoctorResponse(findings=findings)
     checked = await audited(visit.store)
     wrong = [_told(finding) for finding in checked.findings]
-    return DoctorBody(findings=[*findings, *wrong], audit=AuditBody.model_validate(checked))
+    return DoctorResponse(findings=[*findings, *wrong], audit=LedgerAuditResponse.model_validate(checked))
 
 
-def _told(finding: Finding) -> FindingBody:
+def _told(finding: AuditFinding) -> FindingResponse:
     what = f"{finding.schedule}: {finding.text}"
-    return FindingBody(code=finding.kind, severity=Severity.ERROR, what=what, repair=finding.repair)
+    return FindingResponse(code=finding.kind, severity=Severity.ERROR, what=what, repair=finding.repair)

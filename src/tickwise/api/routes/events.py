@@ -8,14 +8,14 @@ from fastapi import Request
 from starlette.responses import StreamingResponse
 
 from ...stores.records import AccessRole
-from .. import streams
-from ..doors import Doors
-from ..news import LONGEST, Event
+from .. import event_stream
+from ..context import Context, RequestContext
+from ..event_stream import BEAT, EVENT_STREAM, StreamLimit, as_stream, encode_event
+from ..events import LONGEST, StreamEvent
 from ..problems import Refusal
-from ..streams import BEAT, EVENT_STREAM, Stay, as_stream, event
-from ..visit import Visit, Visiting
+from ..routing import Router
 
-doors = Doors("events")
+doors = Router("events")
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "content": {EVENT_STREAM: {"schema": {"type": "string"}}},
@@ -25,28 +25,28 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 
 
 @doors.get("/events", AccessRole.VIEWER, response_class=StreamingResponse, responses=_STREAM)
-async def events(request: Request, visit: Visiting) -> StreamingResponse:
+async def events(request: Request, visit: Context) -> StreamingResponse:
     """All that happens from now on or, with `Last-Event-ID`, since then; `reset`: that was too long ago."""
     since = request.headers.get("last-event-id")
     if since is not None and not (since.isascii() and since.isdigit() and len(since) <= 18):
         raise Refusal(422, "Last-Event-ID is the id of an event", field="Last-Event-ID")
-    return as_stream(_told(visit, Stay(request), None if since is None else int(since)))
+    return as_stream(_told(visit, StreamLimit(request), None if since is None else int(since)))
 
 
-async def _told(visit: Visit, stay: Stay, since: int | None) -> AsyncIterator[bytes]:
+async def _told(visit: RequestContext, stay: StreamLimit, since: int | None) -> AsyncIterator[bytes]:
     async with visit.news.listen() as listener:
         yield BEAT
         known: set[tuple[int, str, str]] = set()
         if since is not None and since < await visit.store.now() - LONGEST:
-            yield event("reset", "{}")
+            yield encode_event("reset", "{}")
         elif since is not None:
             async for one in visit.news.since(since):
                 known.add(one.key)
                 if _seen(visit, one):
-                    yield event(one.kind, one.data, str(one.at))
+                    yield encode_event(one.kind, one.data, str(one.at))
         while not await stay.is_over():
             try:
-                async with asyncio.timeout(streams.HEARTBEAT):
+                async with asyncio.timeout(event_stream.HEARTBEAT):
                     heard = await listener.queue.get()
             except TimeoutError:
                 yield BEAT
@@ -54,9 +54,9 @@ async def _told(visit: Visit, stay: Stay, since: int | None) -> AsyncIterator[by
             if heard is None:
                 return
             if heard.key not in known and _seen(visit, heard):
-                yield event(heard.kind, heard.data, str(heard.at))
+                yield encode_event(heard.kind, heard.data, str(heard.at))
 
 
-def _seen(visit: Visit, one: Event) -> bool:
+def _seen(visit: RequestContext, one: StreamEvent) -> bool:
     """What has no job any longer is for those who see all."""
     return visit.who.sees(one.job) if one.job else not visit.who.scopes

@@ -4,65 +4,65 @@ from collections import Counter
 
 from ...app.overview import is_live
 from ...core.states import RunState
-from ...stores.paging import every
 from ...stores.records import AccessRole, Node, QueueLimit, RunFilter
-from ..bodies.base import NamePath, moment
-from ..bodies.fleet import LimitAsked, QueueBody, QueuesBody, WorkerBody, WorkersBody
-from ..doors import Doors
-from ..visit import Visit, Visiting
+from ...stores.validation import all_pages
+from ..context import Context, RequestContext
+from ..routing import Router
+from ..schemas.common import NamePath, to_moment
+from ..schemas.fleet import LimitRequest, QueueResponse, QueuesResponse, WorkerResponse, WorkersResponse
 
-doors = Doors("fleet")
+doors = Router("fleet")
 _PAGE = 1_000
 
 
-@doors.get("/workers", AccessRole.VIEWER, response_model=WorkersBody)
-async def list_workers(visit: Visiting) -> WorkersBody:
+@doors.get("/workers", AccessRole.VIEWER, response_model=WorkersResponse)
+async def list_workers(visit: Context) -> WorkersResponse:
     """Live processes, and those last seen within a day."""
     now = await visit.store.now()
     nodes = sorted(await visit.store.insights.nodes(), key=lambda node: (not is_live(node, now), node.id))
-    return WorkersBody(items=[_worker(visit, node, now) for node in nodes])
+    return WorkersResponse(items=[_worker(visit, node, now) for node in nodes])
 
 
-@doors.get("/queues", AccessRole.VIEWER, response_model=QueuesBody)
-async def list_queues(visit: Visiting) -> QueuesBody:
+@doors.get("/queues", AccessRole.VIEWER, response_model=QueuesResponse)
+async def list_queues(visit: Context) -> QueuesResponse:
     """Their limits, and how much waits and runs."""
-    return QueuesBody(items=await _queues(visit))
+    return QueuesResponse(items=await _queues(visit))
 
 
-@doors.put("/queues/{name:name}", AccessRole.ADMIN, whole=True, response_model=QueueBody)
-async def limit_queue(name: NamePath, body: LimitAsked, visit: Visiting) -> QueueBody:
+@doors.put("/queues/{name:name}", AccessRole.ADMIN, whole=True, response_model=QueueResponse)
+async def limit_queue(name: NamePath, body: LimitRequest, visit: Context) -> QueueResponse:
     """Set how much of a queue may run at once, and start in a second, in the whole fleet."""
     before = next((one for one in await visit.store.insights.limits() if one.queue == name), QueueLimit(name))
     await visit.store.limit(QueueLimit(name, body.concurrency, body.starts_per_second))
     await visit.audit("queue.limit", name, before._asdict(), body.model_dump())
     known = {one.name: one for one in await _queues(visit)}
-    return known.get(name) or QueueBody(
+    return known.get(name) or QueueResponse(
         name=name, concurrency=None, starts_per_second=None, waiting=0, running=0, workers=0
     )
 
 
-def _worker(visit: Visit, node: Node, now: int) -> WorkerBody:
-    return WorkerBody.model_validate(
+def _worker(visit: RequestContext, node: Node, now: int) -> WorkerResponse:
+    return WorkerResponse.model_validate(
         {
             "id": node.id, "roles": [str(role) for role in node.roles], "host": node.host, "pid": node.pid,
             "version": node.version, "queues": list(node.queues), "capacity": node.capacity, "busy": node.busy,
             "live": is_live(node, now), "problems": [] if visit.who.scopes else list(node.problems),
-            "started_at": moment(node.started_at), "seen_at": moment(node.seen_at),
-            "passed_at": moment(node.passed_at),
+            "started_at": to_moment(node.started_at), "seen_at": to_moment(node.seen_at),
+            "passed_at": to_moment(node.passed_at),
         }
     )  # fmt: skip
 
 
-async def _queues(visit: Visit) -> list[QueueBody]:
+async def _queues(visit: RequestContext) -> list[QueueResponse]:
     insights, now = visit.store.insights, await visit.store.now()
     limits = {limit.queue: limit for limit in await insights.limits()}
     waiting = (await insights.counts()).waiting
     wanted = RunFilter(states=frozenset({RunState.RUNNING}))
-    running = Counter(row.queue for row in await every(lambda after: insights.runs(wanted, after, _PAGE)))
+    running = Counter(row.queue for row in await all_pages(lambda after: insights.runs(wanted, after, _PAGE)))
     live = [node for node in await insights.nodes() if is_live(node, now)]
     workers = Counter(queue for node in live for queue in node.queues)
     return [
-        QueueBody(
+        QueueResponse(
             name=name, concurrency=limits.get(name, QueueLimit(name)).concurrency,
             starts_per_second=limits.get(name, QueueLimit(name)).starts_per_second,
             waiting=waiting.get(name, 0), running=running[name], workers=workers[name],

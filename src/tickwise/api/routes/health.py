@@ -7,9 +7,9 @@ from pydantic import BaseModel
 from starlette.responses import JSONResponse
 
 from ...stores.records import AccessRole
-from ..doors import Doors
+from ..routing import Router
 
-doors = Doors("health")
+doors = Router("health")
 
 
 class Health(BaseModel):

@@ -2,20 +2,22 @@
 
 from ...app.overview import overview
 from ...stores.records import AccessRole
-from ..bodies.fleet import OverviewBody, WhoBody
-from ..doors import Doors
-from ..visit import Visiting
+from ..context import Context
+from ..routing import Router
+from ..schemas.fleet import IdentityResponse, OverviewResponse
 
-doors = Doors("overview")
+doors = Router("overview")
 
 
-@doors.get("/overview", AccessRole.VIEWER, response_model=OverviewBody)
-async def get_overview(visit: Visiting) -> OverviewBody:
+@doors.get("/overview", AccessRole.VIEWER, response_model=OverviewResponse)
+async def get_overview(visit: Context) -> OverviewResponse:
     """Counts, what is wrong and what to do about it, and the last hour by minute."""
-    return OverviewBody.model_validate(await overview(visit.store, visit.who.sees if visit.who.scopes else None))
+    return OverviewResponse.model_validate(
+        await overview(visit.store, visit.who.sees if visit.who.scopes else None)
+    )
 
 
-@doors.get("/me", AccessRole.VIEWER, response_model=WhoBody)
-async def who_am_i(visit: Visiting) -> WhoBody:
+@doors.get("/me", AccessRole.VIEWER, response_model=IdentityResponse)
+async def who_am_i(visit: Context) -> IdentityResponse:
     """Your name here, and what you may do."""
-    return WhoBody(name=visit.who.name, role=str(visit.who.role), scopes=list(visit.who.scopes))
+    return IdentityResponse(name=visit.who.name, role=str(visit.who.role), scopes=list(visit.who.scopes))

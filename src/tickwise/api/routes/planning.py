@@ -4,64 +4,63 @@ import asyncio
 from collections.abc import Iterator
 from itertools import islice
 
-from ...app.editing import whole_job
-from ...app.outlook import HERD, spread_out
+from ...app.definitions import whole_job
+from ...app.upcoming import HERD_SIZE, spread_out
 from ...core.cron import Recurrence, parse
 from ...core.definition import JobDefinition
-from ...core.duration import parse_duration
 from ...core.errors import InputError
-from ...core.instant import ceil_second, iso, to_datetime
-from ...runtime.simulation import Scenario, SlotReport, simulate
+from ...core.simulation.simulate import Scenario, SlotReport, simulate
+from ...core.timeparse import ceil_second, iso, parse_duration, to_datetime
 from ...sources.spec import read_spec
 from ...sources.templates import BUILT_IN
 from ...stores.records import MICRO, AccessRole
-from ..bodies.base import second
-from ..bodies.times import (
-    PreviewAsked,
-    PreviewBody,
-    SimulateAsked,
-    SimulatedRunBody,
-    SimulationBody,
-    SlotBody,
-    TemplateBody,
-    TemplatesBody,
-)
+from ..context import Context, RequestContext
 from ..definitions import about, named
-from ..doors import Doors
-from ..visit import Visit, Visiting
+from ..routing import Router
+from ..schemas.common import second
+from ..schemas.times import (
+    PreviewRequest,
+    PreviewResponse,
+    SimulatedRunResponse,
+    SimulateRequest,
+    SimulationResponse,
+    SlotResponse,
+    TemplateResponse,
+    TemplatesResponse,
+)
 
-doors = Doors("planning")
+doors = Router("planning")
 _LONGEST, _MOST_SLOTS = 366 * 86_400, 10_000
 _SHOWN, _HOURS = 10, 24
 
 
-@doors.get("/templates", AccessRole.VIEWER, response_model=TemplatesBody)
-async def list_templates(visit: Visiting) -> TemplatesBody:
+@doors.get("/templates", AccessRole.VIEWER, response_model=TemplatesResponse)
+async def list_templates(visit: Context) -> TemplatesResponse:
     """Schedules by name, ours and those of the settings: `{"schedule": {"template": NAME}}`."""
     known = {**BUILT_IN, **visit.tickwise.settings.templates}
     rows = [(name, one.expression, one.description) for name, one in known.items()]
-    return TemplatesBody(items=[TemplateBody(name=n, expression=e, description=d) for n, e, d in rows])
+    return TemplatesResponse(items=[TemplateResponse(name=n, expression=e, description=d) for n, e, d in rows])
 
 
-@doors.post("/preview", AccessRole.VIEWER, response_model=PreviewBody)
-async def preview(body: PreviewAsked, visit: Visiting) -> PreviewBody:
+@doors.post("/preview", AccessRole.VIEWER, response_model=PreviewResponse)
+async def preview(body: PreviewRequest, visit: Context) -> PreviewResponse:
     """What an expression means, when it fires next, and what may not have been meant so."""
     times = parse(body.expression, body.timezone, body.name or "")
     now = await visit.store.now() // MICRO
     following = list(islice(_after(times, now), _SHOWN))
     crowd = await _crowd(visit, following[0], body.name) if following else 0
     warnings = list(times.warnings_after(now))
-    suggestion = spread_out(body.expression) if crowd >= HERD else ""
-    if crowd >= HERD:
+    suggestion = spread_out(body.expression) if crowd >= HERD_SIZE else ""
+    if crowd >= HERD_SIZE:
         warnings.append(f"{crowd} other schedules start in the minute of {iso(following[0])}: spread them with H")
-    return PreviewBody(
+    return PreviewResponse(
         expression=body.expression, timezone=times.zone.name, means=times.explain(),
         next=[to_datetime(slot) for slot in following], warnings=warnings, suggestion=suggestion or None,
     )  # fmt: skip
 
 
-@doors.post("/simulate", AccessRole.VIEWER, response_model=SimulationBody)
-async def simulate_slots(body: SimulateAsked, visit: Visiting) -> SimulationBody:
+@doors.post("/simulate", AccessRole.VIEWER, response_model=SimulationResponse)
+async def simulate_slots(body: SimulateRequest, visit: Context) -> SimulationResponse:
     """Play the real planner through a stretch of time: each slot with its verdict and its reason."""
     job = await _job(body, visit)
     start, end = ceil_second(body.start), ceil_second(body.end)
@@ -79,10 +78,10 @@ async def simulate_slots(body: SimulateAsked, visit: Visiting) -> SimulationBody
         frozenset({job.name}) if body.fail else frozenset(),
     )  # fmt: skip
     reports = await asyncio.to_thread(simulate, scenario)
-    return SimulationBody(items=[_slot(report) for report in reports])
+    return SimulationResponse(items=[_slot(report) for report in reports])
 
 
-async def _job(body: SimulateAsked, visit: Visit) -> JobDefinition:
+async def _job(body: SimulateRequest, visit: RequestContext) -> JobDefinition:
     if body.schedule is not None:
         return await whole_job(visit.store, (await visit.schedule(body.schedule)).schedule.job)
     fields = {"name": "simulated", **(body.definition or {})}
@@ -90,7 +89,7 @@ async def _job(body: SimulateAsked, visit: Visit) -> JobDefinition:
         return read_spec(fields, "definition", visit.tickwise.schedules.defaults())
 
 
-async def _crowd(visit: Visit, slot: int, own: str | None) -> int:
+async def _crowd(visit: RequestContext, slot: int, own: str | None) -> int:
     """How many others start in the minute of a slot, if it comes soon."""
     ahead = await visit.outlooks.ahead(_HOURS)
     minute = slot // 60 * 60
@@ -104,13 +103,13 @@ def _after(times: Recurrence, now: int) -> Iterator[int]:
         slot = times.after(slot)
 
 
-def _slot(report: SlotReport) -> SlotBody:
-    run = report.run and SimulatedRunBody(
+def _slot(report: SlotReport) -> SlotResponse:
+    run = report.run and SimulatedRunResponse(
         trigger=str(report.run.trigger), started_at=second(report.run.started_at),
         finished_at=second(report.run.finished_at),
         outcome=None if report.run.outcome is None else str(report.run.outcome),
     )  # fmt: skip
-    return SlotBody(
+    return SlotResponse(
         schedule=report.schedule, slot=to_datetime(report.slot), verdict=str(report.verdict),
         reason=report.reason.code, detail=report.detail, run=run,
     )  # fmt: skip

@@ -5,42 +5,42 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
+from ...app.explain import why_run
 from ...app.managers import enqueued
 from ...app.values import RunInfo, as_second
-from ...app.why_run import why_run
 from ...core.definition import Step
-from ...core.instant import to_datetime
 from ...core.model import Trigger
+from ...core.timeparse import to_datetime
 from ...stores.records import MICRO, AccessRole, Enqueue, RunFilter, StepReport
-from ..bodies.base import Page, RunPath, micro_of, moment
-from ..bodies.queries import RunsWanted
-from ..bodies.runs import (
-    AttemptBody,
-    AttemptsBody,
-    Cancelled,
-    RetryAsked,
-    RunAsked,
-    RunBody,
-    StepBody,
-    StepsBody,
-)
-from ..bodies.schedules import WhyBody
+from ..context import Context
 from ..definitions import about
-from ..doors import Doors
 from ..links import address, page_of
-from ..shown import run_body
-from ..visit import Visiting
+from ..routing import Router
+from ..schemas.common import PageResponse, RunPath, micro_of, to_moment
+from ..schemas.queries import RunsQuery
+from ..schemas.runs import (
+    AttemptResponse,
+    AttemptsResponse,
+    CancelResponse,
+    RetryRequest,
+    RunRequest,
+    RunResponse,
+    StepResponse,
+    StepsResponse,
+    run_response,
+)
+from ..schemas.schedules import WhyResponse
 from .actions import check_params
 
-doors = Doors("runs")
-_FROM_FAILED = RetryAsked()
-_KNOWN: dict[int | str, dict[str, Any]] = {200: {"model": RunBody, "description": "The run that has the key."}}
+doors = Router("runs")
+_FROM_FAILED = RetryRequest()
+_KNOWN: dict[int | str, dict[str, Any]] = {200: {"model": RunResponse, "description": "The run that has the key."}}
 
 
-@doors.get("/runs", AccessRole.VIEWER, response_model=Page[RunBody])
+@doors.get("/runs", AccessRole.VIEWER, response_model=PageResponse[RunResponse])
 async def list_runs(
-    request: Request, response: Response, visit: Visiting, asked: Annotated[RunsWanted, Query()]
-) -> Page[RunBody]:
+    request: Request, response: Response, visit: Context, asked: Annotated[RunsQuery, Query()]
+) -> PageResponse[RunResponse]:
     """The newest first."""
     wanted = RunFilter(
         asked.job, asked.schedule, frozenset(asked.state), frozenset(asked.trigger), asked.queue,
@@ -52,11 +52,11 @@ async def list_runs(
         asked.after,
         asked.limit,
     )
-    return page_of(request, response, [run_body(RunInfo.of(row)) for row in page.items], page.after)
+    return page_of(request, response, [run_response(RunInfo.of(row)) for row in page.items], page.after)
 
 
-@doors.post("/runs", AccessRole.OPERATOR, once=True, status_code=201, response_model=RunBody, responses=_KNOWN)
-async def enqueue_run(body: RunAsked, request: Request, response: Response, visit: Visiting) -> RunBody:
+@doors.post("/runs", AccessRole.OPERATOR, once=True, status_code=201, response_model=RunResponse, responses=_KNOWN)
+async def enqueue_run(body: RunRequest, request: Request, response: Response, visit: Context) -> RunResponse:
     """Queue a run of a job, now or later; a taken key gives the run that has it, with 200 (S48)."""
     check_params(visit, await visit.job(body.job, 422), body.params)
     with about("at"):
@@ -71,29 +71,29 @@ async def enqueue_run(body: RunAsked, request: Request, response: Response, visi
     else:
         response.status_code = 200
     response.headers["Location"] = address(request, f"/runs/{run.id}")
-    return run_body(run)
+    return run_response(run)
 
 
-@doors.get("/runs/{run:name}", AccessRole.VIEWER, response_model=RunBody)
-async def get_run(run: RunPath, visit: Visiting) -> RunBody:
+@doors.get("/runs/{run:name}", AccessRole.VIEWER, response_model=RunResponse)
+async def get_run(run: RunPath, visit: Context) -> RunResponse:
     """One run; one that is queued says why it waits."""
     name = (await visit.run(run)).schedule
     row = None if name is None else await visit.store.insights.schedule(name)
     zone = None if row is None else row.schedule.definition.times.zone.name
-    return run_body(await visit.tickwise.runs.get(run)).model_copy(update={"timezone": zone})
+    return run_response(await visit.tickwise.runs.get(run)).model_copy(update={"timezone": zone})
 
 
-@doors.post("/runs/{run:name}:cancel", AccessRole.OPERATOR, response_model=Cancelled)
-async def cancel_run(run: RunPath, visit: Visiting) -> Cancelled:
+@doors.post("/runs/{run:name}:cancel", AccessRole.OPERATOR, response_model=CancelResponse)
+async def cancel_run(run: RunPath, visit: Context) -> CancelResponse:
     """End a queued run, or ask a running one to end."""
     before = await visit.run(run)
     state = await visit.tickwise.runs.cancel(run)
     await visit.audit("run.cancel", run, {"state": str(before.state)}, {"state": state})
-    return Cancelled(state=state)
+    return CancelResponse(state=state)
 
 
-@doors.post("/runs/{run:name}:retry", AccessRole.OPERATOR, response_model=RunBody)
-async def retry_run(run: RunPath, visit: Visiting, body: RetryAsked = _FROM_FAILED) -> RunBody:
+@doors.post("/runs/{run:name}:retry", AccessRole.OPERATOR, response_model=RunResponse)
+async def retry_run(run: RunPath, visit: Context, body: RetryRequest = _FROM_FAILED) -> RunResponse:
     """Put a failed, lost or cancelled run back; steps that succeeded are not repeated."""
     before = await visit.run(run)
     if body.from_failed:
@@ -103,26 +103,26 @@ async def retry_run(run: RunPath, visit: Visiting, body: RetryAsked = _FROM_FAIL
         (made,) = await visit.store.enqueue([asked])
         again = await visit.tickwise.runs.get(made.id)
     await visit.audit("run.retry", run, {"state": str(before.state)}, {"run": again.id})
-    return run_body(again)
+    return run_response(again)
 
 
-@doors.get("/runs/{run:name}/why", AccessRole.VIEWER, response_model=WhyBody)
-async def why_of_run(run: RunPath, visit: Visiting) -> WhyBody:
+@doors.get("/runs/{run:name}/why", AccessRole.VIEWER, response_model=WhyResponse)
+async def why_of_run(run: RunPath, visit: Context) -> WhyResponse:
     """Why it happened, in words."""
-    return WhyBody.model_validate(await why_run(visit.store, await visit.run(run)))
+    return WhyResponse.model_validate(await why_run(visit.store, await visit.run(run)))
 
 
-@doors.get("/runs/{run:name}/attempts", AccessRole.VIEWER, response_model=AttemptsBody)
-async def attempts_of_run(run: RunPath, visit: Visiting) -> AttemptsBody:
+@doors.get("/runs/{run:name}/attempts", AccessRole.VIEWER, response_model=AttemptsResponse)
+async def attempts_of_run(run: RunPath, visit: Context) -> AttemptsResponse:
     """The attempts before the last, in order."""
     await visit.run(run)
     rows = await visit.store.insights.attempts(run)
-    return AttemptsBody(
+    return AttemptsResponse(
         items=[
-            AttemptBody.model_validate(
+            AttemptResponse.model_validate(
                 {
-                    "number": row.number, "event": str(row.event), "started_at": moment(row.started_at),
-                    "finished_at": moment(row.finished_at), "worker": row.node, "error": row.error,
+                    "number": row.number, "event": str(row.event), "started_at": to_moment(row.started_at),
+                    "finished_at": to_moment(row.finished_at), "worker": row.node, "error": row.error,
                 }
             )
             for row in rows
@@ -130,8 +130,8 @@ async def attempts_of_run(run: RunPath, visit: Visiting) -> AttemptsBody:
     )  # fmt: skip
 
 
-@doors.get("/runs/{run:name}/steps", AccessRole.VIEWER, response_model=StepsBody)
-async def steps_of_run(run: RunPath, visit: Visiting) -> StepsBody:
+@doors.get("/runs/{run:name}/steps", AccessRole.VIEWER, response_model=StepsResponse)
+async def steps_of_run(run: RunPath, visit: Context) -> StepsResponse:
     """The graph of the job's steps, and how far the run is with each."""
     row = await visit.run(run)
     job = await visit.store.insights.job(row.job)
@@ -139,14 +139,14 @@ async def steps_of_run(run: RunPath, visit: Visiting) -> StepsBody:
     reports = {report.name: report for report in await visit.store.insights.steps(run)}
     known = [_step(step.name, step, reports.get(step.name)) for step in steps]
     gone = [_step(name, None, reports[name]) for name in reports if name not in {step.name for step in steps}]
-    return StepsBody(items=[*known, *gone])
+    return StepsResponse(items=[*known, *gone])
 
 
-def _step(name: str, step: Step | None, report: StepReport | None) -> StepBody:
+def _step(name: str, step: Step | None, report: StepReport | None) -> StepResponse:
     depends = list(step.depends) if step else []
     if report is None:
-        return StepBody(name=name, depends=depends, state=None)
-    return StepBody(
-        name=name, depends=depends, state=report.state, started_at=moment(report.started_at),
-        finished_at=moment(report.finished_at), attempt=report.attempt, error=report.error,
+        return StepResponse(name=name, depends=depends, state=None)
+    return StepResponse(
+        name=name, depends=depends, state=report.state, started_at=to_moment(report.started_at),
+        finished_at=to_moment(report.finished_at), attempt=report.attempt, error=report.error,
     )  # fmt: skip

@@ -5,41 +5,50 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
-from ...app.editing import API_SOURCE, edited, fields_with, read_new, whole_job, without
+from ...app.definitions import API_SOURCE, edit_definition, fields_with, read_new, whole_job, without
 from ...app.values import ScheduleInfo, is_due
-from ...core.instant import ceil_second
+from ...core.timeparse import ceil_second
 from ...stores.records import MICRO, AccessRole, DecisionFilter, ScheduleFilter, ScheduleRow
-from ...stores.tallies import Recent
-from ..bodies.base import NamePath, Page
-from ..bodies.decisions import DecisionBody
-from ..bodies.queries import PageWanted, SchedulesWanted, SlotWanted
-from ..bodies.schedules import Definition, Patch, ScheduleBody, ScheduleDetail, ScheduleListed, WhyBody
+from ...stores.statistics import Recent
+from ..context import Context, RequestContext
 from ..definitions import named
-from ..doors import Doors
+from ..etags import check_match, etag, not_modified, only_edit
 from ..links import address, page_of
 from ..masking import masked, unmasked
 from ..problems import Refusal
-from ..versions import check_match, etag, not_modified, only_edit
-from ..visit import Visit, Visiting
+from ..routing import Router
+from ..schemas.common import NamePath, PageResponse
+from ..schemas.decisions import DecisionResponse
+from ..schemas.queries import PageQuery, SchedulesQuery, SlotQuery
+from ..schemas.schedules import (
+    DefinitionRequest,
+    PatchRequest,
+    ScheduleDetailResponse,
+    ScheduleItemResponse,
+    ScheduleResponse,
+    WhyResponse,
+)
 
-doors = Doors("schedules")
+doors = Router("schedules")
 _VERSIONED: dict[int | str, dict[str, Any]] = {304: {"description": "You have this version already."}}
 
 
-def body_of(row: ScheduleRow) -> ScheduleBody:
-    return ScheduleBody.model_validate(ScheduleInfo.of(row))
+def body_of(row: ScheduleRow) -> ScheduleResponse:
+    return ScheduleResponse.model_validate(ScheduleInfo.of(row))
 
 
-def _listed(row: ScheduleRow, runs: Sequence[Recent]) -> ScheduleListed:
+def _listed(row: ScheduleRow, runs: Sequence[Recent]) -> ScheduleItemResponse:
     late = [(run.started_at - run.due_at) / 1_000 for run in runs if run.started_at is not None]
     states = [str(run.state) for run in runs]
-    return ScheduleListed(**body_of(row).model_dump(), recent=states, late_ms=max(0, late[-1]) if late else None)
+    return ScheduleItemResponse(
+        **body_of(row).model_dump(), recent=states, late_ms=max(0, late[-1]) if late else None
+    )
 
 
-@doors.get("/schedules", AccessRole.VIEWER, response_model=Page[ScheduleListed])
+@doors.get("/schedules", AccessRole.VIEWER, response_model=PageResponse[ScheduleItemResponse])
 async def list_schedules(
-    request: Request, response: Response, visit: Visiting, asked: Annotated[SchedulesWanted, Query()]
-) -> Page[ScheduleListed]:
+    request: Request, response: Response, visit: Context, asked: Annotated[SchedulesQuery, Query()]
+) -> PageResponse[ScheduleItemResponse]:
     """In order of their names."""
     due = None if asked.due_before is None else ceil_second(asked.due_before)
     wanted = ScheduleFilter(asked.job, asked.text, asked.paused, due, asked.label, asked.source)
@@ -53,10 +62,10 @@ async def list_schedules(
     return page_of(request, response, listed, page.after)
 
 
-@doors.post("/schedules", AccessRole.ADMIN, once=True, status_code=201, response_model=ScheduleDetail)
+@doors.post("/schedules", AccessRole.ADMIN, once=True, status_code=201, response_model=ScheduleDetailResponse)
 async def create_schedule(
-    body: Definition, request: Request, response: Response, visit: Visiting
-) -> ScheduleDetail:
+    body: DefinitionRequest, request: Request, response: Response, visit: Context
+) -> ScheduleDetailResponse:
     """Define a job with its schedule, by the fields of a job file; or one more schedule of a `job`."""
     fields = body.root
     name = str(fields.get("name") or "")
@@ -77,18 +86,20 @@ async def create_schedule(
     return await _detail(visit, row)
 
 
-@doors.get("/schedules/{name:name}", AccessRole.VIEWER, response_model=ScheduleDetail, responses=_VERSIONED)
-async def get_schedule(name: NamePath, request: Request, response: Response, visit: Visiting) -> Any:
+@doors.get(
+    "/schedules/{name:name}", AccessRole.VIEWER, response_model=ScheduleDetailResponse, responses=_VERSIONED
+)
+async def get_schedule(name: NamePath, request: Request, response: Response, visit: Context) -> Any:
     """One schedule, with its definition."""
     row = await visit.schedule(name)
     response.headers["ETag"] = tag = await etag(visit.store, row)
     return not_modified(request, tag) or await _detail(visit, row)
 
 
-@doors.patch("/schedules/{name:name}", AccessRole.ADMIN, response_model=ScheduleDetail)
+@doors.patch("/schedules/{name:name}", AccessRole.ADMIN, response_model=ScheduleDetailResponse)
 async def change_schedule(
-    name: NamePath, body: Patch, request: Request, response: Response, visit: Visiting
-) -> ScheduleDetail:
+    name: NamePath, body: PatchRequest, request: Request, response: Response, visit: Context
+) -> ScheduleDetailResponse:
     """Change some of its fields. Changed times give a new next time; what cannot be used changes nothing."""
     row = await visit.schedule(name)
     tag = await etag(visit.store, row)
@@ -96,7 +107,7 @@ async def change_schedule(
     job = await whole_job(visit.store, row.schedule.job)
     patch = unmasked(body.root, fields_with(job, name))
     with named(f"schedule {name}", patch, hints=not visit.who.scopes):
-        edit = await edited(visit.store, name, patch, visit.tickwise.schedules.defaults())
+        edit = await edit_definition(visit.store, name, patch, visit.tickwise.schedules.defaults())
         if edit.changes:
             async with only_edit(visit.store, row, tag):
                 await visit.store.define(edit.job, API_SOURCE, over=edit.over)
@@ -107,7 +118,7 @@ async def change_schedule(
 
 
 @doors.delete("/schedules/{name:name}", AccessRole.ADMIN, status_code=204)
-async def delete_schedule(name: NamePath, request: Request, visit: Visiting) -> Response:
+async def delete_schedule(name: NamePath, request: Request, visit: Context) -> Response:
     """Delete it, and its job if that has no other. Queued runs are cancelled, running ones go on."""
     row = await visit.schedule(name)
     tag = await etag(visit.store, row)
@@ -123,27 +134,27 @@ async def delete_schedule(name: NamePath, request: Request, visit: Visiting) -> 
     return Response(status_code=204)
 
 
-@doors.get("/schedules/{name:name}/why", AccessRole.VIEWER, response_model=WhyBody)
-async def why_schedule(name: NamePath, visit: Visiting, asked: Annotated[SlotWanted, Query()]) -> WhyBody:
+@doors.get("/schedules/{name:name}/why", AccessRole.VIEWER, response_model=WhyResponse)
+async def why_schedule(name: NamePath, visit: Context, asked: Annotated[SlotQuery, Query()]) -> WhyResponse:
     """Why a slot ran or did not, in words; without one, the newest that is due."""
     await visit.schedule(name)
-    return WhyBody.model_validate(await visit.tickwise.why(name, asked.slot))
+    return WhyResponse.model_validate(await visit.tickwise.why(name, asked.slot))
 
 
-@doors.get("/schedules/{name:name}/decisions", AccessRole.VIEWER, response_model=Page[DecisionBody])
+@doors.get("/schedules/{name:name}/decisions", AccessRole.VIEWER, response_model=PageResponse[DecisionResponse])
 async def decisions_of_schedule(
-    name: NamePath, request: Request, response: Response, visit: Visiting, asked: Annotated[PageWanted, Query()]
-) -> Page[DecisionBody]:
+    name: NamePath, request: Request, response: Response, visit: Context, asked: Annotated[PageQuery, Query()]
+) -> PageResponse[DecisionResponse]:
     """What was decided about its slots, the newest first."""
     await visit.schedule(name)
     page = await visit.store.insights.decisions(DecisionFilter(schedule=name), asked.after, asked.limit)
-    return page_of(request, response, [DecisionBody.of(row) for row in page.items], page.after)
+    return page_of(request, response, [DecisionResponse.of(row) for row in page.items], page.after)
 
 
-async def _detail(visit: Visit, row: ScheduleRow) -> ScheduleDetail:
+async def _detail(visit: RequestContext, row: ScheduleRow) -> ScheduleDetailResponse:
     job = await whole_job(visit.store, row.schedule.job)
     now = await visit.store.now() // MICRO
-    return ScheduleDetail(
+    return ScheduleDetailResponse(
         **body_of(row).model_dump(), definition=masked(fields_with(job, row.schedule.name)),
         warnings=list(row.schedule.definition.times.warnings_after(now)),
     )  # fmt: skip

@@ -8,29 +8,29 @@ from fastapi import Path, Query, Request, Response
 
 from ...app.values import as_second
 from ...stores.records import MICRO, AccessRole, Token
-from ..bodies.base import Page, moment
-from ..bodies.fleet import AuditBody, NewToken, TokenAsked, TokenBody, TokensBody
-from ..bodies.queries import AuditWanted
+from ..context import Context
 from ..definitions import about
-from ..doors import Doors
 from ..links import page_of
 from ..names import NAME
 from ..problems import Refusal
-from ..secret import digest
-from ..visit import Visiting
+from ..routing import Router
+from ..schemas.common import PageResponse, to_moment
+from ..schemas.fleet import AuditEntryResponse, NewTokenResponse, TokenRequest, TokenResponse, TokensResponse
+from ..schemas.queries import AuditQuery
+from ..token_file import digest
 
-doors = Doors("access")
+doors = Router("access")
 _TokenPath = Annotated[str, Path(pattern=f"^{NAME}$", description="The id of a token.")]
 
 
-@doors.get("/tokens", AccessRole.ADMIN, whole=True, response_model=TokensBody)
-async def list_tokens(visit: Visiting) -> TokensBody:
+@doors.get("/tokens", AccessRole.ADMIN, whole=True, response_model=TokensResponse)
+async def list_tokens(visit: Context) -> TokensResponse:
     """All that were ever issued, without their secrets."""
-    return TokensBody(items=[_body(token) for token in await visit.store.access.tokens()])
+    return TokensResponse(items=[_body(token) for token in await visit.store.access.tokens()])
 
 
-@doors.post("/tokens", AccessRole.ADMIN, whole=True, status_code=201, response_model=NewToken)
-async def create_token(body: TokenAsked, visit: Visiting) -> NewToken:
+@doors.post("/tokens", AccessRole.ADMIN, whole=True, status_code=201, response_model=NewTokenResponse)
+async def create_token(body: TokenRequest, visit: Context) -> NewTokenResponse:
     """A new token; its secret is in this answer and nowhere else."""
     now = await visit.store.now() // MICRO
     with about("expires"):
@@ -41,11 +41,11 @@ async def create_token(body: TokenAsked, visit: Visiting) -> NewToken:
     asked = Token(uuid4().hex, body.name, body.role, tuple(body.scopes), expires_at=expires)
     token = await visit.store.access.issue(asked, digest(secret))
     await visit.audit("token.create", token.name, None, {"id": token.id, **body.model_dump(mode="json")})
-    return NewToken(**_body(token).model_dump(), secret=secret)
+    return NewTokenResponse(**_body(token).model_dump(), secret=secret)
 
 
-@doors.delete("/tokens/{token:name}", AccessRole.ADMIN, whole=True, response_model=TokenBody)
-async def revoke_token(token: _TokenPath, visit: Visiting) -> TokenBody:
+@doors.delete("/tokens/{token:name}", AccessRole.ADMIN, whole=True, response_model=TokenResponse)
+async def revoke_token(token: _TokenPath, visit: Context) -> TokenResponse:
     """Nobody comes in with it any longer."""
     if token not in {one.id for one in await visit.store.access.tokens()}:
         raise Refusal(404, f"there is no token with the id {token!r}: see /api/v1/tokens")
@@ -54,21 +54,21 @@ async def revoke_token(token: _TokenPath, visit: Visiting) -> TokenBody:
     return _body(revoked)
 
 
-@doors.get("/audit", AccessRole.ADMIN, whole=True, response_model=Page[AuditBody])
+@doors.get("/audit", AccessRole.ADMIN, whole=True, response_model=PageResponse[AuditEntryResponse])
 async def list_audit(
-    request: Request, response: Response, visit: Visiting, asked: Annotated[AuditWanted, Query()]
-) -> Page[AuditBody]:
+    request: Request, response: Response, visit: Context, asked: Annotated[AuditQuery, Query()]
+) -> PageResponse[AuditEntryResponse]:
     """Who changed what, the newest first."""
     page = await visit.store.access.audit(asked.subject, asked.after, asked.limit)
-    rows = [AuditBody.model_validate({**row._asdict(), "at": moment(row.at)}) for row in page.items]
+    rows = [AuditEntryResponse.model_validate({**row._asdict(), "at": to_moment(row.at)}) for row in page.items]
     return page_of(request, response, rows, page.after)
 
 
-def _body(token: Token) -> TokenBody:
-    return TokenBody.model_validate(
+def _body(token: Token) -> TokenResponse:
+    return TokenResponse.model_validate(
         {
             "id": token.id, "name": token.name, "role": str(token.role), "scopes": list(token.scopes),
-            "created_at": moment(token.created_at), "expires_at": moment(token.expires_at),
-            "revoked_at": moment(token.revoked_at), "used_at": moment(token.used_at),
+            "created_at": to_moment(token.created_at), "expires_at": to_moment(token.expires_at),
+            "revoked_at": to_moment(token.revoked_at), "used_at": to_moment(token.used_at),
         }
     )  # fmt: skip

@@ -11,12 +11,12 @@ from typing import Any, Self
 
 from ...core.cron import parse
 from ...core.definition import JobDefinition, Policy, ScheduleDefinition
-from ...core.instant import to_datetime
-from ...stores.open import open_store
+from ...core.timeparse import to_datetime
 from ...stores.records import MICRO, Node, Role
-from ...stores.sql.driver import Lane
-from ...stores.sql.statement import Protocol, Statement
+from ...stores.sql.driver import Pool
+from ...stores.sql.statement import Procedure, Statement
 from ...stores.sql.store import SqlStore
+from ...stores.url import open_store
 from .contender import WrongResultError
 
 _DAY = 86_400
@@ -130,10 +130,10 @@ class Bed:
         return int(runs)
 
     async def _do(self, statement: Statement, **values: Any) -> Any:
-        def protocol() -> Protocol[Any]:
+        def protocol() -> Procedure[Any]:
             return (yield statement(**values))
 
-        return await self.store.driver.run(protocol, Lane.OTHER)
+        return await self.store.driver.run(protocol, Pool.OTHER)
 
 
 def opened(url: str) -> SqlStore:

@@ -10,8 +10,8 @@ from ...core.definition import JobDefinition, ScheduleDefinition
 from ...core.errors import InputError
 from ...core.planner import plan
 from ...core.settle import Succeeded
-from ...stores.open import open_store
-from ...stores.records import MICRO, Finish, Node, Reservation, Role
+from ...stores.records import MICRO, Finish, LeaseRequest, Node, Role
+from ...stores.url import open_store
 from ..measure import Figures, Progress
 from ..mongodb import mongodb, own_database
 from .contender import Contender, in_turns
@@ -70,7 +70,7 @@ class _Fires(Contender):
 
     async def prepare(self) -> None:
         """End what was fired before, and let a minute pass."""
-        everything = Reservation(NODE, _AT_ONCE, functions=frozenset(f"job-{n}" for n in range(self.due)))
+        everything = LeaseRequest(NODE, _AT_ONCE, functions=frozenset(f"job-{n}" for n in range(self.due)))
         while leases := await self._store.lease(everything):
             await self._store.finish([Finish(lease.id, lease.token, Succeeded()) for lease in leases])
         await self._fire()

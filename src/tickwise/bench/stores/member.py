@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, cast
 
 from ...clock import monotonic
 from ...runtime.ticker import Ticker
-from ...runtime.worker import Room
+from ...runtime.worker import WorkerOptions
 from ...stores.contract import Store
-from ...stores.records import Ticked
+from ...stores.records import TickResult
 from .bed import opened
 from .ours import NODE, Process, nothing
 
@@ -73,7 +73,7 @@ async def _work(store: "Timed", member: Member, left: "Synchronized[int]") -> No
             left.value -= 1
 
     functions = {f"job-{n}": nothing for n in range(member.due)}
-    process = Process(cast(Store, store), functions, Room(member.workers), ended)
+    process = Process(cast(Store, store), functions, WorkerOptions(member.workers), ended)
     process.start()
     while left.value > 0:  # noqa: ASYNC110 (other processes count it down too)
         await asyncio.sleep(_LOOK_EVERY)
@@ -90,7 +90,7 @@ class Timed:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def tick(self, *arguments: Any, **named: Any) -> Ticked:
+    async def tick(self, *arguments: Any, **named: Any) -> TickResult:
         begun = monotonic()
         ticked = await self._store.tick(*arguments, **named)
         self._claims.append(Claim(begun, monotonic(), ticked.jobs))

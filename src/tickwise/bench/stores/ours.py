@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from ...runtime.collector import spare_the_collector
+from ...app.gc_tuning import spare_the_collector
 from ...runtime.execution import Execution
 from ...runtime.loop import Loop
 from ...runtime.ticker import Ticker
-from ...runtime.worker import Room, Worker
+from ...runtime.worker import Worker, WorkerOptions
 from ...stores.contract import Store
 from .bed import Bed
 from .contender import Contender
@@ -27,7 +27,11 @@ class Process:
     """The roles of a node that carry a run from its slot to its end."""
 
     def __init__(
-        self, store: Store, functions: Mapping[str, Callable[..., Any]], room: Room, on_ended: Callable[[], None]
+        self,
+        store: Store,
+        functions: Mapping[str, Callable[..., Any]],
+        room: WorkerOptions,
+        on_ended: Callable[[], None],
     ) -> None:
         self._store = store
         worker = Worker(store, NODE, Execution(store, functions), room=room, on_ended=lambda *_: on_ended())
@@ -79,7 +83,7 @@ class Ours(Contender):
         await tidy(self._url)
         self._left = self.due
         self._all_ended.clear()
-        self._process = Process(self._bed.store, self._functions, Room(CONCURRENCY), self._ended)
+        self._process = Process(self._bed.store, self._functions, WorkerOptions(CONCURRENCY), self._ended)
 
     async def work(self) -> None:
         self._process.start()

@@ -16,9 +16,9 @@ from typing import TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..instant import ceil_second, floor_second
+from ..timeparse import FIRST, LAST, ceil_second, floor_second
 from .expression import DAY
-from .walk import FIRST, LAST, Cron, Every, Recurrence
+from .walk import Cron, Every, Recurrence
 from .zone import ALWAYS, Zone
 
 NEVER: int = np.iinfo(np.int64).max  # in an array of next times: later than any bound, so never due

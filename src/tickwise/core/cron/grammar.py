@@ -18,8 +18,8 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple, NoReturn
 
-from ..duration import parse_duration
 from ..errors import CronError, InputError, nearest
+from ..timeparse import parse_duration
 from .explain import list_numbers
 from .expression import EVERY_MONTH_DAY, EVERY_WEEKDAY, Days, Expression
 from .walk import Cron, Every, Recurrence

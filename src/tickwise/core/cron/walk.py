@@ -15,16 +15,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from struct import Struct
 
-from ..duration import format_duration
 from ..errors import InputError
-from ..instant import ceil_second, floor_second, to_datetime
-from .cautions import clock_changes
+from ..timeparse import FIRST, LAST, ceil_second, floor_second, format_duration, to_datetime
 from .explain import explain, long_duration
-from .expression import DAY, FIRST_DAY, LAST_DAY, Expression
+from .expression import DAY, Expression
+from .warnings import clock_changes
 from .zone import Span, Zone, released
 
-FIRST = (FIRST_DAY + 1) * DAY  # every answer lies in [FIRST, LAST), which fits a datetime in every zone
-LAST = (LAST_DAY - 1) * DAY
 ROW = Struct("=5Q")  # seconds, minutes, hours; the identities of the days and the zone
 
 

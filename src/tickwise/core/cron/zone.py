@@ -28,7 +28,7 @@ from zoneinfo import ZoneInfo
 import tzdata
 
 from ..errors import InputError, nearest
-from ..instant import floor_second
+from ..timeparse import floor_second
 
 ALWAYS = 1 << 60
 _DAY = 86_400

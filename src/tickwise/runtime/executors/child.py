@@ -16,8 +16,7 @@ from ...core.errors import InputError, nearest
 from ..context import RunContext
 from .arguments import arguments_for, check_arguments
 from .failure import failure_text
-from .result import why_not_kept
-from .wish import Wish
+from .result import Signal, why_not_kept
 
 
 def main(request: dict[str, Any]) -> None:
@@ -46,7 +45,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         value = function(**arguments)
         return _spoken(_awaited(value) if iscoroutine(value) else value)
     except BaseException as error:  # noqa: BLE001 (whatever it is, the other side wants to know: S46)
-        return _spoken(error) if isinstance(error, Wish) else {"raised": failure_text(error)}
+        return _spoken(error) if isinstance(error, Signal) else {"raised": failure_text(error)}
 
 
 def _awaited(coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -56,7 +55,7 @@ def _awaited(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 
 def _spoken(value: Any) -> dict[str, Any]:
-    if isinstance(value, Wish):
+    if isinstance(value, Signal):
         return {"wish": value.kind, "seconds": value.seconds, "reason": value.reason}
     problem = why_not_kept(value)
     return {"unfit": problem} if problem else {"returned": value}

@@ -13,29 +13,29 @@ from ...core.definition import Command, Script
 from ...core.errors import InputError, nearest
 from ...core.settle import Succeeded
 from ..context import RunContext, as_text
-from .ended import Ended, failed
+from ..step_context import StepContext
 from .group import Program, run_program
-from .surroundings import Surroundings
+from .result import AttemptResult, failed
 
 _PLACEHOLDER = re.compile(r"\$\{((?:params|run)\.[^}]*)\}")
 _SHELLS = frozenset({"sh", "ash", "bash", "dash", "fish", "ksh", "zsh"})
 _READS_CODE = re.compile(r"-[A-Za-z]*c")
 
 
-async def run_command(command: Command, here: Surroundings) -> Ended:
+async def run_command(command: Command, here: StepContext) -> AttemptResult:
     """Raises InputError if it cannot be started."""
     return await _run(filled_in(command.arguments, here.context), here)
 
 
-async def run_script(script: Script, here: Surroundings) -> Ended:
+async def run_script(script: Script, here: StepContext) -> AttemptResult:
     """The same for a text, through a file that only its owner can read."""
     with TemporaryDirectory(prefix="tickwise-", ignore_cleanup_errors=True) as folder:
         return await _run([*_interpreter(script.text), _written(script.text, folder)], here)
 
 
-async def _run(arguments: Sequence[str], here: Surroundings) -> Ended:
+async def _run(arguments: Sequence[str], here: StepContext) -> AttemptResult:
     end = await run_program(Program(arguments), here)
-    return Ended(Succeeded()) if end.code == 0 else failed(f"{end.in_words()}\n{end.last_words}".rstrip())
+    return AttemptResult(Succeeded()) if end.code == 0 else failed(f"{end.in_words()}\n{end.last_words}".rstrip())
 
 
 def filled_in(arguments: Sequence[str], context: RunContext) -> list[str]:

@@ -9,21 +9,23 @@ a SystemExit or a KeyboardInterrupt that reaches the loop would end that.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from inspect import iscoroutine, iscoroutinefunction
 from typing import Any
 
-from .arguments import arguments_for, check_arguments
-from .ended import Ended, raised, returned
+from ...core.definition import JobDefinition
+from ...core.errors import InputError
+from ..step_context import StepContext
+from .arguments import RUN, arguments_for, check_arguments, takes
 from .log import OUT, Sink
 from .process import call_in_process, target_of
-from .surroundings import Surroundings
+from .result import AttemptResult, failed, raised, returned
 from .threads import Threads
-from .timing import Sleep, finishes
+from .timeout import Sleep, finishes
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class FunctionPool:
         self.stuck = 0  # calls that nobody waits for any more and that have not ended
         self._threads = Threads()
 
-    async def call(self, function: Callable[..., Any], here: Surroundings) -> Ended:
+    async def call(self, function: Callable[..., Any], here: StepContext) -> AttemptResult:
         """Check and bind the arguments, and call it. Raises InputError, and CancelledError if cancelled."""
         if isinstance(function, Isolated):
             return await call_in_process(target_of(function.function), here, strict=True)
@@ -73,7 +75,7 @@ class FunctionPool:
     def close(self) -> None:
         self._threads.close()
 
-    async def _in_thread(self, call: Callable[[], Any], here: Surroundings) -> Any:
+    async def _in_thread(self, call: Callable[[], Any], here: StepContext) -> Any:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Any] = loop.create_future()
         call = partial(copy_context().run, call)
@@ -100,7 +102,7 @@ class FunctionPool:
         else:
             answer.set_result(value)
 
-    async def _on_loop(self, call: Callable[[], Awaitable[Any]], here: Surroundings) -> Any:
+    async def _on_loop(self, call: Callable[[], Awaitable[Any]], here: StepContext) -> Any:
         task = asyncio.ensure_future(_awaited(call))
         try:
             return await asyncio.shield(task)
@@ -148,3 +150,42 @@ def _writer(log: Sink) -> Callable[[str], None]:
             loop.call_soon_threadsafe(log.feed, OUT, f"{text}\n".encode("utf-8", "replace"))
 
     return write
+
+
+# The short way of a plain async function: it asks for no log and no run, has no time limit and nobody to tell.
+#
+# It is awaited in the run's own task, which spares a pipeline of one step, a second task and a log that nobody
+# writes to. Everything else goes the long way (`attempt`), and ends the same.
+
+
+def is_plain(job: JobDefinition, function: Callable[..., Any]) -> bool:
+    on = job.on
+    if job.steps or job.preconditions or job.timeout is not None or on.success or on.failure or on.exit:
+        return False
+    return _asks_for_nothing(function)
+
+
+@lru_cache(maxsize=1024)
+def _asks_for_nothing(function: Callable[..., Any]) -> bool:
+    return iscoroutinefunction(function) and not takes(function, RUN)
+
+
+async def call_plain(function: Callable[..., Any], params: Mapping[str, Any]) -> AttemptResult:
+    """Call it. Whatever it raises ends this run only (S46); cancelled from outside, it goes on as that."""
+    notes: list[str] = []
+    try:
+        if params:
+            check_arguments(function, params)
+        arguments = arguments_for(function, params, None)
+    except InputError as error:
+        return failed(str(error))
+    try:
+        ended = returned(await function(**arguments), notes.append)
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        return raised(error)
+    except BaseException as error:  # noqa: BLE001  (a SystemExit that reached the loop would end that)
+        return raised(error)
+    return AttemptResult(ended.outcome, ended.result, "\n".join(notes)) if notes else ended

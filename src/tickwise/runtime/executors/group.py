@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from ...core.errors import InputError
+from ..step_context import StepContext
 from .log import ERR, OUT, Sink
-from .surroundings import Surroundings
-from .timing import finishes
+from .timeout import finishes
 
 _STREAMS = {1: OUT, 2: ERR}
 _LAST_WORDS = 4_096
@@ -47,7 +47,7 @@ class Exit(NamedTuple):
         return f"exit code {self.code}" if self.code >= 0 else f"ended by {killer}"
 
 
-async def run_program(program: Program, here: Surroundings) -> Exit:
+async def run_program(program: Program, here: StepContext) -> Exit:
     """Start it and wait; if that is cancelled, end all of it. Raises InputError if it cannot be started."""
     watch = _Watch(here.log)
     starting = asyncio.ensure_future(_start(program, here, watch))
@@ -83,7 +83,7 @@ class _Watch(asyncio.SubprocessProtocol):
         self.closed.set_result(None)
 
 
-async def _start(program: Program, here: Surroundings, watch: _Watch) -> asyncio.SubprocessTransport:
+async def _start(program: Program, here: StepContext, watch: _Watch) -> asyncio.SubprocessTransport:
     name = program.arguments[0]
     _check_folder(here.folder)
     try:
@@ -112,7 +112,7 @@ def _check_folder(folder: str | None) -> None:
         raise InputError(f"the folder {folder} does not exist on this worker")
 
 
-async def _end(transport: asyncio.SubprocessTransport, watch: _Watch, here: Surroundings) -> None:
+async def _end(transport: asyncio.SubprocessTransport, watch: _Watch, here: StepContext) -> None:
     group = transport.get_pid()
     sleep = here.tools.sleep
     with closing(transport):

@@ -8,10 +8,10 @@ import httpx
 from ...core.definition import HttpCall
 from ...core.errors import InputError
 from ...core.settle import Succeeded
+from ..step_context import StepContext
 from .address import AddressPolicy
-from .ended import Ended, failed
 from .log import BOUND, OUT, Sink
-from .surroundings import Surroundings
+from .result import AttemptResult, failed
 
 _MOST_REDIRECTS = 5
 _CONNECT_SECONDS = 10
@@ -58,7 +58,7 @@ def tls() -> ssl.SSLContext:
     return httpx.create_ssl_context()  # SSL_CERT_FILE and SSL_CERT_DIR add authorities
 
 
-async def send(call: HttpCall, here: Surroundings) -> Ended:
+async def send(call: HttpCall, here: StepContext) -> AttemptResult:
     """Send it and wait for the answer. Raises InputError if it cannot go to where it is sent."""
     headers = _headers(call, here)
     timeout = httpx.Timeout(here.timeout or _ANSWER_SECONDS, connect=_CONNECT_SECONDS)
@@ -83,11 +83,11 @@ async def send(call: HttpCall, here: Surroundings) -> Ended:
     except httpx.HTTPError as error:
         return failed(f"{what}: {str(error) or type(error).__name__}")
     if answer.status_code < 400:
-        return Ended(Succeeded())
+        return AttemptResult(Succeeded())
     return failed(f"{what}: {answer.status_code} {answer.reason_phrase}\n{beginning}".rstrip())
 
 
-def _headers(call: HttpCall, here: Surroundings) -> httpx.Headers:
+def _headers(call: HttpCall, here: StepContext) -> httpx.Headers:
     headers = httpx.Headers({"Accept-Encoding": "identity", **here.context.headers()})
     try:
         headers.update(call.headers)

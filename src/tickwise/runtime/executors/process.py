@@ -15,9 +15,9 @@ from typing import IO, Any, NamedTuple
 
 from ...core.errors import InputError
 from ...core.settle import Succeeded
-from .ended import Ended, failed, wished
+from ..step_context import StepContext
 from .group import Exit, Program, run_program
-from .surroundings import Surroundings
+from .result import AttemptResult, failed, signalled
 
 _BOOT = (
     "import json, sys; request = json.load(sys.stdin); sys.path[:] = request['path']; "
@@ -57,7 +57,7 @@ def named_target(text: str) -> Target:
     return Target(module, name)
 
 
-async def call_in_process(target: Target, here: Surroundings, *, strict: bool) -> Ended:
+async def call_in_process(target: Target, here: StepContext, *, strict: bool) -> AttemptResult:
     """Call it and wait. `strict`: params that it does not take are an error, not left out.
 
     Raises InputError if it cannot be found or its arguments do not fit.
@@ -71,7 +71,7 @@ async def call_in_process(target: Target, here: Surroundings, *, strict: bool) -
 
 
 def _write_request(
-    request: IO[bytes], answer: IO[bytes], target: Target, here: Surroundings, *, strict: bool
+    request: IO[bytes], answer: IO[bytes], target: Target, here: StepContext, *, strict: bool
 ) -> None:
     fields = {
         "path": [place or str(Path.cwd()) for place in sys.path],
@@ -84,15 +84,15 @@ def _write_request(
     request.seek(0)
 
 
-def _ended(answer: bytes, end: Exit, here: Surroundings) -> Ended:
+def _ended(answer: bytes, end: Exit, here: StepContext) -> AttemptResult:
     match json.loads(answer) if answer else None:
         case {"returned": value}:
-            return Ended(Succeeded(), value)
+            return AttemptResult(Succeeded(), value)
         case {"unfit": problem}:
             here.log.caution(problem)
-            return Ended(Succeeded())
+            return AttemptResult(Succeeded())
         case {"wish": kind, "seconds": seconds, "reason": reason}:
-            return wished(kind, seconds, reason)
+            return signalled(kind, seconds, reason)
         case {"raised": text}:
             return failed(text)
         case {"refused": text}:

@@ -1,9 +1,15 @@
 """Whether a function's return value can be kept."""
 
-from typing import Any
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from ...core.errors import InputError
-from ...core.payload import encode
+from ...core.payload import clip, encode
+from ...core.settle import Cancelled, Failed, Outcome, Snoozed, Succeeded
+from ...core.timeparse import parse_duration
+from .failure import LONGEST_ERROR, failure_text
 
 
 def why_not_kept(value: Any) -> str | None:
@@ -13,3 +19,116 @@ def why_not_kept(value: Any) -> str | None:
     except InputError as problem:
         return f"no result is kept: {problem}"
     return None
+
+
+# How an attempt or a step ended, and how the word of a function becomes that.
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptResult:
+    """An outcome, with what it returned or why it is not a success."""
+
+    outcome: Outcome
+    result: Any = None  # JSON
+    error: str = ""
+
+    def __post_init__(self) -> None:
+        if self.error:
+            object.__setattr__(self, "error", clip(self.error, LONGEST_ERROR))
+
+    @property
+    def succeeded(self) -> bool:
+        return isinstance(self.outcome, Succeeded)
+
+
+def failed(error: str) -> AttemptResult:
+    return AttemptResult(Failed(), error=error)
+
+
+_RETURNED_NOTHING = AttemptResult(Succeeded())
+
+
+def returned(value: Any, warn: Callable[[str], None]) -> AttemptResult:
+    """What a function's return value means; one that is not JSON is kept as no result, with a warning."""
+    if value is None:
+        return _RETURNED_NOTHING
+    if isinstance(value, Signal):
+        return signalled(value.kind, value.seconds, value.reason)
+    if problem := why_not_kept(value):
+        warn(problem)
+        return AttemptResult(Succeeded())
+    return AttemptResult(Succeeded(), value)
+
+
+def raised(error: BaseException) -> AttemptResult:
+    """What an exception means."""
+    if isinstance(error, Signal):
+        return signalled(error.kind, error.seconds, error.reason)
+    return failed(failure_text(error))
+
+
+def signalled(kind: str, seconds: int | None, reason: str) -> AttemptResult:
+    """What a wish comes to."""
+    match kind:
+        case "snooze":
+            return AttemptResult(Snoozed(seconds or 0), error=reason)
+        case "cancel":
+            return AttemptResult(Cancelled(), error=reason or "it asked to be cancelled")
+        case _:
+            return AttemptResult(Failed(seconds), error=reason or "it asked to be tried again")
+
+
+# What a function may return or raise instead of a result: a wish for what becomes of its run.
+#
+# They are exceptions, so that code at any depth can raise them. The child process imports this module.
+
+
+class Signal(Exception):  # noqa: N818 (a wish is no error)
+    """The base of the three."""
+
+    kind: ClassVar[str]
+    seconds: int | None = None
+    reason: str = ""
+
+
+class Retry(Signal):
+    """Count this attempt as failed, and try again after this time if tries are left.
+
+    Without a time the job's retry policy says when.
+    """
+
+    kind = "retry"
+
+    def __init__(self, after: str | float | None = None, reason: str = "") -> None:
+        super().__init__(after, str(reason))
+        self.seconds = None if after is None else _seconds(after)
+        self.reason = str(reason)
+
+
+class Cancel(Signal):
+    """End the run as cancelled; it is not tried again."""
+
+    kind = "cancel"
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(str(reason))
+        self.reason = str(reason)
+
+
+class Snooze(Signal):
+    """Run it again after this time; that is no failure and uses up no try."""
+
+    kind = "snooze"
+
+    def __init__(self, for_: str | float, reason: str = "") -> None:
+        super().__init__(for_, str(reason))
+        self.seconds = _seconds(for_)
+        self.reason = str(reason)
+
+
+def _seconds(time: str | float) -> int:
+    if isinstance(time, str):
+        return parse_duration(time)
+    if not 0 <= time < math.inf:
+        raise InputError(f"{time!r} is no time to wait: give seconds, or a text such as 90s or 15m")
+    return math.ceil(time)

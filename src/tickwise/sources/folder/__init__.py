@@ -9,7 +9,7 @@ identity, size and times with those of the look before; so lost, merged and repe
 Files that an event names are read whatever their times say, and every half minute all are.
 """
 
+from .reconcile import FolderChange
 from .source import FolderSource
-from .standing import FolderChange
 
 __all__ = ["FolderChange", "FolderSource"]

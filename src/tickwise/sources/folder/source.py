@@ -6,8 +6,8 @@ from contextlib import aclosing
 from pathlib import Path
 
 from ..defaults import NO_DEFAULTS, Defaults
-from .disk import FolderReader
-from .standing import FolderChange, Standing, difference, stand
+from .reconcile import ActiveDefinitions, FolderChange, difference, reconcile
+from .scan import FolderReader
 from .watch import looks
 
 _THOROUGH_EVERY = 30.0
@@ -40,7 +40,7 @@ class FolderSource:
     async def changes(self, stop: asyncio.Event) -> AsyncGenerator[FolderChange]:
         """All that is there, at once; then what changes, one item a burst, until `stop` is set."""
         reader = FolderReader(self.path, self.name, self._defaults)
-        standing, seen = Standing(), None
+        standing, seen = ActiveDefinitions(), None
         reasons = looks(self.path, stop, poll=self._poll, thorough_every=self._thorough_every)
         async with aclosing(reasons):
             async for look in reasons:
@@ -51,6 +51,6 @@ class FolderSource:
                 if found == seen:
                     continue
                 before, seen = standing, found
-                standing = await asyncio.to_thread(stand, before, *found)
+                standing = await asyncio.to_thread(reconcile, before, *found)
                 if change := difference(before, standing):
                     yield change

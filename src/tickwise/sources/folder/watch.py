@@ -18,7 +18,7 @@ from typing import NamedTuple
 from watchfiles import awatch
 
 from ...log import get_logger
-from .disk import Look
+from .scan import Look
 
 MOST_CHANGES = 256
 _PAUSE = 0.5

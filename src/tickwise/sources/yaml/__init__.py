@@ -10,12 +10,12 @@ from pathlib import Path
 
 from ..defaults import NO_DEFAULTS, Defaults
 from ..templates import BUILT_IN, Template
-from .errors import DefinitionError
+from .crosschecks import cross_check
+from .error import DefinitionError
 from .files import job_files, text_of
 from .reader import Placed, Read, Reader
-from .spec import json_schema
+from .schema import json_schema
 from .text import UnusableText, split
-from .together import settle
 
 __all__ = ["BUILT_IN", "DefinitionError", "Loaded", "Placed", "Template", "json_schema", "read_path", "read_text"]
 
@@ -56,7 +56,7 @@ def read_path(
             found, wrong = _read(text, str(file), file.stem, defaults)
             documents += found
             errors += wrong
-    kept, refused = settle(documents, known_schedules)
+    kept, refused = cross_check(documents, known_schedules)
     return Loaded(tuple(document.placed for document in kept if document.placed), (*errors, *refused))
 
 

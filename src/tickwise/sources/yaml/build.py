@@ -18,14 +18,13 @@ from ...core.definition import (
     check_name,
 )
 from ...core.errors import InputError
-from ...core.moment import last_instant, read_moment
+from ...core.timeparse import last_instant, read_moment
 from ..templates import Template
-from .faults import Faults
-from .nodes import Loc
-from .parts import ACTIONS, KindsSpec
-from .spec import JobSpec
+from .error import ErrorList, Loc
+from .schema import JobSpec
+from .schema_parts import ACTIONS, KindsSpec
 from .steps import handler_of, preconditions_of, retry_of, steps_of
-from .times import Reading, label
+from .times import ScheduleReader, label
 
 _DEPENDENT = ("max_active_runs", "overlap", "catchup_window", "catchup")  # a message names its culprit first
 _AS_GIVEN = "max_catchup grace skip_if_successful jitter max_runs wait_for expires auto_remove ticking".split()
@@ -39,12 +38,12 @@ def build(
     default_name: str | None,
     templates: Mapping[str, Template],
     broken: frozenset[str],
-    faults: Faults,
+    faults: ErrorList,
 ) -> JobDefinition | None:
     """The definition, or none and faults. What reads a broken field (already told of) is left out."""
     name = _name(spec, default_name, broken, faults)
     where = zone(spec.timezone or "UTC")
-    reading = Reading(name, where, templates)
+    reading = ScheduleReader(name, where, templates)
     policies = {} if broken & {*_DEPENDENT, "until", "timezone", "after"} else _policies(spec, where, faults)
     schedules = () if broken & {"schedule", "timezone"} else _schedules(spec, reading, policies, faults)
     steps = () if broken & {"steps", *ACTIONS} else steps_of(spec, faults)
@@ -70,7 +69,7 @@ def _frozen(spec: JobSpec) -> dict[str, Any]:
     return {name: MappingProxyType(value) for name, value in _given(spec, _MAPPINGS).items()}
 
 
-def _name(spec: JobSpec, default: str | None, broken: frozenset[str], faults: Faults) -> str:
+def _name(spec: JobSpec, default: str | None, broken: frozenset[str], faults: ErrorList) -> str:
     if "name" in broken or (spec.name is None and default is None):
         if "name" not in broken:
             faults.add(("name",), "is missing: only the first document of a file is named after the file")
@@ -82,7 +81,7 @@ def _name(spec: JobSpec, default: str | None, broken: frozenset[str], faults: Fa
         return "unnamed"
 
 
-def _policies(spec: JobSpec, where: Zone, faults: Faults) -> dict[Kind, Policy]:
+def _policies(spec: JobSpec, where: Zone, faults: ErrorList) -> dict[Kind, Policy]:
     until: dict[str, Any] = {}
     with faults.at("until"):
         until = {"until": last_instant(read_moment(spec.until), where)} if spec.until else {}
@@ -103,14 +102,14 @@ def _policies(spec: JobSpec, where: Zone, faults: Faults) -> dict[Kind, Policy]:
 
 
 def _schedules(
-    spec: JobSpec, reading: Reading, policies: Mapping[Kind, Policy], faults: Faults
+    spec: JobSpec, reading: ScheduleReader, policies: Mapping[Kind, Policy], faults: ErrorList
 ) -> tuple[ScheduleDefinition, ...]:
     found = []
     for kind, times, loc in _by_kind(spec.schedule):
         key = reading.key if kind is Kind.START else f"{reading.key}.{kind}"
         with faults.at(*loc):
             check_name(key, "a schedule's name")
-        own = Reading(key, reading.zone, reading.templates)
+        own = ScheduleReader(key, reading.zone, reading.templates)
         if when := own.recurrence(times, loc, faults):
             policy = policies.get(kind, Policy())
             found.append(ScheduleDefinition(key, reading.key, when, label(times), kind, policy))

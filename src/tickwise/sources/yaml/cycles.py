@@ -6,7 +6,7 @@ from graphlib import CycleError, TopologicalSorter
 _SHOWN = 10
 
 
-def in_words(cycle: list[str]) -> str:
+def describe_cycle(cycle: list[str]) -> str:
     """`a before b before a`, however long it is."""
     shown = cycle if len(cycle) <= _SHOWN else [*cycle[: _SHOWN - 1], "…", cycle[-1]]
     return " before ".join(shown)

@@ -11,9 +11,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from ...core.cron import parse
 from ...core.cron.zone import zone
 from ...core.definition import NAME, check_name
-from ...core.duration import parse_duration
 from ...core.errors import InputError
-from ...core.moment import read_moment, read_time
+from ...core.timeparse import parse_duration, read_moment, read_time
 
 _SHELL_SIGNS = {"|", "||", "&", "&&", ";", ">", ">>", "<", "<<", "2>", "2>&1", "&>"}
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)

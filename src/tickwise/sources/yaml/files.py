@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from .errors import DefinitionError
+from .error import DefinitionError
 from .text import LARGEST, UnusableText
 
 SUFFIXES = (".yaml", ".yml")

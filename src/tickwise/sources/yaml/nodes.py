@@ -7,7 +7,7 @@ without being set off.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -20,9 +20,9 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 
-from .errors import shown
+from .error import Loc, shown
 from .scalars import read_plain
-from .syntax import in_plain_words, unquoted_text
+from .syntax_messages import in_plain_words, unquoted_text
 from .text import Source
 
 MOST_NODES = 20_000
@@ -30,8 +30,6 @@ MOST_ALIASES = 1_000
 DEEPEST = 32
 _TEXT_TAGS = ("tag:yaml.org,2002:str", "!")
 _MERGE = "<<"
-
-Loc: TypeAlias = tuple[str | int, ...]
 
 
 class Flaw(NamedTuple):
@@ -43,7 +41,7 @@ class Flaw(NamedTuple):
 
 
 @dataclass(slots=True)
-class Node:
+class YamlNode:
     """A value and where it stands. `value` holds nodes if it is a list or a mapping."""
 
     value: Any
@@ -54,7 +52,7 @@ class Node:
     size: int = 1
     depth: int = 0
 
-    def children(self) -> list["Node"]:
+    def children(self) -> list["YamlNode"]:
         if isinstance(self.value, dict):
             return list(self.value.values())
         return self.value if isinstance(self.value, list) else []
@@ -65,7 +63,7 @@ class Node:
             return {key: node.data() for key, node in self.value.items()}
         return [node.data() for node in self.value] if isinstance(self.value, list) else self.value
 
-    def find(self, loc: Loc) -> "Node":
+    def find(self, loc: Loc) -> "YamlNode":
         """The node that a way leads to, or the last one on the way."""
         node = self
         for part in loc:
@@ -82,7 +80,7 @@ class Node:
         """Where the key of a value stands; where it has none, the value itself."""
         return self.find(loc[:-1]).keys.get(str(loc[-1]), self.find(loc).at)
 
-    def walk(self, loc: Loc = ()) -> Iterator[tuple[Loc, "Node"]]:
+    def walk(self, loc: Loc = ()) -> Iterator[tuple[Loc, "YamlNode"]]:
         yield loc, self
         inner = self.value.items() if isinstance(self.value, dict) else enumerate(self.children())
         for part, node in inner:
@@ -104,7 +102,7 @@ class _Unreadable(Exception):  # noqa: N818  (it never leaves this module)
         self.at = at
 
 
-def compose(source: Source, budget: Budget) -> tuple[Node | None, list[Flaw]]:
+def compose(source: Source, budget: Budget) -> tuple[YamlNode | None, list[Flaw]]:
     """The root of a document, none if it holds nothing or cannot be read, and what is wrong with it as YAML."""
     composer = _Composer(source, budget)
     try:
@@ -123,14 +121,14 @@ class _Composer:
         self.source = source
         self.budget = budget
         self.events: Iterator[Any] = YAML(typ="safe", pure=True).parse(source.text)
-        self.anchors: dict[str, Node] = {}
+        self.anchors: dict[str, YamlNode] = {}
         self.flaws: list[Flaw] = []
         self.aliases = 0
         self.loc: Loc = ()  # where reading has come to
         self.at = 0
 
-    def document(self) -> Node | None:
-        root: Node | None = None
+    def document(self) -> YamlNode | None:
+        root: YamlNode | None = None
         for event in self.events:
             if isinstance(event, DocumentStartEvent):
                 if root is not None:
@@ -142,7 +140,7 @@ class _Composer:
     def start(self, event: Any) -> int:
         return int(event.start_mark.index)
 
-    def node(self, event: Any, loc: Loc) -> Node:
+    def node(self, event: Any, loc: Loc) -> YamlNode:
         self.loc, self.at = loc, self.start(event)
         self.budget.left -= 1
         if self.budget.left < 0:
@@ -158,14 +156,14 @@ class _Composer:
             self.anchors[event.anchor] = node
         return node
 
-    def collection(self, event: Any, loc: Loc) -> Node:
+    def collection(self, event: Any, loc: Loc) -> YamlNode:
         read = self.sequence if isinstance(event, SequenceStartEvent) else self.mapping
         node = read(event, loc)
         node.size = 1 + sum(child.size for child in node.children())
         node.depth = 1 + max((child.depth for child in node.children()), default=0)
         return node
 
-    def bounded(self, node: Node, loc: Loc, event: Any) -> Node:
+    def bounded(self, node: YamlNode, loc: Loc, event: Any) -> YamlNode:
         if node.size > MOST_NODES:
             self.too_big(event)
         if len(loc) + node.depth > DEEPEST:
@@ -184,7 +182,7 @@ class _Composer:
             problem = f"the tag {shown(str(tag))!r} has no meaning here: remove it"
             self.flaws.append(Flaw(loc, problem, self.start(event)))
 
-    def alias(self, event: Any) -> Node:
+    def alias(self, event: Any) -> YamlNode:
         self.aliases += 1
         if self.aliases > MOST_ALIASES:
             raise _Unreadable(f"more than {MOST_ALIASES:,} aliases", self.start(event))
@@ -193,7 +191,7 @@ class _Composer:
             raise _Unreadable(f"{advice} (no anchor &{shown(event.anchor)} stands before it)", at)
         return self.anchors[event.anchor]
 
-    def scalar(self, event: Any, loc: Loc) -> Node:
+    def scalar(self, event: Any, loc: Loc) -> YamlNode:
         at, text = self.start(event), event.value
         if any(c == "\0" or "\ud800" <= c <= "\udfff" for c in text):
             self.flaws.append(Flaw(loc, "a text cannot hold a NUL or half a character (\\0, \\ud800)", at))
@@ -203,17 +201,17 @@ class _Composer:
                 value = read_plain(text)
             except ValueError as error:
                 self.flaws.append(Flaw(loc, str(error), at))
-        return Node(value, at, int(event.end_mark.index), text)
+        return YamlNode(value, at, int(event.end_mark.index), text)
 
-    def sequence(self, event: Any, loc: Loc) -> Node:
-        items: list[Node] = []
+    def sequence(self, event: Any, loc: Loc) -> YamlNode:
+        items: list[YamlNode] = []
         while not isinstance(inner := next(self.events), SequenceEndEvent):
             items.append(self.node(inner, (*loc, len(items))))
-        return Node(items, self.start(event), int(inner.end_mark.index))
+        return YamlNode(items, self.start(event), int(inner.end_mark.index))
 
-    def mapping(self, event: Any, loc: Loc) -> Node:
-        node = Node({}, self.start(event), 0)
-        merged: list[Node] = []
+    def mapping(self, event: Any, loc: Loc) -> YamlNode:
+        node = YamlNode({}, self.start(event), 0)
+        merged: list[YamlNode] = []
         while not isinstance(inner := next(self.events), MappingEndEvent):
             at, key = self.start(inner), self.key(inner, loc)
             self.loc, self.at = (*loc, key), at
@@ -242,7 +240,7 @@ class _Composer:
             self.flaws.append(Flaw((*loc, event.value), problem if text else missing, self.start(event)))
         return str(event.value)
 
-    def merge(self, value: Node, loc: Loc, at: int) -> list[Node]:
+    def merge(self, value: YamlNode, loc: Loc, at: int) -> list[YamlNode]:
         sources = value.value if isinstance(value.value, list) else [value]
         if all(isinstance(node.value, dict) for node in sources):
             return sources

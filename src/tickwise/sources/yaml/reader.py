@@ -12,12 +12,11 @@ from ...core.definition import JobDefinition
 from ...core.errors import InputError
 from ..defaults import Defaults
 from .build import build
-from .errors import DefinitionError, shown
-from .faults import MOST_ERRORS, Faults
-from .nodes import Budget, Flaw, Loc, Node, compose
-from .spec import JobSpec
+from .error import MOST_ERRORS, DefinitionError, ErrorList, Loc, shown
+from .messages import describe_errors, place
+from .nodes import Budget, Flaw, YamlNode, compose
+from .schema import JobSpec
 from .text import Source
-from .words import flaws_of, place
 
 
 class Placed(NamedTuple):
@@ -34,7 +33,7 @@ class Read:
 
     file: str
     source: Source
-    root: Node | None
+    root: YamlNode | None
     placed: Placed | None
     errors: tuple[DefinitionError, ...]
 
@@ -68,18 +67,18 @@ class Reader:
         placed = None if errors or job is None else Placed(job, self.file, line)
         return Read(self.file, source, root, placed, errors)
 
-    def _define(self, root: Node, source: Source, name: str | None, flaws: list[Flaw]) -> JobDefinition | None:
+    def _define(self, root: YamlNode, source: Source, name: str | None, flaws: list[Flaw]) -> JobDefinition | None:
         """Check each value, then what depends on several: of that, what reads no broken field."""
         data = root.data()
         spec, errors = _validate(data)
         known = {flaw.loc for flaw in flaws}
-        flaws += [flaw for flaw in flaws_of(errors, root, source) if flaw.loc not in known]
+        flaws += [flaw for flaw in describe_errors(errors, root, source) if flaw.loc not in known]
         broken = frozenset(str(flaw.loc[0]) for flaw in flaws if flaw.loc)
         if broken:
             spec, _ = _validate({key: value for key, value in data.items() if key not in broken})
         if spec is None:
             return None
-        faults = Faults()
+        faults = ErrorList()
         job = build(_filled(spec, self.defaults), name, self.defaults.templates, broken, faults)
         flaws += [Flaw(loc, str(error), place(root, loc, source, error)) for loc, error in faults.found]
         if job is not None and not flaws:
@@ -87,7 +86,7 @@ class Reader:
         return job
 
 
-def _unfit(job: JobDefinition, root: Node) -> Iterator[Flaw]:
+def _unfit(job: JobDefinition, root: YamlNode) -> Iterator[Flaw]:
     """What no store could keep, at the value that the refusal names: `params.account is …`."""
     try:
         encode_job(job)
@@ -110,7 +109,7 @@ def _filled(spec: JobSpec, defaults: Defaults) -> JobSpec:
     return spec.model_copy(update={name: value for name, value in given.items() if getattr(spec, name) is None})
 
 
-def _empty(root: Node) -> Iterator[Loc]:
+def _empty(root: YamlNode) -> Iterator[Loc]:
     """Fields without a value. In params, `null` is one."""
     return (loc for loc, node in root.walk() if node.value is None and (len(loc) == 1 or loc[:1] != ("params",)))
 

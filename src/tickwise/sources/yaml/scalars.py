@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from .errors import shown
+from .error import shown
 
 _LONGEST_NUMBER = 300
 

@@ -11,20 +11,20 @@ from ...core.definition import (
     Outcome,
     Precondition,
     PythonCall,
-    Retry,
+    RetryPolicy,
     Script,
     Step,
 )
 from ...core.errors import nearest
-from .cycles import find_cycle, in_words
-from .faults import Faults
-from .parts import ACTIONS, ActionSpec, HttpSpec, PreconditionSpec, RetrySpec, StepSpec
-from .spec import JobSpec
+from .cycles import describe_cycle, find_cycle
+from .error import ErrorList
+from .schema import JobSpec
+from .schema_parts import ACTIONS, ActionSpec, HttpSpec, PreconditionSpec, RetrySpec, StepSpec
 
 ONLY_STEP = "main"  # the name of a job's single action
 
 
-def steps_of(spec: JobSpec, faults: Faults) -> tuple[Step, ...]:
+def steps_of(spec: JobSpec, faults: ErrorList) -> tuple[Step, ...]:
     """The steps of a job, or its single action as a step; none if a worker knows the job by its name."""
     single = spec.actions()
     if spec.steps is None:
@@ -37,7 +37,7 @@ def steps_of(spec: JobSpec, faults: Faults) -> tuple[Step, ...]:
     return tuple(_step(step) for step in spec.steps)
 
 
-def _check_names(steps: Sequence[StepSpec], faults: Faults) -> None:
+def _check_names(steps: Sequence[StepSpec], faults: ErrorList) -> None:
     places: dict[str, int] = {}
     for i, step in enumerate(steps):
         if step.name in places:
@@ -49,7 +49,7 @@ def _check_names(steps: Sequence[StepSpec], faults: Faults) -> None:
                 hint = nearest(name, list(places))
                 faults.add(("steps", i, "depends", *place), f"there is no step {name}{hint}")
     if cycle := find_cycle({name: _depends(steps[i]) for name, i in places.items()}):
-        problem = f"the steps wait for each other: {in_words(cycle)}"
+        problem = f"the steps wait for each other: {describe_cycle(cycle)}"
         faults.add(("steps", places[cycle[0]], "depends"), problem)
 
 
@@ -114,10 +114,10 @@ def preconditions_of(specs: Sequence[PreconditionSpec] | None) -> tuple[Precondi
     )
 
 
-def retry_of(spec: RetrySpec | None) -> Retry:
+def retry_of(spec: RetrySpec | None) -> RetryPolicy:
     if spec is None:
-        return Retry()
-    plain = Retry()
+        return RetryPolicy()
+    plain = RetryPolicy()
     interval = spec.interval or plain.interval
     longest = spec.max_interval or max(plain.max_interval, interval)
-    return Retry(spec.limit, interval, spec.backoff or plain.backoff, longest)
+    return RetryPolicy(spec.limit, interval, spec.backoff or plain.backoff, longest)

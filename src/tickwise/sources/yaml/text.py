@@ -5,7 +5,7 @@ from bisect import bisect_right
 from functools import cached_property
 from itertools import accumulate, pairwise
 
-from .errors import shown
+from .error import shown
 
 LARGEST = 1 << 20
 MOST_DOCUMENTS = 200

@@ -5,28 +5,26 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ...core.cron import Every, Recurrence, parse
-from ...core.cron.sets import AnyOf, At
+from ...core.cron.recurrences import AnyOf, At
 from ...core.cron.zone import Zone
-from ...core.duration import format_duration
 from ...core.errors import CronError, InputError
-from ...core.moment import instant, read_time
+from ...core.timeparse import format_duration, instant, read_time
 from ..templates import Template, find_template
-from .faults import Faults
-from .nodes import Loc
-from .parts import AtEntry, CronEntry, EveryEntry, TemplateEntry
+from .error import ErrorList, Loc
+from .schema_parts import AtEntry, CronEntry, EveryEntry, TemplateEntry
 
 AnyEntry: TypeAlias = str | CronEntry | EveryEntry | AtEntry | TemplateEntry
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ScheduleReader:
     """What the entries of one schedule are read with: its name (the key of `H`), and the file's zone."""
 
     key: str
     zone: Zone
     templates: Mapping[str, Template]
 
-    def recurrence(self, times: AnyEntry | list[AnyEntry], loc: Loc, faults: Faults) -> Recurrence | None:
+    def recurrence(self, times: AnyEntry | list[AnyEntry], loc: Loc, faults: ErrorList) -> Recurrence | None:
         """What a text, an entry or a list of them names; none if there were faults."""
         places = [(*loc, i) for i in range(len(times))] if isinstance(times, list) else [loc]
         parts: dict[Loc, Recurrence] = {}

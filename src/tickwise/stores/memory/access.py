@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from ..contract import Access
-from ..guarding import (
+from ..records import MICRO, AuditEntry, AuditRow, IdempotencyClaim, Page, Token
+from ..validation import (
     FORGET_AT_ONCE,
     FORGOTTEN_AFTER,
     audit_number,
@@ -17,8 +18,7 @@ from ..guarding import (
     no_token,
     taken,
 )
-from ..records import MICRO, AuditEntry, AuditRow, Claim, Page, Token
-from .gate import Gate, Gated, atomic
+from .atomic import LockedStore, OperationLock, atomic
 from .insights import page_of
 
 
@@ -26,15 +26,15 @@ from .insights import page_of
 class _Claimed:
     """A claim, when it was made and how long it may stay unanswered."""
 
-    claim: Claim
+    claim: IdempotencyClaim
     at: int
     until: int
 
 
-class MemoryAccess(Gated, Access):
+class MemoryAccess(LockedStore, Access):
     """Who may come in."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: OperationLock) -> None:
         super().__init__(gate)
         self._tokens: dict[str, Token] = {}  # by digest
         self._audit: list[AuditRow] = []
@@ -83,7 +83,7 @@ class MemoryAccess(Gated, Access):
         return page_of(found, limit, lambda row: row.id)
 
     @atomic
-    def claim(self, key: str, mark: str, seconds: int) -> Claim | None:
+    def claim(self, key: str, mark: str, seconds: int) -> IdempotencyClaim | None:
         check_claim(key, mark, seconds)
         now = self._memory.clock()
         for old in list(islice(self._claims, FORGET_AT_ONCE)):
@@ -93,7 +93,7 @@ class MemoryAccess(Gated, Access):
         if known and (known.claim.answer is not None or known.until > now) and known.at >= now - FORGOTTEN_AFTER:
             return known.claim
         self._claims.pop(key, None)
-        self._claims[key] = _Claimed(Claim(mark), now, now + seconds * MICRO)
+        self._claims[key] = _Claimed(IdempotencyClaim(mark), now, now + seconds * MICRO)
         return None
 
     @atomic

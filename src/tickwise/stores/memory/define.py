@@ -14,8 +14,8 @@ from ...core.errors import ConflictError, InputError, nearest
 from ...core.model import Decision, Pause, Schedule
 from ...core.reasons import Reason
 from ...core.states import RunState
-from ..checks import check_change, check_needs, check_version, checked_job
 from ..records import MICRO
+from ..validation import check_change, check_needs, check_version, checked_job
 from .state import JobEntry, MemoryState, ScheduleEntry
 
 DISABLED = "enabled: false"  # the reason why the schedules of such a job are paused

@@ -12,15 +12,13 @@ from ...core.reasons import Reason
 from ...core.slots import next_slot
 from ...core.states import FAILURES, FINAL, RunState
 from ..contract import Insights
-from ..filters import checked, checked_since, has_label, names_part
-from ..paging import size
 from ..records import (
     ALL_DECISIONS,
     ALL_RUNS,
     ALL_SCHEDULES,
     MICRO,
     AttemptRow,
-    Changed,
+    Changes,
     DecisionFilter,
     DecisionRow,
     JobRow,
@@ -35,15 +33,16 @@ from ..records import (
     ScheduleRow,
     StepReport,
 )
-from ..tallies import LATELY, NOT_RUN, Counts, HourRow, MinuteRow, Recent
-from .gate import Gated, atomic
+from ..statistics import LATELY, NOT_RUN, Counts, HourlyStats, MinuteStats, Recent
+from ..validation import checked_filter, checked_since, has_label, names_part, page_size
+from .atomic import LockedStore, atomic
 from .state import JobEntry, RunEntry, ScheduleEntry
 
 _T = TypeVar("_T")
 _DAY, _HOUR = 86_400, 3_600
 
 
-class MemoryInsights(Gated, Insights):
+class MemoryInsights(LockedStore, Insights):
     """What there is to see."""
 
     @atomic
@@ -71,7 +70,7 @@ class MemoryInsights(Gated, Insights):
     def schedules(
         self, wanted: ScheduleFilter = ALL_SCHEDULES, after: str | None = None, limit: int = 100
     ) -> Page[ScheduleRow]:
-        memory, wanted = self._memory, checked(wanted)
+        memory, wanted = self._memory, checked_filter(wanted)
         found = sorted(
             name for name, entry in memory.schedules.items()
             if entry.live and name > (after or "") and _is_asked_for(entry, memory.jobs[entry.state.job], wanted)
@@ -166,7 +165,7 @@ class MemoryInsights(Gated, Insights):
         )
 
     @atomic
-    def minutes(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteRow, ...]:
+    def minutes(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteStats, ...]:
         memory = self._memory
         since = (memory.clock() // MICRO // 60 - minutes + 1) * 60
         moves = [
@@ -179,11 +178,13 @@ class MemoryInsights(Gated, Insights):
         for kind, at, job, count in moves:
             if (minute := (at or 0) // MICRO // 60 * 60) >= since:
                 sums[minute, job if by_job else ""][kind] += count
-        return tuple(MinuteRow(*key, *(sums[key][kind] for kind in MinuteRow._fields[2:])) for key in sorted(sums))
+        return tuple(
+            MinuteStats(*key, *(sums[key][kind] for kind in MinuteStats._fields[2:])) for key in sorted(sums)
+        )
 
     @atomic
     def timeline(self, start: int, end: int, limit: int = 5_000) -> tuple[RunRow, ...]:
-        size(limit)
+        page_size(limit)
         found = [
             run for run in self._memory.runs.values() if run.started_at is not None and run.started_at < end
             and (run.finished_at is None or run.finished_at >= start)
@@ -193,7 +194,7 @@ class MemoryInsights(Gated, Insights):
 
     @atomic
     def recent(self, schedules: Sequence[str], limit: int = 12) -> Mapping[str, tuple[Recent, ...]]:
-        size(limit)
+        page_size(limit)
         known = {name: self._memory.schedules.get(name) for name in schedules}
         found = {name: entry.runs for name, entry in known.items() if entry and entry.live and entry.runs}
         return {
@@ -202,7 +203,7 @@ class MemoryInsights(Gated, Insights):
         }  # fmt: skip
 
     @atomic
-    def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourRow, ...]:
+    def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourlyStats, ...]:
         since = (self._memory.clock() // MICRO // _HOUR - hours + 1) * _HOUR
         runs: dict[tuple[str, int], list[RunEntry]] = defaultdict(list)
         for run in self._memory.runs.values():
@@ -215,15 +216,15 @@ class MemoryInsights(Gated, Insights):
         return tuple(_hour_row(*key, runs[key], decided[key]) for key in sorted({*runs, *decided}))
 
     @atomic
-    def changed(self, since: int, limit: int = 1_000) -> Changed:
-        size(limit)
+    def changed(self, since: int, limit: int = 1_000) -> Changes:
+        page_size(limit)
         memory, since = self._memory, checked_since(since)
         runs = sorted((at, run.number) for run in memory.runs.values() if (at := _touched_at(run)) >= since)
         decisions = [row for row in memory.decisions.values() if row.extended_at >= since]
         schedules = sorted(
             (at, name) for name, each in memory.schedules.items() if (at := each.updated_at) >= since
         )
-        return Changed(
+        return Changes(
             tuple(_run_row(memory.runs[str(number)]) for _, number in runs[:limit]),
             tuple(sorted(decisions, key=lambda row: (row.extended_at, _place(row)))[:limit]),
             tuple(name for _, name in schedules[:limit]),
@@ -231,7 +232,7 @@ class MemoryInsights(Gated, Insights):
 
 
 def page_of(rows: Iterable[_T], limit: int, key: Callable[[_T], str]) -> Page[_T]:
-    size(limit)
+    page_size(limit)
     found = tuple(islice(rows, limit + 1))
     return Page(found[:limit], key(found[limit - 1]) if len(found) > limit else None)
 
@@ -326,9 +327,9 @@ def _hour(slot: int) -> int:
     return slot // _HOUR * _HOUR
 
 
-def _hour_row(schedule: str, hour: int, runs: list[RunEntry], decided: Counter[Reason]) -> HourRow:
+def _hour_row(schedule: str, hour: int, runs: list[RunEntry], decided: Counter[Reason]) -> HourlyStats:
     started = [(run, run.started_at) for run in runs if run.started_at is not None]
-    return HourRow(
+    return HourlyStats(
         schedule,
         hour,
         dict(Counter(run.state for run in runs)),

@@ -16,9 +16,8 @@ from ...core.errors import ConflictError
 from ...core.model import Decision, Schedule, Trigger
 from ...core.payload import clip
 from ...core.reasons import Reason
-from ...core.settle import Cancelled, Outcome, Run, Settled, settle
+from ...core.settle import Cancelled, EndingRun, Outcome, Settled, settle
 from ...core.states import ACTIVE, Event, RunState
-from ..checks import LONGEST_ERROR
 from ..records import (
     MICRO,
     AttemptRow,
@@ -31,6 +30,7 @@ from ..records import (
     Role,
     StepReport,
 )
+from ..validation import LONGEST_ERROR
 
 _ENDED_BY = {RunState.FAILED: Event.FAILURE, RunState.LOST: Event.LOSS, RunState.CANCELLED: Event.CANCEL}
 _KEEPS_KEY = ACTIVE | {RunState.SUCCEEDED}  # S48
@@ -255,7 +255,7 @@ class MemoryState:
             entry.last_slot = max(run.slot, entry.last_slot or run.slot)
         return run
 
-    def put_back(self, run: RunEntry, lane: int | None, now: int) -> None:
+    def retry(self, run: RunEntry, lane: int | None, now: int) -> None:
         """Queue a run again that was over (S41); who calls has seen that its keys are free."""
         if run.attempt and run.attempt not in {known.number for known in run.attempts}:
             ended, at = _ENDED_BY[run.state], run.finished_at or now
@@ -293,7 +293,7 @@ class MemoryState:
     def end(self, run: RunEntry, outcome: Outcome, now: int, result: Any = None, error: str = "") -> Settled:
         """End an attempt, or a run that will not begin: it goes where `settle` says."""
         definition = run.definition
-        known = Run(
+        known = EndingRun(
             run.id, run.state, run.failures, run.losses, definition.retry, definition.at_most_once, run.cancelling
         )
         settled = settle(known, outcome, now // MICRO)

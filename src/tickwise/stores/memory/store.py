@@ -16,7 +16,25 @@ from ...core.model import Pause, Schedule, Trigger
 from ...core.payload import check_text
 from ...core.settle import LeaseExpired, Settled, TooLate
 from ...core.states import MOVES, Event, RunState
-from ..checks import (
+from ..contract import Schema, Store
+from ..records import (
+    MICRO,
+    Enqueue,
+    Enqueued,
+    Expired,
+    Finish,
+    Lease,
+    LeaseRequest,
+    LogPart,
+    Node,
+    PauseInterval,
+    Planner,
+    QueueLimit,
+    Renewed,
+    StepReport,
+    TickResult,
+)
+from ..validation import (
     LONGEST_KEY,
     check_limit,
     check_node,
@@ -27,38 +45,20 @@ from ..checks import (
     checked_step,
     kept_result,
 )
-from ..contract import Schema, Store
-from ..records import (
-    MICRO,
-    Enqueue,
-    Enqueued,
-    Expired,
-    Finish,
-    Lease,
-    LogPart,
-    Node,
-    PauseInterval,
-    Planner,
-    QueueLimit,
-    Renewed,
-    Reservation,
-    StepReport,
-    Ticked,
-)
 from . import define as definitions
 from .access import MemoryAccess
-from .gate import Gate, Gated, atomic
+from .atomic import LockedStore, OperationLock, atomic
 from .insights import MemoryInsights
+from .lease import hand_out, keep_log, set_limit, unwanted
 from .state import JobEntry, MemoryState, RunEntry
 from .tick import run_pass
-from .work import hand_out, keep_log, set_limit, unwanted
 
 
-class MemoryStore(Gated, Store):
+class MemoryStore(LockedStore, Store):
     """Everything in dictionaries. `clock` tells the time in microseconds since the epoch."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
-        super().__init__(Gate(MemoryState(clock)))
+        super().__init__(OperationLock(MemoryState(clock)))
         self.insights = MemoryInsights(self._gate)
         self.access = MemoryAccess(self._gate)
         self.schema = _NoSchema()
@@ -96,9 +96,9 @@ class MemoryStore(Gated, Store):
         *,
         limit: int = 200,
         jobs: Sequence[str] | None = None,
-        reserve: Reservation | None = None,
+        reserve: LeaseRequest | None = None,
         ahead: int | None = None,  # noqa: ARG002  (nothing here takes long)
-    ) -> Ticked:
+    ) -> TickResult:
         check_text(node, "the name of a node", LONGEST_KEY)
         return run_pass(self._memory, planner, node, limit=limit, names=jobs, reserve=reserve)
 
@@ -150,7 +150,7 @@ class MemoryStore(Gated, Store):
         return found.state
 
     @atomic
-    def put_back(self, run: str) -> None:
+    def retry(self, run: str) -> None:
         found = self._run(run)
         if (found.state, Event.PUT_BACK) not in MOVES:
             raise ConflictError(
@@ -160,10 +160,10 @@ class MemoryStore(Gated, Store):
         if other := job.holder(found.key):
             raise ConflictError(f"run {other.id} has the key {found.key!r} meanwhile")
         lane = None if found.trigger is Trigger.ENQUEUE else job.free_lane()
-        self._memory.put_back(found, lane, self._memory.clock())
+        self._memory.retry(found, lane, self._memory.clock())
 
     @atomic
-    def lease(self, wanted: Reservation) -> tuple[Lease, ...]:
+    def lease(self, wanted: LeaseRequest) -> tuple[Lease, ...]:
         check_text(wanted.node, "the name of a node", LONGEST_KEY)
         return hand_out(self._memory, wanted, self._memory.active.values(), self._memory.clock())
 

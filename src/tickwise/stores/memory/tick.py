@@ -21,9 +21,9 @@ from ...core.model import (
 )
 from ...core.slots import due_at
 from ...core.states import RunState
-from ..records import MICRO, Planner, Reservation, Ticked
+from ..records import MICRO, LeaseRequest, Planner, TickResult
+from .lease import hand_out, waits
 from .state import JobEntry, MemoryState, RunEntry, ScheduleEntry
-from .work import hand_out, waits
 
 
 class _Held(NamedTuple):
@@ -41,11 +41,11 @@ def run_pass(
     *,
     limit: int,
     names: Sequence[str] | None,
-    reserve: Reservation | None,
-) -> Ticked:
+    reserve: LeaseRequest | None,
+) -> TickResult:
     now = memory.clock()
     if memory.paused:
-        return Ticked(now)
+        return TickResult(now)
     claimed = _claim(memory, now // MICRO, limit, names)
     held = {
         entry.state.name: _Held(entry, *memory.after_pauses(entry))
@@ -59,7 +59,7 @@ def run_pass(
     leases = hand_out(memory, reserve, _at_once(memory, made, reserve, now), now) if reserve else ()
     memory.news |= len(made) > len(leases)
     more = bool(kept_due) or (names is None and len(claimed) == limit)
-    return Ticked(now, len(claimed) - len(kept_due), len(made), leases, more, memory.next_due)
+    return TickResult(now, len(claimed) - len(kept_due), len(made), leases, more, memory.next_due)
 
 
 def _claim(memory: MemoryState, second: int, limit: int, names: Sequence[str] | None) -> list[JobEntry]:
@@ -151,7 +151,7 @@ def _make(memory: MemoryState, start: Start, state: Schedule, node: str, now: in
     )  # fmt: skip
 
 
-def _at_once(memory: MemoryState, made: Sequence[RunEntry], reserve: Reservation, now: int) -> list[RunEntry]:
+def _at_once(memory: MemoryState, made: Sequence[RunEntry], reserve: LeaseRequest, now: int) -> list[RunEntry]:
     """New runs that may be leased in the pass that makes them: none while others wait."""
     new = {run.number for run in made}
     for run in memory.active.values():

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pymongo.errors import DuplicateKeyError
 
 from ...core.payload import decode, encode
-from .. import guarding
+from .. import validation
 from ..contract import Access
-from ..paging import size
-from ..records import MICRO, AccessRole, AuditEntry, AuditRow, Claim, Page, Token
+from ..records import MICRO, AccessRole, AuditEntry, AuditRow, IdempotencyClaim, Page, Token
+from ..validation import page_size
 from .base import Document, Mongo, move, present
 
 
@@ -27,37 +27,39 @@ class MongoAccess(Access):
         return await move(self._mongo, _issue, token, digest)
 
     async def token(self, digest: str) -> Token | None:
-        return await move(self._mongo, _token, digest) if guarding.askable(digest) else None
+        return await move(self._mongo, _token, digest) if validation.askable(digest) else None
 
     async def tokens(self) -> tuple[Token, ...]:
         return await move(self._mongo, _tokens)
 
     async def revoke(self, token: str) -> Token:
-        if not guarding.askable(token):
-            raise guarding.no_token(token)
+        if not validation.askable(token):
+            raise validation.no_token(token)
         return await move(self._mongo, _revoke, token)
 
     async def record(self, entries: Sequence[AuditEntry]) -> None:
-        await move(self._mongo, _record, [guarding.checked_entry(entry) for entry in entries])
+        await move(self._mongo, _record, [validation.checked_entry(entry) for entry in entries])
 
     async def audit(
         self, subject: str | None = None, after: str | None = None, limit: int = 100
     ) -> Page[AuditRow]:
-        before = None if after is None else {"$lt": guarding.audit_number(after)}
+        before = None if after is None else {"$lt": validation.audit_number(after)}
         which = present({"subject": subject, "_id": before})
-        return await move(self._mongo, _audit, which, size(limit)) if guarding.askable(subject) else Page(())
+        return (
+            await move(self._mongo, _audit, which, page_size(limit)) if validation.askable(subject) else Page(())
+        )
 
-    async def claim(self, key: str, mark: str, seconds: int) -> Claim | None:
-        guarding.check_claim(key, mark, seconds)
+    async def claim(self, key: str, mark: str, seconds: int) -> IdempotencyClaim | None:
+        validation.check_claim(key, mark, seconds)
         return await move(self._mongo, _claim, key, mark, seconds)
 
     async def answer(self, key: str, answer: str) -> None:
-        guarding.check_answer(key, answer)
+        validation.check_answer(key, answer)
         await move(self._mongo, _answer, key, answer)
 
 
 async def _issue(mongo: Mongo, token: Token, digest: str) -> Token:
-    new = guarding.checked_token(token, digest, await mongo.now())
+    new = validation.checked_token(token, digest, await mongo.now())
     kept = present({
         "_id": new.id, "name": new.name, "live_name": new.name, "digest": digest, "role": str(new.role),
         "scopes": list(new.scopes), "created_at": new.created_at, "expires_at": new.expires_at,
@@ -66,7 +68,7 @@ async def _issue(mongo: Mongo, token: Token, digest: str) -> Token:
         await mongo.tokens.insert_one(kept)
     except DuplicateKeyError:
         same = await mongo.tokens.find_one({"live_name": new.name}, {"name": 1})
-        raise guarding.taken(new.name, same["name"] if same else "") from None
+        raise validation.taken(new.name, same["name"] if same else "") from None
     return new
 
 
@@ -82,7 +84,7 @@ async def _token(mongo: Mongo, digest: str) -> Token | None:
     if found is None:
         return None
     token, now = _token_of(found), await mongo.now()
-    if not guarding.is_stale(token, now):
+    if not validation.is_stale(token, now):
         return token
     await mongo.tokens.update_one({"_id": token.id}, {"$max": {"used_at": now}})
     return replace(token, used_at=now)
@@ -97,7 +99,7 @@ async def _revoke(mongo: Mongo, id_: str) -> Token:
     await mongo.tokens.update_one({"_id": id_, "revoked_at": {"$exists": False}}, revoked)
     found = await mongo.tokens.find_one({"_id": id_})
     if found is None:
-        raise guarding.no_token(id_)
+        raise validation.no_token(id_)
     return _token_of(found)
 
 
@@ -123,9 +125,9 @@ async def _audit(mongo: Mongo, which: Document, most: int) -> Page[AuditRow]:
     return Page(tuple(found), found[-1].id if len(rows) > most else None)
 
 
-async def _claim(mongo: Mongo, key: str, mark: str, seconds: int) -> Claim | None:
+async def _claim(mongo: Mongo, key: str, mark: str, seconds: int) -> IdempotencyClaim | None:
     now = await mongo.now()
-    forgotten = {"claimed_at": {"$lt": now - guarding.FORGOTTEN_AFTER}}
+    forgotten = {"claimed_at": {"$lt": now - validation.FORGOTTEN_AFTER}}
     await _forget(mongo, forgotten)
     free = [forgotten, {"answer": {"$exists": False}, "until": {"$lte": now}}]
     mine = {"mark": mark, "claimed_at": now, "until": now + seconds * MICRO}
@@ -136,13 +138,13 @@ async def _claim(mongo: Mongo, key: str, mark: str, seconds: int) -> Claim | Non
             )
         except DuplicateKeyError:
             if known := await mongo.claims.find_one({"_id": key}):  # unless it was forgotten at this very moment
-                return Claim(known["mark"], known.get("answer"))
+                return IdempotencyClaim(known["mark"], known.get("answer"))
         else:
             return None
 
 
 async def _forget(mongo: Mongo, which: Document) -> None:
-    old = mongo.claims.find(which, {"_id": 1}).sort("claimed_at").limit(guarding.FORGET_AT_ONCE)
+    old = mongo.claims.find(which, {"_id": 1}).sort("claimed_at").limit(validation.FORGET_AT_ONCE)
     if keys := [claim["_id"] async for claim in old]:
         await mongo.claims.delete_many({"_id": {"$in": keys}, **which})
 

@@ -31,8 +31,8 @@ from pymongo.write_concern import WriteConcern
 
 from ...core.errors import InputError, TickwiseError
 from ..contract import StoreUnavailableError
-from .book import Book
-from .news import News
+from .definitions import DigestCache
+from .notification import ChangeNumber
 
 Document: TypeAlias = dict[str, Any]
 Collection: TypeAlias = AsyncCollection[Document]
@@ -84,8 +84,8 @@ class Mongo:
         self.name = name
         self._clock = clock
         self._is_ready = False
-        self.book = Book(self.collection("definitions"))
-        self.news = News(self.collection("counters").with_options(write_concern=_LIGHT))
+        self.book = DigestCache(self.collection("definitions"))
+        self.news = ChangeNumber(self.collection("counters").with_options(write_concern=_LIGHT))
         self.jobs = self.collection("jobs")
         self.runs = self.collection("runs")
         self.batches = self.collection("batches")  # of runs that are enqueued together

@@ -25,13 +25,13 @@ from ...core.errors import ConflictError, InputError, nearest
 from ...core.model import Schedule
 from ...core.policy import catchup_mode
 from ...core.reasons import Reason
-from ..checks import check_needs, check_version
 from ..records import MICRO
+from ..validation import check_needs, check_version
 from .base import Document, Mongo
-from .book import digest_of
-from .fleet import standing
-from .plans import Effects, Intent, LostRaceError, commit, create, fulfil_all, persist
-from .state import Held, HeldJob, load, recorded
+from .definitions import digest_of
+from .fleet import pause_state
+from .intents import Effects, Intent, LostRaceError, apply_all, commit, create, persist
+from .jobs import JobDocument, ScheduleDocument, load, recorded
 
 DISABLED = "enabled: false"
 _MOST_NAMES = 1_000  # that are looked through for the nearest
@@ -56,7 +56,7 @@ async def _define(mongo: Mongo, job: JobDefinition, source: str, over: int | Non
     check_version(job.name, document["version"] if document and known else 0, over)
     await _check_names(mongo, job)
     await _check_needs(mongo, job)
-    fresh = {"_id": job.name, "seq": 0, "pause_seen": (await standing(mongo)).ended, "schedules": []}
+    fresh = {"_id": job.name, "seq": 0, "pause_seen": (await pause_state(mongo)).ended, "schedules": []}
     (held,) = await load(mongo, [document or fresh])
     same = known and held.document["definition"] == digest_of(job)
     changed = await _changed(mongo, held, job, now, anew=not same)
@@ -71,7 +71,7 @@ async def _define(mongo: Mongo, job: JobDefinition, source: str, over: int | Non
 async def _read(mongo: Mongo, name: str, now: int) -> Document | None:
     """A job's document without anything left to be done."""
     document = await mongo.jobs.find_one({"_id": name})
-    if document and await fulfil_all(mongo, [document], now):
+    if document and await apply_all(mongo, [document], now):
         raise LostRaceError
     return document
 
@@ -110,7 +110,7 @@ async def schedule_names(mongo: Mongo) -> list[str]:
     return [name async for job in found for name in job["names"]]
 
 
-async def _changed(mongo: Mongo, job: HeldJob, wanted: JobDefinition, now: int, *, anew: bool) -> list[str]:
+async def _changed(mongo: Mongo, job: JobDocument, wanted: JobDefinition, now: int, *, anew: bool) -> list[str]:
     """Added, updated, deleted, switched on or off: the names of the schedules that changed."""
     definitions = {schedule.name: schedule for schedule in wanted.schedules}
     await _remember(mongo, job, definitions)
@@ -129,7 +129,7 @@ async def _changed(mongo: Mongo, job: HeldJob, wanted: JobDefinition, now: int, 
     return [name for name, held in job.schedules.items() if held.state != before.get(name)]
 
 
-async def _remember(mongo: Mongo, job: HeldJob, wanted: Iterable[str]) -> None:
+async def _remember(mongo: Mongo, job: JobDocument, wanted: Iterable[str]) -> None:
     """Take up deleted schedules of these names, whosever they were: they may be meant to go on (S23)."""
     names = [name for name in wanted if name not in job.schedules or not job.schedules[name].live]
     others = await mongo.jobs.find({"gone": {"$in": names}, "_id": {"$ne": job.name}}).to_list() if names else []
@@ -143,24 +143,24 @@ async def _remember(mongo: Mongo, job: HeldJob, wanted: Iterable[str]) -> None:
     job.problems.clear()
 
 
-def _deleted_at(held: Held) -> int:
+def _deleted_at(held: ScheduleDocument) -> int:
     return held.state.deleted_at or 0
 
 
-def _apply(job: HeldJob, name: str, change: Change, now: int) -> None:
+def _apply(job: JobDocument, name: str, change: Change, now: int) -> None:
     """Apply a change to a schedule in hand; it is looked at in the next pass."""
     held, second = job.schedules.get(name), now // MICRO
     changed = apply_change(held.state if held else None, change, second)
     (state,) = changed.schedules
     if held is None:
-        held = job.schedules[name] = Held(state, digest_of(state.definition), now, now, wake_at=second)
+        held = job.schedules[name] = ScheduleDocument(state, digest_of(state.definition), now, now, wake_at=second)
     elif state != held.state:
         held.digest = digest_of(state.definition)
         held.state, held.updated_at, held.wake_at = state, now, second
     job.decisions += changed.decisions
 
 
-def _switch(job: HeldJob, name: str, source: str, now: int, *, enabled: bool) -> None:
+def _switch(job: JobDocument, name: str, source: str, now: int, *, enabled: bool) -> None:
     """A job that is not enabled has its schedules paused."""
     paused = job.schedules[name].state.paused
     if not enabled and paused is None:
@@ -193,7 +193,9 @@ def _fields(before: Document, job: JobDefinition, source: str, now: int) -> Docu
     }  # fmt: skip
 
 
-async def _write(mongo: Mongo, job: HeldJob, fields: Document, now: int, dropped: Document | None = None) -> None:
+async def _write(
+    mongo: Mongo, job: JobDocument, fields: Document, now: int, dropped: Document | None = None
+) -> None:
     """Make it true. A job is never looked at later than it would have been."""
     second = now // MICRO
     wakes = [wake for wake in (job.wake_at(second), job.document.get("wake_at")) if wake is not None]
@@ -249,7 +251,7 @@ async def _change(mongo: Mongo, name: str, wanted: Change) -> Schedule:
     owner = await mongo.jobs.find_one({"names": name})
     if owner is None:
         raise InputError(f"there is no schedule {name[:100]!r}{nearest(name, await schedule_names(mongo))}")
-    if await fulfil_all(mongo, [owner], now):
+    if await apply_all(mongo, [owner], now):
         raise LostRaceError
     (job,) = await load(mongo, [owner])
     if name in job.problems:

@@ -20,9 +20,9 @@ from ...core.payload import encode
 from ...core.states import RunState
 from ..records import MICRO, Enqueue, Enqueued
 from .base import Document, Mongo, changes
-from .ends import wake
+from .finish import wake
+from .intents import Effects, LostRaceError, persist
 from .lanes import with_lanes
-from .plans import Effects, LostRaceError, persist
 from .runs import DRAFT, FORGOTTEN, ids_of, new_run
 
 MOST_AT_ONCE = 10_000  # runs of one enqueue

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from ...core.model import Facts, Holder, JobFacts, ScheduleFacts, Trigger
 from .base import Document, Mongo
 from .fleet import served_queues
-from .state import Held, HeldJob
+from .jobs import JobDocument, ScheduleDocument
 
 
-async def read_facts(mongo: Mongo, jobs: Mapping[str, HeldJob], now: int) -> Facts:
+async def read_facts(mongo: Mongo, jobs: Mapping[str, JobDocument], now: int) -> Facts:
     holders = await holders_of(mongo, jobs)
     served = await served_queues(mongo, now)
     slots = await _slots_with_run(mongo, [held for job in jobs.values() for held in job.live])
@@ -39,7 +39,7 @@ def _job_facts(job: Document, holders: list[Holder], served: frozenset[str]) -> 
     return JobFacts(tuple(holders), unserved, job.get("last_manual"), job.get("last_success"))
 
 
-async def _slots_with_run(mongo: Mongo, schedules: Iterable[Held]) -> dict[str, set[int]]:
+async def _slots_with_run(mongo: Mongo, schedules: Iterable[ScheduleDocument]) -> dict[str, set[int]]:
     """Slots that may be pending although they have a run; in the common case none, and nothing is asked."""
     since = [
         {"schedule": held.state.name, "slot": {"$gt": from_}}
@@ -53,14 +53,14 @@ async def _slots_with_run(mongo: Mongo, schedules: Iterable[Held]) -> dict[str, 
     return found
 
 
-def undecided_from(held: Held) -> int:
+def undecided_from(held: ScheduleDocument) -> int:
     """Slots up to here will not be pending again."""
     state = held.state
     from_ = state.reopened[0] - 1 if state.reopened else state.cursor
     return min(from_, state.backfill.cursor) if state.backfill else from_
 
 
-async def _successes(mongo: Mongo, jobs: Iterable[HeldJob]) -> dict[str, tuple[int, ...]]:
+async def _successes(mongo: Mongo, jobs: Iterable[JobDocument]) -> dict[str, tuple[int, ...]]:
     """Successes of schedules that others wait for (S35). A run without a schedule counts for all of its job."""
     schedules = [held for job in jobs for held in job.live]
     needed = [after for held in schedules for after in held.state.definition.policy.after]

@@ -68,23 +68,23 @@ async def limits(mongo: Mongo) -> tuple[QueueLimit, ...]:
     return tuple([QueueLimit(each["_id"], each.get("concurrency"), each.get("rate")) async for each in found])
 
 
-class Standing(NamedTuple):
+class PauseState(NamedTuple):
     """How it stands with pauses of everything: whether one is open, and the number of the last that has ended."""
 
     paused: bool
     ended: int
 
 
-async def standing(mongo: Mongo) -> Standing:
+async def pause_state(mongo: Mongo) -> PauseState:
     """They are numbered in order, and only the newest can be open."""
     newest = await mongo.pauses.find_one(sort=[("_id", -1)])
     if newest is None:
-        return Standing(paused=False, ended=0)
-    return Standing(paused="until" not in newest, ended=newest["_id"] - ("until" not in newest))
+        return PauseState(paused=False, ended=0)
+    return PauseState(paused="until" not in newest, ended=newest["_id"] - ("until" not in newest))
 
 
 async def pause(mongo: Mongo, wanted: Pause | None) -> None:
-    second, stands = await mongo.now() // MICRO, await standing(mongo)
+    second, stands = await mongo.now() // MICRO, await pause_state(mongo)
     if wanted and not stands.paused:
         new = {"_id": stands.ended + 1, "at": second, "by": wanted.by, "reason": wanted.reason}
         try:

@@ -10,7 +10,6 @@ from ...core.payload import UnreadableText
 from ...core.reasons import Reason
 from ...core.slots import next_slot
 from ...core.states import RunState
-from ..paging import size
 from ..records import (
     AttemptRow,
     DecisionFilter,
@@ -24,24 +23,25 @@ from ..records import (
     ScheduleRow,
     StepReport,
 )
-from ..tallies import Recent
+from ..statistics import Recent
+from ..validation import page_size
 from . import tick
 from .base import Document, Mongo
-from .fleet import standing
+from .fleet import pause_state
+from .jobs import ScheduleDocument, load
 from .report import numbered, steps_of
 from .runs import SHOWN, attempt_of, digests, row_of
 from .search import names_part, wanted_names
-from .state import Held, load
 
 _LIVE = {"deleted_at": {"$exists": False}}
 
 
 async def next_due(mongo: Mongo) -> int | None:
-    return None if (await standing(mongo)).paused else await tick.next_due(mongo)
+    return None if (await pause_state(mongo)).paused else await tick.next_due(mongo)
 
 
 async def jobs(mongo: Mongo, name: str | None, after: str | None, limit: int) -> Page[JobRow]:
-    most = size(limit)
+    most = page_size(limit)
     which = {"_id": {"$gt": after or ""} if name is None else name, **_LIVE}
     found = await mongo.jobs.find(which, {"schedules": 0, "plan": 0}).sort("_id").limit(most + 1).to_list()
     await mongo.book.read(job["definition"] for job in found)
@@ -65,12 +65,12 @@ async def schedules(
     mongo: Mongo, wanted: ScheduleFilter, after: str | None, limit: int, name: str | None = None
 ) -> Page[ScheduleRow]:
     """A page of those that are wanted; or the one of a name."""
-    most = size(limit)
+    most = page_size(limit)
     names = await wanted_names(mongo, wanted, {"$gt": after or ""} if name is None else name, most + 1)
     shown = await _held(mongo, names[:most])
     ids = [held.last_run for held in shown if held.last_run is not None]
     runs = {run["_id"]: run async for run in mongo.runs.find({"_id": {"$in": ids}, **SHOWN}, _OF_LAST_RUN)}
-    paused = (await standing(mongo)).paused
+    paused = (await pause_state(mongo)).paused
     rows = tuple(_schedule_row(held, runs.get(held.last_run), paused=paused) for held in shown)
     return Page(rows, names[most - 1] if len(names) > most else None)
 
@@ -80,14 +80,14 @@ _OF_RECENT = {"state": 1, "due_at": 1, "started_at": 1}
 _OF_LAST_RUN = {"started_at": 1, "created_at": 1, "state": 1}
 
 
-async def _held(mongo: Mongo, names: Sequence[str]) -> list[Held]:
+async def _held(mongo: Mongo, names: Sequence[str]) -> list[ScheduleDocument]:
     """Schedules as the next pass will find them; those that cannot be read are left out."""
     loaded = await load(mongo, await mongo.jobs.find({"names": {"$in": list(names)}}).to_list())
     found = {held.state.name: held for job in loaded for held in job.live}
     return [found[name] for name in names if name in found]
 
 
-def _schedule_row(held: Held, last: Document | None, *, paused: bool) -> ScheduleRow:
+def _schedule_row(held: ScheduleDocument, last: Document | None, *, paused: bool) -> ScheduleRow:
     state = held.state
     slot = state.reopened[0] if state.reopened else next_slot(state, state.cursor)
     run: dict[str, Any] = {}
@@ -109,7 +109,7 @@ async def runs(
     mongo: Mongo, wanted: RunFilter, after: int | None, limit: int, id_: int | None = None
 ) -> Page[RunRow]:
     """Newest first; `id_` is the filter's text, if that can be the id of a run."""
-    most = size(limit)
+    most = page_size(limit)
     which = [_matching(wanted, after), {} if wanted.text is None else _named(wanted.text, id_)]
     found = await mongo.runs.find({"$and": which}).sort("_id", -1).limit(most + 1).to_list()
     rows = await run_rows(mongo, found[:most])
@@ -145,7 +145,7 @@ async def timeline(mongo: Mongo, start: int, end: int, limit: int) -> tuple[RunR
         ({"state": {"$in": _LIVE_STATES}}, "started_at"),
         ({"finished_at": {"$gte": start}}, "finished_at"),
     ):
-        if len(found) < size(limit):
+        if len(found) < page_size(limit):
             rows = mongo.runs.find({**SHOWN, "started_at": {"$lt": end}, **which})
             found += await rows.sort([(last, -1), ("_id", -1)]).limit(limit - len(found)).to_list()
     in_order = sorted(found, key=lambda run: (run["started_at"], run["_id"]))
@@ -154,7 +154,7 @@ async def timeline(mongo: Mongo, start: int, end: int, limit: int) -> tuple[RunR
 
 async def recent(mongo: Mongo, names: Sequence[str], limit: int) -> dict[str, tuple[Recent, ...]]:
     own = {"$match": {"$expr": {"$eq": ["$schedule", "$$name"]}, "slot": {"$exists": True}, **SHOWN}}
-    newest = [own, {"$sort": {"slot": -1}}, {"$limit": size(limit)}, {"$project": _OF_RECENT}]
+    newest = [own, {"$sort": {"slot": -1}}, {"$limit": page_size(limit)}, {"$project": _OF_RECENT}]
     stages: list[Document] = [
         {"$match": {"names": {"$in": list(names)}}}, {"$project": {"names": 1}}, {"$unwind": "$names"},
         {"$match": {"names": {"$in": list(names)}}},
@@ -190,7 +190,7 @@ async def _is_shown(mongo: Mongo, id_: int) -> bool:
 
 
 async def log(mongo: Mongo, id_: int, after: int | None, limit: int) -> Page[LogPart]:
-    most = size(limit)
+    most = page_size(limit)
     if not await _is_shown(mongo, id_):
         return Page(())
     which = numbered(id_) if after is None else numbered(id_, after)
@@ -200,7 +200,7 @@ async def log(mongo: Mongo, id_: int, after: int | None, limit: int) -> Page[Log
 
 
 async def decisions(mongo: Mongo, wanted: DecisionFilter, after: str | None, limit: int) -> Page[DecisionRow]:
-    most = size(limit)
+    most = page_size(limit)
     found = mongo.decisions.find({"$and": [*_about(wanted), _behind(after)]})
     rows = await found.sort([("first", -1), ("schedule", 1), ("reason", 1)]).limit(most + 1).to_list()
     shown = tuple(map(decision_row, rows[:most]))

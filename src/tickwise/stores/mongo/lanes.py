@@ -7,7 +7,7 @@ from typing import TypeAlias
 from ...core.errors import ConflictError
 from .base import Mongo
 from .facts import holders_of
-from .plans import Effects, Intent, LostRaceError, commit, fulfil_all, persist
+from .intents import Effects, Intent, LostRaceError, apply_all, commit, persist
 
 OnLanes: TypeAlias = Callable[[Sequence[int]], Effects]  # what is to be done, once the lanes are known
 
@@ -19,7 +19,7 @@ async def with_lanes(mongo: Mongo, job: str, count: int, effects: OnLanes, now: 
 
 async def _take(mongo: Mongo, job: str, count: int, effects: OnLanes, now: int) -> None:
     document = await mongo.jobs.find_one({"_id": job})
-    if document is None or await fulfil_all(mongo, [document], now):
+    if document is None or await apply_all(mongo, [document], now):
         raise LostRaceError
     holders = (await holders_of(mongo, [job])).get(job, [])
     held = {holder.lane for holder in holders}

@@ -9,7 +9,7 @@ from ...core.payload import clip
 from ...core.states import RunState
 from ..records import LOG_HEAD, LOG_TAIL, LogPart, StepReport
 from .base import Document, Mongo, present
-from .plans import LostRaceError, persist
+from .intents import LostRaceError, persist
 
 
 async def report(mongo: Mongo, run: int, token: str, steps: Sequence[StepReport], log: Sequence[LogPart]) -> bool:

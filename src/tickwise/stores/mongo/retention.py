@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from ..records import MICRO
 from .base import Document, Mongo
 from .facts import undecided_from
+from .jobs import load
 from .report import numbered, steps_of
 from .runs import FORGOTTEN, ids_of
-from .state import load
 
 _HOUR = 3_600 * MICRO
 _DAY = 24 * _HOUR

@@ -15,9 +15,9 @@ from pymongo import UpdateOne
 from ...core.model import Trigger
 from ...core.payload import UnreadableText, decode, shown, shown_params
 from ...core.states import Event, RunState
-from ..records import MICRO, AttemptRow, Lease, Reservation, RunRow
+from ..records import MICRO, AttemptRow, Lease, LeaseRequest, RunRow
 from .base import Collection, Document, changes
-from .book import Book
+from .definitions import DigestCache
 
 DRAFT, FORGOTTEN = "draft", "forgotten"
 SHOWN: Document = {"state": {"$in": [str(state) for state in RunState]}}
@@ -48,7 +48,7 @@ def waiting(queues: Sequence[str], now: int) -> Document:
     return {"state": str(RunState.QUEUED), "queue": {"$in": list(queues)}, "due_at": {"$lte": now}, "$or": in_time}
 
 
-def held_by(worker: Reservation, now: int, attempts: int = 0) -> Document:
+def held_by(worker: LeaseRequest, now: int, attempts: int = 0) -> Document:
     """The fields of a run that is handed to a worker, after so many attempts."""
     return {
         "state": str(RunState.RUNNING), "node": worker.node, "attempt": attempts + 1, "started_at": now,
@@ -66,7 +66,7 @@ def digests(run: Document) -> tuple[str, str | None]:
     return run["definition"], run.get("times")
 
 
-def lease_of(book: Book, run: Document) -> Lease:
+def lease_of(book: DigestCache, run: Document) -> Lease:
     """The run as its worker sees it; its definitions have been read."""
     name, schedule = run["job"], run.get("schedule")
     when = book.schedule(run["times"], schedule, name) if schedule is not None else None
@@ -78,7 +78,7 @@ def lease_of(book: Book, run: Document) -> Lease:
     )  # fmt: skip
 
 
-def row_of(book: Book, run: Document) -> RunRow:
+def row_of(book: DigestCache, run: Document) -> RunRow:
     """The run as people see it; its definitions have been read."""
     return RunRow(
         **{name: run.get(name) for name in _AS_THEY_ARE},  # type: ignore[arg-type]  # (as they were put there)
@@ -88,7 +88,7 @@ def row_of(book: Book, run: Document) -> RunRow:
     )  # fmt: skip
 
 
-def _label(book: Book, run: Document) -> str:
+def _label(book: DigestCache, run: Document) -> str:
     if "times" not in run:
         return ""
     try:

@@ -4,8 +4,8 @@ from contextlib import suppress
 
 from ...core.codec import decode_rest
 from ...core.payload import UnreadableText
-from ..filters import has_label
 from ..records import ScheduleFilter
+from ..validation import has_label
 from .base import Document, Mongo, present
 
 _AT_ONCE = 1_000  # schedules that are looked through in Python

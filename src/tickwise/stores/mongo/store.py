@@ -10,15 +10,14 @@ from ...core.model import Pause, Schedule
 from ...core.payload import check_text, encode
 from ...core.settle import Settled
 from ...core.states import RunState
-from .. import checks
+from .. import validation
 from ..contract import Insights, Schema, Store
-from ..filters import checked, checked_since
 from ..records import (
     ALL_DECISIONS,
     ALL_RUNS,
     ALL_SCHEDULES,
     AttemptRow,
-    Changed,
+    Changes,
     DecisionFilter,
     DecisionRow,
     Enqueue,
@@ -27,6 +26,7 @@ from ..records import (
     Finish,
     JobRow,
     Lease,
+    LeaseRequest,
     LogPart,
     Node,
     Page,
@@ -34,23 +34,23 @@ from ..records import (
     Planner,
     QueueLimit,
     Renewed,
-    Reservation,
     RunFilter,
     RunRow,
     ScheduleFilter,
     ScheduleRow,
     StepReport,
-    Ticked,
+    TickResult,
 )
-from ..tallies import Counts, HourRow, MinuteRow, Recent
-from . import by_hand, define, ends, enqueue, fleet, insights, insights_counts, retention, schema, work
+from ..statistics import Counts, HourlyStats, MinuteStats, Recent
+from ..validation import checked_filter, checked_since
+from . import define, enqueue, finish, fleet, insights, insights_statistics, lease, retention, run_actions, schema
 from . import report as reporting
 from . import tick as ticking
 from .access import MongoAccess
 from .base import Mongo, answered, move
-from .changed import changed
-from .hours import hours as last_hours
-from .own_transaction import enqueue_within
+from .caller_transaction import enqueue_within
+from .insights_changes import changes_since
+from .insights_statistics import hourly_stats as last_hours
 
 _LARGEST_ID = (1 << 63) - 1
 
@@ -69,30 +69,30 @@ class MongoStore(Store):
             return await self.mongo.now()
 
     async def define(self, job: JobDefinition, source: str, *, over: int | None = None) -> tuple[Schedule, ...]:
-        return await move(self.mongo, define.define, checks.checked_job(job, source), source, over)
+        return await move(self.mongo, define.define, validation.checked_job(job, source), source, over)
 
     async def remove(self, job: str, source: str) -> None:
         if askable(job):
             await move(self.mongo, define.remove, job, source)
 
     async def change(self, schedule: str, change: Change) -> Schedule:
-        checks.check_change(change)
+        validation.check_change(change)
         return await move(self.mongo, define.change, _name(schedule), change)
 
     async def pause(self, pause: Pause | None) -> None:
         if pause is not None:
-            checks.check_pause(pause)
+            validation.check_pause(pause)
         await move(self.mongo, fleet.pause, pause)
 
     async def tick(
         self, planner: Planner, node: str, *, limit: int = 200, jobs: Sequence[str] | None = None,
-        reserve: Reservation | None = None, ahead: int | None = None,  # noqa: ARG002  (nothing is locked here)
-    ) -> Ticked:  # fmt: skip
-        check_text(node, "the name of a node", checks.LONGEST_KEY)
-        return await move(self.mongo, ticking.tick, planner, ticking.Claim(node, limit, jobs, reserve))
+        reserve: LeaseRequest | None = None, ahead: int | None = None,  # noqa: ARG002  (nothing is locked here)
+    ) -> TickResult:  # fmt: skip
+        check_text(node, "the name of a node", validation.LONGEST_KEY)
+        return await move(self.mongo, ticking.tick, planner, ticking.ClaimQuery(node, limit, jobs, reserve))
 
     async def enqueue(self, asked: Sequence[Enqueue], connection: Any = None) -> tuple[Enqueued, ...]:
-        asked = [checks.checked_enqueue(one) for one in asked]
+        asked = [validation.checked_enqueue(one) for one in asked]
         for one in asked:
             _name(one.job)
         if connection is not None:
@@ -100,37 +100,37 @@ class MongoStore(Store):
         return await move(self.mongo, enqueue.enqueue, asked)
 
     async def cancel(self, run: str) -> RunState:
-        return await move(self.mongo, by_hand.cancel, _id(run))
+        return await move(self.mongo, run_actions.cancel, _id(run))
 
-    async def put_back(self, run: str) -> None:
-        await move(self.mongo, by_hand.let_run_again, _id(run))
+    async def retry(self, run: str) -> None:
+        await move(self.mongo, run_actions.retry, _id(run))
 
-    async def lease(self, wanted: Reservation) -> tuple[Lease, ...]:
-        check_text(wanted.node, "the name of a node", checks.LONGEST_KEY)
-        return await move(self.mongo, work.lease, wanted)
+    async def lease(self, wanted: LeaseRequest) -> tuple[Lease, ...]:
+        check_text(wanted.node, "the name of a node", validation.LONGEST_KEY)
+        return await move(self.mongo, lease.lease, wanted)
 
     async def renew(self, node: str, held: Mapping[str, str], seconds: int) -> Renewed:
         ids = {_id(run): token for run, token in held.items()}
-        return await move(self.mongo, work.renew, node, ids, seconds)
+        return await move(self.mongo, lease.renew, node, ids, seconds)
 
     async def report(
         self, run: str, token: str, steps: Sequence[StepReport] = (), log: Sequence[LogPart] = ()
     ) -> bool:
-        kept = [checks.checked_step(step) for step in steps]
+        kept = [validation.checked_step(step) for step in steps]
         for part in log:
-            check_text(part.step, "the name of a step", checks.LONGEST_KEY)
-            check_text(part.stream, "the name of a stream", checks.LONGEST_KEY)
+            check_text(part.step, "the name of a step", validation.LONGEST_KEY)
+            check_text(part.stream, "the name of a stream", validation.LONGEST_KEY)
         return await move(self.mongo, reporting.report, _id(run), token, kept, log)
 
     async def finish(self, ended: Sequence[Finish]) -> tuple[Settled | None, ...]:
-        checks.check_outcomes(ended)
+        validation.check_outcomes(ended)
         return await move(self.mongo, _finish, [_ending(one) for one in ended])
 
     async def expire(self) -> Expired:
-        return await move(self.mongo, work.expire)
+        return await move(self.mongo, lease.expire)
 
     async def beat(self, node: Node, *, passed: bool = False) -> frozenset[str]:
-        checks.check_node(node)
+        validation.check_node(node)
         return await move(self.mongo, fleet.beat, node, passed=passed)
 
     async def leave(self, node: str) -> None:
@@ -138,7 +138,7 @@ class MongoStore(Store):
             await move(self.mongo, fleet.leave, node)
 
     async def limit(self, limit: QueueLimit) -> None:
-        checks.check_limit(limit)
+        validation.check_limit(limit)
         await move(self.mongo, fleet.limit, limit)
 
     async def prune(self, most: int = 1_000) -> int:
@@ -151,20 +151,20 @@ class MongoStore(Store):
         await self.mongo.close()
 
 
-async def _finish(mongo: Mongo, endings: Sequence[ends.Ending]) -> tuple[Settled | None, ...]:
+async def _finish(mongo: Mongo, endings: Sequence[finish.RunEnding]) -> tuple[Settled | None, ...]:
     """In one batch; if a run is named again, once more for what is said later."""
     now, answers = await mongo.now(), dict[int, Settled | None]()
     while len(answers) < len(endings):
         first = {endings[n].run: n for n in reversed(range(len(endings))) if n not in answers}
-        settled = await ends.end(mongo, [endings[n] for n in first.values()], now)
+        settled = await finish.end(mongo, [endings[n] for n in first.values()], now)
         answers |= {n: settled.get(run) for run, n in first.items()}
     return tuple(answers[n] for n in range(len(endings)))
 
 
-def _ending(one: Finish) -> ends.Ending:
-    result, error = checks.kept_result(one.result, one.error)
+def _ending(one: Finish) -> finish.RunEnding:
+    result, error = validation.kept_result(one.result, one.error)
     kept = None if result is None else encode(result, "the result")
-    return ends.Ending(_id(one.run), one.outcome, ends.has_token(one.token), kept, error)
+    return finish.RunEnding(_id(one.run), one.outcome, finish.has_token(one.token), kept, error)
 
 
 def is_id(run: str) -> bool:
@@ -183,10 +183,10 @@ def _id(run: str) -> int:
 
 def _name(name: str) -> str:
     """A name that can be asked for."""
-    return check_text(name, "a name", checks.LONGEST_KEY)
+    return check_text(name, "a name", validation.LONGEST_KEY)
 
 
-def askable(*texts: str | None, most: int = checks.LONGEST_KEY) -> bool:
+def askable(*texts: str | None, most: int = validation.LONGEST_KEY) -> bool:
     """Whether there can be anything by these names: what cannot be kept was never kept."""
     try:
         for text in texts:
@@ -223,9 +223,9 @@ class MongoInsights(Insights):
     async def schedules(
         self, wanted: ScheduleFilter = ALL_SCHEDULES, after: str | None = None, limit: int = 100
     ) -> Page[ScheduleRow]:
-        if not (askable(wanted.job, wanted.text, after) and askable(wanted.source, most=checks.LONGEST_WORDS)):
+        if not (askable(wanted.job, wanted.text, after) and askable(wanted.source, most=validation.LONGEST_WORDS)):
             return Page(())
-        return await move(self._mongo, insights.schedules, checked(wanted), after, limit)
+        return await move(self._mongo, insights.schedules, checked_filter(wanted), after, limit)
 
     async def run(self, run: str) -> RunRow | None:
         return await move(self._mongo, insights.run, _id(run))
@@ -264,10 +264,10 @@ class MongoInsights(Insights):
         return await move(self._mongo, fleet.pauses)
 
     async def counts(self) -> Counts:
-        return await move(self._mongo, insights_counts.counts)
+        return await move(self._mongo, insights_statistics.counts)
 
-    async def minutes(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteRow, ...]:
-        return await move(self._mongo, insights_counts.minutes, minutes, by_job=by_job)
+    async def minutes(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteStats, ...]:
+        return await move(self._mongo, insights_statistics.minute_stats, minutes, by_job=by_job)
 
     async def timeline(self, start: int, end: int, limit: int = 5_000) -> tuple[RunRow, ...]:
         return await move(self._mongo, insights.timeline, start, end, limit)
@@ -275,11 +275,11 @@ class MongoInsights(Insights):
     async def recent(self, schedules: Sequence[str], limit: int = 12) -> Mapping[str, tuple[Recent, ...]]:
         return await move(self._mongo, insights.recent, [name for name in schedules if askable(name)], limit)
 
-    async def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourRow, ...]:
+    async def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourlyStats, ...]:
         return await move(self._mongo, last_hours, hours, schedule) if askable(schedule) else ()
 
-    async def changed(self, since: int, limit: int = 1_000) -> Changed:
-        return await move(self._mongo, changed, checked_since(since), limit)
+    async def changed(self, since: int, limit: int = 1_000) -> Changes:
+        return await move(self._mongo, changes_since, checked_since(since), limit)
 
 
 class MongoSchema(Schema):

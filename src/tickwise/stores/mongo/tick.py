@@ -12,32 +12,32 @@ from ...core.model import Facts, Planned, Start, TickPlan, Trigger
 from ...core.payload import UnreadableText
 from ...core.slots import due_at
 from ...core.states import RunState
-from ..records import MICRO, Lease, Planner, Reservation, Ticked
+from ..records import MICRO, Lease, LeaseRequest, Planner, TickResult
 from .base import Document, Mongo
 from .facts import read_facts
-from .fleet import standing
+from .fleet import pause_state
+from .intents import Effects, Intent, apply_all, commit
+from .jobs import JobDocument, ScheduleDocument, load, recorded
 from .limits import limited
-from .plans import Effects, Intent, commit, fulfil_all
 from .runs import held_by, lease_of, new_run, waiting
-from .state import Held, HeldJob, load, recorded
 
 
-class Claim(NamedTuple):
+class ClaimQuery(NamedTuple):
     """Who passes, and over what: so many due jobs, or those that are named."""
 
     node: str
     limit: int
     names: Sequence[str] | None = None
-    reserve: Reservation | None = None
+    reserve: LeaseRequest | None = None
 
 
-async def tick(mongo: Mongo, planner: Planner, claim: Claim) -> Ticked:
-    now, stands = await mongo.now(), await standing(mongo)
+async def tick(mongo: Mongo, planner: Planner, claim: ClaimQuery) -> TickResult:
+    now, stands = await mongo.now(), await pause_state(mongo)
     if stands.paused:
-        return Ticked(now)
+        return TickResult(now)
     claimed = await _claimed(mongo, claim, now)
     if not claimed:
-        return Ticked(now, next_due=await next_due(mongo))
+        return TickResult(now, next_due=await next_due(mongo))
     jobs = {job.name: job for job in await load(mongo, claimed)}
     facts = await read_facts(mongo, jobs, now)
     plan = planner(now // MICRO, [state for job in jobs.values() for state in job.states], facts)
@@ -60,19 +60,19 @@ def _claimable(wake_at: Document) -> Document:
     return {"wake_at": wake_at, "local": False}
 
 
-async def _claimed(mongo: Mongo, claim: Claim, now: int) -> list[Document]:
+async def _claimed(mongo: Mongo, claim: ClaimQuery, now: int) -> list[Document]:
     """Due jobs, the earliest first, or those that were named; plans that somebody left are fulfilled before."""
     if claim.names is None:
         due = mongo.jobs.find(_claimable({"$lte": now // MICRO})).sort("wake_at").limit(claim.limit)
     else:
         due = mongo.jobs.find({"_id": {"$in": list(claim.names)}, "deleted_at": {"$exists": False}})
     found = await due.to_list()
-    while await fulfil_all(mongo, found, now):  # again, if others have moved one meanwhile
+    while await apply_all(mongo, found, now):  # again, if others have moved one meanwhile
         found = await mongo.jobs.find({"_id": {"$in": [job["_id"] for job in found]}}).to_list()
     return found
 
 
-async def _contested(mongo: Mongo, plan: TickPlan, jobs: Mapping[str, HeldJob], facts: Facts) -> set[str]:
+async def _contested(mongo: Mongo, plan: TickPlan, jobs: Mapping[str, JobDocument], facts: Facts) -> set[str]:
     """Jobs of which a start asks for a slot that has a run, or for a lane that is held. They stay as they are."""
     taken = {("lane", job, holder.lane) for job, each in facts.jobs.items() for holder in each.holders}
     last = {name: held.last_slot for job in jobs.values() for name, held in job.schedules.items()}
@@ -91,7 +91,7 @@ async def _contested(mongo: Mongo, plan: TickPlan, jobs: Mapping[str, HeldJob], 
 
 
 async def _runs(
-    mongo: Mongo, starts: Sequence[Start], jobs: Mapping[str, HeldJob], claim: Claim, now: int
+    mongo: Mongo, starts: Sequence[Start], jobs: Mapping[str, JobDocument], claim: ClaimQuery, now: int
 ) -> dict[str, list[Document]]:
     """The runs to insert, by job, with their ids; some may be in the hands of the node already."""
     await mongo.book.read(jobs[start.job].document["definition"] for start in starts)
@@ -108,7 +108,7 @@ async def _runs(
     return found
 
 
-def _run(id_: int, start: Start, job: HeldJob, held: Held, now: int) -> Document:
+def _run(id_: int, start: Start, job: JobDocument, held: ScheduleDocument, now: int) -> Document:
     policy, live = held.state.definition.policy, start.trigger is Trigger.SCHEDULE
     document = job.document
     return new_run(
@@ -120,7 +120,7 @@ def _run(id_: int, start: Start, job: HeldJob, held: Held, now: int) -> Document
     )  # fmt: skip
 
 
-async def _reserved(mongo: Mongo, reserve: Reservation, now: int) -> Reservation | None:
+async def _reserved(mongo: Mongo, reserve: LeaseRequest, now: int) -> LeaseRequest | None:
     """What may be handed out at once: nothing while others wait, and nothing of a queue with a limit."""
     if not reserve.capacity or await mongo.runs.find_one(waiting(reserve.queues, now), {"_id": 1}):
         return None
@@ -128,7 +128,7 @@ async def _reserved(mongo: Mongo, reserve: Reservation, now: int) -> Reservation
     return reserve._replace(queues=tuple(queue for queue in reserve.queues if queue not in limits))
 
 
-def _may_lease(mongo: Mongo, job: Document, reserve: Reservation) -> bool:
+def _may_lease(mongo: Mongo, job: Document, reserve: LeaseRequest) -> bool:
     function = job.get("function")
     if job["queue"] not in reserve.queues or not (function is None or function in reserve.functions):
         return False
@@ -139,7 +139,7 @@ def _may_lease(mongo: Mongo, job: Document, reserve: Reservation) -> bool:
 
 
 def _decide(
-    plan: TickPlan, jobs: Mapping[str, HeldJob], runs: Mapping[str, Sequence[Document]], second: int
+    plan: TickPlan, jobs: Mapping[str, JobDocument], runs: Mapping[str, Sequence[Document]], second: int
 ) -> None:
     """Put the plan into the jobs in hand."""
     for planned in plan.schedules:
@@ -157,7 +157,7 @@ def _wake_at(planned: Planned) -> int | None:
 
 
 def _intents(
-    plan: TickPlan, jobs: Iterable[HeldJob], runs: Mapping[str, Sequence[Document]], now: int
+    plan: TickPlan, jobs: Iterable[JobDocument], runs: Mapping[str, Sequence[Document]], now: int
 ) -> list[Intent]:
     job_of = {planned.schedule.name: planned.schedule.job for planned in plan.schedules}
     cancels, decisions = defaultdict(list), defaultdict(list)
@@ -175,11 +175,11 @@ def _intents(
 
 
 async def _ticked(
-    mongo: Mongo, claim: Claim, now: int, won: set[str], claimed: int, runs: Sequence[Document]
-) -> Ticked:
+    mongo: Mongo, claim: ClaimQuery, now: int, won: set[str], claimed: int, runs: Sequence[Document]
+) -> TickResult:
     leased = sorted((run for run in runs if run["state"] == RunState.RUNNING), key=lambda run: int(run["_id"]))
     leases: tuple[Lease, ...] = tuple(lease_of(mongo.book, run) for run in leased)
     if len(runs) > len(leases):
         await mongo.news.tell()
     more = len(won) < claimed or (claim.names is None and claimed == claim.limit)
-    return Ticked(now, len(won), len(runs), leases, more, None if more else await next_due(mongo))
+    return TickResult(now, len(won), len(runs), leases, more, None if more else await next_due(mongo))

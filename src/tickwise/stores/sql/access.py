@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from ...core.payload import decode, encode
-from .. import guarding
+from .. import validation
 from ..contract import Access
-from ..paging import size
-from ..records import MICRO, AccessRole, AuditEntry, AuditRow, Claim, Page, Token
-from .driver import Driver, Lane
+from ..records import MICRO, AccessRole, AuditEntry, AuditRow, IdempotencyClaim, Page, Token
+from ..validation import page_size
+from .driver import Driver, Pool
 from .fleet import clock
-from .statement import Protocol, Statement
+from .statement import Procedure, Statement
 
 T = TypeVar("T")
 _COLUMNS = "id, name, role, scopes, created_at, expires_at, revoked_at, used_at"
@@ -62,57 +62,57 @@ class SqlAccess(Access):
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
 
-    async def _move(self, lane: Lane, protocol: Callable[..., Protocol[T]], *arguments: Any) -> T:
+    async def _move(self, lane: Pool, protocol: Callable[..., Procedure[T]], *arguments: Any) -> T:
         return await self._driver.run(lambda: protocol(*arguments), lane)
 
     async def issue(self, token: Token, digest: str) -> Token:
-        return await self._move(Lane.OTHER, _issue, token, digest)
+        return await self._move(Pool.OTHER, _issue, token, digest)
 
     async def token(self, digest: str) -> Token | None:
         """Most of the time nothing is written, so nothing waits for who writes."""
-        if not guarding.askable(digest):
+        if not validation.askable(digest):
             return None
-        found, now = await self._move(Lane.READ, _token, digest)
-        if found is None or not guarding.is_stale(found, now):
+        found, now = await self._move(Pool.READ, _token, digest)
+        if found is None or not validation.is_stale(found, now):
             return found
-        await self._move(Lane.OTHER, _used, found.id, now)
+        await self._move(Pool.OTHER, _used, found.id, now)
         return replace(found, used_at=now)
 
     async def tokens(self) -> tuple[Token, ...]:
-        return await self._move(Lane.READ, _tokens)
+        return await self._move(Pool.READ, _tokens)
 
     async def revoke(self, token: str) -> Token:
-        if not guarding.askable(token):
-            raise guarding.no_token(token)
-        return await self._move(Lane.OTHER, _revoke, token)
+        if not validation.askable(token):
+            raise validation.no_token(token)
+        return await self._move(Pool.OTHER, _revoke, token)
 
     async def record(self, entries: Sequence[AuditEntry]) -> None:
-        await self._move(Lane.OTHER, _record, [guarding.checked_entry(entry) for entry in entries])
+        await self._move(Pool.OTHER, _record, [validation.checked_entry(entry) for entry in entries])
 
     async def audit(
         self, subject: str | None = None, after: str | None = None, limit: int = 100
     ) -> Page[AuditRow]:
-        before = _NEWEST if after is None else guarding.audit_number(after)
+        before = _NEWEST if after is None else validation.audit_number(after)
         return (
-            await self._move(Lane.READ, _audit, subject, before, size(limit))
-            if guarding.askable(subject)
+            await self._move(Pool.READ, _audit, subject, before, page_size(limit))
+            if validation.askable(subject)
             else Page(())
         )
 
-    async def claim(self, key: str, mark: str, seconds: int) -> Claim | None:
-        guarding.check_claim(key, mark, seconds)
-        return await self._move(Lane.OTHER, _claim, key, mark, seconds)
+    async def claim(self, key: str, mark: str, seconds: int) -> IdempotencyClaim | None:
+        validation.check_claim(key, mark, seconds)
+        return await self._move(Pool.OTHER, _claim, key, mark, seconds)
 
     async def answer(self, key: str, answer: str) -> None:
-        guarding.check_answer(key, answer)
-        await self._move(Lane.OTHER, _answer, key, answer)
+        validation.check_answer(key, answer)
+        await self._move(Pool.OTHER, _answer, key, answer)
 
 
-def _issue(token: Token, digest: str) -> Protocol[Token]:
+def _issue(token: Token, digest: str) -> Procedure[Token]:
     now = yield from clock()
-    new = guarding.checked_token(token, digest, now)
+    new = validation.checked_token(token, digest, now)
     if known := (yield _TAKEN(name=new.name, id=new.id, digest=digest)):
-        raise guarding.taken(new.name, known[0][0])
+        raise validation.taken(new.name, known[0][0])
     yield _ISSUE(
         id=new.id, name=new.name, role=str(new.role), digest=digest, scopes=json.dumps(new.scopes), now=now,
         expires_at=new.expires_at,
@@ -125,28 +125,28 @@ def _token_of(row: Sequence[Any]) -> Token:
     return Token(id_, name, AccessRole(role), tuple(json.loads(scopes)), *times)
 
 
-def _token(digest: str) -> Protocol[tuple[Token | None, int]]:
+def _token(digest: str) -> Procedure[tuple[Token | None, int]]:
     rows = yield _TOKEN(digest=digest)
     return (_token_of(rows[0]) if rows else None), (yield from clock())
 
 
-def _used(id_: str, now: int) -> Protocol[None]:
+def _used(id_: str, now: int) -> Procedure[None]:
     yield _USED(id=id_, now=now)
 
 
-def _tokens() -> Protocol[tuple[Token, ...]]:
+def _tokens() -> Procedure[tuple[Token, ...]]:
     return tuple(map(_token_of, (yield _TOKENS())))
 
 
-def _revoke(id_: str) -> Protocol[Token]:
+def _revoke(id_: str) -> Procedure[Token]:
     now = yield from clock()
     rows = yield _REVOKE(id=id_, now=now)
     if not rows:
-        raise guarding.no_token(id_)
+        raise validation.no_token(id_)
     return _token_of(rows[0])
 
 
-def _record(entries: Sequence[AuditEntry]) -> Protocol[None]:
+def _record(entries: Sequence[AuditEntry]) -> Procedure[None]:
     now = yield from clock()
     yield _RECORD(
         now=now,
@@ -157,22 +157,22 @@ def _record(entries: Sequence[AuditEntry]) -> Protocol[None]:
     )
 
 
-def _audit(subject: str | None, before: int, most: int) -> Protocol[Page[AuditRow]]:
+def _audit(subject: str | None, before: int, most: int) -> Procedure[Page[AuditRow]]:
     rows = yield _AUDIT(subject=subject, before=before, most=most + 1)
     found = [AuditRow(str(id_), *others, **decode(detail)) for id_, *others, detail in rows[:most]]
     return Page(tuple(found), found[-1].id if len(rows) > most else None)
 
 
-def _claim(key: str, mark: str, seconds: int) -> Protocol[Claim | None]:
+def _claim(key: str, mark: str, seconds: int) -> Procedure[IdempotencyClaim | None]:
     now = yield from clock()
-    forgotten = now - guarding.FORGOTTEN_AFTER
-    yield _FORGET(forgotten=forgotten, most=guarding.FORGET_AT_ONCE)
+    forgotten = now - validation.FORGOTTEN_AFTER
+    yield _FORGET(forgotten=forgotten, most=validation.FORGET_AT_ONCE)
     asked = _CLAIM(key=key, mark=mark, now=now, until=now + seconds * MICRO, forgotten=forgotten)
     while not (yield asked):
         if known := (yield _CLAIMED(key=key)):  # unless it was forgotten at this very moment
-            return Claim(*known[0])
+            return IdempotencyClaim(*known[0])
     return None
 
 
-def _answer(key: str, answer: str) -> Protocol[None]:
+def _answer(key: str, answer: str) -> Procedure[None]:
     yield _ANSWER(key=key, answer=answer)

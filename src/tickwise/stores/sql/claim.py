@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ...core.definition import JobDefinition, ScheduleDefinition
 from ...core.model import Start
-from ..records import MICRO, Lease, Reservation
+from ..records import MICRO, Lease, LeaseRequest
 from .fleet import queues_of
-from .starts import FIRST_ATTEMPT
-from .state import LATEST_PAUSE
-from .statement import Protocol, Rows, Statement, as_wide_as
+from .jobs import LATEST_PAUSE
+from .runs import FIRST_ATTEMPT
+from .statement import Procedure, Rows, Statement, as_wide_as
 
 UNPAUSED = "NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE until IS NULL)"
 _NOW = "(SELECT now FROM instant)"
@@ -24,7 +24,7 @@ _NEXT_DUE = """SELECT wake_at, count(*) > CAST(:most AS bigint) AS crowd FROM (
 _ROW = "job_id, revision, pause_seen, last_manual, cursor"
 
 
-def _told(number: str = "NULL", word: str = "NULL") -> str:
+def _columns_of(number: str = "NULL", word: str = "NULL") -> str:
     return f"{as_wide_as(_ROW, number)}, {word}"
 
 
@@ -37,15 +37,17 @@ def _claiming(wanted: str, order: str) -> Statement:
             WHERE {wanted} AND {UNPAUSED}
             {order} FOR UPDATE SKIP LOCKED)
         SELECT {_ROW}, CAST(place AS text) AS word, CAST(NULL AS text) AS what FROM claimed
-        UNION ALL SELECT {_told("now")}, 'now' FROM instant
-        UNION ALL SELECT {_told()}, 'paused' FROM tickwise_pauses WHERE until IS NULL
-        UNION ALL SELECT {_told(LATEST_PAUSE)}, 'pause'
-        UNION ALL SELECT {_told(word="facts")}, 'serving' FROM tickwise_nodes WHERE worker AND live_until > {_NOW}
-        UNION ALL SELECT {_told(word="name")}, 'limited' FROM tickwise_queues
-        UNION ALL SELECT {_told()}, 'waiting' WHERE EXISTS (SELECT 1 FROM tickwise_runs
+        UNION ALL SELECT {_columns_of("now")}, 'now' FROM instant
+        UNION ALL SELECT {_columns_of()}, 'paused' FROM tickwise_pauses WHERE until IS NULL
+        UNION ALL SELECT {_columns_of(LATEST_PAUSE)}, 'pause'
+        UNION ALL SELECT {_columns_of(word="facts")}, 'serving' FROM tickwise_nodes
+            WHERE worker AND live_until > {_NOW}
+        UNION ALL SELECT {_columns_of(word="name")}, 'limited' FROM tickwise_queues
+        UNION ALL SELECT {_columns_of()}, 'waiting' WHERE EXISTS (SELECT 1 FROM tickwise_runs
             WHERE queued AND queue IN :queues[text] AND due_at <= {_NOW}
                 AND (expires_at IS NULL OR attempt > 0 OR expires_at > {_NOW}))
-        UNION ALL SELECT {_told("wake_at", "CASE WHEN crowd THEN 'crowd' END")}, 'next' FROM ({_NEXT_DUE}) AS next
+        UNION ALL SELECT {_columns_of("wake_at", "CASE WHEN crowd THEN 'crowd' END")}, 'next'
+            FROM ({_NEXT_DUE}) AS next
             WHERE NOT EXISTS (SELECT 1 FROM claimed)
     """)
 
@@ -66,14 +68,14 @@ _NEXT = Statement(_NEXT_DUE)
 Due: TypeAlias = Sequence[Any]
 
 
-class Claim(NamedTuple):
+class ClaimRequest(NamedTuple):
     """Who claims, and what: so many due jobs from a floor on, or those that are named; maybe ahead of a second."""
 
     node: str
     limit: int
     floor: int
     names: Sequence[str] | None = None
-    reserve: Reservation | None = None
+    reserve: LeaseRequest | None = None
     ahead: int | None = None
 
     def lead(self, now: int) -> int:
@@ -118,7 +120,7 @@ class NextDue(NamedTuple):
     crowd: bool = False
 
 
-class Circumstances(NamedTuple):
+class PassContext(NamedTuple):
     """None of it depends on the locks of jobs."""
 
     now: int
@@ -129,7 +131,7 @@ class Circumstances(NamedTuple):
     next_due: NextDue  # known if no job could be claimed, unless everything is paused
 
 
-def claimed_jobs(claim: Claim) -> Protocol[tuple[list[Due], Circumstances]]:
+def claimed_jobs(claim: ClaimRequest) -> Procedure[tuple[list[Due], PassContext]]:
     """Jobs, locked until the transaction ends, and how things stand."""
     queues = list(claim.reserve.queues) if claim.reserve else []
     told: dict[str, list[Any]] = defaultdict(list)
@@ -143,14 +145,14 @@ def claimed_jobs(claim: Claim) -> Protocol[tuple[list[Due], Circumstances]]:
             due.append(row)
         else:
             told[what].append((row[0], row[-2]))
-    return due, Circumstances(
+    return due, PassContext(
         told["now"][0][0], told["pause"][0][0], queues_of([facts for _, facts in told["serving"]]),
         frozenset(name for _, name in told["limited"]), bool(told["waiting"]),
         NextDue() if told["paused"] else _next(told["next"]),
     )  # fmt: skip
 
 
-def next_due(claim: Claim) -> Protocol[NextDue]:
+def next_due(claim: ClaimRequest) -> Procedure[NextDue]:
     return _next((yield _NEXT(most=claim.limit)))
 
 

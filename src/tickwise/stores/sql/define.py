@@ -12,12 +12,12 @@ from ...core.model import Decision, Schedule
 from ...core.policy import catchup_mode
 from ...core.reasons import Reason
 from ...core.settle import Cancelled
-from ..checks import check_needs, check_version
 from ..records import MICRO
-from .book import Book
-from .ends import Ending, end
-from .state import LATEST_PAUSE, LOCK_JOB, Held, HeldJob, JobRow, load, write
-from .statement import WAKE, Ask, Protocol, Statement
+from ..validation import check_needs, check_version
+from .definitions import DefinitionCache
+from .finish import RunEnd, end
+from .jobs import LATEST_PAUSE, LOCK_JOB, JobColumns, LoadedJob, LoadedSchedule, load, write
+from .statement import NOTIFY, Procedure, Query, Statement
 
 _CIRCUMSTANCES = Statement(f"SELECT {{now}}, {LATEST_PAUSE}")
 _NEW_JOB = Statement("""
@@ -111,7 +111,7 @@ _NEED = Statement("""
 DISABLED = "enabled: false"
 
 
-def as_written(jobs: Sequence[JobDefinition], source: str) -> Protocol[frozenset[str]]:
+def as_written(jobs: Sequence[JobDefinition], source: str) -> Procedure[frozenset[str]]:
     """Those that `define` would leave alone, text by text.
 
     It is asked about many, so where `define` would look closer the answer is no: at a job that needs others, which
@@ -129,7 +129,9 @@ def as_written(jobs: Sequence[JobDefinition], source: str) -> Protocol[frozenset
     )  # fmt: skip
 
 
-def define(book: Book, job: JobDefinition, source: str, over: int | None) -> Protocol[tuple[Schedule, ...]]:
+def define(
+    book: DefinitionCache, job: JobDefinition, source: str, over: int | None
+) -> Procedure[tuple[Schedule, ...]]:
     """Write a job as its source has it. What is written already is left alone (S28)."""
     wanted = {s.name: s for s in job.schedules}
     now, latest_pause = (yield _CIRCUMSTANCES())[0]
@@ -154,18 +156,20 @@ def define(book: Book, job: JobDefinition, source: str, over: int | None) -> Pro
     yield _FORGET_NEEDS(job=row.id)
     if needed := sorted({after.schedule for s in wanted.values() for after in s.policy.after}):
         yield _NEED(job=row.id, names=needed)
-    yield WAKE
+    yield NOTIFY
     return tuple({one.id: one.state for one in changed}.values())
 
 
-def _locked(name: str, source: str, definition: int, pause_seen: int, now: int) -> Protocol[tuple[JobRow, bool]]:
+def _locked(
+    name: str, source: str, definition: int, pause_seen: int, now: int
+) -> Procedure[tuple[JobColumns, bool]]:
     """The job's row, locked, and whether it was there; made if it was not."""
     rows = yield LOCK_JOB(name=name)
     if not rows:
         yield _NEW_JOB(name=name, source=source, definition=definition, now=now)
         yield _NEW_AGENDA(name=name, pause_seen=pause_seen)
         rows = yield LOCK_JOB(name=name)
-    row = JobRow._make(rows[0])
+    row = JobColumns._make(rows[0])
     known = row.version > 0 and row.deleted_at is None
     if known and row.source != source:
         raise ConflictError(
@@ -176,7 +180,7 @@ def _locked(name: str, source: str, definition: int, pause_seen: int, now: int) 
     return row, known
 
 
-def _check_names(row: JobRow, wanted: dict[str, ScheduleDefinition]) -> Protocol[None]:
+def _check_names(row: JobColumns, wanted: dict[str, ScheduleDefinition]) -> Procedure[None]:
     """A schedule belongs to one job (S26); one that another job has deleted can be had."""
     for schedule, owner in (yield _OWNERS(names=sorted(wanted), job=row.id)):
         raise ConflictError(
@@ -186,7 +190,7 @@ def _check_names(row: JobRow, wanted: dict[str, ScheduleDefinition]) -> Protocol
     yield _ADOPT(names=sorted(wanted), job=row.id)
 
 
-def _check_needs(book: Book, job: JobDefinition) -> Protocol[None]:
+def _check_needs(book: DefinitionCache, job: JobDefinition) -> Procedure[None]:
     """What `after` names must exist, and must not lead back (S35): followed as far as it goes."""
     known: dict[str, Sequence[str]] = {}
     own = {s.name for s in job.schedules}
@@ -204,10 +208,10 @@ def _check_needs(book: Book, job: JobDefinition) -> Protocol[None]:
 
 
 def _apply(
-    book: Book, job: HeldJob, wanted: dict[str, ScheduleDefinition], now: int
-) -> Protocol[tuple[list[Held], list[int]]]:
+    book: DefinitionCache, job: LoadedJob, wanted: dict[str, ScheduleDefinition], now: int
+) -> Procedure[tuple[list[LoadedSchedule], list[int]]]:
     """Added, updated, deleted: the schedules that changed, and the ids of those whose queued runs are to go."""
-    second, changed = now // MICRO, list[Held]()
+    second, changed = now // MICRO, list[LoadedSchedule]()
     dropped = yield from _drop_unreadable(job, wanted, second)
     for name, held in list(job.schedules.items()):
         if name not in wanted and held.state.deleted_at is None:
@@ -231,7 +235,7 @@ def _apply(
     return changed, dropped
 
 
-def _drop_unreadable(job: HeldJob, wanted: dict[str, ScheduleDefinition], second: int) -> Protocol[list[int]]:
+def _drop_unreadable(job: LoadedJob, wanted: dict[str, ScheduleDefinition], second: int) -> Procedure[list[int]]:
     """Delete what cannot be read and is not wanted any longer."""
     gone = [job.unreadable.pop(name).id for name in list(job.unreadable) if name not in wanted]
     if gone:
@@ -239,7 +243,9 @@ def _drop_unreadable(job: HeldJob, wanted: dict[str, ScheduleDefinition], second
     return gone
 
 
-def _new_schedule(book: Book, job: HeldJob, definition: ScheduleDefinition, now: int) -> Protocol[Held]:
+def _new_schedule(
+    book: DefinitionCache, job: LoadedJob, definition: ScheduleDefinition, now: int
+) -> Procedure[LoadedSchedule]:
     """A schedule seen for the first time; one that could not be read begins anew, and that is recorded (S2)."""
     kept, name = (yield from book.keep(definition)), definition.name
     known = job.unreadable.pop(name, None)
@@ -249,12 +255,12 @@ def _new_schedule(book: Book, job: HeldJob, definition: ScheduleDefinition, now:
         id_, last_slot = known.id, known.last_slot
         job.decisions.append(Decision(name, Reason.BROKEN, 0, 0, 1, known.problem))
     added = apply_change(None, Added(definition), now // MICRO)
-    held = job.schedules[name] = Held(id_, kept, added.schedules[0], last_slot, now // MICRO)
+    held = job.schedules[name] = LoadedSchedule(id_, kept, added.schedules[0], last_slot, now // MICRO)
     job.decisions += added.decisions
     return held
 
 
-def _put(job: HeldJob, held: Held, change: Change, second: int) -> None:
+def _put(job: LoadedJob, held: LoadedSchedule, change: Change, second: int) -> None:
     """Apply a change to a schedule in hand; it is looked at in the next pass."""
     before = held.state
     changed = apply_change(held.state, change, second)
@@ -266,7 +272,7 @@ def _put(job: HeldJob, held: Held, change: Change, second: int) -> None:
         held.wake_at = second if held.wake_at is None else min(second, held.wake_at)
 
 
-def _switch(job: HeldJob, held: Held, source: str, second: int, *, enabled: bool) -> bool:
+def _switch(job: LoadedJob, held: LoadedSchedule, source: str, second: int, *, enabled: bool) -> bool:
     """A job that is not enabled has its schedules paused."""
     paused = held.state.paused
     if not enabled and paused is None:
@@ -278,7 +284,7 @@ def _switch(job: HeldJob, held: Held, source: str, second: int, *, enabled: bool
     return False
 
 
-def _missed(held: Held, definition: ScheduleDefinition, second: int) -> Protocol[tuple[int, ...]]:
+def _missed(held: LoadedSchedule, definition: ScheduleDefinition, second: int) -> Procedure[tuple[int, ...]]:
     """Slots recorded as missed that turning catch-up on opens again (S25)."""
     policy = definition.policy
     if policy.catchup is not Catchup.ALL or catchup_mode(held.state) is not Catchup.SKIP:
@@ -295,13 +301,13 @@ def _missed(held: Held, definition: ScheduleDefinition, second: int) -> Protocol
     return tuple(sorted(found))
 
 
-def _cancel_queued(book: Book, which: Ask, now: int) -> Protocol[None]:
+def _cancel_queued(book: DefinitionCache, which: Query, now: int) -> Procedure[None]:
     """The last thing that is done: it wakes who waits for those runs."""
     rows = yield which
-    yield from end(book, [Ending(row[0], Cancelled()) for row in rows], now)
+    yield from end(book, [RunEnd(row[0], Cancelled()) for row in rows], now)
 
 
-def _write_job(id_: int, job: JobDefinition, source: str, definition: int, now: int) -> Protocol[None]:
+def _write_job(id_: int, job: JobDefinition, source: str, definition: int, now: int) -> Procedure[None]:
     keeps_all = job.keep.days is None and job.keep.runs is None
     yield _WRITE_JOB(
         job=id_, source=source, definition=definition, queue=job.queue, priority=job.priority,
@@ -313,11 +319,11 @@ def _write_job(id_: int, job: JobDefinition, source: str, definition: int, now: 
     yield _VERSION(job=id_)
 
 
-def remove(book: Book, name: str, source: str) -> Protocol[None]:
+def remove(book: DefinitionCache, name: str, source: str) -> Procedure[None]:
     """Delete a job with its schedules; one that is gone already is no error."""
     now, latest_pause = (yield _CIRCUMSTANCES())[0]
     rows = yield LOCK_JOB(name=name)
-    row = JobRow._make(rows[0]) if rows else None
+    row = JobColumns._make(rows[0]) if rows else None
     if row is None or row.deleted_at is not None:
         return
     if row.source != source:
@@ -330,17 +336,17 @@ def remove(book: Book, name: str, source: str) -> Protocol[None]:
     yield _SLEEP(job=row.id)
     yield from _cancel_queued(book, _QUEUED_OF_JOB(job=row.id), now)
     yield _FORGET_NEEDS(job=row.id)
-    yield WAKE
+    yield NOTIFY
 
 
-def change(book: Book, name: str, wanted: Change) -> Protocol[Schedule]:
+def change(book: DefinitionCache, name: str, wanted: Change) -> Procedure[Schedule]:
     """A person's word on one schedule."""
     now, latest_pause = (yield _CIRCUMSTANCES())[0]
     rows = yield _OF_SCHEDULE(name=name)
     if not rows:
         names = [row[0] for row in (yield _SCHEDULE_NAMES())]
         raise InputError(f"there is no schedule {name[:100]!r}{nearest(name, names)}")
-    row = JobRow._make((yield LOCK_JOB(name=rows[0][0]))[0])
+    row = JobColumns._make((yield LOCK_JOB(name=rows[0][0]))[0])
     job = (yield from load(book, [row], latest_pause))[0]
     held = job.schedules.get(name)
     if held is None:
@@ -351,5 +357,5 @@ def change(book: Book, name: str, wanted: Change) -> Protocol[Schedule]:
     _put(job, held, wanted, now // MICRO)
     yield from write([job], now)
     yield _TOUCH(ids=[held.id], now=now)
-    yield WAKE
+    yield NOTIFY
     return held.state

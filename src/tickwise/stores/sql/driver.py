@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Any, TypeAlias, TypeVar
 
 from ...core.errors import TickwiseError
-from .statement import TICKET, Ask, Compiled, Dialect, Protocol, Rows, Statement, Wake, compiled
+from .statement import TICKET, Compiled, Dialect, Notify, Procedure, Query, Rows, Statement, compiled
 
 T = TypeVar("T")
 _ALONE: Rows = ("alone",)  # the only ticket, where one writes at a time
@@ -14,7 +14,7 @@ Watch: TypeAlias = Callable[[str], None]  # is told each statement before it is 
 UPGRADE = "run `tickwise store upgrade`, which makes what is missing, or says that this version is too old"
 
 
-class Lane(Enum):
+class Pool(Enum):
     """Connections of their own, so that none of these waits for another."""
 
     CLAIM = "claim"
@@ -45,7 +45,7 @@ class Driver(ABC):
         self.watch: Watch | None = None
 
     @abstractmethod
-    async def run(self, protocol: Callable[[], Protocol[T]], lane: Lane) -> T:
+    async def run(self, protocol: Callable[[], Procedure[T]], lane: Pool) -> T:
         """Run a protocol in one transaction; it may be begun again if the database asks for that."""
 
     @abstractmethod
@@ -59,7 +59,7 @@ class Driver(ABC):
     @abstractmethod
     async def close(self) -> None: ...
 
-    def prepare(self, ask: Ask) -> tuple[str, list[Any]]:
+    def prepare(self, ask: Query) -> tuple[str, list[Any]]:
         """The text and the values of a statement, as the database takes them."""
         made: Compiled = compiled(ask.statement, self.dialect)
         if self.watch:
@@ -67,14 +67,14 @@ class Driver(ABC):
         return made.text, made.bind({"clock": self.clock() if self.clock else None, **ask.values})
 
 
-def drive(protocol: Protocol[T], ask: Callable[[Ask], Rows]) -> tuple[T, bool]:
+def drive(protocol: Procedure[T], ask: Callable[[Query], Rows]) -> tuple[T, bool]:
     """Run a protocol to its end where statements are answered at once; its result, and whether it has news."""
     rows: Rows = ()
     news = False
     try:
         asked = next(protocol)
         while True:
-            if isinstance(asked, Wake):
+            if isinstance(asked, Notify):
                 news, rows = True, ()
             else:
                 rows = _ALONE if asked is TICKET else ask(asked)

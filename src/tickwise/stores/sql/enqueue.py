@@ -1,4 +1,4 @@
-"""Runs that somebody asks for: queued by code, triggered by hand, cancelled, put back."""
+"""Runs that somebody asks for: enqueued by code, triggered by hand, cancelled, retried."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,19 +9,25 @@ from ...core.payload import encode
 from ...core.settle import Cancelled
 from ...core.states import ACTIVE, MOVES, Event, RunState
 from ..records import MICRO, Enqueue, Enqueued
-from .book import Book
-from .ends import LOCK_JOBS, Ending, end
+from .definitions import DefinitionCache
+from .finish import LOCK_JOBS, RunEnd, end
 from .fleet import clock
-from .live import ON_LANES
-from .statement import WAKE, Protocol, Statement
+from .runs import ON_LANES
+from .statement import NOTIFY, Procedure, Statement
 
 _JOBS = Statement("""
     SELECT id, name, definition_id, queue, priority, function, lanes FROM tickwise_jobs
     WHERE name IN :names[text] AND deleted_at IS NULL ORDER BY id
 """)
+
+
 _NAMES = Statement("SELECT name FROM tickwise_jobs WHERE deleted_at IS NULL ORDER BY name LIMIT 1000")
+
+
 _LANES = Statement("SELECT lane, run_id FROM tickwise_live WHERE job_id = :job AND lane >= 0 ORDER BY lane")
-_INSERT = Statement("""
+
+
+_INSERT_ENQUEUED = Statement("""
     INSERT INTO tickwise_runs (job_id, lane, run_key, trigger_name, state, definition_id, queue, priority,
         function,
         params, due_at, created_at, asked_by, auto_remove, attempt, failures, losses, cancelling)
@@ -32,15 +38,27 @@ _INSERT = Statement("""
         AS v
     WHERE TRUE ORDER BY n ON CONFLICT DO NOTHING RETURNING id
 """)
+
+
 _BY_KEY = Statement("""
     SELECT id FROM tickwise_runs WHERE job_id = :job AND run_key = :key AND keyed
 """)
-_RUN = Statement("""
+
+
+_RUN_OF_KEY = Statement("""
     SELECT id, job_id, state, trigger_name, run_key FROM tickwise_runs WHERE id = :run
 """)
+
+
 _LANES_OF = Statement("SELECT lanes FROM tickwise_jobs WHERE id = :job")
+
+
 _LOCK_RUN = Statement("SELECT state FROM tickwise_runs WHERE id = :run FOR UPDATE")
+
+
 _ASK_TO_END = Statement("UPDATE tickwise_runs SET cancelling = TRUE WHERE id = :run AND state = 'running'")
+
+
 _KEEP_ATTEMPT = Statement("""
     INSERT INTO tickwise_attempts (run_id, number, event, started_at, finished_at, node, error)
     SELECT id, attempt, CAST(:event AS text), started_at, finished_at, node, error FROM tickwise_runs WHERE id
@@ -48,19 +66,25 @@ _KEEP_ATTEMPT = Statement("""
         attempt > 0
     ON CONFLICT (run_id, number) DO NOTHING
 """)
+
+
 _PUT_BACK = Statement("""
     UPDATE tickwise_runs SET state = 'queued', lane = :lane, due_at = :now, failures = 0, losses = 0,
         cancelling = FALSE, finished_at = NULL, token = NULL, expires_at = NULL, error = NULL
     WHERE id = :run
 """)
+
+
 _ENDED_BY = {RunState.FAILED: Event.FAILURE, RunState.LOST: Event.LOSS, RunState.CANCELLED: Event.CANCEL}
-MOST_AT_ONCE = 10_000  # runs of one enqueue
 
 
-def enqueue(asked: Sequence[Enqueue]) -> Protocol[tuple[Enqueued, ...]]:
+MAX_ENQUEUE = 10_000  # runs of one enqueue
+
+
+def enqueue(asked: Sequence[Enqueue]) -> Procedure[tuple[Enqueued, ...]]:
     """All of them or none. Those without a key or a lane, which are most, take one statement together."""
-    if len(asked) > MOST_AT_ONCE:
-        raise InputError(f"{len(asked)} runs at once are too many: enqueue at most {MOST_AT_ONCE} in one call")
+    if len(asked) > MAX_ENQUEUE:
+        raise InputError(f"{len(asked)} runs at once are too many: enqueue at most {MAX_ENQUEUE} in one call")
     params = [None if one.params is None else encode(dict(one.params), "params") for one in asked]
     now = yield from clock()
     jobs = yield from _jobs(sorted({one.job for one in asked}))
@@ -78,11 +102,11 @@ def enqueue(asked: Sequence[Enqueue]) -> Protocol[tuple[Enqueued, ...]]:
         found[n] = yield from _one(one, jobs[one.job], row, now)
     found |= yield from _together(plain, now)
     if any(one.new for one in found.values()):
-        yield WAKE
+        yield NOTIFY
     return tuple(found[n] for n in range(len(asked)))
 
 
-def _jobs(names: list[str]) -> Protocol[dict[str, Any]]:
+def _jobs(names: list[str]) -> Procedure[dict[str, Any]]:
     jobs = {row[1]: row for row in (yield _JOBS(names=names))}
     for name in names:
         if name not in jobs:
@@ -101,22 +125,22 @@ def _row(one: Enqueue, job: Any, params: str | None, now: int) -> tuple[object, 
     )  # fmt: skip
 
 
-def _together(rows: Sequence[tuple[Any, ...]], now: int) -> Protocol[dict[int, Enqueued]]:
+def _together(rows: Sequence[tuple[Any, ...]], now: int) -> Procedure[dict[int, Enqueued]]:
     """Runs with neither a key nor a lane, by their numbers."""
     if not rows:
         return {}
-    ids = sorted(row[0] for row in (yield _INSERT(rows=rows, now=now)))
+    ids = sorted(row[0] for row in (yield _INSERT_ENQUEUED(rows=rows, now=now)))
     return {row[0]: Enqueued(str(id_), new=True) for row, id_ in zip(rows, ids, strict=True)}
 
 
-def _one(one: Enqueue, job: Any, row: tuple[Any, ...], now: int) -> Protocol[Enqueued]:
+def _one(one: Enqueue, job: Any, row: tuple[Any, ...], now: int) -> Procedure[Enqueued]:
     """A run with a key, or on a lane; both can be taken."""
     lane = None
     if one.trigger is Trigger.MANUAL and not one.beside:
         if one.key is not None and (known := (yield _BY_KEY(job=job[0], key=one.key))):
             return Enqueued(str(known[0][0]), new=False)
         lane = yield from free_lane(job[0], job[6], one.job)
-    if made := (yield _INSERT(rows=[(*row[:2], lane, *row[3:])], now=now)):
+    if made := (yield _INSERT_ENQUEUED(rows=[(*row[:2], lane, *row[3:])], now=now)):
         if lane is not None:
             yield ON_LANES(rows=[(job[0], lane, made[0][0], False)])
         return Enqueued(str(made[0][0]), new=True)
@@ -125,7 +149,7 @@ def _one(one: Enqueue, job: Any, row: tuple[Any, ...], now: int) -> Protocol[Enq
     raise ConflictError(f"another run of {one.job} was enqueued at the same moment: try again")
 
 
-def free_lane(job: int, lanes: int, name: str) -> Protocol[int]:
+def free_lane(job: int, lanes: int, name: str) -> Procedure[int]:
     """The lowest lane that no run holds; the job's row is locked, so nobody takes it meanwhile."""
     held = dict((yield _LANES(job=job)))
     free = next((lane for lane in range(lanes) if lane not in held), None)
@@ -138,24 +162,24 @@ def free_lane(job: int, lanes: int, name: str) -> Protocol[int]:
     return free
 
 
-def cancel(book: Book, run: int) -> Protocol[RunState]:
+def cancel(book: DefinitionCache, run: int) -> Procedure[RunState]:
     now = yield from clock()
     rows = yield _LOCK_RUN(run=run)
     if not rows:
         raise InputError(f"there is no run {run}")
     state = RunState(rows[0][0])
     if state is RunState.QUEUED:
-        yield from end(book, [Ending(run, Cancelled())], now)
+        yield from end(book, [RunEnd(run, Cancelled())], now)
         return RunState.CANCELLED
     if state in ACTIVE:
         yield _ASK_TO_END(run=run)
-        yield WAKE
+        yield NOTIFY
     return state
 
 
-def put_back(run: int, book: Book) -> Protocol[None]:
+def retry(run: int, book: DefinitionCache) -> Procedure[None]:
     now = yield from clock()
-    rows = yield _RUN(run=run)
+    rows = yield _RUN_OF_KEY(run=run)
     if not rows:
         raise InputError(f"there is no run {run}")
     _, job, _, trigger, key = rows[0]
@@ -174,4 +198,4 @@ def put_back(run: int, book: Book) -> Protocol[None]:
     yield _PUT_BACK(run=run, lane=lane, now=now)
     if lane is not None:
         yield ON_LANES(rows=[(job, lane, run, False)])
-    yield WAKE
+    yield NOTIFY

@@ -8,8 +8,8 @@ from typing import Any
 from ...core.model import Pause
 from ...core.payload import shown
 from ..records import MICRO, Node, PauseInterval, QueueLimit, Role
-from .live import RUNNING
-from .statement import WAKE, Protocol, Statement
+from .runs import RUNNING
+from .statement import NOTIFY, Procedure, Statement
 
 _DAY = 86_400 * MICRO
 _BEAT = Statement("""
@@ -43,12 +43,12 @@ _PAUSES = Statement("SELECT paused_at, by_whom, reason, until FROM tickwise_paus
 _NOW = Statement("SELECT {now}")
 
 
-def clock() -> Protocol[int]:
+def clock() -> Procedure[int]:
     """The store's time."""
     return int((yield _NOW())[0][0])
 
 
-def beat(node: Node, *, passed: bool) -> Protocol[frozenset[str]]:
+def beat(node: Node, *, passed: bool) -> Procedure[frozenset[str]]:
     now = yield from clock()
     facts = {name: value for name, value in asdict(node).items() if name not in _MEASURED}
     yield _BEAT(
@@ -64,11 +64,11 @@ _KNOWN = frozenset(field.name for field in fields(Node))
 _NEEDED = frozenset({"id", "roles", "queues"})
 
 
-def leave(node: str) -> Protocol[None]:
+def leave(node: str) -> Procedure[None]:
     yield _LEAVE(id=node)
 
 
-def nodes() -> Protocol[tuple[Node, ...]]:
+def nodes() -> Procedure[tuple[Node, ...]]:
     now = yield from clock()
     rows = yield _NODES(since=now - _DAY)
     return tuple(_node(known, *times) for facts, *times in rows if (known := _facts(facts)))
@@ -93,7 +93,7 @@ def queues_of(workers: Iterable[str]) -> frozenset[str]:
     return frozenset(queue for facts in workers for queue in _facts(facts).get("queues", ()))
 
 
-def limit(wanted: QueueLimit) -> Protocol[None]:
+def limit(wanted: QueueLimit) -> Procedure[None]:
     if wanted.concurrency is None and wanted.starts_per_second is None:
         yield _LIFT(name=wanted.queue)
     else:
@@ -102,22 +102,22 @@ def limit(wanted: QueueLimit) -> Protocol[None]:
         yield _LIMIT(
             name=wanted.queue, concurrency=wanted.concurrency, rate=wanted.starts_per_second, credit=burst, now=now
         )
-    yield WAKE
+    yield NOTIFY
 
 
-def limits() -> Protocol[tuple[QueueLimit, ...]]:
+def limits() -> Procedure[tuple[QueueLimit, ...]]:
     return tuple(QueueLimit(*row) for row in (yield _LIMITS()))
 
 
-def pause(wanted: Pause | None) -> Protocol[None]:
+def pause(wanted: Pause | None) -> Procedure[None]:
     now = yield from clock()
     paused = yield _PAUSED()
     if wanted and not paused:
         yield _PAUSE(second=now // MICRO, by=wanted.by, reason=wanted.reason)
     elif paused and not wanted:
         yield _RESUME(second=now // MICRO)
-        yield WAKE
+        yield NOTIFY
 
 
-def pauses() -> Protocol[tuple[PauseInterval, ...]]:
+def pauses() -> Procedure[tuple[PauseInterval, ...]]:
     return tuple(PauseInterval(*row) for row in (yield _PAUSES()))

@@ -13,8 +13,6 @@ from ...core.payload import UnreadableText
 from ...core.reasons import Reason
 from ...core.slots import next_slot
 from ...core.states import Event, RunState
-from ..filters import has_label, like
-from ..paging import size
 from ..records import (
     AttemptRow,
     DecisionFilter,
@@ -26,10 +24,10 @@ from ..records import (
     ScheduleRow,
     StepReport,
 )
-from .book import Book
-from .state import COLUMNS, JOBS, LAST_SLOT, SCHEDULES, WAKE_AT, Held, HeldJob, load
-from .state import JobRow as JobColumns
-from .statement import Protocol, Statement
+from ..validation import has_label, like, page_size
+from .definitions import DefinitionCache
+from .jobs import COLUMNS, JOBS, LAST_SLOT, SCHEDULES, WAKE_AT, JobColumns, LoadedJob, LoadedSchedule, load
+from .statement import Procedure, Statement
 
 _NEXT_DUE = Statement("""
     SELECT min(wake_at) FROM tickwise_agenda WHERE NOT local AND NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE
@@ -93,13 +91,13 @@ _FIRST, _LAST = -(1 << 62), 1 << 62
 _AT_ONCE = 1_000  # rows that are looked through for a label
 
 
-def next_due() -> Protocol[int | None]:
+def next_due() -> Procedure[int | None]:
     found: int | None = (yield _NEXT_DUE())[0][0]
     return found
 
 
-def jobs(book: Book, name: str | None, after: str | None, limit: int) -> Protocol[Page[JobRow]]:
-    most = size(limit)
+def jobs(book: DefinitionCache, name: str | None, after: str | None, limit: int) -> Procedure[Page[JobRow]]:
+    most = page_size(limit)
     rows = yield _JOBS(after=after or "", name=name, most=most + 1)
     yield from book.read(row[2] for row in rows)
     names: dict[int, list[str]] = defaultdict(list)
@@ -109,7 +107,7 @@ def jobs(book: Book, name: str | None, after: str | None, limit: int) -> Protoco
     return Page(tuple(found), rows[most - 1][1] if len(rows) > most else None)
 
 
-def _job(book: Book, row: Sequence[Any], schedules: tuple[str, ...]) -> JobRow:
+def _job(book: DefinitionCache, row: Sequence[Any], schedules: tuple[str, ...]) -> JobRow:
     _, name, definition, version, source, created_at, updated_at, history_from = row
     try:
         job, problem = book.job(definition, name), ""
@@ -119,10 +117,10 @@ def _job(book: Book, row: Sequence[Any], schedules: tuple[str, ...]) -> JobRow:
 
 
 def schedules(
-    book: Book, wanted: ScheduleFilter, after: str | None, limit: int, name: str | None = None
-) -> Protocol[Page[ScheduleRow]]:
+    book: DefinitionCache, wanted: ScheduleFilter, after: str | None, limit: int, name: str | None = None
+) -> Procedure[Page[ScheduleRow]]:
     """A page of those that are wanted; or the one of a name."""
-    most = size(limit)
+    most = page_size(limit)
     rows = yield from _schedules(book, wanted, after or "", most + 1, name)
     shown = rows[:most]
     held = yield from _held(book, {row[1] for row in shown})
@@ -135,7 +133,9 @@ def schedules(
     return Page(tuple(found), rows[most - 1][2] if len(rows) > most else None)
 
 
-def _schedules(book: Book, wanted: ScheduleFilter, after: str, most: int, name: str | None) -> Protocol[list[Any]]:
+def _schedules(
+    book: DefinitionCache, wanted: ScheduleFilter, after: str, most: int, name: str | None
+) -> Procedure[list[Any]]:
     """So many rows, if there are. Labels are in the definitions: they are looked through here, some at a time."""
     found: list[Any] = []
     at_once = most if wanted.label is None else _AT_ONCE
@@ -150,7 +150,7 @@ def _schedules(book: Book, wanted: ScheduleFilter, after: str, most: int, name: 
         after = rows[-1][2]
 
 
-def _labelled(book: Book, rows: Sequence[Any], label: str) -> Protocol[list[Any]]:
+def _labelled(book: DefinitionCache, rows: Sequence[Any], label: str) -> Procedure[list[Any]]:
     yield from book.read(row[7] for row in rows)
     found = []
     for row in rows:
@@ -160,10 +160,10 @@ def _labelled(book: Book, rows: Sequence[Any], label: str) -> Protocol[list[Any]
     return found
 
 
-def _held(book: Book, ids: Iterable[int]) -> Protocol[dict[str, Held]]:
+def _held(book: DefinitionCache, ids: Iterable[int]) -> Procedure[dict[str, LoadedSchedule]]:
     """Schedules by name, as the next pass will find them."""
     rows = [JobColumns._make(row) for row in (yield _JOB_ROWS(ids=sorted(ids)))]
-    loaded: list[HeldJob] = yield from load(book, rows, (yield _LATEST_PAUSE())[0][0])
+    loaded: list[LoadedJob] = yield from load(book, rows, (yield _LATEST_PAUSE())[0][0])
     return {name: held for job in loaded for name, held in job.schedules.items()}
 
 
@@ -179,7 +179,7 @@ def _schedule(
     )  # fmt: skip
 
 
-def attempts(id_: int) -> Protocol[tuple[AttemptRow, ...]]:
+def attempts(id_: int) -> Procedure[tuple[AttemptRow, ...]]:
     rows = yield _ATTEMPTS(run=id_)
     return tuple(
         AttemptRow(n, Event(event), started, finished, node, error or "")
@@ -187,22 +187,22 @@ def attempts(id_: int) -> Protocol[tuple[AttemptRow, ...]]:
     )
 
 
-def steps(id_: int) -> Protocol[tuple[StepReport, ...]]:
+def steps(id_: int) -> Procedure[tuple[StepReport, ...]]:
     return tuple(
         StepReport(name, state, started, finished, attempt, error or "")
         for name, state, started, finished, attempt, error in (yield _STEPS(run=id_))
     )
 
 
-def log(id_: int, after: int | None, limit: int) -> Protocol[Page[LogPart]]:
-    most = size(limit)
+def log(id_: int, after: int | None, limit: int) -> Procedure[Page[LogPart]]:
+    most = page_size(limit)
     rows = yield _LOG(run=id_, after=after or 0, most=most + 1)
     parts = tuple(LogPart(step, stream, text, at) for _, step, stream, text, at in rows[:most])
     return Page(parts, str(rows[most - 1][0]) if len(rows) > most else None)
 
 
-def decisions(wanted: DecisionFilter, after: str | None, limit: int) -> Protocol[Page[DecisionRow]]:
-    most = size(limit)
+def decisions(wanted: DecisionFilter, after: str | None, limit: int) -> Procedure[Page[DecisionRow]]:
+    most = page_size(limit)
     first, id_, reason = _decision_key(after)
     rows = yield _DECISIONS(
         schedule=wanted.schedule, any_reason=not wanted.reasons, reasons=sorted(r.code for r in wanted.reasons),

@@ -13,13 +13,12 @@ from typing import Any
 from ...core.model import Trigger
 from ...core.payload import UnreadableText, shown, shown_params
 from ...core.states import RunState
-from ..filters import like
-from ..paging import size
 from ..records import MICRO, Page, RunFilter, RunRow
-from ..tallies import Recent
-from .book import Book
-from .live import RUNNING
-from .statement import Protocol, Statement
+from ..statistics import Recent
+from ..validation import like, page_size
+from .definitions import DefinitionCache
+from .runs import RUNNING
+from .statement import Procedure, Statement
 
 RUN_COLUMNS = """r.id, r.job_id, r.schedule_id, r.slot, r.trigger_name, r.times_id, r.state, r.queue, r.priority,
     r.attempt, r.created_at, r.due_at, r.started_at, r.finished_at, r.node, r.claimed_by, r.lane, r.run_key,
@@ -74,16 +73,16 @@ _RECENT = Statement("""
 """)
 
 
-def run(book: Book, id_: int) -> Protocol[RunRow | None]:
+def run(book: DefinitionCache, id_: int) -> Procedure[RunRow | None]:
     rows = yield from run_rows(book, (yield _RUN(run=id_)))
     return rows[0] if rows else None
 
 
 def runs(
-    book: Book, wanted: RunFilter, after: int | None, limit: int, id_: int | None = None
-) -> Protocol[Page[RunRow]]:
+    book: DefinitionCache, wanted: RunFilter, after: int | None, limit: int, id_: int | None = None
+) -> Procedure[Page[RunRow]]:
     """Newest first; `id_` is the filter's text, if that can be the id of a run."""
-    most = size(limit)
+    most = page_size(limit)
     asked = dict(_asked(wanted, after))
     if "text" in asked:
         jobs = yield _NAMED(text=asked["text"], id=id_)
@@ -116,31 +115,31 @@ def _runs(*conditions: str) -> Statement:
     return Statement(f"SELECT {RUN_COLUMNS} FROM tickwise_runs r WHERE {which} ORDER BY {order} DESC LIMIT :most")
 
 
-def newest_old(instant: int) -> Protocol[int]:
+def newest_old(instant: int) -> Procedure[int]:
     """The id of the newest run that was made before an instant: it takes as long as there are newer ones."""
     found = yield _NEWEST_OLD(instant=instant)
     return int(found[0][0]) if found else 0
 
 
-def timeline(book: Book, start: int, end: int, limit: int) -> Protocol[tuple[RunRow, ...]]:
-    found = yield from run_rows(book, (yield _TIMELINE(start=start, end=end, most=size(limit))))
+def timeline(book: DefinitionCache, start: int, end: int, limit: int) -> Procedure[tuple[RunRow, ...]]:
+    found = yield from run_rows(book, (yield _TIMELINE(start=start, end=end, most=page_size(limit))))
     return tuple(sorted(found, key=lambda row: (row.started_at or 0, int(row.id))))
 
 
-def recent(names: Sequence[str], limit: int) -> Protocol[dict[str, tuple[Recent, ...]]]:
+def recent(names: Sequence[str], limit: int) -> Procedure[dict[str, tuple[Recent, ...]]]:
     found: dict[str, list[Recent]] = defaultdict(list)
-    for name, state, due_at, started_at in (yield _RECENT(names=list(names), most=size(limit))):
+    for name, state, due_at, started_at in (yield _RECENT(names=list(names), most=page_size(limit))):
         found[name].append(Recent(RunState(state), due_at, started_at))
     return {name: tuple(rows) for name, rows in found.items()}
 
 
-def run_rows(book: Book, rows: Sequence[Any]) -> Protocol[list[RunRow]]:
+def run_rows(book: DefinitionCache, rows: Sequence[Any]) -> Procedure[list[RunRow]]:
     yield from book.read(row[5] for row in rows if row[5] is not None)
     yield from book.read_names({row[1] for row in rows}, {row[2] for row in rows if row[2] is not None})
     return [_run_row(book, row) for row in rows]
 
 
-def _run_row(book: Book, row: Sequence[Any]) -> RunRow:
+def _run_row(book: DefinitionCache, row: Sequence[Any]) -> RunRow:
     (
         id_, job, schedule, slot, trigger, times, state, queue, priority, attempt, created_at, due_at, started_at,
         finished_at, node, claimed_by, lane, key, params, result, error, cancelling, failures, losses, lease_until,
@@ -156,7 +155,7 @@ def _run_row(book: Book, row: Sequence[Any]) -> RunRow:
     )  # fmt: skip
 
 
-def _label(book: Book, times: int | None, schedule: str | None) -> str:
+def _label(book: DefinitionCache, times: int | None, schedule: str | None) -> str:
     if times is None or schedule is None:
         return ""
     try:

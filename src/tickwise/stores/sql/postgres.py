@@ -19,10 +19,10 @@ from typing import Any, TypeVar, cast
 import asyncpg
 
 from ...core.errors import InputError
-from ..checks import UNREADABLE_URL
 from ..contract import StoreUnavailableError
-from .driver import UPGRADE, Driver, Lane, SchemaError, StatementError
-from .statement import TICKET, Ask, Dialect, Protocol, Rows, Statement, Wake
+from ..validation import UNREADABLE_URL
+from .driver import UPGRADE, Driver, Pool, SchemaError, StatementError
+from .statement import TICKET, Dialect, Notify, Procedure, Query, Rows, Statement
 
 T = TypeVar("T")
 _NULL, _BETWEEN = "n", ";"  # in a joined column: stands for NULL, and between two values
@@ -37,7 +37,7 @@ _BEGIN_READ = (
 )
 _CONNECT, _LISTEN_AGAIN = 10.0, 1.0  # seconds for a connection that listens, and before another try
 _TRIES = 5
-_AT_ONCE = {Lane.CLAIM: 2, Lane.FINISH: 2, Lane.READ: 4}  # connections of a lane; the others have one
+_AT_ONCE = {Pool.CLAIM: 2, Pool.FINISH: 2, Pool.READ: 4}  # connections of a lane; the others have one
 _KEPT_STATEMENTS = 100  # for each connection
 _FORGOTTEN = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
 _RETRY = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
@@ -114,15 +114,15 @@ class PostgresDriver(Driver):
         self._statements = _KEPT_STATEMENTS
         self._opening = asyncio.Lock()
         self._asks_more: set[CodeType] = set()  # reads that had more than one question the last time
-        self._turns = {lane: asyncio.Semaphore(_AT_ONCE.get(lane, 1)) for lane in Lane}
-        self._ears = _Ears(url)
+        self._turns = {lane: asyncio.Semaphore(_AT_ONCE.get(lane, 1)) for lane in Pool}
+        self._ears = _Listener(url)
 
-    async def run(self, protocol: Callable[[], Protocol[T]], lane: Lane) -> T:
+    async def run(self, protocol: Callable[[], Procedure[T]], lane: Pool) -> T:
         async with self._turns[lane]:
             for left in reversed(range(_TRIES)):
                 try:
                     return await (
-                        self._read(protocol) if lane is Lane.READ else self._transact(protocol(), _BEGIN)
+                        self._read(protocol) if lane is Pool.READ else self._transact(protocol(), _BEGIN)
                     )
                 except (*_RETRY, asyncpg.UniqueViolationError) as error:  # somebody was first: look again
                     if not left:
@@ -140,7 +140,7 @@ class PostgresDriver(Driver):
                     raise StatementError(f"PostgreSQL refused a statement: {error}") from error
         raise AssertionError  # the loop returns or raises
 
-    async def _read(self, protocol: Callable[[], Protocol[T]]) -> T:
+    async def _read(self, protocol: Callable[[], Procedure[T]]) -> T:
         """What is read is as of one instant. For one question that needs no transaction, and few ask more.
 
         As many are expected as the last time; if there is another after all, the protocol begins again.
@@ -152,11 +152,11 @@ class PostgresDriver(Driver):
             asking = protocol()
         return await self._transact(asking, _BEGIN_READ)
 
-    async def _ask_once(self, asking: Protocol[T]) -> Sequence[T]:
+    async def _ask_once(self, asking: Procedure[T]) -> Sequence[T]:
         """The result in a list, none if the protocol has another question."""
         pool = await self._connected()
         try:
-            text, values = self.prepare(cast(Ask, next(asking)))  # who only reads has no news
+            text, values = self.prepare(cast(Query, next(asking)))  # who only reads has no news
             async with pool.acquire() as connection:
                 rows = await connection.fetch(text, *values)
             asking.send(rows)
@@ -164,7 +164,7 @@ class PostgresDriver(Driver):
             return [done.value]
         return []
 
-    async def _transact(self, protocol: Protocol[T], begin: str) -> T:
+    async def _transact(self, protocol: Procedure[T], begin: str) -> T:
         pool = await self._connected()
         async with pool.acquire() as connection:
             try:
@@ -176,7 +176,7 @@ class PostgresDriver(Driver):
                 raise
             return answer
 
-    async def _drive(self, protocol: Protocol[T], connection: Any, begin: str) -> tuple[T, bool]:
+    async def _drive(self, protocol: Procedure[T], connection: Any, begin: str) -> tuple[T, bool]:
         """Its result, and whether it has news."""
         news, questions = False, 0
         rows: Rows = ()
@@ -184,7 +184,7 @@ class PostgresDriver(Driver):
             asked = next(protocol)
             begun = await connection.execute(f"{begin}; {asked.statement.text}" if asked is TICKET else begin)
             while True:
-                if isinstance(asked, Wake):
+                if isinstance(asked, Notify):
                     news, rows = True, ()
                 elif asked is TICKET:
                     rows = [begun] if begun == "SELECT 1" else []
@@ -227,7 +227,7 @@ async def connect_pool(url: str, statements: int) -> Any:
         pool = await asyncpg.create_pool(
             url,
             min_size=0,  # a floor would be restored in the background, loudly, while the server is away
-            max_size=sum(_AT_ONCE.get(lane, 1) for lane in Lane),
+            max_size=sum(_AT_ONCE.get(lane, 1) for lane in Pool),
             command_timeout=60,
             statement_cache_size=statements,
             server_settings={"application_name": "tickwise"},
@@ -244,7 +244,7 @@ async def connect_pool(url: str, statements: int) -> Any:
         ) from error
 
 
-def _kind(protocol: Protocol[Any]) -> CodeType:
+def _kind(protocol: Procedure[Any]) -> CodeType:
     return cast("GeneratorType[Any, Any, Any]", protocol).gi_code
 
 
@@ -256,7 +256,7 @@ def _said(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-class _Ears:
+class _Listener:
     """The connection that listens; made when somebody first waits, and again when it is lost.
 
     It is made beside: who gives up meanwhile leaves it to the next who waits, and never makes it deaf.

@@ -1,10 +1,10 @@
 """Retention: runs that their job does not keep any longer go, with all that hangs on them (S51)."""
 
 from ..records import MICRO
-from .ends import FORGET, NOTE_SUCCESS
+from .finish import FORGET, NOTE_SUCCESS
 from .fleet import clock
-from .state import CURSOR, JOBS
-from .statement import Protocol, Statement
+from .jobs import CURSOR, JOBS
+from .statement import Procedure, Statement
 
 _DAY = 86_400 * MICRO
 _AGAIN = 3_600 * MICRO  # a job without anything to remove is looked at again after so long
@@ -41,7 +41,7 @@ _NOTHING_BELOW = -(1 << 62)
 _ALL = 1 << 62
 
 
-def prune(most: int) -> Protocol[int]:
+def prune(most: int) -> Procedure[int]:
     """Look at jobs whose turn it is, and remove at most so many runs."""
     now = yield from clock()
     removed = 0

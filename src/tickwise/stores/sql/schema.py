@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from .driver import Driver, SchemaError
 from .fleet import clock
-from .statement import Dialect, Protocol, Statement
+from .statement import Dialect, Procedure, Statement
 
 _TABLE = """
     CREATE TABLE IF NOT EXISTS tickwise_migrations (
@@ -60,7 +60,7 @@ def _in_words_of(dialect: Dialect, text: str) -> str:
     return text
 
 
-def upgrade(driver: Driver, known: list[Migration]) -> Protocol[tuple[str, ...]]:
+def upgrade(driver: Driver, known: list[Migration]) -> Procedure[tuple[str, ...]]:
     """Apply what is missing. Who comes second waits for the lock, and finds nothing to do."""
     if driver.upgrade_lock:
         yield driver.upgrade_lock()
@@ -97,7 +97,7 @@ def _check_sums(applied: dict[int, tuple[int, str, str, int]], known: list[Migra
             )
 
 
-def check(driver: Driver, known: list[Migration]) -> Protocol[tuple[str, ...]]:
+def check(driver: Driver, known: list[Migration]) -> Procedure[tuple[str, ...]]:
     """What keeps this version from working with the tables."""
     applied = {row[0]: row for row in (yield _APPLIED())}
     problems = []

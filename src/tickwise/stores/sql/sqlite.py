@@ -20,9 +20,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from ...core.errors import InputError, TickwiseError
 from ..contract import StoreUnavailableError
-from .driver import UPGRADE, Driver, Lane, SchemaError, StatementError, drive
-from .forking import lock_against_forks
-from .statement import Ask, Dialect, Protocol, Rows, Statement
+from .driver import UPGRADE, Driver, Pool, SchemaError, StatementError, drive
+from .fork_lock import lock_against_forks
+from .statement import Dialect, Procedure, Query, Rows, Statement
 
 T = TypeVar("T")
 _LOOK_EVERY = 0.5  # seconds
@@ -78,7 +78,7 @@ DIALECT = Dialect(
 class _Move(NamedTuple):
     """A protocol that waits for its turn, and who waits for it."""
 
-    protocol: Callable[[], Protocol[Any]]
+    protocol: Callable[[], Procedure[Any]]
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
 
@@ -94,13 +94,13 @@ class SqliteDriver(Driver):
     def __init__(self, path: Path, clock: Callable[[], int] | None = None) -> None:
         super().__init__(clock)
         self.path = path
-        self._news = _News()
-        self._writer = _Hand(self, writes=True)
-        self._reader = _Hand(self, writes=False)
+        self._news = _Notifications()
+        self._writer = _ConnectionThread(self, writes=True)
+        self._reader = _ConnectionThread(self, writes=False)
         self._version = self._reader.version()  # of the file, as other connections have made it
 
-    async def run(self, protocol: Callable[[], Protocol[T]], lane: Lane) -> T:
-        hand = self._reader if lane is Lane.READ else self._writer
+    async def run(self, protocol: Callable[[], Procedure[T]], lane: Pool) -> T:
+        hand = self._reader if lane is Pool.READ else self._writer
         done: T = await hand.take(protocol)
         return done
 
@@ -132,11 +132,11 @@ class SqliteDriver(Driver):
         self._news.announce()
 
 
-def _data_version() -> Protocol[Rows]:
+def _data_version() -> Procedure[Rows]:
     return (yield Statement("PRAGMA data_version")())
 
 
-def _integrity() -> Protocol[Rows]:
+def _integrity() -> Procedure[Rows]:
     return (yield Statement("PRAGMA integrity_check")())
 
 
@@ -207,7 +207,7 @@ class DamagedError(InputError):
     """The file cannot be used."""
 
 
-class _Hand:
+class _ConnectionThread:
     """A thread with a connection, that does one transaction after the other."""
 
     def __init__(self, driver: SqliteDriver, *, writes: bool) -> None:
@@ -228,7 +228,7 @@ class _Hand:
         """Of the file, before anything has been asked."""
         return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
 
-    async def take(self, protocol: Callable[[], Protocol[T]]) -> T:
+    async def take(self, protocol: Callable[[], Procedure[T]]) -> T:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         with self._door:
@@ -303,14 +303,14 @@ class _Hand:
         self._connection.execute("ROLLBACK TO move")
         self._connection.execute("RELEASE move")
 
-    def _ask(self, ask: Ask) -> Rows:
+    def _ask(self, ask: Query) -> Rows:
         first, *others = ask.parts
         rows = self._answer(first)
         for other in others:
-            self._answer(Ask(other.statement, {**other.values, "made": rows}))
+            self._answer(Query(other.statement, {**other.values, "made": rows}))
         return rows
 
-    def _answer(self, ask: Ask) -> Rows:
+    def _answer(self, ask: Query) -> Rows:
         return self._connection.execute(*self._driver.prepare(ask)).fetchall()
 
 
@@ -323,7 +323,7 @@ def _settle(future: "asyncio.Future[Any]", answer: Any, failure: BaseException |
         future.set_exception(failure)
 
 
-class _News:
+class _Notifications:
     """Wakes who waits in this process; other processes look for themselves."""
 
     def __init__(self) -> None:

@@ -25,8 +25,8 @@ class Statement:
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def __call__(self, **values: Any) -> "Ask":
-        return Ask(self, values)
+    def __call__(self, **values: Any) -> "Query":
+        return Query(self, values)
 
     @property
     def parts(self) -> "Sequence[Statement]":
@@ -37,7 +37,7 @@ class Statement:
 _MADE = re.compile(r":made\[[^\]]*\]")
 
 
-class Together(Statement):
+class Compound(Statement):
     """Statements in one. The first one's rows are the answer, and `:made[…]` to the others: their first columns.
 
     Else none depends on another.
@@ -58,26 +58,26 @@ def as_wide_as(columns: str, *values: str) -> str:
     return ", ".join([*values, *["NULL"] * (columns.count(",") + 1 - len(values))])
 
 
-class Ask(NamedTuple):
+class Query(NamedTuple):
     """A statement with its values."""
 
     statement: Statement
     values: Mapping[str, Any]
 
     @property
-    def parts(self) -> "list[Ask]":
-        return [Ask(part, self.values) for part in self.statement.parts]
+    def parts(self) -> "list[Query]":
+        return [Query(part, self.values) for part in self.statement.parts]
 
 
-class Wake:
+class Notify:
     """Tell everybody who waits for news, once the transaction is committed."""
 
 
-WAKE = Wake()
+NOTIFY = Notify()
 TICKETS, TICKET_LOCK = 2, 742638296
 _FREE = " OR ".join(f"pg_try_advisory_xact_lock({TICKET_LOCK}, {number})" for number in range(TICKETS))
 TICKET = Statement(f"SELECT 1 WHERE {_FREE}")()  # a row for who is among the few that have one at a time
-Protocol: TypeAlias = Generator[Ask | Wake, Rows, T]
+Procedure: TypeAlias = Generator[Query | Notify, Rows, T]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,15 +13,14 @@ from ...core.payload import check_text, clip, encode
 from ...core.settle import Settled
 from ...core.states import RunState
 from ...log import get_logger
-from .. import checks
+from .. import validation
 from ..contract import Insights, Schema, Store
-from ..filters import checked, checked_since
 from ..records import (
     ALL_DECISIONS,
     ALL_RUNS,
     ALL_SCHEDULES,
     AttemptRow,
-    Changed,
+    Changes,
     DecisionFilter,
     DecisionRow,
     Enqueue,
@@ -30,6 +29,7 @@ from ..records import (
     Finish,
     JobRow,
     Lease,
+    LeaseRequest,
     LogPart,
     Node,
     Page,
@@ -37,25 +37,36 @@ from ..records import (
     Planner,
     QueueLimit,
     Renewed,
-    Reservation,
     RunFilter,
     RunRow,
     ScheduleFilter,
     ScheduleRow,
     StepReport,
-    Ticked,
+    TickResult,
 )
-from ..tallies import Counts, HourRow, MinuteRow, Recent
-from . import define, ends, enqueue, fleet, insights, insights_counts, insights_runs, retention, schema, work
+from ..statistics import Counts, HourlyStats, MinuteStats, Recent
+from ..validation import checked_filter, checked_since
+from . import (
+    define,
+    enqueue,
+    finish,
+    fleet,
+    insights,
+    insights_runs,
+    insights_statistics,
+    lease,
+    retention,
+    schema,
+)
 from . import tick as ticking
 from .access import SqlAccess
-from .book import Book
-from .changed import changed
-from .claim import Claim
-from .connections import on_connection
-from .driver import Driver, Lane, SchemaError, StatementError
-from .hours import hours as last_hours
-from .statement import Protocol
+from .caller_transaction import on_connection
+from .claim import ClaimRequest
+from .definitions import DefinitionCache
+from .driver import Driver, Pool, SchemaError, StatementError
+from .insights_changes import changes_since
+from .insights_statistics import hourly_stats as last_hours
+from .statement import Procedure
 
 T = TypeVar("T")
 _log = get_logger()
@@ -69,49 +80,51 @@ class SqlStore(Store):
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
-        self.book = Book()
+        self.book = DefinitionCache()
         self.insights = SqlInsights(self)
         self.access = SqlAccess(driver)
         self.schema = SqlSchema(self)
         self._floor = _ALWAYS  # claims look from here on: dead rows below it cost nothing
         self._whole_scan_at = 0
 
-    async def move(self, lane: Lane, protocol: Callable[..., Protocol[T]], *arguments: Any, **named: Any) -> T:
+    async def move(self, lane: Pool, protocol: Callable[..., Procedure[T]], *arguments: Any, **named: Any) -> T:
         return await self.driver.run(lambda: protocol(*arguments, **named), lane)
 
     async def now(self) -> int:
-        return await self.move(Lane.READ, fleet.clock)
+        return await self.move(Pool.READ, fleet.clock)
 
     async def define(self, job: JobDefinition, source: str, *, over: int | None = None) -> tuple[Schedule, ...]:
-        return await self.move(Lane.OTHER, define.define, self.book, checks.checked_job(job, source), source, over)
+        return await self.move(
+            Pool.OTHER, define.define, self.book, validation.checked_job(job, source), source, over
+        )
 
     async def remove(self, job: str, source: str) -> None:
         if askable(job):
-            await self.move(Lane.OTHER, define.remove, self.book, job, source)
+            await self.move(Pool.OTHER, define.remove, self.book, job, source)
 
     async def change(self, schedule: str, change: Change) -> Schedule:
-        checks.check_change(change)
-        return await self.move(Lane.OTHER, define.change, self.book, _name(schedule), change)
+        validation.check_change(change)
+        return await self.move(Pool.OTHER, define.change, self.book, _name(schedule), change)
 
     async def pause(self, pause: Pause | None) -> None:
         if pause is not None:
-            checks.check_pause(pause)
-        await self.move(Lane.OTHER, fleet.pause, pause)
+            validation.check_pause(pause)
+        await self.move(Pool.OTHER, fleet.pause, pause)
 
     async def tick(
         self, planner: Planner, node: str, *, limit: int = 200, jobs: Sequence[str] | None = None,
-        reserve: Reservation | None = None, ahead: int | None = None,
-    ) -> Ticked:  # fmt: skip
+        reserve: LeaseRequest | None = None, ahead: int | None = None,
+    ) -> TickResult:  # fmt: skip
         """A batch that the database refuses is halved until the bad job stands alone, and that is put off."""
-        check_text(node, "the name of a node", checks.LONGEST_KEY)
-        claim = Claim(node, limit, self._floor, jobs, reserve, ahead if self.driver.can_wait else None)
+        check_text(node, "the name of a node", validation.LONGEST_KEY)
+        claim = ClaimRequest(node, limit, self._floor, jobs, reserve, ahead if self.driver.can_wait else None)
         claimed: list[int] = []
         try:
-            ticked = await self.move(Lane.CLAIM, ticking.tick, self.book, planner, claim, claimed)
+            ticked = await self.move(Pool.CLAIM, ticking.tick, self.book, planner, claim, claimed)
         except StatementError as error:
             if not claimed:
                 raise
-            names = await self.move(Lane.READ, ticking.names_of, claimed)
+            names = await self.move(Pool.READ, ticking.names_of, claimed)
             _log.error("the database refused a plan", error=str(error), jobs=names[:10])
             if len(claimed) == 1:
                 ticked = await self._set_aside(claimed[0], error)
@@ -122,8 +135,8 @@ class SqlStore(Store):
         return ticked
 
     async def _halved(
-        self, planner: Planner, node: str, names: Sequence[str], reserve: Reservation | None
-    ) -> Ticked:
+        self, planner: Planner, node: str, names: Sequence[str], reserve: LeaseRequest | None
+    ) -> TickResult:
         half = len(names) // 2
         first = await self.tick(planner, node, jobs=names[:half], reserve=reserve)
         left = reserve and reserve._replace(capacity=reserve.capacity - len(first.leases))
@@ -133,14 +146,14 @@ class SqlStore(Store):
             more=first.more or second.more,
         )  # fmt: skip
 
-    async def _set_aside(self, job: int, error: StatementError) -> Ticked:
+    async def _set_aside(self, job: int, error: StatementError) -> TickResult:
         """Put off a job whose plan was refused, and record that; if that is refused too, it is only put off."""
-        await self.move(Lane.CLAIM, ticking.set_aside, job)
+        await self.move(Pool.CLAIM, ticking.set_aside, job)
         with suppress(StatementError):
-            await self.move(Lane.CLAIM, ticking.tell_refused, job, str(error))
-        return Ticked(await self.now())
+            await self.move(Pool.CLAIM, ticking.tell_refused, job, str(error))
+        return TickResult(await self.now())
 
-    def _raise_floor(self, ticked: Ticked) -> None:
+    def _raise_floor(self, ticked: TickResult) -> None:
         """Nothing is ever made due in the past; what a crashed node left there is found by a scan of the whole."""
         if ticked.now >= self._whole_scan_at:
             self._floor, self._whole_scan_at = _ALWAYS, ticked.now + WHOLE_SCAN_SECONDS * 1_000_000
@@ -148,59 +161,59 @@ class SqlStore(Store):
             self._floor = min(ticked.next_due, ticked.now // 1_000_000)
 
     async def enqueue(self, asked: Sequence[Enqueue], connection: Any = None) -> tuple[Enqueued, ...]:
-        asked = [checks.checked_enqueue(one) for one in asked]
+        asked = [validation.checked_enqueue(one) for one in asked]
         for one in asked:
             _name(one.job)
         if connection is not None:
             return await on_connection(self.driver, connection, lambda: enqueue.enqueue(asked))
-        return await self.move(Lane.OTHER, enqueue.enqueue, asked)
+        return await self.move(Pool.OTHER, enqueue.enqueue, asked)
 
     async def cancel(self, run: str) -> RunState:
-        return await self.move(Lane.OTHER, enqueue.cancel, self.book, _id(run))
+        return await self.move(Pool.OTHER, enqueue.cancel, self.book, _id(run))
 
-    async def put_back(self, run: str) -> None:
-        await self.move(Lane.OTHER, enqueue.put_back, _id(run), self.book)
+    async def retry(self, run: str) -> None:
+        await self.move(Pool.OTHER, enqueue.retry, _id(run), self.book)
 
-    async def lease(self, wanted: Reservation) -> tuple[Lease, ...]:
-        check_text(wanted.node, "the name of a node", checks.LONGEST_KEY)
-        return await self.move(Lane.LEASE, work.lease, self.book, wanted)
+    async def lease(self, wanted: LeaseRequest) -> tuple[Lease, ...]:
+        check_text(wanted.node, "the name of a node", validation.LONGEST_KEY)
+        return await self.move(Pool.LEASE, lease.lease, self.book, wanted)
 
     async def renew(self, node: str, held: Mapping[str, str], seconds: int) -> Renewed:
         ids = {_id(run): token for run, token in held.items()}
-        return await self.move(Lane.OTHER, work.renew, self.book, node, ids, seconds)
+        return await self.move(Pool.OTHER, lease.renew, self.book, node, ids, seconds)
 
     async def report(
         self, run: str, token: str, steps: Sequence[StepReport] = (), log: Sequence[LogPart] = ()
     ) -> bool:
-        kept = [checks.checked_step(step) for step in steps]
-        parts = [checks.checked_part(part) for part in log]
-        return await self.move(Lane.OTHER, work.report, _id(run), token, kept, parts)
+        kept = [validation.checked_step(step) for step in steps]
+        parts = [validation.checked_part(part) for part in log]
+        return await self.move(Pool.OTHER, lease.report, _id(run), token, kept, parts)
 
     async def finish(self, ended: Sequence[Finish]) -> tuple[Settled | None, ...]:
         if not ended:
             return ()
-        checks.check_outcomes(ended)
+        validation.check_outcomes(ended)
         endings = [_ending(one) for one in ended]
-        settled = await self.move(Lane.FINISH, ends.finish, self.book, endings)
+        settled = await self.move(Pool.FINISH, finish.finish, self.book, endings)
         return tuple(settled.pop((one.run, one.token), None) for one in endings)
 
     async def expire(self) -> Expired:
-        return await self.move(Lane.OTHER, work.expire, self.book)
+        return await self.move(Pool.OTHER, lease.expire, self.book)
 
     async def beat(self, node: Node, *, passed: bool = False) -> frozenset[str]:
-        checks.check_node(node)
-        return await self.move(Lane.OTHER, fleet.beat, node, passed=passed)
+        validation.check_node(node)
+        return await self.move(Pool.OTHER, fleet.beat, node, passed=passed)
 
     async def leave(self, node: str) -> None:
         if askable(node):
-            await self.move(Lane.OTHER, fleet.leave, node)
+            await self.move(Pool.OTHER, fleet.leave, node)
 
     async def limit(self, limit: QueueLimit) -> None:
-        checks.check_limit(limit)
-        await self.move(Lane.OTHER, fleet.limit, limit)
+        validation.check_limit(limit)
+        await self.move(Pool.OTHER, fleet.limit, limit)
 
     async def prune(self, most: int = 1_000) -> int:
-        return await self.move(Lane.OTHER, retention.prune, most)
+        return await self.move(Pool.OTHER, retention.prune, most)
 
     async def wait(self, seconds: float) -> bool:
         return await self.driver.wait(seconds)
@@ -225,10 +238,10 @@ def _id(run: str) -> int:
 
 def _name(name: str) -> str:
     """A name that can be asked for."""
-    return check_text(name, "a name", checks.LONGEST_KEY)
+    return check_text(name, "a name", validation.LONGEST_KEY)
 
 
-def askable(*texts: str | None, most: int = checks.LONGEST_KEY) -> bool:
+def askable(*texts: str | None, most: int = validation.LONGEST_KEY) -> bool:
     """Whether there can be anything by these names: what cannot be kept was never kept."""
     try:
         for text in texts:
@@ -238,13 +251,13 @@ def askable(*texts: str | None, most: int = checks.LONGEST_KEY) -> bool:
     return True
 
 
-def _ending(one: Finish) -> ends.Ending:
+def _ending(one: Finish) -> finish.RunEnd:
     run, token, outcome, result, error = one
     if result is not None:
-        result, error = checks.kept_result(result, error)
+        result, error = validation.kept_result(result, error)
     elif error:
-        error = clip(error, checks.LONGEST_ERROR)
-    return ends.Ending(_id(run), outcome, token, None if result is None else encode(result, "the result"), error)
+        error = clip(error, validation.LONGEST_ERROR)
+    return finish.RunEnd(_id(run), outcome, token, None if result is None else encode(result, "the result"), error)
 
 
 class SqlInsights(Insights):
@@ -253,8 +266,8 @@ class SqlInsights(Insights):
     def __init__(self, store: SqlStore) -> None:
         self._store = store
 
-    async def _read(self, protocol: Callable[..., Protocol[T]], *arguments: Any) -> T:
-        return await self._store.move(Lane.READ, protocol, *arguments)
+    async def _read(self, protocol: Callable[..., Procedure[T]], *arguments: Any) -> T:
+        return await self._store.move(Pool.READ, protocol, *arguments)
 
     async def next_due(self) -> int | None:
         return await self._read(insights.next_due)
@@ -274,7 +287,7 @@ class SqlInsights(Insights):
         kept = []
         for job in jobs:
             with suppress(TickwiseError):  # `define` will say what is wrong with it
-                kept.append(checks.checked_job(job, source))
+                kept.append(validation.checked_job(job, source))
         return await self._read(define.as_written, kept, source) if kept else frozenset()
 
     async def schedule(self, name: str) -> ScheduleRow | None:
@@ -286,9 +299,9 @@ class SqlInsights(Insights):
     async def schedules(
         self, wanted: ScheduleFilter = ALL_SCHEDULES, after: str | None = None, limit: int = 100
     ) -> Page[ScheduleRow]:
-        if not (askable(wanted.job, wanted.text, after) and askable(wanted.source, most=checks.LONGEST_WORDS)):
+        if not (askable(wanted.job, wanted.text, after) and askable(wanted.source, most=validation.LONGEST_WORDS)):
             return Page(())
-        return await self._read(insights.schedules, self._store.book, checked(wanted), after, limit)
+        return await self._read(insights.schedules, self._store.book, checked_filter(wanted), after, limit)
 
     async def run(self, run: str) -> RunRow | None:
         return await self._read(insights_runs.run, self._store.book, _id(run))
@@ -326,10 +339,12 @@ class SqlInsights(Insights):
         return await self._read(fleet.pauses)
 
     async def counts(self) -> Counts:
-        return await self._read(insights_counts.counts)
+        return await self._read(insights_statistics.counts)
 
-    async def minutes(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteRow, ...]:
-        return await self._read(partial(insights_counts.minutes, by_job=by_job), self._store.book, minutes)
+    async def minutes(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteStats, ...]:
+        return await self._read(
+            partial(insights_statistics.minute_stats, by_job=by_job), self._store.book, minutes
+        )
 
     async def timeline(self, start: int, end: int, limit: int = 5_000) -> tuple[RunRow, ...]:
         return await self._read(insights_runs.timeline, self._store.book, start, end, limit)
@@ -337,11 +352,11 @@ class SqlInsights(Insights):
     async def recent(self, schedules: Sequence[str], limit: int = 12) -> Mapping[str, tuple[Recent, ...]]:
         return await self._read(insights_runs.recent, [name for name in schedules if askable(name)], limit)
 
-    async def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourRow, ...]:
+    async def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourlyStats, ...]:
         return await self._read(last_hours, hours, schedule) if askable(schedule) else ()
 
-    async def changed(self, since: int, limit: int = 1_000) -> Changed:
-        return await self._read(changed, self._store.book, checked_since(since), limit)
+    async def changed(self, since: int, limit: int = 1_000) -> Changes:
+        return await self._read(changes_since, self._store.book, checked_since(since), limit)
 
 
 class SqlSchema(Schema):
@@ -352,12 +367,12 @@ class SqlSchema(Schema):
 
     async def upgrade(self) -> tuple[str, ...]:
         driver = self._store.driver
-        return await driver.run(lambda: schema.upgrade(driver, schema.migrations()), Lane.OTHER)
+        return await driver.run(lambda: schema.upgrade(driver, schema.migrations()), Pool.OTHER)
 
     async def check(self, *, thorough: bool = True) -> tuple[str, ...]:
         driver = self._store.driver
         try:
-            problems = await driver.run(lambda: schema.check(driver, schema.migrations()), Lane.READ)
+            problems = await driver.run(lambda: schema.check(driver, schema.migrations()), Pool.READ)
         except SchemaError as error:
             problems = (str(error),)
         return (*problems, *(await driver.check() if thorough else ()))

@@ -38,17 +38,16 @@ from ...core.model import Facts, Holder, JobFacts, Planned, ScheduleFacts, Start
 from ...core.reasons import Reason
 from ...core.settle import Cancelled
 from ...core.slots import due_at
-from ..records import MICRO, Lease, Planner, Ticked
-from .book import Book
-from .claim import Circumstances, Claim, Due, NextDue, claimed_jobs, next_due
-from .ends import Ending, end
+from ..records import MICRO, Lease, Planner, TickResult
+from .batch import JobBatch, batches, leasable, start_batch, unknown_jobs
+from .claim import ClaimRequest, Due, NextDue, PassContext, claimed_jobs, next_due
+from .claimed_rows import load_claimed, read_claimed
+from .definitions import DefinitionCache
+from .finish import RunEnd, end
 from .fleet import clock
-from .hand import alone_in_hand, in_hand
-from .herd import Herd, fire, herds, lendable, strangers
-from .live import ON_LANES
-from .starts import inserting
-from .state import CURSOR, MET, RUNS_MADE, WAKE_AT, Held, HeldJob, JobRow, record_broken, write
-from .statement import TICKET, WAKE, Protocol, Statement
+from .jobs import CURSOR, MET, RUNS_MADE, WAKE_AT, JobColumns, LoadedJob, LoadedSchedule, record_broken, write
+from .runs import ON_LANES, insert_runs
+from .statement import NOTIFY, TICKET, Procedure, Statement
 
 _SLOTS = Statement("""
     SELECT r.schedule_id, r.slot FROM tickwise_runs r
@@ -70,7 +69,7 @@ _TAKE = Statement("""
 """)
 _TAKE_BACK = Statement("DELETE FROM tickwise_runs WHERE id IN :ids[bigint]")  # whose lane was taken
 _CANCEL = Statement("UPDATE tickwise_runs SET cancelling = TRUE WHERE id IN :ids[bigint]")
-_INSERT = inserting(
+_INSERT = insert_runs(
     "n bigint, job_id bigint, schedule_id bigint, slot bigint, lane bigint, trigger_name text, "
     "definition_id bigint, times_id bigint, queue text, priority bigint, function text, due_at bigint, "
     "expires_at bigint, leased boolean"
@@ -94,20 +93,22 @@ _SCHEDULES_OF = Statement("SELECT id FROM tickwise_schedules WHERE job_id = :job
 _WAITS_FOR_A_RUN = frozenset({Reason.WAITS_FOR_RUN, Reason.WAITS_FOR_LANE, Reason.WAITS_BEHIND})
 SET_ASIDE_SECONDS = 60  # for a job whose plan the database refuses
 LONGEST_LEAD = MICRO  # of a pass that is ahead of its second: it locks what it has claimed
-_TURNED_AWAY = Ticked(0, more=True)
+_TURNED_AWAY = TickResult(0, more=True)
 _Key: TypeAlias = tuple[int, int]  # the id of a schedule, and a slot
 
 
-class Made(NamedTuple):
+class StartedRun(NamedTuple):
     """A start with all that its row needs."""
 
     start: Start
-    job: HeldJob
-    schedule: Held
+    job: LoadedJob
+    schedule: LoadedSchedule
     due_at: int  # in microseconds
 
 
-def tick(book: Book, planner: Planner, claim: Claim, claimed: list[int]) -> Protocol[Ticked]:
+def tick(
+    book: DefinitionCache, planner: Planner, claim: ClaimRequest, claimed: list[int]
+) -> Procedure[TickResult]:
     """The pass. `claimed` tells the caller which jobs were in hand when a statement failed.
 
     If it tells of something already, an earlier try was refused: then none go as a herd.
@@ -120,13 +121,13 @@ def tick(book: Book, planner: Planner, claim: Claim, claimed: list[int]) -> Prot
     now, second = around.now, around.now // MICRO
     if lead := claim.lead(now):
         if again or not due or lead > LONGEST_LEAD:
-            return Ticked(now, more=True)
+            return TickResult(now, more=True)
         return (yield from _ahead(book, planner, claim, due, around._replace(now=now + lead)))
     if not due:
-        return Ticked(now, next_due=around.next_due.at, crowd=around.next_due.crowd)
-    hand = yield from in_hand(book, due, claimed if again else strangers(book, due))
-    alike, alone = ([], claimed) if again else herds(book, planner, due, hand.holders, around, claim)
-    jobs = {job.row.name: job for job in (yield from alone_in_hand(book, hand, alone, around.latest_pause))}
+        return TickResult(now, next_due=around.next_due.at, crowd=around.next_due.crowd)
+    hand = yield from read_claimed(book, due, claimed if again else unknown_jobs(book, due))
+    alike, alone = ([], claimed) if again else batches(book, planner, due, hand.holders, around, claim)
+    jobs = {job.row.name: job for job in (yield from load_claimed(book, hand, alone, around.latest_pause))}
     facts = yield from _facts(jobs, hand.holders, around.served)
     states = [state for job in jobs.values() for state in job.states]
     plan = planner(second, states, facts) if states else TickPlan()
@@ -137,45 +138,45 @@ def tick(book: Book, planner: Planner, claim: Claim, claimed: list[int]) -> Prot
     if decided:
         yield from write(decided, now, planned=True)
     if came > len(leases):
-        yield WAKE
+        yield NOTIFY
     more = bool(kept_due) or (claim.names is None and len(due) == claim.limit)
     coming = NextDue() if more else (yield from next_due(claim))
-    return Ticked(now, len(due) - len(kept_due), came, tuple(leases), more, *coming)
+    return TickResult(now, len(due) - len(kept_due), came, tuple(leases), more, *coming)
 
 
 def _ahead(
-    book: Book, planner: Planner, claim: Claim, due: Sequence[Due], then: Circumstances
-) -> Protocol[Ticked]:
+    book: DefinitionCache, planner: Planner, claim: ClaimRequest, due: Sequence[Due], then: PassContext
+) -> Procedure[TickResult]:
     """Plan what is alike as things will stand `then`, and write it when that has come; the rest stays as it is."""
-    hand = yield from in_hand(book, due, strangers(book, due))
-    alike, _ = herds(book, planner, due, hand.holders, then, claim)
+    hand = yield from read_claimed(book, due, unknown_jobs(book, due))
+    alike, _ = batches(book, planner, due, hand.holders, then, claim)
     if alike:
         yield _SLEEP(until=then.now)
     leases, came = yield from _start(book, {}, alike, set(), claim, then)
     if came > len(leases):
-        yield WAKE
-    return Ticked(then.now, came, came, tuple(leases), more=True)
+        yield NOTIFY
+    return TickResult(then.now, came, came, tuple(leases), more=True)
 
 
-def set_aside(job: int) -> Protocol[None]:
+def set_aside(job: int) -> Procedure[None]:
     """Put off a job whose plan could not be written, so that the others go on (S20)."""
     now = yield from clock()
     yield _SET_ASIDE(job=job, at=now // MICRO + SET_ASIDE_SECONDS)
 
 
-def tell_refused(job: int, problem: str) -> Protocol[None]:
+def tell_refused(job: int, problem: str) -> Procedure[None]:
     """Record why a job is put off, on each of its schedules."""
     now = yield from clock()
     yield from record_broken([(row[0], problem) for row in (yield _SCHEDULES_OF(job=job))], now)
 
 
-def names_of(jobs: Sequence[int]) -> Protocol[list[str]]:
+def names_of(jobs: Sequence[int]) -> Procedure[list[str]]:
     return [row[0] for row in (yield _JOB_NAMES(ids=jobs))]
 
 
 def _facts(
-    jobs: dict[str, HeldJob], holders: Mapping[int, Sequence[Holder]], served: frozenset[str]
-) -> Protocol[Facts]:
+    jobs: dict[str, LoadedJob], holders: Mapping[int, Sequence[Holder]], served: frozenset[str]
+) -> Procedure[Facts]:
     """What the verdicts depend on, read after the jobs were locked."""
     slots = yield from _slots_with_run(jobs)
     successes = yield from _successes(jobs)
@@ -195,7 +196,7 @@ def _facts(
     )  # fmt: skip
 
 
-def _successes(jobs: dict[str, HeldJob]) -> Protocol[dict[str, list[int]]]:
+def _successes(jobs: dict[str, LoadedJob]) -> Procedure[dict[str, list[int]]]:
     """Of the schedules that are waited for, as far back as a pending slot asks for them (S35)."""
     states = [state for job in jobs.values() for state in job.states]
     needed = [after for state in states for after in state.definition.policy.after]
@@ -208,7 +209,7 @@ def _successes(jobs: dict[str, HeldJob]) -> Protocol[dict[str, list[int]]]:
     return found
 
 
-def _slots_with_run(jobs: dict[str, HeldJob]) -> Protocol[dict[int, set[int]]]:
+def _slots_with_run(jobs: dict[str, LoadedJob]) -> Procedure[dict[int, set[int]]]:
     """Slots that may be pending although they have a run; in the common case none, and nothing is asked."""
     since = []
     for job in jobs.values():
@@ -228,7 +229,7 @@ def _slots_with_run(jobs: dict[str, HeldJob]) -> Protocol[dict[int, set[int]]]:
     return found
 
 
-def _cancel(book: Book, plan: TickPlan, jobs: dict[str, HeldJob], now: int) -> Protocol[set[str]]:
+def _cancel(book: DefinitionCache, plan: TickPlan, jobs: dict[str, LoadedJob], now: int) -> Procedure[set[str]]:
     """Ask runs to end; those that are only queued end at once. Returns jobs that must be planned again."""
     if not plan.cancels:
         return set()
@@ -239,31 +240,31 @@ def _cancel(book: Book, plan: TickPlan, jobs: dict[str, HeldJob], now: int) -> P
     ours = {run: state for run, state in taken.items() if wanted[run] not in kept_due}
     if running := [run for run, state in ours.items() if state == "running"]:
         yield _CANCEL(ids=running)
-    queued = [Ending(run, Cancelled()) for run, state in ours.items() if state == "queued"]
+    queued = [RunEnd(run, Cancelled()) for run, state in ours.items() if state == "queued"]
     yield from end(book, queued, now)
     return kept_due
 
 
-def _made(plan: TickPlan, jobs: dict[str, HeldJob], kept_due: set[str], now: int) -> dict[_Key, Made]:
+def _made(plan: TickPlan, jobs: dict[str, LoadedJob], kept_due: set[str], now: int) -> dict[_Key, StartedRun]:
     made = {}
     for start in plan.starts:
         if start.job not in kept_due:
             held = jobs[start.job].schedules[start.schedule]
-            made[held.id, start.slot] = Made(start, jobs[start.job], held, _due(held, start, now))
+            made[held.id, start.slot] = StartedRun(start, jobs[start.job], held, _due(held, start, now))
     return made
 
 
 def _start(
-    book: Book, made: Mapping[_Key, Made], alike: Sequence[Herd], kept_due: set[str], claim: Claim,
-    around: Circumstances,
-) -> Protocol[tuple[list[Lease], int]]:  # fmt: skip
+    book: DefinitionCache, made: Mapping[_Key, StartedRun], alike: Sequence[JobBatch], kept_due: set[str],
+    claim: ClaimRequest, around: PassContext,
+) -> Procedure[tuple[list[Lease], int]]:  # fmt: skip
     """Insert the runs. A job that did not get all of its own is added to those that stay due."""
     yield from book.read({one.job.row.definition_id for one in made.values()})
     shares = _shares(book, made, alike, claim, around)
     leases: list[Lease] = []
-    came, lost = 0, list[JobRow]()
+    came, lost = 0, list[JobColumns]()
     for herd in alike:
-        given = yield from fire(herd, shares.get(herd.key, 0), claim, around.now)
+        given = yield from start_batch(herd, shares.get(herd.key, 0), claim, around.now)
         if given is None:
             kept_due |= {one.job.name for one in herd.members}
         else:
@@ -284,8 +285,8 @@ def _start(
 
 
 def _insert(
-    made: Mapping[_Key, Made], shares: Mapping[_Key, int], claim: Claim, now: int
-) -> Protocol[dict[_Key, int]]:
+    made: Mapping[_Key, StartedRun], shares: Mapping[_Key, int], claim: ClaimRequest, now: int
+) -> Procedure[dict[_Key, int]]:
     """The runs that came to be: one whose slot or lane somebody else has does not."""
     rows = yield _INSERT(
         rows=[(n, *_row(one, now), key in shares) for n, (key, one) in enumerate(made.items())],
@@ -299,14 +300,18 @@ def _insert(
     return {key: run for key, (run, _) in new.items() if run in on_lanes}
 
 
-def _due(held: Held, start: Start, now: int) -> int:
+def _due(held: LoadedSchedule, start: Start, now: int) -> int:
     if start.trigger is not Trigger.SCHEDULE:
         return now
     return (due_at(held.state, start.slot) if held.state.definition.policy.jitter else start.slot) * MICRO
 
 
 def _shares(
-    book: Book, made: Mapping[_Key, Made], alike: Sequence[Herd], claim: Claim, around: Circumstances
+    book: DefinitionCache,
+    made: Mapping[_Key, StartedRun],
+    alike: Sequence[JobBatch],
+    claim: ClaimRequest,
+    around: PassContext,
 ) -> dict[_Key, int]:
     """What the node gets at once, as a lease would choose: which starts, and how many of a herd (by its first).
 
@@ -318,7 +323,7 @@ def _shares(
     place = {queue: n for n, queue in enumerate(dict.fromkeys(reserve.queues)) if queue not in around.limited}
     wishes = [
         (one.job.row.queue, one.job.row.priority, one.due_at, 1, key) for key, one in made.items()
-        if claim.knows(one.job.row.function) and lendable(book, one.job.row)
+        if claim.knows(one.job.row.function) and leasable(book, one.job.row)
     ]  # fmt: skip
     wishes += [
         (herd.kind.queue, herd.kind.priority, herd.due_at, len(herd.members), herd.key) for herd in alike
@@ -336,7 +341,7 @@ def _shares(
     return shares
 
 
-def _row(made: Made, now: int) -> tuple[object, ...]:
+def _row(made: StartedRun, now: int) -> tuple[object, ...]:
     start, job, held = made.start, made.job.row, made.schedule
     expires = held.state.definition.policy.expires
     return (
@@ -345,13 +350,13 @@ def _row(made: Made, now: int) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _lease(book: Book, made: Made, run: int, claim: Claim, now: int) -> list[Lease]:
+def _lease(book: DefinitionCache, made: StartedRun, run: int, claim: ClaimRequest, now: int) -> list[Lease]:
     job = book.job(made.job.row.definition_id, made.job.row.name)
     given = [(run, job, made.start.schedule)]
     return claim.leases(given, made.start, made.schedule.state.definition, made.due_at, now)
 
 
-def _ending(plan: TickPlan, facts: Facts) -> Protocol[set[str]]:
+def _ending(plan: TickPlan, facts: Facts) -> Procedure[set[str]]:
     """Jobs with a slot that waits for a run which is just ending."""
     holders: dict[int, str] = {}
     for planned in plan.schedules:
@@ -370,8 +375,8 @@ def _waits(planned: Planned) -> bool:
 
 
 def _decide(
-    plan: TickPlan, jobs: dict[str, HeldJob], kept_due: set[str], ending: set[str], second: int
-) -> list[HeldJob]:
+    plan: TickPlan, jobs: dict[str, LoadedJob], kept_due: set[str], ending: set[str], second: int
+) -> list[LoadedJob]:
     """Put the plan into the rows in hand; of jobs that stay due, nothing."""
     newest: dict[str, int] = {}
     for start in plan.starts:

@@ -12,8 +12,8 @@ import pytest
 
 from ...core.errors import ConflictError, InputError
 from ...stores.contract import Access
-from ...stores.paging import every
-from ...stores.records import MICRO, AccessRole, AuditEntry, Claim, Token
+from ...stores.records import MICRO, AccessRole, AuditEntry, IdempotencyClaim, Token
+from ...stores.validation import all_pages
 from .stories import Stories
 from .world import World
 
@@ -131,7 +131,7 @@ class AuditStories(Stories):
             await access.record([DONE._replace(action=str(number)), DONE._replace(subject="other")])
         page = await access.audit("schedule a", limit=2)
         await access.record([DONE])
-        rest = await every(lambda after: access.audit("schedule a", after or page.after, 2))
+        rest = await all_pages(lambda after: access.audit("schedule a", after or page.after, 2))
         assert [row.action for row in (*page.items, *rest)] == ["4", "3", "2", "1", "0"]
         assert (
             await world.not_refused(lambda bad: access.audit(after=bad), ["abc", "\0", "[1]", "-1", "9" * 40])
@@ -161,12 +161,12 @@ class ClaimStories(Stories):
         """Who claims a key first gets none; all others learn who has it, and what came of it once it is known."""
         access = world.store.access
         assert await access.claim("k", "mine", 30) is None
-        assert await access.claim("k", "yours", 30) == Claim("mine")
+        assert await access.claim("k", "yours", 30) == IdempotencyClaim("mine")
         assert await access.claim("other", "yours", 30) is None
         await access.answer("k", '{"id": 7}')
         await access.answer("k", "too late")
         await access.answer("unknown", "nobody asked")
-        assert await access.claim("k", "mine", 30) == Claim("mine", '{"id": 7}')
+        assert await access.claim("k", "mine", 30) == IdempotencyClaim("mine", '{"id": 7}')
         assert await access.claim("unknown", "mine", 30) is None
 
     async def test_a_claim_runs_out(self, world: World) -> None:
@@ -176,11 +176,11 @@ class ClaimStories(Stories):
         await access.claim("answered", "first", 30)
         await access.answer("answered", "")
         world.clock.advance(29)
-        assert await access.claim("k", "second", 30) == Claim("first")
+        assert await access.claim("k", "second", 30) == IdempotencyClaim("first")
         world.clock.advance(1)
         assert await access.claim("k", "second", 30) is None
-        assert await access.claim("k", "third", 30) == Claim("second")
-        assert await access.claim("answered", "second", 30) == Claim("first", "")
+        assert await access.claim("k", "third", 30) == IdempotencyClaim("second")
+        assert await access.claim("answered", "second", 30) == IdempotencyClaim("first", "")
 
     async def test_a_claim_is_forgotten(self, world: World) -> None:
         """A day later the key is free, whether the claim was answered or not."""
@@ -188,17 +188,17 @@ class ClaimStories(Stories):
         await access.claim("k", "first", 86_400)
         await access.answer("k", "answer")
         world.go("2T00:00")
-        assert await access.claim("k", "second", 30) == Claim("first", "answer")
+        assert await access.claim("k", "second", 30) == IdempotencyClaim("first", "answer")
         world.go("2T00:01")
         assert await access.claim("k", "second", 30) is None
-        assert await access.claim("k", "third", 30) == Claim("second")
+        assert await access.claim("k", "third", 30) == IdempotencyClaim("second")
 
     async def test_many_at_once(self, world: World) -> None:
         """Exactly one of them is first, and all others are told the same."""
         access = world.store.access
         claims = await asyncio.gather(*(access.claim("k", f"m{n}", 30) for n in range(16)))
         assert claims.count(None) == 1
-        assert [claim for claim in claims if claim] == [Claim(f"m{claims.index(None)}")] * 15
+        assert [claim for claim in claims if claim] == [IdempotencyClaim(f"m{claims.index(None)}")] * 15
 
     async def test_times_that_cannot_be(self, world: World) -> None:
         """A claim is held for a while, but for no longer than it is remembered."""

@@ -79,7 +79,7 @@ class BadInputStories(Stories):
         """Of any shape: an operation on it says that there is none, and nothing else finds one, or says so."""
         await lived_in(world)
         assert await world.not_refused(world.store.cancel, WRONG_IDS) == []
-        assert await world.not_refused(world.store.put_back, WRONG_IDS) == []
+        assert await world.not_refused(world.store.retry, WRONG_IDS) == []
         before, seen = await snapshot(world.store), world.insights
         nothing = [(None,), False, Renewed(frozenset(), frozenset()), None, (), (), Page(())]
         for bad in WRONG_IDS:

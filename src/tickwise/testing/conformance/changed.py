@@ -2,7 +2,7 @@
 # ruff: noqa: S101  (a suite of tests asserts)
 
 from ...core.change import Paused
-from ...core.definition import Retry
+from ...core.definition import RetryPolicy
 from ...core.reasons import Reason
 from ...core.settle import Failed
 from .stories import Stories
@@ -31,7 +31,7 @@ class ChangedStories(Stories):
 
     async def test_runs_under_way_and_put_off(self, world: World) -> None:
         """One that runs is told by its start, also after it has gone back into the queue for another attempt."""
-        await world.define(job("a", retry=Retry(limit=1, interval=60)), job("b"))
+        await world.define(job("a", retry=RetryPolicy(limit=1, interval=60)), job("b"))
         run = await world.enqueue("a")
         await world.enqueue("b")
         world.go("00:10")

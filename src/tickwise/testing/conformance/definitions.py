@@ -9,7 +9,7 @@ import pytest
 from ...core.change import Paused
 from ...core.cron import Every
 from ...core.cron.zone import zone
-from ...core.definition import After, Catchup, Kind, Policy, Retry
+from ...core.definition import After, Catchup, Kind, Policy, RetryPolicy
 from ...core.errors import ConflictError, InputError
 from ...core.settle import Failed
 from ...core.states import RunState
@@ -249,7 +249,7 @@ class DefinitionStories(Stories):
 
     async def test_a_run_keeps_its_definition(self, world: World) -> None:
         """What was enqueued runs as it was defined then: queue, params and retries (S23)."""
-        await world.define(job("a", HOURLY, params={"n": 1}, retry=Retry(1, 60)))
+        await world.define(job("a", HOURLY, params={"n": 1}, retry=RetryPolicy(1, 60)))
         await world.pass_time("01:00")
         await world.define(job("a", HOURLY, params={"n": 2}, queue="other"))
         lease = await world.start()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ...core.definition import Retry
+from ...core.definition import RetryPolicy
 from ...core.errors import ConflictError, InputError
 from ...core.model import Trigger
 from ...core.settle import Cancelled, Failed, Outcome, Succeeded, Unmet
@@ -142,7 +142,7 @@ class CancelStories(Stories):
 
     async def test_a_running_run_is_asked_to_end(self, world: World) -> None:
         """Its worker hears of it and ends it; without hearing, its own end counts (S41)."""
-        await world.define(job("a", retry=Retry(5)))
+        await world.define(job("a", retry=RetryPolicy(5)))
         heard, deaf = await world.enqueue("a"), await world.enqueue("a")
         first, second = await world.lease()
         assert {await world.store.cancel(run) for run in (heard, deaf)} == {RunState.RUNNING}
@@ -154,13 +154,13 @@ class CancelStories(Stories):
 class PutBackStories(Stories):
     async def test_a_failed_run_runs_again(self, world: World) -> None:
         """Another attempt with all retries ahead of it; the failed one is on record (S41)."""
-        await world.define(job("a", retry=Retry(1, 60)))
+        await world.define(job("a", retry=RetryPolicy(1, 60)))
         run = await world.enqueue("a")
         await world.work(Failed())
         world.go("00:05")
         await world.end(await world.start(), Failed(), error="boom")
         world.go("00:10")
-        await world.store.put_back(run)
+        await world.store.retry(run)
         row = await world.run(run)
         assert (row.state, row.attempt, row.failures, row.due_at) == (RunState.QUEUED, 2, 0, world.micro)
         assert (row.finished_at, row.error, row.cancelling) == (None, "", False)
@@ -176,16 +176,16 @@ class PutBackStories(Stories):
         await world.define(job("a"))
         run = await world.enqueue("a")
         await world.store.cancel(run)
-        await world.store.put_back(run)
+        await world.store.retry(run)
         assert await world.insights.attempts(run) == ()
         async with world.refuses(ConflictError, "queued"):
-            await world.store.put_back(run)
+            await world.store.retry(run)
         lease = await world.start()
         async with world.refuses(ConflictError, "running"):
-            await world.store.put_back(run)
+            await world.store.retry(run)
         await world.end(lease)
         async with world.refuses(ConflictError, "succeeded"):
-            await world.store.put_back(run)
+            await world.store.retry(run)
 
     async def test_it_needs_a_lane(self, world: World) -> None:
         """A run of a schedule takes the lowest free lane again; with none free it is refused (S16, S41)."""
@@ -194,9 +194,9 @@ class PutBackStories(Stories):
         (failed,) = await world.work(Failed())
         active = await world.trigger("a")
         async with world.refuses(ConflictError, active):
-            await world.store.put_back(failed)
+            await world.store.retry(failed)
         await world.work()
-        await world.store.put_back(failed)
+        await world.store.retry(failed)
         assert (await world.run(failed)).lane == 0
         async with world.refuses(ConflictError, failed):
             await world.trigger("a")
@@ -208,9 +208,9 @@ class PutBackStories(Stories):
         await world.work(Failed())
         other = await world.enqueue("a", key="k")
         async with world.refuses(ConflictError, other):
-            await world.store.put_back(failed)
+            await world.store.retry(failed)
         await world.work(Failed())
-        await world.store.put_back(failed)
+        await world.store.retry(failed)
         assert await world.enqueue("a", key="k") == failed
 
 

@@ -1,7 +1,7 @@
 """What vanished workers held, and what waited too long (S42-S44, S47)."""
 # ruff: noqa: S101  (a suite of tests asserts)
 
-from ...core.definition import Retry
+from ...core.definition import RetryPolicy
 from ...core.settle import Failed
 from ...core.states import Event, RunState
 from ...stores.records import Expired
@@ -29,7 +29,7 @@ class ExpiryStories(Stories):
 
     async def test_the_third_loss_is_the_last(self, world: World) -> None:
         """Lost attempts do not use up retries; after three the run is lost, and says so (S44)."""
-        await world.define(job("a", HOURLY, overlap="queue", retry=Retry(1, 1)))
+        await world.define(job("a", HOURLY, overlap="queue", retry=RetryPolicy(1, 1)))
         await world.pass_time("02:00")
         (run,) = await world.runs()
         for _ in range(3):
@@ -50,7 +50,7 @@ class ExpiryStories(Stories):
         world.clock.advance(31)
         await world.store.expire()
         assert ((await world.run(run)).state, await world.lease()) == (RunState.LOST, ())
-        await world.store.put_back(run)
+        await world.store.retry(run)
         assert ((await world.run(run)).losses, (await world.start()).attempt) == (0, 2)
         assert [each.event for each in await world.insights.attempts(run)] == [Event.LOSS]
 
@@ -69,7 +69,7 @@ class ExpiryStories(Stories):
 
     async def test_what_has_started_does_not_expire(self, world: World) -> None:
         """`expires` is about runs that were not started in that time, not about the wait for a retry (S47)."""
-        await world.define(job("a", HOURLY, expires=600, retry=Retry(1, 3_600)))
+        await world.define(job("a", HOURLY, expires=600, retry=RetryPolicy(1, 3_600)))
         await world.pass_time("01:00")
         await world.work(Failed())
         world.go("02:30")

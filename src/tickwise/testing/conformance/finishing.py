@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ...core.definition import Retry
+from ...core.definition import RetryPolicy
 from ...core.errors import InputError
 from ...core.settle import Cancelled, Failed, HandedBack, LeaseExpired, Outcome, Snoozed, Succeeded, Unmet
 from ...core.states import Event, RunState
@@ -61,7 +61,7 @@ class FinishStories(Stories):
 
     async def test_a_failure_is_tried_again(self, world: World) -> None:
         """By the run's retry policy: it waits in the queue, and the attempt is on record (S44)."""
-        lease = await leased(world, retry=Retry(1, 100))
+        lease = await leased(world, retry=RetryPolicy(1, 100))
         world.clock.advance(5)
         settled = await world.end(lease, Failed(), error="boom")
         assert (settled.event, settled.state, settled.failures) == (Event.RETRY, RunState.QUEUED, 1)
@@ -85,7 +85,7 @@ class FinishStories(Stories):
 
     async def test_a_run_handed_back(self, world: World) -> None:
         """At a shutdown it goes to the queue at once, and keeps its place there; no try is used up (S45)."""
-        lease = await leased(world, retry=Retry(1, 100))
+        lease = await leased(world, retry=RetryPolicy(1, 100))
         await world.enqueue("a")
         world.clock.advance(5)
         settled = await world.end(lease, HandedBack())
@@ -100,14 +100,14 @@ class FinishStories(Stories):
     )
     async def test_at_most_once(self, world: World, outcome: Outcome, state: RunState) -> None:
         """A started attempt is never repeated: handed back it is lost, and failed it has failed (S43)."""
-        lease = await leased(world, at_most_once=True, retry=Retry(5, 1))
+        lease = await leased(world, at_most_once=True, retry=RetryPolicy(5, 1))
         settled = await world.end(lease, outcome)
         assert (settled.state, (await world.run(lease.id)).state) == (state, state)
 
     @pytest.mark.parametrize("outcome", [Failed(), Snoozed(5), HandedBack(), Cancelled()])
     async def test_what_was_asked_to_end_is_not_repeated(self, world: World, outcome: Outcome) -> None:
         """However the attempt ends, the run is cancelled (S41)."""
-        lease = await leased(world, retry=Retry(5, 1))
+        lease = await leased(world, retry=RetryPolicy(5, 1))
         await world.store.cancel(lease.id)
         await world.end(lease, outcome)
         assert (await world.run(lease.id)).state is RunState.CANCELLED
@@ -131,7 +131,7 @@ class FinishStories(Stories):
 
     async def test_an_error_that_cannot_be_kept_whole(self, world: World) -> None:
         """Its head and its tail are kept, and characters that no store holds are replaced."""
-        lease = await leased(world, retry=Retry(1, 1))
+        lease = await leased(world, retry=RetryPolicy(1, 1))
         await world.end(lease, Failed(), error="begin\0\ud800" + "x" * 100_000 + "the end")
         (attempt,) = await world.insights.attempts(lease.id)
         for error in (attempt.error, (await world.run(lease.id)).error):

@@ -6,9 +6,9 @@ from ...core.model import Trigger
 from ...core.reasons import Reason
 from ...core.settle import Failed, Succeeded
 from ...core.states import RunState
-from ...stores.paging import every
 from ...stores.records import MICRO, DecisionFilter, Lease, Node, Role, RunFilter, ScheduleFilter
-from ...stores.tallies import HourRow, MinuteRow, Recent
+from ...stores.statistics import HourlyStats, MinuteStats, Recent
+from ...stores.validation import all_pages
 from .stories import Stories
 from .world import HOURLY, World, instant, job, schedule
 
@@ -59,9 +59,9 @@ class PageStories(Stories):
         page = await world.insights.schedules(limit=2)
         await world.store.remove("a-1", "app")
         await world.define(job("A", HOURLY))
-        rest = await every(lambda after: world.insights.jobs(after or first.after, limit=2))
+        rest = await all_pages(lambda after: world.insights.jobs(after or first.after, limit=2))
         assert [row.definition.name for row in rest] == in_order[2:]
-        others = await every(lambda after: world.insights.schedules(after=after or page.after, limit=2))
+        others = await all_pages(lambda after: world.insights.schedules(after=after or page.after, limit=2))
         assert [row.schedule.name for row in others] == in_order[2:]
 
     async def test_a_full_last_page_is_the_last(self, world: World) -> None:
@@ -80,7 +80,7 @@ class PageStories(Stories):
         runs = [await world.enqueue("a") for _ in range(5)]
         page = await world.insights.runs(limit=2)
         await world.enqueue("a")
-        rest = await every(lambda after: world.insights.runs(after=after or page.after, limit=2))
+        rest = await all_pages(lambda after: world.insights.runs(after=after or page.after, limit=2))
         assert [row.id for row in (*page.items, *rest)] == runs[::-1]
 
     async def test_decisions_hold_still_while_they_grow(self, world: World) -> None:
@@ -89,7 +89,7 @@ class PageStories(Stories):
         await world.pass_time("00:35")
         page = await world.insights.decisions(limit=1)
         await world.pass_time("00:55")
-        rest = await every(lambda after: world.insights.decisions(after=after or page.after, limit=1))
+        rest = await all_pages(lambda after: world.insights.decisions(after=after or page.after, limit=1))
         rows = [*page.items, *rest]
         assert sorted(row.schedule for row in rows) == ["j0", "j1", "j2"]
         assert [row.first for row in rows] == sorted((row.first for row in rows), reverse=True)
@@ -244,11 +244,11 @@ class InsightStories(Stories):
         await world.enqueue("b")
         await world.pass_time("00:04")
         await world.end(lease, Failed())
-        rows = [MinuteRow(instant("00:02"), "", 2), MinuteRow(instant("00:04"), "", 0, 1, 1)]
+        rows = [MinuteStats(instant("00:02"), "", 2), MinuteStats(instant("00:04"), "", 0, 1, 1)]
         assert list(await world.insights.minutes()) == rows
         assert list(await world.insights.minutes(by_job=True)) == [
-            MinuteRow(instant("00:02"), "a", 1), MinuteRow(instant("00:02"), "b", 1),
-            MinuteRow(instant("00:04"), "a", 0, 1, 1),
+            MinuteStats(instant("00:02"), "a", 1), MinuteStats(instant("00:02"), "b", 1),
+            MinuteStats(instant("00:04"), "a", 0, 1, 1),
         ]  # fmt: skip
         assert list(await world.insights.minutes(2)) == rows[1:]
 
@@ -303,8 +303,8 @@ class InsightStories(Stories):
         rows = await world.insights.hours(2, "a")
         overlap, live = {Reason.OVERLAP: 1}, {Trigger.SCHEDULE: 1}
         assert rows == (
-            HourRow("a", instant("00:00"), {S.FAILED: 1}, 0.0, 1_802_000.0, 3_000.0, triggers=live),
-            HourRow("a", instant("01:00"), {S.QUEUED: 1}, 0.0, None, None, overlap, live),
+            HourlyStats("a", instant("00:00"), {S.FAILED: 1}, 0.0, 1_802_000.0, 3_000.0, triggers=live),
+            HourlyStats("a", instant("01:00"), {S.QUEUED: 1}, 0.0, None, None, overlap, live),
         )
         assert {(row.schedule, row.hour) for row in await world.insights.hours(1)} == {
             ("a", instant("01:00")), ("b", instant("01:00")),

@@ -3,7 +3,7 @@
 
 import asyncio
 
-from ...core.definition import Retry
+from ...core.definition import RetryPolicy
 from ...core.settle import Failed
 from ...stores.records import Enqueue, QueueLimit
 from .stories import Stories
@@ -12,7 +12,7 @@ from .world import World, job
 
 async def crowded(world: World, number: int = 10) -> None:
     """Many runs wait in the queue `default`."""
-    await world.define(job("a", retry=Retry(1, 3_600)))
+    await world.define(job("a", retry=RetryPolicy(1, 3_600)))
     await world.store.enqueue([Enqueue("a") for _ in range(number)])
 
 

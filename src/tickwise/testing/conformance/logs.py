@@ -1,8 +1,8 @@
 """What steps report and print (S42)."""
 # ruff: noqa: S101  (a suite of tests asserts)
 
-from ...stores.paging import every
 from ...stores.records import LOG_HEAD, LOG_TAIL, Lease, LogPart, StepReport
+from ...stores.validation import all_pages
 from .stories import Stories
 from .world import World, job
 
@@ -20,7 +20,7 @@ async def running(world: World) -> Lease:
 
 
 async def printed(world: World, run: str, limit: int = 1_000) -> list[LogPart]:
-    return await every(lambda after: world.insights.log(run, after, limit))
+    return await all_pages(lambda after: world.insights.log(run, after, limit))
 
 
 class LogStories(Stories):

@@ -5,7 +5,7 @@ import asyncio
 
 import pytest
 
-from ...core.definition import After, Kind, Retry
+from ...core.definition import After, Kind, RetryPolicy
 from ...core.errors import ConflictError
 from ...core.settle import Cancelled, Failed, HandedBack, Outcome, Succeeded, Unmet
 from ...core.states import RunState
@@ -94,7 +94,7 @@ class OverlapStories(Stories):
 
     async def test_a_lane_is_held_between_retries(self, world: World) -> None:
         """A job is active while its run waits for its next attempt (S16)."""
-        await world.define(job("a", HOURLY, retry=Retry(1, 7_200)))
+        await world.define(job("a", HOURLY, retry=RetryPolicy(1, 7_200)))
         await world.pass_time("01:00")
         await world.work(Failed())
         await world.pass_time("02:00")

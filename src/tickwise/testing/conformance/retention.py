@@ -2,7 +2,7 @@
 # ruff: noqa: S101  (a suite of tests asserts)
 
 from ...core.change import BackfillAsked, Paused, Reset
-from ...core.definition import Keep, Retry
+from ...core.definition import Keep, RetryPolicy
 from ...core.errors import InputError
 from ...core.settle import Failed
 from ...core.states import RunState
@@ -103,7 +103,7 @@ class RetentionStories(Stories):
 
     async def test_all_of_a_run_goes(self, world: World) -> None:
         """Its attempts, steps and log go with it, and its key is free."""
-        await world.define(job("a", keep=Keep(days=1), retry=Retry(1, 0)))
+        await world.define(job("a", keep=Keep(days=1), retry=RetryPolicy(1, 0)))
         run = await world.enqueue("a", key="k")
         await world.work(Failed())
         lease = await world.start()

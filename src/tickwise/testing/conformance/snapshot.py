@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, TypeVar
 from ...core.model import Schedule
 from ...core.reasons import Reason
 from ...stores.contract import Store
-from ...stores.paging import every
 from ...stores.records import (
     AttemptRow,
     DecisionRow,
@@ -24,7 +23,8 @@ from ...stores.records import (
     ScheduleRow,
     StepReport,
 )
-from ...stores.tallies import Counts
+from ...stores.statistics import Counts
+from ...stores.validation import all_pages
 
 _T = TypeVar("_T")
 
@@ -48,21 +48,21 @@ class Snapshot(NamedTuple):
 
 async def snapshot(store: Store) -> Snapshot:
     seen = store.insights
-    runs = (await every(lambda after: seen.runs(after=after)))[::-1]
+    runs = (await all_pages(lambda after: seen.runs(after=after)))[::-1]
     numbers = {run.id: f"#{number}" for number, run in enumerate(runs, 1)}
     return Snapshot(
-        jobs={row.definition.name: replace(row, version=0) for row in await every(seen.jobs)},
+        jobs={row.definition.name: replace(row, version=0) for row in await all_pages(seen.jobs)},
         schedules={
             row.schedule.name: _schedule(row, numbers)
-            for row in await every(lambda after: seen.schedules(after=after))
+            for row in await all_pages(lambda after: seen.schedules(after=after))
         },
         runs={numbers[run.id]: replace(run, id=numbers[run.id]) for run in runs},
         attempts=await _of_each(numbers, seen.attempts),
         steps=await _of_each(numbers, seen.steps),
-        logs=await _of_each(numbers, lambda run: every(lambda after: seen.log(run, after))),
+        logs=await _of_each(numbers, lambda run: all_pages(lambda after: seen.log(run, after))),
         decisions={
             (row.schedule, row.reason, row.first): replace(row, detail=_numbered(row.detail, numbers))
-            for row in await every(lambda after: seen.decisions(after=after))
+            for row in await all_pages(lambda after: seen.decisions(after=after))
         },
         nodes=await seen.nodes(),
         limits=await seen.limits(),

@@ -14,34 +14,34 @@ from typing import Any
 import pytest
 
 from ...core.cron import Recurrence, parse
-from ...core.cron.sets import At
+from ...core.cron.recurrences import At
 from ...core.cron.zone import zone
 from ...core.definition import Catchup, JobDefinition, Kind, Overlap, Policy, ScheduleDefinition
 from ...core.errors import InputError, TickwiseError
-from ...core.instant import floor_second, to_datetime
 from ...core.model import Schedule, Trigger
 from ...core.planner import plan
 from ...core.reasons import Verdict
 from ...core.settle import Outcome, Settled, Succeeded
+from ...core.timeparse import floor_second, to_datetime
 from ...stores.contract import Insights, Store
-from ...stores.paging import every
 from ...stores.records import (
     DecisionFilter,
     Enqueue,
     Finish,
     JobRow,
     Lease,
+    LeaseRequest,
     LogPart,
     Node,
     Planner,
-    Reservation,
     Role,
     RunFilter,
     RunRow,
     ScheduleRow,
     StepReport,
-    Ticked,
+    TickResult,
 )
+from ...stores.validation import all_pages
 from ..clock import FakeClock
 from .snapshot import snapshot
 
@@ -147,7 +147,7 @@ class World:
         changed = [await self.store.define(each, source) for each in jobs]
         return {state.name for states in changed for state in states}
 
-    async def tick(self, planner: Planner = plan, node: str = "t1", **given: Any) -> Ticked:
+    async def tick(self, planner: Planner = plan, node: str = "t1", **given: Any) -> TickResult:
         return await self.store.tick(planner, node, **given)
 
     async def enqueue(self, name: str, **given: Any) -> str:
@@ -158,8 +158,8 @@ class World:
         """A run by hand."""
         return await self.enqueue(name, trigger=Trigger.MANUAL, **given)
 
-    def reservation(self, capacity: int = 100, node: str = "w1", **given: Any) -> Reservation:
-        return Reservation(node, capacity, **{"functions": frozenset(self.jobs), **given})
+    def reservation(self, capacity: int = 100, node: str = "w1", **given: Any) -> LeaseRequest:
+        return LeaseRequest(node, capacity, **{"functions": frozenset(self.jobs), **given})
 
     async def lease(self, capacity: int = 100, node: str = "w1", **given: Any) -> tuple[Lease, ...]:
         return await self.store.lease(self.reservation(capacity, node, **given))
@@ -201,7 +201,7 @@ class World:
 
     async def runs(self, **wanted: Any) -> list[RunRow]:
         """Oldest first."""
-        return (await every(lambda after: self.insights.runs(RunFilter(**wanted), after)))[::-1]
+        return (await all_pages(lambda after: self.insights.runs(RunFilter(**wanted), after)))[::-1]
 
     async def ran(self, name: str) -> list[str]:
         """The slots of a schedule that got a run, in the order they got it; with the trigger if not on time."""
@@ -210,7 +210,7 @@ class World:
 
     async def told(self, name: str, *, waits: bool = False) -> list[str]:
         """What was decided about a schedule's slots without a run, or what had to wait; oldest first."""
-        rows = await every(lambda after: self.insights.decisions(DecisionFilter(schedule=name), after))
+        rows = await all_pages(lambda after: self.insights.decisions(DecisionFilter(schedule=name), after))
         return [
             f"{row.reason.code} {says(row.first)}"
             + (f" to {says(row.last)} ({row.count})" if row.count > 1 else "")

@@ -12,7 +12,7 @@ from tickwise.core.planner import plan
 from tickwise.core.settle import Failed, HandedBack, Outcome, Succeeded
 from tickwise.core.states import FINAL
 from tickwise.stores.contract import Store
-from tickwise.stores.records import Enqueue, Finish, Reservation, RunFilter
+from tickwise.stores.records import Enqueue, Finish, LeaseRequest, RunFilter
 
 from ..line import Line
 from ..place import SOURCE, opened, pair
@@ -38,13 +38,13 @@ async def meddle(line: Line, url: str, clock: str, node: str, seed: int, turns: 
 
 
 async def _tick(store: Store, node: str, chance: Random) -> None:
-    reserve = Reservation(node, 3) if chance.random() < 0.5 else None
+    reserve = LeaseRequest(node, 3) if chance.random() < 0.5 else None
     ticked = await store.tick(plan, node, limit=chance.randint(1, 5), reserve=reserve)
     await store.finish([Finish(lease.id, lease.token, Succeeded()) for lease in ticked.leases])
 
 
 async def _work(store: Store, node: str, chance: Random) -> None:
-    leases = list(await store.lease(Reservation(node, 5)))
+    leases = list(await store.lease(LeaseRequest(node, 5)))
     chance.shuffle(leases)
     ends = [Finish(lease.id, lease.token, chance.choice(_OUTCOMES)) for lease in leases]
     await asyncio.gather(store.finish(ends), store.renew(node, {lease.id: lease.token for lease in leases}, 30))
@@ -67,7 +67,7 @@ async def _cancel(store: Store, _: str, chance: Random) -> None:
 async def _put_back(store: Store, _: str, chance: Random) -> None:
     page = await store.insights.runs(RunFilter(states=FINAL), limit=20)
     for run in chance.sample(page.items, min(2, len(page.items))):
-        await store.put_back(run.id)
+        await store.retry(run.id)
 
 
 async def _define(store: Store, _: str, chance: Random) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from tickwise.core.planner import plan
 from tickwise.core.states import ACTIVE
 from tickwise.stores.contract import Store
-from tickwise.stores.records import MICRO, LogPart, Reservation, StepReport
-from tickwise.stores.sql import herd
+from tickwise.stores.records import MICRO, LeaseRequest, LogPart, StepReport
+from tickwise.stores.sql import batch
 
 from ..failpoints import in_sql
 from ..line import Line
@@ -19,11 +19,11 @@ from .working import finish
 async def one_cycle(line: Line, url: str, clock: str, node: str, die_at: int, herds_of: int) -> list[str]:
     """All that ticker and worker do; killed at the point of that number, or else the points that were passed."""
     del line
-    herd.LEAST = herds_of
+    batch.MIN_BATCH = herds_of
     store = opened_sql(url, clock)
     points = in_sql(store)
     points.arm(die_at, lambda: os.kill(os.getpid(), signal.SIGKILL))
-    held = (await store.tick(plan, node, reserve=Reservation(node, 1))).leases
+    held = (await store.tick(plan, node, reserve=LeaseRequest(node, 1))).leases
     await store.tick(plan, node, jobs=[lease.job.name for lease in held])
     for lease in held:
         await store.renew(node, {lease.id: lease.token}, 30)
@@ -32,7 +32,7 @@ async def one_cycle(line: Line, url: str, clock: str, node: str, die_at: int, he
         )
     await finish(store, held)
     await store.tick(plan, node)
-    await finish(store, await store.lease(Reservation(node, 1)))
+    await finish(store, await store.lease(LeaseRequest(node, 1)))
     passed = points.passed
     await store.close()
     return passed
@@ -54,7 +54,7 @@ async def settle_everything(store: Store, node: str, queues: Sequence[str] = ("d
     while True:
         await store.expire()
         ticked = await store.tick(plan, node)
-        await finish(store, await store.lease(Reservation(node, 100, tuple(queues))))
+        await finish(store, await store.lease(LeaseRequest(node, 100, tuple(queues))))
         next_due, runs = await store.insights.next_due(), (await store.insights.counts()).runs
         if (next_due is None or next_due * MICRO > ticked.now) and not any(map(runs.get, ACTIVE)):
             return

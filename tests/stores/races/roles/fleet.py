@@ -6,7 +6,7 @@ from typing import Any, Self
 from unittest.mock import patch
 
 from tickwise.core.settle import Succeeded
-from tickwise.stores.records import Finish, LogPart, Reservation, StepReport
+from tickwise.stores.records import Finish, LeaseRequest, LogPart, StepReport
 
 from ..line import Line
 from ..place import opened
@@ -40,7 +40,7 @@ async def settle_with_clock_off(line: Line, url: str, node: str, seconds: int) -
 async def lose_a_lease(line: Line, url: str, clock: str, node: str) -> dict[str, Any]:
     """Lease a run; after a word, try to finish, report and renew it: what the store says to each."""
     store = opened(url, clock)
-    (lease,) = await store.lease(Reservation(node, 1))
+    (lease,) = await store.lease(LeaseRequest(node, 1))
     line.say(lease.id)
     line.hear()
     step, text = StepReport("work", "succeeded"), LogPart("work", "out", "too late", 1)
@@ -57,7 +57,7 @@ async def take_over(line: Line, url: str, clock: str, node: str) -> int:
     """Take back what has run out, lease it, and finish it on a word."""
     store = opened(url, clock)
     await store.expire()
-    leases = await store.lease(Reservation(node, 1))
+    leases = await store.lease(LeaseRequest(node, 1))
     line.say([lease.id for lease in leases])
     line.hear()
     done = await finish(store, leases)

@@ -10,7 +10,7 @@ from typing import Any
 
 from tickwise.core.planner import plan
 from tickwise.stores.contract import StoreUnavailableError
-from tickwise.stores.records import Enqueue, Reservation
+from tickwise.stores.records import Enqueue, LeaseRequest
 from tickwise.stores.sql.store import SqlStore
 
 from ..clock import SharedClock
@@ -44,10 +44,10 @@ async def cancel_everywhere(line: Line, url: str, clock: str, node: str) -> int:
 
 
 async def _cycle(store: SqlStore, node: str) -> None:
-    held = (await store.tick(plan, node, reserve=Reservation(node, 1))).leases
+    held = (await store.tick(plan, node, reserve=LeaseRequest(node, 1))).leases
     await finish(store, held)
     await store.tick(plan, node)
-    await finish(store, await store.lease(Reservation(node, 1)))
+    await finish(store, await store.lease(LeaseRequest(node, 1)))
 
 
 async def many_callers(line: Line, url: str, clock: str, node: str) -> None:
@@ -55,7 +55,7 @@ async def many_callers(line: Line, url: str, clock: str, node: str) -> None:
     store, chance = opened(url, clock), Random(1)
     moves: list[Callable[[], Awaitable[object]]] = [
         lambda: store.tick(plan, node),
-        lambda: store.lease(Reservation(node, 1)),
+        lambda: store.lease(LeaseRequest(node, 1)),
         lambda: store.enqueue([Enqueue("a")]),
         lambda: store.renew(node, {}, 30),
         store.expire,

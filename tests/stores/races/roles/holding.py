@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tickwise.core.planner import plan
 from tickwise.core.settle import Failed, Succeeded
-from tickwise.stores.records import Finish, Reservation
+from tickwise.stores.records import Finish, LeaseRequest
 from tickwise.stores.sql import postgres
 from tickwise.stores.sql.store import SqlStore
 
@@ -40,7 +40,7 @@ async def finish_haltingly(
 ) -> tuple[int, int]:
     """Lease and finish a batch, halting before a statement; how many ends were taken, in how many tries."""
     store = opened_sql(url, clock)
-    leases = await store.lease(Reservation(node, 10))
+    leases = await store.lease(LeaseRequest(node, 10))
     line.say({lease.job.name: (lease.id, lease.token) for lease in leases})
     line.hear()
     points = halting(store, line, before)
@@ -54,7 +54,7 @@ async def lease_haltingly(line: Line, url: str, clock: str, node: str, before: s
     """Lease one run, halting before a statement; how many that gave."""
     store = opened_sql(url, clock)
     halting(store, line, before)
-    leases = await store.lease(Reservation(node, 1))
+    leases = await store.lease(LeaseRequest(node, 1))
     await store.close()
     return len(leases)
 
@@ -65,7 +65,7 @@ async def lease_on_word(line: Line, url: str, clock: str, node: str, capacity: i
     await store.now()
     line.say("ready")
     while line.hear() == "go":
-        line.say(len(await store.lease(Reservation(node, capacity))))
+        line.say(len(await store.lease(LeaseRequest(node, capacity))))
     await store.close()
 
 

@@ -13,7 +13,7 @@ from tickwise.core.model import Trigger
 from tickwise.core.planner import plan
 from tickwise.core.settle import Failed
 from tickwise.stores.contract import Store
-from tickwise.stores.records import Enqueue, Finish, LogPart, Reservation, StepReport
+from tickwise.stores.records import Enqueue, Finish, LeaseRequest, LogPart, StepReport
 
 from ..clock import SharedClock
 from ..failpoints import Writes
@@ -82,7 +82,7 @@ def _insist(turn: "asyncio.Future[None]") -> None:
 
 
 async def _tick_and_work(store: Store, node: str) -> None:
-    held = (await store.tick(plan, node, reserve=Reservation(node, 1))).leases
+    held = (await store.tick(plan, node, reserve=LeaseRequest(node, 1))).leases
     await store.tick(plan, node, jobs=[lease.job.name for lease in held])
     for lease in held:
         await store.renew(node, {lease.id: lease.token}, 30)
@@ -90,7 +90,7 @@ async def _tick_and_work(store: Store, node: str) -> None:
         await store.report(lease.id, lease.token, [StepReport("work", "running")], log)
     await finish(store, held)
     await store.tick(plan, node)
-    await finish(store, await store.lease(Reservation(node, 1)))
+    await finish(store, await store.lease(LeaseRequest(node, 1)))
 
 
 async def _enqueue(store: Store, node: str) -> None:
@@ -100,13 +100,13 @@ async def _enqueue(store: Store, node: str) -> None:
     await store.enqueue([*several, Enqueue("asked", Trigger.MANUAL, params)])
     (one,) = await store.enqueue([Enqueue("other", Trigger.MANUAL, params, key=node)])
     await store.cancel(one.id)
-    await store.put_back(one.id)
+    await store.retry(one.id)
     await store.enqueue([Enqueue("rare", params=params)])
-    leases = await store.lease(Reservation(node, 2, ("rare",)))
+    leases = await store.lease(LeaseRequest(node, 2, ("rare",)))
     ended = [Finish(lease.id, lease.token, Failed()) for lease in leases]
     await store.finish(ended)
     for each in ended:
-        await store.put_back(each.run)
+        await store.retry(each.run)
 
 
 async def _define_and_change(store: Store, node: str) -> None:

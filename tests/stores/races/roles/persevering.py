@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from tickwise.core.planner import plan
 from tickwise.stores.contract import Store, StoreUnavailableError
-from tickwise.stores.records import MICRO, Enqueue, Lease, Reservation
+from tickwise.stores.records import MICRO, Enqueue, Lease, LeaseRequest
 
 from ..line import Line, Stop
 from ..place import opened
@@ -31,7 +31,7 @@ async def persevere(line: Line, url: str, clock: str, node: str) -> int:
                 held |= {lease.id: lease for lease in unknown}
                 in_doubt = False
             await store.tick(plan, node, limit=10)
-            held |= {lease.id: lease for lease in await store.lease(Reservation(node, 4))}
+            held |= {lease.id: lease for lease in await store.lease(LeaseRequest(node, 4))}
             if held:
                 await finish(store, held.values())
                 line.say(len(held))
@@ -54,7 +54,7 @@ async def do_everything(line: Line, url: str, clock: str, node: str, enqueues: i
         return ticked.more or (ticked.next_due is not None and ticked.next_due * MICRO <= ticked.now)
 
     async def work() -> bool:
-        leases = await store.lease(Reservation(node, 3))
+        leases = await store.lease(LeaseRequest(node, 3))
         if leases:
             line.say(await finish(store, leases))
         return bool(leases)

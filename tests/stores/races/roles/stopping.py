@@ -5,7 +5,7 @@ import signal
 
 from tickwise.core.planner import plan
 from tickwise.stores.contract import StoreUnavailableError
-from tickwise.stores.records import Enqueue, Reservation
+from tickwise.stores.records import Enqueue, LeaseRequest
 
 from ..line import Line
 from ..place import opened, opened_sql
@@ -49,7 +49,7 @@ async def claim_one(line: Line, url: str, clock: str, node: str) -> int:
 async def hold_and_finish(line: Line, url: str, clock: str, node: str) -> int:
     """Lease, and finish on a word."""
     store = opened(url, clock)
-    leases = await store.lease(Reservation(node, 1))
+    leases = await store.lease(LeaseRequest(node, 1))
     line.say(len(leases))
     line.hear()
     done = await finish(store, leases)
@@ -62,5 +62,5 @@ async def serve_others(line: Line, url: str, clock: str, node: str, job: str, qu
     store = opened(url, clock)
     while line.hear() == "go":
         await store.enqueue([Enqueue(job)])
-        line.say(await finish(store, await store.lease(Reservation(node, 1, (queue,)))))
+        line.say(await finish(store, await store.lease(LeaseRequest(node, 1, (queue,)))))
     await store.close()

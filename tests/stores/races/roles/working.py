@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tickwise.core.planner import plan
 from tickwise.core.settle import Succeeded
 from tickwise.stores.contract import Store
-from tickwise.stores.records import MICRO, Finish, Lease, Reservation
+from tickwise.stores.records import MICRO, Finish, Lease, LeaseRequest
 
 from ..line import Line, Stop
 from ..place import opened
@@ -84,7 +84,7 @@ async def keep_working(
     stop, worked, idle = Stop(line), list[Worked](), True
     line.say("ready")
     while not stop:
-        leases = await store.lease(Reservation(node, capacity))
+        leases = await store.lease(LeaseRequest(node, capacity))
         began = monotonic_ns()
         worked += [_worked(lease, began) for lease in leases]
         if leases or not idle:

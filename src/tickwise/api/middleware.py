@@ -1,0 +1,132 @@
+"""The outermost wrapper: bounds on what comes in, headers on what goes out, and an answer whatever happens."""
+
+import json
+
+from fastapi import Request, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..core.payload import Unfit, weigh
+from .problems import Refusal, problem, unexpected
+
+MAX_BODY = 1 << 20
+_MAX_PATH, _MAX_QUERY, _MAX_HEADERS = 2_000, 8_000, 16_384
+_HEADERS = {
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+    b"referrer-policy": b"no-referrer",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"content-security-policy": (
+        b"default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
+    ),
+}
+_API_ONLY = {b"cache-control": b"no-store"}
+
+
+class _TooLarge(Exception):  # noqa: N818  (never leaves this file)
+    pass
+
+
+class LimitsMiddleware:
+    """Wraps an ASGI application, which a proxy may serve under a path of its own."""
+
+    def __init__(self, app: ASGIApp, root_path: str = "") -> None:
+        self._app = app
+        self._root_path = root_path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        scope["root_path"] = self._root_path or scope.get("root_path", "")
+        answer = _Answer(send)
+        if refusal := _refused(scope):
+            await refusal(scope, receive, answer)
+            return
+        try:
+            await self._app(scope, _bounded(receive), answer)
+        except _TooLarge:
+            await _say(_too_large(), scope, receive, answer)
+        except Exception as error:  # noqa: BLE001  (the last one to hear of it)
+            await _say(unexpected(error), scope, receive, answer)
+
+
+class _Answer:
+    """Sends on what the application sends, with our headers; knows whether it has begun."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.begun = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.begun = True
+            given = list(message.get("headers", ()))
+            names = {name.lower() for name, _ in given}
+            ours = {**_HEADERS, **_API_ONLY}
+            message = {**message, "headers": given + [pair for pair in ours.items() if pair[0] not in names]}
+        await self._send(message)
+
+
+async def _say(response: Response, scope: Scope, receive: Receive, answer: _Answer) -> None:
+    if not answer.begun:
+        await response(scope, receive, answer)
+
+
+def _refused(scope: Scope) -> Response | None:
+    """The answer to what is too long to be meant well."""
+    if len(scope.get("raw_path") or scope["path"]) > _MAX_PATH or len(scope["query_string"]) > _MAX_QUERY:
+        return problem(414, "the address is too long")
+    if sum(len(name) + len(value) for name, value in scope["headers"]) > _MAX_HEADERS:
+        return problem(431, "the headers are too long")
+    length = dict(scope["headers"]).get(b"content-length", b"0")
+    if length.isdigit() and int(length[:20]) > MAX_BODY:
+        return _too_large()
+    return None
+
+
+def _too_large() -> Response:
+    return problem(413, "a body has at most 1 MiB: keep large data elsewhere and pass where it is")
+
+
+def _bounded(receive: Receive) -> Receive:
+    """Counts what comes in, whatever the headers said."""
+    received = 0
+
+    async def counted() -> Message:
+        nonlocal received
+        message = await receive()
+        received += len(message.get("body", b""))
+        if received > MAX_BODY:
+            raise _TooLarge
+        return message
+
+    return counted
+
+
+# What a body may be: JSON of a bounded size and depth, and of characters that every store can keep.
+
+_TOO_DEEP = "the body is nested too deeply: flatten it"
+
+
+async def checked_body(request: Request) -> None:
+    """Refuse a body that nothing behind us could use; Pydantic sees the rest."""
+    body = await request.body()
+    if not body:
+        return
+    if "json" not in request.headers.get("content-type", "").partition(";")[0].lower():
+        raise Refusal(415, "the body must be JSON: send Content-Type: application/json")
+    try:
+        weigh(json.loads(body.decode("utf-8")))
+    except Unfit as unfit:
+        way = unfit.path.lstrip(".")[:200]
+        raise Refusal(422, f"{way or 'the body'} {unfit.problem}", field=way or None) from None
+    except RecursionError:
+        raise Refusal(422, _TOO_DEEP) from None
+    except UnicodeDecodeError:
+        raise Refusal(422, "the body is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise Refusal(422, f"the body is not JSON: {error.msg} at {where}", position=error.pos) from None
+    except ValueError:
+        raise Refusal(422, "the body holds a number that is too long") from None

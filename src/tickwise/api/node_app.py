@@ -1,0 +1,42 @@
+"""What answers on a node's socket: the API if that is one of its roles, else only its health."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from ..app import AsyncTickwise
+from ..app.health import health
+from ..stores.records import Role
+from .process import ApiProcess
+from .server import serve_api, served
+
+
+@asynccontextmanager
+async def node_app(tickwise: AsyncTickwise, listener: socket.socket, roles: Sequence[Role]) -> AsyncIterator[None]:
+    """Answer while the block runs."""
+    settings = tickwise.settings
+
+    def healthy() -> bool:
+        return tickwise.node is not None and tickwise.node.healthy
+
+    if Role.API not in roles:
+        async with served(health(healthy), listener, settings):
+            yield
+    elif len(roles) == 1 or settings.store.startswith("memory:"):  # nobody to delay, or nothing for others to see
+        async with serve_api(tickwise, listener, healthy):
+            yield
+    else:
+        async with _beside(ApiProcess(settings, listener, healthy)):
+            yield
+
+
+@asynccontextmanager
+async def _beside(process: ApiProcess) -> AsyncIterator[None]:
+    stop = asyncio.Event()
+    life = asyncio.create_task(process.run(stop))
+    try:
+        yield
+    finally:
+        stop.set()
+        await life

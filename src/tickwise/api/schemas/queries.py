@@ -1,0 +1,85 @@
+"""What may be asked for in an address: filters and pages. Nothing unknown is taken."""
+
+from typing import Annotated, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ...core.model import Trigger
+from ...core.reasons import Reason
+from ...core.states import RunState
+from .common import MAX_PAGE, Instant
+
+_NO_NUL = r"^[^\x00]*$"  # which not every store can look for
+_Text: TypeAlias = Annotated[str, Field(max_length=200, pattern=_NO_NUL)] | None
+
+
+class QueryModel(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PageQuery(QueryModel):
+    after: str | None = Field(
+        default=None, max_length=500, pattern=_NO_NUL, description="The `next` of the page before."
+    )
+    limit: int = Field(default=100, ge=1, le=MAX_PAGE, description="How many at most.")
+
+
+class LogsQuery(PageQuery):
+    limit: int = Field(default=MAX_PAGE, ge=1, le=MAX_PAGE, description="How many parts at most.")
+
+
+class SchedulesQuery(PageQuery):
+    job: _Text = None
+    label: _Text = Field(default=None, description="`key`, or `key=value`, of the job.")
+    paused: bool | None = None
+    text: _Text = Field(default=None, description="A part of the schedule's or the job's name.")
+    due_before: Instant | None = None
+    source: _Text = None
+
+
+class RunsQuery(PageQuery):
+    job: _Text = None
+    schedule: _Text = None
+    state: list[RunState] = Field(default=[], max_length=len(RunState), description="Several may be given.")
+    trigger: list[Trigger] = Field(default=[], max_length=len(Trigger), description="Several may be given.")
+    queue: _Text = None
+    since: Instant | None = Field(default=None, description="Made at or after.")
+    until: Instant | None = Field(default=None, description="Made before.")
+    text: _Text = Field(default=None, description="A part of the job's or the schedule's name, or the id.")
+
+
+class DecisionsQuery(PageQuery):
+    schedule: _Text = None
+    reason: list[str] = Field(default=[], max_length=len(Reason), description="Several codes may be given.")
+    since: Instant | None = Field(default=None, description="About slots at or after.")
+    until: Instant | None = Field(default=None, description="About slots before.")
+
+
+class AuditQuery(PageQuery):
+    subject: _Text = None
+
+
+class SlotQuery(QueryModel):
+    slot: Instant | None = Field(default=None, description="Without one, the newest that is due.")
+
+
+class UpcomingQuery(QueryModel):
+    schedule: _Text = Field(default=None, description="Of this one only.")
+    start: Instant | None = Field(default=None, description="Now if left out; up to a week ahead.")
+    hours: float = Field(default=24, gt=0, le=8_784, description="How far to look ahead of that.")
+    limit: int = Field(default=100, ge=1, le=MAX_PAGE, description="How many at most.")
+
+
+class ForecastQuery(QueryModel):
+    hours: int = Field(default=24, ge=1, le=168, description="How far to look ahead.")
+
+
+class HoursQuery(QueryModel):
+    hours: int = Field(default=24, ge=1, le=168, description="How far to look back.")
+    schedule: _Text = None
+
+
+class TimelineQuery(QueryModel):
+    start: Instant | None = Field(default=None, description="Half an hour ago if left out.")
+    end: Instant | None = Field(default=None, description="An hour after the start if left out.")
+    limit: int = Field(default=MAX_PAGE, ge=1, le=MAX_PAGE, description="How many of each at most.")

@@ -1,0 +1,103 @@
+"""Runs: requests about them, and responses that show them with their secrets masked."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from ...app.values import RunInfo
+from ..masking import masked
+from .common import NameText, Params, RequestModel, ResponseModel, When
+
+
+class RunResponse(ResponseModel):
+    """A run as it stands."""
+
+    id: str
+    job: str
+    schedule: str | None
+    slot: datetime | None
+    trigger: str = Field(examples=["schedule"])
+    trigger_label: str = Field(examples=["schedule:0 3 * * *"])
+    state: str = Field(examples=["succeeded"])
+    queue: str
+    priority: int
+    attempt: int
+    created_at: datetime
+    due_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    worker: str | None
+    params: dict[str, Any]
+    result: Any
+    error: str
+    key: str | None
+    cancelling: bool
+    by: str
+    waits: list[str] = Field(description="Why a queued run has not started; told of one run only.")
+    timezone: str | None = Field(default=None, description="The schedule's; told of one run only.")
+
+
+class RunRequest(RequestModel):
+    job: NameText
+    params: Params = None
+    at: When | None = None
+    key: str | None = Field(
+        default=None, min_length=1, max_length=200, description="Unique among the job's live runs."
+    )
+    auto_remove: bool = Field(default=False, description="Forget the run once it has succeeded.")
+
+
+class RetryRequest(RequestModel):
+    from_failed: bool = Field(
+        default=True, description="Go on from the failed step; false: a new run of all steps."
+    )
+
+
+class CancelResponse(ResponseModel):
+    state: str = Field(description="A queued run is cancelled at once; a running one is asked to end.")
+
+
+class AttemptResponse(ResponseModel):
+    number: int
+    event: str
+    started_at: datetime | None
+    finished_at: datetime
+    worker: str | None
+    error: str
+
+
+class StepResponse(ResponseModel):
+    """A step of the definition, and how far the run is with it."""
+
+    name: str
+    depends: list[str]
+    state: str | None = Field(description="Null if it has not begun.")
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    attempt: int = 1
+    error: str = ""
+
+
+class StepsResponse(ResponseModel):
+    """In the order of the definition, as it is now."""
+
+    items: list[StepResponse]
+
+
+class AttemptsResponse(ResponseModel):
+    items: list[AttemptResponse]
+
+
+class LogResponse(ResponseModel):
+    """A piece of what a step printed."""
+
+    step: str
+    stream: str
+    text: str
+    at: datetime
+
+
+def run_response(info: RunInfo) -> RunResponse:
+    body = RunResponse.model_validate(info)
+    return body.model_copy(update={"params": masked(body.params)})

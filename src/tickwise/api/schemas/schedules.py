@@ -1,0 +1,158 @@
+"""Schedules: what is told of one, and what people may ask of it."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field, RootModel
+
+from .common import MAX_PAGE, NameText, Params, Reason, RequestModel, ResponseModel, When
+
+_EXAMPLE = {"name": "nightly", "schedule": "0 3 * * *", "timezone": "Europe/Berlin", "command": "./backup --all"}
+_PATCH = {"schedule": "30 3 * * *", "catchup": "all", "jitter": None}
+
+
+class PauseResponse(ResponseModel):
+    at: datetime
+    by: str
+    reason: str
+
+
+class ScheduleResponse(ResponseModel):
+    """A schedule as it stands."""
+
+    name: str
+    job: str
+    kind: str = Field(examples=["start"])
+    times: str = Field(description="As written.", examples=["0 3 * * *"])
+    timezone: str
+    means: str = Field(description="The times in words.")
+    source: str = Field(description="Who wrote it, and who alone may change it.")
+    paused: PauseResponse | None
+    cursor: datetime = Field(description="Every slot up to here has been decided.")
+    next_run_at: datetime | None
+    last_run_at: datetime | None
+    last_run_id: str | None
+    last_state: str | None
+    last_enqueued_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+    finished: bool
+    waits: str = Field(description="What its oldest pending slot waits for.")
+    moved_to: datetime | None = Field(description="Where the next fire was moved by hand.")
+    backfilling: bool
+
+
+class ScheduleItemResponse(ScheduleResponse):
+    """A schedule in a list, with how its last runs went."""
+
+    recent: list[str] = Field(description="States of the runs of its newest slots, the oldest first.")
+    late_ms: float | None = Field(description="How long after its time the last of them began.")
+
+
+class ScheduleDetailResponse(ScheduleResponse):
+    """A schedule with its definition, as the fields of a job file; secrets are hidden."""
+
+    definition: dict[str, Any]
+    warnings: list[str] = Field(description="What may not have been meant so.")
+
+
+class DefinitionRequest(RootModel[dict[str, Any]]):
+    """The fields of a job file, as JSON; with `job`, one more schedule of a job that the API has defined."""
+
+    root: Annotated[dict[str, Any], Field(min_length=1, max_length=100, examples=[_EXAMPLE])]
+
+
+class PatchRequest(RootModel[dict[str, Any]]):
+    """Fields to change; null removes one (RFC 7396)."""
+
+    root: Annotated[dict[str, Any], Field(max_length=100, examples=[_PATCH])]
+
+
+class PauseRequest(RequestModel):
+    reason: Reason = ""
+
+
+class ResumeRequest(RequestModel):
+    run_missed: bool | None = Field(
+        default=None, description="Whether the slots of the pause run; null: as catchup says."
+    )
+
+
+class TriggerRequest(RequestModel):
+    params: Params = None
+    beside: bool = Field(default=False, description="Although the job is active.")
+
+
+class RescheduleRequest(RequestModel):
+    to: When
+
+
+class BackfillRequest(RequestModel):
+    start: When
+    end: When
+    overlap: str = Field(default="queue", max_length=20, examples=["queue"])
+    limit: int = Field(default=1_000, ge=1, le=10_000, description="Runs at most.")
+    again: bool = Field(default=False, description="Also before the time from which runs are kept.")
+    dry_run: bool = Field(default=False, description="Only say which slots would run.")
+
+
+class BackfillResponse(ResponseModel):
+    slots: list[datetime]
+    dry_run: bool
+
+
+class BackfillStatusResponse(ResponseModel):
+    active: bool
+    asked: int
+    made: int
+    left: int
+
+
+_Names = Annotated[list[NameText], Field(min_length=1, max_length=MAX_PAGE)]
+
+
+class BulkPauseRequest(PauseRequest):
+    names: _Names
+
+
+class BulkResumeRequest(ResumeRequest):
+    names: _Names
+
+
+class BulkTriggerRequest(TriggerRequest):
+    names: _Names
+
+
+class BulkItemResponse(ResponseModel):
+    """What became of one of them."""
+
+    name: str
+    done: bool
+    run: str | None = None
+    problem: dict[str, Any] | None = None
+
+
+class BulkResponse(ResponseModel):
+    items: list[BulkItemResponse]
+
+
+class ReasonStepResponse(ResponseModel):
+    """One reason on the way from the definition to the worker."""
+
+    what: str
+    text: str
+    mark: str = Field(description="yes, no, wait or do.")
+
+
+class WhyResponse(ResponseModel):
+    """What became of a slot, why, and what can be done about it."""
+
+    schedule: str
+    slot: datetime | None
+    verdict: str
+    reason: str
+    text: str
+    advice: str
+    run: str | None
+    notes: list[str]
+    chain: list[ReasonStepResponse] = Field(default=[], description="The same as a way of reasons.")

@@ -1,0 +1,193 @@
+"""A definition as the fields of a job file: the way back from what the store keeps, so that one can be changed.
+
+Only what differs from the defaults is said, and nothing that follows from something else: so a change of one field
+does not meet another that nobody has written. Times are said as they were written where that still names the same
+times, else as cron text.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..core.cron import Cron, Every, Recurrence, parse
+from ..core.cron.recurrences import AnyOf, At
+from ..core.definition import (
+    Action,
+    Catchup,
+    Command,
+    HttpCall,
+    JobDefinition,
+    Kind,
+    Overlap,
+    Policy,
+    Precondition,
+    PythonCall,
+    RetryPolicy,
+    ScheduleDefinition,
+    Script,
+    Step,
+)
+from ..core.errors import InputError
+from ..core.timeparse import format_duration, iso
+
+_ONLY_STEP = "main"
+_PLAIN = JobDefinition("plain")
+_POLICY = Policy()
+_DURATIONS = "grace jitter wait_for expires".split()
+_AS_GIVEN = "max_catchup skip_if_successful max_runs auto_remove".split()
+_OF_JOB = "description enabled queue priority at_most_once".split()
+_MAPPINGS = "labels params env".split()
+
+
+def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None = None) -> dict[str, Any]:
+    """What a job file would say, without the name; only these of its schedules, if some are given."""
+    own = job.schedules if schedules is None else schedules
+    start = next((one for one in own if one.kind is Kind.START), own[0] if own else None)
+    said: dict[str, Any] = {name: getattr(job, name) for name in _OF_JOB if _differs(job, _PLAIN, name)}
+    said |= {name: dict(getattr(job, name)) for name in _MAPPINGS if getattr(job, name)}
+    if start is not None:
+        zone = start.times.zone.name
+        said |= {"schedule": _schedule(own, zone), "timezone": zone, **_policy(start.policy)}
+    if job.timeout is not None:
+        said["timeout"] = format_duration(job.timeout)
+    said |= _retry(job.retry) | _preconditions(job.preconditions)
+    handlers = {name: getattr(job.on, name) for name in ("success", "failure", "exit")}
+    if any(handlers.values()):
+        said["on"] = {name: _action(action) for name, action in handlers.items() if action}
+    if job.keep.days or job.keep.runs:
+        said["keep"] = {"days": job.keep.days} if job.keep.days else {"runs": job.keep.runs}
+    return said | _steps(job.steps)
+
+
+def merged(stored: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The one over the other (RFC 7396): a mapping is merged, none removes, anything else replaces."""
+    result = dict(stored)
+    for name, value in patch.items():
+        known = result.get(name)
+        if value is None:
+            result.pop(name, None)
+        elif isinstance(value, Mapping):
+            result[name] = merged(known if isinstance(known, Mapping) else {}, value)
+        else:
+            result[name] = value
+    return result
+
+
+def _differs(value: Any, plain: Any, name: str) -> bool:
+    return bool(getattr(value, name) != getattr(plain, name))
+
+
+def _policy(policy: Policy) -> dict[str, Any]:
+    """What was given, as far as it cannot be told from the rest (S10, S11, S14)."""
+    said: dict[str, Any] = {}
+    if policy.catchup is not Catchup.ONCE:
+        said["catchup"] = str(policy.catchup)
+    if policy.catchup is Catchup.ALL and policy.catchup_window != _POLICY.catchup_window:
+        said["catchup_window"] = format_duration(policy.catchup_window)
+    if policy.overlap is not (Overlap.QUEUE if policy.catchup is Catchup.ALL else Overlap.SKIP):
+        said["overlap"] = str(policy.overlap)
+    if policy.max_active_runs != (16 if policy.overlap is Overlap.ALLOW else 1):
+        said["max_active_runs"] = policy.max_active_runs
+    said |= {name: getattr(policy, name) for name in _AS_GIVEN if _differs(policy, _POLICY, name)}
+    said |= {name: format_duration(value) for name in _DURATIONS if (value := getattr(policy, name))}
+    if policy.until is not None:
+        said["until"] = iso(policy.until)
+    if policy.after:
+        said["after"] = [{"schedule": a.schedule, "within": format_duration(a.within)} for a in policy.after]
+    if policy.ticking is not None:
+        said["ticking"] = str(policy.ticking)
+    return said
+
+
+def _schedule(schedules: Sequence[ScheduleDefinition], zone: str) -> Any:
+    """S21: the times alone if there is only a start, else by kind."""
+    by_kind = {str(one.kind): _times(one, zone) for one in schedules}
+    return by_kind[Kind.START] if list(by_kind) == [Kind.START] else by_kind
+
+
+def _times(schedule: ScheduleDefinition, zone: str) -> Any:
+    times = schedule.times
+    if not isinstance(times, AnyOf):
+        return _entry(times, schedule.label, schedule.name, zone)
+    labels = schedule.label.split("; ")
+    written = labels if len(labels) == len(times.parts) else [""] * len(times.parts)
+    return [_entry(part, label, schedule.name, zone) for part, label in zip(times.parts, written, strict=True)]
+
+
+def _entry(times: Recurrence, label: str, name: str, zone: str) -> Any:
+    match times:
+        case Cron():
+            if _means(label, zone, name) == times:
+                return label
+            own = {"timezone": times.zone.name} if times.zone.name != zone else {}
+            return {"cron": times.text, **own} if own else times.text
+        case Every():
+            offset = {"offset": format_duration(times.offset)} if times.offset else {}
+            return {"every": format_duration(times.seconds), **offset}
+        case At():
+            listed = [{"at": iso(second)} for second in times.seconds]
+            return listed if len(listed) > 1 else listed[0]
+    raise InputError(f"schedule {name}: its times cannot be written down: {times}")
+
+
+def _means(label: str, zone: str, name: str) -> Recurrence | None:
+    try:
+        return parse(label, zone, name)
+    except InputError:
+        return None
+
+
+def _steps(steps: tuple[Step, ...]) -> dict[str, Any]:
+    if not steps:
+        return {}
+    if steps == (Step(_ONLY_STEP, steps[0].action),):
+        return _action(steps[0].action)
+    return {"steps": [_step(step) for step in steps]}
+
+
+def _step(step: Step) -> dict[str, Any]:
+    said: dict[str, Any] = {"name": step.name, **_action(step.action)}
+    if step.depends:
+        said["depends"] = list(step.depends)
+    if step.env:
+        said["env"] = dict(step.env)
+    if step.dir is not None:
+        said["dir"] = step.dir
+    if step.timeout is not None:
+        said["timeout"] = format_duration(step.timeout)
+    if step.continue_on:
+        said["continue_on"] = [str(outcome) for outcome in step.continue_on]
+    return said | _retry(step.retry) | _preconditions(step.preconditions)
+
+
+_ACTIONS: dict[type, Callable[[Any], dict[str, Any]]] = {
+    Command: lambda action: {"command": list(action.arguments)},
+    Script: lambda action: {"script": action.text},
+    PythonCall: lambda action: {"python": action.target},
+    HttpCall: lambda action: {"http": _http(action)},
+}
+
+
+def _action(action: Action) -> dict[str, Any]:
+    return _ACTIONS[type(action)](action)
+
+
+def _http(call: HttpCall) -> Any:
+    plain = HttpCall(call.url)
+    said = {name: getattr(call, name) for name in ("method", "body") if _differs(call, plain, name)}
+    headers = {"headers": dict(call.headers)} if call.headers else {}
+    return {"url": call.url, **said, **headers} if said or headers else call.url
+
+
+def _retry(retry: RetryPolicy) -> dict[str, Any]:
+    if retry == RetryPolicy():
+        return {}
+    waits = {name: format_duration(getattr(retry, name)) for name in ("interval", "max_interval")}
+    return {"retry": {"limit": retry.limit, "backoff": retry.backoff, **waits}}
+
+
+def _preconditions(preconditions: tuple[Precondition, ...]) -> dict[str, Any]:
+    said = []
+    for one in preconditions:
+        expected = {} if one.expected is None else {"expected": one.expected}
+        said.append({**_action(one.action), **expected})
+    return {"preconditions": said} if said else {}

@@ -1,0 +1,69 @@
+"""The stores of an app: one for each event loop that uses it, opened when it is first needed.
+
+Connections belong to the loop that made them, and an app may well be used from several: its own thread's, a web
+server's. Only a memory store is one for all: there is nothing else that its users could share.
+"""
+
+import asyncio
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from ..core.definition import JobDefinition
+from ..stores.contract import Store
+from ..stores.url import open_store
+from .definition_sync import DefinitionSync
+
+
+class StoreOfLoop:
+    """A store in use, and the way of definitions into it."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.intake = DefinitionSync(store)
+        self.defined: dict[str, JobDefinition] = {}  # jobs of the app's own code, as they were written
+        self.lock = asyncio.Lock()
+
+
+class LoopStores:
+    """Opens and closes them."""
+
+    def __init__(self, url: Callable[[], str], clock: Callable[[], int] | None) -> None:
+        self._url = url
+        self._clock = clock
+        self._memory: Store | None = None
+        self._opened: dict[asyncio.AbstractEventLoop, StoreOfLoop] = {}
+        self._locks: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._opened)
+
+    def make(self) -> Store:
+        """A store of one's own, if there can be several."""
+        if urlsplit(self._url()).scheme != "memory":
+            return open_store(self._url(), self._clock)
+        if self._memory is None:
+            self._memory = open_store(self._url(), self._clock)
+        return self._memory
+
+    async def here(self) -> StoreOfLoop:
+        """The store of the running event loop, up to date."""
+        loop = asyncio.get_running_loop()
+        async with self._locks.setdefault(loop, asyncio.Lock()):
+            if loop not in self._opened:
+                self._forget_dead_loops()
+                store = self.make()
+                await store.schema.upgrade()
+                self._opened[loop] = StoreOfLoop(store)
+        return self._opened[loop]
+
+    def _forget_dead_loops(self) -> None:
+        for loop in [loop for loop in self._locks if loop.is_closed()]:
+            self._opened.pop(loop, None)
+            del self._locks[loop]
+
+    async def close(self) -> None:
+        """Close that of the running event loop."""
+        opened = self._opened.pop(asyncio.get_running_loop(), None)
+        if opened:
+            await opened.store.close()

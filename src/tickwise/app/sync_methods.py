@@ -1,0 +1,71 @@
+"""Classes whose methods wait for those of asynchronous ones, from which they are made: nothing is written twice.
+
+Type checkers and editors read `sync_methods.pyi`, which `make format` makes from the same sources.
+"""
+
+from collections.abc import Callable, Coroutine, Mapping
+from functools import wraps
+from inspect import iscoroutinefunction
+from typing import Any, TypeVar
+
+from ..core.errors import InputError
+from .loop_thread import LoopThread
+from .managers import Jobs, Runs, Schedules
+from .tickwise import AsyncTickwise
+
+T = TypeVar("T")
+
+
+def _waiting(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def wait(self: Any, *arguments: Any, **named: Any) -> Any:
+        return self._portal.call(method(self._awaited, *arguments, **named))
+
+    return wait
+
+
+def _synchronous(kind: type, name: str, **others: Callable[..., Any]) -> Any:
+    """A class whose methods wait for those of another, but for some that do otherwise."""
+    members = {
+        each: _waiting(method)
+        for each, method in vars(kind).items()
+        if iscoroutinefunction(method) and not each.startswith("_")
+    }
+
+    def start(self: Any, awaited: Any, portal: LoopThread) -> None:
+        self._awaited, self._portal = awaited, portal
+
+    return type(name, (), {"__init__": start, "__doc__": kind.__doc__, **members, **others})
+
+
+def _enqueue(
+    self: Any, job: Any, params: Mapping[str, Any] | None = None, *, connection: Any = None, **options: Any
+) -> Any:
+    """Queue a run: at a time (`at`), once per key (`key`), forgotten once it has succeeded (`auto_remove`).
+
+    With a connection of your own, its id: the run exists when you commit. It is used in your own thread.
+    """
+    if connection is None:
+        return self._portal.call(self._awaited.enqueue(job, params, **options))
+    if iscoroutinefunction(getattr(connection, "execute", None)):
+        raise InputError(f"{type(connection).__name__} is a connection that is awaited: use AsyncTickwise")
+    store, asked = self._portal.call(self._awaited.prepared(job, params, **options))
+    (made,) = _done_at_once(store.enqueue([asked], connection))
+    return made.id
+
+
+def _done_at_once(work: Coroutine[Any, Any, T]) -> T:
+    """The result of work that waits for nothing, in this thread."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    work.close()
+    raise InputError("this connection is awaited: use AsyncTickwise")
+
+
+SyncSchedules = _synchronous(Schedules, "SyncSchedules")
+SyncRuns = _synchronous(Runs, "SyncRuns")
+SyncJobs = _synchronous(Jobs, "SyncJobs")
+Face = _synchronous(AsyncTickwise, "Face", enqueue=_enqueue)

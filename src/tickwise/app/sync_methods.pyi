@@ -1,0 +1,187 @@
+"""Made from the asynchronous classes by `python -m tests.app.sync_stub`: do not edit."""
+
+from ..stores.contract import Store
+from ..stores.records import Enqueue
+from ..stores.records import Role
+from .explain import Explanation
+from .loop_thread import LoopThread
+from .managers import BackfillStatus
+from .managers import Jobs
+from .managers import Runs
+from .managers import Schedules
+from .managers import When
+from .node import NodeProcess
+from .tickwise import AsyncTickwise
+from .tickwise import Job
+from .values import RunInfo
+from .values import ScheduleInfo
+from .values import UpcomingRun
+from collections.abc import Mapping
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from typing import overload
+
+class SyncSchedules:
+    """Schedules by name."""
+    _awaited: Schedules
+    _portal: LoopThread
+
+    def __init__(self, awaited: Schedules, portal: LoopThread) -> None:
+        ...
+
+    def add(self, name: str, **fields: Any) -> ScheduleInfo:
+        """Define a job with its schedule, by the fields of a job file."""
+        ...
+
+    def update(self, name: str, **fields: Any) -> ScheduleInfo:
+        """Define it anew, with all its fields; refused for what another source has written (S50)."""
+        ...
+
+    def patch(self, name: str, **fields: Any) -> ScheduleInfo:
+        """Change some fields of what the API has defined; none removes one (RFC 7396)."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Delete what the API has defined."""
+        ...
+
+    def list(self, *, job: str | None=None, text: str | None=None, paused: bool | None=None, due_before: When | None=None, label: str | None=None, source: str | None=None) -> list[ScheduleInfo]:
+        """In order of their names; of all that is given, what fits: a label is `key` or `key=value`."""
+        ...
+
+    def get(self, name: str) -> ScheduleInfo:
+        ...
+
+    def pause(self, name: str, *, reason: str='', by: str='') -> ScheduleInfo:
+        ...
+
+    def resume(self, name: str, *, run_missed: bool | None=None) -> ScheduleInfo:
+        ...
+
+    def reschedule(self, name: str, to: When) -> ScheduleInfo:
+        """Move the next fire, once."""
+        ...
+
+    def reset(self, name: str) -> ScheduleInfo:
+        """Drop the backlog: go on from now."""
+        ...
+
+    def trigger(self, name: str, params: Mapping[str, Any] | None=None, *, beside: bool=False, by: str='') -> RunInfo:
+        """Run the schedule's job now, by hand (S30)."""
+        ...
+
+    def backfill(self, name: str, start: When, end: When, *, overlap: str='queue', limit: int=1000, again: bool=False, dry_run: bool=False) -> Sequence[datetime]:
+        """Enqueue the slots of a time that has passed and have no run; a dry run lists them only (S32)."""
+        ...
+
+    def cancel_backfill(self, name: str) -> ScheduleInfo:
+        ...
+
+    def backfill_progress(self, name: str) -> BackfillStatus:
+        """How far a backfill is."""
+        ...
+
+class SyncRuns:
+    """Runs by id."""
+    _awaited: Runs
+    _portal: LoopThread
+
+    def __init__(self, awaited: Runs, portal: LoopThread) -> None:
+        ...
+
+    def list(self, *, job: str | None=None, schedule: str | None=None, state: str | None=None, limit: int=100) -> list[RunInfo]:
+        """The newest first."""
+        ...
+
+    def get(self, run: str) -> RunInfo:
+        """A run; one that is queued says why it waits."""
+        ...
+
+    def cancel(self, run: str) -> str:
+        """End a queued run, or ask a running one to end; the state it was found in, or has now."""
+        ...
+
+    def retry(self, run: str) -> RunInfo:
+        """Put a failed, lost or cancelled run back; steps that succeeded are not repeated."""
+        ...
+
+    def logs(self, run: str) -> str:
+        """What the run printed."""
+        ...
+
+class SyncJobs:
+    """Jobs by name."""
+    _awaited: Jobs
+    _portal: LoopThread
+
+    def __init__(self, awaited: Jobs, portal: LoopThread) -> None:
+        ...
+
+    def list(self) -> list[str]:
+        ...
+
+class Face:
+    """A scheduler over one store. All that is asked of it is awaited."""
+    _awaited: AsyncTickwise
+    _portal: LoopThread
+
+    def __init__(self, awaited: AsyncTickwise, portal: LoopThread) -> None:
+        ...
+
+    def store(self) -> Store:
+        """The store, opened, up to date, and with all that has been declared so far."""
+        ...
+
+    @overload
+    def enqueue(self, job: Job, params: Mapping[str, Any] | None=None, *, connection: None=None, **options: Any) -> RunInfo:
+        ...
+
+    @overload
+    def enqueue(self, job: Job, params: Mapping[str, Any] | None=None, *, connection: Any, **options: Any) -> str:
+        ...
+
+    def prepared(self, job: Job, params: Mapping[str, Any] | None=None, *, at: When | None=None, key: str | None=None, auto_remove: bool=False) -> tuple[Store, Enqueue]:
+        """What `enqueue` asks of which store; arguments are bound by name and checked here."""
+        ...
+
+    def upcoming(self, hours: float=24, limit: int=1000) -> list[UpcomingRun]:
+        """What will run, in time order, at the times at which it will really start."""
+        ...
+
+    def why(self, name: str, slot: When | None=None) -> Explanation:
+        """Why a slot ran or did not; without one, the newest that is due."""
+        ...
+
+    def pause(self, *, reason: str='', by: str='') -> None:
+        """Pause everything."""
+        ...
+
+    def resume(self) -> None:
+        """Resume everything."""
+        ...
+
+    def drain(self) -> int:
+        """Do all that is due, without a node, and return how many attempts ended: for tests."""
+        ...
+
+    def start(self, *paths: str | Path, roles: Sequence[Role]=...) -> NodeProcess:
+        """Run in the background of this event loop until `stop`."""
+        ...
+
+    def stop(self, *, grace: float | None=None) -> None:
+        """Take no new work, let running work end, and hand back the rest; with `grace=0` at once."""
+        ...
+
+    def run(self, *paths: str | Path, roles: Sequence[Role]=...) -> None:
+        """Run until SIGINT or SIGTERM, or until cancelled; then let go of the store."""
+        ...
+
+    def wait(self) -> None:
+        """Wait for SIGINT or SIGTERM, or until somebody else stops it; then stop. A second signal ends at once."""
+        ...
+
+    def close(self) -> None:
+        """Stop, and let go of the store."""
+        ...

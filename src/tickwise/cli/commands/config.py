@@ -1,0 +1,67 @@
+"""`tickwise config show`: each setting, and where it comes from."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ...config import ABOUT, NAMES, Secret, load
+from ...stores.url import hidden
+from ..output import AsJson, print_json, print_table
+
+app = typer.Typer(help="Settings, and where they come from.", no_args_is_help=True)
+_SECRETS = re.compile(r"([?&][^=&#]*(?:password|passfile|secret|token|key)[^=&#]*=)[^&#]*", re.IGNORECASE)
+
+
+@app.callback()
+def _config() -> None:
+    """Settings, and where they come from."""
+
+
+@app.command("show")
+def show(
+    config: Annotated[
+        Path | None, typer.Option("--config", help="Default: tickwise.toml, if there is one.")
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Show every setting with its value, its origin and what it is for; passwords are left out."""
+    settings = load(file=config)
+    values = {name: _shown(name, getattr(settings, name)) for name in NAMES}
+    if as_json:
+        print_json(
+            {
+                name: {"value": value, "origin": settings.origins[name], "about": ABOUT[name]}
+                for name, value in values.items()
+            }
+        )
+        return
+    rows = [(name, _in_words(value), settings.origins[name], ABOUT[name]) for name, value in values.items()]
+    print_table(["setting", "value", "from", "what it is"], rows)
+
+
+def _shown(name: str, value: Any) -> Any:
+    match value:
+        case Secret():
+            return str(value)
+        case frozenset():
+            return sorted(value)
+        case Mapping():
+            return {name: template.expression for name, template in value.items()}
+    return _SECRETS.sub(r"\1…", hidden(value)) if name == "store" else value
+
+
+def _in_words(value: Any) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case float():
+            return f"{value:g}"
+        case tuple() | list():
+            return ", ".join(value)
+        case dict():
+            return ", ".join(f"{name} = {text}" for name, text in value.items())
+    return str(value)

@@ -1,0 +1,198 @@
+"""`tickwise serve`, `ticker` and `worker`: run, and say at the start what will happen."""
+
+import asyncio
+import importlib
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import structlog
+import typer
+
+from ...api.auth_settings import load_auth
+from ...api.node_app import node_app
+from ...api.server import address, listen
+from ...app import AsyncTickwise, Tickwise
+from ...app.gc_tuning import spare_the_collector
+from ...app.node import NodeProcess
+from ...app.values import ScheduleInfo
+from ...core.errors import InputError
+from ...stores.records import Role
+from ...stores.url import hidden
+from ..output import complain, print_line, print_table
+
+Targets = Annotated[
+    list[str] | None, typer.Argument(metavar="[PATH|MODULE:APP]...", help="Folders of job files, or an app.")
+]
+StoreUrl = Annotated[str | None, typer.Option("--store", help="Where everything is kept: a URL.")]
+ConfigFile = Annotated[Path | None, typer.Option("--config", help="Default: tickwise.toml, if there is one.")]
+Host = Annotated[str | None, typer.Option("--host", help="Default: 127.0.0.1.")]
+Port = Annotated[int | None, typer.Option("--port", help="Default: 8484; 0 takes any free one.")]
+Concurrency = Annotated[int | None, typer.Option("--concurrency", min=1, help="Runs at once; default 10.")]
+Queues = Annotated[str | None, typer.Option("--queues", help="Queues to serve, separated by commas.")]
+AllowCommands = Annotated[
+    bool | None, typer.Option("--allow-commands", help="Execute commands of jobs from any source.")
+]
+LogJson = Annotated[bool, typer.Option("--log-json", help="Log as JSON, one object a line.")]
+_SHOWN = 8
+_FEW = 200  # schedules, of which it is no work to find the next
+
+
+def serve(
+    targets: Targets = None, store: StoreUrl = None, config: ConfigFile = None, host: Host = None,
+    port: Port = None, concurrency: Concurrency = None, queues: Queues = None,
+    allow_commands: AllowCommands = None, *, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Schedule and run, with the API and the dashboard beside it."""
+    settings = _given(store=store, host=host, port=port, concurrency=concurrency, queues=queues,
+                      allow_commands=allow_commands or None)  # fmt: skip
+    _main(targets or [], config, settings, (Role.TICKER, Role.WORKER, Role.API), log_json=log_json)
+
+
+def api(
+    store: StoreUrl = None, config: ConfigFile = None, host: Host = None, port: Port = None,
+    *, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Only serve the API and the dashboard; tickers and workers run elsewhere."""
+    _main([], config, _given(store=store, host=host, port=port), (Role.API,), log_json=log_json)
+
+
+def ticker(
+    targets: Targets = None, store: StoreUrl = None, config: ConfigFile = None, host: Host = None,
+    port: Port = None, *, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Only decide what is due; workers elsewhere run it."""
+    _main(targets or [], config, _given(store=store, host=host, port=port), (Role.TICKER,), log_json=log_json)
+
+
+def worker(
+    targets: Targets = None, store: StoreUrl = None, config: ConfigFile = None, host: Host = None,
+    port: Port = None, concurrency: Concurrency = None, queues: Queues = None,
+    allow_commands: AllowCommands = None, *, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Only run what is queued; a ticker elsewhere decides."""
+    settings = _given(store=store, host=host, port=port, concurrency=concurrency, queues=queues,
+                      allow_commands=allow_commands or None)  # fmt: skip
+    _main(targets or [], config, settings, (Role.WORKER,), log_json=log_json)
+
+
+def _given(**settings: Any) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _main(
+    targets: Sequence[str], config: Path | None, settings: dict[str, Any], roles: Sequence[Role], *, log_json: bool
+) -> None:
+    _log_to_stderr(as_json=log_json)
+    scheduler, folders = find(targets)
+    scheduler.configure(config, **settings)
+    asyncio.run(_run(scheduler, folders, roles))
+
+
+def find(targets: Sequence[str]) -> tuple[AsyncTickwise, list[Path]]:
+    """The app that the targets name, or a new one, and the folders."""
+    apps: list[AsyncTickwise] = []
+    folders: list[Path] = []
+    for target in targets:
+        path = Path(target)
+        if path.exists():
+            folders.append(path)
+        elif ":" in target:
+            apps.append(_imported(target))
+        else:
+            raise InputError(f"{target} is neither a file or folder here, nor an app written as module:name")
+    if len(apps) > 1:
+        raise InputError("one process runs one app: start another process for the second")
+    return apps[0] if apps else AsyncTickwise(), folders
+
+
+def _imported(target: str) -> AsyncTickwise:
+    module, _, name = target.partition(":")
+    sys.path.insert(0, "")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"{target}: there is no module {error.name}: run it where `import {module}` works"
+        ) from None
+    except AttributeError:
+        raise InputError(f"{target}: the module {module} has no {name!r}") from None
+    if isinstance(found, Tickwise):
+        return found.awaited
+    if isinstance(found, AsyncTickwise):
+        return found
+    raise InputError(f"{target} is a {type(found).__name__}, not a Tickwise")
+
+
+async def _run(scheduler: AsyncTickwise, folders: Sequence[Path], roles: Sequence[Role]) -> None:
+    listener = listen(scheduler.settings.host, scheduler.settings.port)
+    where = address(scheduler.settings, listener)
+    try:
+        doors = [f"Health: {where}/readyz"]
+        if Role.API in roles:
+            doors.insert(0, f"Dashboard: {where}/ (sign in with the token in {await _door(scheduler)})")
+        async with node_app(scheduler, listener, roles):
+            node = await scheduler.start(*folders, roles=roles)
+            spare_the_collector()
+            told = asyncio.create_task(_tell(scheduler, node, doors))
+            await scheduler.wait()
+            told.cancel()
+    finally:
+        await scheduler.close()
+        listener.close()
+
+
+async def _door(scheduler: AsyncTickwise) -> Path:
+    """Where the admin's token is; what a person should know is told."""
+    token, cautions = await load_auth(await scheduler.store(), scheduler.settings)
+    for caution in cautions:
+        complain(caution)
+    return token
+
+
+async def _tell(scheduler: AsyncTickwise, node: NodeProcess, doors: Sequence[str]) -> None:
+    """What is scheduled and comes next, once the first pass is over."""
+    await node.settled()
+    print_line(f"Tickwise is running ({', '.join(node.roles)}) on {hidden(scheduler.settings.store)}", "bold")
+    for door in doors:
+        print_line(door)
+    page = await (await scheduler.store()).insights.schedules(limit=_FEW)
+    if page.after is not None:
+        print_line(f"More than {_FEW} schedules: tickwise upcoming", "dim")
+    elif page.items:
+        _show_next([ScheduleInfo.of(row) for row in page.items])
+    else:
+        print_line("Nothing is scheduled yet: put a job file into the folder, or declare a job.", "dim")
+    for problem in node.problems:
+        complain(problem)
+
+
+def _show_next(rows: list[ScheduleInfo]) -> None:
+    rows.sort(key=lambda s: (s.next_run_at is None, s.next_run_at or s.created_at, s.name))
+    print_table(["next", "schedule", "what it means"], [(_when(s), s.name, s.means) for s in rows[:_SHOWN]])
+    if len(rows) > _SHOWN:
+        print_line(f"… and {len(rows) - _SHOWN} more: tickwise upcoming", "dim")
+
+
+def _when(schedule: ScheduleInfo) -> str:
+    if schedule.next_run_at is None:
+        return "paused" if schedule.paused else "finished"
+    return f"{schedule.next_run_at:%a %Y-%m-%d %H:%M:%S} UTC"
+
+
+def _log_to_stderr(*, as_json: bool) -> None:
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
+    for library in ("watchfiles", "httpx"):  # they tell of every change and every request
+        logging.getLogger(library).setLevel(logging.WARNING)
+    renderer: Any = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=False)
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            renderer,
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )

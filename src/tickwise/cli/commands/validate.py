@@ -1,0 +1,62 @@
+"""`tickwise validate`, and how other commands read job files."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...clock import now
+from ...config import load
+from ...core.definition import JobDefinition
+from ...core.errors import InputError
+from ...core.timeparse import floor_second
+from ...sources.yaml import Loaded, read_path
+from ..output import AsJson, complain, print_json, print_line
+
+JobsPath = Annotated[Path, typer.Argument(metavar="PATH", help="A job file, or a folder of them.")]
+
+
+def read_jobs(path: Path) -> list[JobDefinition]:
+    """The jobs of a file or a folder, if all of them can be used."""
+    loaded = _read(path)
+    if loaded.errors:
+        raise InputError("\n".join(str(error) for error in loaded.errors))
+    return [placed.job for placed in loaded.jobs]
+
+
+def _read(path: Path) -> Loaded:
+    """As `tickwise serve` would read them here: with the zone and the templates of the settings."""
+    return read_path(path, defaults=load().of_definitions)
+
+
+def validate(path: JobsPath, *, as_json: AsJson = False) -> None:
+    """Check job files: each mistake with its place and its repair, and what may not have been meant."""
+    loaded, today = _read(path), floor_second(now())
+    warnings = [
+        (placed.file, schedule.name, warning)
+        for placed in loaded.jobs
+        for schedule in placed.job.schedules
+        for warning in schedule.times.warnings_after(today)
+    ]
+    if as_json:
+        print_json(
+            {
+                "jobs": [placed.job.name for placed in loaded.jobs],
+                "errors": [
+                    {"file": e.file, "line": e.line, "column": e.column, "field": e.field, "message": str(e)}
+                    for e in loaded.errors
+                ],
+                "warnings": [{"file": f, "schedule": name, "message": text} for f, name, text in warnings],
+            }
+        )
+    else:
+        for file, name, text in warnings:
+            print_line(f"{file}: {name}: warning: {text}", "yellow")
+        for error in loaded.errors:
+            complain(str(error))
+        print_line(f"{_count(len(loaded.jobs), 'job')} fine, {_count(len(loaded.errors), 'mistake')}")
+    raise typer.Exit(2 if loaded.errors else 0)
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"

@@ -1,0 +1,70 @@
+"""Job files as the API takes them: the fields of each document, and where in the file each of them stands."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import InputError
+from ..sources.yaml.error import DefinitionError
+from ..sources.yaml.files import text_of
+from ..sources.yaml.nodes import Budget, Flaw, YamlNode, compose
+from ..sources.yaml.text import LARGEST, Source, UnusableText, split
+from .client import ApiRefusal
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The fields of one job; with its place if it comes from a file."""
+
+    fields: dict[str, Any]
+    file: str = ""
+    source: Source | None = None
+    root: YamlNode | None = None
+
+    def placed(self, refused: ApiRefusal) -> ApiRefusal:
+        """The refusal with the line and column of the field that it is about."""
+        if self.source is None or self.root is None:
+            return refused
+        way = tuple(int(part) if part.isdecimal() else part for part in (refused.field or "").split("."))
+        line, column = self.source.place(self.root.find(way).at)
+        return refused.at(f"{self.file}:{line}:{column}")
+
+
+def read_documents(file: str) -> list[Document]:
+    """All jobs of a file, or of the standard input for `-`."""
+    text, shown = _text(file)
+    try:
+        sources = split(text)
+    except UnusableText as error:
+        raise DefinitionError(str(error), file=shown, line=error.line, column=error.column) from None
+    if not sources:
+        raise InputError(f"{shown}: there is no job in it")
+    budget = Budget()
+    return [_document(source, shown, budget) for source in sources]
+
+
+def _text(file: str) -> tuple[str, str]:
+    if file == "-":
+        return sys.stdin.read(LARGEST + 1), "standard input"
+    errors: list[DefinitionError] = []
+    text = text_of(Path(file), errors)
+    if text is None:
+        raise InputError("\n".join(map(str, errors)))
+    return text, file
+
+
+def _document(source: Source, file: str, budget: Budget) -> Document:
+    root, flaws = compose(source, budget)
+    if flaws:
+        raise InputError("\n".join(_told(flaw, source, file) for flaw in flaws))
+    fields = root.data() if root else None
+    if not isinstance(fields, dict):
+        raise InputError(f"{file}:{source.first_line}: a job is a mapping: write field: value in each line")
+    return Document(fields, file, source, root)
+
+
+def _told(flaw: Flaw, source: Source, file: str) -> str:
+    line, column = source.place(flaw.at)
+    way = ".".join(map(str, flaw.loc))
+    return str(DefinitionError(flaw.problem, file=file, line=line, column=column, field=way))

@@ -1,0 +1,77 @@
+"""Recurrences made of others: the union of a list (S49), and one-off instants (S33)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import InputError
+from ..timeparse import to_datetime
+from .batch import expand
+from .expression import DAY
+from .walk import Recurrence
+from .zone import Zone
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf(Recurrence):
+    """Every second that any of its parts names; one named by two of them is one."""
+
+    parts: tuple[Recurrence, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.parts) < 2 or any(isinstance(part, At | AnyOf) for part in self.parts):
+            raise InputError(
+                "a list of times holds two or more recurring entries; one-offs stand in a list of their own"
+            )
+
+    @property
+    def zone(self) -> Zone:  # type: ignore[override]
+        return self.parts[0].zone
+
+    def after(self, second: int) -> int | None:
+        return min((t for part in self.parts if (t := part.after(second)) is not None), default=None)
+
+    def before(self, second: int) -> int | None:
+        return max((t for part in self.parts if (t := part.before(second)) is not None), default=None)
+
+    def count(self, after: int, until: int) -> int:
+        """Times named by several parts count once, so a day at a time is expanded and made distinct."""
+        days = range(after + 1, until + 1, DAY)
+        return sum(len(np.unique(expand(self.parts, day, min(day + DAY, until + 1))[0])) for day in days)
+
+    def explain(self) -> str:
+        return "; ".join(part.explain() for part in self.parts)
+
+    def warnings_after(self, second: int) -> tuple[str, ...]:
+        return tuple(warning for part in self.parts for warning in part.warnings_after(second))
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class At(Recurrence):
+    """Single instants, in order: one-offs."""
+
+    seconds: tuple[int, ...]
+    zone: Zone
+
+    def __post_init__(self) -> None:
+        if not self.seconds or list(self.seconds) != sorted(set(self.seconds)):
+            raise InputError("one-off times must be given once each and in order")
+
+    def after(self, second: int) -> int | None:
+        return next((t for t in self.seconds if t > second), None)
+
+    def before(self, second: int) -> int | None:
+        return next((t for t in reversed(self.seconds) if t < second), None)
+
+    def count(self, after: int, until: int) -> int:
+        return sum(after < t <= until for t in self.seconds)
+
+    def explain(self) -> str:
+        times = (to_datetime(t, self.zone.tzinfo) for t in self.seconds)
+        return f"Once, at {' and '.join(f'{t:%Y-%m-%d %H:%M:%S}' for t in times)}, {self.zone.name}"
+
+    def __str__(self) -> str:
+        return "@at " + ",".join(f"{to_datetime(t):%Y-%m-%dT%H:%M:%SZ}" for t in self.seconds)

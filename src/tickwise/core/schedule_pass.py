@@ -1,0 +1,233 @@
+"""One schedule during a pass: what is pending, what is decided of it, and how the pass leaves it.
+
+`sift` finds what is still wanted, `entries` hands it out in order, `carry_out` takes the ruling on each slot, and
+`plan` says what came of it. Who rules, and who else wants the job's lanes, is not known here (see `planner`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TypeAlias
+
+from .catchup import Backlog, Pending, backlog
+from .definition import Kind, Overlap
+from .journal import Journal
+from .model import (
+    Decision,
+    Deferral,
+    Holder,
+    Planned,
+    PlannedCancel,
+    Schedule,
+    ScheduleFacts,
+    Start,
+    TickPlan,
+    Trigger,
+)
+from .policy import SIEVES, Go, Ruling, Skip, Unwanted, Wait, overlap
+from .reasons import Reason
+from .slots import passed_over, summed_up
+from .timeparse import iso
+
+LONGEST_SLEEP = 60  # of a schedule with pending slots, whatever wake-up was lost (S15)
+_BACKFILL_AT_ONCE = 1_000  # slots of a backfill that one pass looks at
+_KIND_ORDER = {kind: place for place, kind in enumerate(Kind)}
+
+
+class SchedulePass:
+    """One schedule during a pass: what is pending, and what has been decided so far."""
+
+    def __init__(self, now: int, schedule: Schedule, own: ScheduleFacts) -> None:
+        self.now = now
+        self.schedule = schedule
+        self.own = own
+        self.kind = schedule.definition.kind
+        self.starts: list[Start] = []
+        self.cancels: list[PlannedCancel] = []
+        self._journal = Journal(schedule)
+        self._rests = schedule.paused is not None or schedule.deleted_at is not None
+        self._backlog = (
+            Backlog(schedule, None, None, schedule.missed, None) if self._rests else backlog(schedule, own, now)
+        )
+        self._work = self._backlog.schedule  # as decided so far
+        self.waits = False
+        self._open = False
+        self._newest: int | None = None
+        self._missed_to = schedule.missed
+        self._decided = self._work.cursor  # the newest slot decided one by one
+        self._deferral: Deferral | None = None
+        self._look_again: int | None = None
+
+    def filter_backlog(self, hold: Wait | None) -> None:
+        """Meet what is pending and sift it; or hold it all if nothing can be decided now."""
+        if self._rests:
+            self._deferral = self.schedule.deferral
+            return
+        if hold:
+            if oldest := self._backlog.oldest:
+                self.apply(oldest, hold)
+            if hold.reason is Reason.UNREADABLE and self._backlog.missed_to == self.schedule.missed:
+                self._meet()  # on time it is, and stays (S9); what was missed is judged when it can be
+            return
+        self._open = True
+        self._meet()
+        for sieve in SIEVES:
+            if unwanted := sieve(self._backlog, self.now):
+                self._discard(unwanted)
+                self._backlog = self._backlog.left(self._work)
+
+    def pending(self) -> Iterator[Pending]:
+        """What is wanted, oldest first; nothing where nothing can be decided."""
+        return iter(self._backlog) if self._open else iter(())
+
+    def entries(self) -> Iterator["Entry"]:
+        """What is wanted, in the order in which the slots of a job go, up to one that waits."""
+        self.waits = False
+        rank, name = _KIND_ORDER[self.kind], self.schedule.name
+        for pending in self.pending():
+            yield (pending.slot, rank, name), pending, self
+            if self.waits:
+                return
+
+    def apply(self, pending: Pending, verdict: Ruling) -> None:
+        slot, name = pending.slot, self.schedule.name
+        match verdict:
+            case Go(lane):
+                self.starts.append(Start(self.schedule.job, name, slot, self.trigger(pending), lane))
+                self._journal.close()
+                self._pass(slot)
+            case Skip(reason, detail, cancel):
+                self.cancels += [PlannedCancel(run, name, slot) for run in cancel]
+                self._journal.tell(Decision(name, reason, slot, slot, 1, detail))
+                self._pass(slot)
+            case _:
+                self.cancels += [PlannedCancel(run, name, slot) for run in verdict.cancel]
+                self._look_again = verdict.until
+                self._defer(Deferral(slot, verdict.reason, self.now, verdict.detail))
+
+    def trigger(self, pending: Pending) -> Trigger:
+        if self.kind is Kind.RESTART:
+            return Trigger.RESTART
+        return Trigger.CATCHUP if pending.missed else Trigger.SCHEDULE
+
+    def run_name(self, slot: int) -> str:
+        """What a run is called that has no id yet."""
+        return f"{self.schedule.name}@{iso(slot)}"
+
+    def continue_backfill(self, holders: list[Holder]) -> None:
+        """Enqueue the next slots of the past that have no run, as far as lanes are free (S32)."""
+        asked = self.schedule.backfill
+        if asked is None or not self._open or self._deferral:
+            return
+        cursor, most = asked.cursor, asked.most
+        spoken_for = {*self._work.reopened, *(start.slot for start in self.starts)}
+        for _ in range(_BACKFILL_AT_ONCE):
+            slot = self.schedule.definition.times.after(cursor)
+            if slot is None or slot >= asked.end or not most:
+                self._work = self._work._replace(backfill=None)
+                return
+            if slot > self._cursor:
+                break
+            if slot not in self.own.slots_with_run and slot not in spoken_for:
+                if not self._backfilled(slot, asked.overlap, holders):
+                    break
+                most -= 1
+            cursor = slot
+        else:
+            self._look_again = self.now  # there is more, and no event to announce it
+        self._work = self._work._replace(backfill=replace(asked, cursor=cursor, most=most))
+
+    def _backfilled(self, slot: int, rule: Overlap, holders: list[Holder]) -> bool:
+        """Start a slot of the past, if the backfill's own overlap rule lets it."""
+        definition = self.schedule.definition
+        ruled = replace(definition, policy=replace(definition.policy, overlap=rule))
+        verdict = overlap(self.schedule._replace(definition=ruled), holders)
+        if not isinstance(verdict, Go):
+            return False
+        holders.append(Holder(self.run_name(slot), verdict.lane, Trigger.BACKFILL))
+        self.starts.append(Start(definition.job, definition.name, slot, Trigger.BACKFILL, verdict.lane))
+        return True
+
+    def plan(self) -> TickPlan:
+        return TickPlan(
+            tuple(self.starts), tuple(self.cancels), tuple(self._journal.decisions), (self._planned(),)
+        )
+
+    def _planned(self) -> Planned:
+        """The schedule as the pass leaves it, and when to look again; never, if nothing can come."""
+        work, cursor = self._work, self._cursor
+        made = sum(start.trigger is not Trigger.BACKFILL for start in self.starts)
+        after = work._replace(
+            cursor=cursor,
+            met=max(work.met, self._newest or work.met),
+            missed=max(work.missed, self._missed_to),
+            moved=work.moved if work.moved and work.moved.to > cursor else None,
+            dropped=work.dropped and self._open_holes(cursor),
+            runs_made=work.runs_made + made,
+            deferral=self._deferral,
+            records=self._journal.open,
+        )
+        due_at = _earliest(self._look_again, None if after.finished else self._backlog.next_due)
+        unfinished = (after.deferral or after.backfill) and not self._rests
+        wake_at = _earliest(due_at, self.now + LONGEST_SLEEP) if unfinished else due_at
+        over = wake_at is None and not self._rests and after.definition.policy.auto_remove
+        return Planned(after, wake_at, due_at, remove=over)
+
+    def _open_holes(self, cursor: int) -> tuple[tuple[int, int], ...]:
+        """What is decided after the cursor, but for slots whose run says so itself."""
+        return tuple(h for h in self._work.dropped if h[1] > cursor and h[1] not in self.own.slots_with_run)
+
+    @property
+    def _cursor(self) -> int:
+        return max(self._work.cursor, self._decided)
+
+    def _meet(self) -> None:
+        self._newest, self._missed_to = self._backlog.newest, self._backlog.missed_to
+        self._note_moved()
+
+    def _note_moved(self) -> None:
+        """Record what a move by hand passed over, when its new time is met (S31)."""
+        moved, newest = self._work.moved, self._backlog.newest
+        if moved and newest is not None and self._work.met < moved.to <= newest:
+            unmoved = self._work._replace(moved=None)
+            for decision in summed_up(
+                unmoved, max(moved.asked_at, self._work.cursor), moved.to - 1, Reason.RESCHEDULED, iso(moved.to)
+            ):
+                self._journal.tell(decision)
+
+    def _discard(self, unwanted: Unwanted) -> None:
+        """Decide a range of pending slots at once: those re-opened, which are the oldest, and the rest in one."""
+        until, why = unwanted.until, unwanted.why
+        again = tuple(t for t in self._work.reopened if unwanted.after < t <= until)
+        if again:
+            self._journal.tell(
+                Decision(self.schedule.name, why.reason, again[0], again[-1], len(again), why.detail)
+            )
+            self._work = self._work._replace(reopened=tuple(t for t in self._work.reopened if t > until))
+        after = max(unwanted.after, self._work.cursor)
+        for decision in summed_up(self._work, after, until, why.reason, why.detail):
+            self._journal.tell(decision)
+            self._work = passed_over(self._work, after, until)
+
+    def _pass(self, slot: int) -> None:
+        """Move the cursor past a decided slot; one that was re-opened is closed again."""
+        self._decided = max(self._decided, slot)
+        if self._work.reopened:
+            self._work = self._work._replace(reopened=tuple(t for t in self._work.reopened if t > slot))
+
+    def _defer(self, deferral: Deferral) -> None:
+        """The oldest waiting slot stands for the schedule; its waiting is recorded when it begins (S7)."""
+        began = self.schedule.deferral
+        if began and (began.slot, began.reason) == (deferral.slot, deferral.reason):
+            self._deferral = began
+            return
+        self._deferral = deferral
+        self._journal.tell(
+            Decision(self.schedule.name, deferral.reason, deferral.slot, deferral.slot, 1, deferral.detail)
+        )
+
+
+def _earliest(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else min(one, other)
+
+
+Entry: TypeAlias = tuple[tuple[int, int, str], Pending, SchedulePass]

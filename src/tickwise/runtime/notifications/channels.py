@@ -1,0 +1,110 @@
+"""The ways to people: a webhook, and a program of their own."""
+
+import asyncio
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from tempfile import TemporaryFile
+from typing import Protocol
+
+import httpx
+
+from ...core.errors import InputError, TickwiseError
+from ..executors.address import AddressPolicy
+from ..executors.group import Program, run_program
+from ..executors.http import CheckedTransport
+from ..executors.log import StepLog
+from ..step_context import Services, StepContext
+from .notice import Notice
+
+REQUEST_SECONDS = 10.0
+_PROGRAM_SECONDS = 30.0
+_NO_HEADERS: Mapping[str, str] = {}
+
+
+class UndeliveredError(TickwiseError):
+    """It did not arrive; its text names no secret."""
+
+
+class Channel(Protocol):
+    """One way; `second` is the store's now."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def send(self, notice: Notice, second: int) -> None:
+        """Raises UndeliveredError if it did not arrive."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookChannel:
+    """JSON to a web address, signed if there is a key."""
+
+    url: str
+    secret: str
+    addresses: AddressPolicy
+    seconds: float = REQUEST_SECONDS
+    name: str = "webhook"
+
+    async def send(self, notice: Notice, second: int) -> None:
+        body = _json(notice)
+        headers = {"Content-Type": "application/json"}
+        if self.secret:
+            headers["Tickwise-Signature"] = signature(self.secret, second, body)
+        await request("POST", self.url, self.addresses, headers=headers, content=body, seconds=self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandChannel:
+    """A program that gets the JSON on its standard input, and the most important in variables."""
+
+    arguments: Sequence[str]
+    seconds: float = _PROGRAM_SECONDS
+    name: str = "command"
+
+    async def send(self, notice: Notice, second: int) -> None:  # noqa: ARG002  (nothing here bears a time)
+        here = StepContext(notice.context, Services(), StepLog(lambda _stream, _line: None))
+        with TemporaryFile() as given:
+            given.write(_json(notice))
+            given.seek(0)
+            try:
+                async with asyncio.timeout(self.seconds):
+                    end = await run_program(Program(self.arguments, stdin=given), here)
+            except TimeoutError:
+                raise UndeliveredError(f"the program did not end within {self.seconds:g} s") from None
+            except InputError as error:
+                raise UndeliveredError(str(error)) from None
+        if end.code != 0:
+            raise UndeliveredError(f"{end.in_words()} {end.last_words.rpartition(chr(10))[2][:200]}".rstrip())
+
+
+def signature(secret: str, second: int, body: bytes) -> str:
+    """What a receiver can check: that we sent it, and when."""
+    signed = hmac.new(secret.encode(), f"{second}.".encode() + body, sha256).hexdigest()
+    return f"t={second},v1={signed}"
+
+
+async def request(
+    method: str, url: str, addresses: AddressPolicy, *, headers: Mapping[str, str] = _NO_HEADERS,
+    content: bytes = b"", seconds: float = REQUEST_SECONDS,
+) -> None:  # fmt: skip
+    """Ask, and be content with any 2xx; what is answered is not read. Redirects are not followed."""
+    try:
+        async with (
+            asyncio.timeout(seconds),
+            httpx.AsyncClient(transport=CheckedTransport(addresses), timeout=seconds, trust_env=False) as client,
+            client.stream(method, url, headers={"User-Agent": "Tickwise", **headers}, content=content) as answer,
+        ):
+            status = answer.status_code
+    except (TimeoutError, httpx.TimeoutException):
+        raise UndeliveredError(f"no answer within {seconds:g} s") from None
+    except (httpx.HTTPError, httpx.InvalidURL, InputError) as error:
+        raise UndeliveredError(str(error) or type(error).__name__) from None
+    if not 200 <= status < 300:
+        raise UndeliveredError(f"the answer was {status}")
+
+
+def _json(notice: Notice) -> bytes:
+    return json.dumps(notice.body(), ensure_ascii=False).encode("utf-8", "replace")

@@ -1,0 +1,101 @@
+"""Which queued runs a worker gets from the memory store, within the fleet's limits; and which runs are kept."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from heapq import nsmallest
+
+from ...core.states import RunState
+from ..records import LOG_HEAD, LOG_TAIL, MICRO, Lease, LeaseRequest, LogPart, QueueLimit
+from .state import JobEntry, MemoryState, RunEntry
+
+_DAY = 86_400 * MICRO
+
+
+def waits(run: RunEntry, now: int) -> bool:
+    """Whether a run could be started now."""
+    return run.state is RunState.QUEUED and run.due_at <= now and not run.expired(now)
+
+
+def hand_out(memory: MemoryState, wanted: LeaseRequest, runs: Iterable[RunEntry], now: int) -> tuple[Lease, ...]:
+    """Lease what waits: queue by queue as asked; in each by priority, then age (S46: only jobs that are known)."""
+    by_queue: dict[str, list[RunEntry]] = defaultdict(list)
+    for run in runs:
+        if waits(run, now) and (run.definition.steps or run.job in wanted.functions):
+            by_queue[run.definition.queue].append(run)
+    leases: list[Lease] = []
+    for queue in dict.fromkeys(wanted.queues):
+        room = min(wanted.capacity - len(leases), _allowed(memory, queue, now))
+        chosen = nsmallest(
+            room, by_queue[queue], key=lambda run: (-run.definition.priority, run.due_at, run.number)
+        )
+        leases += [memory.take(run, wanted.node, wanted.seconds, now) for run in chosen]
+        if chosen and queue in memory.credits:
+            memory.credits[queue] = (_credit(memory, queue, now) - len(chosen), now)
+    return tuple(leases)
+
+
+def _allowed(memory: MemoryState, queue: str, now: int) -> int:
+    """How many runs of a queue may start now, in the whole fleet."""
+    limit = memory.limits.get(queue, QueueLimit(queue))
+    room = len(memory.active)
+    if limit.concurrency is not None:
+        running = sum(
+            run.state is RunState.RUNNING and run.definition.queue == queue for run in memory.active.values()
+        )
+        room = max(0, limit.concurrency - running)
+    return room if limit.starts_per_second is None else min(room, int(_credit(memory, queue, now)))
+
+
+def _credit(memory: MemoryState, queue: str, now: int) -> float:
+    """A bucket that time fills: it holds the starts of a second, and one at least."""
+    credit, since = memory.credits[queue]
+    rate = memory.limits[queue].starts_per_second or 0.0
+    return min(max(1.0, rate), credit + rate * max(0, now - since) / MICRO)
+
+
+def set_limit(memory: MemoryState, limit: QueueLimit, now: int) -> None:
+    """Begin with a full bucket; a limit of nothing is none."""
+    memory.limits.pop(limit.queue, None)
+    memory.credits.pop(limit.queue, None)
+    if limit.concurrency is not None or limit.starts_per_second is not None:
+        memory.limits[limit.queue] = limit
+    if limit.starts_per_second is not None:
+        memory.credits[limit.queue] = (max(1.0, limit.starts_per_second), now)
+
+
+def keep_log(run: RunEntry, part: LogPart) -> None:
+    """Add to what a step printed; of very much, whole parts between its head and its tail go."""
+    run.parts += 1
+    place = run.log_ends.get(part.step, 0)
+    run.log[run.parts] = (place, part)
+    end = run.log_ends[part.step] = place + len(part.text)
+    if end > LOG_HEAD + LOG_TAIL:
+        middle = [
+            number for number, (start, kept) in run.log.items()
+            if kept.step == part.step and start >= LOG_HEAD and start + len(kept.text) <= end - LOG_TAIL
+        ]  # fmt: skip
+        for number in middle:
+            del run.log[number]
+
+
+def unwanted(memory: MemoryState, job: JobEntry, finished: list[RunEntry], now: int) -> Iterator[RunEntry]:
+    """Finished runs that a job does not keep any longer (S51), of all that it has, in the order they were made."""
+    keep = job.definition.keep
+    if keep.days is None and keep.runs is None:
+        return
+    before = now - max(keep.days or 1, 1) * _DAY
+    beyond = finished[: len(finished) - keep.runs] if keep.runs else finished
+    spared = {
+        run.number for name in {run.schedule for run in beyond if run.schedule} for run in _spared(memory, name)
+    }
+    for run in beyond:
+        if run.finished_at is not None and run.finished_at < before and run.number not in spared:
+            yield run
+
+
+def _spared(memory: MemoryState, schedule: str) -> Iterator[RunEntry]:
+    """The newest run and success of a schedule stay, and whatever its cursor has not passed."""
+    entry = memory.schedules[schedule]
+    succeeded = [slot for slot, run in entry.runs.items() if run.state is RunState.SUCCEEDED]
+    newest = {max(entry.runs, default=None), max(succeeded, default=None)}
+    return (run for slot, run in entry.runs.items() if slot in newest or slot > entry.state.cursor)

@@ -1,0 +1,178 @@
+"""The end of attempts: a run goes where `settle` says, and who waited for it is woken.
+
+A run is moved as it was read (`rev`), or looked at again. The write that ends it marks it `unwoken`; then its
+job's `seq` is raised, and the job made due if it waits, and so are those that wait for a success; then the mark
+goes. Why that loses no wake-up is told in `plans`.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from pymongo import UpdateMany, UpdateOne
+
+from ...core.definition import RetryPolicy
+from ...core.payload import UnreadableText, clip
+from ...core.settle import Cancelled, EndingRun, Outcome, Settled, settle
+from ...core.states import ACTIVE, RunState
+from ..records import MICRO
+from ..validation import LONGEST_ERROR
+from .base import Document, Mongo, Write, changes, move_id
+from .runs import FOR_MOVES, FORGOTTEN, ended_attempt, ids_of, on_record, reference
+
+_KEEPS_KEY = ACTIVE | {RunState.SUCCEEDED}  # S48
+_AT_ONCE = 1_000
+_NO_RETRY = RetryPolicy()
+
+
+class RunEnding(NamedTuple):
+    """An attempt that ended, or a run that will not begin; but only if the run still is as `holds` says."""
+
+    run: int
+    outcome: Outcome
+    holds: Callable[[Document], bool]
+    result: str | None = None
+    error: str = ""
+
+
+class _Move(NamedTuple):
+    """A run as it was read, and where it goes."""
+
+    run: Document
+    settled: Settled
+    ending: RunEnding
+
+    @property
+    def is_over(self) -> bool:
+        return self.settled.state not in ACTIVE
+
+
+def has_token(token: str) -> Callable[[Document], bool]:
+    """Whether it is this attempt that holds the run; an old one has nothing to say (S42)."""
+    return lambda run: run["state"] == RunState.RUNNING and run.get("token") == token
+
+
+def lapsed_by(now: int) -> Callable[[Document], bool]:
+    return lambda run: run["state"] == RunState.RUNNING and run["lease_until"] < now
+
+
+def is_queued(run: Document) -> bool:
+    return bool(run["state"] == RunState.QUEUED)
+
+
+def never_began(run: Document) -> bool:
+    return is_queued(run) and not run["attempt"]
+
+
+async def end(mongo: Mongo, endings: Iterable[RunEnding], now: int) -> dict[int, Settled]:
+    """What became of the runs; those that are not as they should be are left out, and left alone."""
+    left = {ending.run: ending for ending in endings}
+    made: list[_Move] = []
+    while left:
+        found = await mongo.runs.find({"_id": {"$in": list(left)}}, FOR_MOVES).to_list()
+        runs = [run for run in found if left[run["_id"]].holds(run)]
+        await mongo.book.read(run["definition"] for run in runs)
+        moves = [_decided(mongo, run, left[run["_id"]], now) for run in runs]
+        won = await _write(mongo, moves, now)
+        made += [move for move in moves if move.run["_id"] in won]
+        left = {run["_id"]: left[run["_id"]] for run in runs if run["_id"] not in won}
+    await wake(mongo, [move.run | {"state": move.settled.state} for move in made if move.is_over], now)
+    if not all(move.is_over for move in made):
+        await mongo.news.tell()
+    return {move.run["_id"]: move.settled for move in made}
+
+
+def _decided(mongo: Mongo, run: Document, ending: RunEnding, now: int) -> _Move:
+    try:
+        definition = mongo.book.job(run["definition"], run["job"])
+        retry, once = definition.retry, definition.at_most_once
+    except UnreadableText:  # it ends without retries
+        retry, once = _NO_RETRY, False
+    state, asked = RunState(run["state"]), run["cancelling"]
+    known = EndingRun(str(run["_id"]), state, run["failures"], run["losses"], retry, once, asked)
+    return _Move(run, settle(known, ending.outcome, now // MICRO), ending)
+
+
+async def _write(mongo: Mongo, moves: Sequence[_Move], now: int) -> set[int]:
+    """Make the moves in one batch; the runs that were moved."""
+    name, won = move_id(), {move.run["_id"] for move in moves}
+    updates = [
+        UpdateOne({"_id": move.run["_id"], "rev": move.run["rev"]}, _update(move, name, now)) for move in moves
+    ]
+    matched = await mongo.write(mongo.runs, updates)
+    if matched < len(moves):
+        won = set(await ids_of(mongo.runs, {"_id": {"$in": list(won)}, "move": name}))
+    return won
+
+
+def _update(move: _Move, name: object, now: int) -> Document:
+    run, settled, error = move.run, move.settled, clip(move.ending.error, LONGEST_ERROR)
+    fields = {
+        "state": str(settled.state), "failures": settled.failures, "losses": settled.losses, "move": name,
+        "result": move.ending.result, "error": error or None, "lease_until": None, "seat": None,
+    }  # fmt: skip
+    if move.is_over:
+        return {**changes({**fields, **_over(run, settled.state, now)}), "$inc": {"rev": 1}}
+    due = run["due_at"] if settled.not_before is None else settled.not_before * MICRO
+    again = changes({**fields, "due_at": due, "token": None})
+    return {**again, "$inc": {"rev": 1}, **on_record(ended_attempt(run, settled.event, now, error))}
+
+
+def _over(run: Document, state: RunState, now: int) -> Document:
+    """The fields of a run that has ended: its lane is free, and its key too unless it succeeded (S48)."""
+    succeeded = state is RunState.SUCCEEDED
+    forgotten = succeeded and run.get("auto_remove", False)
+    return {
+        "state": FORGOTTEN if forgotten else str(state),
+        "finished_at": now,
+        "lane": None,
+        "held_key": run.get("key") if state in _KEEPS_KEY and not forgotten else None,
+        "reference": reference(run) if succeeded and not forgotten else None,
+        "cancelling": run["cancelling"] and run["state"] == RunState.RUNNING,
+        "unwoken": True,
+    }
+
+
+async def wake(mongo: Mongo, ended: Sequence[Document], now: int) -> None:
+    """Let the jobs be looked at whose slots wait for what has ended (S15), or for its success (S35)."""
+    if not ended:
+        return
+    newest: dict[str, int | None] = {run["job"]: None for run in ended}
+    for run in ended:
+        if run["state"] == RunState.SUCCEEDED or (run["state"] == FORGOTTEN and "started_at" in run):
+            newest[run["job"]] = max(reference(run), newest[run["job"]] or 0)
+    second, names = now // MICRO, list[str]()
+    succeeded = [job for job, success in newest.items() if success is not None]
+    if succeeded:
+        owners = mongo.jobs.find({"_id": {"$in": succeeded}}, {"names": 1})
+        names = [name async for owner in owners for name in owner.get("names", ())]
+    wakes: list[Write] = [UpdateOne({"_id": job}, [_woken(success, second)]) for job, success in newest.items()]
+    if names:
+        due_now = {"$inc": {"seq": 1}, "$min": {"wake_at": second}, "$set": {"woken": True}}
+        wakes.append(UpdateMany({"after": {"$in": names}}, due_now))
+    await mongo.write(mongo.jobs, wakes)
+    await mongo.runs.update_many({"_id": {"$in": [run["_id"] for run in ended]}}, {"$unset": {"unwoken": ""}})
+    await mongo.news.tell()
+
+
+def _woken(success: int | None, second: int) -> Document:
+    due = {"$cond": ["$waiting", {"$min": ["$wake_at", second]}, "$wake_at"]}
+    noted = {} if success is None else {"last_success": {"$max": ["$last_success", success]}}
+    woken = {"$cond": ["$waiting", True, "$woken"]}
+    return {"$set": {"seq": {"$add": ["$seq", 1]}, "wake_at": due, "woken": woken, **noted}}
+
+
+async def ask_to_end(mongo: Mongo, which: Sequence[Document]) -> None:
+    """Asked first, no run slips away between the queue and a worker; then `end_queued` ends those in the queue."""
+    active = {"state": {"$in": [str(state) for state in ACTIVE]}, "cancelling": False}
+    asked = {"$set": {"cancelling": True}, "$inc": {"rev": 1}}
+    await mongo.write(mongo.runs, [UpdateMany({**each, **active}, asked) for each in which])
+    if which:
+        await mongo.news.tell()
+
+
+async def end_queued(mongo: Mongo, which: Sequence[Document], now: int) -> None:
+    """End queued runs, many at a time."""
+    if which:
+        queued = {"state": RunState.QUEUED, "$or": which}
+        while runs := await ids_of(mongo.runs, queued, _AT_ONCE):
+            await end(mongo, [RunEnding(run, Cancelled(), is_queued) for run in runs], now)

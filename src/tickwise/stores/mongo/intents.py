@@ -1,0 +1,183 @@
+"""How a move of a job becomes true, all of it or nothing, with one document at a time.
+
+    1. decide    read the job's document (its `seq` is n) and what else matters; decide what is to be done
+    2. commit    one compare-and-set: if `seq` still is n, the document gets its new state, `seq` n + 1, and the
+                 *plan*: all that is still to be done in other documents, ids included
+    3. fulfil    do it: insert runs, end runs, record decisions. Each of these can be done twice
+    4. settle    take the plan out of the document
+
+The second step is the move. Whoever reads a document with a plan in it fulfils that first, whoever wrote it: a
+process may die anywhere. Until it is settled the job is due in a moment, so a pass comes by; `expire` looks,
+too.
+
+Why nothing is lost or done twice:
+
+- *Lanes and slots* are taken only by a compare-and-set of the job's document: by passes, triggers, and runs put
+  back. Who decides reads them after the document, so if the compare-and-set succeeds nobody has taken one since,
+  and an insert of step 3 can only meet its own run.
+- *Wake-ups.* After the end of a run is written, `seq` is raised. A pass that has not seen the end loses its
+  compare-and-set and looks again; one that was faster and wrote that a slot waits is seen by who ends the run,
+  and the job is made due. The write that ends a run marks it `unwoken` until that is done; `expire` looks for
+  the mark.
+- *Somebody late*, who fulfils a plan that others have settled: its runs are there already under their ids (no
+  run is deleted within an hour, and nobody is later than `MOVE_SECONDS`); what a later plan recorded is not
+  recorded over (`seq`); a run that was put back since (`back`) is not ended; and only a plan that is still there
+  is settled.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pymongo import InsertOne, UpdateOne
+
+from ..contract import StoreUnavailableError
+from ..records import MICRO
+from .base import Document, Mongo, changes, move_id, present
+from .finish import ask_to_end, end_queued
+from .runs import ids_of, put_back
+
+T = TypeVar("T")
+SOON = 2  # seconds of the store's time after which a plan that is not settled makes its job due
+_MOST_TRIES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a move does outside of the job's document."""
+
+    runs: Sequence[Document] = ()  # to insert
+    cancels: Sequence[int] = ()  # runs that are to end: queued ones at once, running ones are asked
+    dropped: Document | None = None  # queued runs to end: `job` or `schedules`, and up to which id (`until`)
+    backs: Sequence[Document] = ()  # runs to put back: as they were read, and their lanes
+    decisions: Sequence[Document] = ()
+
+    def document(self) -> Document:
+        parts = (
+            ("runs", self.runs), ("cancels", self.cancels), ("dropped", self.dropped), ("backs", self.backs),
+            ("decisions", self.decisions),
+        )  # fmt: skip
+        return {name: part for name, part in parts if part}
+
+
+_NOTHING = Effects()
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a move wants: the document as it was read, when the job is due then, its new fields, what follows."""
+
+    document: Document
+    wake_at: int | None
+    fields: Document = field(default_factory=dict)
+    effects: Effects = _NOTHING
+    least_seq: int = 0
+
+    @property
+    def name(self) -> str:
+        return str(self.document["_id"])
+
+    @property
+    def seq(self) -> int:
+        """The document's, if the move succeeds."""
+        return max(int(self.document["seq"]) + 1, self.least_seq)
+
+
+async def commit(mongo: Mongo, intents: Sequence[Intent], now: int) -> set[str]:
+    """Make moves of several jobs, each by itself, and fulfil their plans; the jobs that were moved."""
+    move, second = move_id(), now // MICRO
+    new = [(intent, _new_fields(intent, move, second, now)) for intent in intents]
+    matched = await mongo.write(
+        mongo.jobs,
+        [UpdateOne({"_id": i.name, "seq": i.document["seq"]}, changes(fields)) for i, fields in new],
+    )
+    won = {intent.name for intent in intents}
+    if matched < len(intents):
+        won = set(await ids_of(mongo.jobs, {"_id": {"$in": list(won)}, "move": move}))
+    await apply(mongo, {i.name: fields["plan"] for i, fields in new if i.name in won and fields["plan"]}, now)
+    return won
+
+
+async def create(mongo: Mongo, intent: Intent, now: int) -> None:
+    """As `commit`, of a job that has no document yet; raises DuplicateKeyError."""
+    fields = _new_fields(intent, move_id(), now // MICRO, now)
+    await mongo.jobs.insert_one(present({"_id": intent.name, **fields}))
+    if fields["plan"]:
+        await apply(mongo, {intent.name: fields["plan"]}, now)
+
+
+def _new_fields(intent: Intent, move: Any, second: int, now: int) -> Document:
+    effects, wake_at = intent.effects.document(), intent.wake_at
+    plan = None
+    if effects:
+        plan = {**present({"wake_at": wake_at}), "id": move, "seq": intent.seq, "at": now, **effects}
+        wake_at = second + SOON if wake_at is None else min(wake_at, second + SOON)
+    return {**intent.fields, "seq": intent.seq, "move": move, "wake_at": wake_at, "woken": None, "plan": plan}
+
+
+async def apply_all(mongo: Mongo, documents: Iterable[Document], now: int) -> bool:
+    """Do what somebody else has left undone; whether there was any of it, and the documents are old now."""
+    plans = {document["_id"]: document["plan"] for document in documents if "plan" in document}
+    await apply(mongo, plans, now)
+    return bool(plans)
+
+
+async def apply(mongo: Mongo, plans: Mapping[str, Document], now: int) -> None:
+    """Steps 3 and 4, for the plans of several jobs at once."""
+    if not plans:
+        return
+    every = plans.values()
+    await mongo.write(mongo.runs, [InsertOne(run) for plan in every for run in plan.get("runs", ())])
+    backs = [put_back(back, plan["seq"], plan["at"]) for plan in every for back in plan.get("backs", ())]
+    await mongo.write(mongo.runs, backs)
+    cancels = [{"_id": {"$in": plan["cancels"]}, **_not_back(plan)} for plan in every if "cancels" in plan]
+    dropped = [{**_dropped(**plan["dropped"]), **_not_back(plan)} for plan in every if "dropped" in plan]
+    await ask_to_end(mongo, cancels)
+    await end_queued(mongo, [*cancels, *dropped], now)
+    await mongo.write(mongo.decisions, [_record(d, plan) for plan in every for d in plan.get("decisions", ())])
+    await mongo.write(mongo.jobs, [_settled(name, plan) for name, plan in plans.items()])
+
+
+def _dropped(until: int, job: str | None = None, schedules: Sequence[str] = ()) -> Document:
+    return {"_id": {"$lte": until}, **({"job": job} if job else {"schedule": {"$in": list(schedules)}})}
+
+
+def _not_back(plan: Document) -> Document:
+    """Of runs that were put back after the plan was made, it says nothing."""
+    return {"back": {"$not": {"$gte": plan["seq"]}}}
+
+
+def _record(decision: Document, plan: Document) -> UpdateOne:
+    """One record of each identity, which a later verdict extends (S7)."""
+    identity = {"schedule": decision["schedule"], "first": decision["first"], "reason": decision["reason"]}
+    return UpdateOne(
+        {"_id": identity, "seq": {"$lt": plan["seq"]}},
+        {
+            "$set": {**decision, "extended_at": plan["at"], "seq": plan["seq"]},
+            "$setOnInsert": {"made_at": plan["at"]},
+        },
+        upsert=True,
+    )
+
+
+def _settled(name: str, plan: Document) -> UpdateOne:
+    """The job is due when its plan says, or now if it was woken since."""
+    wake_at = plan.get("wake_at")
+    as_planned = "$$REMOVE" if wake_at is None else wake_at
+    due = {"$cond": ["$woken", {"$min": ["$wake_at", wake_at]}, as_planned]}
+    return UpdateOne({"_id": name, "plan.id": plan["id"]}, [{"$set": {"wake_at": due}}, {"$unset": "plan"}])
+
+
+class LostRaceError(Exception):
+    """Somebody else has changed the document since it was read: look again."""
+
+
+async def persist(attempt: Callable[[], Awaitable[T]]) -> T:
+    """Try until no race is lost. Of those who race one always wins, so few tries are many."""
+    for tries in range(_MOST_TRIES):
+        try:
+            return await attempt()
+        except LostRaceError:
+            await asyncio.sleep(min(tries, 20) / 1_000)
+    raise StoreUnavailableError(f"others were first {_MOST_TRIES} times in a row: try again")

@@ -1,0 +1,77 @@
+"""What a pass reads of the jobs that it has claimed: always who holds their lanes, the rest if needed."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ...core.model import Holder, Trigger
+from .batch import cached_job
+from .claim import Due
+from .definitions import DefinitionCache
+from .jobs import COLUMNS, JOBS, OF_SCHEDULE, JobColumns, LoadedJob, hold
+from .statement import Procedure, Statement, as_wide_as
+
+_CLAIMED = f"{COLUMNS}, {OF_SCHEDULE}"
+
+
+_HOLDER = as_wide_as(
+    _CLAIMED, "l.job_id", "r.trigger_name", "NULL", "r.id", "l.lane", "NULL", "CASE WHEN r.cancelling THEN 1 END"
+)
+
+
+_HOLDERS = f"""
+    SELECT 'holder', {_HOLDER} FROM tickwise_live l JOIN tickwise_runs r ON r.id = l.run_id
+    WHERE l.job_id IN :jobs[bigint] AND l.lane >= 0
+"""
+
+
+_READ_HOLDERS = Statement(f"{_HOLDERS} ORDER BY 2, 6")
+
+
+_READ_ALL = Statement(f"""
+    SELECT 'job', {_CLAIMED} FROM {JOBS} LEFT JOIN tickwise_schedules s ON s.job_id = j.id AND s.deleted IS NULL
+    WHERE j.id IN :unknown[bigint]
+    UNION ALL {_HOLDERS} ORDER BY 2, 6, 20
+""")
+
+
+class ClaimedRows(NamedTuple):
+    """What was read of claimed jobs, by their ids."""
+
+    jobs: dict[int, JobColumns]
+    schedules: dict[int, list[Sequence[Any]]]
+    holders: dict[int, list[Holder]]  # of their lanes
+
+
+def read_claimed(book: DefinitionCache, due: Sequence[Due], unknown: Sequence[int]) -> Procedure[ClaimedRows]:
+    """Who holds lanes of the jobs, and all about those that are unknown; what may be kept of that is."""
+    hand = ClaimedRows({}, defaultdict(list), defaultdict(list))
+    yield from _read_rows(hand, unknown, [row[0] for row in due])
+    yield from book.read(job.definition_id for job in hand.jobs.values())
+    yield from book.read(row[3] for rows in hand.schedules.values() for row in rows)
+    for job in hand.jobs.values():
+        if found := cached_job(book, job, hand.schedules[job.id]):
+            book.lay(found)
+    return hand
+
+
+def _read_rows(hand: ClaimedRows, unknown: Sequence[int], jobs: Sequence[int] = ()) -> Procedure[None]:
+    width = len(JobColumns._fields)
+    asked = _READ_ALL(unknown=unknown, jobs=jobs) if unknown else _READ_HOLDERS(jobs=jobs)
+    for what, *columns in (yield asked):
+        if what == "job":
+            job = hand.jobs[columns[0]] = JobColumns._make(columns[:width])
+            if columns[width] is not None:
+                hand.schedules[job.id].append(columns[width:])
+        else:
+            id_, trigger, _, run, lane, _, cancelling, *_ = columns
+            hand.holders[id_].append(Holder(str(run), lane, Trigger.of(trigger), bool(cancelling)))
+
+
+def load_claimed(
+    book: DefinitionCache, hand: ClaimedRows, jobs: Sequence[int], latest_pause: int
+) -> Procedure[list[LoadedJob]]:
+    if more := [id_ for id_ in jobs if id_ not in hand.jobs]:
+        yield from _read_rows(hand, more)
+    rows = [row for id_ in jobs for row in hand.schedules[id_]]
+    return (yield from hold(book, [hand.jobs[id_] for id_ in jobs], rows, latest_pause))

@@ -1,0 +1,253 @@
+"""What workers do with runs: take them, keep them, report on them; and what happens when they do not."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ...core.model import Trigger
+from ...core.payload import UnreadableText, decode
+from ...core.settle import Failed, LeaseExpired, TooLate
+from ..records import LOG_HEAD, LOG_TAIL, MICRO, Expired, Lease, LeaseRequest, LogPart, Renewed, StepReport
+from .definitions import DefinitionCache
+from .finish import RunEnd, end
+from .fleet import clock
+from .runs import RUNNING, SET_RUNNING
+from .statement import Compound, Procedure, Statement
+
+_LIMITED = Statement(f"""
+    SELECT name, concurrency, starts_per_second, credit, credited_at,
+        (SELECT count(*) FROM tickwise_runs WHERE {RUNNING} AND queue = q.name)
+    FROM tickwise_queues q WHERE name = :queue
+""")
+_LOCK_LIMITS = Statement("""
+    SELECT name FROM tickwise_queues WHERE name IN :queues[text] ORDER BY name FOR UPDATE
+""")
+_SPEND = Statement("UPDATE tickwise_queues SET credit = :credit, credited_at = :now WHERE name = :queue")
+_LEASED = """id, job_id, lane, schedule_id, slot, trigger_name, definition_id, times_id, params, token, attempt,
+    due_at, started_at, priority, failures"""
+_AT = "(SELECT coalesce(CAST(:now AS bigint), {now}))"
+_PICK = Statement(f"""
+    SELECT id, function, {_AT} FROM tickwise_runs
+    WHERE queued AND queue = :queue AND due_at <= {_AT}
+        AND (function IS NULL OR NOT function IN :strangers[text])
+        AND (expires_at IS NULL OR attempt > 0 OR expires_at > {_AT})
+        AND (CAST(:now AS bigint) IS NOT NULL OR NOT EXISTS (SELECT 1 FROM tickwise_queues WHERE name = :queue))
+    ORDER BY priority DESC, due_at, id LIMIT :most FOR UPDATE SKIP LOCKED
+""")
+_TO_RUNNING = Statement(f"""
+    UPDATE tickwise_runs SET state = 'running', node = :node, attempt = attempt + 1,
+        token = CAST(:node AS text) || '/' || CAST(attempt + 1 AS text), lease_until = :lease_until,
+        started_at = :now, error = NULL
+    WHERE id IN :ids[bigint] RETURNING {_LEASED}
+""")
+_LEASE = Compound(_TO_RUNNING, SET_RUNNING)
+_NOTE_MANUAL = Statement("""
+    UPDATE tickwise_agenda SET last_manual = :second WHERE job_id IN (
+        SELECT job_id FROM tickwise_agenda WHERE job_id IN :jobs[bigint] ORDER BY job_id FOR UPDATE)
+""")
+_RENEW = Statement("""
+    UPDATE tickwise_runs AS r SET lease_until = :lease_until FROM :rows[held bigint, held_by text] AS v
+    WHERE r.id = v.held AND r.token = v.held_by AND r.finished_at IS NULL AND r.id IN (
+        SELECT id FROM tickwise_runs WHERE id IN :ids[bigint] ORDER BY id FOR UPDATE SKIP LOCKED)
+""")
+_OURS = Statement("""
+    SELECT r.id, r.cancelling FROM tickwise_runs r JOIN :rows[held bigint, held_by text] AS v
+        ON r.id = v.held AND r.token = v.held_by WHERE r.finished_at IS NULL
+""")
+_HELD = Statement(f"""
+    SELECT {_LEASED} FROM tickwise_runs WHERE {RUNNING} AND node = :node AND lease_until > :now
+""")
+_FENCE = Statement("""
+    SELECT id FROM tickwise_runs WHERE id = :run AND token = :token AND state = 'running' FOR SHARE
+""")
+_STEP = Statement("""
+    INSERT INTO tickwise_steps (run_id, name, place, state, started_at, finished_at, attempt, error)
+    SELECT CAST(:run AS bigint), name, place, state, started_at, finished_at, attempt, error
+    FROM :rows[name text, place bigint, state text, started_at bigint, finished_at bigint, attempt bigint,
+        error text]
+        AS v WHERE TRUE
+    ON CONFLICT (run_id, name) DO UPDATE SET state = excluded.state, started_at = excluded.started_at,
+        finished_at = excluded.finished_at, attempt = excluded.attempt, error = excluded.error
+""")
+_PLACES = Statement("SELECT name, place FROM tickwise_steps WHERE run_id = :run")
+_LOG_ENDS = Statement("""
+    SELECT step, max(position + length(text)) FROM tickwise_logs WHERE run_id = :run GROUP BY step
+""")
+_LOG = Statement("""
+    INSERT INTO tickwise_logs (run_id, step, position, stream, text, at)
+    SELECT CAST(:run AS bigint), step, position, stream, text, at
+    FROM :rows[n bigint, step text, position bigint, stream text, text text, at bigint] AS v WHERE TRUE ORDER BY n
+""")
+_LOG_TRIM = Statement("""
+    DELETE FROM tickwise_logs WHERE run_id = :run AND step = :step AND position >= :head
+        AND position + length(text) <= :tail
+""")
+_LAPSED = Statement(f"""
+    SELECT id FROM tickwise_runs WHERE {RUNNING} AND lease_until < :now
+    ORDER BY lease_until LIMIT :most FOR UPDATE SKIP LOCKED
+""")
+_WAITED = Statement("""
+    SELECT id FROM tickwise_runs WHERE queued AND expires_at IS NOT NULL AND expires_at <= :now AND attempt = 0
+    ORDER BY expires_at LIMIT :most FOR UPDATE SKIP LOCKED
+""")
+_AT_ONCE = 500  # what the reaper takes in one move
+
+
+class _Limit(NamedTuple):
+    queue: str
+    concurrency: int | None
+    rate: float | None
+    credit: float
+    credited_at: int
+    running: int
+
+    def credit_at(self, now: int) -> float:
+        rate = self.rate or 0.0
+        return min(max(1.0, rate), self.credit + rate * max(0, now - self.credited_at) / MICRO)
+
+    def allows(self, wanted: int, now: int) -> int:
+        if self.concurrency is not None:
+            wanted = min(wanted, self.concurrency - self.running)
+        return max(0, wanted if self.rate is None else min(wanted, int(self.credit_at(now))))
+
+
+def lease(book: DefinitionCache, wanted: LeaseRequest) -> Procedure[tuple[Lease, ...]]:
+    """Queue by queue, in the order given, until the worker has enough.
+
+    Most queues have no limit. So first a queue is asked as if it had none, which gives nothing if it has one.
+    """
+    rows: list[Any] = []
+    limited: set[str] | None = None  # their limits are locked, in one order for all who do so
+    now = 0
+    for queue in wanted.queues:
+        left = wanted.capacity - len(rows)
+        if left <= 0:
+            break
+        picked, limit = (yield from _picked(book, wanted.functions, queue, left)), None
+        if not picked.runs:
+            if limited is None:
+                limited = {row[0] for row in (yield _LOCK_LIMITS(queues=sorted(wanted.queues)))}
+            if queue in limited:
+                limit = _Limit(*(yield _LIMITED(queue=queue))[0])
+                picked = yield from _allowed(book, wanted.functions, limit, left)
+        if not picked.runs:
+            continue
+        runs, now = picked
+        taken = yield _LEASE(node=wanted.node, lease_until=now + wanted.seconds * MICRO, now=now, ids=runs)
+        rows += sorted(taken, key=lambda row: (-row[13], row[11], row[0]))
+        if limit and limit.rate is not None:
+            yield _SPEND(queue=queue, credit=limit.credit_at(now) - len(taken), now=now)
+    by_hand = sorted({row[1] for row in rows if row[5] == Trigger.MANUAL})
+    if by_hand:
+        yield _NOTE_MANUAL(jobs=by_hand, second=now // MICRO)
+    return (yield from _leases(book, rows, now))
+
+
+class _Picked(NamedTuple):
+    """Runs to lease, and when that is."""
+
+    runs: list[int]
+    now: int
+
+
+def _allowed(book: DefinitionCache, functions: frozenset[str], limit: _Limit, left: int) -> Procedure[_Picked]:
+    """What a limit, which is locked, lets a worker have."""
+    now = yield from clock()  # after the count: who had ended by then did so before
+    most = limit.allows(left, now)
+    return (yield from _picked(book, functions, limit.queue, most, now)) if most > 0 else _Picked([], now)
+
+
+def _picked(
+    book: DefinitionCache, functions: frozenset[str], queue: str, most: int, now: int | None = None
+) -> Procedure[_Picked]:
+    """The next runs of a queue that the worker can execute (S46), and when: now, for a queue with a limit.
+
+    Workers know nearly all that is in their queues, and may know thousands of functions. So not these are sent
+    along but the few that were met and are not among them; a page with a new one is asked for again.
+    """
+    while True:
+        strangers = book.strangers - functions
+        rows = yield _PICK(queue=queue, now=now, most=most, strangers=sorted(strangers))
+        new = {row[1] for row in rows if row[1] is not None} - functions
+        if not new:
+            return _Picked([row[0] for row in rows], rows[0][2] if rows else 0)
+        book.strangers |= new
+
+
+def _leases(book: DefinitionCache, rows: Sequence[Any], now: int) -> Procedure[tuple[Lease, ...]]:
+    """The rows with their definitions. A run whose definition cannot be read fails, and holds up nobody."""
+    yield from book.read({id_ for row in rows for id_ in (row[6], row[7]) if id_ is not None})
+    yield from book.read_names({row[1] for row in rows}, {row[3] for row in rows if row[3] is not None})
+    leases, unreadable = [], []
+    for row in rows:
+        try:
+            leases.append(_lease(book, row))
+        except UnreadableText as error:
+            unreadable.append(RunEnd(row[0], Failed(), error=str(error)))
+    yield from end(book, unreadable, now)
+    return tuple(leases)
+
+
+def _lease(book: DefinitionCache, row: Sequence[Any]) -> Lease:
+    (
+        run, job, _, schedule, slot, trigger, definition, times, params, token, attempt, due_at, started_at, _,
+        failures,
+    ) = row  # fmt: skip
+    name, schedule = book.job_names[job], None if schedule is None else book.schedule_names[schedule]
+    when = None if times is None or schedule is None else book.schedule(times, schedule, name)
+    return Lease(
+        str(run), token, book.job(definition, name), attempt, Trigger.of(trigger), schedule, slot,
+        when.times if when else None, when.label if when else "",
+        None if params is None else decode(params), due_at, started_at, failures,
+    )  # fmt: skip
+
+
+def renew(book: DefinitionCache, node: str, held: Mapping[int, str], seconds: int) -> Procedure[Renewed]:
+    """Extend leases without waiting for anybody: a run that is locked is about to end, or renewed next time."""
+    now = yield from clock()
+    rows: Sequence[Any] = ()
+    if pairs := sorted(held.items()):
+        yield _RENEW(rows=pairs, ids=sorted(held), lease_until=now + seconds * MICRO)
+        rows = yield _OURS(rows=pairs)
+    others = [row for row in (yield _HELD(node=node, now=now)) if row[0] not in held]
+    return Renewed(
+        frozenset(str(run) for run, _ in rows),
+        frozenset(str(run) for run, cancelling in rows if cancelling),
+        (yield from _leases(book, others, now)),
+    )
+
+
+def report(run: int, token: str, steps: Sequence[StepReport], log: Sequence[LogPart]) -> Procedure[bool]:
+    if not (yield _FENCE(run=run, token=token)):
+        return False
+    if steps:
+        places = dict((yield _PLACES(run=run)))
+        for step in steps:
+            places.setdefault(step.name, len(places))
+        latest = {step.name: step for step in steps}.values()
+        yield _STEP(run=run, rows=[(s.name, places[s.name], *s[1:5], s.error or None) for s in latest])
+    if log:
+        ends = dict((yield _LOG_ENDS(run=run)))
+        rows = list(_placed(log, ends))
+        yield _LOG(run=run, rows=rows)
+        for name in sorted({part.step for part in log}):
+            if ends[name] > LOG_HEAD + LOG_TAIL:
+                yield _LOG_TRIM(run=run, step=name, head=LOG_HEAD, tail=ends[name] - LOG_TAIL)
+    return True
+
+
+def _placed(log: Sequence[LogPart], ends: dict[str, int]) -> Iterator[tuple[object, ...]]:
+    """Each part with its place in all that its step has printed; `ends` moves on."""
+    for number, part in enumerate(log):
+        position = ends.get(part.step, 0)
+        ends[part.step] = position + len(part.text)
+        yield number, part.step, position, part.stream, part.text, part.at
+
+
+def expire(book: DefinitionCache) -> Procedure[Expired]:
+    now = yield from clock()
+    lapsed = [row[0] for row in (yield _LAPSED(now=now, most=_AT_ONCE))]
+    waited = [row[0] for row in (yield _WAITED(now=now, most=_AT_ONCE))]
+    gone = "its worker did not renew the lease"
+    yield from end(book, [RunEnd(run, LeaseExpired(), error=gone) for run in lapsed], now)
+    yield from end(book, [RunEnd(run, TooLate()) for run in waited], now)
+    return Expired(len(lapsed), len(waited))

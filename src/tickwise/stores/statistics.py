@@ -1,0 +1,59 @@
+"""What a store has counted, for people who want to know how things go."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..core.model import Trigger
+from ..core.reasons import Reason, Verdict
+from ..core.states import RunState
+
+LATELY = 3_600  # seconds for which runs that have ended are counted
+NOT_RUN = frozenset(reason for reason in Reason if reason.verdict in {Verdict.SKIPPED, Verdict.EXPIRED})
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much there is of what is alive."""
+
+    jobs: int = 0
+    schedules: int = 0
+    paused: int = 0
+    runs: Mapping[RunState, int] = field(default_factory=dict)  # queued and running, and ended in the last hour
+    waiting: Mapping[str, int] = field(default_factory=dict)  # queued runs by queue
+    held: Mapping[str, int] = field(default_factory=dict)  # jobs with a slot that waits, by queue
+    oldest_due: int | None = None  # since when the oldest queued run could have started
+    overdue: int = 0  # jobs that should have been looked at
+    nodes: int = 0
+
+
+class MinuteStats(NamedTuple):
+    """A minute, of one job or of all."""
+
+    minute: int  # its first second
+    job: str  # empty for all
+    fired: int = 0  # runs that were made
+    skipped: int = 0  # slots that got none
+    failed: int = 0  # runs that ended so, or were lost
+
+
+@dataclass(frozen=True, slots=True)
+class HourlyStats:
+    """An hour of one schedule: what ran, how late and how long, and what did not run and why."""
+
+    schedule: str
+    hour: int  # its first second
+    runs: Mapping[RunState, int]
+    claim_ms: float | None = None  # means: from due to claimed
+    late_ms: float | None = None  # from due to started
+    run_ms: float | None = None  # from started to finished
+    decided: Mapping[Reason, int] = field(default_factory=dict)
+    triggers: Mapping[Trigger, int] = field(default_factory=dict)  # of the runs
+
+
+class Recent(NamedTuple):
+    """A run of a schedule, in short."""
+
+    state: RunState
+    due_at: int
+    started_at: int | None

@@ -1,0 +1,100 @@
+"""URL → store: `sqlite:///file`, `postgresql://…`, `mongodb://…`, `memory://`."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from ..clock import microseconds
+from ..core.errors import InputError, nearest
+from .contract import Store
+from .validation import UNREADABLE_URL
+
+SCHEMES = ["sqlite", "postgresql", "mongodb", "memory"]
+_ALSO = {"postgres": "postgresql"}
+_PASSWORD = re.compile(r"(://[^:/?#@]*):.*@|(\bpassword=)[^&#]*", re.DOTALL)
+
+
+def open_store(url: str, clock: Callable[[], int] | None = None) -> Store:
+    """A store, not yet connected where that takes a network. Tests pass a clock (microseconds) of their own."""
+    scheme = _parts(url).scheme.partition("+")[0]
+    scheme = _ALSO.get(scheme, scheme)
+    if scheme == "memory":
+        from .memory import MemoryStore
+
+        return MemoryStore(clock or microseconds)
+    if scheme == "sqlite":
+        return _sqlite(url, clock)
+    if scheme == "postgresql":
+        return _postgres(url, clock)
+    if scheme == "mongodb":
+        return _mongodb(url, clock)
+    raise InputError(
+        f"the store {hidden(url)!r} begins with {scheme or 'nothing'!r}{nearest(scheme, SCHEMES)}: use "
+        "sqlite:///FILE, postgresql://USER@HOST/NAME, mongodb://HOST/NAME or memory://"
+    )
+
+
+def _parts(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        raise InputError(UNREADABLE_URL) from None
+
+
+def _file(url: str) -> Path:
+    parts = urlsplit(url)
+    if parts.netloc or not url.partition(":")[2].startswith("///") or not parts.path.removeprefix("/"):
+        raise InputError(f"{url!r} names no file: write sqlite:///relative.db, or sqlite:////absolute/path.db")
+    if parts.query or parts.fragment or "%00" in parts.path:
+        raise InputError(f"{url!r} has more than a file's name: if ? or # belong to it, write %3F and %23")
+    return Path(unquote(parts.path).removeprefix("/"))
+
+
+def _sqlite(url: str, clock: Callable[[], int] | None) -> Store:
+    from .sql.sqlite import SqliteDriver
+    from .sql.store import SqlStore
+
+    file = _file(url)
+    try:
+        if file.is_dir():
+            raise InputError(f"{file} is a folder: name a file in it, as sqlite:///{file}/tickwise.db")
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.touch(mode=0o600)
+        return SqlStore(SqliteDriver(file, clock))
+    except OSError as error:
+        raise InputError(f"{file} cannot be made or opened: {error}") from error
+
+
+def _postgres(url: str, clock: Callable[[], int] | None) -> Store:
+    try:
+        from .sql.postgres import PostgresDriver
+    except ImportError:
+        raise InputError("the PostgreSQL driver is missing: pip install 'tickwise[postgres]'") from None
+    from .sql.store import SqlStore
+
+    return SqlStore(PostgresDriver(f"postgresql:{url.partition(':')[2]}", clock))
+
+
+def _mongodb(url: str, clock: Callable[[], int] | None) -> Store:
+    try:
+        from .mongo import MongoStore
+    except ImportError:
+        raise InputError("the MongoDB driver is missing: pip install 'tickwise[mongodb]'") from None
+    return MongoStore(url, clock)
+
+
+def is_private(url: str) -> bool:
+    """Whether only this user can write there: then what is in it was written by who may run commands anyway."""
+    scheme = urlsplit(url).scheme
+    if scheme == "memory":
+        return True
+    if scheme != "sqlite":
+        return False
+    path = _file(url)
+    return not path.exists() or not path.stat().st_mode & 0o022
+
+
+def hidden(url: str) -> str:
+    """The URL without its password."""
+    return _PASSWORD.sub(lambda found: f"{found[1]}:…@" if found[1] else f"{found[2]}…", url)

@@ -1,0 +1,150 @@
+"""Who may pass which door: every route with every role, and with none."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tickwise.api.auth_settings import AuthSettings
+from tickwise.api.routes import PREFIX, all_routes
+from tickwise.api.routing import GuardedRoute, Route
+from tickwise.stores.records import AccessRole
+
+from ..app.place import patiently
+from .place import INSIDE, NIGHTLY, api, problem_of
+
+RANK = list(AccessRole)
+NOBODY = AuthSettings(without_token=None)
+WHO_MAY = {
+    "GET /schedules": "viewer",
+    "POST /schedules": "admin",
+    "GET /schedules/{name}": "viewer",
+    "PATCH /schedules/{name}": "admin",
+    "DELETE /schedules/{name}": "admin",
+    "GET /schedules/{name}/why": "viewer",
+    "GET /schedules/{name}/decisions": "viewer",
+    "POST /schedules/{name}:pause": "operator",
+    "POST /schedules/{name}:resume": "operator",
+    "POST /schedules/{name}:trigger": "operator",
+    "POST /schedules/{name}:reschedule": "operator",
+    "POST /schedules/{name}:reset": "operator",
+    "POST /schedules/{name}:backfill": "operator",
+    "GET /schedules/{name}/backfill": "viewer",
+    "DELETE /schedules/{name}/backfill": "operator",
+    "POST /schedules:pause": "operator",
+    "POST /schedules:resume": "operator",
+    "POST /schedules:trigger": "operator",
+    "GET /runs": "viewer",
+    "POST /runs": "operator",
+    "GET /runs/{run}": "viewer",
+    "POST /runs/{run}:cancel": "operator",
+    "POST /runs/{run}:retry": "operator",
+    "GET /runs/{run}/why": "viewer",
+    "GET /runs/{run}/attempts": "viewer",
+    "GET /runs/{run}/steps": "viewer",
+    "GET /runs/{run}/logs": "viewer",
+    "GET /jobs": "viewer",
+    "GET /jobs/{name}": "viewer",
+    "GET /upcoming": "viewer",
+    "GET /forecast": "viewer",
+    "GET /timeline": "viewer",
+    "GET /hours": "viewer",
+    "GET /decisions": "viewer",
+    "GET /reasons": "viewer",
+    "GET /templates": "viewer",
+    "POST /preview": "viewer",
+    "POST /simulate": "viewer",
+    "GET /workers": "viewer",
+    "GET /queues": "viewer",
+    "PUT /queues/{name}": "admin",
+    "GET /pause": "viewer",
+    "PUT /pause": "operator",
+    "DELETE /pause": "operator",
+    "GET /overview": "viewer",
+    "GET /me": "viewer",
+    "GET /doctor": "operator",
+    "GET /events": "viewer",
+    "GET /tokens": "admin",
+    "POST /tokens": "admin",
+    "DELETE /tokens/{token}": "admin",
+    "GET /audit": "admin",
+}
+ENDLESS = "/events"
+_THINGS = {"name": "nightly", "run": "1", "token": "nobodys"}
+
+
+def _doors() -> Iterator[tuple[str, Route]]:
+    for prefix, door in all_routes():
+        if prefix == PREFIX:
+            yield f"{door.method} {door.path.replace(':name', '')}", door
+
+
+def test_the_table_names_every_route() -> None:
+    """A route that nobody has put into this table of roles does not exist, and neither does one too many."""
+    assert {name: str(door.role) for name, door in _doors()} == WHO_MAY
+
+
+@patiently
+async def test_every_route_has_a_door() -> None:
+    """Nothing is served that is not behind a door; nothing of the API is for everybody."""
+    async with api() as here:
+        assert here.app.routes
+        assert all(isinstance(route, GuardedRoute) for route in here.app.routes)
+        doors = [route.door for route in here.app.routes if isinstance(route, GuardedRoute)]
+        open_to_all = [door for door in doors if door.role is None]
+        assert {door.method for door in open_to_all} == {"GET"}
+        assert {"/healthz", "/readyz"} <= {door.path for door in open_to_all}
+        assert not [door for prefix, door in all_routes() if prefix == PREFIX and door.role is None]
+
+
+def _address(door: Route) -> str:
+    return re.sub(r"{(\w+):name}", lambda found: _THINGS[found[1]], door.path)
+
+
+@patiently
+async def test_each_role_passes_its_doors_and_no_others() -> None:
+    """A route answers 403 to every role below its own and lets the others through to what is behind it."""
+    async with api() as here:
+        tokens = {role: await here.token(role) for role in RANK}
+        for name, door in _doors():
+            for role in RANK:
+                await here.ask("POST", "/schedules", json=NIGHTLY)
+                may = door.role is not None and RANK.index(role) >= RANK.index(door.role)
+                if may and door.path == ENDLESS:
+                    continue
+                answer = await here.ask(door.method, _address(door), token=tokens[role])
+                assert (answer.status_code == 403) is not may, f"{name} as {role}: {answer.text}"
+                assert answer.status_code not in (401, 500), f"{name} as {role}: {answer.text}"
+
+
+@patiently
+async def test_nobody_passes_without_a_token_where_none_is_trusted() -> None:
+    """Without a token every door is closed, before anything of the request is looked at."""
+    async with api(access=NOBODY) as here:
+        for name, door in _doors():
+            answer = await here.ask(door.method, _address(door), content=b"{not json")
+            assert problem_of(answer, 401)["detail"].startswith("a token is needed"), name
+        assert (await here.client.get("/openapi.json")).status_code == 401
+        assert (await here.client.get("/healthz")).status_code == 200
+
+
+@pytest.mark.parametrize(("role", "status"), [("viewer", 403), ("operator", 403), ("admin", 422)])
+@patiently
+async def test_only_an_admin_decides_what_is_executed(role: AccessRole, status: int) -> None:
+    """Definitions are the admin's alone: for others the body is not even read."""
+    async with api() as here:
+        token = await here.token(role)
+        answer = await here.ask("POST", "/schedules", token=token, json={"name": "x", "command": 7})
+        problem_of(answer, status)
+
+
+@patiently
+async def test_what_concerns_all_jobs_is_not_for_who_sees_some() -> None:
+    """A scoped admin cannot make a token that sees more, read the audit, pause everything or limit a queue."""
+    async with api(access=INSIDE) as here:
+        scoped = await here.token(AccessRole.ADMIN, "etl-*")
+        closed = [door for _, door in _doors() if door.whole]
+        assert {door.path for door in closed} >= {"/tokens", "/audit", "/pause", "/queues/{name:name}"}
+        for door in closed:
+            answer = await here.ask(door.method, _address(door), token=scoped)
+            assert "etl-* only" in problem_of(answer, 403)["detail"]

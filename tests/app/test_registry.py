@@ -1,0 +1,243 @@
+"""`@tw.job(…)`: functions become jobs, and what does not fit is refused where it is written."""
+
+import asyncio
+import os
+import threading
+from typing import Any
+
+import pytest
+
+from tickwise import AsyncTickwise, Cancel, ConflictError, InputError, Retry, Snooze, Tickwise
+
+from .place import Clock, at, patiently
+
+
+def test_sync_and_async_functions(tw: Tickwise) -> None:
+    """An async function runs on the event loop, another in a thread of its own; what they return is kept."""
+
+    @tw.job()
+    async def awaited() -> list[str]:
+        await asyncio.sleep(0)
+        return [threading.current_thread().name]
+
+    @tw.job()
+    def threaded() -> list[str]:
+        return [threading.current_thread().name]
+
+    runs = [tw.enqueue(awaited), tw.enqueue(threaded)]
+    assert tw.drain() == 2
+    assert [tw.runs.get(run.id).result for run in runs] == [["tickwise"], ["tickwise-function"]]
+
+
+def test_the_function_is_still_a_function(tw: Tickwise) -> None:
+    """A decorated function can be called as before, and keeps its name and its words."""
+
+    @tw.job("@daily")
+    def double(number: int = 2) -> int:
+        """Twice as much."""
+        return 2 * number
+
+    assert (double(4), double.__name__, double.__doc__) == (8, "double", "Twice as much.")
+
+
+def test_the_parameter_run(tw: Tickwise, clock: Clock) -> None:
+    """A parameter named `run` gets the run: its slot, the one before, the trigger and the attempt."""
+    seen: list[Any] = []
+
+    @tw.job("0 * * * *", catchup="all")
+    async def hourly(run: Any, table: str = "orders") -> None:
+        seen.append((run.slot, run.previous_slot, run.trigger, run.attempt, run.schedule, table))
+
+    tw.drain()
+    clock.set(at("01:00"))
+    tw.drain()
+    tw.enqueue(hourly, {"table": "users"})
+    tw.drain()
+    assert seen == [
+        (at("01:00"), at("00:00"), "schedule", 1, "hourly", "orders"),
+        (None, None, "enqueue", 1, None, "users"),
+    ]
+
+
+def test_what_a_run_logs(tw: Tickwise) -> None:
+    """`run.log` is kept with the run, line by line."""
+
+    @tw.job()
+    def talk(run: Any) -> None:
+        run.log("one")
+        run.log("two")
+
+    run = tw.enqueue(talk)
+    tw.drain()
+    assert tw.runs.logs(run.id) == "one\ntwo\n"
+
+
+def test_params_are_checked_where_they_are_given(tw: Tickwise) -> None:
+    """A name that the function does not take is refused with the nearest, a missing one by its name."""
+
+    @tw.job(params={"batch": 10})
+    def load(table: str, batch: int) -> str:
+        return f"{table} {batch}"
+
+    with pytest.raises(InputError, match=r"load\(\) has no parameter tabel \(did you mean table\?\)"):
+        tw.enqueue(load, {"tabel": "users"})
+    with pytest.raises(InputError, match=r"load\(\) needs a value for table"):
+        tw.enqueue(load)
+    assert tw.runs.list() == []
+    run = tw.enqueue(load, {"table": "users"})
+    tw.drain()
+    assert tw.runs.get(run.id).result == "users 10"
+
+
+def test_params_that_are_no_json(tw: Tickwise) -> None:
+    """What cannot be kept as JSON is refused when it is given, not when it is run."""
+
+    @tw.job()
+    def load(table: Any) -> None: ...
+
+    with pytest.raises(InputError, match="params"):
+        tw.enqueue(load, {"table": object()})
+    assert tw.runs.list() == []
+
+
+def test_a_scheduled_function_needs_all_its_params(tw: Tickwise) -> None:
+    """Nobody gives params to a slot: what the function needs must stand in its definition."""
+    with pytest.raises(InputError, match=r"needy\(\) needs a value for table"):
+
+        @tw.job("@daily")
+        def needy(table: str) -> None: ...
+
+    with pytest.raises(InputError, match=r"load\(\) gets `run` from Tickwise"):
+        tw.job("@daily", params={"run": 1})(load)
+
+
+def load(run: Any) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("schedule", "options", "message"),
+    [
+        ("61 * * * *", {}, "minute: 61 is out of range"),
+        ("@daily", {"over_lap": "skip"}, r"over_lap: unknown field \(did you mean overlap\?\)"),
+        ("@daily", {"overlap": "skp"}, "overlap"),
+        ("@daily", {"timezone": "Europe/Berln"}, "did you mean Europe/Berlin"),
+        ("@daily", {"name": "no spaces"}, "name"),
+        ("@daily", {"command": "ls"}, "command: the function is what this job does"),
+        ("@daily", {"steps": []}, "steps: the function is what this job does"),
+        ("@daily", {"pool": "fibre"}, "pool is 'fibre': write thread or process"),
+        ("@daily", {"catchup": "once", "overlap": "queue"}, "overlap"),
+        (object(), {}, "object cannot stand in a definition"),
+    ],
+)
+def test_wrong_options(tw: Tickwise, schedule: Any, options: dict[str, Any], message: str) -> None:
+    """A mistake in the options is told with the function and the field, and declares nothing."""
+    with pytest.raises(InputError, match=message) as caught:
+        tw.job(schedule, **options)(nothing)
+    assert str(caught.value).startswith("@job of ")
+    assert tw.jobs.list() == []
+
+
+def nothing() -> None: ...
+
+
+def test_two_functions_of_one_name(tw: Tickwise) -> None:
+    """The second is refused, naming both; under a name of its own it is welcome (S26)."""
+    tw.job(name="report")(nothing)
+    with pytest.raises(ConflictError, match=r"test_registry\.nothing is the job report already") as caught:
+        tw.job(name="report")(load)
+    assert "load" in str(caught.value)
+    tw.job(name="other")(load)
+    assert tw.jobs.list() == ["other", "report"]
+
+
+def test_who_has_no_name(tw: Tickwise) -> None:
+    """A callable without a name of its own must be given one."""
+
+    class Greeter:
+        def __call__(self) -> str:
+            return "hello"
+
+    with pytest.raises(InputError, match="it has no name of its own"):
+        tw.job()(Greeter())
+    greeter = tw.job(name="greet")(Greeter())
+    run = tw.enqueue(greeter)
+    tw.drain()
+    assert tw.runs.get(run.id).result == "hello"
+
+
+def test_only_jobs_are_enqueued(tw: Tickwise) -> None:
+    """A function that is no job, and a name that nobody knows, are refused with the way out."""
+    tw.job()(nothing)
+    with pytest.raises(ConflictError, match=r"load is not a job: decorate it with @tw\.job\(\) first"):
+        tw.enqueue(load)
+    with pytest.raises(InputError, match=r"there is no job 'nothin' \(did you mean nothing\?\)"):
+        tw.enqueue("nothin")
+
+
+def test_in_a_process(tw: Tickwise) -> None:
+    """`pool="process"` calls it in a process of its own; a function that others cannot find is refused."""
+    run = tw.enqueue(tw.job(pool="process")(os.getppid))
+    tw.drain()
+    assert tw.runs.get(run.id).result == os.getpid()
+    with pytest.raises(InputError, match="process"):
+        tw.job(name="local", pool="process")(lambda: None)
+
+
+def test_wishes(tw: Tickwise, clock: Clock) -> None:
+    """A function may say what is to become of its run: again later, not yet, or not at all (S41, S44)."""
+
+    @tw.job(retry={"limit": 1, "interval": "10s"})
+    def again(run: Any) -> int:
+        if run.attempt == 1:
+            raise Retry(after="5s", reason="busy")
+        return int(run.attempt)
+
+    @tw.job()
+    async def later(run: Any) -> int:
+        if run.attempt == 1:
+            raise Snooze("1m")
+        return int(run.attempt)
+
+    @tw.job(retry={"limit": 9, "interval": "1s"})
+    def never() -> None:
+        raise Cancel("nobody needs it")
+
+    runs = [tw.enqueue(job).id for job in (again, later, never)]
+    assert tw.drain() == 3
+    assert [tw.runs.get(run).state for run in runs] == ["queued", "queued", "cancelled"]
+    assert tw.drain() == 0, "what is to be tried later waits for its time"
+    clock.advance(5)
+    tw.drain()
+    assert [tw.runs.get(run).state for run in runs] == ["succeeded", "queued", "cancelled"]
+    clock.advance(55)
+    tw.drain()
+    assert [tw.runs.get(run).result for run in runs] == [2, 2, None]
+
+
+def test_what_a_function_raises(tw: Tickwise) -> None:
+    """An error, and even an exit, ends the run it comes from, and says where it was raised (S46)."""
+
+    @tw.job()
+    def breaks() -> None:
+        raise LookupError("no such order")
+
+    @tw.job()
+    async def leaves() -> None:
+        raise SystemExit(3)
+
+    runs = [tw.runs.get(run.id) for run in [tw.enqueue(breaks), tw.enqueue(leaves)] if tw.drain() >= 0]
+    assert [run.state for run in runs] == ["failed", "failed"]
+    assert "LookupError: no such order" in runs[0].error
+    assert "test_registry.py" in runs[0].error
+    assert "SystemExit" in runs[1].error
+
+
+@patiently
+async def test_a_job_declared_while_the_store_is_open(app: AsyncTickwise) -> None:
+    """What is declared later is known from the next call on, and what is declared anew is written anew (S24)."""
+    async with app:
+        assert await app.jobs.list() == []
+        app.job("0 * * * *")(nothing)
+        assert (await app.schedules.get("nothing")).times == "0 * * * *"
+        app.job("30 * * * *")(nothing)
+        assert (await app.schedules.get("nothing")).times == "30 * * * *"

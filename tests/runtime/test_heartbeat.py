@@ -1,0 +1,218 @@
+"""The keeper of leases: from a thread and a store of its own, whatever the event loop and the network do."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import cast
+
+from tickwise import AsyncTickwise
+from tickwise.core.states import Event, RunState
+from tickwise.runtime.heartbeat import Heartbeat, HeartbeatCallbacks
+from tickwise.stores.contract import Store, StoreUnavailableError
+from tickwise.stores.records import Node, Renewed, Role
+from tickwise.testing.conformance.world import World, job
+
+from ..app.place import Heard, Shaky, new_world, patiently
+
+NODE = Node("n1", (Role.WORKER,), queues=("default",), seconds=30)
+LONG = 10_000.0
+
+
+class Held:
+    """What a worker would hold, and what its keeper tells it; heard in the test's own loop."""
+
+    def __init__(self) -> None:
+        self.runs: dict[str, str] = {}
+        self.heard: list[tuple[Mapping[str, str], Renewed]] = []
+        self.lost = 0
+        self.threads: set[str] = set()
+        self._loop = asyncio.get_running_loop()
+        self._news = asyncio.Event()
+
+    def upkeep(self) -> HeartbeatCallbacks:
+        return HeartbeatCallbacks(lambda: NODE, lambda: True, lambda: dict(self.runs), self._renewed, self._lost)
+
+    def _renewed(self, asked: Mapping[str, str], renewed: Renewed) -> None:
+        self.threads.add(threading.current_thread().name)
+        self.heard.append((asked, renewed))
+        self._loop.call_soon_threadsafe(self._news.set)
+
+    def _lost(self) -> None:
+        self.lost += 1
+        self._loop.call_soon_threadsafe(self._news.set)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            self._news.clear()
+            await self._news.wait()
+
+
+@asynccontextmanager
+async def keeping(
+    open_store: Callable[[], Store], held: Held, *, every: float = LONG, lease: int = 30
+) -> AsyncIterator[Heartbeat]:
+    keeper = Heartbeat(open_store, held.upkeep(), every=every, lease=lease)
+    keeper.start()
+    try:
+        yield keeper
+    finally:
+        await keeper.close()
+
+
+def same(shaky: Shaky) -> Callable[[], Store]:
+    return lambda: cast(Store, shaky)
+
+
+async def with_a_run() -> tuple[World, Shaky, Held]:
+    world, held = await new_world(), Held()
+    await world.define(job("a"))
+    await world.enqueue("a")
+    (lease,) = await world.lease(node=NODE.id)
+    held.runs[lease.id] = lease.token
+    return world, Shaky(world.store), held
+
+
+@patiently
+async def test_it_says_at_once_that_the_node_lives_and_renews_what_it_holds() -> None:
+    """From a thread of its own; when it ends, the node is gone (S42)."""
+    world, shaky, held = await with_a_run()
+    world.clock.advance(20)
+    async with keeping(same(shaky), held):
+        await held.until(lambda: bool(held.heard))
+        ((asked, renewed),) = held.heard
+        assert (asked, renewed.held) == (held.runs, frozenset(held.runs))
+        assert (await world.run(next(iter(held.runs)))).lease_until == world.micro + 30_000_000
+        (node,) = [node for node in await world.insights.nodes() if node.id == NODE.id]
+        assert (node.seen_at, node.passed_at) == (world.micro, world.micro)
+        assert held.threads == {"tickwise-keeper"}
+    assert NODE.id not in {node.id for node in await world.insights.nodes()}
+
+
+@patiently
+async def test_it_looks_again_when_it_is_rung_and_hears_who_is_to_end() -> None:
+    """A person's word need not wait for the next renewal."""
+    world, shaky, held = await with_a_run()
+    (run,) = held.runs
+    async with keeping(same(shaky), held) as keeper:
+        await held.until(lambda: len(held.heard) == 1)
+        await world.store.cancel(run)
+        keeper.ring()
+        await held.until(lambda: len(held.heard) == 2)
+    assert [renewed.cancel for _, renewed in held.heard] == [frozenset(), {run}]
+
+
+@patiently
+async def test_it_renews_as_often_as_it_is_told() -> None:
+    """Nobody need ring for that."""
+    _, shaky, held = await with_a_run()
+    async with keeping(same(shaky), held, every=0.01):
+        await held.until(lambda: len(held.heard) >= 3)
+
+
+@patiently
+async def test_who_cannot_renew_for_two_thirds_of_a_lease_says_so() -> None:
+    """It has tried several times by then, and goes on when the store is back (S42)."""
+    _, shaky, held = await with_a_run()
+    shaky.fail("renew")
+    async with keeping(same(shaky), held, every=0.05, lease=1):
+        await held.until(lambda: held.lost > 0)
+        assert shaky.calls["renew"] > 1
+        assert held.heard == []
+        shaky.mend()
+        await held.until(lambda: bool(held.heard))
+
+
+@patiently
+async def test_a_store_that_does_not_answer_cannot_renew_either() -> None:
+    """A connection that hangs is no excuse (S42)."""
+    _, shaky, held = await with_a_run()
+    shaky.hang("renew")
+    async with keeping(same(shaky), held, every=0.05, lease=1):
+        await held.until(lambda: held.lost > 0)
+        shaky.mend()
+        await held.until(lambda: bool(held.heard))
+
+
+@patiently
+async def test_a_store_that_cannot_be_opened_is_tried_again() -> None:
+    """The thread does not end by it."""
+    _, shaky, held = await with_a_run()
+    tries = 0
+
+    def opened() -> Store:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            raise StoreUnavailableError("the cable is out")
+        return cast(Store, shaky)
+
+    async with keeping(opened, held, every=0.01):
+        await held.until(lambda: bool(held.heard))
+    assert tries == 2
+
+
+@patiently
+async def test_a_keeper_that_never_began_need_not_end() -> None:
+    """Ringing it does no harm."""
+    world, held = await new_world(), Held()
+    Heartbeat(lambda: world.store, held.upkeep(), every=LONG, lease=30).ring()
+
+
+@patiently
+async def test_code_that_blocks_the_event_loop_loses_no_lease() -> None:
+    """A function that never awaits keeps its run for as long as it likes (S42)."""
+    heard, renewals, go_on = Heard(), 0, threading.Event()
+    tw = AsyncTickwise("memory://", hooks=heard.hooks, lease=1, renew=0.05)
+    shaky = Shaky(tw._stores.make())
+    tw._stores._memory = cast(Store, shaky)
+
+    def renewed(answer: Renewed) -> None:
+        nonlocal renewals
+        renewals += bool(answer.held)
+        if renewals >= 3:
+            go_on.set()
+
+    shaky.after["renew"] = renewed
+
+    @tw.job()
+    async def blocks() -> None:
+        go_on.wait()
+
+    async with tw:
+        await tw.start()
+        await tw.enqueue(blocks)
+        await heard.until("succeeded blocks")
+        (run,) = await tw.runs.list()
+    assert (run.state, run.attempt) == (RunState.SUCCEEDED, 1)
+
+
+@patiently
+async def test_a_node_that_cannot_renew_stops_its_runs() -> None:
+    """Before somebody else may start them; when the lease has run out they are queued again (S42, S44)."""
+    heard, stopped = Heard(), asyncio.Event()
+    tw = AsyncTickwise("memory://", hooks=heard.hooks, lease=1, renew=0.05)
+    shaky = Shaky(tw._stores.make())
+    tw._stores._memory = cast(Store, shaky)
+
+    @tw.job()
+    async def goes_on() -> str:
+        if stopped.is_set():
+            return "again"
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+        return "never"
+
+    async with tw:
+        await tw.start()
+        run = await tw.enqueue(goes_on)
+        await heard.until("started goes_on")
+        shaky.fail("renew")
+        await stopped.wait()
+        shaky.mend()
+        await heard.until("succeeded goes_on")
+        store = await tw.store()
+        (attempt,) = await store.insights.attempts(run.id)
+    assert attempt.event is Event.LEASE_EXPIRED

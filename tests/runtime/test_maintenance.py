@@ -1,0 +1,86 @@
+"""Clearing up after others: what vanished workers held, what waited too long, what is not kept."""
+
+from dataclasses import replace
+from typing import cast
+
+from tickwise.core.definition import Keep
+from tickwise.core.states import Event, RunState
+from tickwise.runtime.maintenance import Pruner, Reaper
+from tickwise.stores.contract import Store
+from tickwise.stores.records import Expired
+from tickwise.testing.conformance.world import HOURLY, job
+
+from ..app.place import new_world, patiently
+
+
+@patiently
+async def test_what_a_vanished_worker_held_is_queued_again_within_two_leases() -> None:
+    """It looks twice in a lease time; the loss is on the attempt, and uses up no try (S42, S44)."""
+    world = await new_world()
+    await world.define(job("a"))
+    run = await world.enqueue("a")
+    await world.lease(seconds=30)
+    reaper = Reaper(world.store, lease=30)
+    assert await reaper.turn() == 15
+    assert (await world.run(run)).state is RunState.RUNNING
+    world.clock.advance(31)
+    await reaper.turn()
+    found = await world.run(run)
+    assert (found.state, found.failures, found.losses) == (RunState.QUEUED, 0, 1)
+    assert [attempt.event for attempt in await world.insights.attempts(run)] == [Event.LEASE_EXPIRED]
+
+
+@patiently
+async def test_what_waited_too_long_expires() -> None:
+    """A run that was queued but not started in its time has ended (S47)."""
+    world = await new_world()
+    await world.define(job("a", HOURLY, expires=60))
+    await world.pass_time("01:00")
+    world.clock.advance(61)
+    await Reaper(world.store, lease=30).turn()
+    assert [run.state for run in await world.runs()] == [RunState.EXPIRED]
+
+
+@patiently
+async def test_it_goes_on_until_nothing_is_left() -> None:
+    """A store takes back so many at once; a crash of many workers is not made good drop by drop."""
+
+    class Rows:
+        left = [Expired(500), Expired(0, 3), Expired()]  # noqa: RUF012  (of one test)
+
+        async def expire(self) -> Expired:
+            return self.left.pop(0)
+
+    reaper = Reaper(cast(Store, Rows()), lease=30)
+    assert [await reaper.turn() for _ in range(3)] == [0.0, 0.0, 15.0]
+
+
+@patiently
+async def test_runs_that_are_not_kept_any_longer_go() -> None:
+    """Never what is unfinished, younger than a day, or a schedule's newest (S51)."""
+    world = await new_world()
+    await world.define(replace(job("a", HOURLY), keep=Keep(runs=1)))
+    for hour in ("01:00", "02:00", "03:00"):
+        await world.pass_time(hour)
+        await world.work()
+    pruner = Pruner(world.store, every=60)
+    assert await pruner.turn() == 60
+    assert len(await world.runs()) == 3, "they are younger than a day"
+    await world.pass_time("3T00:00")
+    await pruner.turn()
+    assert await world.ran("a") == ["03:00", "04:00"], "the newest success, and what has not ended"
+
+
+@patiently
+async def test_retention_goes_in_small_moves() -> None:
+    """As long as a move removes as much as it may, the next follows at once."""
+
+    class Rows:
+        left = [1_000, 1_000, 5]  # noqa: RUF012  (of one test)
+
+        async def prune(self, most: int) -> int:
+            assert most == 1_000
+            return self.left.pop(0)
+
+    pruner = Pruner(cast(Store, Rows()), every=60)
+    assert [await pruner.turn() for _ in range(3)] == [0.0, 0.0, 60.0]
