@@ -35,7 +35,7 @@ async def test_a_trigger_is_refused_while_the_job_is_active(url: str) -> None:
         first = await here.post("/schedules/nightly:trigger", {"params": {"table": "users"}})
         assert (first["trigger"], first["params"], first["by"]) == ("manual", {"table": "users"}, "loopback")
         assert first["id"] in problem_of(await here.ask("POST", "/schedules/nightly:trigger"), 409)["detail"]
-        await here.post("/schedules/nightly:trigger", {"beside": True})
+        await here.post("/schedules/nightly:trigger", {"allow_overlap": True})
 
 
 @patiently

@@ -141,7 +141,7 @@ async def test_a_store_that_is_away_for_a_while_loses_nothing() -> None:
             patch.setattr("tickwise.api.events._POLL", 0.01)
             async with EventBroadcaster(here.api.store).listen() as listener:
                 with pytest.MonkeyPatch.context() as absence:
-                    absence.setattr(store.insights, "changed", away)
+                    absence.setattr(store.insights, "changes_since", away)
                     await here.api.post("/schedules", NIGHTLY)
                     while not logged:
                         await here.client.get("/healthz")

@@ -121,7 +121,7 @@ async def test_why_a_run_happened_is_told(url: str) -> None:
         here.clock.advance(3_600)
         await world.tick()
         slot = (await here.get("/runs"))["items"][0]["id"]
-        hand = (await here.post("/schedules/nightly:trigger", {"beside": True}))["id"]
+        hand = (await here.post("/schedules/nightly:trigger", {"allow_overlap": True}))["id"]
         code = (await here.post("/runs", {"job": "nightly"}))["id"]
         whys = [await here.get(f"/runs/{run}/why") for run in (slot, hand, code)]
         assert [why["reason"] for why in whys] == ["on_time", "by_hand", "by_code"]

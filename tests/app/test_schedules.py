@@ -99,7 +99,7 @@ def test_trigger_while_it_is_active(tw: Tickwise, ran: list[Any]) -> None:
     first = tw.schedules.trigger("hourly")
     with pytest.raises(ConflictError, match=f"run {first.id}"):
         tw.schedules.trigger("hourly")
-    tw.schedules.trigger("hourly", beside=True)
+    tw.schedules.trigger("hourly", allow_overlap=True)
     tw.drain()
     assert ran == [(None, "manual")] * 2
 

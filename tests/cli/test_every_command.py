@@ -62,7 +62,7 @@ CASES = {
         "there is no schedule 'nobody'",
     ),
     "schedules trigger": Case(
-        "nightly --beside -p table=users", "is queued", ("POST", f"{OF_NIGHTLY}:trigger"), "nightly",
+        "nightly --allow-overlap -p table=users", "is queued", ("POST", f"{OF_NIGHTLY}:trigger"), "nightly",
         "{nightly}", 1,
     ),
     "schedules reschedule": Case(

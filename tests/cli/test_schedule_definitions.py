@@ -106,5 +106,5 @@ def test_wrong_use(command: Command, filled: Filled, arguments: str, says: str) 
 def test_params_are_json_or_text(command: Command) -> None:
     """A param that is JSON is taken as that, everything else as text."""
     given = ("-p", "table=users", "-p", "limits=[1, 2]", "-p", "note=null")
-    _, out, _ = command("schedules", "trigger", "nightly", "--beside", *given, "--json")
+    _, out, _ = command("schedules", "trigger", "nightly", "--allow-overlap", *given, "--json")
     assert json.loads(out)["params"] == {"table": "users", "limits": [1, 2], "note": None}

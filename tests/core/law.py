@@ -105,7 +105,7 @@ def s7_waiting_is_recorded_once(step: Step) -> None:
 def s9_what_is_met_late_is_no_live_run(step: Step) -> None:
     for start in step.plan.starts:
         schedule = step.before[start.schedule]
-        if start.trigger is Trigger.SCHEDULE and schedule.met < start.slot:
+        if start.trigger is Trigger.SCHEDULE and schedule.last_seen_slot < start.slot:
             given = schedule.definition.policy.grace
             late = step.now - due_at(schedule, start.slot)
             assert late <= (DEFAULT_GRACE if given is None else given), f"{start.schedule} goes live {late} s late"

@@ -122,7 +122,7 @@ SCHEDULES = whole(Schedule)
 
 def written_again(schedule: Schedule) -> Schedule:
     """A schedule of the same columns, with the rest as it was read back."""
-    columns = (schedule.definition, schedule.cursor, schedule.met, schedule.missed)
+    columns = (schedule.definition, schedule.cursor, schedule.last_seen_slot, schedule.last_missed_slot)
     rest = decode_rest(encode_rest(schedule))
     return Schedule(
         *columns,

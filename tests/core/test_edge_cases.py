@@ -491,5 +491,5 @@ def test_there_is_a_scenario_for_each_reason() -> None:
 def test_a_schedule_is_named_by_its_definition() -> None:
     """A schedule's name and job are those of its definition."""
     definition = schedule("nightly", "0 0 * * *", "etl")
-    kept = Schedule(definition, cursor=0, met=0, missed=0, edited_at=0, first_seen=0)
+    kept = Schedule(definition, cursor=0, last_seen_slot=0, last_missed_slot=0, edited_at=0, first_seen=0)
     assert (kept.name, kept.job) == ("nightly", "etl")

@@ -108,7 +108,7 @@ def case(text: str = "* * * * *", policy: Policy = POLICIES[0], late: int = 0, *
     slot = times.after(NOON - 1) or NOON
     ruled = replace(policy, **own(Policy.__slots__))
     definition = ScheduleDefinition("a.1", "a", times, text, given.get("kind", Kind.START), ruled)
-    state = {"cursor": slot - 1, "met": slot - 1, "missed": slot - 1, "edited_at": 0, "first_seen": 0}
+    state = {"cursor": slot - 1, "last_seen_slot": slot - 1, "last_missed_slot": slot - 1, "edited_at": 0, "first_seen": 0}
     return Case(
         slot + late,
         Schedule(definition, **state | own(Schedule._fields)),
@@ -131,8 +131,8 @@ def cases(draw: st.DrawFn) -> Case:
     told = Decision("a.1", reason, draw(near), draw(near), 3)
     oddities: dict[str, st.SearchStrategy[Any]] = {
         "cursor": near,
-        "met": near,
-        "missed": near,
+        "last_seen_slot": near,
+        "last_missed_slot": near,
         "grace": st.sampled_from((0, 19, 30, 60, 600)),
         "skip_if_successful": st.just(True),
         "auto_remove": st.just(True),
@@ -163,7 +163,7 @@ ORDINARY: dict[str, dict[str, Any]] = {
     "on time": {},
     "at the end of its grace": {"late": 60, "text": "@every 90s"},
     "at the end of a grace that was given": {"late": 600, "grace": 600, "text": "0 * * * *"},
-    "met in time, looked at late": {"late": 600, "met": NOON, "text": "0 * * * *"},
+    "met in time, looked at late": {"late": 600, "last_seen_slot": NOON, "text": "0 * * * *"},
     "after a wait": {"deferral": Deferral(NOON, Reason.WAITS_FOR_RUN, NOON)},
     "too early": {"late": -1},
     "too early, and nothing waits any more": {"late": -1, "deferral": Deferral(0, Reason.BROKEN, 0)},
@@ -191,7 +191,7 @@ def test_the_ordinary_takes_the_short_way(name: str) -> None:
 
 LONG: dict[str, dict[str, Any]] = {str(twist): twist for twist in TWISTS} | {
     "missed": {"late": 61, "text": "@every 90s"},
-    "found missed before": {"missed": NOON},
+    "found missed before": {"last_missed_slot": NOON},
     "several": {"late": 60},
     "it has a run": {"slots_with_run": frozenset({NOON})},
     "the next has a run": {"slots_with_run": frozenset({NOON + 60})},

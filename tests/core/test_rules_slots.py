@@ -39,7 +39,7 @@ def test_a_slot_with_a_run_is_decided_by_it() -> None:
     world.define(job("etl", "0 * * * *", catchup="skip"))
     world.pass_time(to="01:00")
     midnight = world.at("00:00")
-    world.ledger.schedules["etl"] = world.schedule("etl")._replace(cursor=midnight, met=midnight)
+    world.ledger.schedules["etl"] = world.schedule("etl")._replace(cursor=midnight, last_seen_slot=midnight)
     world.down(to="03:30")
     world.tick()
     assert world.ran("etl") == [("01:00", "schedule")]

@@ -99,7 +99,7 @@ def undecided(schedule: Schedule, runs: AbstractSet[int], until: int, start: int
     slots = named(times, start)
     found = set(slots[bisect_right(slots, schedule.cursor) : bisect_right(slots, until)])
     found -= {t for t in found if any(first < t <= end for first, end in schedule.dropped)}
-    if moved and schedule.met >= moved.to:
+    if moved and schedule.last_seen_slot >= moved.to:
         found -= {t for t in found if moved.asked_at < t < moved.to}
     if moved and schedule.cursor < moved.to <= until:
         found.add(moved.to)
@@ -137,7 +137,9 @@ class Step:
         until = max(self.now, before.cursor, after.cursor)
         made = runs | {start.slot for start in self.starts(name)}
         found = undecided(before, runs, until, self.start)
-        if before.moved and before.moved.to > after.met and _finished(after):  # it will never come there
+        if (
+            before.moved and before.moved.to > after.last_seen_slot and _finished(after)
+        ):  # it will never come there
             found -= {t for t in found if before.moved.asked_at < t < before.moved.to}
         return found, undecided(after, made, until, self.start)
 

@@ -53,8 +53,8 @@ def _definition(table: str, piece: str) -> Field:
     return Field(row, "body", "definitions", {"body": {"$regex": piece}}, "body")
 
 
-def _of_schedule(column: str, *, is_text: bool = False) -> Field:
-    return Field(_SCHEDULE, column, "jobs", {"_id": "bad"}, f"schedules.0.{column}", is_text)
+def _of_schedule(column: str, key: str = "", *, is_text: bool = False) -> Field:
+    return Field(_SCHEDULE, column, "jobs", {"_id": "bad"}, f"schedules.0.{key or column}", is_text)
 
 
 FIELDS = {
@@ -62,8 +62,8 @@ FIELDS = {
     "the definition of the job": _definition("tickwise_jobs", '"description":"bad"'),
     "the state": _of_schedule("rest", is_text=True),
     "the cursor": _of_schedule("cursor"),
-    "the newest slot met": _of_schedule("met"),
-    "the newest slot missed": _of_schedule("missed"),
+    "the newest slot seen": _of_schedule("met", "last_seen_slot"),
+    "the newest slot missed": _of_schedule("missed", "last_missed_slot"),
     "when it was first seen": _of_schedule("first_seen"),
     "how many runs it made": _of_schedule("runs_made"),
     "the params of a run": Field(_RUN, "params", "runs", {"key": "bad"}, "params"),

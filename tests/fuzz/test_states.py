@@ -29,7 +29,7 @@ RIGHT = tuple(
         ("CRON_TZ=Europe/Berlin 30 2 L * *", {"overlap": "replace", "until": NOW + 10**6}),
     )
 )
-NUMBERS = ("cursor", "met", "missed", "edited_at", "first_seen", "runs_made")
+NUMBERS = ("cursor", "last_seen_slot", "last_missed_slot", "edited_at", "first_seen", "runs_made")
 SECONDS = st.sampled_from([-FAR, -(1 << 60), -1, 0, NOW - 3_600, NOW, NOW + 60, 10**12, 1 << 60, FAR - 1])
 SPANS = st.tuples(SECONDS, SECONDS).map(list)
 RESTS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(

@@ -147,7 +147,7 @@ asked = st.builds(
     st.sampled_from((Trigger.ENQUEUE, Trigger.MANUAL)),
     params=st.sampled_from((None, {}, {"n": 1})),
     key=rarely(None, "k", "l"),
-    beside=st.booleans(),
+    allow_overlap=st.booleans(),
     by=st.sampled_from(("", "ann")),
     auto_remove=rarely(False, True),
 )

@@ -75,8 +75,8 @@ class TestTogether(TableStories):
         assert (await world.tick(reserve=world.reservation(200))).runs == MANY
         assert len(asked) == {"postgres": 4, "sqlite": 6}[self.driver.dialect.name]
         states = {name: await world.schedule(name) for name in NAMES}
-        assert {name: state.missed - instant("00:00") for name, state in states.items()} == ages
-        assert {(state.cursor, state.met) for state in states.values()} == {(instant("02:00"),) * 2}
+        assert {name: state.last_missed_slot - instant("00:00") for name, state in states.items()} == ages
+        assert {(state.cursor, state.last_seen_slot) for state in states.values()} == {(instant("02:00"),) * 2}
 
     async def test_they_may_do_different_things(self, world: World) -> None:
         """Each has a definition of its own, and its run and lease are of that; some may not be leased at once."""

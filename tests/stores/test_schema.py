@@ -125,7 +125,7 @@ def test_from_the_first_version_to_the_newest(first: Old) -> None:
     assert [name for name in ALL if name in problem] == [*ALL[1:]]
     assert (first.upgrade(), first.check()) == (ALL[1:], ())
     assert first.do(lambda store: seen(store, 1)) == first.was_seen
-    changed = first.do(lambda store: store.insights.changed(0))
+    changed = first.do(lambda store: store.insights.changes_since(0))
     runs = {number: run["job"] for number, run in first.was_seen["runs"].items()}
     assert {f"#{run.id}": run.job for run in changed.runs} == runs
     assert set(changed.schedules) == {*first.was_seen["schedules"], "gone"}  # its removal is news, too
@@ -237,7 +237,7 @@ def test_before_the_first_upgrade(place: Place) -> None:
         lambda store: store.expire(),
         lambda store: store.insights.runs(),
         lambda store: store.insights.next_due(),
-        lambda store: store.insights.changed(0),
+        lambda store: store.insights.changes_since(0),
         lambda store: store.access.token("digest"),
         lambda store: store.access.claim("k", "m", 1),
     ]

@@ -306,7 +306,7 @@ class Twins:
         return {
             **shown,
             "next due": await store.insights.next_due(),
-            "hours": await store.insights.hours(48),
+            "hours": await store.insights.hourly_stats(48),
             "timeline": [(run.job, run.slot, run.started_at, run.state) for run in timeline],
         }
 

@@ -115,12 +115,12 @@ class Schedules:
         return await self._change(name, Reset())
 
     async def trigger(
-        self, name: str, params: Mapping[str, Any] | None = None, *, beside: bool = False, by: str = ""
+        self, name: str, params: Mapping[str, Any] | None = None, *, allow_overlap: bool = False, by: str = ""
     ) -> RunInfo:
         """Run the schedule's job now, by hand (S30)."""
         store = await self._store()
         row = await schedule_row(store, name)
-        asked = Enqueue(row.schedule.job, Trigger.MANUAL, params, beside=beside, by=by)
+        asked = Enqueue(row.schedule.job, Trigger.MANUAL, params, allow_overlap=allow_overlap, by=by)
         (made,) = await store.enqueue([asked])
         return await enqueued(store, asked, made)
 

@@ -114,7 +114,7 @@ def _problems(nodes: list[Node]) -> Iterator[OverviewWarning]:
 
 async def _minutes(store: Store, second: int, sees: Callable[[str], bool] | None) -> tuple[Minute, ...]:
     sums: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
-    for row in await store.insights.minutes(_MINUTES, by_job=sees is not None):
+    for row in await store.insights.minute_stats(_MINUTES, by_job=sees is not None):
         if sees is None or sees(row.job):
             of_all = sums[row.minute]
             of_all[:] = [one + more for one, more in zip(of_all, row[2:], strict=True)]

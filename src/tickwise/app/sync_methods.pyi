@@ -68,7 +68,7 @@ class SyncSchedules:
         """Drop the backlog: go on from now."""
         ...
 
-    def trigger(self, name: str, params: Mapping[str, Any] | None=None, *, beside: bool=False, by: str='') -> RunInfo:
+    def trigger(self, name: str, params: Mapping[str, Any] | None=None, *, allow_overlap: bool=False, by: str='') -> RunInfo:
         """Run the schedule's job now, by hand (S30)."""
         ...
 

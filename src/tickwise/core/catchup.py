@@ -99,7 +99,7 @@ def backlog(schedule: Schedule, own: ScheduleFacts, now: int) -> Backlog:
     coming = coming or next_slot(schedule, max(now, schedule.cursor))
     next_due = None if coming is None else due_at(schedule, coming)
     if newest is None or newest <= schedule.cursor:
-        return Backlog(schedule, None, None, schedule.missed, next_due)
+        return Backlog(schedule, None, None, schedule.last_missed_slot, next_due)
     first = next_slot(schedule, schedule.cursor)
     return Backlog(schedule, first, newest, _missed_to(schedule, first, newest, now), next_due)
 
@@ -109,14 +109,16 @@ def _missed_to(schedule: Schedule, first: int | None, newest: int, now: int) -> 
     slot: int | None = newest
     if schedule.definition.policy.grace is not None:
         slot = _newest_due(schedule, now - schedule.definition.policy.grace - 1)
-        judged = max(schedule.met, schedule.cursor)
-        return schedule.missed if slot is None or slot <= judged else max(slot, schedule.missed)
-    while slot is not None and slot > schedule.met:
+        judged = max(schedule.last_seen_slot, schedule.cursor)
+        return (
+            schedule.last_missed_slot if slot is None or slot <= judged else max(slot, schedule.last_missed_slot)
+        )
+    while slot is not None and slot > schedule.last_seen_slot:
         late = now - due_at(schedule, slot)
         if late and late > _default_grace(schedule, slot):
-            return max(slot, schedule.missed)
+            return max(slot, schedule.last_missed_slot)
         slot = None if slot == first else previous_slot(schedule, slot)
-    return schedule.missed
+    return schedule.last_missed_slot
 
 
 def _newest_due(schedule: Schedule, by: int) -> int | None:

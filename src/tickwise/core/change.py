@@ -173,7 +173,9 @@ def _forgotten(schedule: Schedule, now: int) -> bool:
 
 def _add(definition: ScheduleDefinition, now: int) -> ChangeResult:
     cursor = _beginning(definition, now)
-    schedule = Schedule(definition, cursor=cursor, met=cursor, missed=cursor, edited_at=now, first_seen=now)
+    schedule = Schedule(
+        definition, cursor=cursor, last_seen_slot=cursor, last_missed_slot=cursor, edited_at=now, first_seen=now
+    )
     return ChangeResult((schedule,), _past_one_offs(definition, cursor))
 
 
@@ -241,7 +243,7 @@ def _delete(schedule: Schedule, _change: Deleted, now: int) -> ChangeResult:
 
 def _reset(schedule: Schedule, _change: Reset, now: int) -> ChangeResult:
     dropped, decisions = _drop(schedule, Reason.RESET, now)
-    return ChangeResult((dropped._replace(cursor=now, met=now, missed=now),), decisions)
+    return ChangeResult((dropped._replace(cursor=now, last_seen_slot=now, last_missed_slot=now),), decisions)
 
 
 def _drop(schedule: Schedule, reason: Reason, now: int, detail: str = "") -> tuple[Schedule, tuple[Decision, ...]]:
@@ -260,7 +262,7 @@ def _note_move(schedule: Schedule, now: int) -> tuple[Schedule, tuple[Decision, 
     """Record what a move by hand has passed over by now, and let it go on from here (S31)."""
     moved = schedule.moved
     since, until = (max(moved.asked_at, schedule.cursor), min(now, moved.to - 1)) if moved else (now, now)
-    if not moved or until <= since or schedule.met >= moved.to:
+    if not moved or until <= since or schedule.last_seen_slot >= moved.to:
         return schedule, ()
     free = schedule._replace(moved=None)
     decisions = summed_up(free, since, until, Reason.RESCHEDULED, iso(moved.to))
@@ -285,9 +287,9 @@ def _resume(schedule: Schedule, change: Resumed, now: int) -> ChangeResult:
     awake = schedule if change.since is not None else schedule._replace(paused=None)
     wanted = change.run_missed if change.run_missed is not None else catchup_mode(schedule) is Catchup.ALL
     if wanted and catchup_mode(schedule) is Catchup.SKIP:  # judged as on time, or none would run
-        return ChangeResult((awake._replace(met=max(awake.met, now)),), moved_over)
+        return ChangeResult((awake._replace(last_seen_slot=max(awake.last_seen_slot, now)),), moved_over)
     if wanted:
-        return ChangeResult((awake._replace(missed=max(awake.missed, now)),), moved_over)
+        return ChangeResult((awake._replace(last_missed_slot=max(awake.last_missed_slot, now)),), moved_over)
     since = max(since, awake.cursor)
     decisions = summed_up(awake, since, now, Reason.PAUSED, _who_and_why(schedule.paused))
     return ChangeResult((passed_over(awake, since, now),), moved_over + decisions)

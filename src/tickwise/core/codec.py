@@ -26,7 +26,9 @@ from .model import Schedule
 from .payload import Unfit, UnreadableText, check_key, clip, decode, piece_of_path, to_json, weigh
 
 _Convert = Callable[[Any], Any]
-_COLUMNS = frozenset("definition cursor met missed edited_at first_seen runs_made deleted_at".split())
+_COLUMNS = frozenset(
+    "definition cursor last_seen_slot last_missed_slot edited_at first_seen runs_made deleted_at".split()
+)
 _TAGS: dict[type, str] = {
     Cron: "cron",
     Every: "every",

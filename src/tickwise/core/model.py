@@ -102,8 +102,8 @@ class Schedule(NamedTuple):
 
     definition: ScheduleDefinition
     cursor: int  # every slot up to here has been decided
-    met: int  # the newest slot that a pass has met (S9)
-    missed: int  # the newest slot found missed (S9)
+    last_seen_slot: int  # the newest slot that a pass has seen (S9)
+    last_missed_slot: int  # the newest slot found missed (S9)
     edited_at: int  # since when its times are as they are (S18)
     first_seen: int  # when it was added (S2, S33)
     paused: Pause | None = None

@@ -224,14 +224,16 @@ def plan_simple(now: int, schedule: Schedule, job: JobFacts, own: ScheduleFacts)
     verdict = guard(schedule, Pending(slot, missed=False), job, own) or overlap(schedule, job.holders)
     if isinstance(verdict, Wait):
         return None
-    name, met = schedule.definition.name, max(schedule.met, slot)
+    name, met = schedule.definition.name, max(schedule.last_seen_slot, slot)
     if isinstance(verdict, Go):
         start = Start(schedule.definition.job, name, slot, Trigger.SCHEDULE, verdict.lane)
-        done = schedule._replace(cursor=slot, met=met, runs_made=schedule.runs_made + 1, deferral=None, records=())
+        done = schedule._replace(
+            cursor=slot, last_seen_slot=met, runs_made=schedule.runs_made + 1, deferral=None, records=()
+        )
         return TickPlan((start,), schedules=(_with_slot_decided(done, following),))
     journal = Journal(schedule)
     journal.tell(Decision(name, verdict.reason, slot, slot, 1, verdict.detail))
-    done = schedule._replace(cursor=slot, met=met, deferral=None, records=journal.open)
+    done = schedule._replace(cursor=slot, last_seen_slot=met, deferral=None, records=journal.open)
     return TickPlan(decisions=tuple(journal.decisions), schedules=(_with_slot_decided(done, following),))
 
 
@@ -248,8 +250,8 @@ def _is_simple(schedule: Schedule) -> bool:
 def _is_on_time(now: int, schedule: Schedule, slot: int) -> bool:
     """Whether a slot without a following one by now was met in time, now or before (S9)."""
     given = schedule.definition.policy.grace
-    in_time = now - slot <= (DEFAULT_GRACE if given is None else given) or slot <= schedule.met
-    return in_time and slot > schedule.missed
+    in_time = now - slot <= (DEFAULT_GRACE if given is None else given) or slot <= schedule.last_seen_slot
+    return in_time and slot > schedule.last_missed_slot
 
 
 def _with_slot_decided(schedule: Schedule, due_at: int | None) -> Planned:

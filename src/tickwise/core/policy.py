@@ -84,7 +84,7 @@ def catch_up(backlog: Backlog, now: int) -> Unwanted | None:
         return None
     until = min(now - policy.catchup_window - 1, backlog.missed_to)
     why = Skip(Reason.TOO_OLD, format_duration(policy.catchup_window))
-    return Unwanted(max(schedule.met, schedule.cursor), until, why)
+    return Unwanted(max(schedule.last_seen_slot, schedule.cursor), until, why)
 
 
 def keep_newest(backlog: Backlog, _now: int) -> Unwanted | None:

@@ -46,13 +46,15 @@ class SchedulePass:
         self._journal = Journal(schedule)
         self._rests = schedule.paused is not None or schedule.deleted_at is not None
         self._backlog = (
-            Backlog(schedule, None, None, schedule.missed, None) if self._rests else backlog(schedule, own, now)
+            Backlog(schedule, None, None, schedule.last_missed_slot, None)
+            if self._rests
+            else backlog(schedule, own, now)
         )
         self._work = self._backlog.schedule  # as decided so far
         self.waits = False
         self._open = False
         self._newest: int | None = None
-        self._missed_to = schedule.missed
+        self._missed_to = schedule.last_missed_slot
         self._decided = self._work.cursor  # the newest slot decided one by one
         self._deferral: Deferral | None = None
         self._look_again: int | None = None
@@ -65,7 +67,7 @@ class SchedulePass:
         if hold:
             if oldest := self._backlog.oldest:
                 self.apply(oldest, hold)
-            if hold.reason is Reason.UNREADABLE and self._backlog.missed_to == self.schedule.missed:
+            if hold.reason is Reason.UNREADABLE and self._backlog.missed_to == self.schedule.last_missed_slot:
                 self._meet()  # on time it is, and stays (S9); what was missed is judged when it can be
             return
         self._open = True
@@ -158,8 +160,8 @@ class SchedulePass:
         made = sum(start.trigger is not Trigger.BACKFILL for start in self.starts)
         after = work._replace(
             cursor=cursor,
-            met=max(work.met, self._newest or work.met),
-            missed=max(work.missed, self._missed_to),
+            last_seen_slot=max(work.last_seen_slot, self._newest or work.last_seen_slot),
+            last_missed_slot=max(work.last_missed_slot, self._missed_to),
             moved=work.moved if work.moved and work.moved.to > cursor else None,
             dropped=work.dropped and self._open_holes(cursor),
             runs_made=work.runs_made + made,
@@ -187,7 +189,7 @@ class SchedulePass:
     def _note_moved(self) -> None:
         """Record what a move by hand passed over, when its new time is met (S31)."""
         moved, newest = self._work.moved, self._backlog.newest
-        if moved and newest is not None and self._work.met < moved.to <= newest:
+        if moved and newest is not None and self._work.last_seen_slot < moved.to <= newest:
             unmoved = self._work._replace(moved=None)
             for decision in summed_up(
                 unmoved, max(moved.asked_at, self._work.cursor), moved.to - 1, Reason.RESCHEDULED, iso(moved.to)

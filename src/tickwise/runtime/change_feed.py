@@ -37,7 +37,7 @@ class ChangeFeed:
         """What was not given before: runs as they are now, decisions as they have grown, schedules by name."""
         now = await self._store.now()
         self.since = min(self.since, now)  # the store's clock may have been set back
-        found = await self._store.insights.changed(self.since, self._limit)
+        found = await self._store.insights.changes_since(self.since, self._limit)
         runs = [(_mark_of_run(row), row) for row in found.runs]
         decisions = [(_mark_of_decision(row), row) for row in found.decisions]
         schedules = [(await self._mark_of_schedule(name), name) for name in found.schedules if self._schedules]

@@ -265,7 +265,7 @@ class Insights(ABC):
         """How much there is of what is alive; it costs as much as that is, and what ended in the last hour."""
 
     @abstractmethod
-    async def minutes(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteStats, ...]:
+    async def minute_stats(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteStats, ...]:
         """What the last minutes were like, in order; of a minute in which nothing happened there is no row."""
 
     @abstractmethod
@@ -280,11 +280,11 @@ class Insights(ABC):
         """The runs of the newest slots of each of these schedules, in order of the slots."""
 
     @abstractmethod
-    async def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourlyStats, ...]:
+    async def hourly_stats(self, hours: int = 24, schedule: str | None = None) -> tuple[HourlyStats, ...]:
         """What the last hours were like, by schedule and hour, from runs and decisions."""
 
     @abstractmethod
-    async def changed(self, since: int, limit: int = 1_000) -> Changes:
+    async def changes_since(self, since: int, limit: int = 1_000) -> Changes:
         """What is new since an instant (microseconds), at most so much of each kind; it costs as much as that is.
 
         A move is seen when it is committed, a little after the instant that it carries. Who follows along asks

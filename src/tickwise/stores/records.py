@@ -77,7 +77,7 @@ class Enqueue:
     params: Mapping[str, Any] | None = None
     at: int | None = None  # not before this second
     key: str | None = None  # unique among the job's queued, running and succeeded runs (S48)
-    beside: bool = False  # by hand, although no lane is free (S30)
+    allow_overlap: bool = False  # by hand, although no lane is free (S30)
     by: str = ""
     auto_remove: bool = False  # forget the run once it has succeeded
 

@@ -132,7 +132,7 @@ def test_a_run_by_hand_is_refused(mongodb_database: str) -> None:
         async with client.start_session() as session, await session.start_transaction():
             with pytest.raises(InputError, match="lane"):
                 await store.enqueue([Enqueue("a", Trigger.MANUAL)], session)
-            await store.enqueue([Enqueue("a", Trigger.MANUAL, beside=True)], session)
+            await store.enqueue([Enqueue("a", Trigger.MANUAL, allow_overlap=True)], session)
         assert [run.trigger for run in await all_runs(store)] == [Trigger.MANUAL]
 
     within(mongodb_database, story)

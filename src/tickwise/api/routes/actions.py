@@ -69,7 +69,7 @@ async def triggered(visit: RequestContext, row: ScheduleRow, asked: TriggerReque
     name = row.schedule.name
     check_params(visit, await visit.job(row.schedule.job), asked.params)
     by = visit.who.name
-    run = await visit.tickwise.schedules.trigger(name, asked.params, beside=asked.beside, by=by)
+    run = await visit.tickwise.schedules.trigger(name, asked.params, allow_overlap=asked.allow_overlap, by=by)
     await visit.audit("schedule.trigger", name, None, {"run": run.id, "params": asked.params or {}})
     return run
 

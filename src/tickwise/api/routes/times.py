@@ -76,7 +76,7 @@ async def timeline(visit: Context, asked: Annotated[TimelineQuery, Query()]) -> 
 @doors.get("/hours", AccessRole.VIEWER, response_model=HoursResponse)
 async def past_hours(visit: Context, asked: Annotated[HoursQuery, Query()]) -> HoursResponse:
     """What the last hours were like, by schedule and hour."""
-    rows = await visit.store.insights.hours(asked.hours, asked.schedule)
+    rows = await visit.store.insights.hourly_stats(asked.hours, asked.schedule)
     if visit.who.scopes:
         names = {row.schedule for row in rows}
         found = [await visit.store.insights.schedule(name) for name in names]

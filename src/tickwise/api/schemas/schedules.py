@@ -80,7 +80,7 @@ class ResumeRequest(RequestModel):
 
 class TriggerRequest(RequestModel):
     params: Params = None
-    beside: bool = Field(default=False, description="Although the job is active.")
+    allow_overlap: bool = Field(default=False, description="Although the job is active.")
 
 
 class RescheduleRequest(RequestModel):

@@ -47,11 +47,11 @@ async def trigger(
     name: Name,
     params: Params = None,
     *,
-    beside: Annotated[bool, typer.Option("--beside", help="Although the job is active.")] = False,
+    allow_overlap: Annotated[bool, typer.Option("--allow-overlap", help="Although the job is active.")] = False,
 ) -> CommandResult:
     """Run a schedule's job now; its next time stays."""
     given = dict(_param(text) for text in params or ())
-    run = await api.post(f"{schedule_path(name)}:trigger", params=given or None, beside=beside)
+    run = await api.post(f"{schedule_path(name)}:trigger", params=given or None, allow_overlap=allow_overlap)
     return CommandResult(
         run, lambda: print_line(f"Run {run['id']} is {run['state']}: tickwise runs show {run['id']}")
     )

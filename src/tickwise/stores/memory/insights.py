@@ -165,7 +165,7 @@ class MemoryInsights(LockedStore, Insights):
         )
 
     @atomic
-    def minutes(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteStats, ...]:
+    def minute_stats(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteStats, ...]:
         memory = self._memory
         since = (memory.clock() // MICRO // 60 - minutes + 1) * 60
         moves = [
@@ -203,7 +203,7 @@ class MemoryInsights(LockedStore, Insights):
         }  # fmt: skip
 
     @atomic
-    def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourlyStats, ...]:
+    def hourly_stats(self, hours: int = 24, schedule: str | None = None) -> tuple[HourlyStats, ...]:
         since = (self._memory.clock() // MICRO // _HOUR - hours + 1) * _HOUR
         runs: dict[tuple[str, int], list[RunEntry]] = defaultdict(list)
         for run in self._memory.runs.values():
@@ -216,7 +216,7 @@ class MemoryInsights(LockedStore, Insights):
         return tuple(_hour_row(*key, runs[key], decided[key]) for key in sorted({*runs, *decided}))
 
     @atomic
-    def changed(self, since: int, limit: int = 1_000) -> Changes:
+    def changes_since(self, since: int, limit: int = 1_000) -> Changes:
         page_size(limit)
         memory, since = self._memory, checked_since(since)
         runs = sorted((at, run.number) for run in memory.runs.values() if (at := _touched_at(run)) >= since)

@@ -122,7 +122,7 @@ class MemoryStore(LockedStore, Store):
     def _enqueue(self, job: JobEntry, one: Enqueue, now: int) -> Enqueued:
         if known := job.holder(one.key):
             return Enqueued(known.id, new=False)
-        lane = job.free_lane() if one.trigger is Trigger.MANUAL and not one.beside else None
+        lane = job.free_lane() if one.trigger is Trigger.MANUAL and not one.allow_overlap else None
         run = RunEntry(
             0, job.name, job.definition, one.trigger, now, due_at=max(now, (one.at or 0) * MICRO), lane=lane,
             key=one.key, params=one.params, by=one.by, auto_remove=one.auto_remove,

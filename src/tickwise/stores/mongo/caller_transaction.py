@@ -28,7 +28,7 @@ def checked_session(connection: Any, asked: Sequence[Enqueue]) -> AsyncClientSes
         )
     if not connection.in_transaction:
         raise InputError("the session has no transaction: begin one with session.start_transaction()")
-    if any(one.trigger is Trigger.MANUAL and not one.beside for one in asked):
+    if any(one.trigger is Trigger.MANUAL and not one.allow_overlap for one in asked):
         raise InputError(
             "a run by hand takes a lane, which cannot wait for your transaction: trigger it without a connection, "
             "or ask to run beside"

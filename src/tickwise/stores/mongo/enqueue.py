@@ -103,7 +103,7 @@ def answers(asked: Sequence[Enqueue], taken: Keys, ids: Mapping[int, int]) -> tu
 
 
 def _run(id_: int, one: Enqueue, job: Document, now: int) -> Document:
-    by_hand = one.trigger is Trigger.MANUAL and not one.beside
+    by_hand = one.trigger is Trigger.MANUAL and not one.allow_overlap
     return new_run(
         _id=id_, job=one.job, trigger=str(one.trigger), definition=job["definition"], queue=job["queue"],
         priority=job["priority"], function=job.get("function"), key=one.key, held_key=one.key,

@@ -14,7 +14,7 @@ from .base import Document, Mongo, present
 from .fleet import ended_pauses
 
 UNREADABLE_SECONDS = 60  # after which a schedule that cannot be read is looked at again
-_NUMBERS = ("cursor", "met", "missed", "edited_at", "first_seen", "runs_made")
+_NUMBERS = ("cursor", "last_seen_slot", "last_missed_slot", "edited_at", "first_seen", "runs_made")
 _REMEMBERED = 50  # schedules that were deleted
 
 
@@ -94,9 +94,10 @@ class JobDocument:
 def _entry(held: ScheduleDocument) -> Document:
     state = held.state
     return present({
-        "name": state.name, "definition": held.digest, "cursor": state.cursor, "met": state.met,
-        "missed": state.missed, "edited_at": state.edited_at, "first_seen": state.first_seen,
-        "runs_made": state.runs_made, "deleted_at": state.deleted_at, "rest": encode_rest(state),
+        "name": state.name, "definition": held.digest, "cursor": state.cursor,
+        "last_seen_slot": state.last_seen_slot, "last_missed_slot": state.last_missed_slot,
+        "edited_at": state.edited_at, "first_seen": state.first_seen, "runs_made": state.runs_made,
+        "deleted_at": state.deleted_at, "rest": encode_rest(state),
         "last_slot": held.last_slot, "last_run": held.last_run, "wake_at": held.wake_at,
         "created_at": held.created_at, "updated_at": held.updated_at,
     })  # fmt: skip

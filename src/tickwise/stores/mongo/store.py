@@ -266,7 +266,7 @@ class MongoInsights(Insights):
     async def counts(self) -> Counts:
         return await move(self._mongo, insights_statistics.counts)
 
-    async def minutes(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteStats, ...]:
+    async def minute_stats(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteStats, ...]:
         return await move(self._mongo, insights_statistics.minute_stats, minutes, by_job=by_job)
 
     async def timeline(self, start: int, end: int, limit: int = 5_000) -> tuple[RunRow, ...]:
@@ -275,10 +275,10 @@ class MongoInsights(Insights):
     async def recent(self, schedules: Sequence[str], limit: int = 12) -> Mapping[str, tuple[Recent, ...]]:
         return await move(self._mongo, insights.recent, [name for name in schedules if askable(name)], limit)
 
-    async def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourlyStats, ...]:
+    async def hourly_stats(self, hours: int = 24, schedule: str | None = None) -> tuple[HourlyStats, ...]:
         return await move(self._mongo, last_hours, hours, schedule) if askable(schedule) else ()
 
-    async def changed(self, since: int, limit: int = 1_000) -> Changes:
+    async def changes_since(self, since: int, limit: int = 1_000) -> Changes:
         return await move(self._mongo, changes_since, checked_since(since), limit)
 
 

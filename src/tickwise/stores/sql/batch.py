@@ -33,7 +33,7 @@ _INSERT = insert_runs(
     due_at="bigint", expires_at="bigint",
 )  # fmt: skip
 _ADVANCE = Statement(f"""
-    UPDATE tickwise_agenda SET wake_at = :wake_at, waiting = FALSE, cursor = :cursor, met = :met,
+    UPDATE tickwise_agenda SET wake_at = :wake_at, waiting = FALSE, cursor = :cursor, met = :last_seen_slot,
         last_slot = :slot, made = coalesce(made, 0) + 1
     WHERE ctid IN :places[tid] AND {UNPAUSED}
 """)
@@ -141,7 +141,11 @@ def _plan(planner: Planner, one: CachedJob, cursor: int, now: int) -> tuple[Star
         return None
     planned, start = schedules[0], starts[0]
     after = planned.schedule
-    on_time = start.trigger is Trigger.SCHEDULE and after.missed == cursor and after.met <= after.cursor
+    on_time = (
+        start.trigger is Trigger.SCHEDULE
+        and after.last_missed_slot == cursor
+        and after.last_seen_slot <= after.cursor
+    )
     return (start, planned) if on_time and not planned.remove and encode_rest(after) is None else None
 
 
@@ -158,7 +162,7 @@ def start_batch(herd: JobBatch, leased: int, claim: ClaimRequest, now: int) -> P
         leased=leased, slot=start.slot, lane=start.lane, trigger_name=str(start.trigger),
         times_id=kind.times_id, queue=kind.queue, priority=kind.priority, due_at=herd.due_at,
         expires_at=None if expires is None else now + expires * MICRO, **claim.handed_over(now),
-        cursor=state.cursor, met=state.met, wake_at=planned.wake_at, places=places,
+        cursor=state.cursor, last_seen_slot=state.last_seen_slot, wake_at=planned.wake_at, places=places,
     )  # fmt: skip
     if not made:
         return None

@@ -94,7 +94,7 @@ def enqueue(asked: Sequence[Enqueue]) -> Procedure[tuple[Enqueued, ...]]:
     plain: list[tuple[Any, ...]] = []
     for n, one in enumerate(asked):
         row = (n, *_row(one, jobs[one.job], params[n], now))
-        if one.key is None and (one.trigger is not Trigger.MANUAL or one.beside):
+        if one.key is None and (one.trigger is not Trigger.MANUAL or one.allow_overlap):
             plain.append(row)
             continue
         found |= yield from _together(plain, now)
@@ -136,7 +136,7 @@ def _together(rows: Sequence[tuple[Any, ...]], now: int) -> Procedure[dict[int, 
 def _one(one: Enqueue, job: Any, row: tuple[Any, ...], now: int) -> Procedure[Enqueued]:
     """A run with a key, or on a lane; both can be taken."""
     lane = None
-    if one.trigger is Trigger.MANUAL and not one.beside:
+    if one.trigger is Trigger.MANUAL and not one.allow_overlap:
         if one.key is not None and (known := (yield _BY_KEY(job=job[0], key=one.key))):
             return Enqueued(str(known[0][0]), new=False)
         lane = yield from free_lane(job[0], job[6], one.job)

@@ -220,12 +220,14 @@ def _advanced(job: LoadedJob) -> tuple[object, ...] | None:
         return None
     [held] = job.schedules.values()
     state, read = held.state, held.read
-    if read is None or state.met > state.cursor or (held.last_slot or state.cursor) > state.cursor:
+    if read is None or state.last_seen_slot > state.cursor or (held.last_slot or state.cursor) > state.cursor:
         return None
-    if read._replace(cursor=state.cursor, met=state.met, runs_made=state.runs_made) != state or encode_rest(state):
+    if read._replace(
+        cursor=state.cursor, last_seen_slot=state.last_seen_slot, runs_made=state.runs_made
+    ) != state or encode_rest(state):
         return None
     more = state.runs_made - read.runs_made
-    return job.row.id, held.wake_at, state.cursor, state.met, held.last_slot, more
+    return job.row.id, held.wake_at, state.cursor, state.last_seen_slot, held.last_slot, more
 
 
 def wake_at(job: LoadedJob, now: int, *, planned: bool) -> int | None:
@@ -271,7 +273,8 @@ def record_broken(schedules: Iterable[tuple[int, str]], now: int) -> Procedure[N
 def _row(held: LoadedSchedule) -> tuple[object, ...]:
     state = held.state
     return (
-        held.id, held.definition_id, state.cursor, state.met, state.missed, state.edited_at, state.first_seen,
+        held.id, held.definition_id, state.cursor, state.last_seen_slot, state.last_missed_slot,
+        state.edited_at, state.first_seen,
         state.runs_made, encode_rest(state), held.last_slot, held.wake_at, state.paused is not None,
         state.deleted_at,
     )  # fmt: skip

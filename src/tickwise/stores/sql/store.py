@@ -341,7 +341,7 @@ class SqlInsights(Insights):
     async def counts(self) -> Counts:
         return await self._read(insights_statistics.counts)
 
-    async def minutes(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteStats, ...]:
+    async def minute_stats(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteStats, ...]:
         return await self._read(
             partial(insights_statistics.minute_stats, by_job=by_job), self._store.book, minutes
         )
@@ -352,10 +352,10 @@ class SqlInsights(Insights):
     async def recent(self, schedules: Sequence[str], limit: int = 12) -> Mapping[str, tuple[Recent, ...]]:
         return await self._read(insights_runs.recent, [name for name in schedules if askable(name)], limit)
 
-    async def hours(self, hours: int = 24, schedule: str | None = None) -> tuple[HourlyStats, ...]:
+    async def hourly_stats(self, hours: int = 24, schedule: str | None = None) -> tuple[HourlyStats, ...]:
         return await self._read(last_hours, hours, schedule) if askable(schedule) else ()
 
-    async def changed(self, since: int, limit: int = 1_000) -> Changes:
+    async def changes_since(self, since: int, limit: int = 1_000) -> Changes:
         return await self._read(changes_since, self._store.book, checked_since(since), limit)
 
 

@@ -116,7 +116,7 @@ class BadInputStories(Stories):
                 await world.runs(key=bad),
             )
             assert (bad, *found) == (bad, None, None, [], [])
-            assert (bad, await world.told(bad), await seen.hours(24, bad)) == (bad, [], ())
+            assert (bad, await world.told(bad), await seen.hourly_stats(24, bad)) == (bad, [], ())
         assert await snapshot(world.store) == before
 
     @pytest.mark.parametrize("act", BY_TEXT)

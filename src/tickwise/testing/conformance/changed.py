@@ -24,9 +24,11 @@ class ChangedStories(Stories):
             else:
                 await world.end(lease)
                 third = await world.enqueue("a")
-        told = [[run.id for run in (await world.insights.changed(at)).runs] for at in (*moves, world.micro + 1)]
+        told = [
+            [run.id for run in (await world.insights.changes_since(at)).runs] for at in (*moves, world.micro + 1)
+        ]
         assert told == [[first, second, third], [second, third], [second, third], []]
-        runs = (await world.insights.changed(0)).runs
+        runs = (await world.insights.changes_since(0)).runs
         assert runs == tuple([await world.run(run) for run in (first, second, third)])
 
     async def test_runs_under_way_and_put_off(self, world: World) -> None:
@@ -37,11 +39,11 @@ class ChangedStories(Stories):
         world.go("00:10")
         began = world.micro
         (lease,) = await world.lease(functions=frozenset({"a"}))
-        assert [one.id for one in (await world.insights.changed(began)).runs] == [run]
+        assert [one.id for one in (await world.insights.changes_since(began)).runs] == [run]
         world.go("00:20")
         await world.end(lease, Failed())
-        assert [one.id for one in (await world.insights.changed(began)).runs] == [run]
-        assert (await world.insights.changed(began + 1)).runs == ()
+        assert [one.id for one in (await world.insights.changes_since(began)).runs] == [run]
+        assert (await world.insights.changes_since(began + 1)).runs == ()
 
     async def test_runs_that_never_ran(self, world: World) -> None:
         """A queued run that is cancelled has ended, too."""
@@ -49,7 +51,7 @@ class ChangedStories(Stories):
         run, _ = await world.enqueue("a"), await world.enqueue("a")
         world.go("00:10")
         await world.store.cancel(run)
-        assert [one.id for one in (await world.insights.changed(world.micro)).runs] == [run]
+        assert [one.id for one in (await world.insights.changes_since(world.micro)).runs] == [run]
 
     async def test_decisions_that_grew(self, world: World) -> None:
         """A record is told when it is made and whenever it is extended."""
@@ -57,17 +59,17 @@ class ChangedStories(Stories):
         await world.pass_time("00:30")
         at = world.micro
         await world.pass_time("00:35")
-        told = (await world.insights.changed(at)).decisions
+        told = (await world.insights.changes_since(at)).decisions
         assert [(row.schedule, row.reason, row.first) for row in told] == [
             ("a", Reason.OVERLAP, instant("00:20")), ("b", Reason.OVERLAP, instant("00:15")),
         ]  # fmt: skip
-        assert [row.schedule for row in (await world.insights.changed(world.micro)).decisions] == ["b"]
+        assert [row.schedule for row in (await world.insights.changes_since(world.micro)).decisions] == ["b"]
 
     async def test_schedules_that_were_changed(self, world: World) -> None:
         """By whom ever: defined, paused or deleted; a pass that finds nothing new in one changes nothing in it."""
         c = job("c", HOURLY)
         await world.define(job("a", HOURLY, also=[schedule("a2", HOURLY)]), job("b", HOURLY), c)
-        assert (await world.insights.changed(world.micro)).schedules == ("a", "a2", "b", "c")
+        assert (await world.insights.changes_since(world.micro)).schedules == ("a", "a2", "b", "c")
         world.go("00:10")
         since = world.micro
         await world.tick()
@@ -76,14 +78,14 @@ class ChangedStories(Stories):
         await world.define(job("a", HOURLY), c)
         world.go("00:30")
         await world.store.remove("a", "app")
-        assert (await world.insights.changed(since)).schedules == ("b", "a2", "a")
-        assert (await world.insights.changed(world.micro + 1)).schedules == ()
+        assert (await world.insights.changes_since(since)).schedules == ("b", "a2", "a")
+        assert (await world.insights.changes_since(world.micro + 1)).schedules == ()
 
     async def test_so_much_and_no_more(self, world: World) -> None:
         """Of each kind the oldest are told, so that who asks again from there misses none."""
         await world.define(*(job(f"j{n}", "*/10 * * * *") for n in range(4)))
         await world.pass_time("00:30")
-        everything, some = await world.insights.changed(0), await world.insights.changed(0, limit=3)
+        everything, some = await world.insights.changes_since(0), await world.insights.changes_since(0, limit=3)
         assert [len(kind) for kind in everything] == [4, 4, 4]
         assert [kind[:3] for kind in everything] == list(some)
         times = [run.created_at for run in everything.runs]
@@ -91,5 +93,5 @@ class ChangedStories(Stories):
 
     async def test_instants_that_cannot_be(self, world: World) -> None:
         """Times that no calendar has, and pages of nothing, are refused."""
-        assert await world.not_refused(world.insights.changed, (10**30, -(10**30))) == []
-        assert await world.not_refused(lambda bad: world.insights.changed(0, bad), (0, -1, 10**9)) == []
+        assert await world.not_refused(world.insights.changes_since, (10**30, -(10**30))) == []
+        assert await world.not_refused(lambda bad: world.insights.changes_since(0, bad), (0, -1, 10**9)) == []

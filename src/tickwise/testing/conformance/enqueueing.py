@@ -124,7 +124,7 @@ class TriggerStories(Stories):
             first = await world.trigger(name)
             async with world.refuses(ConflictError, first):
                 await world.trigger(name)
-            assert (await world.run(await world.trigger(name, beside=True))).lane is None
+            assert (await world.run(await world.trigger(name, allow_overlap=True))).lane is None
         assert len(await world.work()) == 4
 
 

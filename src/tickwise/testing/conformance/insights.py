@@ -103,7 +103,7 @@ class FilterStories(Stories):
         await world.lease()
         world.go("01:10")
         await world.enqueue("one", key="k")
-        await world.store.cancel(await world.trigger("one", beside=True))
+        await world.store.cancel(await world.trigger("one", allow_overlap=True))
         await world.enqueue("two")
         names = dict(zip((run.id for run in await world.runs()), "abcd", strict=True))
         for wanted, found in RUNS_BY.items():
@@ -245,12 +245,12 @@ class InsightStories(Stories):
         await world.pass_time("00:04")
         await world.end(lease, Failed())
         rows = [MinuteStats(instant("00:02"), "", 2), MinuteStats(instant("00:04"), "", 0, 1, 1)]
-        assert list(await world.insights.minutes()) == rows
-        assert list(await world.insights.minutes(by_job=True)) == [
+        assert list(await world.insights.minute_stats()) == rows
+        assert list(await world.insights.minute_stats(by_job=True)) == [
             MinuteStats(instant("00:02"), "a", 1), MinuteStats(instant("00:02"), "b", 1),
             MinuteStats(instant("00:04"), "a", 0, 1, 1),
         ]  # fmt: skip
-        assert list(await world.insights.minutes(2)) == rows[1:]
+        assert list(await world.insights.minute_stats(2)) == rows[1:]
 
     async def test_the_last_runs_of_schedules(self, world: World) -> None:
         """Of each the newest slots, in order; one that never ran, or is not there, has none."""
@@ -300,13 +300,13 @@ class InsightStories(Stories):
                 world.clock.advance(3)
                 await world.end(lease, Failed())
         await world.pass_time("01:45")
-        rows = await world.insights.hours(2, "a")
+        rows = await world.insights.hourly_stats(2, "a")
         overlap, live = {Reason.OVERLAP: 1}, {Trigger.SCHEDULE: 1}
         assert rows == (
             HourlyStats("a", instant("00:00"), {S.FAILED: 1}, 0.0, 1_802_000.0, 3_000.0, triggers=live),
             HourlyStats("a", instant("01:00"), {S.QUEUED: 1}, 0.0, None, None, overlap, live),
         )
-        assert {(row.schedule, row.hour) for row in await world.insights.hours(1)} == {
+        assert {(row.schedule, row.hour) for row in await world.insights.hourly_stats(1)} == {
             ("a", instant("01:00")), ("b", instant("01:00")),
         }  # fmt: skip
 
@@ -316,7 +316,11 @@ class InsightStories(Stories):
         assert (await seen.job("x"), await seen.schedule("x"), await seen.run("12345678")) == (None, None, None)
         assert (await seen.attempts("12345678"), await seen.steps("12345678")) == ((), ())
         assert (*(await seen.log("12345678")).items, *(await seen.decisions()).items) == ()
-        assert (await seen.timeline(0, world.micro), await seen.hours(), await seen.next_due()) == ((), (), None)
+        assert (await seen.timeline(0, world.micro), await seen.hourly_stats(), await seen.next_due()) == (
+            (),
+            (),
+            None,
+        )
         assert (await seen.limits(), await seen.pauses()) == ((), ())
 
     async def test_the_schema_is_sound(self, world: World) -> None:

@@ -48,19 +48,19 @@ export function trigger(names, params) {
     class: "mono",
     placeholder: writeExact(params ?? { table: "users" }),
   });
-  const beside = h("input", { type: "checkbox" });
+  const overlap = h("input", { type: "checkbox" });
   return ask({
     title: `Run ${listed(names)} now`,
     body: [
       h("p", {}, "A run by hand, at once. Its next time stays as it is."),
       field("Params for this run (JSON)", given, { hint: "Left empty, those of the definition." }),
-      h("label", { class: "check" }, beside, "also while the job is active"),
+      h("label", { class: "check" }, overlap, "also while the job is active"),
     ],
     confirm: "Run now",
     act: () => many(
       names,
       "trigger",
-      { beside: beside.checked, ...(given.value.trim() ? { params: read(given.value) } : {}) },
+      { allow_overlap: overlap.checked, ...(given.value.trim() ? { params: read(given.value) } : {}) },
       "Started",
     ),
   });

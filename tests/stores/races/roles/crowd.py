@@ -87,7 +87,7 @@ async def _pause_all(store: Store, node: str, _: Random) -> None:
 
 async def _look(store: Store, _: str, __: Random) -> None:
     await asyncio.gather(
-        store.insights.counts(), store.insights.schedules(), store.insights.hours(), store.expire()
+        store.insights.counts(), store.insights.schedules(), store.insights.hourly_stats(), store.expire()
     )
 
 
