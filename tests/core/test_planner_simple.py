@@ -14,6 +14,7 @@ from tickwise.core.model import (
     Backfill,
     Decision,
     Deferral,
+    Disabled,
     Facts,
     Holder,
     JobFacts,
@@ -68,7 +69,8 @@ TWISTS: tuple[dict[str, Any], ...] = (
     {"until": NOON},
     {"max_runs": 3},
     {"after": (After("other", 600),), "wait_for": 600},
-    {"paused": Pause(NOON - 5)},
+    {"manual_pause": Pause(NOON - 5)},
+    {"disabled": Disabled(NOON - 5)},
     {"deleted_at": NOON - 5},
     {"moved": Move(NOON - 5, NOON + 15)},
     {"backfill": Backfill(NOON - 600, NOON)},
@@ -108,7 +110,13 @@ def case(text: str = "* * * * *", policy: Policy = POLICIES[0], late: int = 0, *
     slot = times.after(NOON - 1) or NOON
     ruled = replace(policy, **own(Policy.__slots__))
     definition = ScheduleDefinition("a.1", "a", times, text, given.get("kind", Kind.START), ruled)
-    state = {"cursor": slot - 1, "last_seen_slot": slot - 1, "last_missed_slot": slot - 1, "edited_at": 0, "first_seen": 0}
+    state = {
+        "cursor": slot - 1,
+        "last_seen_slot": slot - 1,
+        "last_missed_slot": slot - 1,
+        "edited_at": 0,
+        "first_seen": 0,
+    }
     return Case(
         slot + late,
         Schedule(definition, **state | own(Schedule._fields)),

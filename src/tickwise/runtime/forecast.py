@@ -1,8 +1,8 @@
 """What is about to run, by time: an index over all schedules, built from the store and swapped in whole.
 
 It looks `lookahead` ahead; where that would be more runs than a process should hold, it looks less far ahead.
-Plain schedules are expanded together in NumPy; those that a person moved, paused in part or bounded are walked
-one by one.
+Simple schedules are expanded together in NumPy; those with bounds, jitter, dependencies or a person's changes are
+walked one by one.
 """
 
 from collections import Counter
@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core.cron.batch import expand
 from ..core.index import RunIndex
+from ..core.jobstate import is_simple
 from ..core.model import Schedule
 from ..core.slots import count_slots, due_at, next_slot
 from ..stores.contract import Insights
@@ -51,8 +52,8 @@ class Forecast:
 
     def _built(self, schedules: Sequence[Schedule], start: int, end: int) -> RunIndex | None:
         """The index, or nothing if it would be too large."""
-        plain = [s for s in schedules if _is_plain(s)]
-        special = [s for s in schedules if not _is_plain(s)]
+        plain = [s for s in schedules if is_simple(s)]
+        special = [s for s in schedules if not is_simple(s)]
         kinds = Counter(s.definition.times for s in plain)
         expected = sum(number * times.count(start - 1, end - 1) for times, number in kinds.items())
         expected += sum(count_slots(s, start - 1, end - 1) for s in special)
@@ -68,12 +69,6 @@ class Forecast:
             np.concatenate([positions[open_], extra[:, 1]]),
             ids=[s.name for s in plain] + [s.name for s in special],
         )
-
-
-def _is_plain(schedule: Schedule) -> bool:
-    policy = schedule.definition.policy
-    bounded = policy.until is not None or policy.max_runs is not None or policy.jitter
-    return not (bounded or schedule.moved or schedule.dropped or schedule.reopened or schedule.backfill)
 
 
 def _is_pending(schedule: Schedule, second: int) -> bool:

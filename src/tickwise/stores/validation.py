@@ -6,7 +6,7 @@ from graphlib import CycleError, TopologicalSorter
 from math import isfinite
 from typing import Any, TypeVar
 
-from ..core.change import Added, BackfillAsked, Change, Deleted, Paused, Renamed, Rescheduled, Updated
+from ..core.change import Added, BackfillAsked, Change, Deleted, Paused, Renamed, Rescheduled, Switched, Updated
 from ..core.codec import encode_job, encode_schedule
 from ..core.definition import JobDefinition, check_name
 from ..core.errors import ConflictError, InputError, nearest
@@ -101,7 +101,7 @@ def checked_enqueue(one: Enqueue) -> Enqueue:
 def check_change(change: Change) -> None:
     """A person's word: definitions are changed where they were written."""
     match change:
-        case Added() | Updated() | Renamed() | Deleted():
+        case Added() | Updated() | Renamed() | Deleted() | Switched():
             raise InputError("a definition is written by define() and remove(), not by a change of one schedule")
         case Paused(by, reason):
             check_pause(Pause(0, by, reason))

@@ -22,7 +22,7 @@ from ..records import MICRO, Enqueue, Enqueued
 from .base import Document, Mongo, changes
 from .finish import wake
 from .intents import Effects, LostRaceError, persist
-from .lanes import with_lanes
+from .jobs import with_lanes
 from .runs import DRAFT, FORGOTTEN, ids_of, new_run
 
 MOST_AT_ONCE = 10_000  # runs of one enqueue

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...core.definition import JobDefinition
 from ...core.errors import InputError
+from ...core.jobstate import ScheduleState
 from ...core.payload import UnreadableText
 from ...core.reasons import Reason
 from ...core.slots import next_slot
@@ -28,7 +29,7 @@ from ..validation import page_size
 from . import tick
 from .base import Document, Mongo
 from .fleet import pause_state
-from .jobs import ScheduleDocument, load
+from .jobs import load
 from .report import numbered, steps_of
 from .runs import SHOWN, attempt_of, digests, row_of
 from .search import names_part, wanted_names
@@ -67,11 +68,13 @@ async def schedules(
     """A page of those that are wanted; or the one of a name."""
     most = page_size(limit)
     names = await wanted_names(mongo, wanted, {"$gt": after or ""} if name is None else name, most + 1)
-    shown = await _held(mongo, names[:most])
-    ids = [held.last_run for held in shown if held.last_run is not None]
+    shown = await _shown(mongo, names[:most])
+    ids = [entry["last_run"] for _, entry in shown if "last_run" in entry]
     runs = {run["_id"]: run async for run in mongo.runs.find({"_id": {"$in": ids}, **SHOWN}, _OF_LAST_RUN)}
     paused = (await pause_state(mongo)).paused
-    rows = tuple(_schedule_row(held, runs.get(held.last_run), paused=paused) for held in shown)
+    rows = tuple(
+        _schedule_row(each, entry, runs.get(entry.get("last_run")), paused=paused) for each, entry in shown
+    )
     return Page(rows, names[most - 1] if len(names) > most else None)
 
 
@@ -80,15 +83,15 @@ _OF_RECENT = {"state": 1, "due_at": 1, "started_at": 1}
 _OF_LAST_RUN = {"started_at": 1, "created_at": 1, "state": 1}
 
 
-async def _held(mongo: Mongo, names: Sequence[str]) -> list[ScheduleDocument]:
-    """Schedules as the next pass will find them; those that cannot be read are left out."""
+async def _shown(mongo: Mongo, names: Sequence[str]) -> list[tuple[ScheduleState, Document]]:
+    """Schedules as the next pass will find them, and as they are kept; those that cannot be read are left out."""
     loaded = await load(mongo, await mongo.jobs.find({"names": {"$in": list(names)}}).to_list())
-    found = {held.state.name: held for job in loaded for held in job.live}
+    found = {name: (job.state.schedules[name], job.entries[name]) for job in loaded for name in job.state.live}
     return [found[name] for name in names if name in found]
 
 
-def _schedule_row(held: ScheduleDocument, last: Document | None, *, paused: bool) -> ScheduleRow:
-    state = held.state
+def _schedule_row(kept: ScheduleState, entry: Document, last: Document | None, *, paused: bool) -> ScheduleRow:
+    state = kept.schedule
     slot = state.reopened[0] if state.reopened else next_slot(state, state.cursor)
     run: dict[str, Any] = {}
     if last:
@@ -97,7 +100,8 @@ def _schedule_row(held: ScheduleDocument, last: Document | None, *, paused: bool
             "last_enqueued_at": last["created_at"], "last_state": RunState(last["state"]),
         }  # fmt: skip
     rests = paused or state.paused is not None
-    return ScheduleRow(state, None if rests else slot, held.wake_at, held.created_at, held.updated_at, **run)
+    times = entry["created_at"], entry["updated_at"]
+    return ScheduleRow(state, None if rests else slot, kept.wake_at, *times, **run)
 
 
 async def run(mongo: Mongo, id_: int) -> RunRow | None:

@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 
-from ...core.codec import decode_rest
 from ...core.payload import UnreadableText
 from ..records import ScheduleFilter
 from ..validation import has_label
@@ -11,7 +10,7 @@ from .base import Document, Mongo, present
 _AT_ONCE = 1_000  # schedules that are looked through in Python
 _OF_SCHEDULES = {
     "definition": 1,
-    **{f"schedules.{field}": 1 for field in ("name", "wake_at", "deleted_at", "rest")},
+    **{f"schedules.{field}": 1 for field in ("name", "wake_at", "deleted_at", "paused")},
 }
 
 
@@ -49,13 +48,9 @@ def names_part(text: str, *fields: str) -> Document:
 
 def _is_wanted(mongo: Mongo, row: Document, wanted: ScheduleFilter) -> bool:
     with suppress(UnreadableText):
-        if wanted.paused is not None and wanted.paused is not _is_paused(row["schedules"]):
+        if wanted.paused is not None and wanted.paused is not row["schedules"].get("paused", False):
             return False
         return wanted.label is None or has_label(
             mongo.book.job(row["definition"], row["_id"]).labels, wanted.label
         )
     return False
-
-
-def _is_paused(schedule: Document) -> bool:
-    return decode_rest(schedule.get("rest")).get("paused") is not None
