@@ -127,28 +127,14 @@ async def test_who_waits_for_room_waits_for_an_end_that_is_being_stored() -> Non
 
 
 @patiently
-async def test_ends_wait_while_slots_are_decided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Starts go before; but who needs room need not wait, and nobody waits for long."""
-    monkeypatch.setattr("tickwise.runtime.worker._FOR_STARTS", 1_000)
+async def test_ends_are_stored_while_slots_are_decided() -> None:
+    """A pass that has set room aside keeps no end waiting."""
     shop = await Shop.open(noop, concurrency=4)
-    for needs_room in (False, True):
-        await shop.take("noop")
-        reserved = shop.worker.reserve(1)
-        await shop.worker.finish_bell.wait()
-        storing = asyncio.create_task(shop.store_ends())
-        await asyncio.wait((storing,), timeout=0.01)
-        assert not shop.store.calls["finish"], "a pass is under way"
-        if needs_room:
-            waiting = asyncio.create_task(shop.worker.room_for(4, 1_000))
-            await storing
-            waiting.cancel()
-        shop.worker.take(reserved, ())
-        await storing
-        assert shop.store.calls.pop("finish") == 1
     await shop.take("noop")
-    shop.worker.reserve(1)
-    monkeypatch.setattr("tickwise.runtime.worker._FOR_STARTS", 0.001)
+    reserved = shop.worker.reserve(1)
     await shop.store_ends()
+    assert (shop.store.calls["finish"], shop.worker.busy) == (1, 0)
+    shop.worker.take(reserved, ())
 
 
 @patiently

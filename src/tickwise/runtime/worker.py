@@ -29,7 +29,6 @@ from .executors.result import AttemptResult, failed
 
 _log = get_logger()
 _TIMES = 10  # the patience that somebody has in all, as long as something goes on
-_FOR_STARTS = 0.1  # seconds that an end waits to be stored while slots are being decided
 _SLICE = 20  # runs that begin at once: then the loop looks at what else there is, such as the store's answers
 
 
@@ -87,8 +86,6 @@ class Worker:
         self._adopting: dict[str, Lease] = {}  # ours by a lost answer, to begin with the next renewal
         self._begun: set[tuple[str, str]] = set()  # runs and tokens that a renewal may hear of late
         self._reserved = 0
-        self._ends_may_go = asyncio.Event()  # no slot is being decided, or room is needed
-        self._ends_may_go.set()
         self._backlog = False  # the queues may hold more than there was room for
         self._closing = False
         self._is_over = asyncio.Event()  # the grace of a shutdown has passed
@@ -139,16 +136,12 @@ class Worker:
         room = self.free if most is None else min(self.free, most)
         wanted = LeaseRequest(self.node, room, self.room.queues, self._execution.known, self.room.lease)
         self._reserved += wanted.capacity
-        if self.free:
-            self._ends_may_go.clear()
         self._see_whether_idle()
         return wanted if wanted.capacity else None
 
     def take(self, reserved: LeaseRequest | None, leases: Sequence[Lease], *, queued: bool = False) -> None:
         """Give the room back, and start what came."""
         self._reserved -= reserved.capacity if reserved else 0
-        if not self._reserved:
-            self._ends_may_go.set()
         self.start(*leases, queued=queued)
         self._see_whether_idle()
         self._ring_if_there_is_more()
@@ -164,7 +157,6 @@ class Worker:
         clock = asyncio.get_running_loop().time
         until = clock() + _TIMES * patience
         while not self.has_room(least):
-            self._ends_may_go.set()
             self._freed.clear()
             try:
                 async with asyncio.timeout(patience):  # wait_for forgets a cancel that comes with the event
@@ -289,9 +281,7 @@ class Worker:
         self._let_go(finish.run for finish in ended)
 
     async def finish_turn(self) -> float:
-        """Tell the store what has ended. Starts go before: an end that is stored a moment later delays nobody."""
-        if not self._ends_may_go.is_set():
-            await _first(_FOR_STARTS, self._ends_may_go)
+        """Tell the store what has ended."""
         return await self._finisher.turn()
 
     async def flush_turn(self) -> float:
