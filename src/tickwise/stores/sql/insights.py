@@ -8,6 +8,7 @@ from typing import Any
 
 from ...core.definition import JobDefinition
 from ...core.errors import InputError
+from ...core.jobstate import ScheduleState
 from ...core.model import Schedule
 from ...core.payload import UnreadableText
 from ...core.reasons import Reason
@@ -26,7 +27,7 @@ from ..records import (
 )
 from ..validation import has_label, like, page_size
 from .definitions import DefinitionCache
-from .jobs import COLUMNS, JOBS, JobColumns, LoadedJob, LoadedSchedule, load
+from .jobs import COLUMNS, JOBS, JobColumns, LoadedJob, load
 from .statement import Procedure, Statement
 
 _NEXT_DUE = Statement("""
@@ -127,7 +128,7 @@ def schedules(
     last = {row[0]: row[1:] for row in (yield _LAST_RUNS(ids=[row[0] for row in shown]))}
     paused = (yield _PAUSED())[0][0]
     found = [
-        _schedule(held[name].state, row, last.get(row[0]), everything_paused=bool(paused))
+        _schedule(held[name].schedule, row, last.get(row[0]), everything_paused=bool(paused))
         for row in shown if (name := row[2]) in held
     ]  # fmt: skip
     return Page(tuple(found), rows[most - 1][2] if len(rows) > most else None)
@@ -160,11 +161,11 @@ def _labelled(book: DefinitionCache, rows: Sequence[Any], label: str) -> Procedu
     return found
 
 
-def _held(book: DefinitionCache, ids: Iterable[int]) -> Procedure[dict[str, LoadedSchedule]]:
+def _held(book: DefinitionCache, ids: Iterable[int]) -> Procedure[dict[str, ScheduleState]]:
     """Schedules by name, as the next pass will find them."""
     rows = [JobColumns._make(row) for row in (yield _JOB_ROWS(ids=sorted(ids)))]
     loaded: list[LoadedJob] = yield from load(book, rows, (yield _LATEST_PAUSE())[0][0])
-    return {name: held for job in loaded for name, held in job.schedules.items()}
+    return {name: held for job in loaded for name, held in job.state.schedules.items()}
 
 
 def _schedule(
