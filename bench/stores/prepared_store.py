@@ -35,8 +35,8 @@ _COPIES = {  # by table: the source of the copies, and the columns in which a co
         "numbers JOIN tickwise_jobs AS t ON t.name = 'job-0' ORDER BY n",
         {"name": _NAME, "function": _NAME},
     ),
-    "tickwise_agenda": (
-        """tickwise_jobs AS j JOIN tickwise_agenda AS t ON j.name <> 'job-0'
+    "tickwise_job_state": (
+        """tickwise_jobs AS j JOIN tickwise_job_state AS t ON j.name <> 'job-0'
             AND t.job_id = (SELECT id FROM tickwise_jobs WHERE name = 'job-0') ORDER BY j.id""",
         {"job_id": "j.id", "wake_at": ":later"},
     ),
@@ -46,20 +46,20 @@ _COPIES = {  # by table: the source of the copies, and the columns in which a co
     ),
 }
 _MAKE_SCHEDULES_DUE = Statement("""
-    UPDATE tickwise_schedules SET cursor = :slot - 1, met = 0, missed = 0, runs_made = 0, last_slot = NULL,
-        wake_at = :now + (id - 1) % :every * 60 WHERE (id - 1) % :every < :groups
+    UPDATE tickwise_schedules SET cursor = :slot - 1, last_seen_slot = 0, last_missed_slot = 0, runs_made = 0,
+        last_slot = NULL, wake_at = :now + (id - 1) % :every * 60 WHERE (id - 1) % :every < :groups
 """)
 _MAKE_JOBS_DUE = Statement("""
-    UPDATE tickwise_agenda SET wake_at = :now + (job_id - 1) % :every * 60, waiting = FALSE,
-        cursor = NULL, met = NULL, last_slot = NULL, made = NULL
+    UPDATE tickwise_job_state SET wake_at = :now + (job_id - 1) % :every * 60, waiting = FALSE,
+        cursor = NULL, last_seen_slot = NULL, last_slot = NULL, runs_made = NULL
     WHERE (job_id - 1) % :every < :groups
 """)
-_DELETE_RUNS = (Statement("DELETE FROM tickwise_live"), Statement("DELETE FROM tickwise_runs"))
+_DELETE_RUNS = (Statement("DELETE FROM tickwise_active_runs"), Statement("DELETE FROM tickwise_runs"))
 _COUNT_RUNS = Statement("""
     SELECT count(*), count(DISTINCT schedule_id), count(*) FILTER (WHERE state = 'succeeded')
     FROM tickwise_runs
 """)
-_COUNT_DUE = Statement("SELECT count(*) FROM tickwise_agenda WHERE wake_at <= :now")
+_COUNT_DUE = Statement("SELECT count(*) FROM tickwise_job_state WHERE wake_at <= :now")
 
 
 class PreparedStore:
