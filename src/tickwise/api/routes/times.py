@@ -2,11 +2,12 @@
 
 import asyncio
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Annotated
 
 from fastapi import Query
 
-from ...app.upcoming import ForecastWindow, in_order, load_forecast
+from ...app.upcoming import ForecastWindow, is_all_paused, load_forecast, runs_between
 from ...app.values import RunInfo, UpcomingRun
 from ...core.errors import InputError
 from ...core.timeparse import ceil_second, to_datetime
@@ -45,7 +46,8 @@ async def list_upcoming(visit: Context, asked: Annotated[UpcomingQuery, Query()]
         found = await asyncio.to_thread(ahead.between, start, end, asked.limit)
     else:
         row = await visit.schedule(asked.schedule)
-        found = [] if row.next_slot is None else in_order([row.schedule], now, start, end, asked.limit)
+        schedules = [] if await is_all_paused(visit.store) else [row.schedule]
+        found = list(islice(runs_between(schedules, now, start, end), asked.limit))
     return UpcomingResponse(items=[UpcomingRunResponse.model_validate(one) for one in found])
 
 
