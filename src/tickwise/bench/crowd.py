@@ -35,8 +35,8 @@ _NEXT = f"{_SLOT} + CASE WHEN {_SLOT} <= {{now}} THEN {_HOUR} ELSE 0 END"
 _OWN = f"""
     UPDATE tickwise_schedules SET job_id = id, wake_at = {_NEXT}, runs_made = {{hours}};
     UPDATE tickwise_schedules SET last_slot = wake_at - {_HOUR};
-    DELETE FROM tickwise_agenda;
-    INSERT INTO tickwise_agenda (job_id, revision, wake_at, local, guarded, waiting, pause_seen)
+    DELETE FROM tickwise_job_state;
+    INSERT INTO tickwise_job_state (job_id, revision, wake_at, local, guarded, waiting, pause_seen)
         SELECT id, 1, wake_at, FALSE, FALSE, FALSE, 0 FROM tickwise_schedules;
 """
 _RUNS = f"""
@@ -45,8 +45,9 @@ _RUNS = f"""
             SELECT id AS schedule, definition_id AS times, (id * 7919 + back * 104729) % 1000 AS luck,
                 {_SLOT} - back * {_HOUR} AS slot
             FROM hours CROSS JOIN tickwise_schedules)
-    INSERT INTO tickwise_runs (job_id, schedule_id, slot, trigger_name, state, definition_id, times_id, queue,
-        priority, due_at, created_at, claimed_by, auto_remove, node, attempt, failures, losses, cancelling,
+    INSERT INTO tickwise_runs (job_id, schedule_id, slot, trigger_name, state, definition_id,
+        schedule_definition_id, queue, priority,
+        due_at, created_at, claimed_by, auto_remove, node, attempt, failures, losses, cancelling,
         started_at, finished_at, error)
     SELECT j.id, schedule, slot, 'schedule',
         CASE WHEN luck < 10 THEN 'failed' WHEN luck < 13 THEN 'cancelled' ELSE 'succeeded' END,

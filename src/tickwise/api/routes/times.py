@@ -2,12 +2,13 @@
 
 import asyncio
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Annotated
 
 from fastapi import Query
 
 from ...app.records import MICRO, AccessRole, HourlyStats
-from ...app.upcoming import ForecastWindow, in_order, load_forecast
+from ...app.upcoming import ForecastWindow, is_all_paused, load_forecast, runs_between
 from ...app.values import RunInfo, UpcomingRun
 from ...core.errors import InputError
 from ...core.timeparse import ceil_second, to_datetime
@@ -44,7 +45,8 @@ async def list_upcoming(context: Context, query: Annotated[UpcomingQuery, Query(
         found = await asyncio.to_thread(ahead.between, start, end, query.limit)
     else:
         row = await context.schedule(query.schedule)
-        found = [] if row.next_slot is None else in_order([row.schedule], now, start, end, query.limit)
+        schedules = [] if await is_all_paused(context.store) else [row.schedule]
+        found = list(islice(runs_between(schedules, now, start, end), query.limit))
     return UpcomingResponse(items=[UpcomingRunResponse.model_validate(one) for one in found])
 
 

@@ -34,8 +34,8 @@ _COPIES = {  # by table: from where, and where a copy differs from its template
         "numbers JOIN tickwise_jobs AS t ON t.name = 'job-0' ORDER BY n",
         {"name": _NAME, "function": _NAME},
     ),
-    "tickwise_agenda": (
-        """tickwise_jobs AS j JOIN tickwise_agenda AS t ON j.name <> 'job-0'
+    "tickwise_job_state": (
+        """tickwise_jobs AS j JOIN tickwise_job_state AS t ON j.name <> 'job-0'
             AND t.job_id = (SELECT id FROM tickwise_jobs WHERE name = 'job-0') ORDER BY j.id""",
         {"job_id": "j.id", "wake_at": ":later"},
     ),
@@ -45,20 +45,20 @@ _COPIES = {  # by table: from where, and where a copy differs from its template
     ),
 }
 _ARM_SCHEDULES = Statement("""
-    UPDATE tickwise_schedules SET cursor = :slot - 1, met = 0, missed = 0, runs_made = 0, last_slot = NULL,
-        wake_at = :now + (id - 1) % :every * 60 WHERE (id - 1) % :every < :groups
+    UPDATE tickwise_schedules SET cursor = :slot - 1, last_seen_slot = 0, last_missed_slot = 0, runs_made = 0,
+        last_slot = NULL, wake_at = :now + (id - 1) % :every * 60 WHERE (id - 1) % :every < :groups
 """)
 _ARM_JOBS = Statement("""
-    UPDATE tickwise_agenda SET wake_at = :now + (job_id - 1) % :every * 60, waiting = FALSE,
-        cursor = NULL, met = NULL, last_slot = NULL, made = NULL
+    UPDATE tickwise_job_state SET wake_at = :now + (job_id - 1) % :every * 60, waiting = FALSE,
+        cursor = NULL, last_seen_slot = NULL, last_slot = NULL, runs_made = NULL
     WHERE (job_id - 1) % :every < :groups
 """)
-_FORGET_RUNS = (Statement("DELETE FROM tickwise_live"), Statement("DELETE FROM tickwise_runs"))
+_FORGET_RUNS = (Statement("DELETE FROM tickwise_active_runs"), Statement("DELETE FROM tickwise_runs"))
 _COUNTS = Statement("""
     SELECT count(*), count(DISTINCT schedule_id), count(*) FILTER (WHERE state = 'succeeded')
     FROM tickwise_runs
 """)
-_DUE = Statement("SELECT count(*) FROM tickwise_agenda WHERE wake_at <= :now")
+_DUE = Statement("SELECT count(*) FROM tickwise_job_state WHERE wake_at <= :now")
 
 
 class Bed:

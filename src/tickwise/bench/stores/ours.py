@@ -30,16 +30,16 @@ class Process:
         self,
         store: Store,
         functions: Mapping[str, Callable[..., Any]],
-        room: WorkerOptions,
+        options: WorkerOptions,
         on_ended: Callable[[], None],
     ) -> None:
         self._store = store
-        worker = Worker(store, NODE, Execution(store, functions), room=room, on_ended=lambda *_: on_ended())
+        worker = Worker(store, NODE, Execution(store, functions), options=options, on_ended=lambda *_: on_ended())
         ticker = Ticker(store, NODE, hands=worker)
-        self._rung = [Loop("ticker", ticker.turn), Loop("worker", worker.turn, bell=worker.bell)]
+        self._rung = [Loop("ticker", ticker.turn), Loop("worker", worker.turn, wake_event=worker.wake_event)]
         self._loops = [
             *self._rung,
-            Loop("finisher", worker.finish_turn, bell=worker.finish_bell),
+            Loop("finisher", worker.finish_turn, wake_event=worker.finish_event),
             Loop("reporter", worker.flush_turn),
             Loop("news", self._hear),
         ]
@@ -47,7 +47,7 @@ class Process:
     async def _hear(self) -> float:
         if await self._store.wait(1.0):
             for loop in self._rung:
-                loop.ring()
+                loop.wake()
         return 0.0
 
     def start(self) -> None:

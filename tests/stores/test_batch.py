@@ -179,11 +179,11 @@ class TestOddOnes(TableStories):
         """S16: the run is taken back, nothing is left of it, and the job stays due until it gets the lane."""
         await world.define(job("a", HOURLY))
         await world.tick()
-        await self.say("INSERT INTO tickwise_live SELECT id, 0, 0, FALSE FROM tickwise_jobs")
+        await self.say("INSERT INTO tickwise_active_runs SELECT id, 0, 0, FALSE FROM tickwise_jobs")
         world.go("01:00")
         ticked = await world.tick(reserve=world.reservation())
         assert (ticked.runs, ticked.leases, ticked.more, await world.runs()) == (0, (), True, [])
-        await self.say("DELETE FROM tickwise_live")
+        await self.say("DELETE FROM tickwise_active_runs")
         assert (await world.tick()).runs == 1
         assert await world.ran("a") == ["01:00"]
 
@@ -227,12 +227,12 @@ class TestOddOnes(TableStories):
 
 
 REVISE = """
-    UPDATE tickwise_agenda SET revision = revision + 1
+    UPDATE tickwise_job_state SET revision = revision + 1
     WHERE job_id = (SELECT id FROM tickwise_jobs WHERE name = :name)"""
 GIVE_SLOT = """
     UPDATE tickwise_runs SET slot = :slot, schedule_id = (SELECT id FROM tickwise_schedules WHERE name = :name)
     WHERE id = :run"""
-TAKE_LANE = "INSERT INTO tickwise_live SELECT job_id, 0, id, FALSE FROM tickwise_runs WHERE id ="
+TAKE_LANE = "INSERT INTO tickwise_active_runs SELECT job_id, 0, id, FALSE FROM tickwise_runs WHERE id ="
 SPOIL = """
     UPDATE tickwise_definitions SET body = '{{"nonsense"'
     WHERE id = (SELECT definition_id FROM {table} WHERE name = :name)"""
