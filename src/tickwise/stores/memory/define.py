@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ...core.change import Change
 from ...core.codec import decode_job, encode_job
 from ...core.definition import JobDefinition
-from ...core.errors import ConflictError, InputError, nearest
+from ...core.errors import ConflictError, no_such
 from ...core.jobstate import JobState, ScheduleState
 from ...core.model import Schedule
 from ...core.reasons import Reason
@@ -97,13 +97,14 @@ def _cancel_queued(memory: MemoryState, runs: list[RunEntry], now: int) -> None:
             memory.cancel(run, now)
 
 
-def remove(memory: MemoryState, name: str, source: str) -> None:
+def remove(memory: MemoryState, name: str, source: str, over: int | None = None) -> None:
     """Delete a job with its schedules; one that is gone already is no error."""
     entry = memory.jobs.get(name)
     if entry is None or entry.deleted_at is not None:
         return
     if entry.source != source:
         raise ConflictError(_owned(name, entry.source))
+    check_version(name, entry.version, over)
     now = memory.clock()
     _save(memory, entry, memory.load(entry).redefine(JobDefinition(name), now // MICRO), now)
     entry.deleted_at = now
@@ -116,7 +117,7 @@ def change(memory: MemoryState, name: str, wanted: Change) -> Schedule:
     entry = memory.schedules.get(name)
     if entry is None or not entry.live:
         known = [other for other, found in memory.schedules.items() if found.live]
-        raise InputError(f"there is no schedule {name[:60]!r}{nearest(name, known)}")
+        raise no_such("schedule", name, known)
     now, job = memory.clock(), memory.jobs[entry.state.job]
     _save(memory, job, memory.load(job).change(name, wanted, now // MICRO), now)
     return entry.state

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from ...core.change import Change
 from ...core.codec import encode_job, encode_schedule
 from ...core.definition import JobDefinition
-from ...core.errors import ConflictError, InputError, nearest
+from ...core.errors import ConflictError, no_such
 from ...core.model import Schedule
 from ...core.reasons import Reason
 from ...core.settle import Cancelled
@@ -249,7 +249,7 @@ def _write_job(id_: int, job: JobDefinition, source: str, definition: int, now: 
     yield _VERSION(job=id_)
 
 
-def remove(book: DefinitionCache, name: str, source: str) -> Procedure[None]:
+def remove(book: DefinitionCache, name: str, source: str, over: int | None = None) -> Procedure[None]:
     """Delete a job with its schedules; one that is gone already is no error."""
     now, latest_pause = (yield _CIRCUMSTANCES())[0]
     rows = yield LOCK_JOB(name=name)
@@ -258,6 +258,7 @@ def remove(book: DefinitionCache, name: str, source: str) -> Procedure[None]:
         return
     if row.source != source:
         raise ConflictError(f"{name} was defined by {row.source or 'another source'}: delete it there")
+    check_version(name, row.version, over)
     job = (yield from load(book, [row], latest_pause))[0]
     yield from _write(job, job._replace(state=job.state.redefine(JobDefinition(name), now // MICRO)), now)
     yield _DELETE_JOB(job=row.id, now=now)
@@ -272,7 +273,7 @@ def change(book: DefinitionCache, name: str, wanted: Change) -> Procedure[Schedu
     rows = yield _OF_SCHEDULE(name=name)
     if not rows:
         names = [row[0] for row in (yield _SCHEDULE_NAMES())]
-        raise InputError(f"there is no schedule {name[:100]!r}{nearest(name, names)}")
+        raise no_such("schedule", name, names)
     row = JobColumns._make((yield LOCK_JOB(name=rows[0][0]))[0])
     job = (yield from load(book, [row], latest_pause))[0]
     if name not in job.state.schedules:
