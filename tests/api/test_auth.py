@@ -4,7 +4,8 @@ import httpx
 import pytest
 
 from tickwise.api.auth import MOST, WINDOW, Authenticator, FailedLoginLimiter
-from tickwise.api.auth_settings import AuthSettings, check_binding, is_loopback, warnings
+from tickwise.api.auth_settings import AuthSettings, check_binding, warnings
+from tickwise.api.loopback import is_loopback
 from tickwise.core.errors import InputError
 from tickwise.stores.records import AccessRole
 

@@ -12,7 +12,8 @@ from fastapi import Request
 from ..app.records import AccessRole, Token
 from ..app.stores import Store
 from ..clock import monotonic
-from .auth_settings import AuthSettings, is_loopback
+from .auth_settings import AuthSettings
+from .loopback import is_loopback
 from .problems import Refusal
 from .token_file import digest
 

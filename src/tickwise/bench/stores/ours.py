@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from ...app.gc_tuning import spare_the_collector
+from ...app.node import tune_garbage_collector
 from ...runtime.execution import Execution
 from ...runtime.loop import Loop
 from ...runtime.ticker import Ticker
@@ -51,7 +51,7 @@ class Process:
         return 0.0
 
     def start(self) -> None:
-        spare_the_collector()  # as `tickwise serve` does
+        tune_garbage_collector()  # as `tickwise serve` does
         self._stop = asyncio.Event()
         self._roles = [asyncio.create_task(loop.run(self._stop)) for loop in self._loops]
 
