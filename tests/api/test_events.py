@@ -138,7 +138,7 @@ async def test_a_store_that_is_away_for_a_while_loses_nothing() -> None:
             raise StoreUnavailableError("the store is away")
 
         with pytest.MonkeyPatch.context() as patch, capture_logs() as logged:
-            patch.setattr("tickwise.api.events._POLL", 0.01)
+            patch.setattr("tickwise.api.events._POLL_SECONDS", 0.01)
             async with EventBroadcaster(here.api.store).subscribe() as listener:
                 with pytest.MonkeyPatch.context() as absence:
                     absence.setattr(store.insights, "changes_since", away)
