@@ -14,7 +14,7 @@ from ..core.cron.batch import expand
 from ..core.index import RunIndex
 from ..core.model import Schedule
 from ..core.slots import count_slots, due_at, next_slot
-from ..stores.contract import Insights
+from ..stores.insights_contract import Insights
 from ..stores.records import ScheduleFilter
 from ..stores.validation import all_pages
 

@@ -17,7 +17,8 @@ from typing import Any
 
 from bson import json_util
 
-from tickwise.stores.mongo import MongoStore, base
+from tickwise.stores.mongo import base
+from tickwise.stores.mongo.store import MongoStore
 from tickwise.stores.sql import postgres, schema, sqlite
 from tickwise.stores.sql.driver import Pool
 from tickwise.stores.sql.statement import Dialect, Procedure, Statement

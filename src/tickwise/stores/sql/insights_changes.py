@@ -6,7 +6,6 @@ instants the last that it has is the latest.
 """
 
 from ..records import Changes
-from ..validation import page_size
 from .definitions import DefinitionCache
 from .insights import DECISION_COLUMNS, decision_row
 from .insights_runs import RUN_COLUMNS, newest_old, run_rows
@@ -38,10 +37,9 @@ _SCHEDULES = Statement("""
 
 
 def changes_since(book: DefinitionCache, since: int, limit: int) -> Procedure[Changes]:
-    most = page_size(limit)
-    runs = yield _RUNS(since=since, newest_old=(yield from newest_old(since)), most=most)
-    decisions = yield _DECISIONS(since=since, most=most)
-    schedules = yield _SCHEDULES(since=since, most=most)
+    runs = yield _RUNS(since=since, newest_old=(yield from newest_old(since)), most=limit)
+    decisions = yield _DECISIONS(since=since, most=limit)
+    schedules = yield _SCHEDULES(since=since, most=limit)
     return Changes(
         tuple((yield from run_rows(book, runs))),
         tuple(map(decision_row, decisions)),

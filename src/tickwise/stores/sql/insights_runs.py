@@ -15,7 +15,7 @@ from ...core.payload import UnreadableText, shown, shown_params
 from ...core.states import RunState
 from ..records import MICRO, Page, RunFilter, RunRow
 from ..statistics import Recent
-from ..validation import like, page_size
+from ..validation import like, run_number_in
 from .definitions import DefinitionCache
 from .runs import RUNNING
 from .statement import Procedure, Statement
@@ -78,11 +78,9 @@ def run(book: DefinitionCache, id_: int) -> Procedure[RunRow | None]:
     return rows[0] if rows else None
 
 
-def runs(
-    book: DefinitionCache, wanted: RunFilter, after: int | None, limit: int, id_: int | None = None
-) -> Procedure[Page[RunRow]]:
-    """Newest first; `id_` is the filter's text, if that can be the id of a run."""
-    most = page_size(limit)
+def runs(book: DefinitionCache, wanted: RunFilter, after: int | None, limit: int) -> Procedure[Page[RunRow]]:
+    """Newest first. The text of a filter may be the id of a run."""
+    id_ = run_number_in(wanted)
     asked = dict(_asked(wanted, after))
     if "text" in asked:
         jobs = yield _NAMED(text=asked["text"], id=id_)
@@ -91,9 +89,9 @@ def runs(
         if len(jobs) == 1:
             asked["only"] = jobs[0][0]
     older = 0 if wanted.since is None else (yield from newest_old(wanted.since - _PATIENCE))
-    rows = yield _runs(*asked)(**asked, id=id_, older=older, most=most + 1)
-    found = yield from run_rows(book, rows[:most])
-    return Page(tuple(found), found[-1].id if len(rows) > most else None)
+    rows = yield _runs(*asked)(**asked, id=id_, older=older, most=limit + 1)
+    found = yield from run_rows(book, rows[:limit])
+    return Page(tuple(found), found[-1].id if len(rows) > limit else None)
 
 
 def _asked(wanted: RunFilter, after: int | None) -> Iterator[tuple[str, Any]]:
@@ -122,13 +120,13 @@ def newest_old(instant: int) -> Procedure[int]:
 
 
 def timeline(book: DefinitionCache, start: int, end: int, limit: int) -> Procedure[tuple[RunRow, ...]]:
-    found = yield from run_rows(book, (yield _TIMELINE(start=start, end=end, most=page_size(limit))))
+    found = yield from run_rows(book, (yield _TIMELINE(start=start, end=end, most=limit)))
     return tuple(sorted(found, key=lambda row: (row.started_at or 0, int(row.id))))
 
 
 def recent(names: Sequence[str], limit: int) -> Procedure[dict[str, tuple[Recent, ...]]]:
     found: dict[str, list[Recent]] = defaultdict(list)
-    for name, state, due_at, started_at in (yield _RECENT(names=list(names), most=page_size(limit))):
+    for name, state, due_at, started_at in (yield _RECENT(names=list(names), most=limit)):
         found[name].append(Recent(RunState(state), due_at, started_at))
     return {name: tuple(rows) for name, rows in found.items()}
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ...core.errors import ConflictError, InputError
-from ...stores.contract import Access
+from ...stores.access_contract import Access
 from ...stores.records import MICRO, AccessRole, AuditEntry, IdempotencyClaim, Token
 from ...stores.validation import all_pages
 from .stories import Stories

@@ -23,7 +23,8 @@ from ...core.planner import plan
 from ...core.reasons import Verdict
 from ...core.settle import Outcome, Settled, Succeeded
 from ...core.timeparse import floor_second, to_datetime
-from ...stores.contract import Insights, Store
+from ...stores.contract import Store
+from ...stores.insights_contract import Insights
 from ...stores.records import (
     DecisionFilter,
     Enqueue,
