@@ -54,7 +54,7 @@ class AsyncTickwise:
         self._stop = asyncio.Event()
         self._life: asyncio.Task[None] | None = None  # the node's, while there is one
         self.node: NodeProcess | None = None
-        self.schedules = Schedules(self.store, self._defaults)
+        self.schedules = Schedules(self.store, self._defaults, lambda: self.settings.ticking)
         self.runs = Runs(self.store)
         self.jobs = Jobs(self.store)
 
@@ -188,7 +188,7 @@ class AsyncTickwise:
         if life.get_loop() is not asyncio.get_running_loop():
             raise ConflictError("it runs in another event loop: stop it there")
         if grace is not None:
-            asyncio.get_running_loop().call_later(grace, node.hurry)
+            asyncio.get_running_loop().call_later(grace, node.end_grace)
         self._stop.set()
         await asyncio.shield(life)
 
@@ -219,7 +219,7 @@ class AsyncTickwise:
 
     def _interrupted(self) -> None:
         if self._stop.is_set() and self.node:
-            self.node.hurry()
+            self.node.end_grace()
         self._stop.set()
 
     @asynccontextmanager

@@ -100,10 +100,13 @@ class Store(ABC):
         """
         return await self._define(validation.checked_job(job, source), source, over)
 
-    async def remove(self, job: str, source: str) -> None:
-        """Delete a job and its schedules: queued runs are cancelled, running ones go on (S23)."""
+    async def remove(self, job: str, source: str, *, over: int | None = None) -> None:
+        """Delete a job and its schedules: queued runs are cancelled, running ones go on (S23).
+
+        Refused if another source owns the job. With `over`, refused unless that is the job's version.
+        """
         if validation.can_exist(job):
-            await self._remove(job, source)
+            await self._remove(job, source, over)
 
     async def change(self, schedule: str, change: Change) -> Schedule:
         """Pause, resume, move, reset or backfill one schedule, as a person asked (S29-S32)."""
@@ -224,7 +227,7 @@ class Store(ABC):
     async def _define(self, job: JobDefinition, source: str, over: int | None, /) -> tuple[Schedule, ...]: ...
 
     @abstractmethod
-    async def _remove(self, job: str, source: str, /) -> None: ...
+    async def _remove(self, job: str, source: str, over: int | None, /) -> None: ...
 
     @abstractmethod
     async def _change(self, schedule: str, change: Change, /) -> Schedule: ...

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...core.change import Change
 from ...core.definition import JobDefinition
-from ...core.errors import ConflictError, InputError, TickwiseError, nearest
+from ...core.errors import ConflictError, InputError, TickwiseError, no_such
 from ...core.model import Pause, Schedule, Trigger
 from ...core.settle import LeaseExpired, Settled, TooLate
 from ...core.states import MOVES, Event, RunState
@@ -60,8 +60,8 @@ class MemoryStore(LockedStore, Store):
         return definitions.define(self._memory, job, source, over)
 
     @atomic
-    def _remove(self, job: str, source: str, /) -> None:
-        definitions.remove(self._memory, job, source)
+    def _remove(self, job: str, source: str, over: int | None, /) -> None:
+        definitions.remove(self._memory, job, source, over)
 
     @atomic
     def _change(self, schedule: str, change: Change, /) -> Schedule:
@@ -110,8 +110,8 @@ class MemoryStore(LockedStore, Store):
     def _live_job(self, name: str) -> JobEntry:
         job = self._memory.jobs.get(name)
         if job is None or job.deleted_at is not None:
-            hint = nearest(name, [known.name for known in self._memory.live_jobs()])
-            raise InputError(f"there is no job {name[:60]!r}{hint}: define it first")
+            known = [other.name for other in self._memory.live_jobs()]
+            raise no_such("job", name, known, ": define it first")
         return job
 
     def _known_run(self, number: int) -> RunEntry:
