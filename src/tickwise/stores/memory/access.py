@@ -7,24 +7,24 @@ from itertools import islice
 from ..access_contract import Access
 from ..access_validation import CLAIM_LIFETIME, FORGET_BATCH_SIZE, is_use_due, token_conflict, unknown_token
 from ..records import MICRO, AuditEntry, AuditRow, IdempotencyClaim, Page, Token
-from .atomic import LockedStore, OperationLock, atomic
 from .insights import page_of
+from .moves import MemoryMoves, OperationLock, atomic
 
 
 @dataclass(frozen=True, slots=True)
 class _Claimed:
-    """A claim, when it was made and how long it may stay unanswered."""
+    """A claim, with when it was made and until when it may stay unanswered."""
 
     claim: IdempotencyClaim
     at: int
     until: int
 
 
-class MemoryAccess(LockedStore, Access):
+class MemoryAccess(MemoryMoves, Access):
     """Tokens, audit and claims in dictionaries."""
 
-    def __init__(self, gate: OperationLock) -> None:
-        super().__init__(gate)
+    def __init__(self, lock: OperationLock) -> None:
+        super().__init__(lock)
         self._issued: dict[str, Token] = {}  # by digest
         self._entries: list[AuditRow] = []
         self._claims: dict[str, _Claimed] = {}  # the oldest first

@@ -1,4 +1,4 @@
-"""Reads for people from the memory store. Each is one snapshot, taken inside the store's gate."""
+"""Reads for people from the memory store. Each is one snapshot, taken under the store's lock."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,15 +31,15 @@ from ..records import (
 )
 from ..statistics import LATELY, NOT_RUN, Counts, HourlyStats, MinuteStats, Recent
 from ..validation import decision_page, has_label, names_part
-from .atomic import LockedStore, atomic
+from .moves import MemoryMoves, atomic
 from .state import JobEntry, RunEntry, ScheduleEntry
 
 _T = TypeVar("_T")
 _DAY, _HOUR = 86_400, 3_600
 
 
-class MemoryInsights(LockedStore, Insights):
-    """What there is to see."""
+class MemoryInsights(MemoryMoves, Insights):
+    """Reads of the dictionaries."""
 
     @atomic
     def next_due(self) -> int | None:
@@ -67,22 +67,21 @@ class MemoryInsights(LockedStore, Insights):
         memory = self._memory
         found = sorted(
             name for name, entry in memory.schedules.items()
-            if entry.live and name > after and _is_asked_for(entry, memory.jobs[entry.state.job], wanted)
+            if entry.live and name > after and _schedule_matches(entry, memory.jobs[entry.state.job], wanted)
         )  # fmt: skip
         rows = (self._schedule_row(self._memory.schedules[name]) for name in found)
         return page_of(rows, limit, lambda row: row.schedule.name)
 
     def _schedule_row(self, entry: ScheduleEntry) -> ScheduleRow:
         state, _ = self._memory.after_pauses(entry)
-        rests, last = self._memory.paused or state.paused is not None, entry.last_run
+        resting, last = self._memory.paused or state.paused is not None, entry.last_run
         slot = state.reopened[0] if state.reopened else next_slot(state, state.cursor)
-        row = ScheduleRow(state, None if rests else slot, entry.wake_at, entry.created_at, entry.updated_at)
-        if last is None:
-            return row
         return ScheduleRow(
-            *(row.schedule, row.next_slot, row.wake_at, row.created_at, row.updated_at),
-            *(last.id, last.started_at, last.created_at, last.state),
-        )
+            schedule=state, next_slot=None if resting else slot, wake_at=entry.wake_at,
+            created_at=entry.created_at, updated_at=entry.updated_at,
+            last_run_id=last.id if last else None, last_run_at=last.started_at if last else None,
+            last_enqueued_at=last.created_at if last else None, last_state=last.state if last else None,
+        )  # fmt: skip
 
     @atomic
     def _run(self, run: int, /) -> RunRow | None:
@@ -92,7 +91,9 @@ class MemoryInsights(LockedStore, Insights):
     @atomic
     def _runs(self, wanted: RunFilter, after: int | None, limit: int, /) -> Page[RunRow]:
         newest_first = reversed(self._memory.runs.values())
-        found = (run for run in newest_first if (after is None or run.number < after) and _is_wanted(run, wanted))
+        found = (
+            run for run in newest_first if (after is None or run.number < after) and _run_matches(run, wanted)
+        )
         return page_of(map(_run_row, found), limit, lambda row: row.id)
 
     @atomic
@@ -114,7 +115,7 @@ class MemoryInsights(LockedStore, Insights):
 
     @atomic
     def _decisions(self, wanted: DecisionFilter, after: DecisionKey | None, limit: int, /) -> Page[DecisionRow]:
-        found = [row for row in self._memory.decisions.values() if _is_about(row, wanted)]
+        found = [row for row in self._memory.decisions.values() if _decision_matches(row, wanted)]
         rows = sorted(found, key=_place)
         if after is not None:
             rows = [row for row in rows if _place(row) > (-after.first, after.schedule, after.reason)]
@@ -147,7 +148,7 @@ class MemoryInsights(LockedStore, Insights):
             paused=sum(entry.state.paused is not None for entry in schedules),
             runs=dict(Counter(run.state for run in (*memory.active.values(), *lately))),
             waiting=dict(Counter(run.definition.queue for run in queued)),
-            held=dict(Counter(job.definition.queue for job in jobs if _holds(job))),
+            held=dict(Counter(job.definition.queue for job in jobs if _has_waiting_slot(job))),
             oldest_due=min((run.due_at for run in queued if run.due_at <= now), default=None),
             overdue=sum(job.wake_at is not None and job.wake_at < now // MICRO for job in jobs),
             nodes=sum(1 for _ in memory.live_nodes(now)),
@@ -223,7 +224,7 @@ def page_of(rows: Iterable[_T], limit: int, key: Callable[[_T], str]) -> Page[_T
 
 
 def _place(row: DecisionRow) -> tuple[int, str, str]:
-    """Where a decision stands among the others, newest slots first; it stays there when it is extended."""
+    """The order of decisions, newest slots first; a decision keeps its place when it is extended."""
     return -row.first, row.schedule, row.reason.code
 
 
@@ -233,20 +234,25 @@ def _decision_page(row: DecisionRow) -> str:
 
 def _job_row(job: JobEntry) -> JobRow:
     names = tuple(sorted(entry.state.name for entry in job.live_schedules))
-    return JobRow(job.definition, job.version, job.source, names, job.created_at, job.updated_at, job.history_from)
+    return JobRow(
+        definition=job.definition, version=job.version, source=job.source, schedules=names,
+        created_at=job.created_at, updated_at=job.updated_at, history_from=job.history_from,
+    )  # fmt: skip
 
 
 def _run_row(run: RunEntry) -> RunRow:
     definition, label = run.definition, run.times.label if run.times else ""
     return RunRow(
-        run.id, run.job, run.schedule, run.slot, run.trigger, label, run.state, definition.queue,
-        definition.priority, run.attempt, run.created_at, run.due_at, run.started_at, run.finished_at, run.node,
-        run.claimed_by, run.lane, run.key, run.params, run.result, run.error, run.cancelling, run.failures,
-        run.losses, run.lease_until, run.expires_at, run.by,
+        id=run.id, job=run.job, schedule=run.schedule, slot=run.slot, trigger=run.trigger, label=label,
+        state=run.state, queue=definition.queue, priority=definition.priority, attempt=run.attempt,
+        created_at=run.created_at, due_at=run.due_at, started_at=run.started_at, finished_at=run.finished_at,
+        node=run.node, claimed_by=run.claimed_by, lane=run.lane, key=run.key, params=run.params,
+        result=run.result, error=run.error, cancelling=run.cancelling, failures=run.failures, losses=run.losses,
+        lease_until=run.lease_until, expires_at=run.expires_at, by=run.by,
     )  # fmt: skip
 
 
-def _is_wanted(run: RunEntry, wanted: RunFilter) -> bool:
+def _run_matches(run: RunEntry, wanted: RunFilter) -> bool:
     return (
         wanted.job in (None, run.job)
         and wanted.schedule in (None, run.schedule)
@@ -261,7 +267,7 @@ def _is_wanted(run: RunEntry, wanted: RunFilter) -> bool:
     )
 
 
-def _is_asked_for(entry: ScheduleEntry, job: JobEntry, wanted: ScheduleFilter) -> bool:
+def _schedule_matches(entry: ScheduleEntry, job: JobEntry, wanted: ScheduleFilter) -> bool:
     return (
         wanted.job in (None, job.name)
         and wanted.source in (None, job.source)
@@ -273,7 +279,7 @@ def _is_asked_for(entry: ScheduleEntry, job: JobEntry, wanted: ScheduleFilter) -
     )
 
 
-def _holds(job: JobEntry) -> bool:
+def _has_waiting_slot(job: JobEntry) -> bool:
     states = [entry.state for entry in job.live_schedules]
     return any(state.deferral is not None or state.backfill is not None for state in states)
 
@@ -283,7 +289,7 @@ def _touched_at(run: RunEntry) -> int:
     return run.finished_at or run.started_at or run.created_at
 
 
-def _is_about(row: DecisionRow, wanted: DecisionFilter) -> bool:
+def _decision_matches(row: DecisionRow, wanted: DecisionFilter) -> bool:
     return (
         wanted.schedule in (None, row.schedule)
         and (not wanted.reasons or row.reason in wanted.reasons)
@@ -300,18 +306,18 @@ def _hour(slot: int) -> int:
 def _hour_row(schedule: str, hour: int, runs: list[RunEntry], decided: Counter[Reason]) -> HourlyStats:
     started = [(run, run.started_at) for run in runs if run.started_at is not None]
     return HourlyStats(
-        schedule,
-        hour,
-        dict(Counter(run.state for run in runs)),
-        _mean(run.created_at - run.due_at for run in runs),
-        _mean(at - run.due_at for run, at in started),
-        _mean(run.finished_at - at for run, at in started if run.finished_at is not None),
-        dict(decided),
-        dict(Counter(run.trigger for run in runs)),
+        schedule=schedule,
+        hour=hour,
+        runs=dict(Counter(run.state for run in runs)),
+        claim_ms=_mean(run.created_at - run.due_at for run in runs),
+        late_ms=_mean(at - run.due_at for run, at in started),
+        run_ms=_mean(run.finished_at - at for run, at in started if run.finished_at is not None),
+        decided=dict(decided),
+        triggers=dict(Counter(run.trigger for run in runs)),
     )
 
 
 def _mean(microseconds: Iterable[int]) -> float | None:
-    """In milliseconds; none of nothing."""
+    """In milliseconds; none if there is nothing."""
     found = list(microseconds)
     return fmean(found) / 1_000 if found else None

@@ -1,7 +1,7 @@
 """The reference store: dictionaries in one process, for tests, trials and `memory://`.
 
-Each operation runs to its end under one lock and never waits inside, so it is atomic for every task, event loop
-and thread. Nothing outlives the process.
+Each move runs to its end under one lock and never waits inside, so it is atomic for every task, event loop and
+thread. Nothing outlives the process.
 """
 
 from collections import defaultdict
@@ -36,20 +36,20 @@ from ..records import (
 )
 from . import define as definitions
 from .access import MemoryAccess
-from .atomic import LockedStore, OperationLock, atomic
 from .insights import MemoryInsights
 from .lease import hand_out, keep_log, set_limit, unwanted
+from .moves import MemoryMoves, OperationLock, atomic
 from .state import JobEntry, MemoryState, RunEntry
 from .tick import run_pass
 
 
-class MemoryStore(LockedStore, Store):
-    """Everything in dictionaries. `clock` tells the time in microseconds since the epoch."""
+class MemoryStore(MemoryMoves, Store):
+    """Everything in dictionaries. `clock` gives the time in microseconds since the epoch."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
         super().__init__(OperationLock(MemoryState(clock)))
-        self.insights = MemoryInsights(self._gate)
-        self.access = MemoryAccess(self._gate)
+        self.insights = MemoryInsights(self._lock)
+        self.access = MemoryAccess(self._lock)
         self.schema = _NoSchema()
 
     async def now(self) -> int:
@@ -224,7 +224,7 @@ class MemoryStore(LockedStore, Store):
         return len(removed[:most])
 
     async def wait(self, seconds: float) -> bool:
-        return await self._gate.wait(seconds)
+        return await self._lock.wait(seconds)
 
     @atomic
     def close(self) -> None:
@@ -232,7 +232,7 @@ class MemoryStore(LockedStore, Store):
 
 
 class _NoSchema(Schema):
-    """There is nothing to install, and nothing that could be wrong."""
+    """There is nothing to install and nothing to check."""
 
     async def upgrade(self) -> tuple[str, ...]:
         return ()

@@ -1,8 +1,8 @@
-"""One MongoDB database as the moves see it: its collections, its time, its numbers; and which versions it needs.
+"""One MongoDB database: its collections, its time, its ids, and which versions can work with it.
 
-Writes are `w: majority, j: true` and reads `majority`: what one node has acted on, no failover takes back. A
-move has `MOVE_SECONDS` and not more: after that the driver sends nothing for it any longer, however long its
-process was stopped. Others rely on that (see `plans`).
+Writes are `w: majority, j: true` and reads `majority`, so no failover takes back what a node has acted on. A move
+has `MOVE_SECONDS`: after that the driver sends nothing more for it, however long its process was stopped. Other
+nodes rely on that (see `intents`).
 """
 
 from collections.abc import Callable, Sequence
@@ -82,14 +82,14 @@ class Mongo:
         return self._database[PREFIX + name]
 
     async def now(self) -> int:
-        """The server's time; its clock tells milliseconds."""
+        """The server's time, in steps of milliseconds."""
         if self._clock:
             return self._clock()
         hello = await self.client.admin.command("hello")
         return int((hello["localTime"].replace(tzinfo=UTC) - _EPOCH) / _MICROSECOND)
 
     async def ready(self) -> None:
-        """Find out once whether this version can work with what is there."""
+        """Check once that this version can work with the database."""
         if not self._is_ready:
             await self.check_server()
             if problem := unfit(await self.schema.find().to_list()):
@@ -106,7 +106,7 @@ class Mongo:
             )
 
     async def numbers(self, count: int, what: str = "runs") -> list[int]:
-        """Ids for new ones, in order."""
+        """New ids, in order."""
         if not count:
             return []
         before = await self.counters.find_one_and_update({"_id": what}, {"$inc": {"last": count}}, upsert=True)
@@ -133,7 +133,7 @@ class Mongo:
 
 
 def unfit(marks: Sequence[Document]) -> str:
-    """Why this version cannot work with what others have marked as theirs, if so."""
+    """Why this version cannot work with a database that has these marks; empty if it can."""
     if not any(mark["_id"] == SCHEMA_VERSION for mark in marks):
         return f"{SCHEMA_NAME} is not applied yet: run `tickwise store upgrade`"
     if max(mark["compatible_from"] for mark in marks) > SCHEMA_VERSION:
@@ -142,16 +142,16 @@ def unfit(marks: Sequence[Document]) -> str:
 
 
 def move_id() -> ObjectId:
-    """A name for one move, by which it knows later what it has won."""
+    """The id of one move, by which it recognises its own writes later."""
     return ObjectId()
 
 
 def present(fields: Document) -> Document:
-    """Only what there is: unique keys and indexes do not see fields that are left out."""
+    """The fields that have a value: partial indexes do not cover fields that are left out."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def changes(fields: Document) -> Document:
-    """The update that gives fields their values, and takes away those without one."""
+    """The update that sets fields to their values, and removes those without one."""
     gone = {name: "" for name, value in fields.items() if value is None}
     return {"$set": present(fields), **({"$unset": gone} if gone else {})}

@@ -1,7 +1,7 @@
-"""What is new since an instant, found by what is new and not by looking through what is old.
+"""The change feed: what is new since an instant, found without reading old documents.
 
-New runs have the highest ids, so the search for the newest old one ends soon. What has started since, and what has
-ended since, have indexes of their own. Of a run's instants the last that it has is the latest.
+New runs have the highest ids, so the search for the newest old one ends soon. Runs that started or ended since are
+found by indexes. A run counts by its last instant: finished, else started, else created.
 """
 
 from ..records import Changes, DecisionRow, RunRow

@@ -1,8 +1,8 @@
-"""What is new since an instant, found by what is new and not by looking through what is old.
+"""The change feed: what is new since an instant, found without reading old rows.
 
-New runs have the highest ids, so the search for the newest old one ends soon. What runs now, and what has run and
-waits for another attempt, have small indexes of their own; what has ended is found by when it ended. Of a run's
-instants the last that it has is the latest.
+New runs have the highest ids, so the search for the newest old one ends soon. Running runs, and those that wait
+for another attempt, have small indexes; finished ones are found by `finished_at`. A run counts by its last
+instant: finished, else started, else created.
 """
 
 from ..records import Changes
