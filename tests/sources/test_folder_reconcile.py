@@ -10,34 +10,34 @@ from hypothesis import strategies as st
 from tickwise.core.definition import JobDefinition
 from tickwise.sources.folder.reconcile import (
     ActiveDefinitions,
-    Content,
     FolderChange,
+    FolderContent,
     ParsedFile,
     difference,
     reconcile,
 )
-from tickwise.sources.folder.scan import reading_of
+from tickwise.sources.folder.scan import parse_file
 from tickwise.sources.yaml import DefinitionError
-from tickwise.sources.yaml.reader import Read
+from tickwise.sources.yaml.reader import ParsedDocument
 
 BROKEN = "no such field: 1"
 UNREADABLE = "\0"
 DAILY = "schedule: '@daily'\n"
 
 
-def folder(files: Mapping[str, str], *, unseen: tuple[str, ...] = ()) -> Content:
+def folder(files: Mapping[str, str], *, unseen: tuple[str, ...] = ()) -> FolderContent:
     """A folder `jobs` with files by name; its content out of sight if it is unseen."""
     errors = tuple(DefinitionError("it cannot be looked at", file=name) for name in unseen)
     hidden = tuple(Path(name) for name in unseen)
     readings = {f"jobs/{name}.yaml": read(f"jobs/{name}.yaml", files[name]) for name in sorted(files)}
     seen = {file: r for file, r in readings.items() if not any(Path(file).is_relative_to(way) for way in hidden)}
-    return Content(seen, unseen, errors)
+    return FolderContent(seen, unseen, errors)
 
 
 def read(file: str, text: str) -> ParsedFile:
     if text == UNREADABLE:
         return ParsedFile((), (DefinitionError("the file cannot be read", file=file),))
-    return reading_of(text, Path(file), "folder:jobs")
+    return parse_file(text, Path(file), "folder:jobs")
 
 
 class World:
@@ -59,11 +59,11 @@ class World:
         if self.last:
             for name in self.last.removed:
                 del self.jobs[name]
-            self.jobs |= {placed.job.name: placed.job for placed in self.last.defined}
+            self.jobs |= {located.job.name: located.job for located in self.last.defined}
         return self
 
     def defined(self) -> list[str]:
-        return [placed.job.name for placed in self.last.defined] if self.last else []
+        return [located.job.name for located in self.last.defined] if self.last else []
 
     def removed(self) -> list[str]:
         return list(self.last.removed) if self.last else []
@@ -272,10 +272,10 @@ def test_any_history_of_a_folder(looks: list[tuple[dict[str, str], tuple[str, ..
         check_step(before, folder(files, unseen=unseen), world)
 
 
-def check_step(before: ActiveDefinitions, content: Content, world: World) -> None:
+def check_step(before: ActiveDefinitions, content: FolderContent, world: World) -> None:
     after = world.standing
-    assert world.jobs == {name: placed.job for name, placed in after.jobs().items()}
-    standing = [placed.job for placed in after.jobs().values()]
+    assert world.jobs == {name: located.job for name, located in after.jobs().items()}
+    standing = [located.job for located in after.jobs().values()]
     assert len(standing) == sum(len(documents) for documents in after.files.values()), "a name stands twice"
     schedules = [schedule.name for job in standing for schedule in job.schedules]
     assert len(set(schedules)) == len(schedules)
@@ -290,21 +290,21 @@ def check_step(before: ActiveDefinitions, content: Content, world: World) -> Non
             assert same(stands, stood)
     if not after.errors:
         at_once = reconcile(ActiveDefinitions(), content)
-        assert world.jobs == {name: placed.job for name, placed in at_once.jobs().items()}
+        assert world.jobs == {name: located.job for name, located in at_once.jobs().items()}
     check_first_come(before, content, after)
     assert difference(after, reconcile(after, content)) is None, "a second look at the same found something else"
 
 
-def same(some: tuple[Read, ...], others: tuple[Read, ...]) -> bool:
+def same(some: tuple[ParsedDocument, ...], others: tuple[ParsedDocument, ...]) -> bool:
     one, other = (
-        [document.placed.job for document in documents if document.placed] for documents in (some, others)
+        [document.located.job for document in documents if document.located] for documents in (some, others)
     )
     return one == other
 
 
-def check_first_come(before: ActiveDefinitions, content: Content, after: ActiveDefinitions) -> None:
+def check_first_come(before: ActiveDefinitions, content: FolderContent, after: ActiveDefinitions) -> None:
     """S26: a name stays in its file for as long as the file asks for it."""
-    for name, placed in before.jobs().items():
-        asked = content.files.get(placed.file, ParsedFile()).documents
-        if any(document.placed and document.placed.job.name == name for document in asked):
-            assert after.jobs()[name].file == placed.file
+    for name, located in before.jobs().items():
+        asked = content.files.get(located.file, ParsedFile()).documents
+        if any(document.located and document.located.job.name == name for document in asked):
+            assert after.jobs()[name].file == located.file
