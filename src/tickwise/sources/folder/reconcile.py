@@ -141,16 +141,16 @@ def _settle(
 
 
 def _last_good_documents(
-    asked: tuple[ParsedDocument, ...], good: tuple[ParsedDocument, ...]
+    new: tuple[ParsedDocument, ...], good: tuple[ParsedDocument, ...]
 ) -> tuple[ParsedDocument, ...]:
     """The last good documents of a file; if it defines the same jobs again, with their new lines."""
-    jobs = [[document.located.job for document in documents if document.located] for documents in (asked, good)]
-    is_same = len(asked) == len(good) and all(map(_same_job, *jobs))
-    return asked if is_same else good
+    jobs = [[document.located.job for document in documents if document.located] for documents in (new, good)]
+    is_same = len(new) == len(good) and all(map(_same_job, *jobs))
+    return new if is_same else good
 
 
 def _own_errors(content: FolderContent) -> Iterable[DefinitionError]:
-    return chain.from_iterable(reading.errors for reading in content.files.values())
+    return chain.from_iterable(parsed.errors for parsed in content.files.values())
 
 
 def _sorted_by_line(errors: Mapping[str, list[DefinitionError]]) -> Iterable[DefinitionError]:
@@ -180,7 +180,7 @@ def _schedule_names(documents: Iterable[ParsedDocument]) -> set[str]:
 
 
 def _group_by_file(items: Iterable[T]) -> dict[str, list[T]]:
-    found: dict[str, list[T]] = defaultdict(list)
+    groups: dict[str, list[T]] = defaultdict(list)
     for item in items:
-        found[item.file].append(item)
-    return dict(found)
+        groups[item.file].append(item)
+    return dict(groups)

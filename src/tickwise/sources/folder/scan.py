@@ -34,19 +34,19 @@ class WriterCheck:
     def __init__(self) -> None:
         self._warned: set[Path] = set()
 
-    def refusal(self, path: Path, found: os.stat_result) -> str | None:
+    def refusal(self, path: Path, status: os.stat_result) -> str | None:
         """Why a file or folder is not used, and how to fix that."""
         here = quote(str(path))
-        if found.st_uid not in (os.geteuid(), 0):
-            owner = f"another user (number {found.st_uid})"
+        if status.st_uid not in (os.geteuid(), 0):
+            owner = f"another user (number {status.st_uid})"
             return f"it belongs to {owner}, who could so decide what runs here: chown {os.geteuid()} {here}"
-        if not found.st_mode & (stat.S_IWOTH | stat.S_IWGRP) or _is_read_only(path):
+        if not status.st_mode & (stat.S_IWOTH | stat.S_IWGRP) or _is_read_only(path):
             return None
-        if found.st_mode & stat.S_IWOTH:
+        if status.st_mode & stat.S_IWOTH:
             return f"everybody may write it, and so decide what runs here: chmod o-w {here}"
-        if found.st_gid != found.st_uid and path not in self._warned:
+        if status.st_gid != status.st_uid and path not in self._warned:
             self._warned.add(path)
-            log.warning("group_may_write", path=str(path), group=found.st_gid, unless_wanted=f"chmod g-w {here}")
+            log.warning("group_may_write", path=str(path), group=status.st_gid, unless_wanted=f"chmod g-w {here}")
         return None
 
 
@@ -76,9 +76,9 @@ class _FileStamp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _KnownFile:
-    mark: _FileStamp | None  # None: it could not be read, and every scan tries again
+    stamp: _FileStamp | None  # None: it could not be read, and every scan tries again
     digest: bytes
-    reading: ParsedFile
+    parsed: ParsedFile
 
 
 class FolderReader:
@@ -101,24 +101,24 @@ class FolderReader:
             name = str(file)
             is_doubted = request.thorough or os.path.abspath(name) in request.named  # noqa: PTH100  (no link followed)
             self._known[name] = self._read(file, before.get(name), is_doubted=is_doubted)
-        readings = {name: known.reading for name, known in self._known.items()}
-        return FolderContent(readings, tuple(error.file for error in errors), tuple(errors))
+        parsed_files = {name: known.parsed for name, known in self._known.items()}
+        return FolderContent(parsed_files, tuple(error.file for error in errors), tuple(errors))
 
     def _read(self, file: Path, known: _KnownFile | None, *, is_doubted: bool) -> _KnownFile:
-        found = _stat_or_none(file)
-        mark = found and _stamp_of(found)
-        if known and known.mark and known.mark == mark and not is_doubted:
+        status = _stat_or_none(file)
+        stamp = status and _stamp_of(status)
+        if known and known.stamp and known.stamp == stamp and not is_doubted:
             return known
         errors: list[DefinitionError] = []
-        if found and (why := self._writers.refusal(file, found)):
+        if status and (why := self._writers.refusal(file, status)):
             errors.append(DefinitionError(why, file=str(file)))
         text = None if errors else read_file(file, errors)
         if text is None:
             return _KnownFile(None, b"", ParsedFile((), tuple(errors)))
         digest = sha256(text.encode()).digest()
         if known and known.digest == digest:
-            return replace(known, mark=mark)
-        return _KnownFile(mark, digest, parse_file(text, file, self._source, self._defaults))
+            return replace(known, stamp=stamp)
+        return _KnownFile(stamp, digest, parse_file(text, file, self._source, self._defaults))
 
 
 def parse_file(
@@ -140,8 +140,14 @@ def _stat_or_none(path: Path) -> os.stat_result | None:
         return None
 
 
-def _stamp_of(found: os.stat_result) -> _FileStamp:
-    return _FileStamp(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+def _stamp_of(status: os.stat_result) -> _FileStamp:
+    return _FileStamp(
+        device=status.st_dev,
+        inode=status.st_ino,
+        size=status.st_size,
+        modified=status.st_mtime_ns,
+        changed=status.st_ctime_ns,
+    )
 
 
 def _with_source(document: ParsedDocument, source: str) -> ParsedDocument | None:
@@ -168,11 +174,11 @@ class FolderListing:
         """The job files, and an error for each folder that cannot be used and whose files are left out."""
         errors: list[DefinitionError] = []
         try:
-            found = self._path.stat()
-            if not stat.S_ISDIR(found.st_mode):
+            status = self._path.stat()
+            if not stat.S_ISDIR(status.st_mode):
                 return [self._path], []
             files = list(islice(job_files(self._path, errors), MAX_FILES + 1))
-            self._check_whole(found, files)
+            self._check_whole(status, files)
         except (OSError, ValueError, _UnusableFolder) as error:
             return [], [DefinitionError(_describe_error(error) + _UNTIL_FIXED, file=str(self._path))]
         refused = {folder: why for folder in _folders_above(self._path, files) if (why := self._refusal(folder))}
@@ -181,15 +187,15 @@ class FolderListing:
             file for file in files if not refused or not refused.keys() & _folders_above(self._path, [file])
         ], errors
 
-    def _check_whole(self, found: os.stat_result, files: list[Path]) -> None:
+    def _check_whole(self, status: os.stat_result, files: list[Path]) -> None:
         """Raise if the list of files cannot be complete."""
         if files == [self._path]:
             raise _UnusableFolder("it is no folder any more")
         if len(files) > MAX_FILES:
             raise _UnusableFolder(f"there are more than {MAX_FILES:,} job files")
-        if not files and self._device not in (None, found.st_dev):
+        if not files and self._device not in (None, status.st_dev):
             raise _UnusableFolder("the folder is empty and on another disk than before: is a disk not mounted?")
-        self._device = found.st_dev
+        self._device = status.st_dev
 
     def _refusal(self, folder: Path) -> str | None:
         try:

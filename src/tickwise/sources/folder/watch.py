@@ -132,8 +132,10 @@ def _is_hidden(below: str) -> bool:
 def _watched_place(path: Path) -> _WatchedPlace:
     is_whole = path.is_dir()
     folder = path if is_whole else path.parent
-    found = folder.stat()
-    return _WatchedPlace(folder, is_whole, found.st_dev, found.st_ino, found.st_mode)
+    status = folder.stat()
+    return _WatchedPlace(
+        folder=folder, is_whole=is_whole, device=status.st_dev, inode=status.st_ino, mode=status.st_mode
+    )
 
 
 def _needs_polling(path: Path) -> bool:

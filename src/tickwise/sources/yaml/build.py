@@ -115,7 +115,7 @@ def _build_policies(spec: JobSpec, where: Zone, errors: ErrorList) -> dict[Kind,
 def _build_schedules(
     spec: JobSpec, builder: "RecurrenceBuilder", policies: Mapping[Kind, Policy], errors: ErrorList
 ) -> tuple[ScheduleDefinition, ...]:
-    found = []
+    schedules = []
     for kind, times, loc in _times_by_kind(spec.schedule):
         key = builder.key if kind is Kind.START else f"{builder.key}.{kind}"
         with errors.at(*loc):
@@ -123,8 +123,11 @@ def _build_schedules(
         own = RecurrenceBuilder(key, builder.zone, builder.templates)
         if when := own.recurrence(times, loc, errors):
             policy = policies.get(kind, Policy())
-            found.append(ScheduleDefinition(key, builder.key, when, schedule_text(times), kind, policy))
-    return tuple(found)
+            schedule = ScheduleDefinition(
+                name=key, job=builder.key, times=when, label=schedule_text(times), kind=kind, policy=policy
+            )
+            schedules.append(schedule)
+    return tuple(schedules)
 
 
 def _times_by_kind(schedule: Any) -> list[tuple[Kind, Any, Loc]]:

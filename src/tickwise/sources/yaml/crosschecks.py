@@ -69,16 +69,16 @@ def _unknown_dependencies(
 ) -> dict[int, DefinitionError]:
     names = known | {name for document in documents for name in _schedule_names(document)}
     similar = sorted(names) if len(names) <= _MAX_COMPARED else []
-    found = {}
+    errors = {}
     for place, document in enumerate(documents):
         for _, i, needed in _dependencies(document):
             if needed not in names:
                 hint = did_you_mean(nearest_word(needed, similar))
                 why = "was refused itself" if needed in refused else f"is unknown{hint}"
                 problem = f"the schedule {needed} {why}"
-                found[place] = document.refuse(problem, "after", i, "schedule")
+                errors[place] = document.refuse(problem, "after", i, "schedule")
                 break
-    return found
+    return errors
 
 
 def _circular_dependencies(documents: list[ParsedDocument]) -> dict[int, DefinitionError]:

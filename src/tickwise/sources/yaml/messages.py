@@ -45,6 +45,7 @@ _MODELS: dict[str, type[Spec]] = {  # by the last name or tag in the path to a f
     "keep": KeepSpec,
     "steps": StepSpec,
 }
+_TAG = re.compile(r"<[a-z]+>|\[key\]")
 _OLD_BOOLEANS = {"yes", "no", "on", "off", "y", "n"}
 
 
@@ -65,14 +66,12 @@ def describe_errors(errors: list[ErrorDetails], root: YamlNode, source: Source) 
         near = meant.get(path) or _nearest_choice(error)
         near = cause.nearest if isinstance(cause, InputError) else near
         position = cause.position if isinstance(cause, CronError) else None
-        yield Flaw(loc, _describe(error, root.find(loc)) + did_you_mean(meant.get(path)), at, position, near)
+        problem = _describe(error, root.find(loc)) + did_you_mean(meant.get(path))
+        yield Flaw(loc, problem, at, position=position, nearest=near)
 
 
 def _unknown_fields(errors: list[ErrorDetails]) -> list[ErrorDetails]:
     return [error for error in errors if error["type"] == "extra_forbidden"]
-
-
-_TAG = re.compile(r"<[a-z]+>|\[key\]")
 
 
 def position_of(root: YamlNode, loc: Loc, source: Source, error: object = None) -> int:

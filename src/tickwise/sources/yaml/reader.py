@@ -79,7 +79,7 @@ class DocumentReader:
         errors = tuple(_to_errors(flaws, source, self.file))
         line, _ = source.place(root.at if root else 0)
         located = None if errors or job is None else LocatedJob(job, self.file, line)
-        return ParsedDocument(self.file, source, root, located, errors)
+        return ParsedDocument(file=self.file, source=source, root=root, located=located, errors=errors)
 
     def _define(self, root: YamlNode, source: Source, name: str | None, flaws: list[Flaw]) -> JobDefinition | None:
         """Check each value, then what depends on several values, unless one of those is broken."""
@@ -109,7 +109,8 @@ def _check_encodable(job: JobDefinition, root: YamlNode) -> Iterator[Flaw]:
 
 def _flaw_of(loc: Loc, error: InputError, root: YamlNode, source: Source) -> Flaw:
     position = error.position if isinstance(error, CronError) else None
-    return Flaw(loc, str(error), position_of(root, loc, source, error), position, error.nearest)
+    at = position_of(root, loc, source, error)
+    return Flaw(loc, str(error), at, position=position, nearest=error.nearest)
 
 
 def _validate_fields(data: dict[str, Any]) -> tuple[JobSpec | None, list[ErrorDetails]]:
@@ -120,8 +121,8 @@ def _validate_fields(data: dict[str, Any]) -> tuple[JobSpec | None, list[ErrorDe
 
 
 def _with_defaults(spec: JobSpec, defaults: Defaults) -> JobSpec:
-    given = {"timezone": defaults.timezone, "grace": defaults.grace}
-    return spec.model_copy(update={name: value for name, value in given.items() if getattr(spec, name) is None})
+    values = {"timezone": defaults.timezone, "grace": defaults.grace}
+    return spec.model_copy(update={name: value for name, value in values.items() if getattr(spec, name) is None})
 
 
 def _empty_fields(root: YamlNode) -> Iterator[Loc]:

@@ -94,8 +94,8 @@ def _one_of_schema(*names: str) -> ConfigDict:
 
 def _check_exactly_one(names: tuple[str, ...], given: list[str], what: str) -> None:
     if len(given) != 1:
-        found = f"not {' and '.join(given)}" if given else "but has none"
-        raise InputError(f"{what} has exactly one of {', '.join(names)}, {found}")
+        instead = f"not {' and '.join(given)}" if given else "but has none"
+        raise InputError(f"{what} has exactly one of {', '.join(names)}, {instead}")
 
 
 class HttpSpec(Spec):

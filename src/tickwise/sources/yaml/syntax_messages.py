@@ -25,11 +25,11 @@ _MESSAGES = (  # a part of ruamel's text · our message · whether to point at t
 def unquoted_text(source: Source, at: int) -> tuple[str, int] | None:
     """The advice to quote the text at this character, and where the text starts, if it begins with a sign."""
     line, start = source.line_of(at)
-    for found in _UNQUOTED.finditer(line):
-        if found.start("text") <= at - start <= found.end("text"):
-            text = found["text"].split(", ")[0] if found["flow"] else found["text"]
-            problem = f'a text that begins with {found["sign"]} must be quoted: write "{printable(text.rstrip())}"'
-            return problem, start + found.start("text")
+    for match in _UNQUOTED.finditer(line):
+        if match.start("text") <= at - start <= match.end("text"):
+            text = match["text"].split(", ")[0] if match["flow"] else match["text"]
+            problem = f'a text that begins with {match["sign"]} must be quoted: write "{printable(text.rstrip())}"'
+            return problem, start + match.start("text")
     return None
 
 

@@ -62,7 +62,7 @@ def split_documents(text: str) -> list[Source]:
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     whole = Source(text)
     _check_characters(whole)
-    cuts = [0, *(found.start() for found in _DOCUMENT_START.finditer(text)), len(text)]
+    cuts = [0, *(match.start() for match in _DOCUMENT_START.finditer(text)), len(text)]
     if len(cuts) > MAX_DOCUMENTS + 1:
         raise UnusableText(f"more than {MAX_DOCUMENTS} documents in one file")
     sources = (Source(text[start:end], whole.place(start)[0]) for start, end in pairwise(cuts))
@@ -81,11 +81,11 @@ def _is_empty(source: Source) -> bool:
 
 
 def _check_characters(whole: Source) -> None:
-    found = _UNPRINTABLE.search(whole.text)
-    if found:
-        code = f"U+{ord(found.group()):04X}"
+    match = _UNPRINTABLE.search(whole.text)
+    if match:
+        code = f"U+{ord(match.group()):04X}"
         raise UnusableText(
-            f"the character {code} cannot stand in a YAML file: remove it", *whole.place(found.start())
+            f"the character {code} cannot stand in a YAML file: remove it", *whole.place(match.start())
         )
     for number, line in enumerate(whole.text.split("\n"), 1):
         if len(line) > _MAX_LINE_LENGTH:
