@@ -45,7 +45,8 @@ async def list_runs(
 ) -> PageResponse[RunResponse]:
     """The newest first."""
     filters = RunFilter(
-        query.job, query.schedule, frozenset(query.state), frozenset(query.trigger), query.queue,
+        job=query.job, schedule=query.schedule, states=frozenset(query.state),
+        triggers=frozenset(query.trigger), queue=query.queue,
         text=query.text, since=micro_of(query.since), until=micro_of(query.until),
     )  # fmt: skip
     page = await context.page(

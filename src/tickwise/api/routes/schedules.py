@@ -57,7 +57,9 @@ async def list_schedules(
 ) -> PageResponse[ScheduleItemResponse]:
     """In order of their names."""
     due = None if query.due_before is None else ceil_second(query.due_before)
-    filters = ScheduleFilter(query.job, query.text, query.paused, due, query.label, query.source)
+    filters = ScheduleFilter(
+        job=query.job, text=query.text, paused=query.paused, due_before=due, label=query.label, source=query.source
+    )
     page = await context.page(
         lambda key, most: context.store.insights.schedules(filters, key, most),
         lambda row: context.identity.sees(row.schedule.job) and (due is None or is_due(row, due)),

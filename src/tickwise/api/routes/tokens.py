@@ -37,7 +37,7 @@ async def create_token(body: TokenRequest, context: Context) -> NewTokenResponse
     if expires is not None and expires <= now * MICRO:
         raise Refusal(422, "expires: it would have expired already", field="expires")
     secret = secrets.token_urlsafe(32)
-    new = Token(uuid4().hex, body.name, body.role, tuple(body.scopes), expires_at=expires)
+    new = Token(id=uuid4().hex, name=body.name, role=body.role, scopes=tuple(body.scopes), expires_at=expires)
     token = await context.store.access.issue(new, digest(secret))
     await context.audit("token.create", token.name, None, {"id": token.id, **body.model_dump(mode="json")})
     return NewTokenResponse(**_token_response(token).model_dump(), secret=secret)
