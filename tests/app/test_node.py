@@ -12,7 +12,7 @@ from tickwise import AsyncTickwise, ConflictError
 from tickwise.app.hooks import Hooks
 from tickwise.clock import monotonic
 from tickwise.stores.contract import Store, StoreUnavailableError
-from tickwise.stores.memory import MemoryStore
+from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.records import Role, TickResult
 
 from .place import Clock, Heard, Shaky, leap, patiently

@@ -33,7 +33,7 @@ from tickwise.core.timeparse import iso
 from tickwise.runtime.heartbeat import Heartbeat
 from tickwise.sources.defaults import NO_DEFAULTS
 from tickwise.stores.contract import Store, StoreUnavailableError
-from tickwise.stores.memory import MemoryStore
+from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.records import MICRO
 
 from .loop import OWNER, SimulatedLoop

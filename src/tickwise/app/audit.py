@@ -20,7 +20,8 @@ from ..core.audit import AuditedRun, AuditFinding, Checked, DefinedSpan, Ledger,
 from ..core.model import Decision
 from ..core.reasons import Reason
 from ..core.slots import due_at
-from ..stores.contract import Insights, Store
+from ..stores.contract import Store
+from ..stores.insights_contract import Insights
 from ..stores.records import (
     MICRO,
     DecisionFilter,
