@@ -16,7 +16,7 @@ from ..core.index import RunIndex
 from ..core.model import Schedule
 from ..core.slots import count_slots, next_slot
 from ..core.upcoming import DueSlot, due_slots
-from ..stores.contract import Insights
+from ..stores.insights_contract import Insights
 from ..stores.records import ScheduleFilter
 from ..stores.validation import all_pages
 

@@ -15,7 +15,7 @@ from ...core.model import Decision, Pause, Schedule
 from ...core.reasons import Reason
 from ...core.states import RunState
 from ..records import MICRO
-from ..validation import check_change, check_needs, check_version, checked_job
+from ..validation import check_needs, check_version
 from .state import JobEntry, MemoryState, ScheduleEntry
 
 DISABLED = "enabled: false"  # the reason why the schedules of such a job are paused
@@ -32,7 +32,6 @@ class _Changed(NamedTuple):
 
 def define(memory: MemoryState, job: JobDefinition, source: str, over: int | None) -> tuple[Schedule, ...]:
     """Write a job as its source has it; what is written already is left alone (S28)."""
-    job = checked_job(job, source)
     entry = memory.jobs.get(job.name)
     known = entry is not None and entry.deleted_at is None
     if entry and known and entry.source != source:
@@ -183,7 +182,6 @@ def remove(memory: MemoryState, name: str, source: str, over: int | None = None)
 
 def change(memory: MemoryState, name: str, wanted: Change) -> Schedule:
     """A person's word on one schedule."""
-    check_change(wanted)
     entry = memory.schedules.get(name)
     if entry is None or not entry.live:
         known = [other for other, found in memory.schedules.items() if found.live]

@@ -82,8 +82,8 @@ class DefinitionStories(Stories):
             await world.store.define(daily, SOURCE, over=first + 1)
         assert await world.store.define(daily, SOURCE, over=0)
 
-    async def test_of_several_who_write_over_a_version_one_does(self, world: World) -> None:
-        """However they meet, nobody's words are lost unseen."""
+    async def test_of_several_writes_over_a_version_one_succeeds(self, world: World) -> None:
+        """However they interleave, no definition is overwritten unseen."""
         for over in (0, 1):
             words = [job("a", HOURLY, params={"by": f"{over}-{n}"}) for n in range(5)]
             tries = (world.store.define(each, SOURCE, over=over) for each in words)
@@ -137,7 +137,7 @@ class DefinitionStories(Stories):
             await world.store.remove("a", SOURCE)
         assert await world.insights.job("a") is None
         assert (*(await world.insights.jobs()).items, *(await world.insights.schedules()).items) == ()
-        assert await world.told("a") == ["deleted 02:00"]
+        assert await world.decided("a") == ["deleted 02:00"]
         assert [run.state for run in await world.runs()][1:] == [RunState.RUNNING, RunState.CANCELLED]
         await world.end(running)
         assert (await world.run(running.id)).state is RunState.SUCCEEDED
@@ -157,7 +157,7 @@ class DefinitionStories(Stories):
         assert await world.ran("a") == ran
 
     async def test_only_its_source_changes_a_job(self, world: World) -> None:
-        """Another source may neither define nor remove it, and is told who may (S50)."""
+        """Another source may neither define nor remove it, and the refusal names the owner (S50)."""
         await world.define(job("a", HOURLY), source="folder:jobs")
         async with world.refuses(ConflictError, "folder:jobs"):
             await world.define(job("a", EVERY_MINUTE), source="api")
@@ -165,7 +165,7 @@ class DefinitionStories(Stories):
             await world.store.remove("a", "api")
 
     async def test_a_removed_job_may_come_from_elsewhere(self, world: World) -> None:
-        """A deleted name is owned by nobody (S50)."""
+        """A deleted name has no owner (S50)."""
         await world.define(job("a", HOURLY), source="folder")
         await world.store.remove("a", "folder")
         await world.define(job("a", HOURLY), source="api")
@@ -205,7 +205,7 @@ class DefinitionStories(Stories):
         await world.define(job("a", HOURLY, catchup="skip"))
         world.go("05:30")
         await world.tick()
-        assert await world.told("a") == ["missed 01:00 to 05:00 (5)"]
+        assert await world.decided("a") == ["missed 01:00 to 05:00 (5)"]
         await world.define(job("a", HOURLY, catchup_window=2 * 3_600, overlap="allow"))
         await world.tick()
         assert await world.ran("a") == ["04:00 catchup", "05:00 catchup"]
@@ -237,7 +237,7 @@ class DefinitionStories(Stories):
         assert (await world.ran("a"), await world.next_slot("a")) == ([], "never")
         assert await world.define(job("a", HOURLY)) == {"a"}
         await world.pass_time("03:00")
-        assert (await world.ran("a"), await world.told("a")) == (["03:00"], ["paused 01:00 to 02:00 (2)"])
+        assert (await world.ran("a"), await world.decided("a")) == (["03:00"], ["paused 01:00 to 02:00 (2)"])
 
     async def test_a_persons_pause_outlives_enabling(self, world: World) -> None:
         """To disable and enable a job does not resume what a person had paused."""
