@@ -40,6 +40,7 @@ from .policy import catchup_mode
 from .reasons import Reason
 
 UNREADABLE_SECONDS = 60  # after which a schedule that cannot be read is looked at again
+# Fields that make a schedule special, unless they are as in a new one.
 SPECIAL_STATE = ("manual_pause", "disabled", "moved", "backfill", "reopened", "dropped", "deleted_at")
 SPECIAL_POLICY = ("jitter", "until", "max_runs", "after")
 _state_of, _policy_of = attrgetter(*SPECIAL_STATE), attrgetter(*SPECIAL_POLICY)
