@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tickwise.api.admin_token import admin_token
 from tickwise.api.auth_settings import AuthSettings
 from tickwise.api.server import listen, served
-from tickwise.api.token_file import admin_token
 
 from ..app.place import patiently
 from .place import api

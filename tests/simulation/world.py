@@ -201,12 +201,12 @@ class Member:
             await self.world.work(self.name, run)
 
         wire = cast("Store", self.wire)
-        place = NodeServices(wire, DefinitionSync(wire), lambda: wire, _nothing)
+        services = NodeServices(wire, DefinitionSync(wire), lambda: wire, _nothing)
         registry = Registry(lambda: NO_DEFAULTS)
         registry.functions |= dict.fromkeys(self.world.jobs, job)
         while True:  # as a supervisor would start it again
             with suppress(StoreUnavailableError):
-                await NodeProcess(SETTINGS, place, registry, NodeOptions(), Hooks()).run(asyncio.Event())
+                await NodeProcess(SETTINGS, services, registry, NodeOptions(), Hooks()).run(asyncio.Event())
             await asyncio.sleep(1.0)
 
     def kill(self) -> None:

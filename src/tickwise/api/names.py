@@ -1,4 +1,4 @@
-"""Names and ids in addresses: what cannot be one reaches no route and no store."""
+"""Names and ids in paths: a text that cannot be one matches no route."""
 
 from starlette.convertors import StringConvertor, register_url_convertor
 

@@ -1,4 +1,4 @@
-"""What answers on a node's socket: the API if that is one of its roles, else only its health."""
+"""The HTTP server of a node: the API if that is one of its roles, else only its health."""
 
 import asyncio
 import socket
@@ -14,7 +14,7 @@ from .server import serve_api, served
 
 @asynccontextmanager
 async def node_app(tickwise: AsyncTickwise, listener: socket.socket, roles: Sequence[Role]) -> AsyncIterator[None]:
-    """Answer while the block runs."""
+    """Serve while the block runs."""
     settings = tickwise.settings
 
     def healthy() -> bool:
@@ -23,20 +23,20 @@ async def node_app(tickwise: AsyncTickwise, listener: socket.socket, roles: Sequ
     if Role.API not in roles:
         async with served(health(healthy), listener, settings):
             yield
-    elif len(roles) == 1 or settings.store.startswith("memory:"):  # nobody to delay, or nothing for others to see
+    elif len(roles) == 1 or settings.store.startswith("memory:"):  # nothing to delay, or no shared store
         async with serve_api(tickwise, listener, healthy):
             yield
     else:
-        async with _beside(ApiProcess(settings, listener, healthy)):
+        async with _in_own_process(ApiProcess(settings, listener, healthy)):
             yield
 
 
 @asynccontextmanager
-async def _beside(process: ApiProcess) -> AsyncIterator[None]:
+async def _in_own_process(process: ApiProcess) -> AsyncIterator[None]:
     stop = asyncio.Event()
-    life = asyncio.create_task(process.run(stop))
+    task = asyncio.create_task(process.run(stop))
     try:
         yield
     finally:
         stop.set()
-        await life
+        await task

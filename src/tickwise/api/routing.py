@@ -96,7 +96,7 @@ class GuardedRoute(APIRoute):
             await checked_body(request)
             if route.method == "GET":
                 coalescer: RequestCoalescer = request.app.state.coalescer
-                return await coalescer.answer(_request_key(request, context.identity), lambda: inner(request))
+                return await coalescer.respond(_request_key(request, context.identity), lambda: inner(request))
             return await (once(request, context, inner) if route.once else inner(request))
 
         return handle

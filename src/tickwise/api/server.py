@@ -16,11 +16,11 @@ from ..core.errors import InputError
 from .app import make_api
 from .auth_settings import auth_settings
 
-_PATIENCE = 1  # seconds for requests that are under way at the end
+_SHUTDOWN_TIMEOUT = 1  # seconds for requests that are under way at the end
 
 
 class _Server(uvicorn.Server):
-    """Signals are the node's affair."""
+    """A server that leaves signals to the node."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -28,7 +28,7 @@ class _Server(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens. Its connections send at once: asyncio sees to that for sockets of its own only."""
+    """A listening socket with TCP_NODELAY, which asyncio sets only for sockets of its own."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family)
@@ -41,7 +41,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address(settings: Settings, listener: socket.socket) -> str:
-    """Where people reach it from this machine."""
+    """Its URL on this machine."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     scheme = "https" if settings.certificate else "http"
     return f"{scheme}://{host}:{listener.getsockname()[1]}{settings.root_path}"
@@ -50,7 +50,7 @@ def address(settings: Settings, listener: socket.socket) -> str:
 @asynccontextmanager
 async def served(app: App, listener: socket.socket, settings: Settings) -> AsyncIterator[None]:
     """Serve an application while the block runs."""
-    server = _Server(_configured(app, settings))
+    server = _Server(_server_config(app, settings))
     task = asyncio.create_task(server.serve([listener]))
     try:
         yield
@@ -60,9 +60,9 @@ async def served(app: App, listener: socket.socket, settings: Settings) -> Async
         listener.close()
 
 
-def _configured(app: App, settings: Settings) -> uvicorn.Config:
+def _server_config(app: App, settings: Settings) -> uvicorn.Config:
     config = uvicorn.Config(
-        app, log_level="error", access_log=False, lifespan="on", timeout_graceful_shutdown=_PATIENCE,
+        app, log_level="error", access_log=False, lifespan="on", timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT,
         server_header=False, proxy_headers=False, ssl_certfile=settings.certificate or None,
         ssl_keyfile=settings.certificate_key or None,
     )  # fmt: skip
@@ -76,14 +76,11 @@ def _configured(app: App, settings: Settings) -> uvicorn.Config:
     return config
 
 
-# The API over a scheduler, on a socket.
-
-
 @asynccontextmanager
 async def serve_api(
     tickwise: AsyncTickwise, listener: socket.socket, healthy: Callable[[], bool]
 ) -> AsyncIterator[None]:
-    """Serve it while the block runs; it is ready if its node is well and the store answers."""
+    """Serve the API while the block runs; it is ready if its node is healthy and the store answers."""
 
     async def ready() -> bool:
         try:

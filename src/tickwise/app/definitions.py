@@ -106,7 +106,7 @@ async def edit_schedule(
     return edit
 
 
-async def delete_schedule(store: Store, stored: StoredJob, schedule: str) -> None:
+async def remove_schedule(store: Store, stored: StoredJob, schedule: str) -> None:
     """Delete a schedule with those of the same fields, and the job if it has no other."""
     _check_source(stored.row)
     known = stored.definition

@@ -1,4 +1,4 @@
-"""What all bodies share."""
+"""What all requests and responses share."""
 
 import re
 from contextlib import suppress
@@ -20,19 +20,19 @@ _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-
 
 
 class ResponseModel(BaseModel):
-    """Goes out."""
+    """Base of responses."""
 
     model_config = ConfigDict(from_attributes=True, frozen=True)
 
 
 class RequestModel(BaseModel):
-    """Comes in."""
+    """Base of requests."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 def _aware(given: Any) -> datetime:
-    """An instant with its offset; a text without one could mean any."""
+    """An instant with its offset; without one it would be ambiguous."""
     if isinstance(given, str) and _RFC_3339.fullmatch(given):
         with suppress(ValueError, OverflowError):
             found = datetime.fromisoformat(given).astimezone(UTC)
@@ -55,14 +55,14 @@ Params: TypeAlias = Annotated[dict[str, Any] | None, Field(max_length=1_000, exa
 
 
 class PageResponse(ResponseModel, Generic[T]):
-    """Some of what was asked for."""
+    """One page of a list."""
 
     items: list[T]
     next: str | None = Field(default=None, description="Ask again with `after` set to this; null at the end.")
 
 
 class Problem(BaseModel):
-    """Why not (RFC 9457)."""
+    """A refusal (RFC 9457)."""
 
     type: str = Field(examples=["urn:tickwise:problem:invalid"])
     title: str

@@ -1,4 +1,4 @@
-"""Schedules: what is told of one, and what people may ask of it."""
+"""Schedules: requests about them, and responses that show them."""
 
 from datetime import datetime
 from typing import Annotated, Any
