@@ -1,4 +1,4 @@
-"""`tickwise bench`: the figures of docs/benchmarks.md, measured here and now beside their peers."""
+"""`tickwise bench`: the figures of docs/benchmarks.md, measured on this machine beside its peers."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from rich.console import Console
 from ...bench import dashboard, documents, growth, report, runtime, stores, time
 from ...bench.machine import machine
 from ...bench.measure import Progress
-from ..output import AsJson, complain, print_json
+from ..output import AsJson, print_error, print_json
 
 app = typer.Typer(help="Measure Tickwise beside its peers, in one run on this machine.", no_args_is_help=True)
 
@@ -99,5 +99,5 @@ def _measure(
         sys.stdout.write(f"{machine()}\n\n{report.table(rows, color=sys.stdout.isatty())}\n")
     problems = report.problems(rows, required)
     for problem in problems:
-        complain(problem)
+        print_error(problem)
     raise typer.Exit(1 if problems else 0)

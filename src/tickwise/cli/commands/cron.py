@@ -19,14 +19,14 @@ Expression = Annotated[
     str, typer.Argument(metavar="EXPR", help='A cron expression in quotes, such as "*/5 9-17 * * MON-FRI".')
 ]
 Timezone = Annotated[
-    str, typer.Option("--timezone", "-z", help="An IANA zone; one in the expression goes before it.")
+    str, typer.Option("--timezone", "-z", help="An IANA zone; a zone in the expression takes precedence.")
 ]
 Key = Annotated[str, typer.Option("--key", help="What H is hashed from: the schedule's name.")]
 
 
 @app.command()
 def explain(expression: Expression, timezone: Timezone = "UTC", key: Key = "", *, as_json: AsJson = False) -> None:
-    """Say in plain words what an expression means, and warn of what it may not have been meant to."""
+    """Explain an expression in plain words, and warn of likely mistakes."""
     times = parse(expression, timezone, key)
     warnings = times.warnings_after(floor_second(now()))
     if as_json:
@@ -49,7 +49,7 @@ def next_times(
 ) -> None:
     """List the next times at which an expression fires."""
     times = parse(expression, timezone, key)
-    found = list(islice(_after(times, to_datetime(read_second(start, times.zone.name))), count))
+    found = list(islice(_times_after(times, to_datetime(read_second(start, times.zone.name))), count))
     if as_json:
         listed = [time.isoformat() for time in found]
         print_json({"expression": expression, "timezone": times.zone.name, "next": listed})
@@ -60,7 +60,7 @@ def next_times(
     )
 
 
-def _after(times: Recurrence, instant: datetime) -> Iterator[datetime]:
+def _times_after(times: Recurrence, instant: datetime) -> Iterator[datetime]:
     following = times.next(instant)
     while following is not None:
         yield following
