@@ -14,8 +14,6 @@ from .place import Filled, live
 
 ELSEWHERE = {
     "serve", "ticker", "worker", "api", "validate", "simulate", "cron explain", "cron next", "config show",
-    "bench time", "bench stores", "bench runtime", "bench documents", "bench dashboard",
-    "bench growth",
 }  # fmt: skip  # commands that ask no API, which have tests of their own
 
 

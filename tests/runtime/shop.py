@@ -65,7 +65,7 @@ class Shop:
         store = cast(Store, self.store)
         execution = Execution(store, functions, may_run=lambda _job: True, tools=tools)
         self.worker = Worker(
-            store, NODE, execution, room=WorkerOptions(**room), on_started=self._started, on_ended=self._ended
+            store, NODE, execution, options=WorkerOptions(**room), on_started=self._started, on_ended=self._ended
         )
 
     @classmethod
@@ -95,8 +95,8 @@ class Shop:
     async def store_ends(self) -> None:
         """Store ends as they come, until nothing is held."""
         while self.worker.busy:
-            await self.worker.finish_bell.wait()
-            self.worker.finish_bell.clear()
+            await self.worker.finish_event.wait()
+            self.worker.finish_event.clear()
             await self.worker.finish_turn()
 
     async def work(self, *jobs: str, **given: Any) -> list[RunRow]:
@@ -108,6 +108,6 @@ class Shop:
     async def renew(self) -> Renewed:
         """What the keeper does: ask the store, and tell the worker."""
         held = self.worker.held()
-        renewed = await self.world.store.renew(NODE, held, self.worker.room.lease)
-        self.worker.renewed(held, renewed)
+        renewed = await self.world.store.renew(NODE, held, self.worker.options.lease)
+        self.worker.on_renewed(held, renewed)
         return renewed

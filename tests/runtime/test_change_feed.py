@@ -8,7 +8,7 @@ from tickwise.core.change import Paused
 from tickwise.core.definition import RetryPolicy
 from tickwise.core.settle import Failed
 from tickwise.runtime import change_feed
-from tickwise.runtime.change_feed import OVERLAP_SECONDS, ChangeFeed
+from tickwise.runtime.change_feed import OVERLAP, ChangeFeed
 from tickwise.stores.contract import Insights, Store, StoreUnavailableError
 from tickwise.stores.records import Changes
 from tickwise.testing.conformance.world import HOURLY, World, job
@@ -21,9 +21,9 @@ def states(changed: Changes) -> list[tuple[str, str]]:
 
 
 async def all_news(one: ChangeFeed) -> list[Changes]:
-    found = [await one.news()]
+    found = [await one.poll()]
     while not one.caught_up:
-        found.append(await one.news())
+        found.append(await one.poll())
     return found
 
 
@@ -34,16 +34,16 @@ async def test_each_move_of_a_run_once() -> None:
     await world.define(job("a", retry=RetryPolicy(limit=1, interval=1)))
     follower = ChangeFeed(world.store, world.micro)
     run = await world.enqueue("a")
-    assert states(await follower.news()) == [(run, "queued")]
+    assert states(await follower.poll()) == [(run, "queued")]
     lease = await world.start()
-    assert states(await follower.news()) == [(run, "running")]
+    assert states(await follower.poll()) == [(run, "running")]
     await world.end(lease, Failed())
-    assert states(await follower.news()) == [(run, "queued")], "for its second attempt"
+    assert states(await follower.poll()) == [(run, "queued")], "for its second attempt"
     world.clock.advance(2)
     await world.work()
-    assert states(await follower.news()) == [(run, "succeeded")]
+    assert states(await follower.poll()) == [(run, "succeeded")]
     world.clock.advance(2)
-    assert await follower.news() == Changes((), (), ())
+    assert await follower.poll() == Changes((), (), ())
 
 
 @patiently
@@ -53,11 +53,11 @@ async def test_what_is_seen_late_is_given() -> None:
     await world.define(job("a"))
     follower = ChangeFeed(world.store, world.micro)
     world.clock.advance(10)
-    await follower.news()
-    world.clock.advance(-(OVERLAP_SECONDS // 1_000_000))
+    await follower.poll()
+    world.clock.advance(-(OVERLAP // 1_000_000))
     late = await world.enqueue("a")
-    world.clock.advance(OVERLAP_SECONDS // 1_000_000)
-    assert states(await follower.news()) == [(late, "queued")]
+    world.clock.advance(OVERLAP // 1_000_000)
+    assert states(await follower.poll()) == [(late, "queued")]
 
 
 @patiently
@@ -67,11 +67,11 @@ async def test_a_clock_that_is_set_back() -> None:
     await world.define(job("a"))
     world.clock.advance(3_600)
     follower = ChangeFeed(world.store, world.micro)
-    await follower.news()
+    await follower.poll()
     world.clock.advance(-3_600)
-    assert states(await follower.news()) == []
+    assert states(await follower.poll()) == []
     run = await world.enqueue("a")
-    assert states(await follower.news()) == [(run, "queued")]
+    assert states(await follower.poll()) == [(run, "queued")]
 
 
 @patiently
@@ -81,8 +81,8 @@ async def test_the_past_is_not_given() -> None:
     await world.define(job("a"))
     await world.enqueue("a")
     world.clock.advance(1)
-    assert states(await ChangeFeed(world.store, world.micro).news()) == []
-    assert len(states(await ChangeFeed(world.store, 0).news())) == 1
+    assert states(await ChangeFeed(world.store, world.micro).poll()) == []
+    assert len(states(await ChangeFeed(world.store, 0).poll())) == 1
 
 
 @patiently
@@ -94,7 +94,7 @@ async def test_a_record_is_given_as_it_grows() -> None:
     grown = []
     for time in ("00:10", "00:20", "00:30", "00:31"):
         await world.pass_time(time)
-        grown.append([row.count for row in (await follower.news()).decisions])
+        grown.append([row.count for row in (await follower.poll()).decisions])
     assert grown == [[], [1], [2], []]
 
 
@@ -105,18 +105,18 @@ async def test_schedules_are_given_to_who_asks_for_them() -> None:
     follower, other = ChangeFeed(world.store, world.micro, schedules=True), ChangeFeed(world.store, world.micro)
     told = []
     await world.define(job("a", HOURLY))
-    told.append((await follower.news()).schedules)
+    told.append((await follower.poll()).schedules)
     world.clock.advance(1)
     await world.store.change("a", Paused())
-    told.append((await follower.news()).schedules)
-    told.append((await follower.news()).schedules)
+    told.append((await follower.poll()).schedules)
+    told.append((await follower.poll()).schedules)
     world.clock.advance(1)
     await world.store.remove("a", "app")
-    told.append((await follower.news()).schedules)
+    told.append((await follower.poll()).schedules)
     world.clock.advance(1)
-    told.append((await follower.news()).schedules)
+    told.append((await follower.poll()).schedules)
     assert told == [("a",), ("a",), (), ("a",), ()]
-    assert (await other.news()).schedules == ()
+    assert (await other.poll()).schedules == ()
 
 
 async def _many(world: World, number: int) -> list[str]:
@@ -145,7 +145,7 @@ async def test_more_than_an_answer_holds(at_one_instant: bool, monkeypatch: pyte
 async def test_an_instant_that_holds_more_than_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is stepped over, so that what comes after it is not lost with it."""
     monkeypatch.setattr(change_feed, "_FIRST_LIMIT", 2)
-    monkeypatch.setattr(change_feed, "_MOST", 4)
+    monkeypatch.setattr(change_feed, "_MAX_LIMIT", 4)
     world = await new_world()
     follower = ChangeFeed(world.store, world.micro)
     made = await _many(world, 6)
@@ -161,11 +161,11 @@ async def test_memory_is_bounded() -> None:
     world = await new_world()
     follower = ChangeFeed(world.store, world.micro)
     await _many(world, 100)
-    await follower.news()
+    await follower.poll()
     world.clock.advance(60)
-    await follower.news()
-    await follower.news()
-    assert follower._given == set()
+    await follower.poll()
+    await follower.poll()
+    assert follower._returned == set()
 
 
 class Unsteady:
@@ -191,5 +191,5 @@ async def test_a_look_that_failed_is_made_good() -> None:
     made = await _many(world, 2)
     world.clock.advance(3_600)
     with pytest.raises(StoreUnavailableError):
-        await follower.news()
-    assert [run for run, _ in states(await follower.news())] == made
+        await follower.poll()
+    assert [run for run, _ in states(await follower.poll())] == made

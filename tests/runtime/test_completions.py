@@ -59,10 +59,10 @@ async def test_output_is_told_while_the_run_goes_on() -> None:
 @patiently
 async def test_many_ends_are_stored_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each piece makes room as soon as it is stored, two at a time, and the next follows at once."""
-    monkeypatch.setattr("tickwise.runtime.completions._AT_ONCE", 2)
+    monkeypatch.setattr("tickwise.runtime.completions._BATCH_SIZE", 2)
     shop = await Shop.open(noop, concurrency=9)
     await shop.take(*["noop"] * 9)
-    await shop.worker.finish_bell.wait()
+    await shop.worker.finish_event.wait()
     await asyncio.sleep(0)  # they all end in one turn of the loop
     free = []
     for _ in range(3):
@@ -80,7 +80,7 @@ async def test_a_store_that_is_away_costs_no_output() -> None:
 
     shop = await Shop.open(talks)
     (run,) = await shop.take("talks")
-    await shop.worker.finish_bell.wait()
+    await shop.worker.finish_event.wait()
     shop.store.fail("report")
     with pytest.raises(StoreUnavailableError):
         await shop.worker.finish_turn()
@@ -117,7 +117,7 @@ async def test_ends_are_stored_together() -> None:
     """Whatever has ended makes one batch."""
     shop = await Shop.open(noop)
     await shop.take(*["noop"] * 5)
-    for held in shop.worker._held.values():
+    for held in shop.worker._active.values():
         await held.task
     await asyncio.sleep(0)
     await shop.worker.finish_turn()
@@ -129,7 +129,7 @@ async def test_an_end_is_kept_until_it_is_stored() -> None:
     """A store that is away loses no result; the run is held, and so renewed, all that time."""
     shop = await Shop.open(noop)
     (run,) = await shop.take("noop")
-    await shop.worker.finish_bell.wait()
+    await shop.worker.finish_event.wait()
     shop.store.fail("finish")
     for _ in range(3):
         with pytest.raises(StoreUnavailableError):

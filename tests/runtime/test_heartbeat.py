@@ -85,7 +85,7 @@ async def test_it_says_at_once_that_the_node_lives_and_renews_what_it_holds() ->
         assert (await world.run(next(iter(held.runs)))).lease_until == world.micro + 30_000_000
         (node,) = [node for node in await world.insights.nodes() if node.id == NODE.id]
         assert (node.seen_at, node.passed_at) == (world.micro, world.micro)
-        assert held.threads == {"tickwise-keeper"}
+        assert held.threads == {"tickwise-heartbeat"}
     assert NODE.id not in {node.id for node in await world.insights.nodes()}
 
 
@@ -97,7 +97,7 @@ async def test_it_looks_again_when_it_is_rung_and_hears_who_is_to_end() -> None:
     async with keeping(same(shaky), held) as keeper:
         await held.until(lambda: len(held.heard) == 1)
         await world.store.cancel(run)
-        keeper.ring()
+        keeper.wake()
         await held.until(lambda: len(held.heard) == 2)
     assert [renewed.cancel for _, renewed in held.heard] == [frozenset(), {run}]
 
@@ -156,7 +156,7 @@ async def test_a_store_that_cannot_be_opened_is_tried_again() -> None:
 async def test_a_keeper_that_never_began_need_not_end() -> None:
     """Ringing it does no harm."""
     world, held = await new_world(), Held()
-    Heartbeat(lambda: world.store, held.upkeep(), every=LONG, lease=30).ring()
+    Heartbeat(lambda: world.store, held.upkeep(), every=LONG, lease=30).wake()
 
 
 @patiently

@@ -57,7 +57,7 @@ async def test_a_ring_cuts_a_wait_short() -> None:
     loop = Loop("role", role.turn)
     task = asyncio.create_task(loop.run(stop))
     await role.has_turned(1)
-    loop.ring()
+    loop.wake()
     await role.has_turned(2)
     await ended(task, stop)
 
@@ -66,15 +66,15 @@ async def test_a_ring_cuts_a_wait_short() -> None:
 async def test_a_ring_during_a_turn_is_not_lost() -> None:
     """What came while a turn was under way is looked at in the next, at once."""
     stop, turns = asyncio.Event(), 0
-    bell, twice = asyncio.Event(), asyncio.Event()
+    wake_event, twice = asyncio.Event(), asyncio.Event()
 
     async def turn() -> float:
         nonlocal turns
         turns += 1
-        bell.set() if turns == 1 else twice.set()
+        wake_event.set() if turns == 1 else twice.set()
         return NEVER
 
-    task = asyncio.create_task(Loop("role", turn, bell=bell).run(stop))
+    task = asyncio.create_task(Loop("role", turn, wake_event=wake_event).run(stop))
     await twice.wait()
     await ended(task, stop)
 
@@ -121,7 +121,7 @@ async def test_a_ring_does_not_cut_the_pause_after_a_failure_short(monkeypatch: 
     task = asyncio.create_task(loop.run(stop))
     await role.has_turned(1)
     for _ in range(20):
-        loop.ring()
+        loop.wake()
         await asyncio.sleep(0)
     assert role.turns == 1
     await ended(task, stop)

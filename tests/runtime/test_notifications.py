@@ -335,7 +335,7 @@ async def test_a_store_that_fails_loses_nothing() -> None:
 async def test_a_flood_takes_bounded_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """While as much is open as may be, nothing new is looked for; in the end all of it is told."""
     monkeypatch.setattr(change_feed, "_FIRST_LIMIT", 5)
-    monkeypatch.setattr(change_feed, "_MOST", 5)
+    monkeypatch.setattr(change_feed, "_MAX_LIMIT", 5)
     monkeypatch.setattr(notifier_module, "_MOST_OPEN", 5)
     monkeypatch.setattr(notifier_module, "_AT_ONCE", 2)
     world, box = await new_world(), Mailbox()

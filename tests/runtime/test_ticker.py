@@ -18,17 +18,17 @@ class Hands:
     """A worker with so much room; keeps what it is handed."""
 
     def __init__(self, room: int, **knows: Any) -> None:
-        self.most = room
+        self.concurrency = room
         self._wanted = LeaseRequest("w1", room, **knows) if room else None
         self.calls: list[str] = []
         self.leases: list[Lease] = []
         self.has_patience = True
 
-    def ring(self) -> None:
-        self.calls.append("ring")
+    def wake(self) -> None:
+        self.calls.append("wake")
 
-    def reserve(self, most: int) -> LeaseRequest | None:
-        assert most >= 1
+    def reserve(self, limit: int) -> LeaseRequest | None:
+        assert limit >= 1
         self.calls.append("reserve")
         return self._wanted
 
@@ -41,8 +41,8 @@ class Hands:
         assert least > 0
         return False
 
-    async def room_for(self, least: int, patience: float) -> bool:
-        assert min(least, patience) > 0
+    async def wait_for_room(self, least: int, seconds: float) -> bool:
+        assert min(least, seconds) > 0
         self.calls.append("wait")
         return self.has_patience
 
@@ -217,14 +217,14 @@ async def test_a_little_room_is_not_worth_a_pass() -> None:
     world, hands = await _three_due_jobs(room=1)
     await Ticker(world.store, "t1", batch=16, hands=hands).turn()
     assert [lease.job.name for lease in hands.leases] == ["j0"]
-    assert hands.calls == ["reserve", "take", "ring"]
+    assert hands.calls == ["reserve", "take", "wake"]
 
 
 @patiently
 async def test_hands_that_kept_a_pass_waiting_are_not_waited_for_again() -> None:
     """Slow runs delay the decisions about others once in a turn, not in each pass; two wait at the same time."""
     world, hands = await _three_due_jobs(room=0)
-    hands.most, hands.has_patience = 10, False
+    hands.concurrency, hands.has_patience = 10, False
     await Ticker(world.store, "t1", batch=1, hands=hands).turn()
     assert (hands.calls.count("wait"), hands.calls.count("reserve")) == (2, 3)
     assert [await world.ran(f"j{n}") for n in range(3)] == [["01:00"]] * 3
@@ -238,7 +238,7 @@ async def test_a_small_worker_is_left_some_of_the_database(most: int, limits: se
     All others have a first pass of a batch, and then larger ones.
     """
     hands, store = Hands(0), Crowded()
-    hands.most, hands.has_patience = most, True
+    hands.concurrency, hands.has_patience = most, True
     await Ticker(cast(Store, store), "t1", batch=8, hands=hands).turn()
     assert (set(store.limits), store.most_at_once) == (limits, at_once)
 
@@ -262,17 +262,17 @@ class Roomy(Hands):
         self._store = store
         self.under_way_as_room_was_made: list[int] = []
 
-    def reserve(self, most: int) -> LeaseRequest | None:
+    def reserve(self, limit: int) -> LeaseRequest | None:
         self._passes -= 1
-        return super().reserve(most)
+        return super().reserve(limit)
 
     def has_room(self, least: int) -> bool:
         return super().has_room(least) or self._passes > 0
 
-    async def room_for(self, least: int, patience: float) -> bool:
+    async def wait_for_room(self, least: int, seconds: float) -> bool:
         if not self.has_room(least):
             self.under_way_as_room_was_made.append(self._store.under_way)
-        return await super().room_for(least, patience)
+        return await super().wait_for_room(least, seconds)
 
 
 class Crowded:
@@ -308,7 +308,7 @@ async def test_a_worker_without_room_is_handed_nothing() -> None:
     world.go("01:00")
     hands = Hands(0)
     await Ticker(world.store, "t1", hands=hands).turn()
-    assert (hands.leases, hands.calls) == ([], ["reserve", "take", "ring"])
+    assert (hands.leases, hands.calls) == ([], ["reserve", "take", "wake"])
 
 
 @patiently

@@ -28,7 +28,7 @@ async def test_it_leases_as_much_as_it_has_room_for() -> None:
     assert shop.store.calls["lease"] == 1
     blocked.let_go.set()
     await shop.store_ends()
-    assert shop.worker.bell.is_set(), "who has room again asks for more"
+    assert shop.worker.wake_event.is_set(), "who has room again asks for more"
     await shop.worker.turn()
     await shop.store_ends()
     assert {run.state for run in await shop.world.runs()} == {RunState.SUCCEEDED}
@@ -37,7 +37,7 @@ async def test_it_leases_as_much_as_it_has_room_for() -> None:
 @patiently
 async def test_many_runs_begin_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """The loop looks at what else there is in between; meanwhile all of them are held, and take up room."""
-    monkeypatch.setattr("tickwise.runtime.worker._SLICE", 2)
+    monkeypatch.setattr("tickwise.runtime.worker._START_BATCH", 2)
     blocked = Blocked()
     shop = await Shop.open(blocked.as_function(), concurrency=7)
     runs = await shop.take(*["blocked"] * 5)
@@ -56,16 +56,16 @@ async def test_many_runs_begin_in_slices(monkeypatch: pytest.MonkeyPatch) -> Non
 @patiently
 async def test_runs_that_are_next_can_be_ended(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """S42, S45: what ends runs from outside ends these too; only a shutdown with its grace lets them begin."""
-    monkeypatch.setattr("tickwise.runtime.worker._SLICE", 1)
+    monkeypatch.setattr("tickwise.runtime.worker._START_BATCH", 1)
     blocked = Blocked()
     shop = await Shop.open(blocked.as_function())
     runs = await shop.take(*["blocked"] * 3)
     if how == "cancelled":
         for run in reversed(runs):
-            shop.worker.end(run, StopReason.CANCELLED)
+            shop.worker.stop(run, StopReason.CANCELLED)
         await shop.store_ends()
     elif how == "lost":
-        shop.worker.lose_all()
+        shop.worker.on_leases_lost()
         await until(lambda: not shop.worker.busy)
     else:
         storing = asyncio.create_task(shop.store_ends())
@@ -85,9 +85,9 @@ async def test_room_that_was_set_aside_is_not_leased() -> None:
     assert (reserved.capacity, shop.worker.free, shop.worker.reserve()) == (2, 0, None)
     await shop.take("noop")
     assert shop.worker.busy == 0
-    shop.worker.bell.clear()
+    shop.worker.wake_event.clear()
     shop.worker.take(reserved, ())
-    assert (shop.worker.free, shop.worker.bell.is_set()) == (2, True)
+    assert (shop.worker.free, shop.worker.wake_event.is_set()) == (2, True)
 
 
 @patiently
@@ -95,15 +95,15 @@ async def test_who_waits_for_room_goes_on_when_there_is_some() -> None:
     """Waiting is over when a run ends and the queues have been looked at, or when the patience is."""
     blocked = Blocked()
     shop = await Shop.open(blocked.as_function(), concurrency=1)
-    assert not await shop.worker.room_for(2, 1_000), "there never is so much"
-    assert await shop.worker.room_for(1, 1_000)
+    assert not await shop.worker.wait_for_room(2, 1_000), "there never is so much"
+    assert await shop.worker.wait_for_room(1, 1_000)
     await shop.take("blocked")
-    assert not await shop.worker.room_for(1, 0.01)
-    waiting = asyncio.create_task(shop.worker.room_for(1, 1_000))
+    assert not await shop.worker.wait_for_room(1, 0.01)
+    waiting = asyncio.create_task(shop.worker.wait_for_room(1, 1_000))
     await asyncio.sleep(0)
     blocked.let_go.set()
     await shop.store_ends()
-    assert not await shop.worker.room_for(1, 0.01), "what may be queued goes before"
+    assert not await shop.worker.wait_for_room(1, 0.01), "what may be queued goes before"
     await shop.worker.turn()
     assert await waiting
 
@@ -116,9 +116,9 @@ async def test_who_waits_for_room_waits_for_an_end_that_is_being_stored() -> Non
     shop.worker.take(None, await shop.world.lease())
     stored = asyncio.Event()
     shop.store.faults["finish"] = stored.wait
-    await shop.worker.finish_bell.wait()
+    await shop.worker.finish_event.wait()
     storing = asyncio.create_task(shop.worker.finish_turn())
-    waiting = asyncio.create_task(shop.worker.room_for(1, 0.05))
+    waiting = asyncio.create_task(shop.worker.wait_for_room(1, 0.05))
     await asyncio.wait((waiting,), timeout=0.12)
     assert not waiting.done()
     stored.set()
@@ -127,28 +127,14 @@ async def test_who_waits_for_room_waits_for_an_end_that_is_being_stored() -> Non
 
 
 @patiently
-async def test_ends_wait_while_slots_are_decided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Starts go before; but who needs room need not wait, and nobody waits for long."""
-    monkeypatch.setattr("tickwise.runtime.worker._FOR_STARTS", 1_000)
+async def test_ends_are_stored_while_slots_are_decided() -> None:
+    """A pass that has set room aside keeps no end waiting."""
     shop = await Shop.open(noop, concurrency=4)
-    for needs_room in (False, True):
-        await shop.take("noop")
-        reserved = shop.worker.reserve(1)
-        await shop.worker.finish_bell.wait()
-        storing = asyncio.create_task(shop.store_ends())
-        await asyncio.wait((storing,), timeout=0.01)
-        assert not shop.store.calls["finish"], "a pass is under way"
-        if needs_room:
-            waiting = asyncio.create_task(shop.worker.room_for(4, 1_000))
-            await storing
-            waiting.cancel()
-        shop.worker.take(reserved, ())
-        await storing
-        assert shop.store.calls.pop("finish") == 1
     await shop.take("noop")
-    shop.worker.reserve(1)
-    monkeypatch.setattr("tickwise.runtime.worker._FOR_STARTS", 0.001)
+    reserved = shop.worker.reserve(1)
     await shop.store_ends()
+    assert (shop.store.calls["finish"], shop.worker.busy) == (1, 0)
+    shop.worker.take(reserved, ())
 
 
 @patiently
@@ -156,17 +142,17 @@ async def test_a_worker_asks_again_only_if_there_may_be_more() -> None:
     """A run that had waited may have left others waiting behind it; one that was handed over has not."""
     shop = await Shop.open(noop, concurrency=3)
     await shop.take("noop")
-    shop.worker.bell.clear()
+    shop.worker.wake_event.clear()
     await shop.store_ends()
-    assert shop.worker.bell.is_set()
+    assert shop.worker.wake_event.is_set()
     await shop.worker.turn()
     await shop.world.enqueue("noop")
     reserved = shop.worker.reserve()
     assert reserved is not None
-    shop.worker.bell.clear()
+    shop.worker.wake_event.clear()
     shop.worker.take(reserved, await shop.world.store.lease(reserved))
     await shop.store_ends()
-    assert (shop.worker.busy, shop.worker.bell.is_set()) == (0, False)
+    assert (shop.worker.busy, shop.worker.wake_event.is_set()) == (0, False)
 
 
 @patiently
@@ -177,9 +163,9 @@ async def test_a_limit_on_a_queue_does_not_make_a_worker_sleep() -> None:
     await shop.take(*["noop"] * 3)
     for waiting in (2, 1, 0):
         assert sum(run.state is RunState.QUEUED for run in await shop.world.runs()) == waiting
-        shop.worker.bell.clear()
+        shop.worker.wake_event.clear()
         await shop.store_ends()
-        assert shop.worker.bell.is_set()
+        assert shop.worker.wake_event.is_set()
         await shop.worker.turn()
 
 
@@ -268,7 +254,7 @@ async def test_a_run_can_be_cancelled_before_it_has_begun() -> None:
     blocked = Blocked()
     shop = await Shop.open(blocked.as_function())
     (run,) = await shop.take("blocked")
-    shop.worker.end(run, StopReason.CANCELLED)
+    shop.worker.stop(run, StopReason.CANCELLED)
     await shop.store_ends()
     assert (await shop.world.run(run)).state is RunState.CANCELLED
     assert not blocked.begun.is_set()
@@ -285,7 +271,7 @@ async def test_what_is_to_be_done_after_a_cancelled_run_is_done() -> None:
         await asyncio.sleep(0)
         await shop.worker.flush_turn()
     await shop.world.store.cancel(run)
-    while shop.worker.busy and not shop.worker.finish_bell.is_set():
+    while shop.worker.busy and not shop.worker.finish_event.is_set():
         await shop.renew()
         await asyncio.sleep(0)
     await shop.store_ends()
@@ -316,7 +302,7 @@ async def test_a_result_that_comes_too_late_is_refused() -> None:
     """The worker learns of the loss only when it tells how the run ended (S42)."""
     shop = await Shop.open(noop)
     (run,) = await shop.take("noop")
-    await shop.worker.finish_bell.wait()
+    await shop.worker.finish_event.wait()
     shop.world.clock.advance(31)
     await shop.world.store.expire()
     await shop.store_ends()
@@ -331,7 +317,7 @@ async def test_if_no_lease_can_be_renewed_all_runs_stop() -> None:
     shop = await Shop.open(blocked.as_function())
     await shop.take("blocked", "blocked")
     await blocked.begun.wait()
-    shop.worker.lose_all()
+    shop.worker.on_leases_lost()
     await until(lambda: not shop.worker.busy)
     assert {run.state for run in await shop.world.runs()} == {RunState.RUNNING}
 
@@ -351,17 +337,17 @@ async def test_code_that_does_not_let_itself_be_cancelled_is_left_behind() -> No
                 deaf += 1
         return "at last"
 
-    shop = await Shop.open(does_not_listen, concurrency=2, stubborn=0.01)
+    shop = await Shop.open(does_not_listen, concurrency=2, cancel_grace=0.01)
     (run,) = await shop.take("does_not_listen")
     while not deaf:
         await asyncio.sleep(0)
-        shop.worker.end(run, StopReason.CANCELLED)
+        shop.worker.stop(run, StopReason.CANCELLED)
     await shop.store_ends()
     found = await shop.world.run(run)
     assert (found.state, found.result, shop.worker.free) == (RunState.CANCELLED, None, 1)
     go_on.set()
     await until(lambda: shop.worker.free == 2)
-    assert not shop.worker.finish_bell.is_set()
+    assert not shop.worker.finish_event.is_set()
 
 
 # Adopting.
@@ -403,10 +389,10 @@ async def test_what_was_stopped_while_a_renewal_was_under_way_is_not_adopted() -
     shop = await Shop.open(blocked.as_function())
     await shop.take("blocked")
     asked = shop.worker.held()
-    late = await shop.world.store.renew(NODE, asked, shop.worker.room.lease)
-    shop.worker.lose_all()
+    late = await shop.world.store.renew(NODE, asked, shop.worker.options.lease)
+    shop.worker.on_leases_lost()
     await until(lambda: shop.worker.busy == 0)
-    shop.worker.renewed(asked, late)
+    shop.worker.on_renewed(asked, late)
     for _ in range(3):
         await shop.renew()
     assert (shop.worker.busy, shop.told) == (0, ["blocked started"])
@@ -435,7 +421,7 @@ async def test_a_run_that_ended_while_the_keeper_asked_does_not_run_again() -> N
     heard = await shop.world.store.renew(NODE, held, 30)
     assert [lease.id for lease in heard.unknown] == [run]
     await shop.store_ends()
-    shop.worker.renewed(held, heard)
+    shop.worker.on_renewed(held, heard)
     assert (shop.worker.busy, shop.told) == (0, ["noop started", "noop Succeeded succeeded"])
 
 
@@ -446,7 +432,7 @@ async def test_a_run_that_was_stopped_as_lost_does_not_begin_again_here() -> Non
     shop = await Shop.open(blocked.as_function(), jobs=(job("blocked", at_most_once=True),))
     (run,) = await shop.take("blocked")
     await blocked.begun.wait()
-    shop.worker.lose_all()
+    shop.worker.on_leases_lost()
     await until(lambda: not shop.worker.busy)
     for _ in range(3):
         assert [lease.id for lease in (await shop.renew()).unknown] == [run]

@@ -59,7 +59,7 @@ async def test_who_is_in_a_hurry_gets_no_more_grace() -> None:
     await blocked.begun.wait()
     closing = asyncio.create_task(shop.worker.close(1_000))
     await asyncio.sleep(0)
-    shop.worker.hurry()
+    shop.worker.end_grace()
     await shop.store_ends()
     await closing
     assert (await shop.world.run(run)).state is RunState.QUEUED
@@ -75,7 +75,7 @@ async def test_a_lease_that_comes_after_the_grace_is_handed_back() -> None:
     assert reserved
     leases = await shop.world.store.lease(reserved)
     closing = asyncio.create_task(shop.worker.close(0))
-    await until(shop.worker._is_over.is_set)
+    await until(shop.worker._grace_over.is_set)
     shop.worker.take(reserved, leases)
     await shop.store_ends()
     await closing

@@ -229,7 +229,7 @@ class SimulatedKeeper(Heartbeat):
 
     async def _live(self) -> None:
         try:
-            await self._keep()
+            await self._beat()
         finally:
             self._ended.set_result(None)
 

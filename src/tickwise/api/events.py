@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..app.values import RunInfo, ScheduleInfo
 from ..log import get_logger
-from ..runtime.change_feed import OVERLAP_SECONDS, ChangeFeed, moved_at
+from ..runtime.change_feed import OVERLAP, ChangeFeed, moved_at
 from ..stores.contract import Store
 from ..stores.records import MICRO, Changes
 from .schemas.decisions import DecisionResponse
@@ -82,9 +82,9 @@ class EventBroadcaster:
     async def since(self, instant: int) -> AsyncIterator[StreamEvent]:
         """What has happened since, oldest first, up to now."""
         store = await self._store()
-        following = ChangeFeed(store, instant - OVERLAP_SECONDS, schedules=True)
+        following = ChangeFeed(store, instant - OVERLAP, schedules=True)
         while not following.caught_up:
-            for event in await _events(store, await following.news()):
+            for event in await _events(store, await following.poll()):
                 yield event
 
     async def _read(self, start: int) -> None:
@@ -92,7 +92,7 @@ class EventBroadcaster:
         following = ChangeFeed(store, start, schedules=True)
         while True:
             try:
-                for event in await _events(store, await following.news()):
+                for event in await _events(store, await following.poll()):
                     self._listeners = {one for one in self._listeners if one.hear(event)}
                 if following.caught_up:
                     await asyncio.sleep(_BREATH)

@@ -144,7 +144,7 @@ class _Moves:
         if self._following is None or self._following.since < now - _LONGEST_GAP:
             self._start, self._following = now, ChangeFeed(store, now)
         for _ in range(_LOOKS):
-            since, new = self._following.since, await self._following.news()
+            since, new = self._following.since, await self._following.poll()
             for run in new.runs:
                 self._count_run(run, since)
             for row in new.decisions:

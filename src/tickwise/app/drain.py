@@ -32,7 +32,7 @@ async def drain(store: Store, functions: Mapping[str, Callable[..., Any]]) -> in
 
     name, queues = f"drain-{uuid4().hex[:12]}", await _queues(store)
     execution = Execution(store, functions, may_run=lambda _job: True)
-    worker = Worker(store, name, execution, room=WorkerOptions(_CONCURRENCY, queues, _LEASE), on_ended=count)
+    worker = Worker(store, name, execution, options=WorkerOptions(_CONCURRENCY, queues, _LEASE), on_ended=count)
     ticker = Ticker(store, name, hands=worker)
     await store.beat(Node(name, (Role.TICKER, Role.WORKER), queues=queues, seconds=_LEASE))
     try:
@@ -43,8 +43,8 @@ async def drain(store: Store, functions: Mapping[str, Callable[..., Any]]) -> in
             await LocalTicker(store, ticker, monotonic, ticking=Ticking.STORE).turn()
             await worker.turn()
             while worker.busy:
-                await worker.finish_bell.wait()
-                worker.finish_bell.clear()
+                await worker.finish_event.wait()
+                worker.finish_event.clear()
                 await worker.finish_turn()
     finally:
         await worker.close(0)

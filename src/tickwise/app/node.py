@@ -130,15 +130,15 @@ class NodeProcess:
         reading.cancel()
         ending.cancel()
 
-    def hurry(self) -> None:
+    def end_grace(self) -> None:
         """Give running work no more time to end."""
         if self.worker:
-            self.worker.hurry()
+            self.worker.end_grace()
 
     # Its parts.
 
-    def _loop(self, name: str, turn: Turn, bell: asyncio.Event | None = None) -> Loop:
-        return Loop(name, turn, lambda role, error: self._calls.call("on_error", role, error), bell)
+    def _loop(self, name: str, turn: Turn, wake_event: asyncio.Event | None = None) -> Loop:
+        return Loop(name, turn, lambda role, error: self._calls.call("on_error", role, error), wake_event)
 
     def _made_worker(self) -> Worker:
         settings, place = self.settings, self._place
@@ -148,7 +148,7 @@ class NodeProcess:
         )  # fmt: skip
         return Worker(
             place.store, self.id, execution,
-            room=WorkerOptions(settings.concurrency, settings.queues, settings.lease),
+            options=WorkerOptions(settings.concurrency, settings.queues, settings.lease),
             poll=settings.poll, on_started=self._started, on_ended=self._ended,
         )  # fmt: skip
 
@@ -163,14 +163,14 @@ class NodeProcess:
             node=self.as_node,
             passed=self._has_passed,
             held=worker.held if worker else dict,
-            renewed=lambda asked, renewed: on_loop(self._renewed, asked, renewed),
-            lost=lambda: on_loop(worker.lose_all) if worker else None,
+            on_renewed=lambda asked, renewed: on_loop(self._renewed, asked, renewed),
+            on_lost=lambda: on_loop(worker.on_leases_lost) if worker else None,
         )
         return Heartbeat(self._place.open_store, upkeep, every=self.settings.renew, lease=self.settings.lease)
 
     def _renewed(self, asked: Mapping[str, str], renewed: Renewed) -> None:
-        if self.worker and self.worker.renewed(asked, renewed):
-            self._keeper.ring()
+        if self.worker and self.worker.on_renewed(asked, renewed):
+            self._keeper.wake()
 
     def _made_tickers(self) -> list[Loop]:
         settings, store = self.settings, self._place.store
@@ -192,7 +192,7 @@ class NodeProcess:
                 self._see_whether_idle()
             return delay
 
-        return self._loop("worker", turn, worker.bell)
+        return self._loop("worker", turn, worker.wake_event)
 
     def _folders(self, stop: asyncio.Event) -> list[Loop]:
         return [
@@ -235,7 +235,7 @@ class NodeProcess:
         if self.worker is None:
             return []
         return [
-            self._loop("finisher", self.worker.finish_turn, self.worker.finish_bell),
+            self._loop("finisher", self.worker.finish_turn, self.worker.finish_event),
             self._loop("reporter", self.worker.flush_turn),
         ]
 
@@ -256,9 +256,9 @@ class NodeProcess:
             if self._local:
                 self._local.changed()
             if self.worker and self.worker.busy:
-                self._keeper.ring()  # one of its runs may have been asked to end
+                self._keeper.wake()  # one of its runs may have been asked to end
             for loop in self._rung():
-                loop.ring()
+                loop.wake()
         return 0.0
 
     # What is seen of it.
@@ -268,7 +268,7 @@ class NodeProcess:
         worker = self.worker
         return Node(
             self.id, self.roles, socket.gethostname()[:100], os.getpid(), _VERSION,
-            self.settings.queues if worker else (), worker.room.concurrency if worker else 0,
+            self.settings.queues if worker else (), worker.options.concurrency if worker else 0,
             worker.busy if worker else 0,
             tuple(clip(problem, _LONGEST_PROBLEM) for problem in self.problems[:_MOST_PROBLEMS]),
             seconds=max(3 * round(self.settings.renew), 10),

@@ -188,7 +188,7 @@ class AsyncTickwise:
         if life.get_loop() is not asyncio.get_running_loop():
             raise ConflictError("it runs in another event loop: stop it there")
         if grace is not None:
-            asyncio.get_running_loop().call_later(grace, node.hurry)
+            asyncio.get_running_loop().call_later(grace, node.end_grace)
         self._stop.set()
         await asyncio.shield(life)
 
@@ -219,7 +219,7 @@ class AsyncTickwise:
 
     def _interrupted(self) -> None:
         if self._stop.is_set() and self.node:
-            self.node.hurry()
+            self.node.end_grace()
         self._stop.set()
 
     @asynccontextmanager

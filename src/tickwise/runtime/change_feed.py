@@ -1,9 +1,9 @@
-"""Following a store: what is new in it since the last look, each move once.
+"""The change feed of a store: what is new since the last poll, each change once.
 
-A move is seen when it is committed, a little after the instant that it carries. So every look begins some seconds
-before the one before it ended, and what was given already is passed over; only that is remembered, and only as
-long as it can come again. Nothing is lost by a look that fails: the next begins where it would have. What is more
-than one answer holds comes with the next looks, oldest first.
+Rows become visible at commit, slightly after their timestamp. So every poll begins some seconds before the last
+one ended, and skips the changes that it has already returned; those are remembered only as long as they can appear
+again. A poll that fails loses nothing: the next one begins at the same place. What exceeds the limit of one answer
+comes with the next polls, oldest first.
 """
 
 from collections.abc import Sequence
@@ -12,69 +12,71 @@ from typing import TypeAlias, TypeVar
 from ..stores.contract import Store
 from ..stores.records import MICRO, Changes, DecisionRow, RunRow
 
-OVERLAP_SECONDS = 5 * MICRO  # how late a move may be seen
-_FIRST_LIMIT, _MOST = 1_000, 10_000  # rows of a kind in one answer
-_GONE = 0  # when a schedule was deleted: nobody says
+OVERLAP = 5 * MICRO  # by how much two polls overlap: a change may become visible as late as that
+_FIRST_LIMIT, _MAX_LIMIT = 1_000, 10_000  # rows of each kind in one answer
+_DELETED = 0  # the instant of a schedule that was deleted: the store does not keep it
 T = TypeVar("T")
-_Mark: TypeAlias = tuple[int, tuple[object, ...]]  # when it was, and what: equal marks are the same move
+_ChangeKey: TypeAlias = tuple[int, tuple[object, ...]]  # when and what; equal keys are the same change
 
 
 class ChangeFeed:
-    """One follower; `caught_up` says whether its last look left nothing for the next.
+    """One reader; `caught_up` says whether its last poll left nothing for the next.
 
-    Stores do not say when a schedule has changed: with `schedules`, each that has is asked.
+    Stores return the names of changed schedules without their instants. With `schedules`, the feed reads each of
+    them.
     """
 
     def __init__(self, store: Store, start: int, *, schedules: bool = False) -> None:
-        self.since = start  # microseconds; what is older has been given
+        self.since = start  # microseconds; everything older has been returned
         self.caught_up = False
         self._store = store
         self._schedules = schedules
         self._limit = _FIRST_LIMIT
-        self._given: set[_Mark] = set()
+        self._returned: set[_ChangeKey] = set()
 
-    async def news(self) -> Changes:
-        """What was not given before: runs as they are now, decisions as they have grown, schedules by name."""
+    async def poll(self) -> Changes:
+        """Changes not returned before: runs as they are now, decisions as they have grown, schedules by name."""
         now = await self._store.now()
         self.since = min(self.since, now)  # the store's clock may have been set back
-        found = await self._store.insights.changes_since(self.since, self._limit)
-        runs = [(_mark_of_run(row), row) for row in found.runs]
-        decisions = [(_mark_of_decision(row), row) for row in found.decisions]
-        schedules = [(await self._mark_of_schedule(name), name) for name in found.schedules if self._schedules]
-        new = Changes(self._new(runs), self._new(decisions), self._new(schedules))
-        marks = [[mark for mark, _ in kind] for kind in (runs, decisions, schedules)]
-        self._move_on(marks, now, is_new=any(new))
+        changes = await self._store.insights.changes_since(self.since, self._limit)
+        runs = [(_run_key(row), row) for row in changes.runs]
+        decisions = [(_decision_key(row), row) for row in changes.decisions]
+        schedules = [(await self._schedule_key(name), name) for name in changes.schedules if self._schedules]
+        new = Changes(self._only_new(runs), self._only_new(decisions), self._only_new(schedules))
+        keys = [[key for key, _ in kind] for kind in (runs, decisions, schedules)]
+        self._advance(keys, now, has_new=any(new))
         return new
 
-    def _new(self, marked: Sequence[tuple[_Mark, T]]) -> tuple[T, ...]:
-        return tuple(thing for mark, thing in marked if mark not in self._given)
+    def _only_new(self, changes: Sequence[tuple[_ChangeKey, T]]) -> tuple[T, ...]:
+        return tuple(row for key, row in changes if key not in self._returned)
 
-    def _move_on(self, marks: Sequence[Sequence[_Mark]], now: int, *, is_new: bool) -> None:
-        latest = [max(at for at, _ in kind) for kind in marks if len(kind) >= self._limit]
-        full = [at for at in latest if at != _GONE]
+    def _advance(self, keys: Sequence[Sequence[_ChangeKey]], now: int, *, has_new: bool) -> None:
+        """Set where the next poll begins, and forget the changes that it cannot return again."""
+        latest = [max(at for at, _ in kind) for kind in keys if len(kind) >= self._limit]
+        full = [at for at in latest if at != _DELETED]
         self.caught_up = not full
-        next_look = min(full, default=now - OVERLAP_SECONDS)
-        if full and not is_new and self._limit == _MOST:
-            next_look += 1  # more than can be asked for bears one instant
-        self._limit = min(2 * self._limit, _MOST) if full else _FIRST_LIMIT
-        self.since = max(self.since, next_look)
-        seen = {mark for kind in marks for mark in kind}
-        self._given = {mark for mark in self._given | seen if mark[0] >= self.since}
-        self._given |= {mark for mark in seen if mark[0] == _GONE}
+        next_start = min(full, default=now - OVERLAP)
+        if full and not has_new and self._limit == _MAX_LIMIT:
+            next_start += 1  # more changes than the limit have one instant
+        self._limit = min(2 * self._limit, _MAX_LIMIT) if full else _FIRST_LIMIT
+        self.since = max(self.since, next_start)
+        seen = {key for kind in keys for key in kind}
+        self._returned = {key for key in self._returned | seen if key[0] >= self.since}
+        self._returned |= {key for key in seen if key[0] == _DELETED}
 
-    async def _mark_of_schedule(self, name: str) -> _Mark:
+    async def _schedule_key(self, name: str) -> _ChangeKey:
         row = await self._store.insights.schedule(name)
-        return _GONE if row is None else row.updated_at, (name,)
+        return _DELETED if row is None else row.updated_at, (name,)
 
 
 def moved_at(run: RunRow) -> int:
-    """When a run was last made, started or ended."""
+    """When a run was last created, started or ended."""
     return max(run.created_at, run.started_at or 0, run.finished_at or 0)
 
 
-def _mark_of_run(run: RunRow) -> _Mark:
+def _run_key(run: RunRow) -> _ChangeKey:
     return moved_at(run), (run.id, run.state, run.attempt)
 
 
-def _mark_of_decision(row: DecisionRow) -> _Mark:
+def _decision_key(row: DecisionRow) -> _ChangeKey:
     return row.extended_at, (row.schedule, row.reason, row.first, row.last, row.count)

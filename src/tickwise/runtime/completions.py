@@ -1,6 +1,6 @@
-"""The finisher: tells the store how runs ended, in batches.
+"""Stores the ends of runs, in batches.
 
-Whatever has ended while the last batch was under way makes the next. An end is kept until the store has answered.
+The ends that come while one batch is being written make the next. An end is kept until the store has answered.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ from .loop import together
 
 OnStored: TypeAlias = Callable[[Sequence[Finish], Sequence[Settled | None]], None]
 _log = get_logger()
-_AT_ONCE = 400  # ends in a batch: room is free again when the store has answered
-_TOGETHER = 2  # batches
+_BATCH_SIZE = 400  # the room of a batch is free when the store has answered, so it is not too large
+_CONCURRENT_BATCHES = 2
 _UNSTORED = "how it ended could not be stored"
 
 
 class CompletionWriter:
-    """`on_stored` hears what the store made of a batch of ends: nothing of one whose token was old."""
+    """Calls `on_stored` with each batch and what the store made of it; none for an end whose token is old."""
 
     def __init__(self, store: Store, execution: Execution, on_stored: OnStored, poll: float) -> None:
         self._store = store
@@ -31,47 +31,49 @@ class CompletionWriter:
         self._on_stored = on_stored
         self._poll = poll
         self._ended: list[Finish] = []
-        self.bell = asyncio.Event()  # runs have ended
-        self.busy = False  # the store has been told, and has not answered yet
+        self.wake_event = asyncio.Event()  # runs have ended
+        self.busy = False  # a batch is being written
 
     def add(self, finish: Finish) -> None:
         self._ended.append(finish)
+        self.wake_event.set()
 
     async def turn(self) -> float:
-        """Store what has ended since the last time, if that is much in two batches at a time."""
+        """Store the ends that have come since the last turn, up to two batches at a time."""
         if not self._ended:
             return self._poll
         self.busy = True
         try:
-            await together(self._batch() for _ in range(_TOGETHER))
+            await together(self._write_batch() for _ in range(_CONCURRENT_BATCHES))
         finally:
             self.busy = False
         return 0.0 if self._ended else self._poll
 
-    async def _batch(self) -> None:
-        """What cannot be stored is kept for the next turn."""
-        batch, self._ended = self._ended[:_AT_ONCE], self._ended[_AT_ONCE:]
+    async def _write_batch(self) -> None:
+        """Store one batch. If the store fails, its ends are kept for the next turn."""
+        batch, self._ended = self._ended[:_BATCH_SIZE], self._ended[_BATCH_SIZE:]
         if not batch:
             return
         try:
             await self._execution.flush(batch)
-            settled = await self._stored(batch)
+            settled = await self._finish(batch)
         except BaseException:
             self._ended = batch + self._ended
             raise
         self._on_stored(batch, settled)
 
-    async def _stored(self, batch: Sequence[Finish]) -> Sequence[Settled | None]:
-        """What the store makes of them. One that it refuses for what it holds takes no other along, and fails."""
+    async def _finish(self, batch: Sequence[Finish]) -> Sequence[Settled | None]:
+        """Finish the runs. An end that the store refuses becomes a failure, and does not affect the others."""
         try:
             return await self._store.finish(batch)
         except StoreUnavailableError:
             raise
         except TickwiseError as error:
             if len(batch) > 1:
-                return [move for finish in batch for move in await self._stored([finish])]
-            run, token, _, _, said = batch[0]
-            _log.warning("end refused", run=run, error=str(error))
-            if said.startswith(_UNSTORED):
+                return [settled for finish in batch for settled in await self._finish([finish])]
+            (refused,) = batch
+            _log.warning("end refused", run=refused.run, error=str(error))
+            if refused.error.startswith(_UNSTORED):
                 return [None]
-            return await self._stored([Finish(run, token, Failed(), error=f"{_UNSTORED}: {error}")])
+            failure = Finish(refused.run, refused.token, Failed(), error=f"{_UNSTORED}: {error}")
+            return await self._finish([failure])

@@ -1,7 +1,7 @@
-"""How every long-running role lives: turn after turn, each saying when the next is due.
+"""The loop of every long-running role: turn after turn, each returning the delay until the next.
 
-A turn that fails is tried again after a while that grows; nothing that it raises ends the role. A ring cuts a wait
-short, but not the pause after a failure.
+A turn that fails is tried again after a growing delay; no exception ends the role. A wake-up cuts a delay short,
+but not the delay after a failure.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ _log = get_logger()
 
 
 async def together(several: Iterable[Awaitable[T]]) -> list[T]:
-    """All of them at once; what one of them raises is raised when all have ended."""
+    """Await all of them concurrently; an exception of one is raised when all have ended."""
     results = []
     for ended in await asyncio.gather(*several, return_exceptions=True):
         if isinstance(ended, BaseException):
@@ -29,26 +29,26 @@ async def together(several: Iterable[Awaitable[T]]) -> list[T]:
 
 
 class Loop:
-    """One role. Whoever sets its bell asks for a turn now."""
+    """One role. Setting its wake event asks for a turn now."""
 
     def __init__(
-        self, name: str, turn: Turn, on_error: OnError | None = None, bell: asyncio.Event | None = None
+        self, name: str, turn: Turn, on_error: OnError | None = None, wake_event: asyncio.Event | None = None
     ) -> None:
         self.name = name
         self._turn = turn
         self._on_error = on_error
-        self._bell = bell or asyncio.Event()
+        self._wake_event = wake_event or asyncio.Event()
         self.failures = 0  # in a row
-        self.turned_at: float | None = None  # when a turn last ended well, by the steady clock
+        self.turned_at: float | None = None  # when a turn last succeeded, by the monotonic clock
 
-    def ring(self) -> None:
-        self._bell.set()
+    def wake(self) -> None:
+        self._wake_event.set()
 
     async def run(self, stop: asyncio.Event) -> None:
         ending = asyncio.ensure_future(stop.wait())
         try:
             while not stop.is_set():
-                self._bell.clear()
+                self._wake_event.clear()
                 await self._rest(await self._safe_turn(), ending)
         finally:
             ending.cancel()
@@ -56,7 +56,7 @@ class Loop:
     async def _safe_turn(self) -> float:
         try:
             delay = await self._turn()
-        except Exception as error:  # noqa: BLE001  (whatever it is, the role goes on)
+        except Exception as error:  # noqa: BLE001  (whatever it is, the role continues)
             self.failures += 1
             delay = min(_FIRST_BACK_OFF * 2 ** min(self.failures - 1, 20), _LONGEST_BACK_OFF)
             _log.warning(
@@ -69,12 +69,12 @@ class Loop:
         return delay
 
     async def _rest(self, delay: float, ending: "asyncio.Future[Any]") -> None:
-        ringing = asyncio.ensure_future(self._bell.wait())
+        waking = asyncio.ensure_future(self._wake_event.wait())
         try:
             await asyncio.wait(
-                (ending,) if self.failures else (ringing, ending),
+                (ending,) if self.failures else (waking, ending),
                 timeout=delay,
                 return_when=asyncio.FIRST_COMPLETED,
             )
         finally:
-            ringing.cancel()
+            waking.cancel()

@@ -22,19 +22,19 @@ class LocalWorker(Protocol):
     """The worker of the same process, who may be handed runs at once."""
 
     @property
-    def most(self) -> int:
+    def concurrency(self) -> int:
         """The runs that it can have in hand."""
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """There are runs to lease."""
 
-    def reserve(self, most: int) -> LeaseRequest | None: ...
+    def reserve(self, limit: int) -> LeaseRequest | None: ...
 
     def take(self, reserved: LeaseRequest | None, leases: tuple[Lease, ...]) -> None: ...
 
     def has_room(self, least: int) -> bool: ...
 
-    async def room_for(self, least: int, patience: float) -> bool: ...
+    async def wait_for_room(self, least: int, seconds: float) -> bool: ...
 
 
 class Crowd(NamedTuple):
@@ -68,7 +68,7 @@ class Ticker:
         self._store = store
         self._node = node
         self._least = max(1, batch // _WORTH_A_PASS)  # room that a pass is kept small for
-        small = hands is not None and hands.most < self._least
+        small = hands is not None and hands.concurrency < self._least
         self._batch = self._least if small else batch
         self._burst = self._batch if small else _BURST * batch  # jobs in a pass, once more are due than in one
         self._at_once = 1 if small else _AT_ONCE
@@ -110,7 +110,7 @@ class Ticker:
         hands = self._hands  # none, once they have kept a pass waiting for too long
         ticked = _UNKNOWN
         while _goes_on(ticked):
-            if hands and not await hands.room_for(self._least, _FOR_ROOM):
+            if hands and not await hands.wait_for_room(self._least, _FOR_ROOM):
                 hands = None
             ticked = await self._pass(self._burst)
         return ticked
@@ -149,7 +149,7 @@ class Ticker:
             if self._hands:
                 self._hands.take(reserved, leases)
         if self._hands and ticked.runs > len(leases):
-            self._hands.ring()
+            self._hands.wake()
         return ticked
 
 

@@ -1,14 +1,14 @@
-"""The worker: takes runs as it has room, has them executed, and tells the store how they ended.
+"""The worker: leases runs while it has room, has them executed, and has their ends stored.
 
-A run is `held` from its lease until its end is stored, and renewed all that time. Three things end it from
-outside, each with its own outcome: a person (cancelled), a shutdown (handed back), a lost lease (nothing: it is
-somebody else's by now). Code that does not let itself be cancelled is left behind, and takes up room.
+A run is held, and its lease renewed, from the lease until its end is stored. Three things stop a run from outside,
+each with its own outcome: a person (cancelled), a shutdown (handed back), a lost lease (no outcome: the run
+belongs to another worker by now). Code that ignores its cancellation is abandoned, and goes on taking up room.
 
-What the store holds as ours and we do not know is a commit whose answer was lost: we adopt it. Its lease may be
-nearly over by then, so it begins when the keeper has renewed that: else another worker could begin it before we
-know that we have lost it (S42). But the keeper asks the store while we go on, so its answer may name runs that
-have ended since; and it names those that we stopped when their lease seemed lost. Neither may begin again (S43),
-so what has begun here is remembered.
+If the answer to a lease is lost, the store holds a run as ours that we do not know. The next renewal reports it
+and the worker adopts it. Its lease may be nearly over by then, so it starts only after one more renewal: otherwise
+another worker could start it before we learn that we lost it (S42). A renewal runs beside the worker, so its
+answer may also name runs that have ended since, or runs that were stopped because their lease seemed lost. Neither
+may start again (S43), so the worker remembers which leases it has started.
 """
 
 import asyncio
@@ -28,38 +28,40 @@ from .executors.failure import failure_text
 from .executors.result import AttemptResult, failed
 
 _log = get_logger()
-_TIMES = 10  # the patience that somebody has in all, as long as something goes on
-_FOR_STARTS = 0.1  # seconds that an end waits to be stored while slots are being decided
-_SLICE = 20  # runs that begin at once: then the loop looks at what else there is, such as the store's answers
+_MAX_WAITS = 10  # times that a wait for room is extended while ends are being stored
+_START_BATCH = 20  # runs started in one turn of the loop; then others get their turn, such as answers of the store
 
 
 class StopReason(Enum):
-    """Why a run is ended from outside."""
+    """Why a run is stopped from outside."""
 
     CANCELLED = "it was asked to end"
     SHUTDOWN = "its worker shut down"
     LOST = "its lease was lost"
 
 
+_OUTCOMES: dict[StopReason, Outcome] = {StopReason.CANCELLED: Cancelled(), StopReason.SHUTDOWN: HandedBack()}
+
+
 class WorkerOptions(NamedTuple):
-    """How much a worker takes on, from where, and for how long it asks to have it."""
+    """How many runs a worker takes at once, from which queues, and for how long it leases them."""
 
     concurrency: int = 10
     queues: tuple[str, ...] = ("default",)
     lease: int = 30  # seconds
-    stubborn: float = 10.0  # seconds that code may go on after it was cancelled; what it started may take as long
+    cancel_grace: float = 10.0  # seconds before code that ignores its cancellation is abandoned
 
 
 class ActiveRun(NamedTuple):
-    """A run in hand."""
+    """A run whose task has started and whose end is not stored yet."""
 
     lease: Lease
     task: "asyncio.Task[None]"
-    queued: bool  # it had waited in a queue, where others may wait for it to end
+    queued: bool  # it was leased from a queue, where other runs may wait for it to end
 
 
 class Worker:
-    """Runs of some queues, so many at once."""
+    """Executes runs of some queues, up to a number at once."""
 
     def __init__(
         self,
@@ -67,7 +69,7 @@ class Worker:
         node: str,
         execution: Execution,
         *,
-        room: WorkerOptions,
+        options: WorkerOptions,
         poll: float = 1.0,
         on_started: Callable[[Lease], None] | None = None,
         on_ended: Callable[[Lease, Finish, Settled], None] | None = None,
@@ -75,102 +77,95 @@ class Worker:
         self._store = store
         self.node = node
         self._execution = execution
-        self.room = room
+        self.options = options
         self._poll = poll
         self._on_started = on_started
         self._on_ended = on_ended
-        self._held: dict[str, ActiveRun] = {}
-        self._next: dict[str, tuple[Lease, bool]] = {}  # in hand as well, to begin in the next turns of the loop
-        self._why: dict[str, StopReason] = {}  # runs that are ended from outside
-        self._noticed: set[str] = set()  # of those, the ones that have ended, and do what is to be done after that
-        self._left_behind: set[asyncio.Task[None]] = set()
-        self._adopting: dict[str, Lease] = {}  # ours by a lost answer, to begin with the next renewal
-        self._begun: set[tuple[str, str]] = set()  # runs and tokens that a renewal may hear of late
+        self._completions = CompletionWriter(store, execution, self._on_stored, poll)
+        self._pending: dict[str, tuple[Lease, bool]] = {}  # held, to be started in the next turns of the loop
+        self._active: dict[str, ActiveRun] = {}
+        self._stopping: dict[str, StopReason] = {}
+        self._concluding: set[str] = set()  # cancelled runs that have ended and execute their handlers
+        self._abandoned: set[asyncio.Task[None]] = set()
+        self._adopted: dict[str, Lease] = {}  # to be started after the next renewal
+        self._started: set[tuple[str, str]] = set()  # ids and tokens that a late renewal may still report
         self._reserved = 0
-        self._ends_may_go = asyncio.Event()  # no slot is being decided, or room is needed
-        self._ends_may_go.set()
         self._backlog = False  # the queues may hold more than there was room for
         self._closing = False
-        self._is_over = asyncio.Event()  # the grace of a shutdown has passed
-        self._idle = asyncio.Event()  # nothing is held, and nothing is on its way
+        self._grace_over = asyncio.Event()
+        self._idle = asyncio.Event()  # nothing is held, and no lease is being asked for
         self._idle.set()
-        self._freed = asyncio.Event()
-        self._finisher = CompletionWriter(store, execution, self._stored, poll)
-        self.bell = asyncio.Event()  # there may be runs to lease, and room for them
+        self._room_freed = asyncio.Event()
+        self.wake_event = asyncio.Event()  # there may be runs to lease, and room for them
 
     @property
     def busy(self) -> int:
-        return len(self._held) + len(self._next)
+        return len(self._active) + len(self._pending)
 
     @property
-    def most(self) -> int:
-        return self.room.concurrency
+    def concurrency(self) -> int:
+        return self.options.concurrency
 
     @property
     def free(self) -> int:
         if self._closing:
             return 0
-        taken = self.busy + self._reserved + len(self._left_behind) + self._execution.stuck
-        return max(0, self.room.concurrency - taken)
-
-    def held(self) -> Mapping[str, str]:
-        """Run ids to tokens; called from the keeper's thread too."""
-        adopting = {id_: lease.token for id_, lease in list(self._adopting.items())}
-        following = {id_: lease.token for id_, (lease, _) in list(self._next.items())}
-        return adopting | following | {id_: held.lease.token for id_, held in list(self._held.items())}
-
-    def ring(self) -> None:
-        """There are runs to lease."""
-        self._backlog = True
-        self.bell.set()
+        taken = self.busy + self._reserved + len(self._abandoned) + self._execution.stuck
+        return max(0, self.concurrency - taken)
 
     @property
-    def finish_bell(self) -> asyncio.Event:
-        """Runs have ended."""
-        return self._finisher.bell
+    def finish_event(self) -> asyncio.Event:
+        """Set when runs have ended."""
+        return self._completions.wake_event
 
-    def ring_finisher(self) -> None:
-        self.finish_bell.set()
+    def held(self) -> Mapping[str, str]:
+        """Run ids to tokens. The heartbeat's thread calls this too."""
+        adopted = {id_: lease.token for id_, lease in list(self._adopted.items())}
+        pending = {id_: lease.token for id_, (lease, _) in list(self._pending.items())}
+        return adopted | pending | {id_: active.lease.token for id_, active in list(self._active.items())}
 
-    # Taking on.
+    def wake(self) -> None:
+        """Say that there are runs to lease."""
+        self._backlog = True
+        self.wake_event.set()
 
-    def reserve(self, most: int | None = None) -> LeaseRequest | None:
-        """Set room aside for what a pass may hand over at once: all that is free, or so much of it."""
-        room = self.free if most is None else min(self.free, most)
-        wanted = LeaseRequest(self.node, room, self.room.queues, self._execution.known, self.room.lease)
-        self._reserved += wanted.capacity
-        if self.free:
-            self._ends_may_go.clear()
-        self._see_whether_idle()
-        return wanted if wanted.capacity else None
+    # Leasing
+
+    def reserve(self, limit: int | None = None) -> LeaseRequest | None:
+        """Set room aside for runs that a pass may lease at once: all that is free, up to the limit."""
+        capacity = self.free if limit is None else min(self.free, limit)
+        options = self.options
+        request = LeaseRequest(
+            self.node, capacity, queues=options.queues, functions=self._execution.known, seconds=options.lease
+        )
+        self._reserved += capacity
+        self._update_idle()
+        return request if capacity else None
 
     def take(self, reserved: LeaseRequest | None, leases: Sequence[Lease], *, queued: bool = False) -> None:
-        """Give the room back, and start what came."""
+        """Release the reserved room, and start the runs that were leased into it."""
         self._reserved -= reserved.capacity if reserved else 0
-        if not self._reserved:
-            self._ends_may_go.set()
-        self.start(*leases, queued=queued)
-        self._see_whether_idle()
-        self._ring_if_there_is_more()
+        self._start(*leases, queued=queued)
+        self._update_idle()
+        self._wake_if_backlog()
 
     def has_room(self, least: int) -> bool:
-        """Whether so much is free and nothing queued waits for it."""
+        """Whether so much is free and no queued run waits for it."""
         return self.free >= least and not self._backlog
 
-    async def room_for(self, least: int, patience: float) -> bool:
-        """Wait for that; false if nothing ends, or too little."""
-        if self.most < least:
+    async def wait_for_room(self, least: int, seconds: float) -> bool:
+        """Wait until `has_room`; false if no run ends in that time, or too few do in ten times as much."""
+        if self.concurrency < least:
             return False
         clock = asyncio.get_running_loop().time
-        until = clock() + _TIMES * patience
+        until = clock() + _MAX_WAITS * seconds
         while not self.has_room(least):
-            self._ends_may_go.set()
-            self._freed.clear()
+            self._room_freed.clear()
             try:
-                async with asyncio.timeout(patience):  # wait_for forgets a cancel that comes with the event
-                    await self._freed.wait()
+                async with asyncio.timeout(seconds):  # wait_for loses a cancellation that comes with the event
+                    await self._room_freed.wait()
             except TimeoutError:
-                if not self._finisher.busy:
+                if not self._completions.busy:
                     return False
             if clock() > until:
                 return False
@@ -178,192 +173,193 @@ class Worker:
 
     async def turn(self) -> float:
         """Fill the free room from the queues."""
-        wanted = self.reserve()
-        if wanted is None:
+        request = self.reserve()
+        if request is None:
             self._backlog = True
             return self._poll
         leases: Sequence[Lease] = ()
         try:
-            leases = await self._store.lease(wanted)
-            self._backlog = len(leases) == wanted.capacity
+            leases = await self._store.lease(request)
+            self._backlog = len(leases) == request.capacity
         finally:
-            self.take(wanted, leases, queued=True)
-            self._freed.set()
+            self.take(request, leases, queued=True)
+            self._room_freed.set()
         return self._poll
 
-    def _ring_if_there_is_more(self) -> None:
+    def _wake_if_backlog(self) -> None:
         if self._backlog and self.free:
-            self.bell.set()
+            self.wake_event.set()
 
-    def start(self, *leases: Lease, queued: bool = False) -> None:
-        under_way = bool(self._next)
+    # Starting
+
+    def _start(self, *leases: Lease, queued: bool = False) -> None:
+        is_starting = bool(self._pending)
         for lease in leases:
-            if lease.id not in self._held:
-                self._next.setdefault(lease.id, (lease, queued))
-                self._begun.add((lease.id, lease.token))
-        if not under_way:
-            self._begin_some()
+            if lease.id not in self._active:
+                self._pending.setdefault(lease.id, (lease, queued))
+                self._started.add((lease.id, lease.token))
+        if not is_starting:
+            self._start_batch()
 
-    def _begin_some(self) -> None:
-        """A slice now, and the others in the turns that follow."""
-        self._begin(_SLICE)
-        if self._next:
-            asyncio.get_running_loop().call_soon(self._begin_some)
+    def _start_batch(self) -> None:
+        """Start one batch now, and the next ones in the following turns of the loop."""
+        self._start_pending(_START_BATCH)
+        if self._pending:
+            asyncio.get_running_loop().call_soon(self._start_batch)
 
-    def _begin(self, most: int | None = None) -> None:
-        """So many of those that are next, or all."""
-        begin = asyncio.get_running_loop().create_task
-        for run in list(islice(self._next, most)):
-            lease, queued = self._next[run]
-            self._held[run] = ActiveRun(lease, begin(self._run(lease)), queued)
-            del self._next[run]  # after that: the keeper must always find it
+    def _start_pending(self, limit: int | None = None) -> None:
+        """Start pending runs: all of them, or up to the limit."""
+        create_task = asyncio.get_running_loop().create_task
+        for run in list(islice(self._pending, limit)):
+            lease, queued = self._pending[run]
+            self._active[run] = ActiveRun(lease, create_task(self._run(lease)), queued)
+            del self._pending[run]  # only now: the heartbeat must find it in one of the two
             if self._on_started:
                 self._on_started(lease)
-            if self._is_over.is_set():  # it came too late
-                self.end(run, StopReason.SHUTDOWN)
-
-    # Ending.
+            if self._grace_over.is_set():
+                self.stop(run, StopReason.SHUTDOWN)
 
     async def _run(self, lease: Lease) -> None:
-        """Execute it, and have its end stored; but who ended it from outside does that himself."""
+        """Execute a run and pass its end on. The end of a run that was stopped is stored by `_finish_stopped`."""
         try:
             ended = await self._execution.run(lease)
         except asyncio.CancelledError:
-            why = self._why.get(lease.id)
-            if why is StopReason.CANCELLED:
-                self._noticed.add(lease.id)
-                await self._execution.conclude_cancelled(lease, why.value)
-            if why:
+            reason = self._stopping.get(lease.id)
+            if reason is StopReason.CANCELLED:
+                self._concluding.add(lease.id)
+                await self._execution.conclude_cancelled(lease, reason.value)
+            if reason:
                 raise
             ended = failed("the function cancelled its own task")
-        except StoreUnavailableError as unavailable:  # asked what earlier attempts have done: nothing has begun
+        except StoreUnavailableError as unavailable:  # it could not read what earlier attempts did: nothing began
             ended = AttemptResult(HandedBack(), error=failure_text(unavailable))
-        except Exception as bug:  # noqa: BLE001  (of ours: it costs an attempt)
+        except Exception as bug:  # noqa: BLE001  (a bug of ours costs one attempt, not the worker)
             ended = failed(failure_text(bug))
-        held = self._held.get(lease.id)
-        if held and held.lease is lease and held.task not in self._left_behind:
-            self._to_store(Finish(lease.id, lease.token, ended.outcome, ended.result, ended.error))
+        active = self._active.get(lease.id)
+        if active and active.lease is lease and active.task not in self._abandoned:
+            self._completions.add(Finish(lease.id, lease.token, ended.outcome, ended.result, ended.error))
 
-    def _cancelled(self, held: ActiveRun, task: "asyncio.Task[None]") -> None:
-        """Its task is over; if it has ended in another way than it was asked to, that is what counts."""
-        if task.cancelled() and task not in self._left_behind:
-            self._end_from_outside(held.lease)
-        self._left_behind.discard(task)
+    # Stopping
 
-    def _end_from_outside(self, lease: Lease) -> None:
-        why = self._why[lease.id]
-        if why is StopReason.LOST:
-            self._let_go([lease.id])
+    def stop(self, run: str, reason: StopReason) -> None:
+        """Stop a run from outside. The first reason counts."""
+        if run in self._pending:
+            self._start_pending()
+        active = self._active.get(run)
+        if active and not active.task.done() and run not in self._stopping:
+            self._stopping[run] = reason
+            active.task.add_done_callback(partial(self._on_task_done, active))
+            active.task.cancel()
+            asyncio.get_running_loop().call_later(self.options.cancel_grace, self._abandon, active)
+
+    def _on_task_done(self, active: ActiveRun, task: "asyncio.Task[None]") -> None:
+        """The task of a stopped run is over. If it was not by the cancellation, `_run` has passed its end on."""
+        if task.cancelled() and task not in self._abandoned:
+            self._finish_stopped(active.lease)
+        self._abandoned.discard(task)
+
+    def _abandon(self, active: ActiveRun) -> None:
+        """Go on without code that ignores its cancellation."""
+        run = active.lease.id
+        if self._active.get(run) is active and not active.task.done() and run not in self._concluding:
+            _log.warning("cancelled in vain", run=run, job=active.lease.job.name)
+            self._abandoned.add(active.task)
+            self._finish_stopped(active.lease)
+
+    def _finish_stopped(self, lease: Lease) -> None:
+        reason = self._stopping[lease.id]
+        if reason is StopReason.LOST:
+            self._release([lease.id])
         else:
-            self._to_store(Finish(lease.id, lease.token, _OUTCOMES[why], error=why.value))
+            self._completions.add(Finish(lease.id, lease.token, _OUTCOMES[reason], error=reason.value))
 
-    def _to_store(self, finish: Finish) -> None:
-        self._finisher.add(finish)
-        self.ring_finisher()
+    # Storing
 
-    def end(self, run: str, why: StopReason) -> None:
-        """End a run from outside; the first reason to do so counts."""
-        if run in self._next:
-            self._begin()
-        held = self._held.get(run)
-        if held and not held.task.done() and run not in self._why:
-            self._why[run] = why
-            held.task.add_done_callback(partial(self._cancelled, held))
-            held.task.cancel()
-            asyncio.get_running_loop().call_later(self.room.stubborn, self._leave_behind, held)
+    async def finish_turn(self) -> float:
+        """Store the ends of runs."""
+        return await self._completions.turn()
 
-    def _leave_behind(self, held: ActiveRun) -> None:
-        """Go on without code that does not let itself be cancelled."""
-        if self._held.get(held.lease.id) is held and not held.task.done() and held.lease.id not in self._noticed:
-            _log.warning("cancelled in vain", run=held.lease.id, job=held.lease.job.name)
-            self._left_behind.add(held.task)
-            self._end_from_outside(held.lease)
+    async def flush_turn(self) -> float:
+        """Store the steps and logs of runs that are still active."""
+        return await self._execution.flush_turn()
 
-    def _stored(self, ended: Sequence[Finish], settled: Sequence[Settled | None]) -> None:
-        """The store knows how runs ended, and has said what becomes of each."""
+    def _on_stored(self, ended: Sequence[Finish], settled: Sequence[Settled | None]) -> None:
+        """The store has settled these runs, or refused an end (none) because its token is old."""
         for finish, move in zip(ended, settled, strict=True):
             if move is None:
                 _log.warning("late result refused", run=finish.run)
             elif self._on_ended:
-                self._on_ended(self._held[finish.run].lease, finish, move)
-        self._let_go(finish.run for finish in ended)
+                self._on_ended(self._active[finish.run].lease, finish, move)
+        self._release(finish.run for finish in ended)
 
-    async def finish_turn(self) -> float:
-        """Tell the store what has ended. Starts go before: an end that is stored a moment later delays nobody."""
-        if not self._ends_may_go.is_set():
-            await _first(_FOR_STARTS, self._ends_may_go)
-        return await self._finisher.turn()
-
-    async def flush_turn(self) -> float:
-        """Tell the store how far the runs are."""
-        return await self._execution.flush_turn()
-
-    def _let_go(self, runs: Iterable[str]) -> None:
+    def _release(self, runs: Iterable[str]) -> None:
+        """Forget runs that are over here; their room is free."""
         for run in runs:
-            self._backlog |= self._held.pop(run).queued  # a limit on its queue may have kept others waiting
-            self._why.pop(run, None)
-            self._noticed.discard(run)
+            self._backlog |= self._active.pop(run).queued  # a limit of its queue may have kept others waiting
+            self._stopping.pop(run, None)
+            self._concluding.discard(run)
             self._execution.forget(run)
-        self._see_whether_idle()
-        self._freed.set()
-        self._ring_if_there_is_more()
+        self._update_idle()
+        self._room_freed.set()
+        self._wake_if_backlog()
 
-    def _see_whether_idle(self) -> None:
+    def _update_idle(self) -> None:
         if self.busy or self._reserved:
             self._idle.clear()
         else:
             self._idle.set()
 
-    # What the keeper hears.
+    # Renewal
 
-    def renewed(self, asked: Mapping[str, str], renewed: Renewed) -> bool:
-        """End what was cancelled or lost, adopt what a lost answer gave us: true if that is to be renewed now."""
-        self._begin()
+    def on_renewed(self, asked: Mapping[str, str], renewed: Renewed) -> bool:
+        """Stop runs that were cancelled or lost, and adopt unknown ones; true if those need a renewal now."""
+        self._start_pending()
         for run in sorted(renewed.cancel):
-            self.end(run, StopReason.CANCELLED)
+            self.stop(run, StopReason.CANCELLED)
         for run, token in asked.items():
-            adopted = self._adopting.pop(run, None)
+            adopted = self._adopted.pop(run, None)
             if adopted and run in renewed.held and not self._closing:
-                self.start(adopted)
-            held = self._held.get(run)
-            if run not in renewed.held and held and held.lease.token == token:
-                self.end(run, StopReason.LOST)
-        unknown = {(lease.id, lease.token): lease for lease in renewed.unknown}
-        if not self._reserved and not self._closing:  # else it may be on its way
-            new = sorted(unknown.keys() - self._begun)
-            self._adopting |= {key[0]: unknown[key] for key in new if key[0] not in self._held}
-        self._begun &= unknown.keys() | asked.items() | self.held().items()
-        return bool(self._adopting)
+                self._start(adopted)
+            active = self._active.get(run)
+            if run not in renewed.held and active and active.lease.token == token:
+                self.stop(run, StopReason.LOST)
+        self._adopt(asked, renewed.unknown)
+        return bool(self._adopted)
 
-    def lose_all(self) -> None:
+    def _adopt(self, asked: Mapping[str, str], leases: Iterable[Lease]) -> None:
+        unknown = {(lease.id, lease.token): lease for lease in leases}
+        if not self._reserved and not self._closing:  # otherwise the answer with this lease may still come
+            new = sorted(unknown.keys() - self._started)
+            self._adopted |= {key[0]: unknown[key] for key in new if key[0] not in self._active}
+        self._started &= unknown.keys() | asked.items() | self.held().items()
+
+    def on_leases_lost(self) -> None:
         """Stop everything: the leases could not be renewed."""
-        self._begin()
-        for run in list(self._held):
-            self.end(run, StopReason.LOST)
+        self._stop_all(StopReason.LOST)
 
-    # Shutting down.
+    def _stop_all(self, reason: StopReason) -> None:
+        self._start_pending()
+        for run in list(self._active):
+            self.stop(run, reason)
 
-    def hurry(self) -> None:
-        """Give no grace, or no more of it."""
-        self._is_over.set()
+    # Shutdown
+
+    def end_grace(self) -> None:
+        """Give running work no more time to end by itself."""
+        self._grace_over.set()
 
     async def close(self, grace: float) -> None:
-        """Take nothing more; let what runs end within the grace, and hand back the rest (S45)."""
+        """Lease nothing more, let runs end within the grace, and hand the rest back (S45)."""
         self._closing = True
-        await _first(grace, self._idle, self._is_over)
-        self._is_over.set()
-        self._begin()
-        for run in list(self._held):
-            self.end(run, StopReason.SHUTDOWN)
-        await _first(self.room.stubborn + self.room.lease, self._idle)  # then it is left to the leases
+        await _wait_for_any(grace, self._idle, self._grace_over)
+        self._grace_over.set()
+        self._stop_all(StopReason.SHUTDOWN)
+        await _wait_for_any(self.options.cancel_grace + self.options.lease, self._idle)  # then the leases expire
         await self._execution.close()
 
 
-_OUTCOMES: dict[StopReason, Outcome] = {StopReason.CANCELLED: Cancelled(), StopReason.SHUTDOWN: HandedBack()}
-
-
-async def _first(seconds: float, *events: asyncio.Event) -> None:
-    """Wait until one of them is set, but not longer than this."""
+async def _wait_for_any(seconds: float, *events: asyncio.Event) -> None:
+    """Wait until one of the events is set, up to so many seconds."""
     waits = [asyncio.ensure_future(event.wait()) for event in events]
     await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:

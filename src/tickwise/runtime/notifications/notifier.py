@@ -18,7 +18,7 @@ from ...core.states import FAILURES, RunState
 from ...log import get_logger
 from ...stores.contract import Store
 from ...stores.records import MICRO, DecisionRow, RunRow
-from ..change_feed import OVERLAP_SECONDS, ChangeFeed
+from ..change_feed import OVERLAP, ChangeFeed
 from .channels import Channel, UndeliveredError
 from .history import LOOK_BACK, ended_like, job_of, read_history, recoveries
 from .notice import MISSED, Notice, Occasion, about_run, about_slots, subject
@@ -82,10 +82,10 @@ class Notifier:
         self._broken, notices = await read_history(self._store, now)
         for notice in notices:
             self._add(notice)
-        return ChangeFeed(self._store, now - OVERLAP_SECONDS)
+        return ChangeFeed(self._store, now - OVERLAP)
 
     async def _look(self, following: ChangeFeed) -> None:
-        news = await following.news()
+        news = await following.poll()
         self._unread.extend((*news.runs, *news.decisions))
         while self._unread:  # what was not read because the store failed is read at the next look
             await self._note(self._unread[0])
