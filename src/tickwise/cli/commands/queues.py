@@ -47,9 +47,9 @@ def _print_queues(items: list[dict[str, Any]]) -> None:
         print_line("No queued or running runs, and no live workers.", "dim")
         return
     columns = ["queue", "queued", "running", "workers", "max running", "max starts/s"]
-    print_table(columns, [_queue_row(one) for one in items])
+    print_table(columns, [_queue_cells(one) for one in items])
 
 
-def _queue_row(one: dict[str, Any]) -> tuple[str, ...]:
+def _queue_cells(one: dict[str, Any]) -> tuple[str, ...]:
     counts = (f"{one[key]:,}" for key in ("waiting", "running", "workers"))
     return one["name"], *counts, *("unlimited" if one[key] is None else f"{one[key]:g}" for key in _LIMITS)

@@ -53,11 +53,11 @@ async def _print_runs(api: ApiClient, page: dict[str, Any]) -> None:
     of = await fetch_zones(api, (run["schedule"] for run in page["items"]))
     print_table(
         ["run", "schedule or job", "slot", "trigger", "state", "started", "took"],
-        [_run_row(run, of[run["schedule"]]) for run in page["items"]],
+        [_run_cells(run, of[run["schedule"]]) for run in page["items"]],
     )
 
 
-def _run_row(run: dict[str, Any], zone: str) -> tuple[Any, ...]:
+def _run_cells(run: dict[str, Any], zone: str) -> tuple[Any, ...]:
     return (
         run["id"], run["schedule"] or run["job"], format_time(run["slot"], zone), run["trigger"],
         in_colour(run["state"]), format_time(run["started_at"], zone),
@@ -92,10 +92,10 @@ async def _print_run(api: ApiClient, one: dict[str, Any]) -> None:
     steps = (await api.get(f"{path}/steps"))["items"]
     if len(steps) > 1:
         print_line("")
-        print_table(["step", "after", "state", "took", "error"], [_step_row(step) for step in steps])
+        print_table(["step", "after", "state", "took", "error"], [_step_cells(step) for step in steps])
 
 
-def _step_row(step: dict[str, Any]) -> tuple[Any, ...]:
+def _step_cells(step: dict[str, Any]) -> tuple[Any, ...]:
     took = format_elapsed(step["started_at"], step["finished_at"])
     return step["name"], ", ".join(step["depends"]), in_colour(step["state"] or "not started"), took, step["error"]
 

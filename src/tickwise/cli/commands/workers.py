@@ -19,12 +19,12 @@ def _print_workers(items: list[dict[str, Any]]) -> None:
         print_line("No processes seen in the last 24 hours. To start one: tickwise serve", "dim")
         return
     columns = ["state", "roles", "host", "process", "busy", "queues", "last seen", "version", "id"]
-    print_table(columns, [_worker_row(one) for one in items])
+    print_table(columns, [_worker_cells(one) for one in items])
     for problem in (f"{one['host']}: {problem}" for one in items if one["live"] for problem in one["problems"]):
         print_error(problem)
 
 
-def _worker_row(one: dict[str, Any]) -> tuple[Any, ...]:
+def _worker_cells(one: dict[str, Any]) -> tuple[Any, ...]:
     return (
         in_colour("alive" if one["live"] else "gone"), ", ".join(one["roles"]), one["host"], str(one["pid"]),
         f"{one['busy']} of {one['capacity']}", ", ".join(one["queues"]), format_time(one["seen_at"]),
