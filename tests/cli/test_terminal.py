@@ -26,7 +26,7 @@ def test_a_new_store_is_told(tmp_path: Path) -> None:
     """Who looks into the wrong folder is told that there was nothing."""
     shown = Terminal(tmp_path, "schedules", "list")
     assert shown.end() == 0
-    assert "Created a new store: sqlite:///.tickwise/tickwise.db" in COLOUR.sub("", shown.shown)
+    assert "Creating a new store: sqlite:///.tickwise/tickwise.db" in COLOUR.sub("", shown.shown)
 
 
 def test_logs_say_which_step_speaks(filled: Filled) -> None:

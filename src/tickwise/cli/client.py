@@ -90,12 +90,12 @@ class ApiClient:
         """The kind and the data of each event of a stream, until it ends."""
         headers = {"Accept": "text/event-stream"}
         with _explain_unreachable():
-            async with self._http.stream("GET", _PREFIX + path, headers=headers, timeout=None) as answer:
-                if answer.is_error:
-                    await answer.aread()
-                    raise _refusal(answer)
+            async with self._http.stream("GET", _PREFIX + path, headers=headers, timeout=None) as response:
+                if response.is_error:
+                    await response.aread()
+                    raise _error_from(response)
                 kind = ""
-                async for line in answer.aiter_lines():
+                async for line in response.aiter_lines():
                     name, _, value = line.partition(": ")
                     if name == "event":
                         kind = value
@@ -104,23 +104,23 @@ class ApiClient:
 
     async def _request(self, method: str, path: str, **given: Any) -> Any:
         with _explain_unreachable():
-            answer = await self._http.request(method, _PREFIX + path, **given)
-        if not answer.is_success:
-            raise _refusal(answer)
+            response = await self._http.request(method, _PREFIX + path, **given)
+        if not response.is_success:
+            raise _error_from(response)
         try:
-            return answer.json() if answer.content else None
+            return response.json() if response.content else None
         except ValueError:
-            raise TickwiseError(f"{answer.url} is not the Tickwise API: its response is not JSON") from None
+            raise TickwiseError(f"{response.url} is not the Tickwise API: its response is not JSON") from None
 
 
 def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _refusal(answer: httpx.Response) -> TickwiseError:
-    if answer.headers.get("content-type", "").startswith("application/problem+json"):
-        return ApiRefusal(answer.status_code, answer.json())
-    return TickwiseError(f"{answer.url} is not the Tickwise API: it answered {answer.status_code}")
+def _error_from(response: httpx.Response) -> TickwiseError:
+    if response.headers.get("content-type", "").startswith("application/problem+json"):
+        return ApiRefusal(response.status_code, response.json())
+    return TickwiseError(f"{response.url} is not the Tickwise API: it answered {response.status_code}")
 
 
 @contextmanager
@@ -140,7 +140,7 @@ async def connect(target: ApiTarget, *, as_json: bool = False) -> AsyncIterator[
     if target.server is not None and target.store is not None:
         raise InputError("give --server or --store, not both")
     if target.server is None:
-        from .in_process import api_in_process  # noqa: PLC0415  (it brings FastAPI, which --server does not need)
+        from .in_process import api_in_process  # noqa: PLC0415  (it imports FastAPI, which --server does not need)
 
         opened = api_in_process(target.store, target.config)
     else:
@@ -151,7 +151,7 @@ async def connect(target: ApiTarget, *, as_json: bool = False) -> AsyncIterator[
 
 @asynccontextmanager
 async def _over_http(server: str, target: ApiTarget) -> AsyncIterator[httpx.AsyncClient]:
-    host = _host(server)
+    host = _parse_host(server)
     token = target.token or (_own_token(target) if is_loopback(host) else None)
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with httpx.AsyncClient(
@@ -160,16 +160,16 @@ async def _over_http(server: str, target: ApiTarget) -> AsyncIterator[httpx.Asyn
         yield http
 
 
-def _host(server: str) -> str:
+def _parse_host(server: str) -> str:
     try:
         parts = urlsplit(server)
-        found, fits = parts.hostname, parts.scheme in ("http", "https") and not parts.query and not parts.fragment
+        host, fits = parts.hostname, parts.scheme in ("http", "https") and not parts.query and not parts.fragment
         httpx.URL(server)
     except (ValueError, httpx.InvalidURL):
-        found, fits = None, False
-    if not found or not fits:
+        host, fits = None, False
+    if not host or not fits:
         raise InputError(f"{server[:100]!r} is not a server address: write it like http://127.0.0.1:8484")
-    return found
+    return host
 
 
 def _own_token(target: ApiTarget) -> str | None:

@@ -93,10 +93,9 @@ async def api_in_process(store: str | None, config: Path | None) -> AsyncIterato
     """A client of the API over a store, open while a block runs; its user is the admin."""
     async with AsyncTickwise(store, config=config) as tickwise:
         if not store_exists(tickwise.settings.store):
-            print_hint(f"Created a new store: {tickwise.settings.store}")
-        app = make_api(
-            tickwise, access=AuthSettings(without_token=AccessRole.ADMIN, name=_user_name())
-        )  # no socket is served
+            print_hint(f"Creating a new store: {tickwise.settings.store}")
+        access = AuthSettings(without_token=AccessRole.ADMIN, name=_user_name())  # no socket is served
+        app = make_api(tickwise, access=access)
         async with httpx.AsyncClient(transport=InProcessTransport(app), base_url="http://localhost") as http:
             yield http
 
@@ -105,5 +104,5 @@ def _user_name() -> str:
     """The name of the user at this machine."""
     try:
         return getpass.getuser()
-    except (OSError, KeyError):  # no name for the user's number
+    except (OSError, KeyError):  # the user has no name
         return "command line"

@@ -47,12 +47,12 @@ class _LazyCommands(Mapping[str, Any]):
     """The commands by name, each imported when it is first used."""
 
     def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
+        self._loaded: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._made:
-            self._made[name] = _load_command(name)
-        return self._made[name]
+        if name not in self._loaded:
+            self._loaded[name] = _load_command(name)
+        return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
@@ -63,13 +63,13 @@ class _LazyCommands(Mapping[str, Any]):
 
 def _load_command(name: str) -> Any:
     module, _, attribute = COMMANDS[name].partition(":")
-    found = getattr(import_module(f".commands.{module}", __package__), attribute)
+    command_or_group = getattr(import_module(f".commands.{module}", __package__), attribute)
     wrapper = typer.Typer(add_completion=False, **_PLAIN_OUTPUT)
     wrapper.callback()(lambda: None)
-    if isinstance(found, typer.Typer):
-        wrapper.add_typer(found, name=name)
+    if isinstance(command_or_group, typer.Typer):
+        wrapper.add_typer(command_or_group, name=name)
     else:
-        wrapper.command(name)(found)
+        wrapper.command(name)(command_or_group)
     return typer.main.get_group(wrapper).commands[name]
 
 
@@ -113,7 +113,6 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # so that the flush at exit does not fail too
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, sys.stdout.fileno())  # so that the flush at exit does not fail too
         sys.exit(0)

@@ -49,7 +49,7 @@ def serve(
 ) -> None:  # fmt: skip
     """Schedule and run jobs, and serve the API and the dashboard."""
     settings = _without_none(store=store, host=host, port=port, concurrency=concurrency, queues=queues,
-                      allow_commands=allow_commands or None)  # fmt: skip
+                             allow_commands=allow_commands or None)  # fmt: skip
     _serve(targets or [], config, settings, (Role.TICKER, Role.WORKER, Role.API), log_json=log_json)
 
 
@@ -78,7 +78,7 @@ def worker(
 ) -> None:  # fmt: skip
     """Only run what is queued; a ticker elsewhere decides."""
     settings = _without_none(store=store, host=host, port=port, concurrency=concurrency, queues=queues,
-                      allow_commands=allow_commands or None)  # fmt: skip
+                             allow_commands=allow_commands or None)  # fmt: skip
     _serve(targets or [], config, settings, (Role.WORKER,), log_json=log_json)
 
 

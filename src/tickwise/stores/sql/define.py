@@ -7,7 +7,7 @@ from dataclasses import replace
 from ...core.change import Added, BackfillAsked, Change, Deleted, Paused, Resumed, Updated, apply_change
 from ...core.codec import encode_job, encode_schedule
 from ...core.definition import Catchup, JobDefinition, ScheduleDefinition
-from ...core.errors import ConflictError, InputError, nearest
+from ...core.errors import ConflictError, no_such
 from ...core.model import Decision, Schedule
 from ...core.policy import catchup_mode
 from ...core.reasons import Reason
@@ -318,7 +318,7 @@ def _write_job(id_: int, job: JobDefinition, source: str, definition: int, now: 
     yield _VERSION(job=id_)
 
 
-def remove(book: DefinitionCache, name: str, source: str) -> Procedure[None]:
+def remove(book: DefinitionCache, name: str, source: str, over: int | None = None) -> Procedure[None]:
     """Delete a job with its schedules; one that is gone already is no error."""
     now, latest_pause = (yield _CIRCUMSTANCES())[0]
     rows = yield LOCK_JOB(name=name)
@@ -327,6 +327,7 @@ def remove(book: DefinitionCache, name: str, source: str) -> Procedure[None]:
         return
     if row.source != source:
         raise ConflictError(f"{name} was defined by {row.source or 'another source'}: delete it there")
+    check_version(name, row.version, over)
     held = (yield from load(book, [row], latest_pause))[0]
     _, dropped = yield from _apply(book, held, {}, now)
     yield from write([held], now)
@@ -344,7 +345,7 @@ def change(book: DefinitionCache, name: str, wanted: Change) -> Procedure[Schedu
     rows = yield _OF_SCHEDULE(name=name)
     if not rows:
         names = [row[0] for row in (yield _SCHEDULE_NAMES())]
-        raise InputError(f"there is no schedule {name[:100]!r}{nearest(name, names)}")
+        raise no_such("schedule", name, names)
     row = JobColumns._make((yield LOCK_JOB(name=rows[0][0]))[0])
     job = (yield from load(book, [row], latest_pause))[0]
     held = job.schedules.get(name)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.errors import ConflictError, InputError, nearest
+from ...core.errors import ConflictError, InputError, no_such
 from ...core.model import Trigger
 from ...core.payload import encode
 from ...core.settle import Cancelled
@@ -111,7 +111,7 @@ def _jobs(names: list[str]) -> Procedure[dict[str, Any]]:
     for name in names:
         if name not in jobs:
             known = [row[0] for row in (yield _NAMES())]
-            raise InputError(f"there is no job {name[:100]!r}{nearest(name, known)}: define it first")
+            raise no_such("job", name, known, ": define it first")
     return jobs
 
 
