@@ -143,7 +143,7 @@ class NodeProcess:
     def _made_worker(self) -> Worker:
         settings, place = self.settings, self._place
         execution = Execution(
-            place.store, self._registry.functions, tools=Services(addresses=AddressPolicy(settings.addresses)),
+            place.store, self._registry.functions, services=Services(addresses=AddressPolicy(settings.addresses)),
             may_run=lambda job: settings.allow_commands or self._duty.private or place.intake.trusts(job),
         )  # fmt: skip
         return Worker(
