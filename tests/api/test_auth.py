@@ -121,7 +121,7 @@ async def test_a_trusted_proxy_says_under_which_name_it_was_reached() -> None:
         access = AuthSettings(hosts=("tick.example",), trusted_proxies=proxies)
         async with api(access=INSIDE) as inside:
             token = await inside.token(AccessRole.OPERATOR)
-            inside.app.state.doorman = Authenticator(access)
+            inside.app.state.authenticator = Authenticator(access)
             answer = await inside.ask("PUT", "/pause", token=token, headers=passed_on)
             assert answer.status_code == status
 
@@ -131,7 +131,7 @@ async def test_wrong_tokens_are_rationed() -> None:
     """After ten wrong tokens an address waits, with a right one too; other addresses do not."""
     async with api(access=AuthSettings()) as here:
         now = 1_000.0
-        here.app.state.doorman = Authenticator(AuthSettings(), FailedLoginLimiter(lambda: now))
+        here.app.state.authenticator = Authenticator(AuthSettings(), FailedLoginLimiter(lambda: now))
         for _ in range(MOST):
             problem_of(await here.ask("GET", "/me", token="wrong"), 401)  # noqa: S106  (not one)
         answer = await here.ask("GET", "/me", token="wrong")  # noqa: S106  (not one)

@@ -115,17 +115,17 @@ async def test_a_stream_ends_with_its_token() -> None:
 async def test_one_reader_serves_all_listeners() -> None:
     """Two streams share one reader of the store; when both have gone it rests."""
     async with live() as here:
-        news = here.api.app.state.news
+        broadcaster = here.api.app.state.events
         async with here.stream("/events") as first, here.stream("/events") as second:
             await here.api.post("/schedules", NIGHTLY)
             for events in (first, second):
                 await _until(events, "schedule", name="nightly")
-            assert len(news._listeners) == 2
-            reader = news._reader
+            assert len(broadcaster._listeners) == 2
+            reader = broadcaster._reader
             assert reader is not None
-        while news._listeners:
+        while broadcaster._listeners:
             await here.client.get("/healthz")
-        assert news._reader is None
+        assert broadcaster._reader is None
 
 
 @patiently

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tickwise.bench import report, time
-
 from .conftest import Command
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "jobs"
@@ -111,7 +109,7 @@ def test_upcoming_is_in_time_order_and_hides_nothing(command: Command) -> None:
     assert {"etl", "nightly-backup", "market-feed", "market-feed.stop", "market-feed.restart"} <= set(listed)
     assert out.splitlines()[-1] == "More in these 24 hours: etl 21, heartbeat 2,877."
     _, out, _ = command("upcoming", EXAMPLES, "--from", "2026-11-16T00:00:00Z", "-n", 50, "--all", "--json")
-    times = [run["scheduled_at"] for run in json.loads(out)]
+    times = [run["at"] for run in json.loads(out)["items"]]
     assert len(times) == 50
     assert times == sorted(times)
 
@@ -121,17 +119,17 @@ def test_upcoming_shows_when_a_run_really_starts(command: Command, tmp_path: Pat
     text = 'schedule: "0 * * * *"\njitter: 10m\nuntil: 2026-01-01T02:00:00Z\ncommand: ls\n'
     (tmp_path / "spread.yaml").write_text(text)
     _, out, _ = command("upcoming", tmp_path, "--from", "2025-12-31T23:30:00Z", "--json")
-    runs = json.loads(out)
+    runs = json.loads(out)["items"]
     assert [run["slot"] for run in runs] == [f"2026-01-01T0{hour}:00:00Z" for hour in range(3)]
-    assert all(run["slot"] <= run["scheduled_at"] < run["slot"].replace(":00:00Z", ":10:00Z") for run in runs)
-    assert any(run["slot"] != run["scheduled_at"] for run in runs)
+    assert all(run["slot"] <= run["at"] < run["slot"].replace(":00:00Z", ":10:00Z") for run in runs)
+    assert any(run["slot"] != run["at"] for run in runs)
 
 
 def test_upcoming_of_nothing(command: Command, tmp_path: Path) -> None:
-    """An empty answer is a sentence, or an empty list."""
+    """An empty answer is a sentence, or JSON without items."""
     (tmp_path / "off.yaml").write_text('enabled: false\nschedule: "0 * * * *"\ncommand: ls\n')
-    assert command("upcoming", tmp_path)[1].startswith("Nothing is due in the 24 hours from ")
-    assert json.loads(command("upcoming", tmp_path, "--json")[1]) == []
+    assert command("upcoming", tmp_path)[1].startswith("No runs in the 24 hours from ")
+    assert json.loads(command("upcoming", tmp_path, "--json")[1]) == {"items": []}
 
 
 def test_validate_finds_every_mistake(command: Command, tmp_path: Path) -> None:
@@ -185,23 +183,10 @@ def test_simulate_tells_what_would_run(command: Command, tmp_path: Path) -> None
     assert "down   |" in out
 
 
-def test_bench_prints_rows_and_fails_without_them(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A missing row or a missed target fails the benchmark; JSON keeps its shape."""
-    rows = [report.Row.of(name, 1.0, "us", target=2.0) for name in time.REQUIRED]
-    monkeypatch.setattr(time, "rows", lambda progress: (progress("note: a peer is missing"), rows)[1])
-    code, out, err = command("bench", "time", "--json")
-    assert (code, "note: a peer is missing" in err) == (0, True)
-    assert set(json.loads(out)[0]) == {"name", "ours", "peer", "peer_name", "ratio", "target", "ok", "unit"}
-    rows.pop()
-    code, _, err = command("bench", "time")
-    assert code == 1
-    assert "not measured" in err
-
-
 def test_help_names_the_commands(command: Command) -> None:
     """Without arguments the commands are listed."""
     _, out, err = command()
-    assert all(name in out + err for name in ("cron", "upcoming", "validate", "simulate", "bench"))
+    assert all(name in out + err for name in ("cron", "upcoming", "validate", "simulate"))
 
 
 def test_version(command: Command) -> None:

@@ -61,7 +61,7 @@ def test_upcoming_hides_nothing_behind_a_frequent_schedule(command: Command) -> 
     code, _, err = command("upcoming", "nightly", "--from", "2026-01-01")
     assert (code, "--from is for job files" in err) == (2, True)
     command("pause")
-    assert command("upcoming")[1] == "Nothing is due in the next 24 hours.\n"
+    assert command("upcoming")[1] == "No runs in the next 24 hours.\n"
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,13 @@ def case(text: str = "* * * * *", policy: Policy = POLICIES[0], late: int = 0, *
     slot = times.after(NOON - 1) or NOON
     ruled = replace(policy, **own(Policy.__slots__))
     definition = ScheduleDefinition("a.1", "a", times, text, given.get("kind", Kind.START), ruled)
-    state = {"cursor": slot - 1, "last_seen_slot": slot - 1, "last_missed_slot": slot - 1, "edited_at": 0, "first_seen": 0}
+    state = {
+        "cursor": slot - 1,
+        "last_seen_slot": slot - 1,
+        "last_missed_slot": slot - 1,
+        "edited_at": 0,
+        "first_seen": 0,
+    }
     return Case(
         slot + late,
         Schedule(definition, **state | own(Schedule._fields)),

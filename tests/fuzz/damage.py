@@ -30,11 +30,14 @@ BAD = job("bad", "* * * * *", description="bad", grace=59, overlap="allow")
 
 
 _SETTLE = Statement("""
-    UPDATE tickwise_schedules AS s SET cursor = a.cursor, met = a.met, runs_made = s.runs_made + a.made,
+    UPDATE tickwise_schedules AS s SET cursor = a.cursor, last_seen_slot = a.last_seen_slot,
+        runs_made = s.runs_made + a.runs_made,
         last_slot = a.last_slot, wake_at = a.wake_at
-    FROM tickwise_agenda AS a WHERE a.job_id = s.job_id AND a.cursor IS NOT NULL AND s.deleted IS NULL
+    FROM tickwise_job_state AS a WHERE a.job_id = s.job_id AND a.cursor IS NOT NULL AND s.deleted IS NULL
 """)
-_SETTLED = Statement("UPDATE tickwise_agenda SET cursor = NULL, met = NULL, last_slot = NULL, made = NULL")
+_SETTLED = Statement("""
+    UPDATE tickwise_job_state SET cursor = NULL, last_seen_slot = NULL, last_slot = NULL, runs_made = NULL
+""")
 
 
 class Field(NamedTuple):
@@ -62,8 +65,8 @@ FIELDS = {
     "the definition of the job": _definition("tickwise_jobs", '"description":"bad"'),
     "the state": _of_schedule("rest", is_text=True),
     "the cursor": _of_schedule("cursor"),
-    "the newest slot seen": _of_schedule("met", "last_seen_slot"),
-    "the newest slot missed": _of_schedule("missed", "last_missed_slot"),
+    "the newest slot seen": _of_schedule("last_seen_slot"),
+    "the newest slot missed": _of_schedule("last_missed_slot"),
     "when it was first seen": _of_schedule("first_seen"),
     "how many runs it made": _of_schedule("runs_made"),
     "the params of a run": Field(_RUN, "params", "runs", {"key": "bad"}, "params"),

@@ -1,7 +1,11 @@
 """The index of what is about to run."""
 
 from datetime import timedelta
+from itertools import takewhile
 from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tickwise.core.change import (
     Added,
@@ -15,12 +19,14 @@ from tickwise.core.change import (
 )
 from tickwise.core.model import Schedule
 from tickwise.core.timeparse import to_datetime
+from tickwise.core.upcoming import due_slots, upcoming_slots
 from tickwise.runtime.forecast import Forecast, all_schedules
 from tickwise.testing.conformance.world import HOURLY, instant, job, once, says, schedule
 
 from ..app.place import new_world, patiently
 
 NOW = instant("00:00")
+_TEXTS = st.sampled_from([HOURLY, "*/7 * * * *", "15,45 */2 * * *", "0 3 * * *", "* * * * *"])
 
 
 def added(name: str, *given: Any, at: int = NOW, **policy: Any) -> Schedule:
@@ -92,7 +98,7 @@ def test_bounds_are_kept() -> None:
 
 
 def test_what_is_pending_stands_at_the_first_second() -> None:
-    """Plain and special schedules alike, and backfills, so that the first look meets them."""
+    """Simple schedules and others alike, and backfills, so that the first look finds them."""
     late = instant("03:30")
     plain, special = added("plain", HOURLY), added("special", HOURLY, until=instant("9T00:00"))
     filled = changed(added("filled", HOURLY, at=late), BackfillAsked(instant("01:00"), instant("02:00")), at=late)
@@ -117,7 +123,7 @@ def test_it_looks_less_far_ahead_rather_than_take_too_much_memory() -> None:
     assert (tiny.until - NOW, len(tiny.index)) == (1, 10)
 
 
-def test_who_reads_while_it_is_built_sees_the_old_or_the_new() -> None:
+def test_a_reader_sees_the_old_index_or_the_new() -> None:
     """A view that was taken before shows what it showed."""
     forecast = Forecast(lookahead=3_600)
     forecast.rebuild([added("a", "*/30 * * * *")], NOW)
@@ -125,6 +131,27 @@ def test_who_reads_while_it_is_built_sees_the_old_or_the_new() -> None:
     forecast.rebuild([added("b", HOURLY)], NOW + 1)
     assert [run.job_id for run in view] == ["a"]
     assert (forecast.jobs, runs(forecast)) == ({"b": ""}, ["b 01:00"])
+
+
+@given(_TEXTS, st.integers(0, 7_200), st.integers(0, 7_200))
+def test_simple_schedules_stand_in_it_as_the_walk_finds_them(text: str, behind: int, passed: int) -> None:
+    """Expanded together or walked one by one, the times are the same."""
+    now = NOW + passed
+    state = added("a", text, at=now - behind)
+    forecast = Forecast(lookahead=6 * 3_600)
+    forecast.rebuild([state], now)
+    walked = takewhile(lambda each: each.due < now + 6 * 3_600, due_slots(state, now, now))
+    assert forecast.index.query(0, 2**40).times.tolist() == [each.due for each in walked]
+
+
+def test_a_ticker_looks_at_every_slot_and_a_forecast_at_those_that_run() -> None:
+    """What `max_runs` leaves is an estimate: a slot that is skipped does not count (S34)."""
+    state = added("a", HOURLY, max_runs=1)
+    assert foreseen(state) == ["a 01:00"]
+    assert foreseen(state, hours=4) == ["a 01:00", "a 02:00", "a 03:00"]
+    forecast = Forecast(lookahead=4 * 3_600, walk=upcoming_slots)
+    forecast.rebuild([state], NOW)
+    assert runs(forecast) == ["a 01:00"]
 
 
 @patiently

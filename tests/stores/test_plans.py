@@ -73,17 +73,17 @@ class TestPlans(PostgresStories):
         assert len(asked) > 60
 
     async def test_a_herd_is_moved_by_places(self, world: World) -> None:
-        """Nothing of the agenda is looked up again that the claim has locked."""
+        """Nothing of a job's state is looked up again that the claim has locked."""
         await world.begin()
         plan = await self.plan_of(compiled(batch._FIRE, postgres.DIALECT).text)
-        of_agenda = {n["Node Type"] for n in plan if n.get("Relation Name") == "tickwise_agenda"}
-        assert of_agenda == {"ModifyTable", "Tid Scan"}
+        of_state = {n["Node Type"] for n in plan if n.get("Relation Name") == "tickwise_job_state"}
+        assert of_state == {"ModifyTable", "Tid Scan"}
 
-    async def test_pages_of_the_agenda_are_full(self, world: World) -> None:
+    async def test_pages_of_job_state_are_full(self, world: World) -> None:
         """A page that is to keep room is swept at every look at it; rows that move have no use for the room."""
         await world.begin()
-        [(options,)] = await self.say("SELECT reloptions FROM pg_class WHERE relname = 'tickwise_agenda'")
-        assert options == ["fillfactor=100"]
+        [(options,)] = await self.say("SELECT reloptions FROM pg_class WHERE relname = 'tickwise_job_state'")
+        assert options is None  # the default fills them
 
     async def test_plans_are_made_once(self, world: World) -> None:
         """Herds and odd ones are fired, leased and ended for hours: no statement is planned for its values."""

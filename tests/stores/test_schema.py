@@ -1,9 +1,13 @@
 """Tables by numbered migrations: applied once, whoever comes first, and never against what is there already."""
 
 import asyncio
+import json
 import re
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -11,21 +15,27 @@ from unittest.mock import patch
 
 import pytest
 
+from tickwise.core.change import Paused
+from tickwise.core.errors import TickwiseError
+from tickwise.core.model import Pause
 from tickwise.core.planner import plan
 from tickwise.stores.contract import Store
 from tickwise.stores.mongo import MongoStore, base
-from tickwise.stores.records import Enqueue, LeaseRequest
+from tickwise.stores.records import Enqueue, LeaseRequest, Node, Role
 from tickwise.stores.sql import schema
 from tickwise.stores.sql.driver import Pool, SchemaError
-from tickwise.stores.sql.statement import Procedure, Statement
 from tickwise.stores.sql.store import SqlStore
+from tickwise.testing.conformance.world import HOURLY, instant, job
 
 from .place import Place
-from .upgrade.old import LATER, Old
-from .upgrade.story import seen
 
+MADE_UP = schema.Migration(  # a step to come: it changes a table that has rows
+    2, "0002_made_up", "ALTER TABLE tickwise_jobs ADD COLUMN owner text; -- nobody's yet\n", compatible_from=1
+)
 ALL = tuple(migration.name for migration in schema.migrations())
+NAMES = {"mongodb": ("0001_begin", "0002_access")}
 TOGETHER = 4
+WORKER = Node("w", (Role.WORKER,), queues=("default",), seconds=10**9)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -39,17 +49,14 @@ def test_they_are_numbered_without_gaps() -> None:
     known = schema.migrations()
     assert [migration.version for migration in known] == list(range(1, len(known) + 1))
     assert [f"{migration.version:04}_" for migration in known] == [migration.name[:5] for migration in known]
-    assert list(schema.COMPATIBLE_FROM) == [migration.version for migration in known]
-    assert [v for v, oldest in schema.COMPATIBLE_FROM.items() if not 1 <= oldest <= v] == []
+    assert [m.name for m in known if not 1 <= m.compatible_from <= m.version] == []
 
 
 def test_an_upgrade_is_done_once(place: Place) -> None:
     """All is applied and kept with its checksum; the second time there is nothing to do, and nothing wrong."""
     assert (place.upgrade(), place.upgrade(), place.check()) == (ALL, (), ())
     rows = place.say("SELECT version, name, checksum, compatible_from FROM tickwise_migrations ORDER BY version")
-    assert rows == [
-        (m.version, m.name, m.checksum, schema.COMPATIBLE_FROM[m.version]) for m in schema.migrations()
-    ]
+    assert rows == [(m.version, m.name, m.checksum, m.compatible_from) for m in schema.migrations()]
 
 
 def test_many_upgrade_at_once(place: Place) -> None:
@@ -64,6 +71,20 @@ def test_many_upgrade_at_once(place: Place) -> None:
         applied = sorted(pool.map(start, range(TOGETHER)), reverse=True)
     assert applied == [ALL, *[()] * (TOGETHER - 1)]
     assert place.check() == ()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres", "mongodb"])
+def test_two_processes_upgrade_at_once(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> None:
+    """Both succeed; the second may find nothing to do."""
+    at_server = kind != "sqlite"
+    url = request.getfixturevalue(f"{kind}_database") if at_server else f"sqlite:///{tmp_path}/own.db"
+    command = [sys.executable, "-m", "tickwise", "store", "upgrade", "--json", "--store", url]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate(timeout=120)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    assert sorted(name for text in said for name in json.loads(text)["applied"]) == list(NAMES.get(kind, ALL))
+    again = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert json.loads(again.stdout)["applied"] == []
 
 
 def test_an_upgrade_that_fails_leaves_nothing(place: Place) -> None:
@@ -111,106 +132,104 @@ def test_a_newer_version_that_does_not(place: Place) -> None:
     assert "update this one" in problem
 
 
-@pytest.fixture
-def first(place: Place) -> Old:
-    """A store as the first version left it, with something of everything."""
-    old = Old("sqlite" if place.url.startswith("sqlite") else "postgres", place.url, 1)
-    old.restore()
-    return old
-
-
-def test_from_the_first_version_to_the_newest(first: Old) -> None:
-    """What the first version kept is all there after the upgrade, and what is new works on it."""
-    (problem,) = first.check()
-    assert [name for name in ALL if name in problem] == [*ALL[1:]]
-    assert (first.upgrade(), first.check()) == (ALL[1:], ())
-    assert first.do(lambda store: seen(store, 1)) == first.was_seen
-    changed = first.do(lambda store: store.insights.changes_since(0))
-    runs = {number: run["job"] for number, run in first.was_seen["runs"].items()}
-    assert {f"#{run.id}": run.job for run in changed.runs} == runs
-    assert set(changed.schedules) == {*first.was_seen["schedules"], "gone"}  # its removal is news, too
-    assert first.do(lambda store: store.access.claim("k", "m", 1)) is None
-
-
-def _upgraded(version: int) -> Callable[[Store], Awaitable[tuple[str, ...]]]:
-    """A program that knows the schemas up to this one makes its tables."""
+def _upgrade_to(*known: schema.Migration) -> Callable[[Store], Awaitable[tuple[str, ...]]]:
+    """A program that knows these migrations makes its tables."""
 
     async def upgraded(store: Store) -> tuple[str, ...]:
         assert isinstance(store, SqlStore)
-        return await store.driver.run(
-            lambda: schema.upgrade(store.driver, schema.migrations()[:version]), Pool.OTHER
-        )
+        return await store.driver.run(lambda: schema.upgrade(store.driver, list(known)), Pool.OTHER)
 
     return upgraded
 
 
-def _checked(version: int) -> Callable[[Store], Awaitable[tuple[str, ...]]]:
-    """A program that knows the schemas up to this one says what is wrong."""
+def _check_as(*known: schema.Migration) -> Callable[[Store], Awaitable[tuple[str, ...]]]:
+    """A program that knows these migrations says what is wrong."""
 
     async def checked(store: Store) -> tuple[str, ...]:
         assert isinstance(store, SqlStore)
-        return await store.driver.run(lambda: schema.check(store.driver, schema.migrations()[:version]), Pool.READ)
+        return await store.driver.run(lambda: schema.check(store.driver, list(known)), Pool.READ)
 
     return checked
 
 
-WORK_OF_THE_FIRST = (  # what its passes and its workers say to the tables, in short
-    "SELECT * FROM tickwise_jobs WHERE wake_at <= :at AND NOT local ORDER BY wake_at FOR UPDATE SKIP LOCKED",
-    "UPDATE tickwise_jobs SET waiting = FALSE, last_success = :at WHERE NOT guarded RETURNING name",
-    "UPDATE tickwise_schedules SET met = :at, rest = NULL WHERE deleted IS NULL RETURNING name",
-    "UPDATE tickwise_runs SET lease_until = :at WHERE state = 'running' RETURNING id",
-)
+class TestFurtherMigration:
+    """What happens to a store with rows when a migration follows the first; a made-up one stands for it."""
 
+    OLD = tuple(schema.migrations())
+    NEW = (*OLD, MADE_UP)
 
-def _work_of_the_first() -> Procedure[dict[str, list[Any]]]:
-    found = {}
-    for text in WORK_OF_THE_FIRST:
-        found[text] = [tuple(row) for row in (yield Statement(text)(at=LATER))]
-    return found
+    @pytest.fixture
+    def used(self, place: Place) -> Place:
+        """A store at work: something has been defined and fired."""
+        used = place._replace(clock=lambda: instant("01:00") * 1_000_000)
+        used.upgrade()
+        used.do(lambda store: store.beat(WORKER))
+        used.do(lambda store: store.define(job("a", HOURLY), "app"))
+        used.do(lambda store: store.tick(plan, "t"))
+        return used
 
+    def test_it_is_missing_until_it_is_applied(self, used: Place) -> None:
+        """The check names it; the upgrade applies only it, once."""
+        (problem,) = used.do(_check_as(*self.NEW))
+        assert (MADE_UP.name in problem, ALL[0] in problem) == (True, False)
+        assert [used.do(_upgrade_to(*self.NEW)) for _ in range(2)] == [(MADE_UP.name,), ()]
+        assert used.do(_check_as(*self.NEW)) == ()
+        assert used.say("SELECT name, owner FROM tickwise_jobs") == [("a", None)]
 
-def test_a_node_of_the_first_version_goes_on_beside_the_second(first: Old) -> None:
-    """One that is at work while another upgrades is not stopped, and finds nothing wrong."""
-    tables = dict.fromkeys(re.findall(r"^INSERT INTO (\S+)", first.text, re.MULTILINE))
-    rows = re.findall(r"^INSERT INTO .*?;$", first.text, re.MULTILINE | re.DOTALL)
-    del tables["tickwise_migrations"]
+    def test_many_apply_it_at_once(self, used: Place) -> None:
+        """One applies it under the lock, the others wait and find nothing to do."""
+        together = Barrier(TOGETHER)
 
-    async def work(store: Store) -> tuple[Any, ...]:
-        assert isinstance(store, SqlStore)
-        await store.driver.run(_work_of_the_first, Pool.OTHER)
-        before = await store.driver.run(_work_of_the_first, Pool.OTHER)
-        made = await asyncio.to_thread(first.do, _upgraded(2))
-        after = await store.driver.run(_work_of_the_first, Pool.OTHER)
-        return before, after, made, await _checked(1)(store)
+        def start(_number: int) -> tuple[str, ...]:
+            together.wait(60)
+            return used.do(_upgrade_to(*self.NEW))
 
-    before, after, made, problems = first.do(work)
-    assert (after, made, problems, first.do(_checked(2))) == (before, ALL[1:2], (), ())
-    assert all(after.values())
-    first.say("".join(f"DELETE FROM {table};\n" for table in tables))
-    first.say("\n".join(row for row in rows if "tickwise_migrations" not in row))  # it can write them all
-    first.upgrade()
-    assert first.do(lambda store: seen(store, 1)) == first.was_seen
+        with ThreadPoolExecutor(TOGETHER) as pool:
+            applied = sorted(pool.map(start, range(TOGETHER)), reverse=True)
+        assert applied == [(MADE_UP.name,), *[()] * (TOGETHER - 1)]
 
+    def test_a_node_of_the_schema_before_goes_on(self, used: Place) -> None:
+        """One that is at work while another upgrades is not stopped: it fires what is due, once (S1)."""
+        now = [instant("01:00") * 1_000_000]
 
-GET_ON = {(1, 2), (3, 4)}  # a program that knows so many schemas, beside a later one
+        async def work(store: SqlStore) -> list[int]:
+            await asyncio.to_thread(used.do, _upgrade_to(*self.NEW))
+            now[0] = instant("02:00") * 1_000_000
+            return [(await store.tick(plan, node)).runs for node in ("t1", "t2")]
 
+        assert used._replace(clock=lambda: now[0]).do(work) == [1, 0]
+        assert (used.do(_check_as(*self.OLD)), used.do(_upgrade_to(*self.OLD))) == ((), ())
 
-def test_programs_of_schemas_before(first: Old) -> None:
-    """Each goes on beside the later schemas that allow it, and is told by the others that it must be updated."""
-    for newer in range(2, len(ALL) + 1):
-        first.do(_upgraded(newer))
-        for known in range(1, newer):
-            told = ["update this one" in problem for problem in first.do(_checked(known))]
-            assert told == ([] if (known, newer) in GET_ON else [True]), f"{known} beside {newer}"
-            if told:
-                with pytest.raises(SchemaError, match="update this one"):
-                    first.do(_upgraded(known))
-            else:
-                assert first.do(_upgraded(known)) == ()
+    def test_a_node_that_cannot_go_on_is_told(self, used: Place) -> None:
+        """A migration that says so keeps programs of the schema before away."""
+        used.do(_upgrade_to(*self.OLD, MADE_UP._replace(compatible_from=2)))
+        (problem,) = used.do(_check_as(*self.OLD))
+        assert "update this one" in problem
+        with pytest.raises(SchemaError, match="update this one"):
+            used.do(_upgrade_to(*self.OLD))
+
+    def test_a_changed_copy_of_it(self, used: Place) -> None:
+        """Its checksum differs: the tables are left alone, and the way out is named."""
+        used.do(_upgrade_to(*self.NEW))
+        with pytest.raises(SchemaError, match=f"{MADE_UP.name}.*install the version that made them"):
+            used.do(_upgrade_to(*self.OLD, MADE_UP._replace(text="ALTER TABLE tickwise_jobs ADD COLUMN x text")))
+
+    def test_one_that_fails_leaves_nothing(self, used: Place) -> None:
+        """What it did before it failed is undone."""
+        bad = MADE_UP._replace(text=f"{MADE_UP.text}; INSERT INTO tickwise_nowhere VALUES (1)")
+        with pytest.raises(Exception, match="tickwise_nowhere"):
+            used.do(_upgrade_to(*self.OLD, bad))
+        assert used.do(_upgrade_to(*self.NEW)) == (MADE_UP.name,)
 
 
 def test_mongodb_from_the_first_version_to_the_second(mongodb_database: str) -> None:
-    """Its indexes are added and its mark is left; a program of the first version finds nothing wrong with that."""
+    """Its indexes are added, and a program of the first version goes on beside it unless it is told otherwise."""
+
+    async def started(store: MongoStore) -> None:
+        try:
+            await store.insights.next_due()
+        finally:
+            await store.close()
 
     async def upgraded() -> None:
         store = MongoStore(mongodb_database)
@@ -222,6 +241,10 @@ def test_mongodb_from_the_first_version_to_the_second(mongodb_database: str) -> 
             assert (await store.schema.upgrade(), await store.schema.check()) == (("0002_access",), ())
             with patch.object(base, "SCHEMA_VERSION", 1):
                 assert await store.schema.check() == ()
+                await store.mongo.schema.update_one({"_id": 2}, {"$set": {"compatible_from": 2}})
+                assert ["update this one" in problem for problem in await store.schema.check()] == [True]
+            with patch.object(base, "SCHEMA_VERSION", 1), pytest.raises(TickwiseError, match="update this one"):
+                await started(MongoStore(mongodb_database))
         finally:
             await store.close()
 
@@ -254,3 +277,35 @@ def test_a_column_that_is_missing(place: Place) -> None:
     place.say("ALTER TABLE tickwise_runs RENAME COLUMN priority TO other")
     with pytest.raises(SchemaError, match=re.escape("run `tickwise store upgrade`")):
         place.do(lambda store: store.insights.runs())
+
+
+SEEN = "SELECT name, job, times, timezone, next_run_at, last_run_at, last_state, paused, reason"
+
+
+def test_the_view_for_people(place: Place) -> None:
+    """Schedules by name, with times that people can read; on PostgreSQL these are timestamps."""
+    used = place._replace(clock=lambda: instant("01:00") * 1_000_000)
+    used.upgrade()
+    used.do(lambda store: store.beat(WORKER))
+    used.do(lambda store: store.define(job("a", HOURLY), "app"))
+    used.do(lambda store: store.define(job("b", "CRON_TZ=Europe/Berlin 30 2 * * *"), "app"))
+    used.do(lambda store: store.change("b", Paused("ann", "holidays")))
+    used.do(lambda store: store.tick(plan, "t"))
+    later = used._replace(clock=lambda: instant("02:00") * 1_000_000)
+    later.do(lambda store: store.tick(plan, "t"))
+    rows = used.say(f"{SEEN} FROM tickwise_schedules_now ORDER BY name")
+    at = str if place.url.startswith("sqlite") else datetime.fromisoformat
+    assert [(*row[:7], bool(row[7]), *row[8:]) for row in rows] == [
+        ("a", "a", HOURLY, "UTC", at("2026-01-01T03:00:00Z"), at("2026-01-01T02:00:00Z"), "queued", False, None),
+        ("b", "b", "CRON_TZ=Europe/Berlin 30 2 * * *", "Europe/Berlin", None, None, None, True, "holidays"),
+    ]
+
+
+def test_the_view_shows_a_pause_of_everything(place: Place) -> None:
+    """Nothing is next then, and the reason is that of the pause."""
+    used = place._replace(clock=lambda: instant("01:00") * 1_000_000)
+    used.upgrade()
+    used.do(lambda store: store.define(job("a", HOURLY), "app"))
+    used.do(lambda store: store.pause(Pause(instant("01:00"), "ann", "upgrade of the database")))
+    [(next_run_at, paused, reason)] = used.say("SELECT next_run_at, paused, reason FROM tickwise_schedules_now")
+    assert (next_run_at, bool(paused), reason) == (None, True, "upgrade of the database")

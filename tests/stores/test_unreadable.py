@@ -108,7 +108,7 @@ class Trouble:
 
     def wakes(self, name: str) -> int:
         """When a job is looked at next."""
-        return int(self.say(f"SELECT wake_at FROM tickwise_agenda WHERE job_id = {JOB_ID}", name=name)[0][0])
+        return int(self.say(f"SELECT wake_at FROM tickwise_job_state WHERE job_id = {JOB_ID}", name=name)[0][0])
 
     def refuse(self) -> None:
         """The database lets the bad job's cursor not go on: what a pass writes of it is refused."""
@@ -301,16 +301,16 @@ def test_a_running_attempt_ends(trouble: Trouble) -> None:
 
 REFUSE = {
     "sqlite": """
-        CREATE TRIGGER refuse BEFORE UPDATE ON tickwise_agenda
+        CREATE TRIGGER refuse BEFORE UPDATE ON tickwise_job_state
         WHEN NEW.job_id = {bad} AND NEW.cursor > coalesce(OLD.cursor, 0)
         BEGIN SELECT RAISE(ABORT, 'refused by a rule'); END""",
     "postgres": """
-        ALTER TABLE tickwise_agenda ADD CONSTRAINT refuse
+        ALTER TABLE tickwise_job_state ADD CONSTRAINT refuse
         CHECK (job_id <> {bad} OR cursor <= extract(epoch FROM date '2026-01-01'))""",
 }
 ALLOW = {
     "sqlite": "DROP TRIGGER refuse",
-    "postgres": "ALTER TABLE tickwise_agenda DROP CONSTRAINT refuse",
+    "postgres": "ALTER TABLE tickwise_job_state DROP CONSTRAINT refuse",
 }
 REFUSE_TO_TELL = {
     "sqlite": """
@@ -318,8 +318,8 @@ REFUSE_TO_TELL = {
     "postgres": "ALTER TABLE tickwise_decisions ADD CONSTRAINT silence CHECK (reason = '')",
 }
 WAKES = {
-    "first": f"UPDATE tickwise_agenda SET wake_at = wake_at - 1 WHERE job_id = {JOB_ID}",
-    "last": f"UPDATE tickwise_agenda SET wake_at = wake_at - 1 WHERE job_id <> {JOB_ID}",
+    "first": f"UPDATE tickwise_job_state SET wake_at = wake_at - 1 WHERE job_id = {JOB_ID}",
+    "last": f"UPDATE tickwise_job_state SET wake_at = wake_at - 1 WHERE job_id <> {JOB_ID}",
 }
 
 

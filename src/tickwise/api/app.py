@@ -39,13 +39,13 @@ def make_api(
         openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False, **options,
     )  # fmt: skip
     app.state.tickwise = tickwise
-    app.state.doorman = Authenticator(access)
-    app.state.news = EventBroadcaster(tickwise.store)
-    app.state.outlooks = ForecastCache(tickwise.store)
+    app.state.authenticator = Authenticator(access)
+    app.state.events = EventBroadcaster(tickwise.store)
+    app.state.forecasts = ForecastCache(tickwise.store)
     app.state.metrics = Metrics(tickwise.store)
-    app.state.sharing = RequestCoalescer()
+    app.state.coalescer = RequestCoalescer()
     app.state.ready = ready or _store_answers(tickwise)
-    app.router.routes.extend(GuardedRoute(door, prefix) for prefix, door in all_routes())
+    app.router.routes.extend(GuardedRoute(route, prefix) for prefix, route in all_routes())
     app.add_middleware(LimitsMiddleware, root_path=root_path)
     install(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # (FastAPI's own way to change it)

@@ -9,14 +9,14 @@ from urllib.parse import urlsplit
 
 from fastapi import Request
 
+from ..app.records import AccessRole, Token
+from ..app.stores import Store
 from ..clock import monotonic
-from ..stores.contract import Store
-from ..stores.records import AccessRole, Token
 from .auth_settings import AuthSettings, is_loopback
 from .problems import Refusal
 from .token_file import digest
 
-# What the settings mean for the API's door.
+# What the settings mean for the API's route.
 
 
 # How often an address may be wrong about its token.

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 
+from ..app.records import AccessRole
+from ..app.stores import Store
 from ..config import Settings
 from ..core.errors import InputError
-from ..stores.contract import Store
-from ..stores.records import AccessRole
 from .token_file import FILE, admin_token, state_folder
 
 
@@ -64,7 +64,7 @@ def auth_settings(settings: Settings) -> AuthSettings:
 
 
 async def load_auth(store: Store, settings: Settings) -> tuple[Path, list[str]]:
-    """Prepare the door: the file of the admin's token, and what a person should know. Refused if it were open."""
+    """Prepare the route: the file of the admin's token, and what a person should know. Refused if it were open."""
     known = [token for token in await store.access.tokens() if token.revoked_at is None]
     check_binding(settings.host, has_token=bool(known))
     folder = state_folder(settings.store)

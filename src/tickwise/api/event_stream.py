@@ -31,7 +31,7 @@ class StreamLimit:
         self._asked_at = monotonic()
         state = self._request.app.state
         try:
-            await state.doorman.identify(self._request, await state.tickwise.store())
+            await state.authenticator.identify(self._request, await state.tickwise.store())
         except Refusal:
             return True
         return False

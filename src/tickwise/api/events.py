@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
+from ..app.records import MICRO, Changes
+from ..app.stores import Store
 from ..app.values import RunInfo, ScheduleInfo
 from ..log import get_logger
 from ..runtime.change_feed import OVERLAP, ChangeFeed, moved_at
-from ..stores.contract import Store
-from ..stores.records import MICRO, Changes
 from .schemas.decisions import DecisionResponse
 from .schemas.runs import run_response
 from .schemas.schedules import ScheduleResponse

@@ -22,14 +22,14 @@ _KEPT_HEADERS = ("location", "etag", "content-type")
 
 
 async def once(
-    request: Request, visit: RequestContext, make: Callable[[Request], Coroutine[Any, Any, Response]]
+    request: Request, context: RequestContext, make: Callable[[Request], Coroutine[Any, Any, Response]]
 ) -> Response:
     given = request.headers.get("idempotency-key")
     if given is None:
         return await make(request)
     if not 0 < len(given) <= _LONGEST_KEY or not given.isprintable():
         raise Refusal(422, f"an Idempotency-Key has 1 to {_LONGEST_KEY} characters", field="Idempotency-Key")
-    access, key = visit.store.access, f"idempotency:{_hash(visit.who.name, given)}"
+    access, key = context.store.access, f"idempotency:{_hash(context.identity.name, given)}"
     claim = await access.claim(key, _hash(request.url.path, (await request.body()).decode()), _SECONDS)
     if claim is None:
         response = await _answered(request, make)

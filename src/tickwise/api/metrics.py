@@ -16,16 +16,16 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from ..app.overview import is_live
+from ..app.records import MICRO, AccessRole, DecisionRow, Role, RunRow
+from ..app.stores import Store, StoreUnavailableError
 from ..clock import monotonic
 from ..core.model import Trigger
 from ..core.reasons import Reason, Verdict
 from ..core.states import FINAL, RunState
 from ..runtime.change_feed import ChangeFeed
-from ..stores.contract import Store, StoreUnavailableError
-from ..stores.records import MICRO, AccessRole, DecisionRow, Role, RunRow
 from .routing import Router
 
-doors = Router("metrics")
+router = Router("metrics")
 _FRESH = 1.0  # seconds
 _LOOKS = 50  # of a thousand moves or more, in one scrape; the rest comes with the next
 _LONGEST_GAP = 600 * MICRO  # between scrapes: what happened in a longer one is not counted
@@ -35,7 +35,7 @@ _DELAYS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300,
 _DURATIONS = (0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400)
 
 
-@doors.get("/metrics", AccessRole.VIEWER, include_in_schema=False)
+@router.get("/metrics", AccessRole.VIEWER, include_in_schema=False)
 async def scrape(request: Request) -> Response:
     """How much there is of everything, and how fast it goes."""
     metrics: Metrics = request.app.state.metrics

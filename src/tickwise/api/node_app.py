@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from ..app import AsyncTickwise
 from ..app.health import health
-from ..stores.records import Role
+from ..app.records import Role
 from .process import ApiProcess
 from .server import serve_api, served
 

@@ -4,8 +4,9 @@ Core errors carry their status; what FastAPI refuses is told in the same shape. 
 id only, under which the log has the rest.
 """
 
-import re
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 from uuid import uuid4
@@ -16,14 +17,13 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from ..core.errors import CronError, TickwiseError
+from ..core.errors import InputError, TickwiseError, did_you_mean, nearest_word
 from ..core.payload import clip
 from ..log import get_logger
 
 MEDIA_TYPE = "application/problem+json"
 _log = get_logger()
 _URN = "urn:tickwise:problem:"
-_NEAREST = re.compile(r"\(did you mean ([^?\s]+)\?\)")
 _LONGEST = 4_000
 _MOST_FAULTS = 20
 _WORDS = {422: "invalid", 413: "too-large", 503: "unavailable"}
@@ -31,28 +31,53 @@ _TITLES = {422: "The request cannot be used", 413: "The request is too large"}
 
 
 class Refusal(TickwiseError):  # noqa: N818  (a no, not a fault)
-    """A no of the API itself, with its status, headers and members of its own."""
+    """A refusal by the API itself, with its status and headers."""
 
     def __init__(
-        self, status: int, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
-    ) -> None:
-        super().__init__(detail)
+        self, status: int, detail: str, *, headers: Mapping[str, str] | None = None, field: str | None = None,
+        position: int | None = None, nearest: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(detail, field=field, position=position, nearest=nearest)
         self.http_status = status
         self.headers = headers
-        self.members = members
+
+
+def unknown_name(status: int, what: str, name: str, known: Iterable[str], field: str | None = None) -> Refusal:
+    """A name that nothing has, with the nearest that the caller may see."""
+    near = nearest_word(name, known)
+    return Refusal(status, f"there is no {what} {name[:100]!r}{did_you_mean(near)}", field=field, nearest=near)
+
+
+@contextmanager
+def about_field(field: str) -> Iterator[None]:
+    """What is refused in here is about this field."""
+    try:
+        yield
+    except InputError as error:
+        raise error.reworded(f"{field}: {error}", field=field) from None
+
+
+@contextmanager
+def hidden_names(*, hide: bool) -> Iterator[None]:
+    """Leave out what was probably meant, if that may be the name of a job that the caller does not see."""
+    try:
+        yield
+    except InputError as error:
+        if not hide or error.nearest is None:
+            raise
+        text = str(error).replace(did_you_mean(error.nearest), "")
+        raise InputError(text, field=error.field, position=error.position) from None
 
 
 def problem(status: int, detail: str, headers: Mapping[str, str] | None = None, **members: Any) -> Response:
     """The document itself."""
     phrase = HTTPStatus(status).phrase
     shown = clip(detail, _LONGEST)
-    near = _NEAREST.search(shown)
     content = {
         "type": _URN + _WORDS.get(status, phrase.lower().replace(" ", "-")),
         "title": _TITLES.get(status, phrase),
         "status": status,
         "detail": shown,
-        **({"nearest": near[1]} if near else {}),
         **{name: value for name, value in members.items() if value is not None},
     }
     return JSONResponse(content, status, headers, MEDIA_TYPE)
@@ -61,17 +86,22 @@ def problem(status: int, detail: str, headers: Mapping[str, str] | None = None, 
 def problem_text(error: Exception) -> Response:
     """The document of an error that was foreseen."""
     match error:
-        case Refusal():
-            return problem(error.http_status, str(error), error.headers, **error.members)
-        case CronError():
-            return problem(error.http_status, str(error), field=error.field, position=error.position)
         case RequestValidationError():
             return _of_validation(error)
         case HTTPException():
             return problem(error.status_code, _DETAILS.get(error.status_code, str(error.detail)), error.headers)
         case TickwiseError() if error.http_status != HTTPStatus.INTERNAL_SERVER_ERROR:
-            return problem(error.http_status, str(error))
+            return problem(
+                error.http_status, str(error), error.headers if isinstance(error, Refusal) else None,
+                nearest=error.nearest, field=error.field or None, position=error.position,
+            )  # fmt: skip
     return unexpected(error)
+
+
+def problem_content(error: Exception) -> dict[str, Any]:
+    """The same as a part of another response."""
+    content: dict[str, Any] = json.loads(bytes(problem_text(error).body))
+    return content
 
 
 def unexpected(error: Exception) -> Response:

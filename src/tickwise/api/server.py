@@ -10,9 +10,9 @@ import uvicorn
 
 from ..app import AsyncTickwise
 from ..app.health import App
+from ..app.stores import StoreUnavailableError
 from ..config import Settings
 from ..core.errors import InputError
-from ..stores.contract import StoreUnavailableError
 from .app import make_api
 from .auth_settings import auth_settings
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
+from ..app.records import AccessRole, Token
+from ..app.stores import Store
 from ..core.errors import InputError
-from ..stores.contract import Store
-from ..stores.records import AccessRole, Token
 
 FOLDER, FILE = ".tickwise", "admin.token"
 _OTHERS = 0o022  # who else could write

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from ..core.errors import ConflictError, InputError, nearest
+from ..core.errors import ConflictError, no_such
 from ..core.model import Schedule, Trigger
 from ..core.reasons import Reason, Verdict
 from ..core.slots import next_slot, previous_slot
@@ -46,7 +46,7 @@ async def schedule_row(store: Store, name: str) -> ScheduleRow:
     if row is None:
         await check_readable(store, name)
         known = await all_pages(lambda after: store.insights.schedules(after=after, limit=1_000))
-        raise InputError(f"there is no schedule {name!r}{nearest(name, [r.schedule.name for r in known])}")
+        raise no_such("schedule", name, [one.schedule.name for one in known])
     return row
 
 

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from ..core.change import (
+    Adopted,
     BackfillAsked,
     BackfillCancelled,
     Change,
@@ -16,9 +17,9 @@ from ..core.change import (
     Resumed,
     backfill_slots,
 )
-from ..core.definition import Overlap
-from ..core.errors import InputError, nearest
-from ..core.model import ScheduleFacts, Trigger
+from ..core.definition import Overlap, Ticking
+from ..core.errors import InputError, no_such
+from ..core.model import Schedule, ScheduleFacts, Trigger
 from ..core.states import RunState
 from ..core.timeparse import to_datetime
 from ..sources.defaults import Defaults
@@ -26,7 +27,7 @@ from ..sources.spec import read_spec
 from ..stores.contract import Store
 from ..stores.records import MICRO, Enqueue, Enqueued, RunFilter, RunRow, ScheduleFilter
 from ..stores.validation import all_pages
-from .definitions import API_SOURCE, edit_definition
+from .definitions import API_SOURCE, edit_schedule, stored_job
 from .explain import schedule_row, waits
 from .values import RunInfo, ScheduleInfo, as_second, as_word, is_due
 
@@ -46,12 +47,22 @@ class BackfillStatus:
     left: int
 
 
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """Where the slots of a schedule were found, `store` or `local`, and where they are found now."""
+
+    schedule: str
+    was: str
+    now: str
+
+
 class Schedules:
     """Schedules by name."""
 
-    def __init__(self, store: OpenStore, defaults: Callable[[], Defaults]) -> None:
+    def __init__(self, store: OpenStore, defaults: Callable[[], Defaults], ticking: Callable[[], Ticking]) -> None:
         self._store = store
         self.defaults = defaults
+        self._ticking = ticking  # of nodes, where neither a person nor the definition says more
 
     async def add(self, name: str, **fields: Any) -> ScheduleInfo:
         """Define a job with its schedule, by the fields of a job file."""
@@ -64,8 +75,12 @@ class Schedules:
     async def patch(self, name: str, **fields: Any) -> ScheduleInfo:
         """Change some fields of what the API has defined; none removes one (RFC 7396)."""
         store = await self._store()
-        edit = await edit_definition(store, name, fields, self.defaults())
-        await store.define(edit.job, API_SOURCE, over=edit.over)
+        row = await schedule_row(store, name)
+        stored = await stored_job(store, row.schedule.job)
+        try:
+            await edit_schedule(store, stored, name, fields, self.defaults())
+        except InputError as error:
+            raise error.reworded(f"schedule {name}: {error}") from None
         return await self.get(name)
 
     async def _write(
@@ -82,8 +97,7 @@ class Schedules:
         store = await self._store()
         if await store.insights.job(name) is None:
             known = await all_pages(lambda after: store.insights.jobs(after=after, limit=_PAGE))
-            hint = nearest(name, [row.definition.name for row in known])
-            raise InputError(f"there is no job {name!r}{hint}")
+            raise no_such("job", name, [row.definition.name for row in known])
         await store.remove(name, API_SOURCE)
 
     async def list(
@@ -113,6 +127,27 @@ class Schedules:
     async def reset(self, name: str) -> ScheduleInfo:
         """Drop the backlog: go on from now."""
         return await self._change(name, Reset())
+
+    async def adopt(self, name: str, ticking: str = "store", *, dry_run: bool = False) -> Adoption:
+        """Have the store find its slots (`store`), or the nodes' own index (`local`); each still runs once."""
+        to = as_word(Ticking, ticking, "ticking")
+        store = await self._store()
+        state = (await schedule_row(store, name)).schedule
+        if not dry_run:
+            await store.change(name, Adopted(to))
+        return Adoption(name, str(self._ticking_of(state)), str(to))
+
+    async def adoptable(self, ticking: str = "store") -> Sequence[ScheduleInfo]:
+        """What `adopt` can move: all that nodes tick locally or, back to them, all that the store adopted."""
+        to = as_word(Ticking, ticking, "ticking")
+        insights = (await self._store()).insights
+        rows = await all_pages(lambda after: insights.schedules(after=after, limit=_PAGE))
+        if to is Ticking.LOCAL:
+            return [ScheduleInfo.of(row) for row in rows if row.schedule.ticking is Ticking.STORE]
+        return [ScheduleInfo.of(row) for row in rows if self._ticking_of(row.schedule) is Ticking.LOCAL]
+
+    def _ticking_of(self, state: Schedule) -> Ticking:
+        return state.ticking or state.definition.policy.ticking or self._ticking()
 
     async def trigger(
         self, name: str, params: Mapping[str, Any] | None = None, *, allow_overlap: bool = False, by: str = ""

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from ..core.definition import JobDefinition
-from ..stores.contract import Store
+from ..stores.contract import Store, StoreUnavailableError
 from ..stores.url import open_store
 from .definition_sync import DefinitionSync
+
+__all__ = ["LoopStores", "Store", "StoreOfLoop", "StoreUnavailableError"]
 
 
 class StoreOfLoop:

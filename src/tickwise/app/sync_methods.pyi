@@ -5,6 +5,7 @@ from ..stores.records import Enqueue
 from ..stores.records import Role
 from .explain import Explanation
 from .loop_thread import LoopThread
+from .managers import Adoption
 from .managers import BackfillStatus
 from .managers import Jobs
 from .managers import Runs
@@ -66,6 +67,14 @@ class SyncSchedules:
 
     def reset(self, name: str) -> ScheduleInfo:
         """Drop the backlog: go on from now."""
+        ...
+
+    def adopt(self, name: str, ticking: str='store', *, dry_run: bool=False) -> Adoption:
+        """Have the store find its slots (`store`), or the nodes' own index (`local`); each still runs once."""
+        ...
+
+    def adoptable(self, ticking: str='store') -> Sequence[ScheduleInfo]:
+        """What `adopt` can move: all that nodes tick locally or, back to them, all that the store adopted."""
         ...
 
     def trigger(self, name: str, params: Mapping[str, Any] | None=None, *, allow_overlap: bool=False, by: str='') -> RunInfo:

@@ -54,7 +54,7 @@ class AsyncTickwise:
         self._stop = asyncio.Event()
         self._life: asyncio.Task[None] | None = None  # the node's, while there is one
         self.node: NodeProcess | None = None
-        self.schedules = Schedules(self.store, self._defaults)
+        self.schedules = Schedules(self.store, self._defaults, lambda: self.settings.ticking)
         self.runs = Runs(self.store)
         self.jobs = Jobs(self.store)
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from ..core.cron.zone import zone
-from ..core.errors import InputError, nearest
+from ..core.errors import InputError, did_you_mean, nearest_word
 from ..core.timeparse import ceil_second, parse_duration, read_moment, to_datetime
 from ..core.timeparse import instant as moment_instant
 from ..stores.records import MICRO, RunRow, ScheduleRow
@@ -38,7 +38,9 @@ def _begins_like_a_date(text: str) -> bool:
 def as_word(kind: type[Word], given: str, what: str) -> Word:
     """One of the words there are."""
     if given not in tuple(kind):
-        raise InputError(f"{given!r} is no {what}{nearest(str(given), list(kind))}: write {', '.join(kind)}")
+        near = nearest_word(str(given), kind)
+        words = f"{given!r} is no {what}{did_you_mean(near)}: write {', '.join(kind)}"
+        raise InputError(words, nearest=near)
     return kind(given)
 
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import httpx
 
@@ -177,3 +177,9 @@ def _own_token(place: ApiTarget) -> str | None:
     with suppress(OSError, UnicodeDecodeError):
         return (state_folder(load(file=place.config).store) / FILE).read_text("ascii").strip() or None
     return None
+
+
+def store_exists(url: str) -> bool:
+    """Whether a SQLite store has its file: opening it would create one. Other stores are on a server."""
+    parts = urlsplit(url)
+    return parts.scheme != "sqlite" or Path(unquote(parts.path).removeprefix("/")).exists()

@@ -9,7 +9,7 @@ import typer
 from ..config import load
 from ..stores.records import ScheduleFilter
 from ..stores.url import open_store
-from .in_process import store_exists
+from .client import store_exists
 
 _MOST = 100
 

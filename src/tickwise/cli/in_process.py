@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import unquote, urlsplit
 
 import httpx
 
@@ -19,6 +18,7 @@ from ..api.auth_settings import AuthSettings
 from ..app import AsyncTickwise
 from ..core.errors import TickwiseError
 from ..stores.records import AccessRole
+from .client import store_exists
 from .output import hint
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -110,12 +110,3 @@ def _person() -> str:
         return getpass.getuser()
     except (OSError, KeyError):  # no name for the user's number
         return "command line"
-
-
-# Whether a store is there before it is opened: opening makes what is missing.
-
-
-def store_exists(url: str) -> bool:
-    """Whether the file of a SQLite store exists; of other stores a server decides."""
-    parts = urlsplit(url)
-    return parts.scheme != "sqlite" or Path(unquote(parts.path).removeprefix("/")).exists()

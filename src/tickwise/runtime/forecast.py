@@ -1,23 +1,26 @@
 """What is about to run, by time: an index over all schedules, built from the store and swapped in whole.
 
 It looks `lookahead` ahead; where that would be more runs than a process should hold, it looks less far ahead.
-Plain schedules are expanded together in NumPy; those that a person moved, paused in part or bounded are walked
-one by one.
+Simple schedules are expanded together in NumPy; all others are walked one by one (`core.upcoming`).
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
+from typing import TypeAlias
 
 import numpy as np
 
 from ..core.cron.batch import expand
 from ..core.index import RunIndex
 from ..core.model import Schedule
-from ..core.slots import count_slots, due_at, next_slot
+from ..core.slots import count_slots, next_slot
+from ..core.upcoming import DueSlot, due_slots
 from ..stores.contract import Insights
 from ..stores.records import ScheduleFilter
 from ..stores.validation import all_pages
 
+Walk: TypeAlias = Callable[[Schedule, int, int], Iterator[DueSlot]]
 MOST_RUNS = 2_000_000  # about 24 MB
 _PAGE = 1_000
 
@@ -30,11 +33,16 @@ async def all_schedules(insights: Insights, *, local: bool = False) -> list[Sche
 
 
 class Forecast:
-    """The index, as of the last time it was built."""
+    """The index, as of the last time it was built.
 
-    def __init__(self, *, lookahead: int = 3_600, most: int = MOST_RUNS) -> None:
+    `walk` says which slots stand in it. A ticker looks at every slot that is due; `upcoming_slots` leaves out
+    those that `max_runs` will not let run.
+    """
+
+    def __init__(self, *, lookahead: int = 3_600, most: int = MOST_RUNS, walk: Walk = due_slots) -> None:
         self.lookahead = lookahead
         self._most = most
+        self._walk = walk
         self.index = RunIndex()
         self.until = 0  # the index is complete up to here
         self.jobs: dict[str, str] = {}  # by schedule
@@ -51,41 +59,36 @@ class Forecast:
 
     def _built(self, schedules: Sequence[Schedule], start: int, end: int) -> RunIndex | None:
         """The index, or nothing if it would be too large."""
-        plain = [s for s in schedules if _is_plain(s)]
-        special = [s for s in schedules if not _is_plain(s)]
-        kinds = Counter(s.definition.times for s in plain)
+        simple = [s for s in schedules if _is_simple_to_expand(s)]
+        others = [s for s in schedules if not _is_simple_to_expand(s)]
+        kinds = Counter(s.definition.times for s in simple)
         expected = sum(number * times.count(start - 1, end - 1) for times, number in kinds.items())
-        expected += sum(count_slots(s, start - 1, end - 1) for s in special)
+        expected += sum(count_slots(s, start - 1, end - 1) for s in others)
         if expected > self._most and end - start > 1:
             return None
-        times, positions = expand([s.definition.times for s in plain], start, end)
-        open_ = times > np.array([s.cursor for s in plain], dtype=np.int64)[positions]
-        walked = [(due, len(plain) + n) for n, s in enumerate(special) for due in _dues(s, start, end)]
-        overdue = [(start, n) for n, s in enumerate(plain) if _is_pending(s, start)]
-        extra = np.array(walked + overdue, dtype=np.int64).reshape(-1, 2)
+        times, positions = expand([s.definition.times for s in simple], start, end)
+        undecided = times > np.array([s.cursor for s in simple], dtype=np.int64)[positions]
+        overdue = [(start, n) for n, s in enumerate(simple) if _is_overdue(s, start)]
+        walked = [(due, len(simple) + n) for n, s in enumerate(others) for due in self._dues(s, start, end)]
+        extra = np.array(overdue + walked, dtype=np.int64).reshape(-1, 2)
         return RunIndex.from_arrays(
-            np.concatenate([times[open_], extra[:, 0]]),
-            np.concatenate([positions[open_], extra[:, 1]]),
-            ids=[s.name for s in plain] + [s.name for s in special],
+            np.concatenate([times[undecided], extra[:, 0]]),
+            np.concatenate([positions[undecided], extra[:, 1]]),
+            ids=[s.name for s in simple] + [s.name for s in others],
         )
 
+    def _dues(self, schedule: Schedule, start: int, end: int) -> Iterator[int]:
+        found = takewhile(lambda each: each.due < end, self._walk(schedule, start, start))
+        return (each.due for each in found)
 
-def _is_plain(schedule: Schedule) -> bool:
+
+def _is_simple_to_expand(schedule: Schedule) -> bool:
+    """Whether its slots are those that its times name, at those times."""
     policy = schedule.definition.policy
     bounded = policy.until is not None or policy.max_runs is not None or policy.jitter
     return not (bounded or schedule.moved or schedule.dropped or schedule.reopened or schedule.backfill)
 
 
-def _is_pending(schedule: Schedule, second: int) -> bool:
+def _is_overdue(schedule: Schedule, second: int) -> bool:
     slot = next_slot(schedule, schedule.cursor)
     return slot is not None and slot < second
-
-
-def _dues(schedule: Schedule, start: int, end: int) -> Iterator[int]:
-    """When its slots are due, from the oldest pending on."""
-    if schedule.reopened or schedule.backfill:
-        yield start
-    slot = next_slot(schedule, schedule.cursor)
-    while slot is not None and slot < end:
-        yield max(start, due_at(schedule, slot))
-        slot = next_slot(schedule, max(slot, start - 1))

@@ -17,28 +17,33 @@ _NO_STEPS = {"python": "a:function"}  # stands for what a job that is a function
 
 
 def read_spec(spec: Mapping[str, Any], place: str, defaults: Defaults = NO_DEFAULTS) -> JobDefinition:
-    """The one job that these fields say; they are those of a job file. Times may be datetimes and timedeltas."""
+    """The one job that these fields say; they are those of a job file. Times may be datetimes and timedeltas.
+
+    Each line of an error begins with `place`, unless that is empty.
+    """
     given = {field: value for field, value in spec.items() if value is not None}
     try:
         text = json.dumps(given, default=_as_written, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{place}: {error}") from None
+        raise InputError(f"{place}: {error}" if place else str(error)) from None
     placed, errors = read_text(text, place, str(spec.get("name", "")) or "job", defaults)
     if errors:
-        raise InputError("\n".join(_without_position(error) for error in errors))
+        near = next((error.nearest for error in errors if error.nearest), None)
+        text = "\n".join(_without_line(error) for error in errors)
+        raise InputError(text, field=errors[0].field or None, position=errors[0].position, nearest=near)
     return placed[0].job
 
 
 def read_function_spec(spec: Mapping[str, Any], place: str, defaults: Defaults = NO_DEFAULTS) -> JobDefinition:
     """The same for a job that is a function: what it does is not said here."""
     if said := [field for field in ("steps", *ACTIONS) if field in spec]:
-        raise InputError(f"{place}: {said[0]}: the function is what this job does: leave it out")
+        raise InputError(f"{place}: {said[0]}: the function is what this job does: leave it out", field=said[0])
     return replace(read_spec({**spec, **_NO_STEPS}, place, defaults), steps=())
 
 
-def _without_position(error: DefinitionError) -> str:
-    """Line and column mean nothing to who wrote no file."""
-    return f"{error.file}: {error.field}: {error.problem}" if error.field else f"{error.file}: {error.problem}"
+def _without_line(error: DefinitionError) -> str:
+    """Line and column mean nothing where no file was written."""
+    return ": ".join(part for part in (error.file, error.field, error.problem) if part)
 
 
 def _as_written(value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.cron import parse
 from ..core.definition import check_name
-from ..core.errors import InputError, nearest
+from ..core.errors import InputError, did_you_mean, nearest_word
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,8 @@ def find_template(name: str, own: Mapping[str, Template]) -> Template:
     """The template of that name: one of the user's own, else one of ours."""
     known = {**BUILT_IN, **own}
     if name not in known:
-        raise InputError(f"unknown template {name[:60]!r}{nearest(name, list(known))}")
+        near = nearest_word(name, known)
+        raise InputError(f"unknown template {name[:60]!r}{did_you_mean(near)}", nearest=near)
     return known[name]
 
 

@@ -98,8 +98,11 @@ class Store(ABC):
         """
 
     @abstractmethod
-    async def remove(self, job: str, source: str) -> None:
-        """Delete a job and its schedules: queued runs are cancelled, running ones go on (S23)."""
+    async def remove(self, job: str, source: str, *, over: int | None = None) -> None:
+        """Delete a job and its schedules: queued runs are cancelled, running ones go on (S23).
+
+        Refused if another source owns it, and if its version is not `over`, where that is given.
+        """
 
     @abstractmethod
     async def change(self, schedule: str, change: Change) -> Schedule:

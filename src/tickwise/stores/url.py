@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from ..clock import microseconds
-from ..core.errors import InputError, nearest
+from ..core.errors import InputError, did_you_mean, nearest_word
 from .contract import Store
 from .validation import UNREADABLE_URL
 
@@ -29,8 +29,9 @@ def open_store(url: str, clock: Callable[[], int] | None = None) -> Store:
         return _postgres(url, clock)
     if scheme == "mongodb":
         return _mongodb(url, clock)
+    hint = did_you_mean(nearest_word(scheme, SCHEMES))
     raise InputError(
-        f"the store {hidden(url)!r} begins with {scheme or 'nothing'!r}{nearest(scheme, SCHEMES)}: use "
+        f"the store {hidden(url)!r} begins with {scheme or 'nothing'!r}{hint}: use "
         "sqlite:///FILE, postgresql://USER@HOST/NAME, mongodb://HOST/NAME or memory://"
     )
 

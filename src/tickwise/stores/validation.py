@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from ..core.change import Added, BackfillAsked, Change, Deleted, Paused, Renamed, Rescheduled, Updated
 from ..core.codec import encode_job, encode_schedule
 from ..core.definition import JobDefinition, check_name
-from ..core.errors import ConflictError, InputError, nearest
+from ..core.errors import ConflictError, InputError, StaleVersionError, did_you_mean, nearest_word
 from ..core.model import Pause, Trigger
 from ..core.payload import MAX_PAYLOAD, check_text, clip, decode, encode
 from ..core.settle import LeaseExpired, TooLate
@@ -64,7 +64,9 @@ def check_version(job: str, version: int, over: int | None) -> None:
         return
     if not over:
         raise ConflictError(f"there is a job {job} already: update it instead")
-    raise ConflictError(f"{job} has been changed meanwhile: look whether your change still fits, and try again")
+    raise StaleVersionError(
+        f"{job} has been changed meanwhile: look whether your change still fits, and try again"
+    )
 
 
 def check_needs(job: JobDefinition, known: Mapping[str, Sequence[str]]) -> None:
@@ -73,8 +75,11 @@ def check_needs(job: JobDefinition, known: Mapping[str, Sequence[str]]) -> None:
     needs = {**known, **own}
     for name, wanted in own.items():
         for missing in (other for other in wanted if other not in needs):
-            hint = nearest(missing, list(needs))
-            raise InputError(f"{name} runs after {missing[:60]!r}, which does not exist{hint}: define it first")
+            near = nearest_word(missing, needs)
+            problem = (
+                f"{name} runs after {missing[:60]!r}, which does not exist{did_you_mean(near)}: define it first"
+            )
+            raise InputError(problem, nearest=near)
     try:
         TopologicalSorter({name: wanted for name, wanted in needs.items() if wanted}).prepare()
     except CycleError as error:

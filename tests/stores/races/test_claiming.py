@@ -53,7 +53,8 @@ def test_runs_that_the_cursor_does_not_know(on_sql: Place, crew: Crew) -> None:
     assert {ticker.hear() for ticker in tickers} == {"ready"}
     place.execute(
         "UPDATE tickwise_schedules SET cursor = first_seen, last_slot = NULL",
-        "UPDATE tickwise_agenda SET wake_at = 0, cursor = NULL, met = NULL, last_slot = NULL, made = NULL",
+        "UPDATE tickwise_job_state SET wake_at = 0, cursor = NULL, last_seen_slot = NULL, last_slot = NULL, "
+        "runs_made = NULL",
     )
     place.clock.advance(60)
     made = 0

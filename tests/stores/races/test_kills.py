@@ -27,7 +27,7 @@ def test_killed_at_every_statement_of_a_herd(on_sql: Place, crew: Crew) -> None:
     on_sql.install(*jobs)
     on_sql.clock.advance(LEASE + 1)
     passed = _kill_at_each(on_sql, crew, every=60, herds_of=len(jobs))
-    assert any("made = coalesce(made, 0) + 1" in text for text in passed), "there was a herd"
+    assert any("runs_made = coalesce(runs_made, 0) + 1" in text for text in passed), "there was a herd"
     until = on_sql.clock.second
     wanted = [(one.name, slot) for one in jobs for slot in slots_of(one.schedules[0].times, START, until)]
     check_each_once(on_sql.runs(), wanted)

@@ -34,7 +34,7 @@ def test_two_finishers_meet_at_two_jobs(on_postgres: Place, crew: Crew) -> None:
     place.clock.advance(300)
     place.do(lambda store: store.tick(plan, "t"))
     place.do(lambda store: store.lease(LeaseRequest("holds the lanes", 2)))
-    halts = {"before": "UPDATE tickwise_agenda SET wake_at"}
+    halts = {"before": "UPDATE tickwise_job_state SET wake_at"}
     first, second = (_finisher(place, crew, failing, halts) for failing in ("a", "b"))
     first.say("finish")
     assert first.hear() == "halted"

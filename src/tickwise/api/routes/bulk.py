@@ -1,14 +1,11 @@
 """`/schedules:action`: the same word on many schedules, with an answer for each."""
 
-import json
 from collections.abc import Awaitable, Callable
 
-from fastapi import Response
-
+from ...app.records import AccessRole, ScheduleRow
 from ...core.errors import TickwiseError
-from ...stores.records import AccessRole, ScheduleRow
 from ..context import Context, RequestContext
-from ..problems import problem_text
+from ..problems import problem_content
 from ..routing import Router
 from ..schemas.schedules import (
     BulkItemResponse,
@@ -19,30 +16,30 @@ from ..schemas.schedules import (
 )
 from .actions import paused, resumed, triggered
 
-doors = Router("schedules")
+router = Router("schedules")
 _OPERATOR = AccessRole.OPERATOR
 
 
-@doors.post("/schedules:pause", _OPERATOR, response_model=BulkResponse)
-async def pause_many(body: BulkPauseRequest, visit: Context) -> BulkResponse:
+@router.post("/schedules:pause", _OPERATOR, response_model=BulkResponse)
+async def pause_many(body: BulkPauseRequest, context: Context) -> BulkResponse:
     """Pause each; those that cannot be paused do not hold up the others."""
-    return await _each(visit, body.names, lambda row: _quietly(paused(visit, row, body)))
+    return await _each(context, body.names, lambda row: _quietly(paused(context, row, body)))
 
 
-@doors.post("/schedules:resume", _OPERATOR, response_model=BulkResponse)
-async def resume_many(body: BulkResumeRequest, visit: Context) -> BulkResponse:
+@router.post("/schedules:resume", _OPERATOR, response_model=BulkResponse)
+async def resume_many(body: BulkResumeRequest, context: Context) -> BulkResponse:
     """Resume each."""
-    return await _each(visit, body.names, lambda row: _quietly(resumed(visit, row, body)))
+    return await _each(context, body.names, lambda row: _quietly(resumed(context, row, body)))
 
 
-@doors.post("/schedules:trigger", _OPERATOR, once=True, response_model=BulkResponse)
-async def trigger_many(body: BulkTriggerRequest, visit: Context) -> BulkResponse:
+@router.post("/schedules:trigger", _OPERATOR, once=True, response_model=BulkResponse)
+async def trigger_many(body: BulkTriggerRequest, context: Context) -> BulkResponse:
     """Run the job of each now."""
 
     async def trigger(row: ScheduleRow) -> str | None:
-        return (await triggered(visit, row, body)).id
+        return (await triggered(context, row, body)).id
 
-    return await _each(visit, body.names, trigger)
+    return await _each(context, body.names, trigger)
 
 
 async def _quietly(action: Awaitable[object]) -> None:
@@ -50,18 +47,13 @@ async def _quietly(action: Awaitable[object]) -> None:
 
 
 async def _each(
-    visit: RequestContext, names: list[str], act: Callable[[ScheduleRow], Awaitable[str | None]]
+    context: RequestContext, names: list[str], act: Callable[[ScheduleRow], Awaitable[str | None]]
 ) -> BulkResponse:
     answers = []
     for name in dict.fromkeys(names):
         try:
-            run = await act(await visit.schedule(name))
+            run = await act(await context.schedule(name))
             answers.append(BulkItemResponse(name=name, done=True, run=run))
         except TickwiseError as error:
-            answers.append(BulkItemResponse(name=name, done=False, problem=_content(problem_text(error))))
+            answers.append(BulkItemResponse(name=name, done=False, problem=problem_content(error)))
     return BulkResponse(items=answers)
-
-
-def _content(response: Response) -> dict[str, object]:
-    found: dict[str, object] = json.loads(bytes(response.body))
-    return found

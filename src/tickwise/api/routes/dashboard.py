@@ -17,7 +17,7 @@ from fastapi import Request, Response
 from ..problems import Refusal
 from ..routing import Router
 
-doors = Router("dashboard")
+router = Router("dashboard")
 _PAGE = "index.html"
 _NAMED, _IMPORTED = re.compile(r'"assets/([^"]+\.js)"'), re.compile(r'from "(\.[^"]+)"')
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -31,7 +31,7 @@ class _Site(NamedTuple):
     version: str
 
 
-@doors.get("/", None, include_in_schema=False)
+@router.get("/", None, include_in_schema=False)
 async def dashboard(request: Request) -> Response:
     """The page."""
     site = _site()
@@ -41,7 +41,7 @@ async def dashboard(request: Request) -> Response:
     return Response(_page(site), headers=headers, media_type=_TYPES["html"])
 
 
-@doors.get("/assets/{version}/{name:path}", None, include_in_schema=False)
+@router.get("/assets/{version}/{name:path}", None, include_in_schema=False)
 async def asset(version: str, name: str) -> Response:
     """A file of the page."""
     site = _site()

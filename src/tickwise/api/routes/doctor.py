@@ -6,13 +6,13 @@ from fastapi import Query
 
 from ...app.audit import audit as audited
 from ...app.doctor import Severity, doctor
+from ...app.records import AccessRole
 from ...core.audit import AuditFinding
-from ...stores.records import AccessRole
 from ..context import Context
 from ..routing import Router
 from ..schemas.common import ResponseModel
 
-doors = Router("doctor")
+router = Router("doctor")
 AUDIT = "Also match every slot in the store with its run or its reason; this reads all of it."
 
 
@@ -37,13 +37,13 @@ class DoctorResponse(ResponseModel):
     audit: LedgerAuditResponse | None = None
 
 
-@doors.get("/doctor", AccessRole.OPERATOR, whole=True, response_model=DoctorResponse)
-async def examine(visit: Context, *, audit: Annotated[bool, Query(description=AUDIT)] = False) -> DoctorResponse:
+@router.get("/doctor", AccessRole.OPERATOR, whole=True, response_model=DoctorResponse)
+async def examine(context: Context, *, audit: Annotated[bool, Query(description=AUDIT)] = False) -> DoctorResponse:
     """Everything that can be told from the store and the clock of this machine."""
-    findings = [FindingResponse.model_validate(one) for one in await doctor(visit.tickwise)]
+    findings = [FindingResponse.model_validate(one) for one in await doctor(context.tickwise)]
     if not audit:
         return DoctorResponse(findings=findings)
-    checked = await audited(visit.store)
+    checked = await audited(context.store)
     wrong = [_told(finding) for finding in checked.findings]
     return DoctorResponse(findings=[*findings, *wrong], audit=LedgerAuditResponse.model_validate(checked))
 

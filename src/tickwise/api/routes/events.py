@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import Request
 from starlette.responses import StreamingResponse
 
-from ...stores.records import AccessRole
+from ...app.records import AccessRole
 from .. import event_stream
 from ..context import Context, RequestContext
 from ..event_stream import BEAT, EVENT_STREAM, StreamLimit, as_stream, encode_event
@@ -15,7 +15,7 @@ from ..events import LONGEST, StreamEvent
 from ..problems import Refusal
 from ..routing import Router
 
-doors = Router("events")
+router = Router("events")
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "content": {EVENT_STREAM: {"schema": {"type": "string"}}},
@@ -24,25 +24,25 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 }
 
 
-@doors.get("/events", AccessRole.VIEWER, response_class=StreamingResponse, responses=_STREAM)
-async def events(request: Request, visit: Context) -> StreamingResponse:
+@router.get("/events", AccessRole.VIEWER, response_class=StreamingResponse, responses=_STREAM)
+async def events(request: Request, context: Context) -> StreamingResponse:
     """All that happens from now on or, with `Last-Event-ID`, since then; `reset`: that was too long ago."""
     since = request.headers.get("last-event-id")
     if since is not None and not (since.isascii() and since.isdigit() and len(since) <= 18):
         raise Refusal(422, "Last-Event-ID is the id of an event", field="Last-Event-ID")
-    return as_stream(_told(visit, StreamLimit(request), None if since is None else int(since)))
+    return as_stream(_told(context, StreamLimit(request), None if since is None else int(since)))
 
 
-async def _told(visit: RequestContext, stay: StreamLimit, since: int | None) -> AsyncIterator[bytes]:
-    async with visit.news.listen() as listener:
+async def _told(context: RequestContext, stay: StreamLimit, since: int | None) -> AsyncIterator[bytes]:
+    async with context.events.listen() as listener:
         yield BEAT
         known: set[tuple[int, str, str]] = set()
-        if since is not None and since < await visit.store.now() - LONGEST:
+        if since is not None and since < await context.store.now() - LONGEST:
             yield encode_event("reset", "{}")
         elif since is not None:
-            async for one in visit.news.since(since):
+            async for one in context.events.since(since):
                 known.add(one.key)
-                if _seen(visit, one):
+                if _seen(context, one):
                     yield encode_event(one.kind, one.data, str(one.at))
         while not await stay.is_over():
             try:
@@ -53,10 +53,10 @@ async def _told(visit: RequestContext, stay: StreamLimit, since: int | None) -> 
                 continue
             if heard is None:
                 return
-            if heard.key not in known and _seen(visit, heard):
+            if heard.key not in known and _seen(context, heard):
                 yield encode_event(heard.kind, heard.data, str(heard.at))
 
 
-def _seen(visit: RequestContext, one: StreamEvent) -> bool:
+def _seen(context: RequestContext, one: StreamEvent) -> bool:
     """What has no job any longer is for those who see all."""
-    return visit.who.sees(one.job) if one.job else not visit.who.scopes
+    return context.identity.sees(one.job) if one.job else not context.identity.scopes

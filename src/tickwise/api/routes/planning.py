@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Iterator
 from itertools import islice
 
-from ...app.definitions import whole_job
+from ...app.definitions import stored_job
+from ...app.records import MICRO, AccessRole
 from ...app.upcoming import HERD_SIZE, spread_out
 from ...core.cron import Recurrence, parse
 from ...core.definition import JobDefinition
@@ -13,9 +14,8 @@ from ...core.simulation.simulate import Scenario, SlotReport, simulate
 from ...core.timeparse import ceil_second, iso, parse_duration, to_datetime
 from ...sources.spec import read_spec
 from ...sources.templates import BUILT_IN
-from ...stores.records import MICRO, AccessRole
 from ..context import Context, RequestContext
-from ..definitions import about, named
+from ..problems import about_field
 from ..routing import Router
 from ..schemas.common import second
 from ..schemas.times import (
@@ -29,26 +29,26 @@ from ..schemas.times import (
     TemplatesResponse,
 )
 
-doors = Router("planning")
+router = Router("planning")
 _LONGEST, _MOST_SLOTS = 366 * 86_400, 10_000
 _SHOWN, _HOURS = 10, 24
 
 
-@doors.get("/templates", AccessRole.VIEWER, response_model=TemplatesResponse)
-async def list_templates(visit: Context) -> TemplatesResponse:
+@router.get("/templates", AccessRole.VIEWER, response_model=TemplatesResponse)
+async def list_templates(context: Context) -> TemplatesResponse:
     """Schedules by name, ours and those of the settings: `{"schedule": {"template": NAME}}`."""
-    known = {**BUILT_IN, **visit.tickwise.settings.templates}
+    known = {**BUILT_IN, **context.tickwise.settings.templates}
     rows = [(name, one.expression, one.description) for name, one in known.items()]
     return TemplatesResponse(items=[TemplateResponse(name=n, expression=e, description=d) for n, e, d in rows])
 
 
-@doors.post("/preview", AccessRole.VIEWER, response_model=PreviewResponse)
-async def preview(body: PreviewRequest, visit: Context) -> PreviewResponse:
+@router.post("/preview", AccessRole.VIEWER, response_model=PreviewResponse)
+async def preview(body: PreviewRequest, context: Context) -> PreviewResponse:
     """What an expression means, when it fires next, and what may not have been meant so."""
     times = parse(body.expression, body.timezone, body.name or "")
-    now = await visit.store.now() // MICRO
+    now = await context.store.now() // MICRO
     following = list(islice(_after(times, now), _SHOWN))
-    crowd = await _crowd(visit, following[0], body.name) if following else 0
+    crowd = await _crowd(context, following[0], body.name) if following else 0
     warnings = list(times.warnings_after(now))
     suggestion = spread_out(body.expression) if crowd >= HERD_SIZE else ""
     if crowd >= HERD_SIZE:
@@ -59,10 +59,10 @@ async def preview(body: PreviewRequest, visit: Context) -> PreviewResponse:
     )  # fmt: skip
 
 
-@doors.post("/simulate", AccessRole.VIEWER, response_model=SimulationResponse)
-async def simulate_slots(body: SimulateRequest, visit: Context) -> SimulationResponse:
+@router.post("/simulate", AccessRole.VIEWER, response_model=SimulationResponse)
+async def simulate_slots(body: SimulateRequest, context: Context) -> SimulationResponse:
     """Play the real planner through a stretch of time: each slot with its verdict and its reason."""
-    job = await _job(body, visit)
+    job = await _job(body, context)
     start, end = ceil_second(body.start), ceil_second(body.end)
     if end - start > _LONGEST:
         raise InputError("end: a simulation covers at most a year: bring start and end closer together")
@@ -71,7 +71,7 @@ async def simulate_slots(body: SimulateRequest, visit: Context) -> SimulationRes
         raise InputError(
             f"end: {slots:,} slots are more than {_MOST_SLOTS:,}: bring start and end closer together"
         )
-    with about("run_time"):
+    with about_field("run_time"):
         run_time = {} if body.run_time is None else {job.name: parse_duration(body.run_time)}
     scenario = Scenario(
         (job,), start, end, tuple((ceil_second(one.start), ceil_second(one.end)) for one in body.down), run_time,
@@ -81,17 +81,17 @@ async def simulate_slots(body: SimulateRequest, visit: Context) -> SimulationRes
     return SimulationResponse(items=[_slot(report) for report in reports])
 
 
-async def _job(body: SimulateRequest, visit: RequestContext) -> JobDefinition:
+async def _job(body: SimulateRequest, context: RequestContext) -> JobDefinition:
     if body.schedule is not None:
-        return await whole_job(visit.store, (await visit.schedule(body.schedule)).schedule.job)
+        row = await context.schedule(body.schedule)
+        return (await stored_job(context.store, row.schedule.job)).definition
     fields = {"name": "simulated", **(body.definition or {})}
-    with named("definition", fields):
-        return read_spec(fields, "definition", visit.tickwise.schedules.defaults())
+    return read_spec(fields, "", context.tickwise.schedules.defaults())
 
 
-async def _crowd(visit: RequestContext, slot: int, own: str | None) -> int:
+async def _crowd(context: RequestContext, slot: int, own: str | None) -> int:
     """How many others start in the minute of a slot, if it comes soon."""
-    ahead = await visit.outlooks.ahead(_HOURS)
+    ahead = await context.forecasts.ahead(_HOURS)
     minute = slot // 60 * 60
     return len({run.job_id for run in ahead.index.query(minute, minute + 60)} - {own})
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Generic, TypeAlias, TypeVar
 from fastapi import Path
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from ...app.records import MICRO
 from ...core.timeparse import to_datetime
-from ...stores.records import MICRO
 from ..names import NAME
 
 T = TypeVar("T")

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, RootModel
 
+from ...core.definition import Ticking
 from .common import MAX_PAGE, NameText, Params, Reason, RequestModel, ResponseModel, When
 
 _EXAMPLE = {"name": "nightly", "schedule": "0 3 * * *", "timezone": "Europe/Berlin", "command": "./backup --all"}
@@ -108,6 +109,19 @@ class BackfillStatusResponse(ResponseModel):
     left: int
 
 
+class AdoptRequest(RequestModel):
+    ticking: Annotated[Ticking, Field(strict=False, description="Who finds its slots: the store, or the nodes.")]
+    dry_run: bool = Field(default=False, description="Only say what would be moved.")
+
+
+class AdoptionResponse(ResponseModel):
+    """Who found the slots of a schedule, and who finds them now."""
+
+    schedule: str
+    was: str = Field(examples=["local"])
+    now: str = Field(examples=["store"])
+
+
 _Names = Annotated[list[NameText], Field(min_length=1, max_length=MAX_PAGE)]
 
 
@@ -123,6 +137,10 @@ class BulkTriggerRequest(TriggerRequest):
     names: _Names
 
 
+class BulkAdoptRequest(AdoptRequest):
+    names: _Names | None = Field(default=None, description="Null: all that are on the other side.")
+
+
 class BulkItemResponse(ResponseModel):
     """What became of one of them."""
 
@@ -134,6 +152,21 @@ class BulkItemResponse(ResponseModel):
 
 class BulkResponse(ResponseModel):
     items: list[BulkItemResponse]
+
+
+class BulkAdoptionItemResponse(ResponseModel):
+    """What became of one of them."""
+
+    name: str
+    done: bool
+    was: str | None = None
+    now: str | None = None
+    problem: dict[str, Any] | None = None
+
+
+class BulkAdoptionResponse(ResponseModel):
+    dry_run: bool
+    items: list[BulkAdoptionItemResponse]
 
 
 class ReasonStepResponse(ResponseModel):

@@ -1,5 +1,7 @@
 """`tickwise upcoming`: what will run, in time order; by job files, or by what is in the store."""
 
+from collections import Counter
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,14 +11,15 @@ import typer
 from ...clock import now
 from ...core.errors import InputError
 from ...core.timeparse import floor_second, iso
-from ..arguments import schedule_path, shown_time
+from ...core.upcoming import count_upcoming
+from ..arguments import read_second, schedule_path, shown_time
 from ..client import ApiClient
 from ..command import CommandResult, ConfigFile, Server, StoreUrl, Token, api_command
 from ..completion import schedule_names
-from ..output import AsJson, limit_per_schedule, print_line, print_table
-from .upcoming_of_files import upcoming_of_files
+from ..output import AsJson, limit_per_schedule, print_json, print_line, print_table
+from .validate import read_jobs
 
-_MOST = 1_000
+_MAX_RUNS = 1_000  # as many as the API lists at once
 
 
 def upcoming(
@@ -25,7 +28,7 @@ def upcoming(
         typer.Argument(metavar="[NAME|PATH]", help="A schedule, or job files.", autocompletion=schedule_names),
     ] = None,
     hours: Annotated[float, typer.Option(min=0.01, max=24 * 366, help="How far to look ahead.")] = 24,
-    count: Annotated[int, typer.Option("-n", min=1, max=100_000, help="How many runs to list.")] = 20,
+    count: Annotated[int, typer.Option("-n", min=1, max=_MAX_RUNS, help="How many runs to list.")] = 20,
     start: Annotated[
         str | None, typer.Option("--from", help="From this time on; default: now. Only with a path.")
     ] = None,
@@ -39,11 +42,11 @@ def upcoming(
 ) -> None:
     """List the runs to come, earliest first, at the times at which they will really start."""
     if target is not None and _is_path(target):
-        upcoming_of_files(Path(target), hours, count, start, every=every, as_json=as_json)
+        _list_from_files(Path(target), hours, count, start, every=every, as_json=as_json)
         return
     if start is not None:
         raise InputError("--from is for job files: what is in a store goes on from now")
-    _of_store(
+    _list_from_store(
         name=target, hours=hours, count=count, every=every, server=server, token=token, store=store, config=config,
         as_json=as_json,
     )  # fmt: skip
@@ -53,42 +56,74 @@ def _is_path(target: str) -> bool:
     return "/" in target or target.endswith((".yaml", ".yml")) or Path(target).exists()
 
 
+def _list_from_files(
+    path: Path, hours: float, count: int, start: str | None, *, every: bool, as_json: bool
+) -> None:
+    """List what job files would run, whether or not a node serves them."""
+    from ...api.schemas.times import UpcomingResponse  # noqa: PLC0415  (--server needs neither of them)
+    from ...app.upcoming import new_schedules, runs_between  # noqa: PLC0415
+
+    first = read_second(start, "UTC")
+    end = first + round(hours * 3_600)
+    schedules = {each.name: each for each in new_schedules(read_jobs(path), first)}
+    runs = runs_between(schedules.values(), first, first, end)
+    if not (every or as_json):
+        runs = limit_per_schedule(runs, len(schedules), lambda run: run.schedule)
+    response = UpcomingResponse.model_validate({"items": list(islice(runs, count))}).model_dump(mode="json")
+    if as_json:
+        print_json(response)
+    elif not response["items"]:
+        print_line(f"No runs in the {hours:g} hours from {iso(first)}.")
+    else:
+        _print_runs(response["items"], {name: each.definition.times.explain() for name, each in schedules.items()})
+        left = Counter({name: count_upcoming(each, first, end) for name, each in schedules.items()})
+        left.subtract(run["schedule"] for run in response["items"])
+        _print_left(left, hours)
+
+
+def _print_left(left: Mapping[str, int], hours: float) -> None:
+    more = ", ".join(f"{name} {number:,}" for name, number in sorted(left.items()) if number > 0)
+    if more:
+        print_line(f"More in these {hours:g} hours: {more}.", "dim")
+
+
 @api_command
-async def _of_store(api: ApiClient, name: str | None, hours: float, count: int, *, every: bool) -> CommandResult:
-    known = {} if name is None else {name: await api.get(schedule_path(name))}
-    answer = await api.get("/upcoming", hours=hours, limit=_MOST)
-    coming = [one for one in answer["items"] if name is None or one["schedule"] == name]
-    if len(answer["items"]) == _MOST:
-        coming += await _hidden(api, coming, known, hours)
-    few = limit_per_schedule(coming, len(coming), lambda one: str(one["schedule"]))
-    listed = list(islice(coming if every or name else few, count))
-    return CommandResult({"items": coming[:count]}, lambda: _show(api, listed, known, hours))
+async def _list_from_store(
+    api: ApiClient, name: str | None, hours: float, count: int, *, every: bool
+) -> CommandResult:
+    limited = name is None and not (every or api.as_json)
+    limit = _MAX_RUNS if limited else count
+    answer = await api.get("/upcoming", schedule=name, hours=hours, limit=limit)
+    runs = answer["items"]
+    if limited:
+        truncated = len(runs) == limit
+        runs = list(islice(limit_per_schedule(runs, len(runs), lambda run: str(run["schedule"])), count))
+        if truncated:
+            runs += await _later_runs(api, {run["schedule"] for run in runs}, hours, count - len(runs))
+    return CommandResult(answer, lambda: _print_from_store(api, runs, hours))
 
 
-async def _hidden(
-    api: ApiClient, coming: list[dict[str, Any]], known: dict[str, Any], hours: float
-) -> list[dict[str, Any]]:
-    """The next runs of schedules that come only after more runs than the API tells at once."""
+async def _later_runs(api: ApiClient, listed: set[str], hours: float, count: int) -> list[dict[str, Any]]:
+    """The first runs of schedules that run only after more others than the API lists at once."""
     end = iso(floor_second(now()) + round(hours * 3_600))
-    page = {"items": list(known.values())} if known else await api.pages("/schedules", _MOST, due_before=end)
-    seen = {one["schedule"] for one in coming}
-    found = [
-        {"at": one["next_run_at"], "schedule": one["name"], "job": one["job"], "slot": one["next_run_at"],
-         "kind": one["kind"]}
-        for one in page["items"] if one["name"] not in seen and (one["next_run_at"] or end) < end
-    ]  # fmt: skip
-    return sorted(found, key=lambda one: (one["at"], one["schedule"]))
+    page = await api.pages("/schedules", _MAX_RUNS, due_before=end)
+    later = sorted(
+        (one["next_run_at"], one["name"])
+        for one in page["items"]
+        if one["name"] not in listed and one["next_run_at"] is not None and one["next_run_at"] < end
+    )
+    answers = [await api.get("/upcoming", schedule=name, hours=hours, limit=1) for _, name in later[:count]]
+    return [run for answer in answers for run in answer["items"]]
 
 
-async def _show(api: ApiClient, listed: list[dict[str, Any]], known: dict[str, Any], hours: float) -> None:
-    if not listed:
-        print_line(f"Nothing is due in the next {hours:g} hours.")
+async def _print_from_store(api: ApiClient, runs: list[dict[str, Any]], hours: float) -> None:
+    if not runs:
+        print_line(f"No runs in the next {hours:g} hours.")
         return
-    for name in {one["schedule"] for one in listed} - known.keys():
-        known[name] = await api.get(schedule_path(name))
-    of = [known[one["schedule"]] for one in listed]
-    rows = [
-        (shown_time(one["at"], schedule["timezone"]), one["schedule"], schedule["means"])
-        for one, schedule in zip(listed, of, strict=True)
-    ]
+    names = dict.fromkeys(run["schedule"] for run in runs)
+    _print_runs(runs, {name: (await api.get(schedule_path(name)))["means"] for name in names})
+
+
+def _print_runs(runs: list[dict[str, Any]], means: Mapping[str, str]) -> None:
+    rows = [(shown_time(run["at"], run["timezone"]), run["schedule"], means[run["schedule"]]) for run in runs]
     print_table(["when", "schedule", "what it means"], rows)

@@ -27,7 +27,7 @@ from zoneinfo import ZoneInfo
 
 import tzdata
 
-from ..errors import InputError, nearest
+from ..errors import InputError, did_you_mean, nearest_word
 from ..timeparse import floor_second
 
 ALWAYS = 1 << 60
@@ -139,7 +139,8 @@ _ZONES: dict[str, Zone] = {}
 def zone(name: str) -> Zone:
     """The zone of an IANA name. An unknown name is refused with the nearest right one."""
     if name not in zone_names():
-        raise InputError(f"unknown time zone {name[:60]!r}{nearest(name, list(zone_names()))}")
+        near = nearest_word(name, zone_names())
+        raise InputError(f"unknown time zone {name[:60]!r}{did_you_mean(near)}", nearest=near)
     return _ZONES.setdefault(name, Zone(name))  # one for all, also if two threads ask first at once
 
 

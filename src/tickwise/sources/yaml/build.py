@@ -26,7 +26,7 @@ from .schema_parts import ACTIONS, KindsSpec
 from .steps import handler_of, preconditions_of, retry_of, steps_of
 from .times import ScheduleReader, label
 
-_DEPENDENT = ("max_active_runs", "overlap", "catchup_window", "catchup")  # a message names its culprit first
+_DEPENDENT = ("max_active_runs", "overlap", "catchup_window", "catchup")
 _AS_GIVEN = "max_catchup grace skip_if_successful jitter max_runs wait_for expires auto_remove ticking".split()
 _OF_ALL_KINDS = "grace expires ticking".split()
 _OF_JOB = "description enabled queue priority timeout at_most_once".split()
@@ -92,8 +92,7 @@ def _policies(spec: JobSpec, where: Zone, faults: ErrorList) -> dict[Kind, Polic
     try:
         start = Policy.of(**dependent, **_given(spec, _AS_GIVEN), **until, after=after)
     except InputError as error:
-        culprit = next(name for name in _DEPENDENT if name in str(error) and dependent[name] is not None)
-        faults.found.append(((culprit,), error))
+        faults.found.append(((error.field or "catchup",), error))
         return {}
     lanes: dict[str, Any] = {"max_active_runs": start.max_active_runs}
     lanes |= {"overlap": Overlap.ALLOW} if start.overlap is Overlap.ALLOW else {}

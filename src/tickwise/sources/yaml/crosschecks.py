@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from ...core.definition import JobDefinition
-from ...core.errors import nearest
+from ...core.errors import did_you_mean, nearest_word
 from .cycles import describe_cycle, find_cycle
 from .error import DefinitionError
 from .reader import Placed, Read
@@ -71,7 +71,11 @@ def _unknown(documents: list[Read], known: frozenset[str], refused: set[str]) ->
     for place, document in enumerate(documents):
         for _, i, needed in _needs(document):
             if needed not in names:
-                why = "was refused itself" if needed in refused else f"is unknown{nearest(needed, similar)}"
+                why = (
+                    "was refused itself"
+                    if needed in refused
+                    else f"is unknown{did_you_mean(nearest_word(needed, similar))}"
+                )
                 problem = f"the schedule {needed} {why}"
                 found[place] = document.refuse(problem, "after", i, "schedule")
                 break

@@ -18,16 +18,19 @@ class DefinitionError(InputError):
     value, list places counting from 0 (`steps.2.command`), and empty where the document as a whole is meant.
     """
 
+    field: str
+
     def __init__(
-        self, problem: str, *, file: str, line: int | None = None, column: int | None = None, field: str = ""
-    ) -> None:
+        self, problem: str, *, file: str, line: int | None = None, column: int | None = None, field: str = "",
+        position: int | None = None, nearest: str | None = None,
+    ) -> None:  # fmt: skip
         self.problem = problem
         self.file = file
         self.line = line
         self.column = column
-        self.field = field
         place = ":".join(str(part) for part in (shown(file, len(file)), line, column) if part is not None)
-        super().__init__(f"{place}: {field}: {problem}" if field else f"{place}: {problem}")
+        text = f"{place}: {field}: {problem}" if field else f"{place}: {problem}"
+        super().__init__(text, field=field, position=position, nearest=nearest)
 
 
 def shown(text: str, length: int = _SHOWN) -> str:
@@ -47,8 +50,8 @@ class ErrorList:
         """Whether more of them would help nobody."""
         return len(self.found) >= MOST_ERRORS
 
-    def add(self, loc: Loc, problem: str) -> None:
-        self.found.append((loc, InputError(problem)))
+    def add(self, loc: Loc, problem: str, nearest: str | None = None) -> None:
+        self.found.append((loc, InputError(problem, nearest=nearest)))
 
     @contextmanager
     def at(self, *loc: str | int) -> Iterator[None]:

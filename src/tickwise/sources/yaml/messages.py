@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from ...core.errors import CronError, nearest
+from ...core.errors import CronError, InputError, did_you_mean, nearest_word
 from .error import MOST_ERRORS, Loc, shown
 from .nodes import Flaw, YamlNode
 from .schema import JobSpec
@@ -50,16 +50,20 @@ _OLD_BOOLEANS = {"yes", "no", "on", "off", "y", "n"}
 
 def describe_errors(errors: list[ErrorDetails], root: YamlNode, source: Source) -> Iterator[Flaw]:
     """The errors in our words. A field that is missing because it was misspelled is told once."""
-    advice = {error["loc"]: _advice(error) for error in _unknown(errors)[:MOST_ERRORS]}  # to compare words is slow
-    misspelled = {(way[:-1], near) for way, near in advice.items()}
+    meant = {error["loc"]: _nearest_field(error) for error in _unknown(errors)[:MOST_ERRORS]}  # comparing is slow
+    misspelled = {(way[:-1], near) for way, near in meant.items()}
     for error in errors:
         way = error["loc"]
-        if error["type"] == "missing" and (way[:-1], nearest(str(way[-1]), [str(way[-1])])) in misspelled:
+        if error["type"] == "missing" and (way[:-1], way[-1]) in misspelled:
             continue
         loc = tuple(part for part in way if isinstance(part, int) or not _TAG.fullmatch(part))
         on_key = error["type"] == "extra_forbidden" or way[-1:] == ("[key]",)
-        at = root.key_at(loc) if on_key else place(root, loc, source, (error.get("ctx") or {}).get("error"))
-        yield Flaw(loc, _say(error, root.find(loc)) + advice.get(way, ""), at)
+        cause = (error.get("ctx") or {}).get("error")
+        at = root.key_at(loc) if on_key else place(root, loc, source, cause)
+        near = meant.get(way) or _nearest_choice(error)
+        near = cause.nearest if isinstance(cause, InputError) else near
+        position = cause.position if isinstance(cause, CronError) else None
+        yield Flaw(loc, _say(error, root.find(loc)) + did_you_mean(meant.get(way)), at, position, near)
 
 
 def _unknown(errors: list[ErrorDetails]) -> list[ErrorDetails]:
@@ -78,11 +82,11 @@ def place(root: YamlNode, loc: Loc, source: Source, error: object = None) -> int
     return node.at if written < 0 else node.at + written + error.position
 
 
-def _advice(error: ErrorDetails) -> str:
+def _nearest_field(error: ErrorDetails) -> str | None:
     """The nearest right word for an unknown field."""
     *way, name = error["loc"]
     model = next((_MODELS[part] for part in reversed(way) if part in _MODELS), JobSpec)
-    return nearest(str(name), list(model.model_fields))
+    return nearest_word(str(name), model.model_fields)
 
 
 def _say(error: ErrorDetails, node: YamlNode) -> str:
@@ -127,9 +131,18 @@ def _boolean(error: ErrorDetails, _: YamlNode) -> str:
 
 
 def _choice(error: ErrorDetails, _: YamlNode) -> str:
-    value, choices = error["input"], re.findall(r"'([^']*)'", error["ctx"]["expected"])
-    advice = nearest(value, choices) if isinstance(value, str) else ""
-    return f"must be one of {', '.join(choices)}, not {_kind(value)}{advice}"
+    hint = did_you_mean(_nearest_choice(error))
+    return f"must be one of {', '.join(_choices(error))}, not {_kind(error['input'])}{hint}"
+
+
+def _choices(error: ErrorDetails) -> list[str]:
+    return re.findall(r"'([^']*)'", error["ctx"]["expected"])
+
+
+def _nearest_choice(error: ErrorDetails) -> str | None:
+    value = error["input"]
+    is_choice = error["type"] in ("enum", "literal_error") and isinstance(value, str)
+    return nearest_word(value, _choices(error)) if is_choice else None
 
 
 def _shape(error: ErrorDetails, _: YamlNode) -> str:

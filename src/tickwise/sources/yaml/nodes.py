@@ -38,6 +38,8 @@ class Flaw(NamedTuple):
     loc: Loc
     problem: str
     at: int
+    position: int | None = None  # in a cron text
+    nearest: str | None = None  # what was probably meant
 
 
 @dataclass(slots=True)

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from ...core.codec import encode_job
+from ...core.codec import unfit_part
 from ...core.definition import JobDefinition
-from ...core.errors import InputError
+from ...core.errors import CronError, InputError
 from ..defaults import Defaults
 from .build import build
 from .error import MOST_ERRORS, DefinitionError, ErrorList, Loc, shown
@@ -80,7 +80,7 @@ class Reader:
             return None
         faults = ErrorList()
         job = build(_filled(spec, self.defaults), name, self.defaults.templates, broken, faults)
-        flaws += [Flaw(loc, str(error), place(root, loc, source, error)) for loc, error in faults.found]
+        flaws += [_flaw(loc, error, root, source) for loc, error in faults.found]
         if job is not None and not flaws:
             flaws += _unfit(job, root)
         return job
@@ -88,13 +88,14 @@ class Reader:
 
 def _unfit(job: JobDefinition, root: YamlNode) -> Iterator[Flaw]:
     """What no store could keep, at the value that the refusal names: `params.account is …`."""
-    try:
-        encode_job(job)
-    except InputError as error:
-        problem = str(error).removeprefix(f"job {job.name}: ")
-        way, is_, rest = problem.partition(" is ")
-        loc = tuple(way.split(".")) if is_ and " " not in way else ()
-        yield Flaw(loc, f"is {rest}" if loc else problem, root.find(loc).at)
+    if unfit := unfit_part(job):
+        loc = tuple(unfit.path.lstrip(".").split(".")) if unfit.path else ()
+        yield Flaw(loc, unfit.problem if loc else f"it {unfit.problem}", root.find(loc).at)
+
+
+def _flaw(loc: Loc, error: InputError, root: YamlNode, source: Source) -> Flaw:
+    position = error.position if isinstance(error, CronError) else None
+    return Flaw(loc, str(error), place(root, loc, source, error), position, error.nearest)
 
 
 def _validate(data: dict[str, Any]) -> tuple[JobSpec | None, list[ErrorDetails]]:
@@ -127,4 +128,6 @@ def _told(flaws: Iterable[Flaw], source: Source, file: str) -> Iterator[Definiti
 def _error(flaw: Flaw, source: Source, file: str) -> DefinitionError:
     line, column = source.place(flaw.at)
     way = ".".join(shown(str(part)) for part in flaw.loc)
-    return DefinitionError(flaw.problem, file=file, line=line, column=column, field=way)
+    return DefinitionError(
+        flaw.problem, file=file, line=line, column=column, field=way, position=flaw.position, nearest=flaw.nearest
+    )

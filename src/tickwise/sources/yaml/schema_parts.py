@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from ...core.definition import Outcome
-from ...core.errors import InputError, nearest
+from ...core.errors import InputError, nearest_word
 from .fields import (
     CommandText,
     CommandWords,
@@ -54,7 +54,7 @@ def _likely(value: Any, names: tuple[str, ...]) -> str | None:
     """Which of these names a mapping has as a key, or was probably meant to have."""
     if not isinstance(value, dict):
         return None
-    near = (name for key in value for name in names if nearest(key, list(names)) == nearest(name, [name]))
+    near = (name for key in value for name in names if nearest_word(key, names) == name)
     return next((name for name in names if name in value), None) or next(near, None)
 
 

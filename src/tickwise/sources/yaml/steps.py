@@ -15,7 +15,7 @@ from ...core.definition import (
     Script,
     Step,
 )
-from ...core.errors import nearest
+from ...core.errors import did_you_mean, nearest_word
 from .cycles import describe_cycle, find_cycle
 from .error import ErrorList
 from .schema import JobSpec
@@ -46,8 +46,9 @@ def _check_names(steps: Sequence[StepSpec], faults: ErrorList) -> None:
     for i, step in enumerate(steps):
         for place, name in _written_depends(step):
             if name not in places and not faults.are_many:
-                hint = nearest(name, list(places))
-                faults.add(("steps", i, "depends", *place), f"there is no step {name}{hint}")
+                near = nearest_word(name, places)
+                problem = f"there is no step {name}{did_you_mean(near)}"
+                faults.add(("steps", i, "depends", *place), problem, near)
     if cycle := find_cycle({name: _depends(steps[i]) for name, i in places.items()}):
         problem = f"the steps wait for each other: {describe_cycle(cycle)}"
         faults.add(("steps", places[cycle[0]], "depends"), problem)

@@ -56,7 +56,8 @@ class ScheduleReader:
         try:
             return parse(template.expression, entry.timezone or self.zone.name, self.key)
         except CronError as error:
-            raise InputError(f"the template {entry.template!r} cannot be used: {error}") from None
+            problem = f"the template {entry.template!r} cannot be used: {error}"
+            raise InputError(problem, nearest=error.nearest) from None
 
 
 _FIELD: dict[type, tuple[str, ...]] = {CronEntry: ("cron",), AtEntry: ("at",), TemplateEntry: ("template",)}

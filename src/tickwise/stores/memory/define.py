@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ...core.change import Added, BackfillAsked, Change, Deleted, Paused, Resumed, Updated, apply_change
 from ...core.codec import decode_job, encode_job
 from ...core.definition import Catchup, JobDefinition, ScheduleDefinition
-from ...core.errors import ConflictError, InputError, nearest
+from ...core.errors import ConflictError, no_such
 from ...core.model import Decision, Pause, Schedule
 from ...core.reasons import Reason
 from ...core.states import RunState
@@ -164,13 +164,14 @@ def _end_pauses(memory: MemoryState, job: JobEntry, now: int) -> None:
         memory.record(decisions, now)
 
 
-def remove(memory: MemoryState, name: str, source: str) -> None:
+def remove(memory: MemoryState, name: str, source: str, over: int | None = None) -> None:
     """Delete a job with its schedules; one that is gone already is no error."""
     job = memory.jobs.get(name)
     if job is None or job.deleted_at is not None:
         return
     if job.source != source:
         raise ConflictError(_owned(name, job.source))
+    check_version(name, job.version, over)
     now = memory.clock()
     for changed in [_changed(memory, e.state.name, [Deleted(source)], now) for e in job.live_schedules]:
         _keep(memory, changed, now)
@@ -186,7 +187,7 @@ def change(memory: MemoryState, name: str, wanted: Change) -> Schedule:
     entry = memory.schedules.get(name)
     if entry is None or not entry.live:
         known = [other for other, found in memory.schedules.items() if found.live]
-        raise InputError(f"there is no schedule {name[:60]!r}{nearest(name, known)}")
+        raise no_such("schedule", name, known)
     if isinstance(wanted, BackfillAsked):
         wanted = replace(wanted, history_from=memory.jobs[entry.state.job].history_from)
     now = memory.clock()

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...core.change import Change
 from ...core.definition import JobDefinition
-from ...core.errors import ConflictError, InputError, TickwiseError, nearest
+from ...core.errors import ConflictError, InputError, TickwiseError, no_such
 from ...core.model import Pause, Schedule, Trigger
 from ...core.payload import check_text
 from ...core.settle import LeaseExpired, Settled, TooLate
@@ -71,8 +71,8 @@ class MemoryStore(LockedStore, Store):
         return definitions.define(self._memory, job, source, over)
 
     @atomic
-    def remove(self, job: str, source: str) -> None:
-        definitions.remove(self._memory, job, source)
+    def remove(self, job: str, source: str, *, over: int | None = None) -> None:
+        definitions.remove(self._memory, job, source, over)
 
     @atomic
     def change(self, schedule: str, change: Change) -> Schedule:
@@ -132,8 +132,8 @@ class MemoryStore(LockedStore, Store):
     def _job(self, name: str) -> JobEntry:
         job = self._memory.jobs.get(name)
         if job is None or job.deleted_at is not None:
-            hint = nearest(name, [known.name for known in self._memory.live_jobs()])
-            raise InputError(f"there is no job {name[:60]!r}{hint}: define it first")
+            known = [other.name for other in self._memory.live_jobs()]
+            raise no_such("job", name, known, ": define it first")
         return job
 
     def _run(self, run: str) -> RunEntry:

@@ -21,7 +21,7 @@ from ...core.change import (
     apply_change,
 )
 from ...core.definition import Catchup, JobDefinition, ScheduleDefinition
-from ...core.errors import ConflictError, InputError, nearest
+from ...core.errors import ConflictError, InputError, no_such
 from ...core.model import Schedule
 from ...core.policy import catchup_mode
 from ...core.reasons import Reason
@@ -216,18 +216,19 @@ async def _write(
     await mongo.news.tell()
 
 
-async def remove(mongo: Mongo, name: str, source: str) -> None:
+async def remove(mongo: Mongo, name: str, source: str, over: int | None = None) -> None:
     """Delete a job with its schedules; one that is gone already is no error."""
-    await persist(partial(_remove, mongo, name, source))
+    await persist(partial(_remove, mongo, name, source, over))
 
 
-async def _remove(mongo: Mongo, name: str, source: str) -> None:
+async def _remove(mongo: Mongo, name: str, source: str, over: int | None) -> None:
     now = await mongo.now()
     document = await _read(mongo, name, now)
     if document is None or "deleted_at" in document:
         return
     if document["source"] != source:
         raise ConflictError(f"{name} was defined by {document['source'] or 'another source'}: delete it there")
+    check_version(name, document["version"], over)
     (job,) = await load(mongo, [document])
     for held in job.live:
         _apply(job, held.state.name, Deleted(held.state.definition.source), now)
@@ -250,7 +251,7 @@ async def _change(mongo: Mongo, name: str, wanted: Change) -> Schedule:
     now = await mongo.now()
     owner = await mongo.jobs.find_one({"names": name})
     if owner is None:
-        raise InputError(f"there is no schedule {name[:100]!r}{nearest(name, await schedule_names(mongo))}")
+        raise no_such("schedule", name, await schedule_names(mongo))
     if await apply_all(mongo, [owner], now):
         raise LostRaceError
     (job,) = await load(mongo, [owner])

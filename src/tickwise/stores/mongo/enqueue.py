@@ -14,7 +14,7 @@ from typing import TypeAlias
 from bson import ObjectId
 from pymongo import InsertOne
 
-from ...core.errors import InputError, TickwiseError, nearest
+from ...core.errors import InputError, TickwiseError, no_such
 from ...core.model import Trigger
 from ...core.payload import encode
 from ...core.states import RunState
@@ -47,7 +47,7 @@ async def known_jobs(mongo: Mongo, asked: Sequence[Enqueue]) -> dict[str, Docume
     for name in names:
         if name not in jobs:
             known = [job["_id"] async for job in mongo.jobs.find(live, {"_id": 1}).sort("_id").limit(_MOST_NAMES)]
-            raise InputError(f"there is no job {name[:100]!r}{nearest(name, known)}: define it first")
+            raise no_such("job", name, known, ": define it first")
     return jobs
 
 

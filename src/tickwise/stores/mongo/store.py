@@ -71,9 +71,9 @@ class MongoStore(Store):
     async def define(self, job: JobDefinition, source: str, *, over: int | None = None) -> tuple[Schedule, ...]:
         return await move(self.mongo, define.define, validation.checked_job(job, source), source, over)
 
-    async def remove(self, job: str, source: str) -> None:
+    async def remove(self, job: str, source: str, *, over: int | None = None) -> None:
         if askable(job):
-            await move(self.mongo, define.remove, job, source)
+            await move(self.mongo, define.remove, job, source, over)
 
     async def change(self, schedule: str, change: Change) -> Schedule:
         validation.check_change(change)

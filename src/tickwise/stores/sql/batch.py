@@ -29,12 +29,12 @@ _INSERT = insert_runs(
     "n bigint, job_id bigint, schedule_id bigint, definition_id bigint, function text",
     leased="n < CAST(:leased AS bigint)", condition=UNPAUSED, conflict="",
     returned="id, job_id, token IS NOT NULL AS running",
-    slot="bigint", lane="bigint", trigger_name="text", times_id="bigint", queue="text", priority="bigint",
-    due_at="bigint", expires_at="bigint",
+    slot="bigint", lane="bigint", trigger_name="text", schedule_definition_id="bigint", queue="text",
+    priority="bigint", due_at="bigint", expires_at="bigint",
 )  # fmt: skip
 _ADVANCE = Statement(f"""
-    UPDATE tickwise_agenda SET wake_at = :wake_at, waiting = FALSE, cursor = :cursor, met = :last_seen_slot,
-        last_slot = :slot, made = coalesce(made, 0) + 1
+    UPDATE tickwise_job_state SET wake_at = :wake_at, waiting = FALSE, cursor = :cursor,
+        last_seen_slot = :last_seen_slot, last_slot = :slot, runs_made = coalesce(runs_made, 0) + 1
     WHERE ctid IN :places[tid] AND {UNPAUSED}
 """)
 _FIRE = Compound(_INSERT, ON_LANE, _ADVANCE)
@@ -46,7 +46,7 @@ class JobBatch(NamedTuple):
     kind: BatchKey
     leasable: bool  # the node that claims knows what they do
     members: list[CachedJob]
-    places: list[str]  # of their rows on the agenda, which are locked: so they need not be looked up again
+    places: list[str]  # of their rows of state, which are locked: so they need not be looked up again
     start: Start
     planned: Planned
 
@@ -64,8 +64,8 @@ def cached_job(book: DefinitionCache, job: JobColumns, schedules: Sequence[Seque
     """None: it goes alone. What its definitions say has been read."""
     if len(schedules) != 1 or job.guarded:
         return None
-    id_, _, name, times_id, cursor, met, missed, edited, first_seen, _, rest, last_slot, *_ = schedules[0]
-    if rest or max(met, missed, last_slot or cursor) > cursor:
+    id_, _, name, times_id, cursor, seen, missed, edited, first_seen, _, rest, last_slot, *_ = schedules[0]
+    if rest or max(seen, missed, last_slot or cursor) > cursor:
         return None
     try:
         definition = book.schedule(times_id, name, job.name)
@@ -160,7 +160,7 @@ def start_batch(herd: JobBatch, leased: int, claim: ClaimRequest, now: int) -> P
     made = yield _FIRE(
         rows=[(n, one.id, one.schedule_id, one.definition_id, one.function) for n, one in enumerate(members)],
         leased=leased, slot=start.slot, lane=start.lane, trigger_name=str(start.trigger),
-        times_id=kind.times_id, queue=kind.queue, priority=kind.priority, due_at=herd.due_at,
+        schedule_definition_id=kind.times_id, queue=kind.queue, priority=kind.priority, due_at=herd.due_at,
         expires_at=None if expires is None else now + expires * MICRO, **claim.handed_over(now),
         cursor=state.cursor, last_seen_slot=state.last_seen_slot, wake_at=planned.wake_at, places=places,
     )  # fmt: skip

@@ -18,8 +18,8 @@ from .statement import Procedure, Rows, Statement, as_wide_as
 UNPAUSED = "NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE until IS NULL)"
 _NOW = "(SELECT now FROM instant)"
 _NEXT_DUE = """SELECT wake_at, count(*) > CAST(:most AS bigint) AS crowd FROM (
-    SELECT wake_at FROM tickwise_agenda
-    WHERE wake_at = (SELECT min(wake_at) FROM tickwise_agenda WHERE NOT local) AND NOT local
+    SELECT wake_at FROM tickwise_job_state
+    WHERE wake_at = (SELECT min(wake_at) FROM tickwise_job_state WHERE NOT local) AND NOT local
     LIMIT CAST(:most AS bigint) + 1) AS first GROUP BY wake_at"""
 _ROW = "job_id, revision, pause_seen, last_manual, cursor"
 
@@ -33,7 +33,7 @@ def _claiming(wanted: str, order: str) -> Statement:
     return Statement(f"""
         WITH instant AS MATERIALIZED (SELECT {{now}} AS now),
         claimed AS MATERIALIZED (
-            SELECT {_ROW}, ctid AS place FROM tickwise_agenda
+            SELECT {_ROW}, ctid AS place FROM tickwise_job_state
             WHERE {wanted} AND {UNPAUSED}
             {order} FOR UPDATE SKIP LOCKED)
         SELECT {_ROW}, CAST(place AS text) AS word, CAST(NULL AS text) AS what FROM claimed

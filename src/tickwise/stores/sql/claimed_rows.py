@@ -20,7 +20,7 @@ _HOLDER = as_wide_as(
 
 
 _HOLDERS = f"""
-    SELECT 'holder', {_HOLDER} FROM tickwise_live l JOIN tickwise_runs r ON r.id = l.run_id
+    SELECT 'holder', {_HOLDER} FROM tickwise_active_runs l JOIN tickwise_runs r ON r.id = l.run_id
     WHERE l.job_id IN :jobs[bigint] AND l.lane >= 0
 """
 
@@ -29,7 +29,8 @@ _READ_HOLDERS = Statement(f"{_HOLDERS} ORDER BY 2, 6")
 
 
 _READ_ALL = Statement(f"""
-    SELECT 'job', {_CLAIMED} FROM {JOBS} LEFT JOIN tickwise_schedules s ON s.job_id = j.id AND s.deleted IS NULL
+    SELECT 'job', {_CLAIMED} FROM {JOBS}
+    LEFT JOIN tickwise_schedule_state s ON s.job_id = j.id AND s.deleted IS NULL
     WHERE j.id IN :unknown[bigint]
     UNION ALL {_HOLDERS} ORDER BY 2, 6, 20
 """)

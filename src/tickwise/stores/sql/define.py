@@ -7,7 +7,7 @@ from dataclasses import replace
 from ...core.change import Added, BackfillAsked, Change, Deleted, Paused, Resumed, Updated, apply_change
 from ...core.codec import encode_job, encode_schedule
 from ...core.definition import Catchup, JobDefinition, ScheduleDefinition
-from ...core.errors import ConflictError, InputError, nearest
+from ...core.errors import ConflictError, no_such
 from ...core.model import Decision, Schedule
 from ...core.policy import catchup_mode
 from ...core.reasons import Reason
@@ -25,8 +25,8 @@ _NEW_JOB = Statement("""
         updated_at)
     VALUES (:name, :source, :definition, 0, '', 0, 1, :now, :now) ON CONFLICT (name) DO NOTHING
 """)
-_NEW_AGENDA = Statement("""
-    INSERT INTO tickwise_agenda (job_id, revision, local, guarded, waiting, pause_seen)
+_NEW_JOB_STATE = Statement("""
+    INSERT INTO tickwise_job_state (job_id, revision, local, guarded, waiting, pause_seen)
     SELECT id, 0, FALSE, FALSE, FALSE, CAST(:pause_seen AS bigint) FROM tickwise_jobs WHERE name = :name
     ON CONFLICT (job_id) DO NOTHING
 """)
@@ -37,11 +37,11 @@ _WRITE_JOB = Statement("""
     WHERE id = :job
 """)
 _GUARD = Statement("""
-    UPDATE tickwise_agenda SET guarded = :guarded,
+    UPDATE tickwise_job_state SET guarded = :guarded,
         last_success = coalesce(CASE WHEN CAST(:guarded AS boolean) THEN
             (SELECT max(coalesce(slot, started_at / 1000000)) FROM tickwise_runs
              WHERE job_id = :job AND state = 'succeeded'
-                AND coalesce(slot, started_at / 1000000) > coalesce(tickwise_agenda.last_success, 0)) END,
+                AND coalesce(slot, started_at / 1000000) > coalesce(tickwise_job_state.last_success, 0)) END,
             last_success)
     WHERE job_id = :job
 """)
@@ -50,15 +50,15 @@ _VERSION = Statement("""
     SELECT id, version, definition_id, updated_at FROM tickwise_jobs WHERE id = :job
 """)
 _DELETE_JOB = Statement("UPDATE tickwise_jobs SET deleted_at = :now WHERE id = :job")
-_SLEEP = Statement("UPDATE tickwise_agenda SET wake_at = NULL WHERE job_id = :job")
+_SLEEP = Statement("UPDATE tickwise_job_state SET wake_at = NULL WHERE job_id = :job")
 _OWNERS = Statement("""
     SELECT s.name, j.name FROM tickwise_schedules s JOIN tickwise_jobs j ON j.id = s.job_id
     WHERE s.name IN :names[text] AND s.job_id <> :job AND s.deleted IS NULL
 """)
 _INHERIT = Statement("""
-    INSERT INTO tickwise_needs (needed_job_id, job_id)
+    INSERT INTO tickwise_dependencies (needed_job_id, job_id)
     SELECT DISTINCT CAST(:job AS bigint), n.job_id
-    FROM tickwise_needs n JOIN tickwise_schedules s ON s.job_id = n.needed_job_id
+    FROM tickwise_dependencies n JOIN tickwise_schedules s ON s.job_id = n.needed_job_id
     WHERE s.name IN :names[text] AND s.job_id <> :job AND s.deleted IS NOT NULL
     ON CONFLICT DO NOTHING
 """)
@@ -67,9 +67,8 @@ _ADOPT = Statement("""
     WHERE name IN :names[text] AND job_id <> :job AND deleted IS NOT NULL
 """)
 _NEW_SCHEDULE = Statement("""
-    INSERT INTO tickwise_schedules (name, job_id, definition_id, cursor, met, missed, edited, first_seen,
-        runs_made,
-        paused, created_at, updated_at)
+    INSERT INTO tickwise_schedules (name, job_id, definition_id, cursor, last_seen_slot,
+        last_missed_slot, edited, first_seen, runs_made, paused, created_at, updated_at)
     VALUES (:name, :job, :definition, 0, 0, 0, 0, 0, 0, FALSE, :now, :now) RETURNING id
 """)
 _TOUCH = Statement("UPDATE tickwise_schedules SET updated_at = :now WHERE id IN :ids[bigint]")
@@ -103,9 +102,9 @@ _WRITTEN = Statement("""
     LEFT JOIN tickwise_definitions t ON t.id = s.definition_id
     WHERE j.name IN :names[text] AND j.source = :source AND j.version > 0 AND j.deleted_at IS NULL
 """)
-_FORGET_NEEDS = Statement("DELETE FROM tickwise_needs WHERE job_id = :job")
+_FORGET_NEEDS = Statement("DELETE FROM tickwise_dependencies WHERE job_id = :job")
 _NEED = Statement("""
-    INSERT INTO tickwise_needs (needed_job_id, job_id)
+    INSERT INTO tickwise_dependencies (needed_job_id, job_id)
     SELECT DISTINCT job_id, CAST(:job AS bigint) FROM tickwise_schedules WHERE name IN :names[text]
 """)
 DISABLED = "enabled: false"
@@ -167,7 +166,7 @@ def _locked(
     rows = yield LOCK_JOB(name=name)
     if not rows:
         yield _NEW_JOB(name=name, source=source, definition=definition, now=now)
-        yield _NEW_AGENDA(name=name, pause_seen=pause_seen)
+        yield _NEW_JOB_STATE(name=name, pause_seen=pause_seen)
         rows = yield LOCK_JOB(name=name)
     row = JobColumns._make(rows[0])
     known = row.version > 0 and row.deleted_at is None
@@ -319,7 +318,7 @@ def _write_job(id_: int, job: JobDefinition, source: str, definition: int, now: 
     yield _VERSION(job=id_)
 
 
-def remove(book: DefinitionCache, name: str, source: str) -> Procedure[None]:
+def remove(book: DefinitionCache, name: str, source: str, over: int | None = None) -> Procedure[None]:
     """Delete a job with its schedules; one that is gone already is no error."""
     now, latest_pause = (yield _CIRCUMSTANCES())[0]
     rows = yield LOCK_JOB(name=name)
@@ -328,6 +327,7 @@ def remove(book: DefinitionCache, name: str, source: str) -> Procedure[None]:
         return
     if row.source != source:
         raise ConflictError(f"{name} was defined by {row.source or 'another source'}: delete it there")
+    check_version(name, row.version, over)
     held = (yield from load(book, [row], latest_pause))[0]
     _, dropped = yield from _apply(book, held, {}, now)
     yield from write([held], now)
@@ -345,7 +345,7 @@ def change(book: DefinitionCache, name: str, wanted: Change) -> Procedure[Schedu
     rows = yield _OF_SCHEDULE(name=name)
     if not rows:
         names = [row[0] for row in (yield _SCHEDULE_NAMES())]
-        raise InputError(f"there is no schedule {name[:100]!r}{nearest(name, names)}")
+        raise no_such("schedule", name, names)
     row = JobColumns._make((yield LOCK_JOB(name=rows[0][0]))[0])
     job = (yield from load(book, [row], latest_pause))[0]
     held = job.schedules.get(name)

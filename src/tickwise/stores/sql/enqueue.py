@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.errors import ConflictError, InputError, nearest
+from ...core.errors import ConflictError, InputError, no_such
 from ...core.model import Trigger
 from ...core.payload import encode
 from ...core.settle import Cancelled
@@ -24,24 +24,24 @@ _JOBS = Statement("""
 _NAMES = Statement("SELECT name FROM tickwise_jobs WHERE deleted_at IS NULL ORDER BY name LIMIT 1000")
 
 
-_LANES = Statement("SELECT lane, run_id FROM tickwise_live WHERE job_id = :job AND lane >= 0 ORDER BY lane")
+_LANES = Statement("SELECT lane, run_id FROM tickwise_active_runs WHERE job_id = :job AND lane >= 0 ORDER BY lane")
 
 
 _INSERT_ENQUEUED = Statement("""
     INSERT INTO tickwise_runs (job_id, lane, run_key, trigger_name, state, definition_id, queue, priority,
         function,
-        params, due_at, created_at, asked_by, auto_remove, attempt, failures, losses, cancelling)
+        params, due_at, created_at, requested_by, auto_remove, attempt, failures, losses, cancelling)
     SELECT job_id, lane, run_key, trigger_name, 'queued', definition_id, queue, priority, function,
-        params, due_at, CAST(:now AS bigint), asked_by, auto_remove, 0, 0, 0, FALSE
+        params, due_at, CAST(:now AS bigint), requested_by, auto_remove, 0, 0, 0, FALSE
     FROM :rows[n bigint, job_id bigint, lane bigint, run_key text, trigger_name text, definition_id bigint,
-        queue text, priority bigint, function text, params text, due_at bigint, asked_by text, auto_remove boolean]
-        AS v
+        queue text, priority bigint, function text, params text, due_at bigint, requested_by text,
+        auto_remove boolean] AS v
     WHERE TRUE ORDER BY n ON CONFLICT DO NOTHING RETURNING id
 """)
 
 
 _BY_KEY = Statement("""
-    SELECT id FROM tickwise_runs WHERE job_id = :job AND run_key = :key AND keyed
+    SELECT id FROM tickwise_runs WHERE job_id = :job AND run_key = :key AND holds_key
 """)
 
 
@@ -111,7 +111,7 @@ def _jobs(names: list[str]) -> Procedure[dict[str, Any]]:
     for name in names:
         if name not in jobs:
             known = [row[0] for row in (yield _NAMES())]
-            raise InputError(f"there is no job {name[:100]!r}{nearest(name, known)}: define it first")
+            raise no_such("job", name, known, ": define it first")
     return jobs
 
 

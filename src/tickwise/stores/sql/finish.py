@@ -54,19 +54,20 @@ _ATTEMPT = Statement("""
     ON CONFLICT (run_id, number) DO UPDATE SET event = excluded.event, error = excluded.error
 """)
 _AFFECTED = Statement("""
-    SELECT job_id, waiting, guarded FROM tickwise_agenda WHERE job_id IN :jobs[bigint] AND (waiting OR guarded)
+    SELECT job_id, waiting, guarded FROM tickwise_job_state WHERE job_id IN :jobs[bigint] AND (waiting OR guarded)
     UNION ALL
-    SELECT job_id, TRUE, FALSE FROM tickwise_needs WHERE needed_job_id IN :succeeded[bigint]
+    SELECT job_id, TRUE, FALSE FROM tickwise_dependencies WHERE needed_job_id IN :succeeded[bigint]
 """)
 _WAKE_JOBS = Statement("""
-    UPDATE tickwise_agenda SET wake_at = CASE WHEN wake_at < :second THEN wake_at ELSE :second END
-    WHERE job_id IN (SELECT job_id FROM tickwise_agenda WHERE job_id IN :jobs[bigint] ORDER BY job_id FOR UPDATE)
+    UPDATE tickwise_job_state SET wake_at = CASE WHEN wake_at < :second THEN wake_at ELSE :second END
+    WHERE job_id IN (
+        SELECT job_id FROM tickwise_job_state WHERE job_id IN :jobs[bigint] ORDER BY job_id FOR UPDATE)
 """)
 LOCK_JOBS = Statement("""
-    SELECT job_id FROM tickwise_agenda WHERE job_id IN :ids[bigint] ORDER BY job_id FOR UPDATE
+    SELECT job_id FROM tickwise_job_state WHERE job_id IN :ids[bigint] ORDER BY job_id FOR UPDATE
 """)
 NOTE_SUCCESS = Statement("""
-    UPDATE tickwise_agenda AS a SET last_success = v.reference FROM :rows[job bigint, reference bigint] AS v
+    UPDATE tickwise_job_state AS a SET last_success = v.reference FROM :rows[job bigint, reference bigint] AS v
     WHERE a.job_id = v.job AND (a.last_success IS NULL OR a.last_success < v.reference)
 """)
 FORGET = [

@@ -36,10 +36,11 @@ _LIFT = Statement("DELETE FROM tickwise_queues WHERE name = :name")
 _LIMITS = Statement("SELECT name, concurrency, starts_per_second FROM tickwise_queues ORDER BY name")
 _PAUSED = Statement("SELECT id FROM tickwise_pauses WHERE until IS NULL")
 _PAUSE = Statement("""
-    INSERT INTO tickwise_pauses (paused_at, by_whom, reason) VALUES (:second, :by, :reason) ON CONFLICT DO NOTHING
+    INSERT INTO tickwise_pauses (paused_at, paused_by, reason) VALUES (:second, :by, :reason)
+    ON CONFLICT DO NOTHING
 """)
 _RESUME = Statement("UPDATE tickwise_pauses SET until = :second WHERE until IS NULL")
-_PAUSES = Statement("SELECT paused_at, by_whom, reason, until FROM tickwise_pauses ORDER BY id DESC")
+_PAUSES = Statement("SELECT paused_at, paused_by, reason, until FROM tickwise_pauses ORDER BY id DESC")
 _NOW = Statement("SELECT {now}")
 
 

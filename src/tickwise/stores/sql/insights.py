@@ -26,11 +26,11 @@ from ..records import (
 )
 from ..validation import has_label, like, page_size
 from .definitions import DefinitionCache
-from .jobs import COLUMNS, JOBS, LAST_SLOT, SCHEDULES, WAKE_AT, JobColumns, LoadedJob, LoadedSchedule, load
+from .jobs import COLUMNS, JOBS, JobColumns, LoadedJob, LoadedSchedule, load
 from .statement import Procedure, Statement
 
 _NEXT_DUE = Statement("""
-    SELECT min(wake_at) FROM tickwise_agenda WHERE NOT local AND NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE
+    SELECT min(wake_at) FROM tickwise_job_state WHERE NOT local AND NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE
         until IS NULL)
 """)
 _JOBS = Statement("""
@@ -41,14 +41,14 @@ _JOBS = Statement("""
 _SCHEDULES_OF = Statement("""
     SELECT job_id, name FROM tickwise_schedules WHERE job_id IN :jobs[bigint] AND deleted IS NULL ORDER BY name
 """)
-_SCHEDULES = Statement(f"""
-    SELECT s.id, s.job_id, s.name, j.name, {WAKE_AT}, s.created_at, s.updated_at, j.definition_id
-    FROM {SCHEDULES} JOIN tickwise_jobs j ON j.id = s.job_id
+_SCHEDULES = Statement("""
+    SELECT s.id, s.job_id, s.name, j.name, s.wake_at, s.created_at, s.updated_at, j.definition_id
+    FROM tickwise_schedule_state s JOIN tickwise_jobs j ON j.id = s.job_id
     WHERE s.deleted IS NULL AND s.name > :after AND (CAST(:job AS text) IS NULL OR j.name = :job)
-        AND (CAST(:name AS text) IS NULL OR s.name = :name) AND (a.local OR NOT CAST(:local AS boolean))
+        AND (CAST(:name AS text) IS NULL OR s.name = :name) AND (s.local OR NOT CAST(:local AS boolean))
         AND (CAST(:source AS text) IS NULL OR j.source = :source)
         AND (CAST(:paused AS boolean) IS NULL OR s.paused = :paused)
-        AND (CAST(:due_before AS bigint) IS NULL OR {WAKE_AT} < :due_before)
+        AND (CAST(:due_before AS bigint) IS NULL OR s.wake_at < :due_before)
         AND (CAST(:pattern AS text) IS NULL OR lower(s.name) LIKE :pattern ESCAPE '!'
             OR lower(j.name) LIKE :pattern ESCAPE '!')
     ORDER BY s.name LIMIT :most
@@ -56,12 +56,12 @@ _SCHEDULES = Statement(f"""
 _JOB_ROWS = Statement(f"SELECT {COLUMNS} FROM {JOBS} WHERE j.id IN :ids[bigint]")
 _PAUSED = Statement("SELECT count(*) FROM tickwise_pauses WHERE until IS NULL")
 _LATEST_PAUSE = Statement("SELECT coalesce(max(id), 0) FROM tickwise_pauses WHERE until IS NOT NULL")
-_LAST_RUNS = Statement(f"""
-    SELECT s.id, r.id, r.started_at, r.created_at, r.state FROM {SCHEDULES}
+_LAST_RUNS = Statement("""
+    SELECT s.id, r.id, r.started_at, r.created_at, r.state FROM tickwise_schedule_state s
     JOIN tickwise_runs r ON r.id = (
         SELECT n.id FROM tickwise_runs n WHERE n.job_id = s.job_id AND n.schedule_id = s.id AND n.slot IS NOT NULL
         ORDER BY n.id DESC LIMIT 1)
-    WHERE s.id IN :ids[bigint] AND {LAST_SLOT} IS NOT NULL
+    WHERE s.id IN :ids[bigint] AND s.last_slot IS NOT NULL
 """)
 _ATTEMPTS = Statement("""
     SELECT number, event, started_at, finished_at, node, error FROM tickwise_attempts WHERE run_id = :run ORDER
@@ -69,7 +69,7 @@ _ATTEMPTS = Statement("""
 """)
 _STEPS = Statement("""
     SELECT name, state, started_at, finished_at, attempt, error FROM tickwise_steps WHERE run_id = :run ORDER
-        BY place
+        BY position
 """)
 _LOG = Statement("""
     SELECT id, step, stream, text, at FROM tickwise_logs WHERE run_id = :run AND id > :after ORDER BY id LIMIT

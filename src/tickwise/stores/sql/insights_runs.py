@@ -20,9 +20,10 @@ from .definitions import DefinitionCache
 from .runs import RUNNING
 from .statement import Procedure, Statement
 
-RUN_COLUMNS = """r.id, r.job_id, r.schedule_id, r.slot, r.trigger_name, r.times_id, r.state, r.queue, r.priority,
-    r.attempt, r.created_at, r.due_at, r.started_at, r.finished_at, r.node, r.claimed_by, r.lane, r.run_key,
-    r.params, r.result, r.error, r.cancelling, r.failures, r.losses, r.lease_until, r.expires_at, r.asked_by"""
+RUN_COLUMNS = """r.id, r.job_id, r.schedule_id, r.slot, r.trigger_name, r.schedule_definition_id, r.state, r.queue,
+    r.priority, r.attempt, r.created_at, r.due_at, r.started_at, r.finished_at, r.node, r.claimed_by, r.lane,
+    r.run_key, r.params, r.result, r.error, r.cancelling, r.failures, r.losses, r.lease_until, r.expires_at,
+    r.requested_by"""
 _RUN = Statement(f"SELECT {RUN_COLUMNS} FROM tickwise_runs r WHERE r.id = :run")
 _CONDITIONS = {
     "after": "r.id < :after",

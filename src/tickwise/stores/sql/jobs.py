@@ -17,22 +17,13 @@ from .statement import Procedure, Statement
 COLUMNS = """j.id, j.name, j.source, j.definition_id, j.version, j.queue, j.priority, j.function, j.lanes,
     a.guarded, a.waiting, a.pause_seen, a.last_manual, a.last_success, j.history_from,
     j.deleted_at, a.wake_at, a.revision"""
-JOBS = "tickwise_jobs j JOIN tickwise_agenda a ON a.job_id = j.id"
+JOBS = "tickwise_jobs j JOIN tickwise_job_state a ON a.job_id = j.id"
 LOCK_JOB = Statement(f"SELECT {COLUMNS} FROM {JOBS} WHERE j.name = :name FOR UPDATE")
 
-
-def _standing(column: str, ahead: str = "") -> str:
-    """A column of a schedule as it stands: the agenda tells how far the only one of a job has come since."""
-    return f"CASE WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.{column} ELSE {ahead or f'a.{column}'} END"
-
-
-CURSOR, MET, LAST_SLOT, WAKE_AT = map(_standing, ("cursor", "met", "last_slot", "wake_at"))
-RUNS_MADE = _standing("runs_made", "s.runs_made + a.made")
-OF_SCHEDULE = f"""s.id, s.job_id, s.name, s.definition_id, {CURSOR}, {MET}, s.missed, s.edited, s.first_seen,
-    {RUNS_MADE}, s.rest, {LAST_SLOT}, s.deleted, {WAKE_AT}"""
-SCHEDULES = "tickwise_schedules s JOIN tickwise_agenda a ON a.job_id = s.job_id"
+OF_SCHEDULE = """s.id, s.job_id, s.name, s.definition_id, s.cursor, s.last_seen_slot, s.last_missed_slot, s.edited,
+    s.first_seen, s.runs_made, s.rest, s.last_slot, s.deleted, s.wake_at"""
 _SCHEDULES = Statement(f"""
-    SELECT {OF_SCHEDULE} FROM {SCHEDULES}
+    SELECT {OF_SCHEDULE} FROM tickwise_schedule_state s
     WHERE s.job_id IN :jobs[bigint] AND (s.deleted IS NULL OR :all) ORDER BY s.id
 """)
 _PAUSES = Statement("""
@@ -41,28 +32,31 @@ _PAUSES = Statement("""
 LATEST_PAUSE = "(SELECT coalesce(max(id), 0) FROM tickwise_pauses WHERE until IS NOT NULL)"
 _WRITE = Statement("""
     UPDATE tickwise_schedules AS s
-    SET definition_id = v.definition_id, cursor = v.cursor, met = v.met, missed = v.missed, edited = v.edited,
-        first_seen = v.first_seen, runs_made = v.runs_made, rest = v.rest, last_slot = v.last_slot,
-        wake_at = v.wake_at, paused = v.paused, deleted = v.deleted
-    FROM :rows[id bigint, definition_id bigint, cursor bigint, met bigint, missed bigint, edited bigint,
-        first_seen bigint, runs_made bigint, rest text, last_slot bigint, wake_at bigint, paused boolean,
-        deleted bigint] AS v
+    SET definition_id = v.definition_id, cursor = v.cursor, last_seen_slot = v.last_seen_slot,
+        last_missed_slot = v.last_missed_slot, edited = v.edited, first_seen = v.first_seen,
+        runs_made = v.runs_made, rest = v.rest, last_slot = v.last_slot, wake_at = v.wake_at,
+        paused = v.paused, deleted = v.deleted
+    FROM :rows[id bigint, definition_id bigint, cursor bigint, last_seen_slot bigint, last_missed_slot bigint,
+        edited bigint, first_seen bigint, runs_made bigint, rest text, last_slot bigint, wake_at bigint,
+        paused boolean, deleted bigint] AS v
     WHERE s.id = v.id
 """)
-_WRITE_AGENDA = Statement("""
-    UPDATE tickwise_agenda AS a
+_WRITE_STATE = Statement("""
+    UPDATE tickwise_job_state AS a
     SET wake_at = v.wake_at, waiting = v.waiting, local = v.local, pause_seen = v.pause_seen,
         revision = a.revision + 1, cursor = CASE WHEN v.ahead THEN a.cursor END,
-        met = CASE WHEN v.ahead THEN a.met END, last_slot = CASE WHEN v.ahead THEN a.last_slot END,
-        made = CASE WHEN v.ahead THEN a.made END
+        last_seen_slot = CASE WHEN v.ahead THEN a.last_seen_slot END,
+        last_slot = CASE WHEN v.ahead THEN a.last_slot END,
+        runs_made = CASE WHEN v.ahead THEN a.runs_made END
     FROM :rows[job bigint, wake_at bigint, waiting boolean, local boolean, pause_seen bigint, ahead boolean] AS v
     WHERE a.job_id = v.job
 """)
 _ADVANCE = Statement("""
-    UPDATE tickwise_agenda AS a
-    SET wake_at = v.wake_at, waiting = FALSE, cursor = v.cursor, met = v.met, last_slot = v.last_slot,
-        made = coalesce(a.made, 0) + v.more
-    FROM :rows[job bigint, wake_at bigint, cursor bigint, met bigint, last_slot bigint, more bigint] AS v
+    UPDATE tickwise_job_state AS a
+    SET wake_at = v.wake_at, waiting = FALSE, cursor = v.cursor, last_seen_slot = v.last_seen_slot,
+        last_slot = v.last_slot, runs_made = coalesce(a.runs_made, 0) + v.more
+    FROM :rows[job bigint, wake_at bigint, cursor bigint, last_seen_slot bigint, last_slot bigint,
+        more bigint] AS v
     WHERE a.job_id = v.job
 """)
 _RECORD = Statement("""
@@ -202,7 +196,7 @@ def write(jobs: Iterable[LoadedJob], now: int, *, planned: bool = False) -> Proc
     if rows := [_row(held) for job in whole for held in job.schedules.values()]:
         yield _WRITE(rows=rows)
     if whole:
-        yield _WRITE_AGENDA(
+        yield _WRITE_STATE(
             rows=[
                 (job.row.id, wake_at(job, now, planned=planned), waiting(job), local(job), job.pause_seen,
                 bool(job.unreadable)) for job in whole

@@ -22,8 +22,8 @@ _LOCK_LIMITS = Statement("""
     SELECT name FROM tickwise_queues WHERE name IN :queues[text] ORDER BY name FOR UPDATE
 """)
 _SPEND = Statement("UPDATE tickwise_queues SET credit = :credit, credited_at = :now WHERE name = :queue")
-_LEASED = """id, job_id, lane, schedule_id, slot, trigger_name, definition_id, times_id, params, token, attempt,
-    due_at, started_at, priority, failures"""
+_LEASED = """id, job_id, lane, schedule_id, slot, trigger_name, definition_id, schedule_definition_id, params,
+    token, attempt, due_at, started_at, priority, failures"""
 _AT = "(SELECT coalesce(CAST(:now AS bigint), {now}))"
 _PICK = Statement(f"""
     SELECT id, function, {_AT} FROM tickwise_runs
@@ -41,8 +41,8 @@ _TO_RUNNING = Statement(f"""
 """)
 _LEASE = Compound(_TO_RUNNING, SET_RUNNING)
 _NOTE_MANUAL = Statement("""
-    UPDATE tickwise_agenda SET last_manual = :second WHERE job_id IN (
-        SELECT job_id FROM tickwise_agenda WHERE job_id IN :jobs[bigint] ORDER BY job_id FOR UPDATE)
+    UPDATE tickwise_job_state SET last_manual = :second WHERE job_id IN (
+        SELECT job_id FROM tickwise_job_state WHERE job_id IN :jobs[bigint] ORDER BY job_id FOR UPDATE)
 """)
 _RENEW = Statement("""
     UPDATE tickwise_runs AS r SET lease_until = :lease_until FROM :rows[held bigint, held_by text] AS v
@@ -60,15 +60,15 @@ _FENCE = Statement("""
     SELECT id FROM tickwise_runs WHERE id = :run AND token = :token AND state = 'running' FOR SHARE
 """)
 _STEP = Statement("""
-    INSERT INTO tickwise_steps (run_id, name, place, state, started_at, finished_at, attempt, error)
-    SELECT CAST(:run AS bigint), name, place, state, started_at, finished_at, attempt, error
-    FROM :rows[name text, place bigint, state text, started_at bigint, finished_at bigint, attempt bigint,
+    INSERT INTO tickwise_steps (run_id, name, position, state, started_at, finished_at, attempt, error)
+    SELECT CAST(:run AS bigint), name, position, state, started_at, finished_at, attempt, error
+    FROM :rows[name text, position bigint, state text, started_at bigint, finished_at bigint, attempt bigint,
         error text]
         AS v WHERE TRUE
     ON CONFLICT (run_id, name) DO UPDATE SET state = excluded.state, started_at = excluded.started_at,
         finished_at = excluded.finished_at, attempt = excluded.attempt, error = excluded.error
 """)
-_PLACES = Statement("SELECT name, place FROM tickwise_steps WHERE run_id = :run")
+_PLACES = Statement("SELECT name, position FROM tickwise_steps WHERE run_id = :run")
 _LOG_ENDS = Statement("""
     SELECT step, max(position + length(text)) FROM tickwise_logs WHERE run_id = :run GROUP BY step
 """)

@@ -3,7 +3,7 @@
 from ..records import MICRO
 from .finish import FORGET, NOTE_SUCCESS
 from .fleet import clock
-from .jobs import CURSOR, JOBS
+from .jobs import JOBS
 from .statement import Procedure, Statement
 
 _DAY = 86_400 * MICRO
@@ -16,12 +16,11 @@ _NEWEST_TO_GO = Statement("""
     SELECT id FROM tickwise_runs WHERE job_id = :job AND finished_at IS NOT NULL ORDER BY id DESC LIMIT 1
         OFFSET :kept
 """)
-_UNWANTED = Statement(f"""
+_UNWANTED = Statement("""
     SELECT r.id, r.slot, CASE WHEN r.state = 'succeeded' THEN coalesce(r.slot, r.started_at / 1000000) END
-    FROM tickwise_runs r LEFT JOIN tickwise_schedules s ON s.id = r.schedule_id
-    LEFT JOIN tickwise_agenda a ON a.job_id = s.job_id
+    FROM tickwise_runs r LEFT JOIN tickwise_schedule_state s ON s.id = r.schedule_id
     WHERE r.job_id = :job AND r.id <= :newest AND r.finished_at < :before
-        AND (r.slot IS NULL OR r.slot <= {CURSOR})
+        AND (r.slot IS NULL OR r.slot <= s.cursor)
         AND r.id NOT IN (
             SELECT k.id FROM tickwise_runs k JOIN (
                 SELECT schedule_id, max(slot) AS slot FROM tickwise_runs

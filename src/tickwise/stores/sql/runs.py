@@ -6,8 +6,8 @@ tells it: an end would have to be written to that.
 
 from .statement import Statement
 
-RUNNING = "id IN (SELECT run_id FROM tickwise_live WHERE running) AND state = 'running'"
-_INSERT_ACTIVE = "INSERT INTO tickwise_live (job_id, lane, run_id, running)"
+RUNNING = "id IN (SELECT run_id FROM tickwise_active_runs WHERE running) AND state = 'running'"
+_INSERT_ACTIVE = "INSERT INTO tickwise_active_runs (job_id, lane, run_id, running)"
 ON_LANE = Statement(f"""
     {_INSERT_ACTIVE} SELECT job_id, CAST(:lane AS bigint), id, running
     FROM :made[id bigint, job_id bigint, running boolean] AS new
@@ -23,11 +23,11 @@ SET_RUNNING = Statement(f"""
     ON CONFLICT (job_id, lane) DO UPDATE SET running = TRUE
 """)
 SET_WAITING = Statement("""
-    UPDATE tickwise_live SET running = FALSE WHERE (job_id, lane) IN (
+    UPDATE tickwise_active_runs SET running = FALSE WHERE (job_id, lane) IN (
         SELECT job_id, lane FROM :rows[job_id bigint, lane bigint] AS again)
 """)
 DELETE_ACTIVE = Statement("""
-    DELETE FROM tickwise_live WHERE (job_id, lane) IN (
+    DELETE FROM tickwise_active_runs WHERE (job_id, lane) IN (
         SELECT job_id, coalesce(lane, -id) FROM :made[id bigint, job_id bigint, lane bigint] AS ended)
 """)
 
@@ -35,8 +35,8 @@ DELETE_ACTIVE = Statement("""
 # How a new run is written: one statement's text, for runs that are all different and for runs that are alike.
 
 _GIVEN = (
-    "job_id", "schedule_id", "slot", "lane", "trigger_name", "definition_id", "times_id", "queue", "priority",
-    "function", "due_at", "expires_at",
+    "job_id", "schedule_id", "slot", "lane", "trigger_name", "definition_id", "schedule_definition_id",
+    "queue", "priority", "function", "due_at", "expires_at",
 )  # fmt: skip
 FIRST_ATTEMPT = 1
 

@@ -1,10 +1,11 @@
-"""Tables by numbered migrations, each kept with its checksum; applied under a lock, all or none.
+"""Tables are made by numbered migrations, each recorded with its checksum; applied under a lock, all or none.
 
-`compatible_from` is written by each migration: the oldest version of the schema whose programs can go on beside
-it. So a rolling upgrade does not stop older nodes, and one that is too old says so instead of writing nonsense.
+The first migration is `schema.sql`, whole. Later ones are files beside it, in the order of `_FILES`.
+
+`compatible_from` is the oldest schema whose programs can go on beside a migration. So a rolling upgrade does not
+stop older nodes, and a program that is too old says so instead of writing wrong rows.
 """
 
-import re
 from hashlib import blake2b
 from importlib.resources import files
 from typing import NamedTuple
@@ -23,8 +24,8 @@ _NOTE = Statement("""
     INSERT INTO tickwise_migrations (version, name, checksum, compatible_from, applied_at)
     VALUES (:version, :name, :checksum, :compatible_from, :now)
 """)
-COMPATIBLE_FROM = {1: 1, 2: 1, 3: 3, 4: 3}  # by version
-_OF_LOGS = "LOGS."
+_FILES = {"schema.sql": 1}  # in order, each with its compatible_from; what was released is never changed
+_LOGS = "{logs}"
 
 
 class Migration(NamedTuple):
@@ -33,6 +34,7 @@ class Migration(NamedTuple):
     version: int
     name: str
     text: str
+    compatible_from: int
 
     @property
     def checksum(self) -> str:
@@ -40,28 +42,26 @@ class Migration(NamedTuple):
 
 
 def migrations() -> list[Migration]:
-    folder = files(__package__) / "migrations"
-    found = sorted((f.name, f.read_text("utf-8")) for f in folder.iterdir() if f.name.endswith(".sql"))
-    return [Migration(int(name[:4]), name.removesuffix(".sql"), text) for name, text in found]
-
-
-def statements(migration: Migration, dialect: Dialect, *, of_logs: bool = False) -> list[Statement]:
-    """The statements of a migration, in the words of a dialect; only those about logs, if that is asked."""
-    parts = re.sub(r"--[^\n]*", "", migration.text).split(";")
     return [
-        Statement(_in_words_of(dialect, part.strip()))
-        for part in parts if part.strip() and (_OF_LOGS in part or not of_logs)
+        Migration(
+            version, f"{version:04}_{file.removesuffix('.sql')}", (files(__package__) / file).read_text("utf-8"),
+            compatible_from,
+        )
+        for version, (file, compatible_from) in enumerate(_FILES.items(), 1)
     ]  # fmt: skip
 
 
-def _in_words_of(dialect: Dialect, text: str) -> str:
-    for word, other in dialect.schema_words.items():
-        text = re.sub(word, other, text)
-    return text
+def statements(migration: Migration, dialect: Dialect, *, only_logs: bool = False) -> list[Statement]:
+    """The statements of a migration, in the words of a dialect; only those about logs, if that is wanted."""
+    text = "\n".join(line.partition("--")[0] for line in migration.text.splitlines())
+    return [
+        Statement(part.strip().format_map(dialect.schema_words))
+        for part in text.split(";") if part.strip() and (_LOGS in part or not only_logs)
+    ]  # fmt: skip
 
 
 def upgrade(driver: Driver, known: list[Migration]) -> Procedure[tuple[str, ...]]:
-    """Apply what is missing. Who comes second waits for the lock, and finds nothing to do."""
+    """Apply what is missing. A second upgrade waits for the lock, and finds nothing to do."""
     if driver.upgrade_lock:
         yield driver.upgrade_lock()
     yield Statement(_TABLE)()
@@ -74,13 +74,13 @@ def upgrade(driver: Driver, known: list[Migration]) -> Procedure[tuple[str, ...]
     now = yield from clock()
     for migration in known:
         again = migration.version in applied
-        for statement in statements(migration, driver.dialect, of_logs=again) if logs_lost or not again else ():
+        for statement in statements(migration, driver.dialect, only_logs=again) if logs_lost or not again else ():
             yield statement()
         if again:
             continue
         yield _NOTE(
             version=migration.version, name=migration.name, checksum=migration.checksum,
-            compatible_from=COMPATIBLE_FROM[migration.version], now=now,
+            compatible_from=migration.compatible_from, now=now,
         )  # fmt: skip
         made.append(migration.name)
     return tuple(made)
@@ -91,9 +91,8 @@ def _check_sums(applied: dict[int, tuple[int, str, str, int]], known: list[Migra
         row = applied.get(migration.version)
         if row and row[2] != migration.checksum:
             raise SchemaError(
-                f"migration {migration.name} was applied with another content: the tables were made by a "
-                f"changed copy of "
-                "Tickwise; install the version that made them, or restore a backup"
+                f"migration {migration.name} was applied with another content: the tables were made by a changed "
+                "copy of Tickwise; install the version that made them, or restore a backup"
             )
 
 

@@ -63,14 +63,18 @@ DIALECT = Dialect(
         (re.compile(r"\bctid\b"), "rowid"),
     ),
     schema_words={
-        r"\bNAME\b": "text",
-        r"\bID\b": "INTEGER PRIMARY KEY AUTOINCREMENT",
-        r"\) FILL": ")",
-        r"\bKEPT\b": "VIRTUAL",
-        r"ALTER TABLE \w+ (?:ROOM TO END|PACKED)": "SELECT 1",
-        r"\bLOGS\.": "logs.",
-        r"\bbigint\b": "integer",
-        r" USING brin (\(\w+\)) WITH \([^)]*\)": r" \1",
+        "id": "INTEGER PRIMARY KEY AUTOINCREMENT",
+        "name": "text",
+        "logs": "logs.",  # the file beside, by the name under which it is attached
+        "room_for_updates": "",
+        "room_for_ends": "",
+        "generated": "VIRTUAL",
+        "range_index": "",
+        "range_options": "",
+        "json": "text",
+        "seconds": "strftime('%Y-%m-%dT%H:%M:%SZ', ",
+        "microseconds": "strftime('%Y-%m-%dT%H:%M:%SZ', 1e-6 * ",
+        "to_time": ", 'unixepoch')",
     },
 )
 

@@ -98,9 +98,9 @@ class SqlStore(Store):
             Pool.OTHER, define.define, self.book, validation.checked_job(job, source), source, over
         )
 
-    async def remove(self, job: str, source: str) -> None:
+    async def remove(self, job: str, source: str, *, over: int | None = None) -> None:
         if askable(job):
-            await self.move(Pool.OTHER, define.remove, self.book, job, source)
+            await self.move(Pool.OTHER, define.remove, self.book, job, source, over)
 
     async def change(self, schedule: str, change: Change) -> Schedule:
         validation.check_change(change)

@@ -45,7 +45,7 @@ from .claimed_rows import load_claimed, read_claimed
 from .definitions import DefinitionCache
 from .finish import RunEnd, end
 from .fleet import clock
-from .jobs import CURSOR, MET, RUNS_MADE, WAKE_AT, JobColumns, LoadedJob, LoadedSchedule, record_broken, write
+from .jobs import JobColumns, LoadedJob, LoadedSchedule, record_broken, write
 from .runs import ON_LANES, insert_runs
 from .statement import NOTIFY, TICKET, Procedure, Statement
 
@@ -71,23 +71,24 @@ _TAKE_BACK = Statement("DELETE FROM tickwise_runs WHERE id IN :ids[bigint]")  # 
 _CANCEL = Statement("UPDATE tickwise_runs SET cancelling = TRUE WHERE id IN :ids[bigint]")
 _INSERT = insert_runs(
     "n bigint, job_id bigint, schedule_id bigint, slot bigint, lane bigint, trigger_name text, "
-    "definition_id bigint, times_id bigint, queue text, priority bigint, function text, due_at bigint, "
-    "expires_at bigint, leased boolean"
+    "definition_id bigint, schedule_definition_id bigint, queue text, priority bigint, function text, "
+    "due_at bigint, expires_at bigint, leased boolean"
 )
-_NOTE_SLOTS = Statement(f"""
+_NOTE_SLOTS = Statement("""
     UPDATE tickwise_schedules AS s
-    SET cursor = {CURSOR}, met = {MET}, runs_made = {RUNS_MADE}, wake_at = {WAKE_AT},
+    SET cursor = v.cursor, last_seen_slot = v.last_seen_slot, runs_made = v.runs_made, wake_at = v.wake_at,
         last_slot = (SELECT max(slot) FROM tickwise_runs r WHERE r.schedule_id = s.id)
-    FROM tickwise_agenda a WHERE a.job_id = s.job_id AND s.job_id IN :jobs[bigint]
+    FROM tickwise_schedule_state AS v WHERE v.id = s.id AND v.job_id IN :jobs[bigint]
 """)
 _NOTED = Statement("""
-    UPDATE tickwise_agenda SET revision = revision + 1, cursor = NULL, met = NULL, last_slot = NULL, made = NULL
+    UPDATE tickwise_job_state SET revision = revision + 1, cursor = NULL, last_seen_slot = NULL,
+        last_slot = NULL, runs_made = NULL
     WHERE job_id IN :jobs[bigint]
 """)
 _SLEEP = Statement(  # for drivers that can wait
     "SELECT pg_sleep(greatest(0, CAST(:until AS bigint) - {now}) / 1000000.0)"
 )
-_SET_ASIDE = Statement("UPDATE tickwise_agenda SET wake_at = :at WHERE job_id = :job")
+_SET_ASIDE = Statement("UPDATE tickwise_job_state SET wake_at = :at WHERE job_id = :job")
 _JOB_NAMES = Statement("SELECT name FROM tickwise_jobs WHERE id IN :ids[bigint] ORDER BY id")
 _SCHEDULES_OF = Statement("SELECT id FROM tickwise_schedules WHERE job_id = :job AND deleted IS NULL")
 _WAITS_FOR_A_RUN = frozenset({Reason.WAITS_FOR_RUN, Reason.WAITS_FOR_LANE, Reason.WAITS_BEHIND})

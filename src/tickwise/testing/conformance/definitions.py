@@ -10,7 +10,7 @@ from ...core.change import Paused
 from ...core.cron import Every
 from ...core.cron.zone import zone
 from ...core.definition import After, Catchup, Kind, Policy, RetryPolicy
-from ...core.errors import ConflictError, InputError
+from ...core.errors import ConflictError, InputError, StaleVersionError
 from ...core.settle import Failed
 from ...core.states import RunState
 from .snapshot import snapshot
@@ -75,8 +75,10 @@ class DefinitionStories(Stories):
         for over in (first, first + 2):
             async with world.refuses(ConflictError, "a has been changed meanwhile"):
                 await world.store.define(job("a", HOURLY), SOURCE, over=over)
-        await world.store.remove("a", SOURCE)
-        async with world.refuses(ConflictError, "a has been changed meanwhile"):
+        async with world.refuses(StaleVersionError, "a has been changed meanwhile"):
+            await world.store.remove("a", SOURCE, over=first)
+        await world.store.remove("a", SOURCE, over=first + 1)
+        async with world.refuses(StaleVersionError, "a has been changed meanwhile"):
             await world.store.define(daily, SOURCE, over=first + 1)
         assert await world.store.define(daily, SOURCE, over=0)
 

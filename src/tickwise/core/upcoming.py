@@ -1,0 +1,70 @@
+"""What one schedule will start, slot by slot: the walk under every list of runs to come and every forecast.
+
+It sees a schedule as the planner does: moves, holes, `until` and jitter by way of `slots`, pauses, slots that were
+re-opened, a backfill under way. It does not know the rest of what a verdict depends on, such as overlap,
+dependencies and runs by hand.
+"""
+
+from collections.abc import Iterator
+from itertools import dropwhile, islice
+from typing import NamedTuple
+
+from .model import Schedule
+from .slots import count_slots, due_at, next_slot
+
+
+class DueSlot(NamedTuple):
+    """A slot and when it is due; sorts by that time, then by name."""
+
+    due: int
+    schedule: str
+    slot: int
+
+
+def due_slots(schedule: Schedule, now: int, start: int) -> Iterator[DueSlot]:
+    """The slots that are due at or after `start`, in order of time.
+
+    All slots that are overdue are due now, and the oldest of them stands for them all; so does the first of a
+    backfill. Neither is listed if `start` lies ahead of now.
+    """
+    if schedule.paused is not None or schedule.deleted_at is not None:
+        return
+    if start <= now:
+        yield from (DueSlot(now, schedule.name, slot) for slot in _overdue(schedule, now))
+    start = max(now, start)
+    slot = next_slot(schedule, max(schedule.cursor, _before_delay(schedule, start)))
+    while slot is not None:
+        due = due_at(schedule, slot)
+        if due >= start:
+            yield DueSlot(due, schedule.name, slot)
+        slot = next_slot(schedule, slot)
+
+
+def upcoming_slots(schedule: Schedule, now: int, start: int) -> Iterator[DueSlot]:
+    """The same, but only as many as `max_runs` leaves: an estimate, since skipped slots do not count."""
+    most = schedule.definition.policy.max_runs
+    if most is None:
+        return due_slots(schedule, now, start)
+    left = max(0, most - schedule.runs_made) + (schedule.backfill is not None)  # a backfill does not count (S34)
+    return dropwhile(lambda each: each.due < start, islice(due_slots(schedule, now, now), left))
+
+
+def count_upcoming(schedule: Schedule, start: int, end: int) -> int:
+    """How many slots of a new schedule lie from one second to before another, and are within `max_runs`."""
+    found, most = count_slots(schedule, start - 1, end - 1), schedule.definition.policy.max_runs
+    return found if most is None else min(found, most)
+
+
+def _overdue(schedule: Schedule, now: int) -> Iterator[int]:
+    oldest = schedule.reopened[0] if schedule.reopened else next_slot(schedule, schedule.cursor)
+    if oldest is not None and oldest < now and due_at(schedule, oldest) < now:
+        yield oldest
+    if schedule.backfill:
+        filled = schedule.definition.times.after(schedule.backfill.cursor)
+        if filled is not None and filled < schedule.backfill.end:
+            yield filled
+
+
+def _before_delay(schedule: Schedule, second: int) -> int:
+    """An instant such that no slot up to it is due at a second or later, however long its jitter delays it."""
+    return second - (schedule.definition.policy.jitter or 0) - 1

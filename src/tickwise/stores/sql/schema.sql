@@ -1,0 +1,281 @@
+-- The tables of a SQL store. `{word}` is written by the dialect (see dialect.py).
+--
+-- Columns in seconds: slot, cursor, wake_at, and all that is planned in slots. Columns in microseconds: the others
+-- that end in _at.
+
+CREATE TABLE tickwise_definitions (  -- the text of jobs and schedules, each once; a row never changes
+    id {id},
+    digest text NOT NULL UNIQUE,
+    body text NOT NULL
+);
+
+CREATE TABLE tickwise_jobs (
+    id {id},
+    name {name} NOT NULL UNIQUE,
+    source text NOT NULL,
+    definition_id bigint NOT NULL,
+    version bigint NOT NULL,
+    queue text NOT NULL,
+    priority bigint NOT NULL,
+    function text,              -- the name by which a worker must know it; none for pipelines
+    lanes bigint NOT NULL,      -- the most that a schedule of the job allows
+    history_from bigint,
+    keep_days bigint,
+    keep_runs bigint,
+    prune_at bigint,            -- when to look for runs that need not be kept; none if all are kept
+    deleted_at bigint,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL
+) {room_for_updates};
+CREATE INDEX tickwise_jobs_prune ON tickwise_jobs (prune_at) WHERE prune_at IS NOT NULL;
+
+-- What every pass changes about a job, in a narrow row: cheap to lock, to read and to write. This row is the lock of
+-- the job. Its pages are full: room for updates would not spare the index entries, because wake_at is in an index.
+CREATE TABLE tickwise_job_state (
+    job_id bigint PRIMARY KEY,
+    revision bigint NOT NULL,   -- grows when anything but this row is written about the job or its schedules
+    wake_at bigint,             -- when a pass must look at the job: the least of its schedules'; none for never
+    local boolean NOT NULL,     -- nodes tick it from their own index, and no claim finds it
+    guarded boolean NOT NULL,   -- a policy asks for its last success or its last run by hand
+    waiting boolean NOT NULL,   -- a slot waits for a run of the job to end
+    pause_seen bigint NOT NULL, -- the last pause of everything whose end its schedules know
+    last_manual bigint,
+    last_success bigint,
+    cursor bigint,              -- of the job's only schedule, if that has moved since its own row was written
+    last_seen_slot bigint,      -- likewise, if there is a cursor
+    last_slot bigint,
+    runs_made bigint            -- since the schedule's own row was written
+);
+CREATE INDEX tickwise_job_state_affected ON tickwise_job_state (job_id) WHERE waiting OR guarded;
+CREATE INDEX tickwise_job_state_due ON tickwise_job_state (wake_at) WHERE wake_at IS NOT NULL AND NOT local;
+
+CREATE TABLE tickwise_versions (  -- of a job's definition
+    job_id bigint NOT NULL,
+    version bigint NOT NULL,
+    definition_id bigint NOT NULL,
+    made_at bigint NOT NULL,
+    PRIMARY KEY (job_id, version)
+);
+
+CREATE TABLE tickwise_dependencies (  -- a job whose schedules wait for successes of another (after)
+    needed_job_id bigint NOT NULL,
+    job_id bigint NOT NULL,
+    PRIMARY KEY (needed_job_id, job_id)
+);
+
+CREATE TABLE tickwise_schedules (
+    id {id},
+    name {name} NOT NULL UNIQUE,
+    job_id bigint NOT NULL,
+    definition_id bigint NOT NULL,
+    cursor bigint NOT NULL,
+    last_seen_slot bigint NOT NULL,
+    last_missed_slot bigint NOT NULL,
+    edited bigint NOT NULL,     -- seconds, as are first_seen and deleted
+    first_seen bigint NOT NULL,
+    runs_made bigint NOT NULL,
+    rest text,                  -- pause, move, backfill, deferral and the like; mostly none
+    last_slot bigint,           -- the newest slot that has a run
+    wake_at bigint,
+    paused boolean NOT NULL,
+    deleted bigint,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL
+) {room_for_updates};
+CREATE INDEX tickwise_schedules_job ON tickwise_schedules (job_id);
+CREATE INDEX tickwise_schedules_updated ON tickwise_schedules (updated_at);
+
+-- Schedules as they stand: the row of a job's state overrides the row of its only schedule.
+CREATE VIEW tickwise_schedule_state AS
+SELECT s.id, s.name, s.job_id, s.definition_id, s.last_missed_slot, s.edited, s.first_seen, s.rest, s.paused,
+    s.deleted, s.created_at, s.updated_at, a.local,
+    CASE WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.cursor ELSE a.cursor END AS cursor,
+    CASE WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.last_seen_slot ELSE a.last_seen_slot END
+        AS last_seen_slot,
+    CASE WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.runs_made ELSE s.runs_made + a.runs_made END
+        AS runs_made,
+    CASE WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.last_slot ELSE a.last_slot END AS last_slot,
+    CASE WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.wake_at ELSE a.wake_at END AS wake_at
+FROM tickwise_schedules s JOIN tickwise_job_state a ON a.job_id = s.job_id;
+
+CREATE TABLE tickwise_runs (
+    id {id},
+    job_id bigint NOT NULL,
+    schedule_id bigint,
+    slot bigint,
+    lane bigint,                -- held until the run is over
+    run_key text,
+    trigger_name text NOT NULL,
+    state text NOT NULL,
+    definition_id bigint NOT NULL,  -- of the job, as it was then
+    schedule_definition_id bigint,  -- as it was then
+    queue text NOT NULL,
+    priority bigint NOT NULL,
+    function text,
+    params text,
+    due_at bigint NOT NULL,     -- not before
+    expires_at bigint,
+    created_at bigint NOT NULL,
+    claimed_by text,            -- the ticker that made it
+    requested_by text,
+    auto_remove boolean NOT NULL,
+    node text,
+    token text,
+    lease_until bigint,
+    attempt bigint NOT NULL,
+    failures bigint NOT NULL,
+    losses bigint NOT NULL,
+    cancelling boolean NOT NULL,
+    started_at bigint,
+    finished_at bigint,
+    result text,
+    error text,
+    queued boolean GENERATED ALWAYS AS (state = 'queued') {generated},
+    holds_key boolean
+        GENERATED ALWAYS AS (run_key IS NOT NULL AND state IN ('queued', 'running', 'succeeded')) {generated}
+) {room_for_ends};
+-- No index of all runs contains a column that the end of a run changes, so PostgreSQL writes the end on the page of
+-- its beginning and to no index. Runs end about in the order in which they were made: a summary of each range of
+-- pages is enough to find them by their end.
+CREATE UNIQUE INDEX tickwise_runs_slot ON tickwise_runs (schedule_id, slot) WHERE slot IS NOT NULL;
+CREATE UNIQUE INDEX tickwise_runs_key ON tickwise_runs (job_id, run_key) WHERE holds_key;
+CREATE INDEX tickwise_runs_queue ON tickwise_runs (queue, priority DESC, due_at, id) WHERE queued;
+CREATE INDEX tickwise_runs_expiry ON tickwise_runs (expires_at) WHERE queued AND expires_at IS NOT NULL;
+CREATE INDEX tickwise_runs_again ON tickwise_runs (started_at) WHERE queued AND started_at IS NOT NULL;
+CREATE INDEX tickwise_runs_job ON tickwise_runs (job_id, id);
+CREATE INDEX tickwise_runs_finished ON tickwise_runs {range_index} (finished_at) {range_options};
+
+CREATE TABLE tickwise_active_runs (  -- runs that hold a lane of their job, and all that run
+    job_id bigint NOT NULL,
+    lane bigint NOT NULL,       -- of a run that holds none: its id, negated
+    run_id bigint NOT NULL,
+    running boolean NOT NULL,
+    PRIMARY KEY (job_id, lane)
+) {room_for_updates};
+CREATE INDEX tickwise_active_runs_running ON tickwise_active_runs (run_id) WHERE running;
+
+CREATE TABLE tickwise_attempts (  -- those before the last
+    run_id bigint NOT NULL,
+    number bigint NOT NULL,
+    event text NOT NULL,
+    started_at bigint,
+    finished_at bigint NOT NULL,
+    node text,
+    error text,
+    PRIMARY KEY (run_id, number)
+);
+
+CREATE TABLE tickwise_steps (
+    run_id bigint NOT NULL,
+    name text NOT NULL,
+    position bigint NOT NULL,
+    state text NOT NULL,
+    started_at bigint,
+    finished_at bigint,
+    attempt bigint NOT NULL,
+    error text,
+    PRIMARY KEY (run_id, name)
+);
+
+CREATE TABLE tickwise_decisions (
+    schedule_id bigint NOT NULL,
+    first_slot bigint NOT NULL,
+    reason text NOT NULL,
+    last_slot bigint NOT NULL,
+    slots bigint NOT NULL,
+    detail text,
+    made_at bigint NOT NULL,
+    extended_at bigint NOT NULL,
+    PRIMARY KEY (schedule_id, first_slot, reason)
+);
+CREATE INDEX tickwise_decisions_first ON tickwise_decisions (first_slot);
+CREATE INDEX tickwise_decisions_last ON tickwise_decisions (last_slot);
+CREATE INDEX tickwise_decisions_extended ON tickwise_decisions (extended_at);
+
+CREATE TABLE tickwise_nodes (
+    id text PRIMARY KEY,
+    facts text NOT NULL,
+    worker boolean NOT NULL,
+    started_at bigint NOT NULL,
+    seen_at bigint NOT NULL,
+    live_until bigint NOT NULL,
+    passed_at bigint
+);
+
+CREATE TABLE tickwise_queues (
+    name text PRIMARY KEY,
+    concurrency bigint,
+    starts_per_second double precision,
+    credit double precision NOT NULL,   -- starts that may be made at once
+    credited_at bigint NOT NULL
+);
+
+CREATE TABLE tickwise_pauses (  -- of everything; in seconds
+    id {id},
+    paused_at bigint NOT NULL,
+    until bigint,
+    paused_by text NOT NULL,
+    reason text NOT NULL
+);
+CREATE UNIQUE INDEX tickwise_pauses_open ON tickwise_pauses ((until IS NULL)) WHERE until IS NULL;
+
+DROP TABLE IF EXISTS {logs}tickwise_logs;  -- of a store that was in this place before
+CREATE TABLE {logs}tickwise_logs (
+    id {id},
+    run_id bigint NOT NULL,
+    step text NOT NULL,
+    position bigint NOT NULL,   -- of the first character in all that the step printed
+    stream text NOT NULL,
+    text text NOT NULL,
+    at bigint NOT NULL
+);
+CREATE INDEX {logs}tickwise_logs_run ON tickwise_logs (run_id, id);
+
+CREATE TABLE tickwise_tokens (
+    id text PRIMARY KEY,
+    name text NOT NULL,
+    role text NOT NULL,
+    digest text NOT NULL UNIQUE,
+    scopes text NOT NULL,
+    created_at bigint NOT NULL,
+    expires_at bigint,
+    revoked_at bigint,
+    used_at bigint
+);
+CREATE UNIQUE INDEX tickwise_tokens_name ON tickwise_tokens (name) WHERE revoked_at IS NULL;
+
+CREATE TABLE tickwise_audit (
+    id {id},
+    at bigint NOT NULL,
+    who text NOT NULL,
+    action text NOT NULL,
+    subject text NOT NULL,
+    detail text NOT NULL
+);
+CREATE INDEX tickwise_audit_subject ON tickwise_audit (subject, id);
+
+CREATE TABLE tickwise_claims (  -- of idempotency keys: the first claim of a key wins
+    claim_key text PRIMARY KEY,
+    mark text NOT NULL,
+    answer text,
+    claimed_at bigint NOT NULL,
+    until bigint NOT NULL       -- unanswered, the key is free again after this instant
+);
+CREATE INDEX tickwise_claims_age ON tickwise_claims (claimed_at);
+
+-- For people. Nothing in the program reads it.
+CREATE VIEW tickwise_schedules_now AS
+SELECT s.name, j.name AS job,
+    CAST(d.body AS {json}) ->> 'label' AS times,
+    CAST(d.body AS {json}) -> 'times' ->> 'zone' AS timezone,
+    CASE WHEN s.paused OR p.id IS NOT NULL THEN NULL ELSE {seconds}s.wake_at{to_time} END AS next_run_at,
+    {microseconds}coalesce(r.started_at, r.created_at){to_time} AS last_run_at,
+    r.state AS last_state,
+    s.paused OR p.id IS NOT NULL AS paused,
+    CASE WHEN s.paused THEN CAST(s.rest AS {json}) -> 'paused' ->> 'reason' ELSE p.reason END AS reason
+FROM tickwise_schedule_state s
+JOIN tickwise_jobs j ON j.id = s.job_id
+JOIN tickwise_definitions d ON d.id = s.definition_id
+LEFT JOIN tickwise_runs r ON r.schedule_id = s.id AND r.slot = s.last_slot
+LEFT JOIN tickwise_pauses p ON p.until IS NULL
+WHERE s.deleted IS NULL
