@@ -21,10 +21,10 @@ class _LazyLogger:
         factory = (
             structlog.get_config()["logger_factory"] if configured else structlog.PrintLoggerFactory(sys.stderr)
         )
-        return partial(_write, getattr(factory("tickwise"), method))
+        return partial(_write_line, getattr(factory("tickwise"), method))
 
 
-def _write(write: Callable[..., Any], *line: Any, **fields: Any) -> None:
+def _write_line(write: Callable[..., Any], *line: Any, **fields: Any) -> None:
     with suppress(OSError, ValueError):  # ValueError: the file is closed
         write(*line, **fields)
 

@@ -114,7 +114,7 @@ async def _attempt(job: JobDefinition, actions: "_Actions", pipeline: Pipeline) 
     try:
         return await limited(_check_and_run(job, actions, pipeline), job.timeout, actions.services.sleep)
     except TimedOut:
-        return timed_out(job.timeout, "the run", pipeline.cautions)
+        return timed_out(job.timeout, "the run", pipeline.warnings)
 
 
 async def _check_and_run(job: JobDefinition, actions: "_Actions", pipeline: Pipeline) -> AttemptResult:

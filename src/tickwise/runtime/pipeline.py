@@ -61,7 +61,7 @@ class Pipeline:
         key: str,
         done: Mapping[str, StepState] = _NONE_DONE,
     ) -> None:
-        self.cautions: list[str] = []  # of all steps
+        self.warnings: list[str] = []  # of all steps
         self._steps = _sort_steps(steps)
         self._actions = actions
         self._services = services
@@ -102,7 +102,7 @@ class Pipeline:
             raise
         finally:
             tries.log.close()
-            self.cautions += tries.log.cautions
+            self.warnings += tries.log.warnings
         state = _STATES[type(ended.outcome)]
         self._ended[step.name] = ended
         await tries.report(state, ended.error)
@@ -171,7 +171,7 @@ class _Tries:
         policy, seconds = self._step.retry, failure.retry_after
         if seconds is None:
             seconds = retry_delay(policy, self._number, self._key)
-        self.log.say(
+        self.log.write_note(
             f"try {self._number} of {policy.limit + 1} failed, the next comes in {format_duration(seconds)}"
         )
         await self.report(StepState.WAITING, error)
@@ -183,7 +183,7 @@ class _Tries:
         try:
             return await limited(work, self._step.timeout, self._services.sleep)
         except TimedOut:
-            return timed_out(self._step.timeout, "the step", self.log.cautions)
+            return timed_out(self._step.timeout, "the step", self.log.warnings)
 
 
 def timed_out(seconds: int | None, what: str, warnings: Sequence[str]) -> AttemptResult:

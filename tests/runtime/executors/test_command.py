@@ -258,6 +258,6 @@ def test_who_leaves_the_session_is_not_waited_for(tmp_path: Path) -> None:
             assert await pipe.read() == b""
         assert done == AttemptResult(Succeeded())
         assert there.lines == ["bye"]
-        assert "left the program's session" in there.log.cautions[0]
+        assert "left the program's session" in there.log.warnings[0]
 
     run(ending())

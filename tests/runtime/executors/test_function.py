@@ -210,7 +210,7 @@ def test_a_thread_that_is_cancelled_is_left_behind_and_counted() -> None:
         await asyncio.to_thread(started.wait)
         await ended(task)
         assert pool.stuck == 1
-        assert "a thread cannot be killed" in there.log.cautions[0]
+        assert "a thread cannot be killed" in there.log.warnings[0]
         assert (await pool.call(lambda: "others go on", place().context)).result == "others go on"
         release.set()
         await until(lambda: pool.stuck == 0)
@@ -290,7 +290,7 @@ def test_an_async_function_that_ignores_its_cancellation_is_left_behind() -> Non
         await timers.ring(there.context.services.kill_grace)
         await asyncio.gather(task, return_exceptions=True)
         assert (task.cancelled(), pool.stuck) == (True, 1)
-        assert "does not let itself be cancelled" in there.log.cautions[0]
+        assert "does not let itself be cancelled" in there.log.warnings[0]
         release.set()
         await until(lambda: pool.stuck == 0)
 

@@ -113,7 +113,7 @@ def test_a_result_that_is_not_json_is_dropped_with_a_warning() -> None:
     """A result that is not JSON leaves a success without a result, and a line in the log."""
     there = place()
     assert call("unfit", there) == AttemptResult(Succeeded())
-    assert "no result is kept" in there.log.cautions[0]
+    assert "no result is kept" in there.log.warnings[0]
 
 
 @pytest.mark.parametrize(

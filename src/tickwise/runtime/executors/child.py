@@ -43,9 +43,9 @@ def _call(request: dict[str, Any]) -> dict[str, Any]:
         return {"refused": str(error)}
     try:
         value = function(**arguments)
-        return _answer(_run_coroutine(value) if iscoroutine(value) else value)
+        return _encode_answer(_run_coroutine(value) if iscoroutine(value) else value)
     except BaseException as error:  # noqa: BLE001 (whatever it is, the worker is told: S46)
-        return _answer(error) if isinstance(error, Signal) else {"raised": failure_text(error)}
+        return _encode_answer(error) if isinstance(error, Signal) else {"raised": failure_text(error)}
 
 
 def _run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -54,7 +54,7 @@ def _run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run(coroutine)
 
 
-def _answer(value: Any) -> dict[str, Any]:
+def _encode_answer(value: Any) -> dict[str, Any]:
     if isinstance(value, Signal):
         return {"signal": value.kind, "seconds": value.seconds, "reason": value.reason}
     problem = why_not_kept(value)

@@ -74,7 +74,7 @@ class FunctionPool:
             answer = await self._in_thread(call, context)
             if iscoroutine(answer):
                 answer = await self._on_loop(lambda: answer, context)
-        return raised(answer.error) if isinstance(answer, _Raised) else returned(answer, context.log.caution)
+        return raised(answer.error) if isinstance(answer, _Raised) else returned(answer, context.log.write_warning)
 
     def close(self) -> None:
         self._threads.close()
@@ -94,7 +94,7 @@ class FunctionPool:
         except asyncio.CancelledError:
             if answer.cancelled():
                 self.stuck += 1
-                context.log.caution(
+                context.log.write_warning(
                     "a thread cannot be killed: the function goes on in its thread until it returns, "
                     "and its result is dropped"
                 )
@@ -119,7 +119,7 @@ class FunctionPool:
         if not await finishes(task, grace, sleep):
             self.stuck += 1
             task.add_done_callback(self._on_abandoned_done)
-            log.caution(
+            log.write_warning(
                 "the async function does not let itself be cancelled: it goes on, and its result is dropped"
             )
 

@@ -124,7 +124,7 @@ async def _end(transport: asyncio.SubprocessTransport, protocol: _ProgramProtoco
         finally:
             _signal(group, signal.SIGKILL)
             if not await finishes(protocol.closed, _PIPE_GRACE, sleep):
-                context.log.caution(
+                context.log.write_warning(
                     "a process that left the program's session holds its output: it is not waited for"
                 )
 

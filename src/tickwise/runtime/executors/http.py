@@ -72,7 +72,7 @@ async def send(call: HttpCall, context: StepContext) -> AttemptResult:
     what = f"{call.method} {_redacted(call.url)}"
     try:
         async with client, client.stream(call.method, call.url, headers=headers, content=call.body) as response:
-            context.log.say(f"{what}: {response.status_code} {response.reason_phrase}")
+            context.log.write_note(f"{what}: {response.status_code} {response.reason_phrase}")
             beginning = await _log_response(response, context.log)
     except httpx.InvalidURL as error:
         raise InputError(f"{_redacted(call.url)} is not a web address: {error}") from None
@@ -104,7 +104,7 @@ async def _log_response(response: httpx.Response, log: Sink) -> str:
         beginning += data[: _EXCERPT - len(beginning)]
         size += len(data)
         if size >= HEAD_SIZE:
-            log.say(f"the answer is longer than {size:,} bytes: the rest is left out")
+            log.write_note(f"the answer is longer than {size:,} bytes: the rest is left out")
             break
     return beginning.decode("utf-8", "replace")
 

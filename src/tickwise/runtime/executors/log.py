@@ -21,16 +21,16 @@ class Sink(Protocol):
 
     def feed(self, stream: str, data: bytes) -> None: ...
 
-    def say(self, text: str) -> None: ...
+    def write_note(self, text: str) -> None: ...
 
-    def caution(self, text: str) -> None: ...
+    def write_warning(self, text: str) -> None: ...
 
 
 class StepLog:
     """Takes output in pieces and emits lines. Used only in the loop's thread."""
 
     def __init__(self, emit: Callable[[str, str], None], *, head: int = HEAD_SIZE, tail: int = TAIL_SIZE) -> None:
-        self.cautions: list[str] = []
+        self.warnings: list[str] = []
         self._emit = emit
         self._head = head
         self._tail = tail
@@ -52,14 +52,14 @@ class StepLog:
         if later:
             self._buffer_tail(stream, later)
 
-    def say(self, text: str) -> None:
+    def write_note(self, text: str) -> None:
         """Write a message of our own, as a line."""
         self.feed(OWN, f"{text}\n".encode("utf-8", "replace"))
 
-    def caution(self, text: str) -> None:
+    def write_warning(self, text: str) -> None:
         """Write a message that belongs to the outcome too."""
-        self.cautions.append(text)
-        self.say(text)
+        self.warnings.append(text)
+        self.write_note(text)
 
     def close(self) -> None:
         """Emit the buffer, after a line that says how much was dropped."""

@@ -42,8 +42,8 @@ class _Capture:
 
     def __init__(self, log: Sink) -> None:
         self.data = b""
-        self.say = log.say
-        self.caution = log.caution
+        self.write_note = log.write_note
+        self.write_warning = log.write_warning
         self._feed = log.feed
 
     def feed(self, stream: str, data: bytes) -> None:

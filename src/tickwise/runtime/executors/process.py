@@ -89,7 +89,7 @@ def _read_answer(answer: bytes, end: Exit, context: StepContext) -> AttemptResul
         case {"returned": value}:
             return AttemptResult(Succeeded(), value)
         case {"no_result": problem}:
-            context.log.caution(problem)
+            context.log.write_warning(problem)
             return AttemptResult(Succeeded())
         case {"signal": kind, "seconds": seconds, "reason": reason}:
             return signalled(kind, seconds, reason)
