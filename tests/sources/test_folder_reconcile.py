@@ -1,4 +1,4 @@
-"""Which definitions of a folder go on: over values, without a disk."""
+"""Which definitions of a folder are active: over values, without a disk."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,34 +10,34 @@ from hypothesis import strategies as st
 from tickwise.core.definition import JobDefinition
 from tickwise.sources.folder.reconcile import (
     ActiveDefinitions,
-    Content,
     FolderChange,
+    FolderContent,
     ParsedFile,
     difference,
     reconcile,
 )
-from tickwise.sources.folder.scan import reading_of
+from tickwise.sources.folder.scan import parse_file
 from tickwise.sources.yaml import DefinitionError
-from tickwise.sources.yaml.reader import Read
+from tickwise.sources.yaml.reader import ParsedDocument
 
 BROKEN = "no such field: 1"
 UNREADABLE = "\0"
 DAILY = "schedule: '@daily'\n"
 
 
-def folder(files: Mapping[str, str], *, unseen: tuple[str, ...] = ()) -> Content:
+def folder(files: Mapping[str, str], *, unseen: tuple[str, ...] = ()) -> FolderContent:
     """A folder `jobs` with files by name; its content out of sight if it is unseen."""
     errors = tuple(DefinitionError("it cannot be looked at", file=name) for name in unseen)
     hidden = tuple(Path(name) for name in unseen)
     readings = {f"jobs/{name}.yaml": read(f"jobs/{name}.yaml", files[name]) for name in sorted(files)}
     seen = {file: r for file, r in readings.items() if not any(Path(file).is_relative_to(way) for way in hidden)}
-    return Content(seen, unseen, errors)
+    return FolderContent(seen, unseen, errors)
 
 
 def read(file: str, text: str) -> ParsedFile:
     if text == UNREADABLE:
         return ParsedFile((), (DefinitionError("the file cannot be read", file=file),))
-    return reading_of(text, Path(file), "folder:jobs")
+    return parse_file(text, Path(file), "folder:jobs")
 
 
 class World:
@@ -45,31 +45,31 @@ class World:
 
     def __init__(self) -> None:
         self.jobs: dict[str, JobDefinition] = {}
-        self.standing = ActiveDefinitions()
+        self.active = ActiveDefinitions()
         self.last: FolderChange | None = None
 
     def look(
         self, files: Mapping[str, str], *, unseen: tuple[str, ...] = (), others: tuple[str, ...] = ()
     ) -> "World":
-        before, self.standing = (
-            self.standing,
-            reconcile(self.standing, folder(files, unseen=unseen), frozenset(others)),
+        before, self.active = (
+            self.active,
+            reconcile(self.active, folder(files, unseen=unseen), frozenset(others)),
         )
-        self.last = difference(before, self.standing)
+        self.last = difference(before, self.active)
         if self.last:
             for name in self.last.removed:
                 del self.jobs[name]
-            self.jobs |= {placed.job.name: placed.job for placed in self.last.defined}
+            self.jobs |= {located.job.name: located.job for located in self.last.defined}
         return self
 
     def defined(self) -> list[str]:
-        return [placed.job.name for placed in self.last.defined] if self.last else []
+        return [located.job.name for located in self.last.defined] if self.last else []
 
     def removed(self) -> list[str]:
         return list(self.last.removed) if self.last else []
 
     def problems(self) -> list[str]:
-        return [error.problem for error in self.standing.errors]
+        return [error.problem for error in self.active.errors]
 
     def queues(self) -> dict[str, str]:
         return {name: job.queue for name, job in self.jobs.items()}
@@ -112,7 +112,7 @@ def test_a_broken_file_changes_nothing(text: str) -> None:
     }
     world = World().look(good).look(good | {"a": text})
     assert (world.defined(), world.removed()) == ([], [])
-    assert {error.file for error in world.standing.errors} == {"jobs/a.yaml"}
+    assert {error.file for error in world.active.errors} == {"jobs/a.yaml"}
     assert world.look(good | {"a": "queue: z\nschedule: '@daily'"}).queues()["a"] == "z"
     assert (world.removed(), world.problems()) == (["a2"], [])
 
@@ -120,7 +120,7 @@ def test_a_broken_file_changes_nothing(text: str) -> None:
 def test_a_file_that_was_never_good() -> None:
     """A new file counts as a whole or not at all: it may just be half written."""
     world = World().look({"a": BROKEN, "b": f"queue: x\n---\nname: b2\n{BROKEN}"})
-    assert (list(world.jobs), len(world.standing.errors)) == ([], 2)
+    assert (list(world.jobs), len(world.active.errors)) == ([], 2)
     assert list(world.look({"a": BROKEN, "b": "queue: x\n---\nname: b2"}).jobs) == ["b", "b2"]
 
 
@@ -130,7 +130,7 @@ def test_a_new_file_with_a_taken_name() -> None:
     assert world.look({"a": "name: x\nqueue: first", "b": "name: x\n---\nname: z"}).defined() == ["z"]
     world = World().look({"a": "name: x\nqueue: first\n---\nname: x\n---\nname: y", "b": "name: x\n---\nname: z"})
     assert world.queues() == {"x": "first", "y": "default", "z": "default"}
-    assert [(error.file, error.line) for error in world.standing.errors] == [
+    assert [(error.file, error.line) for error in world.active.errors] == [
         ("jobs/a.yaml", 4),
         ("jobs/b.yaml", 1),
     ]
@@ -157,7 +157,7 @@ def test_first_come_first_served() -> None:
 def test_a_taken_name_does_not_end_the_job_that_asks_for_it() -> None:
     """S26: a file that is given a name which is taken has an error, and goes on as it was."""
     world = World().look({"a": "name: x", "b": "name: y"}).look({"a": "name: y", "b": "name: y"})
-    assert (sorted(world.jobs), len(world.standing.errors)) == (["x", "y"], 1)
+    assert (sorted(world.jobs), len(world.active.errors)) == (["x", "y"], 1)
 
 
 def test_names_can_be_swapped() -> None:
@@ -172,7 +172,7 @@ def test_going_back_takes_a_name_back() -> None:
     world = World().look({"a": "name: x", "b": "name: y", "c": "name: z"})
     world.look({"a": "name: y", "b": "name: z", "c": BROKEN})
     assert (sorted(world.jobs), world.last and world.last.defined) == (["x", "y", "z"], ())
-    assert [error.file[5] for error in world.standing.errors] == ["c", "a", "b"]
+    assert [error.file[5] for error in world.active.errors] == ["c", "a", "b"]
 
 
 def test_the_name_of_a_schedule_that_stands() -> None:
@@ -204,7 +204,7 @@ def test_an_edit_that_is_refused_blames_no_other_file() -> None:
     """S35: what waits for a schedule has no error if only the edit of that schedule was refused."""
     files = {"a": DAILY, "b": f"{DAILY}after: [{{schedule: a, within: 1d}}]", "c": "name: taken"}
     world = World().look(files).look(files | {"a": f"name: taken\n{DAILY}"})
-    assert ([error.file for error in world.standing.errors], sorted(world.jobs)) == (
+    assert ([error.file for error in world.active.errors], sorted(world.jobs)) == (
         ["jobs/a.yaml"],
         ["a", "b", "taken"],
     )
@@ -214,7 +214,7 @@ def test_an_error_is_told_where_it_stands_now() -> None:
     """An unchanged job whose line moves is no change, but its error has the new line."""
     waits = f"{DAILY}after: [{{schedule: a, within: 1d}}]"
     world = World().look({"a": DAILY, "b": waits}).look({"b": f"# a comment\n{waits}"})
-    assert ([error.line for error in world.standing.errors], world.defined()) == ([3], [])
+    assert ([error.line for error in world.active.errors], world.defined()) == ([3], [])
 
 
 def test_a_circle_is_refused_where_it_is_closed() -> None:
@@ -224,7 +224,7 @@ def test_a_circle_is_refused_where_it_is_closed() -> None:
         {"a": f"{DAILY}after: [{{schedule: b, within: 1d}}]", "b": f"{DAILY}after: [{{schedule: a, within: 1d}}]"}
     )
     assert list(world.jobs) == ["a"]
-    assert {error.file for error in world.standing.errors} == {"jobs/a.yaml", "jobs/b.yaml"}
+    assert {error.file for error in world.active.errors} == {"jobs/a.yaml", "jobs/b.yaml"}
 
 
 def test_the_whole_content_is_told_once() -> None:
@@ -267,17 +267,17 @@ def test_any_history_of_a_folder(looks: list[tuple[dict[str, str], tuple[str, ..
     """S23, S26, S28: changes add up to what the files say; those with an error go on as they were."""
     world = World()
     for files, unseen in looks:
-        before = world.standing
+        before = world.active
         world.look(files, unseen=unseen)
         check_step(before, folder(files, unseen=unseen), world)
 
 
-def check_step(before: ActiveDefinitions, content: Content, world: World) -> None:
-    after = world.standing
-    assert world.jobs == {name: placed.job for name, placed in after.jobs().items()}
-    standing = [placed.job for placed in after.jobs().values()]
-    assert len(standing) == sum(len(documents) for documents in after.files.values()), "a name stands twice"
-    schedules = [schedule.name for job in standing for schedule in job.schedules]
+def check_step(before: ActiveDefinitions, content: FolderContent, world: World) -> None:
+    after = world.active
+    assert world.jobs == {name: located.job for name, located in after.jobs().items()}
+    active = [located.job for located in after.jobs().values()]
+    assert len(active) == sum(len(documents) for documents in after.files.values()), "a name stands twice"
+    schedules = [schedule.name for job in active for schedule in job.schedules]
     assert len(set(schedules)) == len(schedules)
     wrong = {error.file for error in after.errors}
     for file in before.files.keys() | content.files.keys():
@@ -290,21 +290,21 @@ def check_step(before: ActiveDefinitions, content: Content, world: World) -> Non
             assert same(stands, stood)
     if not after.errors:
         at_once = reconcile(ActiveDefinitions(), content)
-        assert world.jobs == {name: placed.job for name, placed in at_once.jobs().items()}
+        assert world.jobs == {name: located.job for name, located in at_once.jobs().items()}
     check_first_come(before, content, after)
     assert difference(after, reconcile(after, content)) is None, "a second look at the same found something else"
 
 
-def same(some: tuple[Read, ...], others: tuple[Read, ...]) -> bool:
+def same(some: tuple[ParsedDocument, ...], others: tuple[ParsedDocument, ...]) -> bool:
     one, other = (
-        [document.placed.job for document in documents if document.placed] for documents in (some, others)
+        [document.located.job for document in documents if document.located] for documents in (some, others)
     )
     return one == other
 
 
-def check_first_come(before: ActiveDefinitions, content: Content, after: ActiveDefinitions) -> None:
+def check_first_come(before: ActiveDefinitions, content: FolderContent, after: ActiveDefinitions) -> None:
     """S26: a name stays in its file for as long as the file asks for it."""
-    for name, placed in before.jobs().items():
-        asked = content.files.get(placed.file, ParsedFile()).documents
-        if any(document.placed and document.placed.job.name == name for document in asked):
-            assert after.jobs()[name].file == placed.file
+    for name, located in before.jobs().items():
+        asked = content.files.get(located.file, ParsedFile()).documents
+        if any(document.located and document.located.job.name == name for document in asked):
+            assert after.jobs()[name].file == located.file
