@@ -19,7 +19,8 @@ Walker: TypeAlias = Callable[[str, datetime], Walk]
 
 
 def tickwise_walker(text: str, start: datetime) -> Walk:
-    return _walk_with(parse(text, str(start.tzinfo)).next, start)
+    times = parse(text, str(start.tzinfo)).iterate(start)
+    return lambda steps: [next(times) for _ in range(steps)]
 
 
 def installed_walkers(progress: Callable[[str], None]) -> dict[str, Walker]:

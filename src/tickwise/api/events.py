@@ -1,11 +1,12 @@
 """Server-sent events: one reader of the store for the whole process, and a queue for each subscriber."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from ..app.records import MICRO, Changes
+from ..app.records import MICRO, Changes, DecisionRow, RunRow
 from ..app.stores import Store
 from ..app.values import RunInfo, ScheduleInfo
 from ..log import get_logger
@@ -98,27 +99,32 @@ class EventBroadcaster:
 
 
 async def _events(store: Store, changed: Changes) -> list[StreamEvent]:
-    jobs: dict[str, str] = {}
-    found = [
-        StreamEvent(
-            moved_at(row), "run", row.job, f"{row.id} {row.state}", run_response(RunInfo.of(row)).model_dump_json()
-        )
-        for row in changed.runs
-    ]
+    jobs: dict[str, str] = {}  # by schedule
+    found = [_run_event(row) for row in changed.runs]
     found += [await _schedule_event(store, name) for name in changed.schedules]
     for decision in changed.decisions:
         if decision.schedule not in jobs:
             row = await store.insights.schedule(decision.schedule)
             jobs[decision.schedule] = row.schedule.job if row else ""
-        body = DecisionResponse.of(decision).model_dump_json()
-        name = f"{decision.schedule} {decision.reason.code} {decision.first}"
-        found.append(StreamEvent(decision.extended_at, "decision", jobs[decision.schedule], name, body))
+        found.append(_decision_event(decision, jobs[decision.schedule]))
     return sorted(found)
+
+
+def _run_event(row: RunRow) -> StreamEvent:
+    data = run_response(RunInfo.of(row)).model_dump_json()
+    return StreamEvent(at=moved_at(row), kind="run", job=row.job, name=f"{row.id} {row.state}", data=data)
+
+
+def _decision_event(row: DecisionRow, job: str) -> StreamEvent:
+    name = f"{row.schedule} {row.reason.code} {row.first}"
+    data = DecisionResponse.of(row).model_dump_json()
+    return StreamEvent(at=row.extended_at, kind="decision", job=job, name=name, data=data)
 
 
 async def _schedule_event(store: Store, name: str) -> StreamEvent:
     row = await store.insights.schedule(name)
     if row is None:
-        return StreamEvent(await store.now(), _DELETED, "", name, f'{{"name":"{name}"}}')
-    body = ScheduleResponse.model_validate(ScheduleInfo.of(row)).model_dump_json()
-    return StreamEvent(row.updated_at, "schedule", row.schedule.job, name, body)
+        data = json.dumps({"name": name}, separators=(",", ":"))
+        return StreamEvent(at=await store.now(), kind=_DELETED, job="", name=name, data=data)
+    data = ScheduleResponse.model_validate(ScheduleInfo.of(row)).model_dump_json()
+    return StreamEvent(at=row.updated_at, kind="schedule", job=row.schedule.job, name=name, data=data)

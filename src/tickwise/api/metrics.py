@@ -64,12 +64,12 @@ class Metrics:
         """As Prometheus reads it."""
         async with self._lock:
             if self._clock() - self._read_at >= _CACHE_SECONDS:
-                await self._read()
+                await self._read_store()
                 self._text = generate_latest(self._registry)
                 self._read_at = self._clock()
             return self._text
 
-    async def _read(self) -> None:
+    async def _read_store(self) -> None:
         self._gauges.families = []
         try:
             store = await self._store()

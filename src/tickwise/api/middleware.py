@@ -40,7 +40,7 @@ class LimitsMiddleware:
             return
         scope["root_path"] = self._root_path or scope.get("root_path", "")
         sender = _ResponseSender(send)
-        if refusal := _refusal(scope):
+        if refusal := _limit_refusal(scope):
             await refusal(scope, receive, sender)
             return
         try:
@@ -73,7 +73,7 @@ async def _send_unless_begun(response: Response, scope: Scope, receive: Receive,
         await response(scope, receive, sender)
 
 
-def _refusal(scope: Scope) -> Response | None:
+def _limit_refusal(scope: Scope) -> Response | None:
     """The refusal of a request that is too long."""
     if len(scope.get("raw_path") or scope["path"]) > _MAX_PATH or len(scope["query_string"]) > _MAX_QUERY:
         return problem(414, "the address is too long")

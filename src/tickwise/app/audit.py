@@ -1,15 +1,15 @@
-"""The ledger of a store, checked: whether every slot of every schedule has one run or one reason.
+"""Audit of a store: whether every slot of every schedule has exactly one run or one reason.
 
-A job at a time is read, page by page, through the public contract, so the memory that this takes grows with the
-largest job and not with the store. What the contract cannot tell is not judged:
+It reads one job at a time, page by page, through the public contract, so its memory grows with the largest job and
+not with the store. It does not judge what the contract does not keep:
 
-- how a job was defined before its newest edit: slots up to then are only looked at for doubles and order;
-- what retention has removed (S51), and schedules that are deleted (S23);
-- where a fire was moved to by hand (S31), unless something was passed over for it;
-- who cancelled a run, and whether a run by hand took a lane or ran beside.
+- how a job was defined before its newest edit: earlier slots are only checked for doubles and order;
+- runs that retention has removed (S51), and schedules that are deleted (S23);
+- where a person moved a fire to (S31), unless slots were passed over for it;
+- by whom a run was cancelled, and whether a manual run took a lane or overlapped.
 
-The store goes on meanwhile. A schedule is read before its runs and decisions, so what is decided later lies behind
-the cursor that was seen; and what seems wrong must seem so in every one of a few looks.
+The store changes meanwhile. A schedule is read before its runs and decisions, so later decisions lie behind the
+cursor that was read; and a finding counts only if every one of a few checks has it.
 """
 
 from collections import defaultdict
@@ -100,9 +100,11 @@ async def _check_job(store: Store, job: JobRow, since: int | None, until: int | 
         span = _span(job, row, pauses, by_schedule[own], since, until)
         decisions = await decisions_of(insights, own, span)
         pending = _pending(row, now)
-        found.append(
-            check(Ledger(own, (span,), tuple(by_schedule[own]), decisions, None, pending, row.wake_at, later))
-        )
+        ledger = Ledger(
+            schedule=own, spans=(span,), runs=tuple(by_schedule[own]), decisions=decisions, pending=pending,
+            wake_at=row.wake_at, now=later,
+        )  # fmt: skip
+        found.append(check(ledger))
     limit = max((row.schedule.definition.policy.max_active_runs for row in rows), default=0)
     comparable = [run for run in runs if run.made_at > job.updated_at] if limit else []
     return [*found, Checked(0, 0, 0, tuple(overlapping(comparable, limit)))]
@@ -162,7 +164,8 @@ async def runs_of(insights: Insights, job: str, since: int | None) -> list[Audit
 async def _audited_run(insights: Insights, row: RunRow) -> AuditedRun:
     attempts = await insights.attempts(row.id) if row.attempt > 1 else ()
     return AuditedRun(
-        row.id, row.schedule or "", row.slot or 0, row.trigger, row.state, row.attempt, row.created_at,
-        row.due_at, row.started_at, row.finished_at, row.lease_until, row.expires_at, row.failures,
-        frozenset(each.number for each in attempts),
+        id=row.id, schedule=row.schedule or "", slot=row.slot or 0, trigger=row.trigger, state=row.state,
+        attempt=row.attempt, made_at=row.created_at, due_at=row.due_at, started_at=row.started_at,
+        finished_at=row.finished_at, lease_until=row.lease_until, expires_at=row.expires_at,
+        failures=row.failures, ended=frozenset(each.number for each in attempts),
     )  # fmt: skip

@@ -48,16 +48,16 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
     fields |= {name: dict(getattr(job, name)) for name in _MAPPINGS if getattr(job, name)}
     if start is not None:
         zone = start.times.zone.name
-        fields |= {"schedule": _schedule(own, zone), "timezone": zone, **_policy(start.policy)}
+        fields |= {"schedule": _schedule_field(own, zone), "timezone": zone, **_policy_fields(start.policy)}
     if job.timeout is not None:
         fields["timeout"] = format_duration(job.timeout)
-    fields |= _retry(job.retry) | _preconditions(job.preconditions)
+    fields |= _retry_field(job.retry) | _preconditions_field(job.preconditions)
     handlers = {name: getattr(job.on, name) for name in ("success", "failure", "exit")}
     if any(handlers.values()):
-        fields["on"] = {name: _action(action) for name, action in handlers.items() if action}
+        fields["on"] = {name: _action_field(action) for name, action in handlers.items() if action}
     if job.keep.days or job.keep.runs:
         fields["keep"] = {"days": job.keep.days} if job.keep.days else {"runs": job.keep.runs}
-    return fields | _steps(job.steps)
+    return fields | _steps_fields(job.steps)
 
 
 def merged(stored: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,8 +78,8 @@ def _differs(value: Any, default: Any, name: str) -> bool:
     return bool(getattr(value, name) != getattr(default, name))
 
 
-def _policy(policy: Policy) -> dict[str, Any]:
-    """What was given, as far as it cannot be told from the rest (S10, S11, S14)."""
+def _policy_fields(policy: Policy) -> dict[str, Any]:
+    """The fields that do not follow from others (S10, S11, S14)."""
     fields: dict[str, Any] = {}
     if policy.catchup is not Catchup.ONCE:
         fields["catchup"] = str(policy.catchup)
@@ -100,22 +100,24 @@ def _policy(policy: Policy) -> dict[str, Any]:
     return fields
 
 
-def _schedule(schedules: Sequence[ScheduleDefinition], zone: str) -> Any:
+def _schedule_field(schedules: Sequence[ScheduleDefinition], zone: str) -> Any:
     """S21: the times alone if there is only a start, else by kind."""
-    by_kind = {str(one.kind): _times(one, zone) for one in schedules}
+    by_kind = {str(one.kind): _times_field(one, zone) for one in schedules}
     return by_kind[Kind.START] if list(by_kind) == [Kind.START] else by_kind
 
 
-def _times(schedule: ScheduleDefinition, zone: str) -> Any:
+def _times_field(schedule: ScheduleDefinition, zone: str) -> Any:
     times = schedule.times
     if not isinstance(times, AnyOf):
-        return _entry(times, schedule.label, schedule.name, zone)
+        return _entry_field(times, schedule.label, schedule.name, zone)
     labels = schedule.label.split("; ")
     written = labels if len(labels) == len(times.parts) else [""] * len(times.parts)
-    return [_entry(part, label, schedule.name, zone) for part, label in zip(times.parts, written, strict=True)]
+    return [
+        _entry_field(part, label, schedule.name, zone) for part, label in zip(times.parts, written, strict=True)
+    ]
 
 
-def _entry(times: Recurrence, label: str, name: str, zone: str) -> Any:
+def _entry_field(times: Recurrence, label: str, name: str, zone: str) -> Any:
     match times:
         case Cron():
             if _parsed(label, zone, name) == times:
@@ -138,16 +140,16 @@ def _parsed(label: str, zone: str, name: str) -> Recurrence | None:
         return None
 
 
-def _steps(steps: tuple[Step, ...]) -> dict[str, Any]:
+def _steps_fields(steps: tuple[Step, ...]) -> dict[str, Any]:
     if not steps:
         return {}
     if steps == (Step(_ONLY_STEP, steps[0].action),):
-        return _action(steps[0].action)
-    return {"steps": [_step(step) for step in steps]}
+        return _action_field(steps[0].action)
+    return {"steps": [_step_fields(step) for step in steps]}
 
 
-def _step(step: Step) -> dict[str, Any]:
-    fields: dict[str, Any] = {"name": step.name, **_action(step.action)}
+def _step_fields(step: Step) -> dict[str, Any]:
+    fields: dict[str, Any] = {"name": step.name, **_action_field(step.action)}
     if step.depends:
         fields["depends"] = list(step.depends)
     if step.env:
@@ -158,38 +160,38 @@ def _step(step: Step) -> dict[str, Any]:
         fields["timeout"] = format_duration(step.timeout)
     if step.continue_on:
         fields["continue_on"] = [str(outcome) for outcome in step.continue_on]
-    return fields | _retry(step.retry) | _preconditions(step.preconditions)
+    return fields | _retry_field(step.retry) | _preconditions_field(step.preconditions)
 
 
 _ACTIONS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Command: lambda action: {"command": list(action.arguments)},
     Script: lambda action: {"script": action.text},
     PythonCall: lambda action: {"python": action.target},
-    HttpCall: lambda action: {"http": _http(action)},
+    HttpCall: lambda action: {"http": _http_field(action)},
 }
 
 
-def _action(action: Action) -> dict[str, Any]:
+def _action_field(action: Action) -> dict[str, Any]:
     return _ACTIONS[type(action)](action)
 
 
-def _http(call: HttpCall) -> Any:
+def _http_field(call: HttpCall) -> Any:
     default = HttpCall(call.url)
     fields = {name: getattr(call, name) for name in ("method", "body") if _differs(call, default, name)}
     headers = {"headers": dict(call.headers)} if call.headers else {}
     return {"url": call.url, **fields, **headers} if fields or headers else call.url
 
 
-def _retry(retry: RetryPolicy) -> dict[str, Any]:
+def _retry_field(retry: RetryPolicy) -> dict[str, Any]:
     if retry == RetryPolicy():
         return {}
     waits = {name: format_duration(getattr(retry, name)) for name in ("interval", "max_interval")}
     return {"retry": {"limit": retry.limit, "backoff": retry.backoff, **waits}}
 
 
-def _preconditions(preconditions: tuple[Precondition, ...]) -> dict[str, Any]:
+def _preconditions_field(preconditions: tuple[Precondition, ...]) -> dict[str, Any]:
     fields = []
     for one in preconditions:
         expected = {} if one.expected is None else {"expected": one.expected}
-        fields.append({**_action(one.action), **expected})
+        fields.append({**_action_field(one.action), **expected})
     return {"preconditions": fields} if fields else {}

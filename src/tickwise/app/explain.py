@@ -14,7 +14,16 @@ from ..core.timeparse import iso, to_datetime
 from ..stores.contract import Store
 from ..stores.records import MICRO, DecisionFilter, DecisionRow, Node, QueueLimit, RunFilter, RunRow, ScheduleRow
 from ..stores.validation import all_pages
-from .explain_steps import CURSOR_AHEAD, ReasonStep, SlotFacts, how, last_words, of_run, reason_steps, sentence
+from .explain_steps import (
+    CURSOR_AHEAD,
+    ReasonStep,
+    SlotFacts,
+    error_line,
+    reason_steps,
+    run_steps,
+    run_timing,
+    sentence,
+)
 from .values import instant
 
 _KIND_SUFFIX = re.compile(r"\.(stop|restart)$")  # of the names of schedules that stop or restart a job (S21)
@@ -85,15 +94,15 @@ async def _read_facts(store: Store, row: ScheduleRow, slot: int | None) -> SlotF
 async def _explain_slot(store: Store, facts: SlotFacts, *, given: bool) -> Explanation:
     name, notes = facts.schedule.name, tuple(_notes(facts))
     if facts.slot is None:
-        return _nothing_yet(facts.schedule, notes)
+        return _explain_nothing_due(facts.schedule, notes)
     if facts.run is not None:
-        return _of_run(facts, facts.run, notes)
+        return _explain_run(facts, facts.run, notes)
     decided = (await store.insights.decisions(DecisionFilter(schedule=name, slot=facts.slot), limit=10)).items
     if decided:
-        return _of_decisions(name, facts.slot, decided, notes)
+        return _explain_decisions(name, facts.slot, decided, notes)
     if not given and facts.slot <= facts.schedule.first_seen:
-        return _nothing_yet(facts.schedule, notes)
-    return _undecided(facts, facts.slot, notes)
+        return _explain_nothing_due(facts.schedule, notes)
+    return _explain_undecided(facts, facts.slot, notes)
 
 
 def _by(name: str) -> str:
@@ -104,21 +113,26 @@ def _explanation(
     name: str, slot: int, reason: Reason, detail: str = "", run: str | None = None, notes: tuple[str, ...] = ()
 ) -> Explanation:
     verdict, text = str(reason.verdict), reason.explain(detail)
-    return Explanation(name, to_datetime(slot), verdict, reason.code, text, reason.advice, run, notes)
+    return Explanation(
+        schedule=name, slot=to_datetime(slot), verdict=verdict, reason=reason.code, text=text,
+        advice=reason.advice, run=run, notes=notes,
+    )  # fmt: skip
 
 
-def _of_decisions(name: str, slot: int, decided: tuple[DecisionRow, ...], notes: tuple[str, ...]) -> Explanation:
+def _explain_decisions(
+    name: str, slot: int, decided: tuple[DecisionRow, ...], notes: tuple[str, ...]
+) -> Explanation:
     """The final decision or, without one, what the slot waits for."""
     one = next((row for row in decided if row.reason.verdict is not Verdict.DEFERRED), decided[0])
     of_many = f"It is one of {one.count} slots from {iso(one.first)} to {iso(one.last)}."
     return _explanation(name, slot, one.reason, one.detail, notes=((of_many,) if one.count > 1 else ()) + notes)
 
 
-def _of_run(facts: SlotFacts, run: RunRow, notes: tuple[str, ...]) -> Explanation:
+def _explain_run(facts: SlotFacts, run: RunRow, notes: tuple[str, ...]) -> Explanation:
     reason = _RAN.get(run.trigger, Reason.ON_TIME)
-    lines = [f"Run {run.id} is {run.state}{how(run)}."]
+    lines = [f"Run {run.id} is {run.state}{run_timing(run)}."]
     if run.error:
-        lines.append(f"It said: {last_words(run)}")
+        lines.append(f"It said: {error_line(run)}")
     explanation = _explanation(
         facts.schedule.name, run.slot or 0, reason, run=run.id, notes=(*lines, *facts.waits, *notes)
     )
@@ -138,7 +152,7 @@ async def waits(store: Store, run: RunRow) -> AsyncIterator[str]:
         return
     nodes = await store.insights.nodes()
     serving = [node for node in nodes if run.queue in node.queues and node.seen_at > now - node.seconds * MICRO]
-    reasons = [*_no_room(run.queue, serving), *await _limited(store, run.queue)]
+    reasons = [*_missing_workers(run.queue, serving), *await _queue_limits(store, run.queue)]
     for reason in reasons:
         yield reason
     if not reasons:
@@ -148,14 +162,14 @@ async def waits(store: Store, run: RunRow) -> AsyncIterator[str]:
         )
 
 
-def _no_room(queue: str, serving: list[Node]) -> Iterator[str]:
+def _missing_workers(queue: str, serving: list[Node]) -> Iterator[str]:
     if not serving:
         yield f"No live worker serves the queue {queue}: start one (tickwise worker --queues {queue})."
     elif all(node.busy >= node.capacity for node in serving):
         yield f"All workers of the queue {queue} are busy ({sum(node.busy for node in serving)} runs)."
 
 
-async def _limited(store: Store, queue: str) -> list[str]:
+async def _queue_limits(store: Store, queue: str) -> list[str]:
     limits = {limit.queue: limit for limit in await store.insights.limits()}
     _, most, rate = limits.get(queue, QueueLimit(queue))
     lines = []
@@ -182,14 +196,14 @@ def _notes(facts: SlotFacts) -> Iterator[str]:
         yield "It has no further times."
 
 
-def _nothing_yet(state: Schedule, notes: tuple[str, ...]) -> Explanation:
+def _explain_nothing_due(state: Schedule, notes: tuple[str, ...]) -> Explanation:
     return Explanation(
-        state.name, None, "none", "not_due", "no slot of it has been due since it was added", "Wait for the next.",
-        None, notes,
+        schedule=state.name, slot=None, verdict="none", reason="not_due",
+        text="no slot of it has been due since it was added", advice="Wait for the next.", notes=notes,
     )  # fmt: skip
 
 
-def _undecided(facts: SlotFacts, slot: int, notes: tuple[str, ...]) -> Explanation:
+def _explain_undecided(facts: SlotFacts, slot: int, notes: tuple[str, ...]) -> Explanation:
     """A slot without a run or a record."""
     state = facts.schedule
     text, code = "it is due and has not been decided yet", "pending"
@@ -211,7 +225,10 @@ def _undecided(facts: SlotFacts, slot: int, notes: tuple[str, ...]) -> Explanati
     elif state.deferral is not None:
         behind = f"It comes after the slot {iso(state.deferral.slot)}, which waits."
         return _explanation(state.name, slot, state.deferral.reason, state.deferral.detail, notes=(behind, *notes))
-    return Explanation(state.name, to_datetime(slot), "none", code, text, advice, None, notes)
+    return Explanation(
+        schedule=state.name, slot=to_datetime(slot), verdict="none", reason=code, text=text, advice=advice,
+        notes=notes,
+    )  # fmt: skip
 
 
 _REQUESTED = {
@@ -231,10 +248,11 @@ async def why_run(store: Store, run: RunRow) -> Explanation:
     text = text.format(by=by, at=iso(run.created_at // MICRO))
     steps = (
         ReasonStep("asked", sentence(text), "yes"),
-        *of_run(run, waiting),
+        *run_steps(run, waiting),
         ReasonStep("what to do", advice, "do"),
     )
     return Explanation(
-        run.schedule or run.job, instant(run.slot), "fired", label.replace(" ", "_"), text, advice, run.id,
-        (f"Run {run.id} is {run.state}.", *waiting), steps,
+        schedule=run.schedule or run.job, slot=instant(run.slot), verdict="fired",
+        reason=label.replace(" ", "_"), text=text, advice=advice, run=run.id,
+        notes=(f"Run {run.id} is {run.state}.", *waiting), chain=steps,
     )  # fmt: skip

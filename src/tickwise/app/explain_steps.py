@@ -50,19 +50,19 @@ class SlotFacts:
 
 def reason_steps(facts: SlotFacts, verdict: str, code: str, text: str, advice: str) -> Iterator[ReasonStep]:
     """All steps, given the verdict on the slot."""
-    yield _definition(facts)
-    yield _due(facts, code)
+    yield _definition_step(facts)
+    yield _slot_step(facts, code)
     if code not in _UNDECIDED:
-        yield _cursor(facts)
-    yield _pause(facts, code)
+        yield _cursor_step(facts)
+    yield _pause_step(facts, code)
     if verdict != "none":
-        yield _rules(facts)
+        yield _rules_step(facts)
         yield ReasonStep("verdict", sentence(text), _VERDICT_MARKS.get(verdict, "no"))
     elif code == "pending":
         yield ReasonStep("ticker", "No ticker has looked at it yet.", "wait")
     if facts.run is not None:
-        yield from of_run(facts.run, facts.waits)
-    yield _next(facts)
+        yield from run_steps(facts.run, facts.waits)
+    yield _next_step(facts)
     yield ReasonStep("what to do", advice, "do")
 
 
@@ -70,13 +70,13 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _definition(facts: SlotFacts) -> ReasonStep:
+def _definition_step(facts: SlotFacts) -> ReasonStep:
     definition = facts.schedule.definition
     source = f", as {definition.source} has it" if definition.source else ""
     return ReasonStep("definition", f"{definition.times.explain()} ({definition.label}){source}.", "yes")
 
 
-def _due(facts: SlotFacts, code: str) -> ReasonStep:
+def _slot_step(facts: SlotFacts, code: str) -> ReasonStep:
     state, slot = facts.schedule, facts.slot
     if slot is None or code == "not_due":
         return ReasonStep("slot", f"None has been due since it was added, {facts.at(state.first_seen)}.", "wait")
@@ -93,7 +93,7 @@ def _due(facts: SlotFacts, code: str) -> ReasonStep:
     return ReasonStep("slot", f"It was due {format_duration(max(0, facts.now - due))} ago{late}.", "yes")
 
 
-def _cursor(facts: SlotFacts) -> ReasonStep:
+def _cursor_step(facts: SlotFacts) -> ReasonStep:
     cursor, slot = facts.schedule.cursor, facts.slot
     if cursor > facts.now + CURSOR_AHEAD:
         repair = f"tickwise schedules reset {facts.schedule.name}"
@@ -103,7 +103,7 @@ def _cursor(facts: SlotFacts) -> ReasonStep:
     return ReasonStep("cursor", f"Slots are decided up to {facts.at(cursor)}, this one is not.", "wait")
 
 
-def _pause(facts: SlotFacts, code: str) -> ReasonStep:
+def _pause_step(facts: SlotFacts, code: str) -> ReasonStep:
     mark = "no" if code == "paused_now" else "wait"
     for pause, what in ((facts.everything, "Everything"), (facts.schedule.paused, "The schedule")):
         if pause is not None:
@@ -116,7 +116,7 @@ def by_whom(pause: Pause | PauseInterval) -> str:
     return (f" by {pause.by}" if pause.by else "") + (f": {pause.reason}" if pause.reason else "")
 
 
-def _rules(facts: SlotFacts) -> ReasonStep:
+def _rules_step(facts: SlotFacts) -> ReasonStep:
     policy = facts.schedule.definition.policy
     rules = [f"catchup: {policy.catchup}", f"overlap: {policy.overlap}"]
     rules += [f"after: {one.schedule} within {format_duration(one.within)}" for one in policy.after]
@@ -124,17 +124,19 @@ def _rules(facts: SlotFacts) -> ReasonStep:
     return ReasonStep("rules", f"{', '.join(rules)}.", "yes")
 
 
-def of_run(run: RunRow, waits: tuple[str, ...]) -> Iterator[ReasonStep]:
+def run_steps(run: RunRow, waits: tuple[str, ...]) -> Iterator[ReasonStep]:
     """The state of a run, what it waits for, and its error."""
     place = f", on {run.node}" if run.node else ""
-    yield ReasonStep("run", f"Run {run.id} is {run.state}{how(run)}{place}.", _RUN_MARKS.get(run.state, "no"))
+    yield ReasonStep(
+        "run", f"Run {run.id} is {run.state}{run_timing(run)}{place}.", _RUN_MARKS.get(run.state, "no")
+    )
     for text in waits:
         yield ReasonStep("worker", text, "wait")
     if run.error:
-        yield ReasonStep("error", last_words(run), "no")
+        yield ReasonStep("error", error_line(run), "no")
 
 
-def how(run: RunRow) -> str:
+def run_timing(run: RunRow) -> str:
     """The attempt, how late it started and how long it took; nothing if it has not started."""
     if run.started_at is None:
         return ""
@@ -143,12 +145,12 @@ def how(run: RunRow) -> str:
     return f" (attempt {run.attempt}, started {late:.1f} s after it was due{took})"
 
 
-def last_words(run: RunRow) -> str:
+def error_line(run: RunRow) -> str:
     """The last line of a run's error."""
     return run.error.strip().splitlines()[-1][:200]
 
 
-def _next(facts: SlotFacts) -> ReasonStep:
+def _next_step(facts: SlotFacts) -> ReasonStep:
     if facts.row.next_slot is not None:
         return ReasonStep("next", f"{facts.at(facts.row.next_slot)}.", "yes")
     if facts.schedule.paused or facts.everything:

@@ -67,11 +67,11 @@ class Schedules:
 
     async def add(self, name: str, **fields: Any) -> ScheduleInfo:
         """Define a job with its schedule, by the fields of a job file."""
-        return await self._write(await self._store(), name, fields, over=0)
+        return await self._define(await self._store(), name, fields, over=0)
 
     async def update(self, name: str, **fields: Any) -> ScheduleInfo:
         """Define it anew, with all its fields; refused for what another source has written (S50)."""
-        return await self._write(await self._store(), name, fields)
+        return await self._define(await self._store(), name, fields)
 
     async def patch(self, name: str, **fields: Any) -> ScheduleInfo:
         """Change some fields of what the API has defined; none removes one (RFC 7396)."""
@@ -84,7 +84,7 @@ class Schedules:
             raise error.reworded(f"schedule {name}: {error}") from None
         return await self.get(name)
 
-    async def _write(
+    async def _define(
         self, store: Store, name: str, fields: Mapping[str, Any], over: int | None = None
     ) -> ScheduleInfo:
         job = read_spec({"name": name, **fields}, f"schedule {name}", self.defaults())
@@ -108,7 +108,7 @@ class Schedules:
         """In order of their names; of all that is given, what fits: a label is `key` or `key=value`."""
         insights = (await self._store()).insights
         due = None if due_before is None else as_second(due_before, await self._now())
-        filters = ScheduleFilter(job, text, paused, due, label, source)
+        filters = ScheduleFilter(job=job, text=text, paused=paused, due_before=due, label=label, source=source)
         rows = await all_pages(lambda after: insights.schedules(filters, after, _PAGE_SIZE))
         return [ScheduleInfo.of(row) for row in rows if due is None or is_due(row, due)]
 

@@ -260,7 +260,7 @@ class NodeProcess:
         return await self._services.definitions.turn()
 
     async def _wake_on_notification(self) -> float:
-        """Wait for a notification of the store, and wake all who look for work."""
+        """Wait for a notification of the store, and wake the loops that look for work."""
         if await self._services.store.wait(self.settings.poll):
             if self._local:
                 self._local.changed()

@@ -78,9 +78,9 @@ class Tickwise(Face):
             except KeyboardInterrupt:
                 pass
             finally:
-                self._end()
+                self._close_on_interrupt()
 
-    def _end(self) -> None:
+    def _close_on_interrupt(self) -> None:
         try:
             self.close()
         except KeyboardInterrupt:

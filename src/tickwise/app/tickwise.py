@@ -98,10 +98,10 @@ class AsyncTickwise:
             new = {job.name: job for job in declared if opened.defined.get(job.name) is not job}
             if new:
                 await opened.definitions.define_all(new.values(), self._source)
-                opened.defined |= {name: new[name] for name in new if not self._refusal(opened, name)}
+                opened.defined |= {name: new[name] for name in new if not self._refusal_of(opened, name)}
         return opened
 
-    def _refusal(self, opened: StoreOfLoop, job: str) -> str:
+    def _refusal_of(self, opened: StoreOfLoop, job: str) -> str:
         """Why the store refused a job that this code declares; each call tries it again."""
         return opened.definitions.refusal(self._source, job)
 
@@ -131,7 +131,7 @@ class AsyncTickwise:
         """The request that `enqueue` makes, and its store; arguments are bound by name and checked here."""
         opened = await self._opened()
         store, name = opened.store, self._registry.job_of(job)
-        if callable(job) and (why := self._refusal(opened, name)):
+        if callable(job) and (why := self._refusal_of(opened, name)):
             raise ConflictError(why)
         self._registry.check(name, params or {})
         second = None if at is None else as_second(at, await store.now() // MICRO)

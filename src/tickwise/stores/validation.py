@@ -12,7 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from math import isfinite
 from typing import TypeVar
 
-from ..core.change import Added, BackfillAsked, Change, Deleted, Paused, Renamed, Rescheduled, Updated
+from ..core.change import Added, BackfillAsked, Change, Deleted, Paused, Renamed, Rescheduled, Switched, Updated
 from ..core.codec import encode_job, encode_schedule
 from ..core.definition import JobDefinition, check_name
 from ..core.errors import ConflictError, InputError, StaleVersionError, TickwiseError, did_you_mean, nearest_word
@@ -162,7 +162,7 @@ def check_needs(job: JobDefinition, known: Mapping[str, Sequence[str]]) -> None:
 def check_change(change: Change) -> None:
     """A change that a person may ask for: definitions are changed by their source."""
     match change:
-        case Added() | Updated() | Renamed() | Deleted():
+        case Added() | Updated() | Renamed() | Deleted() | Switched():
             raise InputError("a definition is written by define() and remove(), not by a change of one schedule")
         case Paused(by, reason):
             check_pause(Pause(0, by, reason))

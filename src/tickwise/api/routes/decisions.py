@@ -8,10 +8,9 @@ from ...app.records import AccessRole, DecisionFilter, DecisionRow
 from ...core.reasons import Reason
 from ...core.timeparse import ceil_second
 from ..context import Context, RequestContext
-from ..links import page_of
 from ..problems import unknown_name
 from ..routing import Router
-from ..schemas.common import PageResponse
+from ..schemas.common import PageResponse, page_of
 from ..schemas.decisions import DecisionResponse, ReasonResponse, ReasonsResponse
 from ..schemas.queries import DecisionsQuery
 

@@ -7,10 +7,9 @@ from fastapi import Query, Request, Response
 from ...app.definitions import stored_job
 from ...app.records import AccessRole, JobRow
 from ..context import Context
-from ..links import page_of
 from ..masking import masked
 from ..routing import Router
-from ..schemas.common import NamePath, PageResponse, to_moment
+from ..schemas.common import NamePath, PageResponse, page_of, to_moment
 from ..schemas.jobs import JobDetailResponse, JobResponse
 from ..schemas.queries import PageQuery
 

@@ -12,9 +12,8 @@ from ...app.records import AccessRole, LogPart
 from ...core.states import ACTIVE
 from ..context import Context, RequestContext
 from ..event_stream import EVENT_STREAM, HEARTBEAT_COMMENT, StreamLimit, as_stream, encode_event, wants_stream
-from ..links import page_of
 from ..routing import Router
-from ..schemas.common import PageResponse, RunPath, to_moment
+from ..schemas.common import PageResponse, RunPath, page_of, to_moment
 from ..schemas.queries import LogsQuery
 from ..schemas.runs import LogResponse
 

@@ -35,9 +35,9 @@ async def resume_everything(context: Context) -> PauseStatusResponse:
 
 
 async def _pause_status(context: RequestContext) -> PauseStatusResponse:
-    pauses = [_pause(one) for one in (await context.store.insights.pauses())[:_MAX_HISTORY]]
+    pauses = [_pause_response(one) for one in (await context.store.insights.pauses())[:_MAX_HISTORY]]
     return PauseStatusResponse(paused=next((one for one in pauses if one.until is None), None), history=pauses)
 
 
-def _pause(one: PauseInterval) -> GlobalPauseResponse:
+def _pause_response(one: PauseInterval) -> GlobalPauseResponse:
     return GlobalPauseResponse.model_validate({**one._asdict(), "at": second(one.at), "until": second(one.until)})

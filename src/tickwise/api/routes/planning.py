@@ -72,8 +72,9 @@ async def simulate_slots(body: SimulateRequest, context: Context) -> SimulationR
     with about_field("run_time"):
         run_time = {} if body.run_time is None else {job.name: parse_duration(body.run_time)}
     scenario = Scenario(
-        (job,), start, end, tuple((ceil_second(one.start), ceil_second(one.end)) for one in body.down), run_time,
-        frozenset({job.name}) if body.fail else frozenset(),
+        jobs=(job,), start=start, end=end, run_time=run_time,
+        down=tuple((ceil_second(one.start), ceil_second(one.end)) for one in body.down),
+        fail=frozenset({job.name}) if body.fail else frozenset(),
     )  # fmt: skip
     reports = await asyncio.to_thread(simulate, scenario)
     return SimulationResponse(items=[_slot_response(report) for report in reports])

@@ -13,10 +13,9 @@ from ...core.definition import Step
 from ...core.model import Trigger
 from ...core.timeparse import to_datetime
 from ..context import Context
-from ..links import address, page_of
 from ..problems import about_field
 from ..routing import Router
-from ..schemas.common import PageResponse, RunPath, micro_of, to_moment
+from ..schemas.common import PageResponse, RunPath, micro_of, page_of, resource_path, to_moment
 from ..schemas.queries import RunsQuery
 from ..schemas.runs import (
     AttemptResponse,
@@ -45,7 +44,8 @@ async def list_runs(
 ) -> PageResponse[RunResponse]:
     """The newest first."""
     filters = RunFilter(
-        query.job, query.schedule, frozenset(query.state), frozenset(query.trigger), query.queue,
+        job=query.job, schedule=query.schedule, states=frozenset(query.state),
+        triggers=frozenset(query.trigger), queue=query.queue,
         text=query.text, since=micro_of(query.since), until=micro_of(query.until),
     )  # fmt: skip
     page = await context.page(
@@ -74,7 +74,7 @@ async def enqueue_run(body: RunRequest, request: Request, response: Response, co
         await context.audit("run.create", run.id, None, body.model_dump())
     else:
         response.status_code = 200
-    response.headers["Location"] = address(request, f"/runs/{run.id}")
+    response.headers["Location"] = resource_path(request, f"/runs/{run.id}")
     return run_response(run)
 
 

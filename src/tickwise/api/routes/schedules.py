@@ -19,11 +19,10 @@ from ...app.values import ScheduleInfo, is_due
 from ...core.timeparse import ceil_second
 from ..context import Context, RequestContext
 from ..etags import etag, matching_edit, not_modified
-from ..links import address, page_of
 from ..masking import masked, unmasked
 from ..problems import Refusal, hidden_names
 from ..routing import Router
-from ..schemas.common import NamePath, PageResponse
+from ..schemas.common import NamePath, PageResponse, page_of, resource_path
 from ..schemas.decisions import DecisionResponse
 from ..schemas.queries import PageQuery, SchedulesQuery, SlotQuery
 from ..schemas.schedules import (
@@ -57,7 +56,9 @@ async def list_schedules(
 ) -> PageResponse[ScheduleItemResponse]:
     """In order of their names."""
     due = None if query.due_before is None else ceil_second(query.due_before)
-    filters = ScheduleFilter(query.job, query.text, query.paused, due, query.label, query.source)
+    filters = ScheduleFilter(
+        job=query.job, text=query.text, paused=query.paused, due_before=due, label=query.label, source=query.source
+    )
     page = await context.page(
         lambda key, most: context.store.insights.schedules(filters, key, most),
         lambda row: context.identity.sees(row.schedule.job) and (due is None or is_due(row, due)),
@@ -90,7 +91,7 @@ async def create_schedule(
     row = await context.schedule(new.schedule)
     await context.audit("schedule.create", new.schedule, None, fields)
     stored = await stored_job(context.store, row.schedule.job)
-    response.headers["Location"] = address(request, f"/schedules/{new.schedule}")
+    response.headers["Location"] = resource_path(request, f"/schedules/{new.schedule}")
     response.headers["ETag"] = etag(stored.version, row)
     return _detail_response(row, stored.fields(new.schedule), row.updated_at)
 

@@ -9,17 +9,15 @@ from fastapi import Path, Query, Request, Response
 from ...app.records import MICRO, AccessRole, Token
 from ...app.values import as_second
 from ..context import Context
-from ..links import page_of
-from ..names import NAME
 from ..problems import Refusal, about_field
 from ..routing import Router
-from ..schemas.common import PageResponse, to_moment
+from ..schemas.common import NAME_PATTERN, PageResponse, page_of, to_moment
 from ..schemas.fleet import AuditEntryResponse, NewTokenResponse, TokenRequest, TokenResponse, TokensResponse
 from ..schemas.queries import AuditQuery
 from ..token_file import digest
 
 router = Router("access")
-_TokenPath = Annotated[str, Path(pattern=f"^{NAME}$", description="The id of a token.")]
+_TokenPath = Annotated[str, Path(pattern=f"^{NAME_PATTERN}$", description="The id of a token.")]
 
 
 @router.get("/tokens", AccessRole.ADMIN, whole=True, response_model=TokensResponse)
@@ -37,7 +35,7 @@ async def create_token(body: TokenRequest, context: Context) -> NewTokenResponse
     if expires is not None and expires <= now * MICRO:
         raise Refusal(422, "expires: it would have expired already", field="expires")
     secret = secrets.token_urlsafe(32)
-    new = Token(uuid4().hex, body.name, body.role, tuple(body.scopes), expires_at=expires)
+    new = Token(id=uuid4().hex, name=body.name, role=body.role, scopes=tuple(body.scopes), expires_at=expires)
     token = await context.store.access.issue(new, digest(secret))
     await context.audit("token.create", token.name, None, {"id": token.id, **body.model_dump(mode="json")})
     return NewTokenResponse(**_token_response(token).model_dump(), secret=secret)

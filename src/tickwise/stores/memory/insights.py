@@ -73,7 +73,8 @@ class MemoryInsights(MemoryMoves, Insights):
         return page_of(rows, limit, lambda row: row.schedule.name)
 
     def _schedule_row(self, entry: ScheduleEntry) -> ScheduleRow:
-        state, _ = self._memory.after_pauses(entry)
+        job = self._memory.load(self._memory.jobs[entry.state.job])
+        state = job.schedules[entry.state.name].schedule
         resting, last = self._memory.paused or state.paused is not None, entry.last_run
         slot = state.reopened[0] if state.reopened else next_slot(state, state.cursor)
         return ScheduleRow(

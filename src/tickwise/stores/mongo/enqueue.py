@@ -22,7 +22,7 @@ from ..records import MICRO, Enqueue, Enqueued
 from .base import Document, Mongo, changes
 from .finish import wake
 from .intents import Effects, LostRaceError, persist
-from .lanes import with_lanes
+from .jobs import with_lanes
 from .runs import DRAFT, FORGOTTEN, ids_of, new_run
 
 _ABANDONED = 60 * MICRO  # age of drafts that nobody will want any more: twice as long as a move may take

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...core.definition import JobDefinition
+from ...core.jobstate import ScheduleState
 from ...core.payload import UnreadableText
 from ...core.reasons import Reason
 from ...core.slots import next_slot
@@ -31,7 +32,7 @@ from ..validation import decision_page, run_number_in
 from . import tick
 from .base import Document, Mongo
 from .fleet import pause_state
-from .jobs import ScheduleDocument, load
+from .jobs import load
 from .report import numbered, steps_of
 from .runs import SHOWN, attempt_of, digests, row_of
 from .search import contains_text, matching_names
@@ -90,21 +91,21 @@ async def schedules(mongo: Mongo, wanted: ScheduleFilter, after: str, limit: int
 async def _schedule_rows(mongo: Mongo, names: Sequence[str]) -> list[ScheduleRow]:
     """Those whose definitions can be read."""
     loaded = await _load_schedules(mongo, names)
-    ids = [each.last_run for each in loaded if each.last_run is not None]
+    ids = [entry["last_run"] for _, entry in loaded if "last_run" in entry]
     runs = {run["_id"]: run async for run in mongo.runs.find({"_id": {"$in": ids}, **SHOWN}, _OF_LAST_RUN)}
     paused = (await pause_state(mongo)).paused
-    return [_schedule_row(each, runs.get(each.last_run), paused=paused) for each in loaded]
+    return [_schedule_row(each, entry, runs.get(entry.get("last_run")), paused=paused) for each, entry in loaded]
 
 
-async def _load_schedules(mongo: Mongo, names: Sequence[str]) -> list[ScheduleDocument]:
-    """Schedules as the next pass will find them; those that cannot be read are left out."""
+async def _load_schedules(mongo: Mongo, names: Sequence[str]) -> list[tuple[ScheduleState, Document]]:
+    """Schedules as the next pass will find them, and as they are kept; those that cannot be read are left out."""
     loaded = await load(mongo, await mongo.jobs.find({"names": {"$in": list(names)}}).to_list())
-    by_name = {each.state.name: each for job in loaded for each in job.live}
+    by_name = {name: (job.state.schedules[name], job.entries[name]) for job in loaded for name in job.state.live}
     return [by_name[name] for name in names if name in by_name]
 
 
-def _schedule_row(loaded: ScheduleDocument, last: Document | None, *, paused: bool) -> ScheduleRow:
-    state = loaded.state
+def _schedule_row(loaded: ScheduleState, entry: Document, last: Document | None, *, paused: bool) -> ScheduleRow:
+    state = loaded.schedule
     slot = state.reopened[0] if state.reopened else next_slot(state, state.cursor)
     run: dict[str, Any] = {}
     if last:
@@ -114,8 +115,8 @@ def _schedule_row(loaded: ScheduleDocument, last: Document | None, *, paused: bo
         }  # fmt: skip
     resting = paused or state.paused is not None
     return ScheduleRow(
-        schedule=state, next_slot=None if resting else slot, wake_at=loaded.wake_at, created_at=loaded.created_at,
-        updated_at=loaded.updated_at, **run,
+        schedule=state, next_slot=None if resting else slot, wake_at=loaded.wake_at,
+        created_at=entry["created_at"], updated_at=entry["updated_at"], **run,
     )  # fmt: skip
 
 

@@ -5,7 +5,6 @@ Labels are in the definitions and pauses in the encoded state, so these are comp
 
 from contextlib import suppress
 
-from ...core.codec import decode_rest
 from ...core.payload import UnreadableText
 from ..records import ScheduleFilter
 from ..validation import has_label
@@ -14,7 +13,7 @@ from .base import Document, Mongo, present
 _BATCH_SIZE = 1_000  # schedules that are read to filter them here
 _OF_SCHEDULES = {
     "definition": 1,
-    **{f"schedules.{field}": 1 for field in ("name", "wake_at", "deleted_at", "rest")},
+    **{f"schedules.{field}": 1 for field in ("name", "wake_at", "deleted_at", "paused")},
 }
 
 
@@ -52,13 +51,9 @@ def contains_text(text: str, *fields: str) -> Document:
 
 def _is_wanted(mongo: Mongo, row: Document, wanted: ScheduleFilter) -> bool:
     with suppress(UnreadableText):
-        if wanted.paused is not None and wanted.paused is not _is_paused(row["schedules"]):
+        if wanted.paused is not None and wanted.paused is not row["schedules"].get("paused", False):
             return False
         return wanted.label is None or has_label(
             mongo.book.job(row["definition"], row["_id"]).labels, wanted.label
         )
     return False
-
-
-def _is_paused(schedule: Document) -> bool:
-    return decode_rest(schedule.get("rest")).get("paused") is not None

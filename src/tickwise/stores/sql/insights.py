@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from ...core.definition import JobDefinition
+from ...core.jobstate import ScheduleState
 from ...core.model import Schedule
 from ...core.payload import UnreadableText
 from ...core.reasons import Reason
@@ -29,7 +30,7 @@ from ..records import (
 )
 from ..validation import decision_page, has_label, like, page_number
 from .definitions import DefinitionCache
-from .jobs import COLUMNS, JOBS, JobColumns, LoadedJob, LoadedSchedule, load
+from .jobs import COLUMNS, JOBS, JobColumns, LoadedJob, load
 from .statement import Procedure, Statement
 
 _NEXT_DUE = Statement("""
@@ -150,7 +151,7 @@ def _schedule_rows(book: DefinitionCache, rows: Sequence[Any]) -> Procedure[list
     last = {row[0]: row[1:] for row in (yield _LAST_RUNS(ids=[row[0] for row in rows]))}
     paused = (yield _PAUSED())[0][0]
     return [
-        _schedule_row(loaded[name].state, row, last.get(row[0]), everything_paused=bool(paused))
+        _schedule_row(loaded[name].schedule, row, last.get(row[0]), everything_paused=bool(paused))
         for row in rows if (name := row[2]) in loaded
     ]  # fmt: skip
 
@@ -182,11 +183,11 @@ def _labelled(book: DefinitionCache, rows: Sequence[Any], label: str) -> Procedu
     return found
 
 
-def _load_schedules(book: DefinitionCache, ids: Iterable[int]) -> Procedure[dict[str, LoadedSchedule]]:
+def _load_schedules(book: DefinitionCache, ids: Iterable[int]) -> Procedure[dict[str, ScheduleState]]:
     """Schedules by name, as the next pass will find them."""
     rows = [JobColumns._make(row) for row in (yield _JOB_ROWS(ids=sorted(ids)))]
     loaded: list[LoadedJob] = yield from load(book, rows, (yield _LATEST_PAUSE())[0][0])
-    return {name: each for job in loaded for name, each in job.schedules.items()}
+    return {name: each for job in loaded for name, each in job.state.schedules.items()}
 
 
 def _schedule_row(

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from ...core.change import Paused
+from ...core.change import Paused, Resumed
 from ...core.cron import Every
 from ...core.cron.zone import zone
 from ...core.definition import After, Catchup, Kind, Policy, RetryPolicy
 from ...core.errors import ConflictError, InputError, StaleVersionError
 from ...core.settle import Failed
 from ...core.states import RunState
+from ...stores.records import ScheduleFilter
 from .snapshot import snapshot
 from .stories import Stories
 from .world import HOURLY, SOURCE, World, job, schedule
@@ -248,6 +249,38 @@ class DefinitionStories(Stories):
         paused = (await world.schedule("a")).paused
         assert paused is not None
         assert paused.by == "ann"
+
+    async def test_a_pause_of_a_disabled_schedule_outlives_enabling(self, world: World) -> None:
+        """A person's pause counts, although the schedule rests already (S28)."""
+        await world.define(job("a", HOURLY, enabled=False))
+        await world.store.change("a", Paused("ann", "holidays"))
+        await world.define(job("a", HOURLY))
+        paused = (await world.schedule("a")).paused
+        assert paused is not None
+        assert (paused.by, paused.reason) == ("ann", "holidays")
+        await world.store.change("a", Resumed())
+        assert (await world.schedule("a")).paused is None
+
+    async def test_a_resumed_schedule_of_a_disabled_job_runs(self, world: World) -> None:
+        """A person overrules `enabled: false`; edits leave that alone, until the job is enabled again (S28)."""
+        await world.define(job("a", HOURLY, enabled=False))
+        await world.store.change("a", Resumed())
+        assert await world.define(job("a", HOURLY, enabled=False)) == set()
+        await world.define(job("a", HOURLY, enabled=False, priority=3, catchup="skip"))
+        await world.pass_time("01:00")
+        assert await world.ran("a") == ["01:00"]
+        await world.define(job("a", HOURLY))
+        await world.define(job("a", HOURLY, enabled=False))
+        await world.pass_time("02:00")
+        assert (await world.ran("a"), await world.next_slot("a")) == (["01:00"], "never")
+
+    async def test_a_schedule_added_to_a_disabled_job_rests(self, world: World) -> None:
+        """Every schedule of it does, however late it comes; listed as paused, and counted."""
+        await world.define(job("a", HOURLY, enabled=False))
+        await world.define(job("a", HOURLY, enabled=False, also=[schedule("a.late", HOURLY)]))
+        rows = await world.store.insights.schedules(ScheduleFilter(paused=True))
+        assert [row.schedule.name for row in rows.items] == ["a", "a.late"]
+        assert (await world.store.insights.counts()).paused == 2
 
     async def test_a_run_keeps_its_definition(self, world: World) -> None:
         """What was enqueued runs as it was defined then: queue, params and retries (S23)."""
