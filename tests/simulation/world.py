@@ -161,7 +161,7 @@ class World:
     def freeze(self, name: str, seconds: float) -> None:
         self.nodes[name].freeze(seconds)
         self.truth.stands_still(name, seconds)
-        self.truth.tell(name, f"stands still for {seconds:.0f} s")
+        self.truth.tell(name, f"freezes for {seconds:.0f} s")
 
     def set_clock(self, seconds: int) -> None:
         self.offset += seconds * MICRO
