@@ -118,13 +118,11 @@ class Store(ABC):
         limit: int = 200,
         jobs: Sequence[str] | None = None,
         reserve: LeaseRequest | None = None,
-        ahead: int | None = None,
     ) -> TickResult:
         """Take due jobs that no other node holds, plan them, and make the plan true.
 
         With `jobs`, those are looked at and no others (local ticking). With `reserve`, runs that the node could
-        lease next anyway are made as leased to it. A job whose runs did not all come to be stays due. With
-        `ahead`, a second that is about to come, a store may prepare what is due then; it decides when it is.
+        lease next anyway are made as leased to it. A job whose runs did not all come to be stays due.
         """
 
     @abstractmethod

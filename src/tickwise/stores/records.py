@@ -65,7 +65,6 @@ class TickResult(NamedTuple):
     leases: tuple[Lease, ...] = ()  # of those, the ones handed to the node at once
     more: bool = False  # as many jobs as were asked for were due, or enough others claim: there may be more
     next_due: int | None = None  # second at which a job must be looked at
-    crowd: bool = False  # then there are more than were asked for; a store need not know
 
 
 @dataclass(frozen=True, slots=True)

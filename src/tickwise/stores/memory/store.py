@@ -97,7 +97,6 @@ class MemoryStore(LockedStore, Store):
         limit: int = 200,
         jobs: Sequence[str] | None = None,
         reserve: LeaseRequest | None = None,
-        ahead: int | None = None,  # noqa: ARG002  (nothing here takes long)
     ) -> TickResult:
         check_text(node, "the name of a node", LONGEST_KEY)
         return run_pass(self._memory, planner, node, limit=limit, names=jobs, reserve=reserve)

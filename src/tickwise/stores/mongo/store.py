@@ -86,7 +86,7 @@ class MongoStore(Store):
 
     async def tick(
         self, planner: Planner, node: str, *, limit: int = 200, jobs: Sequence[str] | None = None,
-        reserve: LeaseRequest | None = None, ahead: int | None = None,  # noqa: ARG002  (nothing is locked here)
+        reserve: LeaseRequest | None = None,
     ) -> TickResult:  # fmt: skip
         check_text(node, "the name of a node", validation.LONGEST_KEY)
         return await move(self.mongo, ticking.tick, planner, ticking.ClaimQuery(node, limit, jobs, reserve))

@@ -91,7 +91,7 @@ class SqlStore(Store):
         return await self.driver.run(lambda: protocol(*arguments, **named), lane)
 
     async def now(self) -> int:
-        return await self.move(Pool.READ, fleet.clock)
+        return await self.move(Pool.READ, fleet.now)
 
     async def define(self, job: JobDefinition, source: str, *, over: int | None = None) -> tuple[Schedule, ...]:
         return await self.move(
@@ -113,11 +113,11 @@ class SqlStore(Store):
 
     async def tick(
         self, planner: Planner, node: str, *, limit: int = 200, jobs: Sequence[str] | None = None,
-        reserve: LeaseRequest | None = None, ahead: int | None = None,
+        reserve: LeaseRequest | None = None,
     ) -> TickResult:  # fmt: skip
         """A batch that the database refuses is halved until the bad job stands alone, and that is put off."""
         check_text(node, "the name of a node", validation.LONGEST_KEY)
-        claim = ClaimRequest(node, limit, self._floor, jobs, reserve, ahead if self.driver.can_wait else None)
+        claim = ClaimRequest(node, limit, self._floor, jobs, reserve)
         claimed: list[int] = []
         try:
             ticked = await self.move(Pool.CLAIM, ticking.tick, self.book, planner, claim, claimed)
