@@ -43,7 +43,7 @@ check: .venv/dev.stamp  ## format, lint, types, import contracts
 	$(BIN)/lint-imports --no-cache
 
 bench: .venv/dev.stamp  ## every figure of docs/benchmarks.md, with its peer beside it
-	for part in time "stores --full" "growth --full" runtime dashboard documents; do $(BIN)/tickwise bench $$part || missed=1; done; exit $${missed:-0}
+	for part in time "stores --full" "growth --full" runtime dashboard documents; do $(BIN)/python -m bench $$part || missed=1; done; exit $${missed:-0}
 
 format: .venv/dev.stamp
 	$(BIN)/python -m tests.app.sync_stub
@@ -54,7 +54,7 @@ lock: .venv/dev.stamp  ## pins with hashes and without addresses
 	$(BIN)/pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --universal --generate-hashes --no-header --no-annotate --quiet -o requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --extra all --group dev --universal --generate-hashes --no-header --no-annotate --quiet -o requirements-dev.lock
-	cd src/tickwise/bench/stores/elsewhere && $(CURDIR)/$(BIN)/uv pip compile pins.in --universal --generate-hashes --no-header --no-annotate --quiet -o pins.lock
+	cd bench/stores/isolated_peers && $(CURDIR)/$(BIN)/uv pip compile pins.in --universal --generate-hashes --no-header --no-annotate --quiet -o pins.lock
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

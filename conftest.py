@@ -1,10 +1,14 @@
-"""Prose is run: the Python and console blocks of README and docs are executed as tests.
+"""The Python and console blocks of README and docs are executed as tests.
 
-A `console` block holds commands after `$ ` and what they print; `…` in the print stands for anything.
+A `console` block holds commands after `$ ` and the output they print; `…` in the output stands for anything.
+A command whose output ends with a line `^C` runs until it has printed the rest, and is then interrupted as by
+Ctrl-C. A Python block that begins with `# NAME.py` is also saved under that name, for the console blocks below it.
 """
 
 import os
 import re
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -17,45 +21,72 @@ from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipP
 
 ROOT = Path(__file__).parent
 _COMMAND = r"^\$ (.+)\n((?:(?!\$ ).*\n?)*)"
+_NAMED_FILE = r"^```python\n# (\w+\.py)\n(.*?)^```"
+_INTERRUPT = "^C"
+_PORT = 8484
 
 settings.register_profile(
     "tickwise",
     deadline=None,
-    derandomize="TICKWISE_EXPLORE" not in os.environ,  # the same examples everywhere, unless one goes looking
+    derandomize="TICKWISE_EXPLORE" not in os.environ,  # the same examples everywhere, unless new ones are wanted
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("tickwise")
 
 
 class ConsoleParser(CodeBlockParser):
-    """Runs the commands of a block, as a reader would, in a folder that holds only the examples."""
+    """Runs the commands of a block in a folder that holds the examples and the files that the document shows."""
 
     language = "console"
 
     def evaluate(self, example: Example) -> None:
         with TemporaryDirectory() as folder:
             (Path(folder) / "examples").symlink_to(ROOT / "examples")
+            for name, text in re.findall(
+                _NAMED_FILE, example.document.text[: example.start], re.MULTILINE | re.DOTALL
+            ):
+                (Path(folder) / name).write_text(text, encoding="utf-8")
             for command, expected in re.findall(_COMMAND, example.parsed, re.MULTILINE):
-                self.compare(command, expected, _run(command, folder))
+                self.check(command, expected.strip(), folder)
 
-    def compare(self, command: str, expected: str, shown: str) -> None:
-        pattern = ".*".join(re.escape(piece) for piece in expected.strip().split("…"))
+    def check(self, command: str, expected: str, folder: str) -> None:
+        pattern = ".*".join(re.escape(piece) for piece in expected.removesuffix(_INTERRUPT).strip().split("…"))
+        shown = _run(command, folder, until=pattern if expected.endswith(_INTERRUPT) else None)
         if not re.fullmatch(pattern, shown.strip(), re.DOTALL):
             raise AssertionError(f"$ {command}\nprinted\n{shown}\nand not\n{expected}")
 
 
-def _run(command: str, folder: str) -> str:
-    binaries = str(Path(sys.executable).parent)
-    environment = {**os.environ, "PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "120"}
-    done = subprocess.run(  # noqa: S602  (the commands are our own documents')
-        command, shell=True, cwd=folder, env=environment, text=True, check=False,
+def _run(command: str, folder: str, until: str | None) -> str:
+    """The output of the command. With `until` it is interrupted as soon as its output matches that pattern."""
+    port = _free_port()
+    output = ""
+    with subprocess.Popen(  # noqa: S602  (the commands are our own documents')
+        command, shell=True, cwd=folder, env=_environment(port), text=True, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
-    return re.sub(r"[ \t]+$", "", done.stdout, flags=re.MULTILINE)
+    ) as process:  # fmt: skip
+        for line in process.stdout or ():
+            output += line.replace(f":{port}/", f":{_PORT}/").rstrip() + "\n"
+            if until is not None and re.fullmatch(until, output.strip(), re.DOTALL):
+                os.killpg(process.pid, signal.SIGINT)
+                process.communicate()
+                break
+    return output
+
+
+def _environment(port: int) -> dict[str, str]:
+    search = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": search, "COLUMNS": "120", "TICKWISE_PORT": str(port), "PYTHONUNBUFFERED": "1"}
+
+
+def _free_port() -> int:
+    """A port for servers of the documents: theirs may be taken on this machine."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
 
 
 def _leave_home(namespace: dict[str, Any]) -> None:
-    """Python blocks may write files: each document has a folder of its own."""
+    """Give each document a folder of its own: Python blocks may write files."""
     namespace["_home"], namespace["_folder"] = Path.cwd(), TemporaryDirectory()
     os.chdir(namespace["_folder"].name)
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from .core.cron.zone import zone
 from .core.definition import DEFAULT_QUEUE, Ticking, check_name
-from .core.errors import InputError, nearest
+from .core.errors import InputError, did_you_mean, nearest_word
 from .core.timeparse import format_duration, parse_duration
 from .runtime.executors.address import AddressPolicy, Reach
 from .runtime.notifications.notice import Occasion
@@ -262,7 +262,7 @@ def _checked(settings: Settings) -> Settings:
 
 def _read(name: str, value: Any, origin: str) -> Any:
     if name not in _READERS:
-        raise InputError(f"{origin}: there is no setting {name[:60]!r}{nearest(name, NAMES)}")
+        raise InputError(f"{origin}: there is no setting {name[:60]!r}{did_you_mean(nearest_word(name, NAMES))}")
     try:
         return _READERS[name](value)
     except InputError as error:

@@ -1,4 +1,4 @@
-"""Who may pass which door: every route with every role, and with none."""
+"""Who may pass which route: every route with every role, and with none."""
 
 import re
 from collections.abc import Iterator
@@ -28,11 +28,13 @@ WHO_MAY = {
     "POST /schedules/{name}:trigger": "operator",
     "POST /schedules/{name}:reschedule": "operator",
     "POST /schedules/{name}:reset": "operator",
+    "POST /schedules/{name}:adopt": "operator",
     "POST /schedules/{name}:backfill": "operator",
     "GET /schedules/{name}/backfill": "viewer",
     "DELETE /schedules/{name}/backfill": "operator",
     "POST /schedules:pause": "operator",
     "POST /schedules:resume": "operator",
+    "POST /schedules:adopt": "operator",
     "POST /schedules:trigger": "operator",
     "GET /runs": "viewer",
     "POST /runs": "operator",
@@ -73,32 +75,32 @@ ENDLESS = "/events"
 _THINGS = {"name": "nightly", "run": "1", "token": "nobodys"}
 
 
-def _doors() -> Iterator[tuple[str, Route]]:
-    for prefix, door in all_routes():
+def _api_routes() -> Iterator[tuple[str, Route]]:
+    for prefix, route in all_routes():
         if prefix == PREFIX:
-            yield f"{door.method} {door.path.replace(':name', '')}", door
+            yield f"{route.method} {route.path.replace(':name', '')}", route
 
 
 def test_the_table_names_every_route() -> None:
     """A route that nobody has put into this table of roles does not exist, and neither does one too many."""
-    assert {name: str(door.role) for name, door in _doors()} == WHO_MAY
+    assert {name: str(route.role) for name, route in _api_routes()} == WHO_MAY
 
 
 @patiently
 async def test_every_route_has_a_door() -> None:
-    """Nothing is served that is not behind a door; nothing of the API is for everybody."""
+    """Nothing is served that is not behind a route; nothing of the API is for everybody."""
     async with api() as here:
         assert here.app.routes
         assert all(isinstance(route, GuardedRoute) for route in here.app.routes)
-        doors = [route.door for route in here.app.routes if isinstance(route, GuardedRoute)]
-        open_to_all = [door for door in doors if door.role is None]
-        assert {door.method for door in open_to_all} == {"GET"}
-        assert {"/healthz", "/readyz"} <= {door.path for door in open_to_all}
-        assert not [door for prefix, door in all_routes() if prefix == PREFIX and door.role is None]
+        routes = [guarded.route for guarded in here.app.routes if isinstance(guarded, GuardedRoute)]
+        open_to_all = [route for route in routes if route.role is None]
+        assert {route.method for route in open_to_all} == {"GET"}
+        assert {"/healthz", "/readyz"} <= {route.path for route in open_to_all}
+        assert not [route for prefix, route in all_routes() if prefix == PREFIX and route.role is None]
 
 
-def _address(door: Route) -> str:
-    return re.sub(r"{(\w+):name}", lambda found: _THINGS[found[1]], door.path)
+def _address(route: Route) -> str:
+    return re.sub(r"{(\w+):name}", lambda found: _THINGS[found[1]], route.path)
 
 
 @patiently
@@ -106,23 +108,23 @@ async def test_each_role_passes_its_doors_and_no_others() -> None:
     """A route answers 403 to every role below its own and lets the others through to what is behind it."""
     async with api() as here:
         tokens = {role: await here.token(role) for role in RANK}
-        for name, door in _doors():
+        for name, route in _api_routes():
             for role in RANK:
                 await here.ask("POST", "/schedules", json=NIGHTLY)
-                may = door.role is not None and RANK.index(role) >= RANK.index(door.role)
-                if may and door.path == ENDLESS:
+                may = route.role is not None and RANK.index(role) >= RANK.index(route.role)
+                if may and route.path == ENDLESS:
                     continue
-                answer = await here.ask(door.method, _address(door), token=tokens[role])
+                answer = await here.ask(route.method, _address(route), token=tokens[role])
                 assert (answer.status_code == 403) is not may, f"{name} as {role}: {answer.text}"
                 assert answer.status_code not in (401, 500), f"{name} as {role}: {answer.text}"
 
 
 @patiently
 async def test_nobody_passes_without_a_token_where_none_is_trusted() -> None:
-    """Without a token every door is closed, before anything of the request is looked at."""
+    """Without a token every route is closed, before anything of the request is looked at."""
     async with api(access=NOBODY) as here:
-        for name, door in _doors():
-            answer = await here.ask(door.method, _address(door), content=b"{not json")
+        for name, route in _api_routes():
+            answer = await here.ask(route.method, _address(route), content=b"{not json")
             assert problem_of(answer, 401)["detail"].startswith("a token is needed"), name
         assert (await here.client.get("/openapi.json")).status_code == 401
         assert (await here.client.get("/healthz")).status_code == 200
@@ -143,8 +145,8 @@ async def test_what_concerns_all_jobs_is_not_for_who_sees_some() -> None:
     """A scoped admin cannot make a token that sees more, read the audit, pause everything or limit a queue."""
     async with api(access=INSIDE) as here:
         scoped = await here.token(AccessRole.ADMIN, "etl-*")
-        closed = [door for _, door in _doors() if door.whole]
-        assert {door.path for door in closed} >= {"/tokens", "/audit", "/pause", "/queues/{name:name}"}
-        for door in closed:
-            answer = await here.ask(door.method, _address(door), token=scoped)
+        closed = [route for _, route in _api_routes() if route.whole]
+        assert {route.path for route in closed} >= {"/tokens", "/audit", "/pause", "/queues/{name:name}"}
+        for route in closed:
+            answer = await here.ask(route.method, _address(route), token=scoped)
             assert "etl-* only" in problem_of(answer, 403)["detail"]

@@ -8,6 +8,7 @@ import pytest
 
 from tickwise.api.masking import MASK
 from tickwise.core.settle import Failed, Succeeded
+from tickwise.stores.records import AccessRole
 
 from ..app.place import patiently
 from .place import NIGHTLY, Api, api, problem_of
@@ -274,6 +275,80 @@ async def test_if_match_lets_one_of_two_win(url: str) -> None:
         problem_of(await here.ask("DELETE", "/schedules/nightly", headers={"If-Match": tag}), 412)
         fresh = won.headers["etag"]
         assert (await here.ask("DELETE", "/schedules/nightly", headers={"If-Match": fresh})).status_code == 204
+
+
+@patiently
+async def test_an_edit_that_another_overtakes_is_refused(url: str) -> None:
+    """Without If-Match, too, of several edits of one version only one is made; the others are told so."""
+    async with api(url) as here:
+        await here.post("/schedules", NIGHTLY)
+        patches = [{"schedule": f"{minute} 5 * * *"} for minute in range(8)]
+        answers = await asyncio.gather(*(here.ask("PATCH", "/schedules/nightly", json=one) for one in patches))
+        assert {answer.status_code for answer in answers} <= {200, 409}
+        done = [answer.json()["times"] for answer in answers if answer.status_code == 200]
+        assert (await here.get("/schedules/nightly"))["times"] in done
+        changes = [row for row in (await here.get("/audit"))["items"] if row["action"] == "schedule.change"]
+        assert len(changes) == len(done)
+
+
+class _Counted:
+    """A store whose operations are noted by name."""
+
+    def __init__(self, inner: Any, names: list[str]) -> None:
+        self._inner = inner
+        self._names = names
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._inner, name)
+        if name in ("insights", "access"):
+            return _Counted(found, self._names)
+
+        async def call(*arguments: Any, **named: Any) -> Any:
+            self._names.append(name)
+            return await found(*arguments, **named)
+
+        return call
+
+
+@patiently
+async def test_an_edit_reads_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads the schedule and its job, writes over the version that it read, and reads what has come of it."""
+    async with api(url) as here:
+        await here.post("/schedules", NIGHTLY)
+        token = await here.token(AccessRole.ADMIN)
+        names: list[str] = []
+        store = _Counted(await here.store(), names)
+
+        async def counted() -> Any:
+            return store
+
+        monkeypatch.setattr(here.tickwise, "store", counted)
+        answer = await here.ask("PATCH", "/schedules/nightly", json={"schedule": "0 4 * * *"}, token=token)
+        assert answer.json()["times"] == "0 4 * * *"
+        before, after = ["schedule", "job", "schedules"], ["schedule", "job"]
+        assert names == ["token", *before, "define", "record", *after]
+
+
+@patiently
+async def test_a_schedule_is_adopted_by_the_store_or_the_nodes(url: str) -> None:
+    """Who finds its slots is changed for one or for many; a dry run only says so, and the audit keeps the rest."""
+    async with api(url) as here:
+        await _fill(here)
+        dry = {"ticking": "local", "dry_run": True}
+        moved = {"schedule": "nightly", "was": "store", "now": "local"}
+        assert await here.post("/schedules/nightly:adopt", dry) == moved
+        assert await here.post("/schedules/nightly:adopt", {"ticking": "local"}) == moved
+        many = {"ticking": "local", "names": ["hourly", "hourly", "nobody"]}
+        done, refused = (await here.post("/schedules:adopt", many))["items"]
+        assert (done["name"], done["done"], done["was"], done["now"]) == ("hourly", True, "store", "local")
+        assert (refused["name"], refused["done"], refused["problem"]["status"]) == ("nobody", False, 404)
+        scoped = await here.token(AccessRole.OPERATOR, "hour*")
+        back = await here.post("/schedules:adopt", {"ticking": "store"}, token=scoped)
+        assert [one["name"] for one in back["items"]] == ["hourly"]
+        row = (await here.get("/audit?subject=hourly"))["items"][0]
+        assert (row["who"], row["action"]) == ("operator 1", "schedule.adopt")
+        assert (row["before"], row["after"]) == ({"ticking": "local"}, {"ticking": "store"})
+        problem_of(await here.ask("POST", "/schedules/nightly:adopt", json={"ticking": "moon"}), 422)
 
 
 @patiently

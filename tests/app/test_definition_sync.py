@@ -11,9 +11,9 @@ from tickwise import AsyncTickwise
 from tickwise.app.definition_sync import DefinitionSync, jobs_of
 from tickwise.core.definition import After, JobDefinition
 from tickwise.sources.folder import FolderChange, FolderSource
-from tickwise.sources.yaml import DefinitionError, Placed
+from tickwise.sources.yaml import DefinitionError, LocatedJob
 from tickwise.stores.contract import Store, StoreUnavailableError
-from tickwise.stores.memory import MemoryStore
+from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.url import open_store
 from tickwise.testing.conformance.world import HOURLY, job
 
@@ -38,7 +38,7 @@ class Saying:
 def change(
     *defined: JobDefinition, removed: Sequence[str] = (), errors: Sequence[str] = (), full: bool = False
 ) -> FolderChange:
-    placed = tuple(Placed(each, "jobs/file.yaml", 1) for each in defined)
+    placed = tuple(LocatedJob(each, "jobs/file.yaml", 1) for each in defined)
     wrong = tuple(DefinitionError(problem, file="jobs/bad.yaml", line=1) for problem in errors)
     return FolderChange(placed, tuple(removed), wrong, full)
 

@@ -9,7 +9,7 @@ _PROGRAM = """
 import asyncio, os, sys
 
 sys.path.insert(0, os.getcwd())
-from inside.turns import serve
+from programs.protocol import serve
 
 
 class Peer:
@@ -27,8 +27,8 @@ asyncio.run(serve(Peer()))
 
 @pytest.fixture(scope="session")
 def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A program in the place of an interpreter elsewhere: it takes turns as a peer does, and says all is done."""
-    program = tmp_path_factory.mktemp("elsewhere") / "python"
+    """A program in the place of the peers' interpreter: it serves turns as a peer does, and says all is done."""
+    program = tmp_path_factory.mktemp("peers") / "python"
     program.write_text(f"#!{sys.executable}\n{_PROGRAM}", "utf-8")
     program.chmod(0o755)
     return program

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tickwise.bench.dashboard import FULL, QUICK, rows, targets
-from tickwise.bench.report import problems
+from bench.dashboard import FULL, QUICK, rows, targets
+from bench.report import problems
 
 
 def test_every_owed_row_is_measured() -> None:

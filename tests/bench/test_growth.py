@@ -8,12 +8,11 @@ from xml.etree import ElementTree as ET
 import pytest
 from typer.testing import CliRunner
 
-from tickwise.bench import growth
-from tickwise.bench.growth import DEFAULT, FULL, QUICK, Size, plot, rows
-from tickwise.bench.measure import Progress
-from tickwise.bench.report import Row
-from tickwise.bench.stores import server
-from tickwise.cli.commands.bench import app
+from bench import growth, postgres
+from bench.__main__ import app
+from bench.growth import DEFAULT, FULL, QUICK, GrowthSize, plot, rows
+from bench.measure import Progress
+from bench.report import Row
 from tickwise.core.errors import InputError
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -23,7 +22,7 @@ NAMESPACE = "{http://www.w3.org/2000/svg}"
 def drawn(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Row], Path]:
     folder = tmp_path_factory.mktemp("growth") / "pictures"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(server.VARIABLE, postgres_url)
+        patch.setenv(postgres.VARIABLE, postgres_url)
         return rows(size=QUICK, folder=folder), folder
 
 
@@ -65,7 +64,7 @@ def read(text: str) -> ET.Element:
 
 def picture(*values: float) -> ET.Element:
     line = plot.Line("a < b", list(enumerate(values, 1)))
-    return read(plot.drawn("title & more", "axis", [plot.Panel("unit", [line, line])]))
+    return read(plot.render_svg("title & more", "axis", [plot.Panel("unit", [line, line])]))
 
 
 def test_lines_stay_inside_and_rise_with_their_values() -> None:
@@ -79,7 +78,7 @@ def test_lines_stay_inside_and_rise_with_their_values() -> None:
 def test_labels_do_not_cover_each_other() -> None:
     """Lines that end at the same height are labelled one below the other."""
     ends = [float(text.attrib["y"]) for text in picture(5).iter(f"{NAMESPACE}text") if text.text == "a < b"]
-    assert ends[1] - ends[0] == plot._APART
+    assert ends[1] - ends[0] == plot._LABEL_DISTANCE
 
 
 def test_a_picture_suits_light_and_dark() -> None:
@@ -109,8 +108,8 @@ def test_without_a_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     def missing(*_: object) -> None:
         raise InputError("there is none")
 
-    monkeypatch.delenv(server.VARIABLE, raising=False)
-    monkeypatch.setattr(server, "_binaries", missing)
+    monkeypatch.delenv(postgres.VARIABLE, raising=False)
+    monkeypatch.setattr(postgres, "_binaries", missing)
     said: list[str] = []
     assert rows(said.append, QUICK, tmp_path / "pictures") == []
     assert said[-1] == "note: PostgreSQL is left out: there is none"
@@ -118,11 +117,11 @@ def test_without_a_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("options", "size"), [([], DEFAULT), (["--full"], FULL)], ids=["default", "full"])
-def test_command(monkeypatch: pytest.MonkeyPatch, options: list[str], size: Size) -> None:
-    """`tickwise bench growth` measures the size asked for; only the full one has a million schedules."""
-    asked: list[tuple[Size, Path | None]] = []
+def test_command(monkeypatch: pytest.MonkeyPatch, options: list[str], size: GrowthSize) -> None:
+    """`python -m bench growth` measures the size asked for; only the full one has a million schedules."""
+    asked: list[tuple[GrowthSize, Path | None]] = []
 
-    def measure(_progress: Progress, size: Size, folder: Path | None) -> list[Row]:
+    def measure(_progress: Progress, size: GrowthSize, folder: Path | None) -> list[Row]:
         asked.append((size, folder))
         return [Row.of("growth, schedules: 100", 4.0, "runs/s")]
 

@@ -5,14 +5,14 @@ import platform
 import pytest
 from typer.testing import CliRunner
 
-from tickwise.bench import documents
-from tickwise.bench.machine import machine
-from tickwise.bench.report import Row, table
-from tickwise.cli.commands.bench import app
+from bench import documents
+from bench.__main__ import app
+from bench.machine import machine
+from bench.report import Row, table
 
 
 def test_the_machine_in_a_line() -> None:
-    """Cores, memory and versions are there, those of peers elsewhere too, and nothing names the machine."""
+    """Cores, memory and versions are there, those of isolated peers too, and nothing names the machine."""
     line = machine()
     assert all(part in line for part in (" cores (", " GiB, ", platform.python_version(), "asyncpg ", "celery "))
     assert platform.node() not in line

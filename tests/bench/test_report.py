@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tickwise.bench.report import Row, problems, table, to_json
+from bench.report import Row, problems, table, to_json
 
 FASTER = Row.of("next", 2.0, "µs", peer=("cronsim", 20.0), target=5)
 SLOWER = Row.of("parse", 20.0, "µs", peer=("cronsim", 10.0), target=5)

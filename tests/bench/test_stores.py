@@ -14,13 +14,13 @@ import asyncpg
 import pytest
 from typer.testing import CliRunner
 
-from tickwise.bench import stores
-from tickwise.bench.measure import Progress
-from tickwise.bench.report import Row, problems, to_json
-from tickwise.bench.stores import DEFAULT, FULL, QUICK, Size, each, end_to_end, rows, server, targets
-from tickwise.bench.stores.bed import Bed
-from tickwise.bench.stores.contender import Contender, WrongResultError, in_turns
-from tickwise.cli.commands.bench import app
+from bench import postgres, stores
+from bench.__main__ import app
+from bench.measure import Progress
+from bench.report import Row, problems, to_json
+from bench.stores import DEFAULT, FULL, QUICK, StoresSize, backends, end_to_end, rows, targets
+from bench.stores.contender import Contender, WrongResultError, in_turns
+from bench.stores.prepared_store import PreparedStore
 from tickwise.core.planner import plan
 
 PEERS = {"APScheduler", "APScheduler 4", "Celery beat", "claim loop", "pgqueuer", "procrastinate"}
@@ -30,7 +30,7 @@ PEERS = {"APScheduler", "APScheduler 4", "Celery beat", "claim loop", "pgqueuer"
 def measured(postgres_url: str, stand_in: Path) -> tuple[list[Row], list[str]]:
     said: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(server.VARIABLE, postgres_url)
+        patch.setenv(postgres.VARIABLE, postgres_url)
         patch.setattr(stores, "interpreter", lambda _: stand_in)
         return rows(said.append, QUICK), said
 
@@ -52,17 +52,18 @@ def test_rows_are_sound(measured: tuple[list[Row], list[str]]) -> None:
 
 
 def test_every_peer_is_in_the_run(measured: tuple[list[Row], list[str]]) -> None:
-    """All peers did their work (a stand-in, for those elsewhere), and no note says that something was left out."""
-    assert {row.peer_name for row in measured[0]} == {None, "10 stored", each.POSTGRES, *PEERS}
+    """All peers did their work (a stand-in for the isolated ones), and no note says that one was left out."""
+    assert {row.peer_name for row in measured[0]} == {None, "10 stored", backends.POSTGRES, *PEERS}
     assert [line for line in measured[1] if line.startswith("note")] == []
 
 
 def test_every_store_is_in_the_run(measured: tuple[list[Row], list[str]]) -> None:
     """Slots are fired in memory, on SQLite, PostgreSQL and MongoDB, each beside PostgreSQL."""
     found = {row.name: row.peer_name for row in measured[0]}
-    stores = ("memory", "SQLite", each.POSTGRES, "MongoDB")
-    assert {store: found[each.name(QUICK, store)] for store in stores} == {
-        "memory": each.POSTGRES, "SQLite": each.POSTGRES, each.POSTGRES: None, "MongoDB": each.POSTGRES
+    stores = ("memory", "SQLite", backends.POSTGRES, "MongoDB")
+    peer = backends.POSTGRES
+    assert {store: found[backends.name(QUICK, store)] for store in stores} == {
+        "memory": peer, "SQLite": peer, peer: None, "MongoDB": peer
     }  # fmt: skip
 
 
@@ -89,7 +90,7 @@ def test_nothing_is_left_on_the_server(postgres_url: str) -> None:
 
 
 @pytest.mark.parametrize("size", [QUICK, DEFAULT, FULL], ids=["quick", "default", "full"])
-def test_targets_of_the_design(size: Size) -> None:
+def test_targets_of_the_design(size: StoresSize) -> None:
     """Each line of the design's table is owed."""
     assert list(targets(size).values()) == [10, 12, 15, 1.5, 5, 0.8, 10_000, 20, 100]
 
@@ -111,18 +112,18 @@ def test_peer_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a PostgreSQL to start, SQLite is still measured, and the note says how to get one."""
-    monkeypatch.delenv(server.VARIABLE, raising=False)
-    monkeypatch.setattr(server, "_PACKAGE", "tickwise-no-such-package")
+    monkeypatch.delenv(postgres.VARIABLE, raising=False)
+    monkeypatch.setattr(postgres, "_PACKAGE", "tickwise-no-such-package")
     said: list[str] = []
     assert {row.name.split(",")[2] for row in rows(said.append, QUICK)} == {" finish on SQLite"}
     [note] = [line for line in said if line.startswith("note")]
     assert "pip install tickwise-no-such-package" in note
-    assert server.VARIABLE in note
+    assert postgres.VARIABLE in note
 
 
 def test_the_server_is_durable_and_gone_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures count only with commits that reach the disk; nothing of the server stays behind."""
-    monkeypatch.delenv(server.VARIABLE, raising=False)
+    monkeypatch.delenv(postgres.VARIABLE, raising=False)
 
     async def settings(url: str) -> dict[str, str]:
         connection = await asyncpg.connect(url)
@@ -132,7 +133,7 @@ def test_the_server_is_durable_and_gone_afterwards(monkeypatch: pytest.MonkeyPat
         finally:
             await connection.close()
 
-    with server.postgres() as url:
+    with postgres.postgres() as url:
         found = asyncio.run(settings(url))
     assert found == {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
     where = urlsplit(url)
@@ -141,24 +142,24 @@ def test_the_server_is_durable_and_gone_afterwards(monkeypatch: pytest.MonkeyPat
 
 
 @asynccontextmanager
-async def bed(folder: Path, *, stored: int, due: int) -> AsyncIterator[Bed]:
-    laid = await Bed.laid(f"sqlite:///{folder / 'bed.db'}", stored=stored, due=due)
+async def prepared_store(folder: Path, *, stored: int, due: int) -> AsyncIterator[PreparedStore]:
+    prepared = await PreparedStore.create(f"sqlite:///{folder / 'bench.db'}", stored=stored, due=due)
     try:
-        yield laid
+        yield prepared
     finally:
-        await laid.store.close()
+        await prepared.store.close()
 
 
-def test_a_bed_is_due_again_and_again(tmp_path: Path) -> None:
-    """However many schedules are stored, those asked for are due after each arming, and none of the others."""
+def test_schedules_are_due_again_and_again(tmp_path: Path) -> None:
+    """However many schedules are stored, those asked for are due each time, and none of the others."""
 
     async def story() -> None:
-        async with bed(tmp_path, stored=12, due=3) as laid:
+        async with prepared_store(tmp_path, stored=12, due=3) as prepared:
             for _ in range(3):
-                await laid.arm()
-                ticked = await laid.store.tick(plan, "node")
+                await prepared.make_due()
+                ticked = await prepared.store.tick(plan, "node")
                 assert (ticked.jobs, ticked.runs) == (3, 3)
-                assert await laid.runs(finished=False) == 3
+                assert await prepared.count_runs(finished=False) == 3
 
     asyncio.run(story())
 
@@ -167,14 +168,14 @@ def test_undone_work_is_not_counted(tmp_path: Path) -> None:
     """Jobs that are still due, or runs that have not ended, are an error and no figure."""
 
     async def story() -> None:
-        async with bed(tmp_path, stored=3, due=3) as laid:
-            await laid.arm()
-            await laid.store.tick(plan, "node", limit=2)
+        async with prepared_store(tmp_path, stored=3, due=3) as prepared:
+            await prepared.make_due()
+            await prepared.store.tick(plan, "node", limit=2)
             with pytest.raises(WrongResultError, match="1 jobs are still due"):
-                await laid.runs(finished=False)
-            await laid.store.tick(plan, "node")
+                await prepared.count_runs(finished=False)
+            await prepared.store.tick(plan, "node")
             with pytest.raises(WrongResultError, match="3 runs, of which 0 succeeded"):
-                await laid.runs(finished=True)
+                await prepared.count_runs(finished=True)
 
     asyncio.run(story())
 
@@ -220,11 +221,11 @@ def test_a_contender_that_loses_work_ends_the_run() -> None:
 
 
 @pytest.mark.parametrize(("options", "size"), [([], DEFAULT), (["--full"], FULL)], ids=["default", "full"])
-def test_command(monkeypatch: pytest.MonkeyPatch, options: list[str], size: Size) -> None:
-    """`tickwise bench stores` measures the size asked for, and fails for each target that is missed or missing."""
-    asked: list[Size] = []
+def test_command(monkeypatch: pytest.MonkeyPatch, options: list[str], size: StoresSize) -> None:
+    """`python -m bench stores` measures the size asked for, and fails for each missed or missing target."""
+    asked: list[StoresSize] = []
 
-    def measure(_progress: Progress, size: Size) -> list[Row]:
+    def measure(_progress: Progress, size: StoresSize) -> list[Row]:
         asked.append(size)
         return [Row.of(f"{end_to_end.SQLITE}, APScheduler", 4.0, "runs/s", peer=("APScheduler", 1.0), target=5)]
 

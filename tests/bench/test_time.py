@@ -8,10 +8,10 @@ from math import isfinite
 
 import pytest
 
-from tickwise.bench.load import FULL, QUICK, Size, schedules
-from tickwise.bench.measure import best_of
-from tickwise.bench.report import Row, problems, to_json
-from tickwise.bench.time import rows, targets
+from bench.measure import best_of
+from bench.report import Row, problems, to_json
+from bench.time import rows, targets
+from bench.time.workload import FULL, QUICK, TimeSize, schedules
 
 PEER_MODULES = {"cronsim": "cronsim", "croniter": "croniter", "APScheduler": "apscheduler.triggers.cron"}
 
@@ -49,7 +49,7 @@ def test_peers_agree(measured: tuple[list[Row], list[str]]) -> None:
 
 
 @pytest.mark.parametrize("size", [QUICK, FULL], ids=["quick", "full"])
-def test_targets_of_the_design(size: Size) -> None:
+def test_targets_of_the_design(size: TimeSize) -> None:
     """Each line of the design's table is owed, from both mixes to peek, and the bound of a simulation."""
     assert list(targets(size).values()) == pytest.approx(
         [5, 20, 5, 20, 100, 10, 10, 16, 5, 150, 6 if size is FULL else 3, 0.3, 5]

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, Response, expect
 
-from tickwise.bench.crowd import crowd
+from bench.bulk_data import fill_store
 
 from ..e2e.processes import Nest
 from .place import JOBS, Site, Visitor
@@ -63,7 +63,7 @@ def crowded(nest: Nest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Si
     """A server on a store that is full, and goes on to fire."""
     folder: Path = tmp_path_factory.mktemp("crowded")
     (folder / ".tickwise").mkdir(mode=0o700)
-    asyncio.run(crowd(folder / ".tickwise" / "tickwise.db", SCHEDULES, RUNS))
+    asyncio.run(fill_store(folder / ".tickwise" / "tickwise.db", SCHEDULES, RUNS))
     with Site(nest, folder, allow_commands=True) as site:
         yield site
         site.process.stop()

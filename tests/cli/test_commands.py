@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tickwise.bench import report, time
-
 from .conftest import Command
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "jobs"
@@ -185,23 +183,10 @@ def test_simulate_tells_what_would_run(command: Command, tmp_path: Path) -> None
     assert "down   |" in out
 
 
-def test_bench_prints_rows_and_fails_without_them(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A missing row or a missed target fails the benchmark; JSON keeps its shape."""
-    rows = [report.Row.of(name, 1.0, "us", target=2.0) for name in time.REQUIRED]
-    monkeypatch.setattr(time, "rows", lambda progress: (progress("note: a peer is missing"), rows)[1])
-    code, out, err = command("bench", "time", "--json")
-    assert (code, "note: a peer is missing" in err) == (0, True)
-    assert set(json.loads(out)[0]) == {"name", "ours", "peer", "peer_name", "ratio", "target", "ok", "unit"}
-    rows.pop()
-    code, _, err = command("bench", "time")
-    assert code == 1
-    assert "not measured" in err
-
-
 def test_help_names_the_commands(command: Command) -> None:
     """Without arguments the commands are listed."""
     _, out, err = command()
-    assert all(name in out + err for name in ("cron", "upcoming", "validate", "simulate", "bench"))
+    assert all(name in out + err for name in ("cron", "upcoming", "validate", "simulate"))
 
 
 def test_version(command: Command) -> None:

@@ -32,6 +32,6 @@ def test_a_new_store_is_made(command: Command, filled: Filled) -> None:
 def test_adoption_goes_both_ways(command: Command) -> None:
     """A schedule is ticked by the store, or again by the nodes, and says what it was."""
     there = json.loads(command("schedules", "adopt", "nightly", "--back", "--json")[1])
-    assert there["moves"] == [{"schedule": "nightly", "was": "store", "now": "local"}]
+    assert [(one["name"], one["was"], one["now"]) for one in there["items"]] == [("nightly", "store", "local")]
     assert command("schedules", "adopt", "--all")[1].splitlines()[1].split() == ["nightly", "local", "store"]
     assert command("schedules", "adopt", "--all", "--back", "--dry-run")[1].splitlines()[0].endswith("would be")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tickwise.core.errors import CronError, InputError, TickwiseError, nearest
+from tickwise.core.errors import CronError, InputError, TickwiseError, did_you_mean, nearest_word, no_such
 
 
 def test_each_error_says_whose_fault_it_is() -> None:
@@ -19,7 +19,16 @@ def test_each_error_says_whose_fault_it_is() -> None:
 )
 def test_the_nearest_right_word(word: str, hint: str) -> None:
     """A near miss is named, whatever its case; a far one is not guessed at."""
-    assert nearest(word, ["Monday", "Tuesday"]) == hint
+    assert did_you_mean(nearest_word(word, ["Monday", "Tuesday"])) == hint
+
+
+def test_what_was_probably_meant_is_data_as_well_as_text() -> None:
+    """The edges read the nearest word from the error, never from its message; other words keep it."""
+    error = no_such("job", "refersh", ["refresh", "other"], ": define it first")
+    assert str(error) == "there is no job 'refersh' (did you mean refresh?): define it first"
+    assert error.nearest == "refresh"
+    again = error.reworded(f"job: {error}", field="job")
+    assert (again.field, again.nearest, str(again)) == ("job", "refresh", f"job: {error}")
 
 
 def test_a_long_text_is_shown_around_the_mistake() -> None:

@@ -30,7 +30,7 @@ class Stream:
             change = await anext(self.items)
         for name in change.removed:
             del self.jobs[name]
-        self.jobs |= {placed.job.name: placed.job for placed in change.defined}
+        self.jobs |= {located.job.name: located.job for located in change.defined}
         return change
 
     def queues(self) -> dict[str, str]:
@@ -57,7 +57,7 @@ def move(path: Path, to: Path) -> None:
 
 
 def names(change: FolderChange) -> list[str]:
-    return [placed.job.name for placed in change.defined]
+    return [located.job.name for located in change.defined]
 
 
 def problems(change: FolderChange) -> list[str]:

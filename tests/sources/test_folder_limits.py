@@ -135,7 +135,7 @@ def test_a_read_only_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_too_many_files(jobs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with more files than the limit is not taken in parts: all goes on as it was."""
-    monkeypatch.setattr(scan, "MOST_FILES", 2)
+    monkeypatch.setattr(scan, "MAX_FILES", 2)
 
     async def whole() -> None:
         async with watched(jobs) as stream:
@@ -191,8 +191,8 @@ def test_a_folder_that_vanishes_while_it_is_looked_at(jobs: Path, monkeypatch: p
 
 def test_a_change_that_leaves_no_mark(jobs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """S27: a file that an event names is read, though it has the size and, within a tick, the times it had."""
-    mark = scan._mark((jobs / "a.yaml").stat())
-    monkeypatch.setattr(scan, "_mark", lambda _: mark)
+    mark = scan._stamp_of((jobs / "a.yaml").stat())
+    monkeypatch.setattr(scan, "_stamp_of", lambda _: mark)
     asyncio.run(changes_are_seen(jobs, poll=False))
 
 

@@ -286,7 +286,7 @@ def test_a_bad_document_does_not_hide_the_others() -> None:
     """Documents of one file stand by themselves, also beside one that is no YAML at all."""
     text = "name: a\n---\nname: b\nfoo: 1\n---\nname: c\nschedule: @daily\n---\nname: d\n---\nqueue: x\n"
     found, errors = read_text(text, "x.yaml", "x")
-    assert [placed.job.name for placed in found] == ["a", "d"]
+    assert [located.job.name for located in found] == ["a", "d"]
     assert [(e.line, e.field) for e in errors] == [(4, "foo"), (7, "schedule"), (11, "name")]
     assert "only the first document" in str(errors[-1])
 

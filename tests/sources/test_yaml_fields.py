@@ -35,8 +35,8 @@ def job(text: str, name: str = "etl") -> JobDefinition:
     """The only job of a text."""
     found, errors = read_text(text, "etl.yaml", name)
     assert not errors, "\n".join(map(str, errors))
-    (placed,) = found
-    return placed.job
+    (located,) = found
+    return located.job
 
 
 def schedule(text: str) -> ScheduleDefinition:

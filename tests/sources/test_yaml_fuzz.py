@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from tickwise.sources.yaml import DefinitionError, Placed, json_schema, read_text
+from tickwise.sources.yaml import DefinitionError, LocatedJob, json_schema, read_text
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples" / "jobs").glob("*.yaml"))]
@@ -23,7 +23,7 @@ FIELDS = sorted(
 )
 
 
-def survives(text: str) -> tuple[list[Placed], list[DefinitionError]]:
+def survives(text: str) -> tuple[list[LocatedJob], list[DefinitionError]]:
     """Read a text and check that what comes back can be used: never nothing, and places that exist."""
     found, errors = read_text(text, "a.yaml", "a")
     assert found or errors
@@ -34,9 +34,9 @@ def survives(text: str) -> tuple[list[Placed], list[DefinitionError]]:
         if error.line is not None and error.column is not None:
             assert 1 <= error.line <= len(lines)
             assert error.column >= 1
-    for placed in found:
-        assert 1 <= placed.line <= len(lines)
-        hash(placed.job.schedules)
+    for located in found:
+        assert 1 <= located.line <= len(lines)
+        hash(located.job.schedules)
     return found, errors
 
 

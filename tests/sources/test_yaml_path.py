@@ -19,7 +19,7 @@ def fill(folder: Path, **files: str) -> Loaded:
 
 
 def names(loaded: Loaded) -> list[str]:
-    return [placed.job.name for placed in loaded.jobs]
+    return [located.job.name for located in loaded.jobs]
 
 
 def test_a_folder_in_order(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_a_folder_in_order(tmp_path: Path) -> None:
     loaded = fill(tmp_path, b="queue: x", a="queue: x", sub__c="queue: x", **{".git__x": "no job"})
     assert not loaded.errors
     assert names(loaded) == ["a", "b", "d", "c"]
-    assert [Path(placed.file).name for placed in loaded.jobs] == ["a.yaml", "b.yaml", "d.yml", "c.yaml"]
+    assert [Path(located.file).name for located in loaded.jobs] == ["a.yaml", "b.yaml", "d.yml", "c.yaml"]
 
 
 def test_a_single_file_of_any_name(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_too_large(tmp_path: Path) -> None:
 def test_two_jobs_with_one_name(tmp_path: Path) -> None:
     """S26: the second is refused with an error that names both places; the first goes on."""
     loaded = fill(tmp_path, a="queue: x\n---\nqueue: y\nname: b", b="\n\nqueue: z")
-    assert [(placed.job.name, placed.job.queue) for placed in loaded.jobs] == [("a", "x"), ("b", "y")]
+    assert [(located.job.name, located.job.queue) for located in loaded.jobs] == [("a", "x"), ("b", "y")]
     (error,) = loaded.errors
     assert (Path(error.file).name, error.line, error.field) == ("b.yaml", 3, "name")
     assert f"the job b is already defined in {tmp_path / 'a.yaml'}:3, which goes on" in str(error)

@@ -121,7 +121,7 @@ def test_an_example_is_valid_short_and_fits_the_schema(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     found, errors = read_text(text, path.name, path.stem)
     assert not errors
-    assert [placed.job.name for placed in found] == [path.stem]
+    assert [located.job.name for located in found] == [path.stem]
     assert len(text.splitlines()) <= 30
     assert text.startswith("# ")
     assert all(fits(document, SCHEMA) for document in documents(text))

@@ -1,26 +1,23 @@
-"""`ETag`, `If-None-Match` and `If-Match`: who saw what, and who may change it.
+"""`ETag`, `If-None-Match` and `If-Match`: nothing known is sent again, and nothing unseen is changed.
 
-An edit claims the version that it changes. Of two that saw the same version one gets the claim, whichever process
-they reach; the other is told to look again. The claim of an edit that fails runs out by itself.
+The tag has the version of the job that an edit is written over. So a stale tag is refused before anything is
+written, and the store refuses an edit that another overtook: both are 412 to a caller that sent `If-Match`.
 """
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from uuid import uuid4
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from fastapi import Request, Response
 
-from ..stores.contract import Store
-from ..stores.records import ScheduleRow
+from ..app.definitions import StoredJob
+from ..app.records import ScheduleRow
+from ..core.errors import StaleVersionError
 from .problems import Refusal
 
-_SECONDS = 5  # for which a version is claimed by an edit that has not changed it yet
 
-
-async def etag(store: Store, row: ScheduleRow) -> str:
-    """Changes whenever the job's definition or a person's word on the schedule does."""
-    job = await store.insights.job(row.schedule.job)
-    return f'"{job.version if job else 0}-{row.updated_at}"'
+def etag(version: int, row: ScheduleRow) -> str:
+    """Changes with the job's definition, and when a person pauses, moves or resets the schedule."""
+    return f'"{version}-{row.updated_at}"'
 
 
 def not_modified(request: Request, tag: str) -> Response | None:
@@ -30,29 +27,27 @@ def not_modified(request: Request, tag: str) -> Response | None:
     return None
 
 
-def check_match(request: Request, tag: str) -> None:
-    """412, if the caller has seen another version."""
-    wanted = request.headers.get("if-match")
-    if wanted is not None and not _matches(wanted, tag):
-        raise _changed()
+@contextmanager
+def matching_edit(request: Request, stored: StoredJob, row: ScheduleRow) -> Iterator[None]:
+    """412, if the caller has seen another version than the one that is edited in here."""
+    match = request.headers.get("if-match")
+    if match is None:
+        yield
+        return
+    if not _matches(match, etag(stored.version, row)):
+        raise _stale_refusal()
+    try:
+        yield
+    except StaleVersionError:
+        raise _stale_refusal() from None
 
 
-@asynccontextmanager
-async def only_edit(store: Store, row: ScheduleRow, tag: str) -> AsyncIterator[None]:
-    """The block is the one that changes this version."""
-    key = f"edit:{row.schedule.job}:{tag}"
-    if await store.access.claim(key, uuid4().hex, _SECONDS) is not None:
-        raise _changed()
-    yield
-    await store.access.answer(key, "changed")
-
-
-def _changed() -> Refusal:
+def _stale_refusal() -> Refusal:
     return Refusal(412, "it has been changed meanwhile: get it again, and look whether your change still fits")
 
 
-def _matches(wanted: str | None, tag: str) -> bool:
-    if wanted is None:
+def _matches(header: str | None, tag: str) -> bool:
+    if header is None:
         return False
-    given = {one.strip().removeprefix("W/") for one in wanted.split(",")}
+    given = {one.strip().removeprefix("W/") for one in header.split(",")}
     return "*" in given or tag in given

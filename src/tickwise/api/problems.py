@@ -1,11 +1,12 @@
-"""Every answer that says no is a problem document (RFC 9457): what is wrong, where, and how to mend it.
+"""Problem documents (RFC 9457): every refusal says what is wrong, where, and how to repair it.
 
-Core errors carry their status; what FastAPI refuses is told in the same shape. What nobody expected is told by an
-id only, under which the log has the rest.
+Core errors carry their status, field, position and nearest word; what FastAPI refuses has the same shape. An
+unexpected error is shown by an id only, under which the log has it.
 """
 
-import re
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 from uuid import uuid4
@@ -16,66 +17,95 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from ..core.errors import CronError, TickwiseError
+from ..core.errors import InputError, TickwiseError, did_you_mean, nearest_word
 from ..core.payload import clip
 from ..log import get_logger
 
 MEDIA_TYPE = "application/problem+json"
 _log = get_logger()
 _URN = "urn:tickwise:problem:"
-_NEAREST = re.compile(r"\(did you mean ([^?\s]+)\?\)")
-_LONGEST = 4_000
-_MOST_FAULTS = 20
-_WORDS = {422: "invalid", 413: "too-large", 503: "unavailable"}
+_MAX_DETAIL_LENGTH = 4_000
+_MAX_ERRORS = 20
+_TYPES = {422: "invalid", 413: "too-large", 503: "unavailable"}
 _TITLES = {422: "The request cannot be used", 413: "The request is too large"}
 
 
 class Refusal(TickwiseError):  # noqa: N818  (a no, not a fault)
-    """A no of the API itself, with its status, headers and members of its own."""
+    """A refusal by the API itself, with its status and headers."""
 
     def __init__(
-        self, status: int, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
-    ) -> None:
-        super().__init__(detail)
+        self, status: int, detail: str, *, headers: Mapping[str, str] | None = None, field: str | None = None,
+        position: int | None = None, nearest: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(detail, field=field, position=position, nearest=nearest)
         self.http_status = status
         self.headers = headers
-        self.members = members
+
+
+def unknown_name(status: int, what: str, name: str, known: Iterable[str], field: str | None = None) -> Refusal:
+    """A name that nothing has, with the nearest that the caller may see."""
+    near = nearest_word(name, known)
+    return Refusal(status, f"there is no {what} {name[:100]!r}{did_you_mean(near)}", field=field, nearest=near)
+
+
+@contextmanager
+def about_field(field: str) -> Iterator[None]:
+    """What is refused in here is about this field."""
+    try:
+        yield
+    except InputError as error:
+        raise error.reworded(f"{field}: {error}", field=field) from None
+
+
+@contextmanager
+def hidden_names(*, hide: bool) -> Iterator[None]:
+    """Leave out what was probably meant, if that may be the name of a job that the caller does not see."""
+    try:
+        yield
+    except InputError as error:
+        if not hide or error.nearest is None:
+            raise
+        text = str(error).replace(did_you_mean(error.nearest), "")
+        raise InputError(text, field=error.field, position=error.position) from None
 
 
 def problem(status: int, detail: str, headers: Mapping[str, str] | None = None, **members: Any) -> Response:
     """The document itself."""
     phrase = HTTPStatus(status).phrase
-    shown = clip(detail, _LONGEST)
-    near = _NEAREST.search(shown)
+    shown = clip(detail, _MAX_DETAIL_LENGTH)
     content = {
-        "type": _URN + _WORDS.get(status, phrase.lower().replace(" ", "-")),
+        "type": _URN + _TYPES.get(status, phrase.lower().replace(" ", "-")),
         "title": _TITLES.get(status, phrase),
         "status": status,
         "detail": shown,
-        **({"nearest": near[1]} if near else {}),
         **{name: value for name, value in members.items() if value is not None},
     }
     return JSONResponse(content, status, headers, MEDIA_TYPE)
 
 
-def problem_text(error: Exception) -> Response:
-    """The document of an error that was foreseen."""
+def problem_of_error(error: Exception) -> Response:
+    """The document of an error; of an unexpected one, only an id."""
     match error:
-        case Refusal():
-            return problem(error.http_status, str(error), error.headers, **error.members)
-        case CronError():
-            return problem(error.http_status, str(error), field=error.field, position=error.position)
         case RequestValidationError():
-            return _of_validation(error)
+            return _validation_problem(error)
         case HTTPException():
             return problem(error.status_code, _DETAILS.get(error.status_code, str(error.detail)), error.headers)
         case TickwiseError() if error.http_status != HTTPStatus.INTERNAL_SERVER_ERROR:
-            return problem(error.http_status, str(error))
+            return problem(
+                error.http_status, str(error), error.headers if isinstance(error, Refusal) else None,
+                nearest=error.nearest, field=error.field or None, position=error.position,
+            )  # fmt: skip
     return unexpected(error)
 
 
+def problem_content(error: Exception) -> dict[str, Any]:
+    """The same as a part of another response."""
+    content: dict[str, Any] = json.loads(bytes(problem_of_error(error).body))
+    return content
+
+
 def unexpected(error: Exception) -> Response:
-    """Nothing of the inside is told but an id that the log has as well."""
+    """A document with nothing but the id under which the log has the error."""
     number = uuid4().hex
     _log.error("request failed", id=number, exc_info=error)
     return problem(500, f"something went wrong on our side; the log has it as {number}", id=number)
@@ -88,24 +118,24 @@ _DETAILS = {
 }
 
 
-def _of_validation(error: RequestValidationError) -> Response:
-    faults = [{"field": _way(fault["loc"]), "problem": str(fault["msg"])} for fault in error.errors()]
-    first = faults[0]
+def _validation_problem(error: RequestValidationError) -> Response:
+    errors = [{"field": _field_path(found["loc"]), "problem": str(found["msg"])} for found in error.errors()]
+    first = errors[0]
     detail = f"{first['field']}: {first['problem']}" if first["field"] else first["problem"]
-    more = faults[:_MOST_FAULTS] if len(faults) > 1 else None
+    more = errors[:_MAX_ERRORS] if len(errors) > 1 else None
     return problem(422, detail, field=first["field"] or None, errors=more)
 
 
-def _way(loc: tuple[Any, ...]) -> str:
-    """The way to the value; where it stands (body, query, path) goes without saying."""
+def _field_path(loc: tuple[Any, ...]) -> str:
+    """The path of the value, without where it stands (body, query, path)."""
     return clip(".".join(str(part) for part in loc[1:]), 200)
 
 
-def install(app: FastAPI) -> None:
-    """Answer in this way for everything that is raised."""
+def install_handlers(app: FastAPI) -> None:
+    """Answer everything that is raised with a problem document."""
 
     async def answer(request: Request, error: Exception) -> Response:
-        response = problem_text(error)
+        response = problem_of_error(error)
         if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             response.headers["Allow"] = ", ".join(sorted(_methods(request)))
         return response
@@ -115,7 +145,7 @@ def install(app: FastAPI) -> None:
 
 
 def _methods(request: Request) -> Iterator[str]:
-    """All that the address knows; Starlette tells those of one route only."""
+    """The methods of all routes with this path; Starlette names those of one route only."""
     path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
     for route in request.app.routes:
         if isinstance(route, Route) and route.path_regex.match(path):

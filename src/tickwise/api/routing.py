@@ -1,7 +1,7 @@
 """Routes, each with the role that may use it: a route without one cannot be made.
 
-A `Door` is one row of the table: method, address, who may pass, and the function behind it. The check stands in
-the route itself, before the body is read, and not in a list of addresses beside it.
+A `Route` is one row of the table: method, path, required role and endpoint. The role is checked inside the route,
+before the body is read; there is no separate list of paths to keep in step.
 """
 
 from collections.abc import Callable, Coroutine, Hashable
@@ -10,14 +10,16 @@ from typing import Any, TypeAlias, TypeVar
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
+from starlette.convertors import StringConvertor, register_url_convertor
 
-from ..stores.records import AccessRole
+from ..app.records import AccessRole
 from .auth import Identity
 from .coalesce import RequestCoalescer
 from .context import RequestContext
 from .idempotency import once
 from .middleware import checked_body
 from .problems import MEDIA_TYPE, Refusal
+from .schemas.common import NAME_PATTERN
 
 Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
@@ -28,15 +30,24 @@ _PROBLEM = {
 _REFUSALS: dict[int | str, dict[str, Any]] = {"4XX": _PROBLEM, "5XX": _PROBLEM}
 
 
+class _NameConvertor(StringConvertor):
+    """`{name:name}` in a path: a text that cannot be a name or an id matches no route."""
+
+    regex = NAME_PATTERN
+
+
+register_url_convertor("name", _NameConvertor())
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One route."""
+    """One row of the table."""
 
     method: str
     path: str
-    role: AccessRole | None  # none: everybody, unknown people too
+    role: AccessRole | None  # none: everybody, without a token too
     endpoint: Callable[..., Any]
-    whole: bool = False  # not for who may see some jobs only
+    whole: bool = False  # concerns all jobs: refused to a token with scopes
     once: bool = False  # a repeat with the same Idempotency-Key gets the first answer
     options: dict[str, Any] = field(default_factory=dict)
 
@@ -46,7 +57,7 @@ class Router:
 
     def __init__(self, tag: str) -> None:
         self.tag = tag
-        self.all: list[Route] = []
+        self.routes: list[Route] = []
 
     def add(
         self, method: str, path: str, role: AccessRole | None, *, whole: bool = False, once: bool = False,
@@ -56,7 +67,7 @@ class Router:
 
         def declare(endpoint: Endpoint) -> Endpoint:
             given = {"tags": [self.tag], **options}
-            self.all.append(Route(method, path, role, endpoint, whole=whole, once=once, options=given))
+            self.routes.append(Route(method, path, role, endpoint, whole=whole, once=once, options=given))
             return endpoint
 
         return declare
@@ -78,44 +89,46 @@ class Router:
 
 
 class GuardedRoute(APIRoute):
-    """A door as FastAPI sees it."""
+    """A route as FastAPI sees it."""
 
-    def __init__(self, door: Route, prefix: str = "") -> None:
-        self.door = door
-        responses = {**_REFUSALS, **door.options.get("responses", {})}
-        options = {"operation_id": door.endpoint.__name__, **door.options, "responses": responses}
-        super().__init__(prefix + door.path, door.endpoint, methods=[door.method], **options)
+    def __init__(self, route: Route, prefix: str = "") -> None:
+        self.route = route
+        responses = {**_REFUSALS, **route.options.get("responses", {})}
+        options = {"operation_id": route.endpoint.__name__, **route.options, "responses": responses}
+        super().__init__(prefix + route.path, route.endpoint, methods=[route.method], **options)
 
     def get_route_handler(self) -> Handler:
-        inner, door = super().get_route_handler(), self.door
-        if door.role is None:
+        inner, route = super().get_route_handler(), self.route
+        if route.role is None:
             return inner
 
         async def handle(request: Request) -> Response:
-            visit = request.state.visit = await _admitted(request, door)
+            context = request.state.context = await _authorize(request, route)
             await checked_body(request)
-            if door.method == "GET":
-                sharing: RequestCoalescer = request.app.state.sharing
-                return await sharing.answer(_question(request, visit.who), lambda: inner(request))
-            return await (once(request, visit, inner) if door.once else inner(request))
+            if route.method == "GET":
+                coalescer: RequestCoalescer = request.app.state.coalescer
+                return await coalescer.respond(_request_key(request, context.identity), lambda: inner(request))
+            return await (once(request, context, inner) if route.once else inner(request))
 
         return handle
 
 
-def _question(request: Request, who: Identity) -> Hashable:
-    """All that an answer depends on, but for the state of things."""
+def _request_key(request: Request, identity: Identity) -> Hashable:
+    """Everything in a request that its response depends on."""
     scope = request.scope
-    return scope["path"], scope["query_string"], tuple(scope["headers"]), who
+    return scope["path"], scope["query_string"], tuple(scope["headers"]), identity
 
 
-async def _admitted(request: Request, door: Route) -> RequestContext:
-    """The visitor, if the door is theirs."""
+async def _authorize(request: Request, route: Route) -> RequestContext:
+    """Authenticate the request and check its role; 401 or 403 if it may not use the route."""
     state = request.app.state
-    state.doorman.check_address(request)
+    state.authenticator.check_address(request)
     store = await state.tickwise.store()
-    who = await state.doorman.identify(request, store)
-    if door.role is None or not who.may(door.role):
-        raise Refusal(403, f"this needs the role {door.role}, and {who.name} is {who.role}")
-    if door.whole and who.scopes:
-        raise Refusal(403, f"this concerns all jobs, and {who.name} may see {', '.join(who.scopes)} only")
-    return RequestContext(state.tickwise, store, who, state.news, state.outlooks)
+    identity = await state.authenticator.identify(request, store)
+    if route.role is None or not identity.may(route.role):
+        raise Refusal(403, f"this needs the role {route.role}, and {identity.name} is {identity.role}")
+    if route.whole and identity.scopes:
+        raise Refusal(
+            403, f"this concerns all jobs, and {identity.name} may see {', '.join(identity.scopes)} only"
+        )
+    return RequestContext(state.tickwise, store, identity, state.events, state.forecasts)

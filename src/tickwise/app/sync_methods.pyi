@@ -5,6 +5,7 @@ from ..stores.records import Enqueue
 from ..stores.records import Role
 from .explain import Explanation
 from .loop_thread import LoopThread
+from .managers import Adoption
 from .managers import BackfillStatus
 from .managers import Jobs
 from .managers import Runs
@@ -26,9 +27,9 @@ from typing import overload
 class SyncSchedules:
     """Schedules by name."""
     _awaited: Schedules
-    _portal: LoopThread
+    _loop_thread: LoopThread
 
-    def __init__(self, awaited: Schedules, portal: LoopThread) -> None:
+    def __init__(self, awaited: Schedules, loop_thread: LoopThread) -> None:
         ...
 
     def add(self, name: str, **fields: Any) -> ScheduleInfo:
@@ -68,6 +69,14 @@ class SyncSchedules:
         """Drop the backlog: go on from now."""
         ...
 
+    def adopt(self, name: str, ticking: str='store', *, dry_run: bool=False) -> Adoption:
+        """Have the store find its slots (`store`), or the nodes' own index (`local`); each still runs once."""
+        ...
+
+    def adoptable(self, ticking: str='store') -> Sequence[ScheduleInfo]:
+        """What `adopt` can move: all that nodes tick locally or, back to them, all that the store adopted."""
+        ...
+
     def trigger(self, name: str, params: Mapping[str, Any] | None=None, *, allow_overlap: bool=False, by: str='') -> RunInfo:
         """Run the schedule's job now, by hand (S30)."""
         ...
@@ -86,9 +95,9 @@ class SyncSchedules:
 class SyncRuns:
     """Runs by id."""
     _awaited: Runs
-    _portal: LoopThread
+    _loop_thread: LoopThread
 
-    def __init__(self, awaited: Runs, portal: LoopThread) -> None:
+    def __init__(self, awaited: Runs, loop_thread: LoopThread) -> None:
         ...
 
     def list(self, *, job: str | None=None, schedule: str | None=None, state: str | None=None, limit: int=100) -> list[RunInfo]:
@@ -114,20 +123,20 @@ class SyncRuns:
 class SyncJobs:
     """Jobs by name."""
     _awaited: Jobs
-    _portal: LoopThread
+    _loop_thread: LoopThread
 
-    def __init__(self, awaited: Jobs, portal: LoopThread) -> None:
+    def __init__(self, awaited: Jobs, loop_thread: LoopThread) -> None:
         ...
 
     def list(self) -> list[str]:
         ...
 
 class Face:
-    """A scheduler over one store. All that is asked of it is awaited."""
+    """A scheduler over one store; its methods are awaited."""
     _awaited: AsyncTickwise
-    _portal: LoopThread
+    _loop_thread: LoopThread
 
-    def __init__(self, awaited: AsyncTickwise, portal: LoopThread) -> None:
+    def __init__(self, awaited: AsyncTickwise, loop_thread: LoopThread) -> None:
         ...
 
     def store(self) -> Store:
@@ -143,7 +152,7 @@ class Face:
         ...
 
     def prepared(self, job: Job, params: Mapping[str, Any] | None=None, *, at: When | None=None, key: str | None=None, auto_remove: bool=False) -> tuple[Store, Enqueue]:
-        """What `enqueue` asks of which store; arguments are bound by name and checked here."""
+        """The request that `enqueue` makes, and its store; arguments are bound by name and checked here."""
         ...
 
     def upcoming(self, hours: float=24, limit: int=1000) -> list[UpcomingRun]:

@@ -7,9 +7,8 @@ from typing import Any
 
 from ..core.errors import InputError
 from ..sources.yaml.error import DefinitionError
-from ..sources.yaml.files import text_of
 from ..sources.yaml.nodes import Budget, Flaw, YamlNode, compose
-from ..sources.yaml.text import LARGEST, Source, UnusableText, split
+from ..sources.yaml.text import MAX_BYTES, Source, UnusableText, read_file, split_documents
 from .client import ApiRefusal
 
 
@@ -35,7 +34,7 @@ def read_documents(file: str) -> list[Document]:
     """All jobs of a file, or of the standard input for `-`."""
     text, shown = _text(file)
     try:
-        sources = split(text)
+        sources = split_documents(text)
     except UnusableText as error:
         raise DefinitionError(str(error), file=shown, line=error.line, column=error.column) from None
     if not sources:
@@ -46,9 +45,9 @@ def read_documents(file: str) -> list[Document]:
 
 def _text(file: str) -> tuple[str, str]:
     if file == "-":
-        return sys.stdin.read(LARGEST + 1), "standard input"
+        return sys.stdin.read(MAX_BYTES + 1), "standard input"
     errors: list[DefinitionError] = []
-    text = text_of(Path(file), errors)
+    text = read_file(Path(file), errors)
     if text is None:
         raise InputError("\n".join(map(str, errors)))
     return text, file

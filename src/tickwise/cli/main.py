@@ -40,7 +40,6 @@ COMMANDS = {
     "audit": "audit:audit",
     "doctor": "doctor:doctor",
     "config": "config:app",
-    "bench": "bench:app",
 }
 
 

@@ -46,6 +46,15 @@ def encode_job(job: JobDefinition) -> str:
     return _encode(_JOB, job, f"job {job.name}")
 
 
+def unfit_part(job: JobDefinition) -> Unfit | None:
+    """The part of a job that no store could keep, and why; none if all of it can be kept."""
+    try:
+        to_json(_JOB.write(job))
+    except Unfit as unfit:
+        return unfit
+    return None
+
+
 def decode_job(text: str, name: str) -> JobDefinition:
     return JobDefinition(name, **_decode(partial(_read, _JOB), text, f"job {name}"))
 

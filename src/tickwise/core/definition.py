@@ -104,22 +104,27 @@ class Policy:
         """Fill in what was not given from what was (S10, S11, S14), and refuse what contradicts itself."""
         if catchup_window == 0:
             if catchup not in (None, Catchup.SKIP):
-                raise InputError(f"catchup_window 0 means catchup: skip, but catchup is {catchup}")
+                problem = f"catchup_window 0 means catchup: skip, but catchup is {catchup}"
+                raise InputError(problem, field="catchup_window")
             catchup = Catchup.SKIP
         if catchup is None and (catchup_window or overlap is Overlap.QUEUE):
             catchup = Catchup.ALL
         if catchup_window and catchup is not Catchup.ALL:
-            raise InputError(f"a catchup_window goes with catchup: all, but catchup is {catchup}")
+            problem = f"a catchup_window goes with catchup: all, but catchup is {catchup}"
+            raise InputError(problem, field="catchup_window")
         if overlap is None:
             overlap = Overlap.QUEUE if catchup is Catchup.ALL else Overlap.SKIP
         if overlap is Overlap.QUEUE and catchup is not Catchup.ALL:
-            raise InputError(f"overlap: queue keeps every slot, so it needs catchup: all and not {catchup}")
+            problem = f"overlap: queue keeps every slot, so it needs catchup: all and not {catchup}"
+            raise InputError(problem, field="overlap")
         if overlap is Overlap.REPLACE and catchup is Catchup.ALL:
-            raise InputError("overlap: replace keeps only the newest slot, so it cannot go with catchup: all")
+            problem = "overlap: replace keeps only the newest slot, so it cannot go with catchup: all"
+            raise InputError(problem, field="overlap")
         if max_active_runs is None:
             max_active_runs = 16 if overlap is Overlap.ALLOW else 1
         elif max_active_runs != 1 and overlap is not Overlap.ALLOW:
-            raise InputError(f"max_active_runs above 1 needs overlap: allow, but overlap is {overlap}")
+            problem = f"max_active_runs above 1 needs overlap: allow, but overlap is {overlap}"
+            raise InputError(problem, field="max_active_runs")
         return cls(
             catchup=catchup or Catchup.ONCE,
             catchup_window=catchup_window or _DAY,

@@ -23,7 +23,7 @@ from ..core.definition import (
     Step,
 )
 from ..core.definition import Outcome as Tolerable
-from ..core.errors import InputError, nearest
+from ..core.errors import InputError, did_you_mean, nearest_word
 from ..core.payload import clip
 from ..core.settle import Cancelled, EndingRun, Failed, Succeeded, settle
 from ..core.states import FINAL, RunState
@@ -103,7 +103,7 @@ def _plan(
     if job.steps:
         return job.steps, _by_action
     if job.name not in functions:
-        known = nearest(job.name, list(functions))
+        known = did_you_mean(nearest_word(job.name, list(functions)))
         raise InputError(f"this worker knows no function for the job {job.name}{known}")
     function = functions[job.name]
     return (Step("", PythonCall(job.name)),), lambda _step, here: pool.call(function, here)

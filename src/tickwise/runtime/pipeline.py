@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 
 from ..core.definition import Outcome as Tolerable
 from ..core.definition import Step
-from ..core.errors import InputError, nearest
+from ..core.errors import InputError, did_you_mean, nearest_word
 from ..core.policy import retry_delay
 from ..core.settle import Cancelled, Failed, Snoozed, Succeeded, Unmet
 from ..core.timeparse import format_duration
@@ -197,9 +197,8 @@ def _in_order(steps: Sequence[Step]) -> dict[str, Step]:
     for step in steps:
         for name in step.depends:
             if name not in by_name:
-                raise InputError(
-                    f"step {step.name} depends on {name}, which does not exist{nearest(name, list(by_name))}"
-                )
+                near = did_you_mean(nearest_word(name, by_name))
+                raise InputError(f"step {step.name} depends on {name}, which does not exist{near}")
     try:
         names = list(TopologicalSorter({step.name: step.depends for step in steps}).static_order())
     except CycleError as error:

@@ -1,1 +1,1 @@
-"""Where definitions come from. Each module here turns one way of writing them down into the core's values."""
+"""Where definitions come from: each module turns one way of writing them into the core's values."""

@@ -1,4 +1,4 @@
-"""What a definition is read with where it says nothing itself."""
+"""The defaults for what a definition does not say."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -8,10 +8,10 @@ from .templates import Template
 
 
 class Defaults(NamedTuple):
-    """Of the settings of who reads it; those that stand in for a field are named like it."""
+    """Values from the settings; one that replaces a field has the field's name."""
 
     timezone: str = "UTC"
-    grace: int | None = None  # seconds; none: as the planner has it (S9)
+    grace: int | None = None  # seconds; None: the planner's default (S9)
     templates: Mapping[str, Template] = MappingProxyType({})  # the user's own, beside the built-in ones
 
 

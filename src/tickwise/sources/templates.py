@@ -1,4 +1,4 @@
-"""Schedules by name, for people who would rather not write cron."""
+"""Named schedules, for people who prefer not to write cron."""
 
 import tomllib
 from collections.abc import Mapping
@@ -8,12 +8,12 @@ from typing import Any
 
 from ..core.cron import parse
 from ..core.definition import check_name
-from ..core.errors import InputError, nearest
+from ..core.errors import InputError, did_you_mean, nearest_word
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A cron text with a name; `H` in it is spread by the schedule that uses it."""
+    """A cron text and its description; `H` in it depends on the name of the schedule that uses it."""
 
     expression: str
     description: str
@@ -44,25 +44,28 @@ BUILT_IN: Mapping[str, Template] = MappingProxyType(
 
 
 def find_template(name: str, own: Mapping[str, Template]) -> Template:
-    """The template of that name: one of the user's own, else one of ours."""
+    """The template with this name: one of the user's own, else a built-in one."""
     known = {**BUILT_IN, **own}
     if name not in known:
-        raise InputError(f"unknown template {name[:60]!r}{nearest(name, list(known))}")
+        near = nearest_word(name, known)
+        raise InputError(f"unknown template {name[:60]!r}{did_you_mean(near)}", nearest=near)
     return known[name]
 
 
 def read_templates(given: Any) -> Mapping[str, Template]:
-    """Templates of a user's own: names with a cron text, or with `cron` and `description`; a text is TOML."""
+    """A user's own templates: names with a cron text, or with `cron` and `description`. A string is TOML."""
     try:
         table = tomllib.loads(given) if isinstance(given, str) else given
     except tomllib.TOMLDecodeError as error:
         raise InputError(f'write name = "cron text": {error}') from None
     if not isinstance(table, Mapping):
         raise InputError('write a table of names with cron texts: [templates], and under it name = "cron text"')
-    return {check_name(str(name), "the name of a template"): _read(name, one) for name, one in table.items()}
+    return {
+        check_name(str(name), "the name of a template"): _read_template(name, one) for name, one in table.items()
+    }
 
 
-def _read(name: str, given: Any) -> Template:
+def _read_template(name: str, given: Any) -> Template:
     match given:
         case Template():
             return given

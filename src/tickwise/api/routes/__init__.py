@@ -1,4 +1,4 @@
-"""The resources of the API, one file each; all of their doors are listed here."""
+"""The resources of the API, one module each; this package lists all their routes."""
 
 from collections.abc import Iterator
 
@@ -6,6 +6,7 @@ from .. import metrics
 from ..routing import Route
 from . import (
     actions,
+    adoption,
     backfill,
     bulk,
     dashboard,
@@ -26,16 +27,16 @@ from . import (
 )
 
 _RESOURCES = (
-    bulk, schedules, actions, backfill, runs, logs, jobs, times, decisions, planning, fleet, pause, overview,
-    doctor, events, tokens,
+    bulk, adoption, schedules, actions, backfill, runs, logs, jobs, times, decisions, planning, fleet, pause,
+    overview, doctor, events, tokens,
 )  # fmt: skip
 PREFIX = "/api/v1"
 
 
 def all_routes() -> Iterator[tuple[str, Route]]:
-    """Each with the beginning of its address."""
+    """Every route with its path prefix."""
     for resource in _RESOURCES:
-        for door in resource.doors.all:
-            yield PREFIX, door
-    for door in (*health.doors.all, *metrics.doors.all, *dashboard.doors.all):
-        yield "", door
+        for route in resource.router.routes:
+            yield PREFIX, route
+    for route in (*health.router.routes, *metrics.router.routes, *dashboard.router.routes):
+        yield "", route

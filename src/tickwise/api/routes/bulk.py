@@ -1,14 +1,11 @@
-"""`/schedules:action`: the same word on many schedules, with an answer for each."""
+"""`/schedules:action`: the same action on many schedules, with a result for each."""
 
-import json
 from collections.abc import Awaitable, Callable
 
-from fastapi import Response
-
+from ...app.records import AccessRole, ScheduleRow
 from ...core.errors import TickwiseError
-from ...stores.records import AccessRole, ScheduleRow
 from ..context import Context, RequestContext
-from ..problems import problem_text
+from ..problems import problem_content
 from ..routing import Router
 from ..schemas.schedules import (
     BulkItemResponse,
@@ -17,51 +14,46 @@ from ..schemas.schedules import (
     BulkResumeRequest,
     BulkTriggerRequest,
 )
-from .actions import paused, resumed, triggered
+from .actions import pause_and_audit, resume_and_audit, trigger_and_audit
 
-doors = Router("schedules")
+router = Router("schedules")
 _OPERATOR = AccessRole.OPERATOR
 
 
-@doors.post("/schedules:pause", _OPERATOR, response_model=BulkResponse)
-async def pause_many(body: BulkPauseRequest, visit: Context) -> BulkResponse:
+@router.post("/schedules:pause", _OPERATOR, response_model=BulkResponse)
+async def pause_many(body: BulkPauseRequest, context: Context) -> BulkResponse:
     """Pause each; those that cannot be paused do not hold up the others."""
-    return await _each(visit, body.names, lambda row: _quietly(paused(visit, row, body)))
+    return await _for_each(context, body.names, lambda row: _without_run(pause_and_audit(context, row, body)))
 
 
-@doors.post("/schedules:resume", _OPERATOR, response_model=BulkResponse)
-async def resume_many(body: BulkResumeRequest, visit: Context) -> BulkResponse:
+@router.post("/schedules:resume", _OPERATOR, response_model=BulkResponse)
+async def resume_many(body: BulkResumeRequest, context: Context) -> BulkResponse:
     """Resume each."""
-    return await _each(visit, body.names, lambda row: _quietly(resumed(visit, row, body)))
+    return await _for_each(context, body.names, lambda row: _without_run(resume_and_audit(context, row, body)))
 
 
-@doors.post("/schedules:trigger", _OPERATOR, once=True, response_model=BulkResponse)
-async def trigger_many(body: BulkTriggerRequest, visit: Context) -> BulkResponse:
+@router.post("/schedules:trigger", _OPERATOR, once=True, response_model=BulkResponse)
+async def trigger_many(body: BulkTriggerRequest, context: Context) -> BulkResponse:
     """Run the job of each now."""
 
     async def trigger(row: ScheduleRow) -> str | None:
-        return (await triggered(visit, row, body)).id
+        return (await trigger_and_audit(context, row, body)).id
 
-    return await _each(visit, body.names, trigger)
+    return await _for_each(context, body.names, trigger)
 
 
-async def _quietly(action: Awaitable[object]) -> None:
+async def _without_run(action: Awaitable[object]) -> None:
     await action
 
 
-async def _each(
-    visit: RequestContext, names: list[str], act: Callable[[ScheduleRow], Awaitable[str | None]]
+async def _for_each(
+    context: RequestContext, names: list[str], act: Callable[[ScheduleRow], Awaitable[str | None]]
 ) -> BulkResponse:
-    answers = []
+    items = []
     for name in dict.fromkeys(names):
         try:
-            run = await act(await visit.schedule(name))
-            answers.append(BulkItemResponse(name=name, done=True, run=run))
+            run = await act(await context.schedule(name))
+            items.append(BulkItemResponse(name=name, done=True, run=run))
         except TickwiseError as error:
-            answers.append(BulkItemResponse(name=name, done=False, problem=_content(problem_text(error))))
-    return BulkResponse(items=answers)
-
-
-def _content(response: Response) -> dict[str, object]:
-    found: dict[str, object] = json.loads(bytes(response.body))
-    return found
+            items.append(BulkItemResponse(name=name, done=False, problem=problem_content(error)))
+    return BulkResponse(items=items)

@@ -1,4 +1,4 @@
-"""`/doctor`: what is not as it should be, and how to mend it."""
+"""`/doctor`: what is wrong, and how to repair it."""
 
 from typing import Annotated
 
@@ -6,13 +6,13 @@ from fastapi import Query
 
 from ...app.audit import audit as audited
 from ...app.doctor import Severity, doctor
+from ...app.records import AccessRole
 from ...core.audit import AuditFinding
-from ...stores.records import AccessRole
 from ..context import Context
 from ..routing import Router
 from ..schemas.common import ResponseModel
 
-doors = Router("doctor")
+router = Router("doctor")
 AUDIT = "Also match every slot in the store with its run or its reason; this reads all of it."
 
 
@@ -37,17 +37,17 @@ class DoctorResponse(ResponseModel):
     audit: LedgerAuditResponse | None = None
 
 
-@doors.get("/doctor", AccessRole.OPERATOR, whole=True, response_model=DoctorResponse)
-async def examine(visit: Context, *, audit: Annotated[bool, Query(description=AUDIT)] = False) -> DoctorResponse:
-    """Everything that can be told from the store and the clock of this machine."""
-    findings = [FindingResponse.model_validate(one) for one in await doctor(visit.tickwise)]
+@router.get("/doctor", AccessRole.OPERATOR, whole=True, response_model=DoctorResponse)
+async def examine(context: Context, *, audit: Annotated[bool, Query(description=AUDIT)] = False) -> DoctorResponse:
+    """What can be found from the store and the clock of this machine."""
+    findings = [FindingResponse.model_validate(one) for one in await doctor(context.tickwise)]
     if not audit:
         return DoctorResponse(findings=findings)
-    checked = await audited(visit.store)
-    wrong = [_told(finding) for finding in checked.findings]
+    checked = await audited(context.store)
+    wrong = [_audit_finding(finding) for finding in checked.findings]
     return DoctorResponse(findings=[*findings, *wrong], audit=LedgerAuditResponse.model_validate(checked))
 
 
-def _told(finding: AuditFinding) -> FindingResponse:
+def _audit_finding(finding: AuditFinding) -> FindingResponse:
     what = f"{finding.schedule}: {finding.text}"
     return FindingResponse(code=finding.kind, severity=Severity.ERROR, what=what, repair=finding.repair)

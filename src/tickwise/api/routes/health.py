@@ -6,30 +6,30 @@ from fastapi import Request, Response
 from pydantic import BaseModel
 from starlette.responses import JSONResponse
 
-from ...stores.records import AccessRole
+from ...app.records import AccessRole
 from ..routing import Router
 
-doors = Router("health")
+router = Router("health")
 
 
 class Health(BaseModel):
     status: str
 
 
-@doors.get("/healthz", None, response_model=Health)
+@router.get("/healthz", None, response_model=Health)
 async def healthz() -> Health:
     """The process answers."""
     return Health(status="ok")
 
 
-@doors.get("/readyz", None, response_model=Health, responses={503: {"model": Health}})
+@router.get("/readyz", None, response_model=Health, responses={503: {"model": Health}})
 async def readyz(request: Request) -> Any:
-    """What it is there for goes well."""
+    """The node is healthy, and the store answers."""
     if await request.app.state.ready():
         return Health(status="ready")
     return JSONResponse({"status": "not ready"}, 503)
 
 
-@doors.get("/openapi.json", AccessRole.VIEWER, include_in_schema=False)
+@router.get("/openapi.json", AccessRole.VIEWER, include_in_schema=False)
 async def openapi(request: Request) -> Response:
     return JSONResponse(request.app.openapi())

@@ -1,23 +1,25 @@
-"""`/overview` and `/me`: how things are, and who asks."""
+"""`/overview` and `/me`: the state of everything, and the identity of the caller."""
 
 from ...app.overview import overview
-from ...stores.records import AccessRole
+from ...app.records import AccessRole
 from ..context import Context
 from ..routing import Router
 from ..schemas.fleet import IdentityResponse, OverviewResponse
 
-doors = Router("overview")
+router = Router("overview")
 
 
-@doors.get("/overview", AccessRole.VIEWER, response_model=OverviewResponse)
-async def get_overview(visit: Context) -> OverviewResponse:
+@router.get("/overview", AccessRole.VIEWER, response_model=OverviewResponse)
+async def get_overview(context: Context) -> OverviewResponse:
     """Counts, what is wrong and what to do about it, and the last hour by minute."""
     return OverviewResponse.model_validate(
-        await overview(visit.store, visit.who.sees if visit.who.scopes else None)
+        await overview(context.store, context.identity.sees if context.identity.scopes else None)
     )
 
 
-@doors.get("/me", AccessRole.VIEWER, response_model=IdentityResponse)
-async def who_am_i(visit: Context) -> IdentityResponse:
+@router.get("/me", AccessRole.VIEWER, response_model=IdentityResponse)
+async def who_am_i(context: Context) -> IdentityResponse:
     """Your name here, and what you may do."""
-    return IdentityResponse(name=visit.who.name, role=str(visit.who.role), scopes=list(visit.who.scopes))
+    return IdentityResponse(
+        name=context.identity.name, role=str(context.identity.role), scopes=list(context.identity.scopes)
+    )

@@ -1,43 +1,43 @@
-"""`/pause`: everything at once."""
+"""`/pause`: the pause of everything."""
 
-from ...stores.records import AccessRole, PauseInterval
+from ...app.records import AccessRole, PauseInterval
 from ..context import Context, RequestContext
 from ..routing import Router
 from ..schemas.common import second
 from ..schemas.fleet import GlobalPauseResponse, PauseStatusResponse
 from ..schemas.schedules import PauseRequest
 
-doors = Router("everything")
-_SHOWN = 100
-_PLAIN = PauseRequest()
+router = Router("everything")
+_MAX_HISTORY = 100
+_NO_REASON = PauseRequest()
 
 
-@doors.get("/pause", AccessRole.VIEWER, response_model=PauseStatusResponse)
-async def pause_of_everything(visit: Context) -> PauseStatusResponse:
+@router.get("/pause", AccessRole.VIEWER, response_model=PauseStatusResponse)
+async def pause_of_everything(context: Context) -> PauseStatusResponse:
     """Whether everything is paused, and when it was."""
-    return await _told(visit)
+    return await _pause_status(context)
 
 
-@doors.put("/pause", AccessRole.OPERATOR, whole=True, response_model=PauseStatusResponse)
-async def pause_everything(visit: Context, body: PauseRequest = _PLAIN) -> PauseStatusResponse:
+@router.put("/pause", AccessRole.OPERATOR, whole=True, response_model=PauseStatusResponse)
+async def pause_everything(context: Context, body: PauseRequest = _NO_REASON) -> PauseStatusResponse:
     """Decide no slot of any schedule until resumed (S29)."""
-    await visit.tickwise.pause(reason=body.reason, by=visit.who.name)
-    await visit.audit("everything.pause", "everything", None, {"reason": body.reason})
-    return await _told(visit)
+    await context.tickwise.pause(reason=body.reason, by=context.identity.name)
+    await context.audit("everything.pause", "everything", None, {"reason": body.reason})
+    return await _pause_status(context)
 
 
-@doors.delete("/pause", AccessRole.OPERATOR, whole=True, response_model=PauseStatusResponse)
-async def resume_everything(visit: Context) -> PauseStatusResponse:
+@router.delete("/pause", AccessRole.OPERATOR, whole=True, response_model=PauseStatusResponse)
+async def resume_everything(context: Context) -> PauseStatusResponse:
     """Go on."""
-    await visit.tickwise.resume()
-    await visit.audit("everything.resume", "everything")
-    return await _told(visit)
+    await context.tickwise.resume()
+    await context.audit("everything.resume", "everything")
+    return await _pause_status(context)
 
 
-async def _told(visit: RequestContext) -> PauseStatusResponse:
-    pauses = [_pause(one) for one in (await visit.store.insights.pauses())[:_SHOWN]]
+async def _pause_status(context: RequestContext) -> PauseStatusResponse:
+    pauses = [_pause_response(one) for one in (await context.store.insights.pauses())[:_MAX_HISTORY]]
     return PauseStatusResponse(paused=next((one for one in pauses if one.until is None), None), history=pauses)
 
 
-def _pause(one: PauseInterval) -> GlobalPauseResponse:
+def _pause_response(one: PauseInterval) -> GlobalPauseResponse:
     return GlobalPauseResponse.model_validate({**one._asdict(), "at": second(one.at), "until": second(one.until)})

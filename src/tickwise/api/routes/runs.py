@@ -7,16 +7,15 @@ from fastapi import Query, Request, Response
 
 from ...app.explain import why_run
 from ...app.managers import enqueued
+from ...app.records import MICRO, AccessRole, Enqueue, RunFilter, StepReport
 from ...app.values import RunInfo, as_second
 from ...core.definition import Step
 from ...core.model import Trigger
 from ...core.timeparse import to_datetime
-from ...stores.records import MICRO, AccessRole, Enqueue, RunFilter, StepReport
 from ..context import Context
-from ..definitions import about
-from ..links import address, page_of
+from ..problems import about_field
 from ..routing import Router
-from ..schemas.common import PageResponse, RunPath, micro_of, to_moment
+from ..schemas.common import PageResponse, RunPath, micro_of, page_of, resource_path, to_moment
 from ..schemas.queries import RunsQuery
 from ..schemas.runs import (
     AttemptResponse,
@@ -32,91 +31,96 @@ from ..schemas.runs import (
 from ..schemas.schedules import WhyResponse
 from .actions import check_params
 
-doors = Router("runs")
+router = Router("runs")
 _FROM_FAILED = RetryRequest()
-_KNOWN: dict[int | str, dict[str, Any]] = {200: {"model": RunResponse, "description": "The run that has the key."}}
+_EXISTING: dict[int | str, dict[str, Any]] = {
+    200: {"model": RunResponse, "description": "The run that has the key."}
+}
 
 
-@doors.get("/runs", AccessRole.VIEWER, response_model=PageResponse[RunResponse])
+@router.get("/runs", AccessRole.VIEWER, response_model=PageResponse[RunResponse])
 async def list_runs(
-    request: Request, response: Response, visit: Context, asked: Annotated[RunsQuery, Query()]
+    request: Request, response: Response, context: Context, query: Annotated[RunsQuery, Query()]
 ) -> PageResponse[RunResponse]:
     """The newest first."""
-    wanted = RunFilter(
-        asked.job, asked.schedule, frozenset(asked.state), frozenset(asked.trigger), asked.queue,
-        text=asked.text, since=micro_of(asked.since), until=micro_of(asked.until),
+    filters = RunFilter(
+        job=query.job, schedule=query.schedule, states=frozenset(query.state),
+        triggers=frozenset(query.trigger), queue=query.queue,
+        text=query.text, since=micro_of(query.since), until=micro_of(query.until),
     )  # fmt: skip
-    page = await visit.page(
-        lambda key, most: visit.store.insights.runs(wanted, key, most),
-        lambda row: visit.who.sees(row.job),
-        asked.after,
-        asked.limit,
+    page = await context.page(
+        lambda key, most: context.store.insights.runs(filters, key, most),
+        lambda row: context.identity.sees(row.job),
+        query.after,
+        query.limit,
     )
     return page_of(request, response, [run_response(RunInfo.of(row)) for row in page.items], page.after)
 
 
-@doors.post("/runs", AccessRole.OPERATOR, once=True, status_code=201, response_model=RunResponse, responses=_KNOWN)
-async def enqueue_run(body: RunRequest, request: Request, response: Response, visit: Context) -> RunResponse:
+@router.post(
+    "/runs", AccessRole.OPERATOR, once=True, status_code=201, response_model=RunResponse, responses=_EXISTING
+)
+async def enqueue_run(body: RunRequest, request: Request, response: Response, context: Context) -> RunResponse:
     """Queue a run of a job, now or later; a taken key gives the run that has it, with 200 (S48)."""
-    check_params(visit, await visit.job(body.job, 422), body.params)
-    with about("at"):
-        at = None if body.at is None else to_datetime(as_second(body.at, await visit.store.now() // MICRO))
-    store, asked = await visit.tickwise.prepared(
+    check_params(context, await context.job(body.job, 422), body.params)
+    with about_field("at"):
+        at = None if body.at is None else to_datetime(as_second(body.at, await context.store.now() // MICRO))
+    store, enqueue = await context.tickwise.prepared(
         body.job, body.params, at=at, key=body.key, auto_remove=body.auto_remove
     )
-    (made,) = await store.enqueue([replace(asked, by=visit.who.name)])
-    run = await enqueued(store, asked, made)
+    (made,) = await store.enqueue([replace(enqueue, by=context.identity.name)])
+    run = await enqueued(store, enqueue, made)
     if made.new:
-        await visit.audit("run.create", run.id, None, body.model_dump())
+        await context.audit("run.create", run.id, None, body.model_dump())
     else:
         response.status_code = 200
-    response.headers["Location"] = address(request, f"/runs/{run.id}")
+    response.headers["Location"] = resource_path(request, f"/runs/{run.id}")
     return run_response(run)
 
 
-@doors.get("/runs/{run:name}", AccessRole.VIEWER, response_model=RunResponse)
-async def get_run(run: RunPath, visit: Context) -> RunResponse:
+@router.get("/runs/{run:name}", AccessRole.VIEWER, response_model=RunResponse)
+async def get_run(run: RunPath, context: Context) -> RunResponse:
     """One run; one that is queued says why it waits."""
-    name = (await visit.run(run)).schedule
-    row = None if name is None else await visit.store.insights.schedule(name)
+    name = (await context.run(run)).schedule
+    row = None if name is None else await context.store.insights.schedule(name)
     zone = None if row is None else row.schedule.definition.times.zone.name
-    return run_response(await visit.tickwise.runs.get(run)).model_copy(update={"timezone": zone})
+    return run_response(await context.tickwise.runs.get(run)).model_copy(update={"timezone": zone})
 
 
-@doors.post("/runs/{run:name}:cancel", AccessRole.OPERATOR, response_model=CancelResponse)
-async def cancel_run(run: RunPath, visit: Context) -> CancelResponse:
+@router.post("/runs/{run:name}:cancel", AccessRole.OPERATOR, response_model=CancelResponse)
+async def cancel_run(run: RunPath, context: Context) -> CancelResponse:
     """End a queued run, or ask a running one to end."""
-    before = await visit.run(run)
-    state = await visit.tickwise.runs.cancel(run)
-    await visit.audit("run.cancel", run, {"state": str(before.state)}, {"state": state})
+    before = await context.run(run)
+    state = await context.tickwise.runs.cancel(run)
+    await context.audit("run.cancel", run, {"state": str(before.state)}, {"state": state})
     return CancelResponse(state=state)
 
 
-@doors.post("/runs/{run:name}:retry", AccessRole.OPERATOR, response_model=RunResponse)
-async def retry_run(run: RunPath, visit: Context, body: RetryRequest = _FROM_FAILED) -> RunResponse:
+@router.post("/runs/{run:name}:retry", AccessRole.OPERATOR, response_model=RunResponse)
+async def retry_run(run: RunPath, context: Context, body: RetryRequest = _FROM_FAILED) -> RunResponse:
     """Put a failed, lost or cancelled run back; steps that succeeded are not repeated."""
-    before = await visit.run(run)
+    before = await context.run(run)
     if body.from_failed:
-        again = await visit.tickwise.runs.retry(run)
+        again = await context.tickwise.runs.retry(run)
     else:
-        asked = Enqueue(before.job, Trigger.MANUAL, before.params, by=visit.who.name)
-        (made,) = await visit.store.enqueue([asked])
-        again = await visit.tickwise.runs.get(made.id)
-    await visit.audit("run.retry", run, {"state": str(before.state)}, {"run": again.id})
+        enqueue = Enqueue(before.job, Trigger.MANUAL, before.params, by=context.identity.name)
+        (made,) = await context.store.enqueue([enqueue])
+        again = await context.tickwise.runs.get(made.id)
+    await context.audit("run.retry", run, {"state": str(before.state)}, {"run": again.id})
     return run_response(again)
 
 
-@doors.get("/runs/{run:name}/why", AccessRole.VIEWER, response_model=WhyResponse)
-async def why_of_run(run: RunPath, visit: Context) -> WhyResponse:
+@router.get("/runs/{run:name}/why", AccessRole.VIEWER, response_model=WhyResponse)
+async def why_of_run(run: RunPath, context: Context) -> WhyResponse:
     """Why it happened, in words."""
-    return WhyResponse.model_validate(await why_run(visit.store, await visit.run(run)))
+    return WhyResponse.model_validate(await why_run(context.store, await context.run(run)))
 
 
-@doors.get("/runs/{run:name}/attempts", AccessRole.VIEWER, response_model=AttemptsResponse)
-async def attempts_of_run(run: RunPath, visit: Context) -> AttemptsResponse:
+@router.get("/runs/{run:name}/attempts", AccessRole.VIEWER, response_model=AttemptsResponse)
+async def attempts_of_run(run: RunPath, context: Context) -> AttemptsResponse:
     """The attempts before the last, in order."""
-    await visit.run(run)
-    rows = await visit.store.insights.attempts(run)
+    await context.run(run)
+    rows = await context.store.insights.attempts(run)
     return AttemptsResponse(
         items=[
             AttemptResponse.model_validate(
@@ -130,19 +134,21 @@ async def attempts_of_run(run: RunPath, visit: Context) -> AttemptsResponse:
     )  # fmt: skip
 
 
-@doors.get("/runs/{run:name}/steps", AccessRole.VIEWER, response_model=StepsResponse)
-async def steps_of_run(run: RunPath, visit: Context) -> StepsResponse:
+@router.get("/runs/{run:name}/steps", AccessRole.VIEWER, response_model=StepsResponse)
+async def steps_of_run(run: RunPath, context: Context) -> StepsResponse:
     """The graph of the job's steps, and how far the run is with each."""
-    row = await visit.run(run)
-    job = await visit.store.insights.job(row.job)
+    row = await context.run(run)
+    job = await context.store.insights.job(row.job)
     steps = job.definition.steps if job else ()
-    reports = {report.name: report for report in await visit.store.insights.steps(run)}
-    known = [_step(step.name, step, reports.get(step.name)) for step in steps]
-    gone = [_step(name, None, reports[name]) for name in reports if name not in {step.name for step in steps}]
+    reports = {report.name: report for report in await context.store.insights.steps(run)}
+    known = [_step_response(step.name, step, reports.get(step.name)) for step in steps]
+    gone = [
+        _step_response(name, None, reports[name]) for name in reports if name not in {step.name for step in steps}
+    ]
     return StepsResponse(items=[*known, *gone])
 
 
-def _step(name: str, step: Step | None, report: StepReport | None) -> StepResponse:
+def _step_response(name: str, step: Step | None, report: StepReport | None) -> StepResponse:
     depends = list(step.depends) if step else []
     if report is None:
         return StepResponse(name=name, depends=depends, state=None)

@@ -1,4 +1,4 @@
-"""`/tokens` and `/audit`: who may come in, and what they did."""
+"""`/tokens` and `/audit`: the tokens of the API, and what was done with them."""
 
 import secrets
 from typing import Annotated
@@ -6,65 +6,62 @@ from uuid import uuid4
 
 from fastapi import Path, Query, Request, Response
 
+from ...app.records import MICRO, AccessRole, Token
 from ...app.values import as_second
-from ...stores.records import MICRO, AccessRole, Token
 from ..context import Context
-from ..definitions import about
-from ..links import page_of
-from ..names import NAME
-from ..problems import Refusal
+from ..problems import Refusal, about_field
 from ..routing import Router
-from ..schemas.common import PageResponse, to_moment
+from ..schemas.common import NAME_PATTERN, PageResponse, page_of, to_moment
 from ..schemas.fleet import AuditEntryResponse, NewTokenResponse, TokenRequest, TokenResponse, TokensResponse
 from ..schemas.queries import AuditQuery
 from ..token_file import digest
 
-doors = Router("access")
-_TokenPath = Annotated[str, Path(pattern=f"^{NAME}$", description="The id of a token.")]
+router = Router("access")
+_TokenPath = Annotated[str, Path(pattern=f"^{NAME_PATTERN}$", description="The id of a token.")]
 
 
-@doors.get("/tokens", AccessRole.ADMIN, whole=True, response_model=TokensResponse)
-async def list_tokens(visit: Context) -> TokensResponse:
+@router.get("/tokens", AccessRole.ADMIN, whole=True, response_model=TokensResponse)
+async def list_tokens(context: Context) -> TokensResponse:
     """All that were ever issued, without their secrets."""
-    return TokensResponse(items=[_body(token) for token in await visit.store.access.tokens()])
+    return TokensResponse(items=[_token_response(token) for token in await context.store.access.tokens()])
 
 
-@doors.post("/tokens", AccessRole.ADMIN, whole=True, status_code=201, response_model=NewTokenResponse)
-async def create_token(body: TokenRequest, visit: Context) -> NewTokenResponse:
+@router.post("/tokens", AccessRole.ADMIN, whole=True, status_code=201, response_model=NewTokenResponse)
+async def create_token(body: TokenRequest, context: Context) -> NewTokenResponse:
     """A new token; its secret is in this answer and nowhere else."""
-    now = await visit.store.now() // MICRO
-    with about("expires"):
+    now = await context.store.now() // MICRO
+    with about_field("expires"):
         expires = None if body.expires is None else as_second(body.expires, now) * MICRO
     if expires is not None and expires <= now * MICRO:
         raise Refusal(422, "expires: it would have expired already", field="expires")
     secret = secrets.token_urlsafe(32)
-    asked = Token(uuid4().hex, body.name, body.role, tuple(body.scopes), expires_at=expires)
-    token = await visit.store.access.issue(asked, digest(secret))
-    await visit.audit("token.create", token.name, None, {"id": token.id, **body.model_dump(mode="json")})
-    return NewTokenResponse(**_body(token).model_dump(), secret=secret)
+    new = Token(id=uuid4().hex, name=body.name, role=body.role, scopes=tuple(body.scopes), expires_at=expires)
+    token = await context.store.access.issue(new, digest(secret))
+    await context.audit("token.create", token.name, None, {"id": token.id, **body.model_dump(mode="json")})
+    return NewTokenResponse(**_token_response(token).model_dump(), secret=secret)
 
 
-@doors.delete("/tokens/{token:name}", AccessRole.ADMIN, whole=True, response_model=TokenResponse)
-async def revoke_token(token: _TokenPath, visit: Context) -> TokenResponse:
-    """Nobody comes in with it any longer."""
-    if token not in {one.id for one in await visit.store.access.tokens()}:
+@router.delete("/tokens/{token:name}", AccessRole.ADMIN, whole=True, response_model=TokenResponse)
+async def revoke_token(token: _TokenPath, context: Context) -> TokenResponse:
+    """Revoke it, for good."""
+    if token not in {one.id for one in await context.store.access.tokens()}:
         raise Refusal(404, f"there is no token with the id {token!r}: see /api/v1/tokens")
-    revoked = await visit.store.access.revoke(token)
-    await visit.audit("token.revoke", revoked.name, None, {"id": token})
-    return _body(revoked)
+    revoked = await context.store.access.revoke(token)
+    await context.audit("token.revoke", revoked.name, None, {"id": token})
+    return _token_response(revoked)
 
 
-@doors.get("/audit", AccessRole.ADMIN, whole=True, response_model=PageResponse[AuditEntryResponse])
+@router.get("/audit", AccessRole.ADMIN, whole=True, response_model=PageResponse[AuditEntryResponse])
 async def list_audit(
-    request: Request, response: Response, visit: Context, asked: Annotated[AuditQuery, Query()]
+    request: Request, response: Response, context: Context, query: Annotated[AuditQuery, Query()]
 ) -> PageResponse[AuditEntryResponse]:
     """Who changed what, the newest first."""
-    page = await visit.store.access.audit(asked.subject, asked.after, asked.limit)
+    page = await context.store.access.audit(query.subject, query.after, query.limit)
     rows = [AuditEntryResponse.model_validate({**row._asdict(), "at": to_moment(row.at)}) for row in page.items]
     return page_of(request, response, rows, page.after)
 
 
-def _body(token: Token) -> TokenResponse:
+def _token_response(token: Token) -> TokenResponse:
     return TokenResponse.model_validate(
         {
             "id": token.id, "name": token.name, "role": str(token.role), "scopes": list(token.scopes),

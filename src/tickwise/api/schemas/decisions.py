@@ -5,8 +5,8 @@ from typing import Self
 
 from pydantic import Field
 
+from ...app.records import DecisionRow
 from ...core.reasons import Reason
-from ...stores.records import DecisionRow
 from .common import ResponseModel, second, to_moment
 
 

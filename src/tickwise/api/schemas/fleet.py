@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from ...stores.records import AccessRole
+from ...app.records import AccessRole
 from .common import RequestModel, ResponseModel, When
 
 

@@ -1,10 +1,11 @@
-"""Schedules: what is told of one, and what people may ask of it."""
+"""Schedules: requests about them, and responses that show them."""
 
 from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import Field, RootModel
 
+from ...core.definition import Ticking
 from .common import MAX_PAGE, NameText, Params, Reason, RequestModel, ResponseModel, When
 
 _EXAMPLE = {"name": "nightly", "schedule": "0 3 * * *", "timezone": "Europe/Berlin", "command": "./backup --all"}
@@ -26,7 +27,7 @@ class ScheduleResponse(ResponseModel):
     times: str = Field(description="As written.", examples=["0 3 * * *"])
     timezone: str
     means: str = Field(description="The times in words.")
-    source: str = Field(description="Who wrote it, and who alone may change it.")
+    source: str = Field(description="The source that wrote it, which alone may change it.")
     paused: PauseResponse | None
     cursor: datetime = Field(description="Every slot up to here has been decided.")
     next_run_at: datetime | None
@@ -108,6 +109,21 @@ class BackfillStatusResponse(ResponseModel):
     left: int
 
 
+class AdoptRequest(RequestModel):
+    ticking: Annotated[
+        Ticking, Field(strict=False, description="Where its slots are found: in the store, or by the nodes.")
+    ]
+    dry_run: bool = Field(default=False, description="Only say what would be moved.")
+
+
+class AdoptionResponse(ResponseModel):
+    """Where the slots of a schedule were found, and where they are found now."""
+
+    schedule: str
+    was: str = Field(examples=["local"])
+    now: str = Field(examples=["store"])
+
+
 _Names = Annotated[list[NameText], Field(min_length=1, max_length=MAX_PAGE)]
 
 
@@ -123,6 +139,10 @@ class BulkTriggerRequest(TriggerRequest):
     names: _Names
 
 
+class BulkAdoptRequest(AdoptRequest):
+    names: _Names | None = Field(default=None, description="Null: all that are on the other side.")
+
+
 class BulkItemResponse(ResponseModel):
     """What became of one of them."""
 
@@ -134,6 +154,21 @@ class BulkItemResponse(ResponseModel):
 
 class BulkResponse(ResponseModel):
     items: list[BulkItemResponse]
+
+
+class BulkAdoptionItemResponse(ResponseModel):
+    """What became of one of them."""
+
+    name: str
+    done: bool
+    was: str | None = None
+    now: str | None = None
+    problem: dict[str, Any] | None = None
+
+
+class BulkAdoptionResponse(ResponseModel):
+    dry_run: bool
+    items: list[BulkAdoptionItemResponse]
 
 
 class ReasonStepResponse(ResponseModel):

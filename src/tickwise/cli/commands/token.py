@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ...core.errors import InputError, nearest
+from ...core.errors import InputError, did_you_mean, nearest_word
 from ..arguments import as_when, shown_time
 from ..client import ApiClient
 from ..command import CommandResult, api_command
@@ -73,6 +73,6 @@ def _found(which: str, known: list[dict[str, Any]]) -> dict[str, Any]:
     """By its id; or by its name, if it is valid."""
     fits = [one for one in known if one["id"] == which or (one["name"] == which and not one["revoked_at"])]
     if not fits:
-        hint = nearest(which, [one["name"] for one in known if not one["revoked_at"]])
+        hint = did_you_mean(nearest_word(which, [one["name"] for one in known if not one["revoked_at"]]))
         raise InputError(f"there is no valid token {which!r}{hint}: see tickwise token list")
     return fits[0]

@@ -1,12 +1,12 @@
 """Thousands of recurrences at once, as NumPy columns: equal to the scalar walk on every input.
 
-`expand` works in UTC hours. Inside an hour without a clock change, what a cron text names is its minute mask if
-the hour and the day are named, else nothing. One mask a schedule, unpacked, is a matrix of minutes × schedules;
-the positions of its ones, row by row, are the runs in (time, schedule) order, and nothing was sorted.
-What does not fit (seconds, intervals, the hour of a clock change) is listed apart and merged by a sort.
+`expand` works in UTC hours. In an hour without a clock change, a cron text names the minutes of its minute mask if
+it names the hour and the day, else none. The masks of all schedules, unpacked, are a matrix of minutes ×
+schedules; the positions of its ones, row by row, are the runs in (time, schedule) order, without sorting.
+What does not fit (seconds, intervals, the hour of a clock change) is listed separately and merged by a sort.
 
-`next_many` asks the same question of all expressions at once, on the wall of the span that holds `now`; the few
-whose answer lies beyond it are walked one by one.
+`next_many` searches all expressions at once on the wall of the span that holds `now`. The few whose next time lies
+beyond that span are searched one by one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -99,7 +99,7 @@ def in_order(times: Times, positions: Positions, count: int) -> _Runs:
 
 
 class _Table:
-    """The cron texts among some recurrences as columns, a row each; `positions` says where each row stood."""
+    """The cron texts among some recurrences as columns, one row each; `positions` are their original indexes."""
 
     def __init__(self, recurrences: Sequence[Recurrence]) -> None:
         rows = np.frombuffer(b"".join([r.row for r in recurrences]), np.uint64).reshape(-1, 5)
@@ -144,7 +144,7 @@ class _Table:
         )
 
     def minutes_of_hour(self, hour: int) -> tuple[_Masks, Positions]:
-        """The minutes each row names in a UTC hour, and where those stand for which a clock change is near."""
+        """The minutes each row names in a UTC hour, and the rows for which a clock change is near."""
         masks = np.zeros(len(self.positions), np.uint64)
         irregular = [self.others[:0]]
         for zone, rows in self.zones:
@@ -171,7 +171,7 @@ class _Table:
 
 
 def _distinct(identities: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where each distinct object stands first and, for each given, which of them it is."""
+    """The first index of each distinct object, and for each given object the number of its distinct one."""
     distinct, first = np.unique(identities, return_index=True)
     return first, np.searchsorted(distinct, identities)
 
@@ -186,7 +186,7 @@ def _lowest(masks: _Masks) -> Times:
 
 
 def _ones(masks: _Masks) -> NDArray[np.uint8]:
-    """A matrix of 60 rows with a column a mask."""
+    """A matrix of 60 rows with one column for each mask."""
     bits = np.unpackbits(masks.view(np.uint8).reshape(-1, 8), axis=1, count=60, bitorder="little")
     return np.ascontiguousarray(bits.T)
 

@@ -1,8 +1,8 @@
-"""A cron value in plain words, from its sets alone: two spellings of one meaning read the same.
+"""A cron value in plain words, from its sets alone: two spellings of one meaning give the same sentence.
 
 A sentence is first a pattern with a gap for each list (`At minutes {} of hours {}`) and the lists. It is exact,
-so that different meanings read differently; only one that would get longer than a person reads through has its
-lists cut to as many entries as fit, and says `and more`.
+so that different meanings give different sentences. Only a sentence that would be too long has its lists cut to as
+many entries as fit, and says `and more`.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,9 +1,9 @@
 """What a cron text means, as a hashable value: sets of numbers as bit masks, searched on an endless wall clock.
 
-A wall second counts from 1970-01-01 00:00 on the wall; that some walls skip or repeat an hour is not known here.
-Days are the hard part: their set depends on the month, but only through its length and the weekday it begins
-with. There are 28 such months, so each expression meets at most 28 day masks and keeps those it has met; a
-29 February on a Monday is then found by looking at Februaries, not at days.
+A wall second counts from 1970-01-01 00:00 on the wall; this module does not know that a wall clock can skip or
+repeat an hour. Days are the hard part: their set depends on the month, but only through its length and the weekday
+it begins with. There are 28 such months, so each expression needs at most 28 day masks, which it caches. A
+29 February on a Monday is then found by searching Februaries, not days.
 """
 
 from bisect import bisect_left, bisect_right
@@ -106,7 +106,7 @@ class Days:
         return found
 
     def _meet(self, day: int) -> _Month:
-        """The month that holds `day`; kept, since the next question is mostly about the same."""
+        """The month that holds `day`; cached, since the next search is mostly in the same month."""
         here = date.fromordinal(day + _EPOCH)
         year, month = here.year, here.month
         first, length = day - here.day + 1, _month_length(year, month)

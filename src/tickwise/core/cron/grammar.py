@@ -18,7 +18,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple, NoReturn
 
-from ..errors import CronError, InputError, nearest
+from ..errors import CronError, InputError, did_you_mean, nearest_word
 from ..timeparse import parse_duration
 from .explain import list_numbers
 from .expression import EVERY_MONTH_DAY, EVERY_WEEKDAY, Days, Expression
@@ -100,16 +100,21 @@ class _Source(NamedTuple):
 
     text: str
 
-    def refuse(self, problem: str, at: _Word | None = None, field: str = "expression") -> NoReturn:
+    def refuse(
+        self, problem: str, at: _Word | None = None, field: str = "expression", nearest: str | None = None
+    ) -> NoReturn:
         """Point at a word, or at the end where something is missing."""
         word = at or _Word("", len(self.text.rstrip()))
-        raise CronError(problem, source=self.text, field=field, position=word.position, text=word.text)
+        raise CronError(
+            problem, source=self.text, field=field, position=word.position, text=word.text, nearest=nearest
+        )
 
     def zone(self, name: str, position: int | None) -> Zone:
         try:
             return zone(name)
         except InputError as error:
-            self.refuse(str(error), _Word("", 0) if position is None else _Word(name, position), "timezone")
+            word = _Word("", 0) if position is None else _Word(name, position)
+            self.refuse(str(error), word, "timezone", error.nearest)
 
 
 def _nickname(source: _Source, words: list[_Word], where: Zone) -> Recurrence:
@@ -119,8 +124,8 @@ def _nickname(source: _Source, words: list[_Word], where: Zone) -> Recurrence:
     if name.text == "@reboot":
         source.refuse("@reboot names no time: slots must not depend on when a process starts", name)
     if name.text not in _NICKNAMES:
-        hint = nearest(name.text, [*_NICKNAMES, "@every"])
-        source.refuse(f"unknown nickname {name.text[:30]!r}{hint}", name)
+        near = nearest_word(name.text, [*_NICKNAMES, "@every"])
+        source.refuse(f"unknown nickname {name.text[:30]!r}{did_you_mean(near)}", name, nearest=near)
     if rest:
         source.refuse(f"nothing may follow {name.text}", rest[0])
     meaning = [_Word(m.group(), m.start()) for m in _WORD.finditer(_NICKNAMES[name.text])]
@@ -190,9 +195,10 @@ class _Field(NamedTuple):
 class _Refused(Exception):  # noqa: N818  (it never leaves this module)
     """What is wrong with a piece of a field, and where in the field it stands."""
 
-    def __init__(self, problem: str, text: str, start: int) -> None:
+    def __init__(self, problem: str, text: str, start: int, nearest: str | None = None) -> None:
         super().__init__(problem)
         self.word = _Word(text, start)
+        self.nearest = nearest
 
 
 def _read_field(source: _Source, kind: _Kind, word: _Word, key: str) -> _Field:
@@ -200,7 +206,8 @@ def _read_field(source: _Source, kind: _Kind, word: _Word, key: str) -> _Field:
         return _field(kind, word.text, key if "H" in word.text.upper() else "")
     except _Refused as refused:
         text, start = refused.word
-        source.refuse(f"{kind.name}: {refused}", _Word(text, word.position + start), kind.name)
+        place = _Word(text, word.position + start)
+        source.refuse(f"{kind.name}: {refused}", place, kind.name, refused.nearest)
 
 
 @lru_cache(maxsize=8192)
@@ -236,7 +243,8 @@ def _item(kind: _Kind, text: str, start: int, end: int, key: str) -> _Item:
 
 
 def _unreadable(kind: _Kind, text: str, start: int) -> _Refused:
-    return _Refused(f"cannot read {text[:30]!r}{nearest(text, list(kind.words))}", text, start)
+    near = nearest_word(text, kind.words)
+    return _Refused(f"cannot read {text[:30]!r}{did_you_mean(near)}", text, start, near)
 
 
 def _read_span(kind: _Kind, found: re.Match[str], key: str) -> _Item:

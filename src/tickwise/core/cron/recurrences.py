@@ -14,7 +14,7 @@ from .zone import Zone
 
 @dataclass(frozen=True, slots=True)
 class AnyOf(Recurrence):
-    """Every second that any of its parts names; one named by two of them is one."""
+    """Every second that any of its parts names, once."""
 
     parts: tuple[Recurrence, ...]
 

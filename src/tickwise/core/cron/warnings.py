@@ -1,4 +1,4 @@
-"""What a person who wrote a cron text may not have meant (S38), beyond what the grammar notes about spelling."""
+"""Warnings about what the author of a cron text may not have meant (S38), besides the grammar's about spelling."""
 
 from collections.abc import Iterator
 from itertools import groupby, islice
@@ -8,7 +8,7 @@ from ..timeparse import to_datetime
 from .expression import DAY, LAST_DAY, Expression
 from .zone import Zone
 
-_AHEAD = 28 * 366 * DAY  # after 28 years the pairs of date and weekday come round again
+_AHEAD = 28 * 366 * DAY  # after 28 years the pairs of date and weekday repeat
 _SHOWN = 2
 _FATES = {  # whether the clock skips, and whether several times of the day are hit
     (True, False): ("does not exist", "fires at {} instead"),

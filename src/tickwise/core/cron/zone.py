@@ -27,7 +27,7 @@ from zoneinfo import ZoneInfo
 
 import tzdata
 
-from ..errors import InputError, nearest
+from ..errors import InputError, did_you_mean, nearest_word
 from ..timeparse import floor_second
 
 ALWAYS = 1 << 60
@@ -60,7 +60,7 @@ def _tzinfo(name: str) -> tzinfo:
 class Zone:
     """One IANA zone. Made by `zone(name)` only, so that equal names are one object."""
 
-    __slots__ = ("_offsets", "_repeats_from", "_spans", "_starts", "_wall_epoch", "last", "name", "told", "tzinfo")
+    __slots__ = ("_offsets", "_repeats_from", "_spans", "_starts", "_wall_epoch", "last", "name", "tzinfo")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -80,7 +80,6 @@ class Zone:
         self._offsets = array("q", [kept[0][1]] + [offset for _, offset in kept])
         self._spans: dict[int, Span] = {}  # that were asked for
         self.last = self._find(0)
-        self.told: tuple[datetime | None, int] = None, 0  # the last time that somebody was told, and its second
 
     def span(self, t: int) -> Span:
         """The span that holds the UTC second `t`. Near the last one asked for, it costs no search."""
@@ -139,7 +138,8 @@ _ZONES: dict[str, Zone] = {}
 def zone(name: str) -> Zone:
     """The zone of an IANA name. An unknown name is refused with the nearest right one."""
     if name not in zone_names():
-        raise InputError(f"unknown time zone {name[:60]!r}{nearest(name, list(zone_names()))}")
+        near = nearest_word(name, zone_names())
+        raise InputError(f"unknown time zone {name[:60]!r}{did_you_mean(near)}", nearest=near)
     return _ZONES.setdefault(name, Zone(name))  # one for all, also if two threads ask first at once
 
 

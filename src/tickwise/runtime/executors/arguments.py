@@ -7,7 +7,7 @@ from inspect import Parameter, signature, unwrap
 from typing import Any, NamedTuple
 
 from ...core.definition import JobDefinition
-from ...core.errors import InputError, nearest
+from ...core.errors import InputError, did_you_mean, nearest_word
 
 RUN = "run"  # a parameter of this name gets the run
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
@@ -35,7 +35,9 @@ def check_arguments(function: Callable[..., Any], params: Mapping[str, Any]) -> 
         if name not in taken.names and not taken.any_others:
             names = [one for one in taken.names if one != RUN]
             takes = f"it takes {', '.join(names)}" if names else "it takes none"
-            raise InputError(f"{_called(function)} has no parameter {name}{nearest(name, names)}: {takes}")
+            near = nearest_word(name, names)
+            problem = f"{_called(function)} has no parameter {name}{did_you_mean(near)}: {takes}"
+            raise InputError(problem, nearest=near)
     arguments_for(function, params, None)
 
 

@@ -12,7 +12,7 @@ from inspect import iscoroutine
 from types import FrameType
 from typing import Any, NoReturn
 
-from ...core.errors import InputError, nearest
+from ...core.errors import InputError, did_you_mean, nearest_word
 from ..context import RunContext
 from .arguments import arguments_for, check_arguments
 from .failure import failure_text
@@ -72,7 +72,7 @@ def _find(request: dict[str, Any]) -> Callable[..., Any]:
         function: Any = reduce(getattr, inner, found[first])
     except (KeyError, AttributeError):
         functions = [word for word, value in found.items() if callable(value)]
-        raise InputError(f"{module} has no function {name}{nearest(name, functions)}") from None
+        raise InputError(f"{module} has no function {name}{did_you_mean(nearest_word(name, functions))}") from None
     if not callable(function):
         raise InputError(f"{module}:{name} is not a function")
     called: Callable[..., Any] = function

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
 from ...core.definition import Command, Script
-from ...core.errors import InputError, nearest
+from ...core.errors import InputError, did_you_mean, nearest_word
 from ...core.settle import Succeeded
 from ..context import RunContext, as_text
 from ..step_context import StepContext
@@ -55,7 +55,7 @@ def filled_in(arguments: Sequence[str], context: RunContext) -> list[str]:
     def value(found: re.Match[str]) -> str:
         name = found[1]
         if name not in values:
-            raise InputError(f"there is no value for {found[0]}{nearest(name, list(values))}")
+            raise InputError(f"there is no value for {found[0]}{did_you_mean(nearest_word(name, list(values)))}")
         return values[name]
 
     return [_PLACEHOLDER.sub(value, argument) for argument in arguments]

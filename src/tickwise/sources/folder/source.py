@@ -1,4 +1,4 @@
-"""The folder source: look when there is a reason to, and tell what changed."""
+"""The folder source: scans the folder when it may have changed, and yields the changes of definitions."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -8,17 +8,17 @@ from pathlib import Path
 from ..defaults import NO_DEFAULTS, Defaults
 from .reconcile import ActiveDefinitions, FolderChange, difference, reconcile
 from .scan import FolderReader
-from .watch import looks
+from .watch import scan_requests
 
-_THOROUGH_EVERY = 30.0
+_THOROUGH_INTERVAL = 30.0
 
 
 class FolderSource:
     """A folder of job files, or a single one.
 
-    `poll` looks twice a second instead of waiting for the file system to tell; if it is not given, network disks
-    are polled. `defaults` stand in for what files do not say, and hold the user's own templates; `other_schedules`
-    tells the names that `after` may use besides those found here, and is asked at every look.
+    `poll` scans twice a second instead of waiting for file events; if it is None, only network disks are polled.
+    `defaults` are used for what files do not say, and hold the user's own templates. `other_schedules` returns the
+    names that `after` may use besides those in the folder; every scan calls it.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class FolderSource:
         poll: bool | None = None,
         defaults: Defaults = NO_DEFAULTS,
         other_schedules: Callable[[], frozenset[str]] = frozenset,
-        thorough_every: float = _THOROUGH_EVERY,
+        thorough_every: float = _THOROUGH_INTERVAL,
     ) -> None:
         self.path = path
         self.name = f"folder:{path}"  # S50
@@ -38,19 +38,19 @@ class FolderSource:
         self._thorough_every = thorough_every
 
     async def changes(self, stop: asyncio.Event) -> AsyncGenerator[FolderChange]:
-        """All that is there, at once; then what changes, one item a burst, until `stop` is set."""
+        """First everything in the folder, then one item for each burst of changes, until `stop` is set."""
         reader = FolderReader(self.path, self.name, self._defaults)
-        standing, seen = ActiveDefinitions(), None
-        reasons = looks(self.path, stop, poll=self._poll, thorough_every=self._thorough_every)
-        async with aclosing(reasons):
-            async for look in reasons:
-                content = await asyncio.to_thread(reader.read, look, stop.is_set)
+        active, scanned = ActiveDefinitions(), None
+        requests = scan_requests(self.path, stop, poll=self._poll, thorough_every=self._thorough_every)
+        async with aclosing(requests):
+            async for request in requests:
+                content = await asyncio.to_thread(reader.read, request, stop.is_set)
                 if stop.is_set():
                     return
-                found = content, self._other_schedules()
-                if found == seen:
+                scan = content, self._other_schedules()
+                if scan == scanned:
                     continue
-                before, seen = standing, found
-                standing = await asyncio.to_thread(reconcile, before, *found)
-                if change := difference(before, standing):
+                before, scanned = active, scan
+                active = await asyncio.to_thread(reconcile, before, *scan)
+                if change := difference(before, active):
                     yield change

@@ -1,9 +1,12 @@
-"""A checked file → the definition of its job and schedules. Here stands what depends on several fields."""
+"""Builds the definition of a job and its schedules from a checked file; checks what depends on several fields."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
+from ...core.cron import Every, Recurrence, parse
+from ...core.cron.recurrences import AnyOf, At
 from ...core.cron.zone import Zone, zone
 from ...core.definition import (
     After,
@@ -17,20 +20,26 @@ from ...core.definition import (
     ScheduleDefinition,
     check_name,
 )
-from ...core.errors import InputError
-from ...core.timeparse import last_instant, read_moment
-from ..templates import Template
+from ...core.errors import CronError, InputError
+from ...core.timeparse import format_duration, instant, last_instant, read_moment, read_time
+from ..templates import Template, find_template
 from .error import ErrorList, Loc
-from .schema import JobSpec
-from .schema_parts import ACTIONS, KindsSpec
-from .steps import handler_of, preconditions_of, retry_of, steps_of
-from .times import ScheduleReader, label
+from .schema import ACTIONS, AtEntry, CronEntry, EveryEntry, JobSpec, KindsSpec, TemplateEntry
+from .steps import build_handler, build_preconditions, build_retry, build_steps
 
-_DEPENDENT = ("max_active_runs", "overlap", "catchup_window", "catchup")  # a message names its culprit first
-_AS_GIVEN = "max_catchup grace skip_if_successful jitter max_runs wait_for expires auto_remove ticking".split()
-_OF_ALL_KINDS = "grace expires ticking".split()
-_OF_JOB = "description enabled queue priority timeout at_most_once".split()
-_MAPPINGS = "labels params env".split()
+EntrySpec: TypeAlias = str | CronEntry | EveryEntry | AtEntry | TemplateEntry
+_DEPENDENT_FIELDS = ("max_active_runs", "overlap", "catchup_window", "catchup")
+_COPIED_FIELDS = (
+    "max_catchup grace skip_if_successful jitter max_runs wait_for expires auto_remove ticking".split()
+)
+_FIELDS_OF_ALL_KINDS = "grace expires ticking".split()
+_JOB_FIELDS = "description enabled queue priority timeout at_most_once".split()
+_MAPPING_FIELDS = "labels params env".split()
+_FIELD_OF_ENTRY: dict[type, tuple[str, ...]] = {
+    CronEntry: ("cron",),
+    AtEntry: ("at",),
+    TemplateEntry: ("template",),
+}
 
 
 def build(
@@ -38,86 +47,91 @@ def build(
     default_name: str | None,
     templates: Mapping[str, Template],
     broken: frozenset[str],
-    faults: ErrorList,
+    errors: ErrorList,
 ) -> JobDefinition | None:
-    """The definition, or none and faults. What reads a broken field (already told of) is left out."""
-    name = _name(spec, default_name, broken, faults)
+    """The definition, or None and errors. `broken` fields have errors already; what needs one is not checked."""
+    name = _job_name(spec, default_name, broken, errors)
     where = zone(spec.timezone or "UTC")
-    reading = ScheduleReader(name, where, templates)
-    policies = {} if broken & {*_DEPENDENT, "until", "timezone", "after"} else _policies(spec, where, faults)
-    schedules = () if broken & {"schedule", "timezone"} else _schedules(spec, reading, policies, faults)
-    steps = () if broken & {"steps", *ACTIONS} else steps_of(spec, faults)
-    if broken or faults.found:
+    builder = RecurrenceBuilder(name, where, templates)
+    policies = (
+        {} if broken & {*_DEPENDENT_FIELDS, "until", "timezone", "after"} else _build_policies(spec, where, errors)
+    )
+    schedules = () if broken & {"schedule", "timezone"} else _build_schedules(spec, builder, policies, errors)
+    steps = () if broken & {"steps", *ACTIONS} else build_steps(spec, errors)
+    if broken or errors.found:
         return None
     return JobDefinition(
         name=name,
         steps=steps,
         schedules=schedules,
-        preconditions=preconditions_of(spec.preconditions),
-        retry=retry_of(spec.retry),
-        on=_handlers(spec),
+        preconditions=build_preconditions(spec.preconditions),
+        retry=build_retry(spec.retry),
+        on=_build_handlers(spec),
         keep=Keep(spec.keep.days, spec.keep.runs) if spec.keep else Keep(),
-        **_given(spec, _OF_JOB) | _frozen(spec),
+        **_given_fields(spec, _JOB_FIELDS) | _frozen_mappings(spec),
     )
 
 
-def _given(spec: JobSpec, names: list[str]) -> dict[str, Any]:
+def _given_fields(spec: JobSpec, names: list[str]) -> dict[str, Any]:
     return {name: value for name in names if (value := getattr(spec, name)) is not None}
 
 
-def _frozen(spec: JobSpec) -> dict[str, Any]:
-    return {name: MappingProxyType(value) for name, value in _given(spec, _MAPPINGS).items()}
+def _frozen_mappings(spec: JobSpec) -> dict[str, Any]:
+    return {name: MappingProxyType(value) for name, value in _given_fields(spec, _MAPPING_FIELDS).items()}
 
 
-def _name(spec: JobSpec, default: str | None, broken: frozenset[str], faults: ErrorList) -> str:
+def _job_name(spec: JobSpec, default: str | None, broken: frozenset[str], errors: ErrorList) -> str:
     if "name" in broken or (spec.name is None and default is None):
         if "name" not in broken:
-            faults.add(("name",), "is missing: only the first document of a file is named after the file")
+            errors.add(("name",), "is missing: only the first document of a file is named after the file")
         return "unnamed"
     try:
         return spec.name or check_name(default or "")
     except InputError as error:
-        faults.add(("name",), f"is missing, and the file's name cannot stand in: {error}")
+        errors.add(("name",), f"is missing, and the file's name cannot stand in: {error}")
         return "unnamed"
 
 
-def _policies(spec: JobSpec, where: Zone, faults: ErrorList) -> dict[Kind, Policy]:
+def _build_policies(spec: JobSpec, where: Zone, errors: ErrorList) -> dict[Kind, Policy]:
     until: dict[str, Any] = {}
-    with faults.at("until"):
+    with errors.at("until"):
         until = {"until": last_instant(read_moment(spec.until), where)} if spec.until else {}
     after = tuple(After(needed.schedule, needed.within) for needed in spec.after or ())
     if spec.wait_for is not None and not after:
-        faults.add(("wait_for",), "there is nothing to wait for: it goes with after")
-    dependent = {name: getattr(spec, name) for name in _DEPENDENT}
+        errors.add(("wait_for",), "there is nothing to wait for: it goes with after")
+    dependent = {name: getattr(spec, name) for name in _DEPENDENT_FIELDS}
     try:
-        start = Policy.of(**dependent, **_given(spec, _AS_GIVEN), **until, after=after)
+        start = Policy.of(**dependent, **_given_fields(spec, _COPIED_FIELDS), **until, after=after)
     except InputError as error:
-        culprit = next(name for name in _DEPENDENT if name in str(error) and dependent[name] is not None)
-        faults.found.append(((culprit,), error))
+        errors.found.append(((error.field or "catchup",), error))
         return {}
     lanes: dict[str, Any] = {"max_active_runs": start.max_active_runs}
     lanes |= {"overlap": Overlap.ALLOW} if start.overlap is Overlap.ALLOW else {}
-    other = Policy.of(catchup=Catchup.SKIP, **lanes, **_given(spec, _OF_ALL_KINDS), **until)  # S21: never catch up
+    given = _given_fields(spec, _FIELDS_OF_ALL_KINDS)
+    other = Policy.of(catchup=Catchup.SKIP, **lanes, **given, **until)  # S21: never catch up
     return {Kind.START: start, Kind.STOP: other, Kind.RESTART: other}
 
 
-def _schedules(
-    spec: JobSpec, reading: ScheduleReader, policies: Mapping[Kind, Policy], faults: ErrorList
+def _build_schedules(
+    spec: JobSpec, builder: "RecurrenceBuilder", policies: Mapping[Kind, Policy], errors: ErrorList
 ) -> tuple[ScheduleDefinition, ...]:
-    found = []
-    for kind, times, loc in _by_kind(spec.schedule):
-        key = reading.key if kind is Kind.START else f"{reading.key}.{kind}"
-        with faults.at(*loc):
+    schedules = []
+    for kind, times, loc in _times_by_kind(spec.schedule):
+        key = builder.key if kind is Kind.START else f"{builder.key}.{kind}"
+        with errors.at(*loc):
             check_name(key, "a schedule's name")
-        own = ScheduleReader(key, reading.zone, reading.templates)
-        if when := own.recurrence(times, loc, faults):
+        own = RecurrenceBuilder(key, builder.zone, builder.templates)
+        if when := own.recurrence(times, loc, errors):
             policy = policies.get(kind, Policy())
-            found.append(ScheduleDefinition(key, reading.key, when, label(times), kind, policy))
-    return tuple(found)
+            schedule = ScheduleDefinition(
+                name=key, job=builder.key, times=when, label=schedule_text(times), kind=kind, policy=policy
+            )
+            schedules.append(schedule)
+    return tuple(schedules)
 
 
-def _by_kind(schedule: Any) -> list[tuple[Kind, Any, Loc]]:
-    """S21: what each kind of schedule is given, start first."""
+def _times_by_kind(schedule: Any) -> list[tuple[Kind, Any, Loc]]:
+    """S21: the times of each kind of schedule, start first."""
     if schedule is None:
         return []
     if not isinstance(schedule, KindsSpec):
@@ -126,7 +140,75 @@ def _by_kind(schedule: Any) -> list[tuple[Kind, Any, Loc]]:
     return [(kind, times, ("schedule", str(kind))) for kind, times in by_kind if times is not None]
 
 
-def _handlers(spec: JobSpec) -> Handlers:
+def _build_handlers(spec: JobSpec) -> Handlers:
     if spec.on is None:
         return Handlers()
-    return Handlers(*(handler_of(handler) for handler in (spec.on.success, spec.on.failure, spec.on.exit)))
+    return Handlers(*(build_handler(handler) for handler in (spec.on.success, spec.on.failure, spec.on.exit)))
+
+
+@dataclass(frozen=True, slots=True)
+class RecurrenceBuilder:
+    """Builds the recurrence of one schedule (S37, S49), given its name (the key of `H`) and the file's zone."""
+
+    key: str
+    zone: Zone
+    templates: Mapping[str, Template]
+
+    def recurrence(self, times: EntrySpec | list[EntrySpec], loc: Loc, errors: ErrorList) -> Recurrence | None:
+        """The recurrence of a text, an entry or a list of them; None if there were errors."""
+        places = [(*loc, i) for i in range(len(times))] if isinstance(times, list) else [loc]
+        parts: dict[Loc, Recurrence] = {}
+        for place, entry in zip(places, times if isinstance(times, list) else [times], strict=True):
+            with errors.at(*place, *_FIELD_OF_ENTRY.get(type(entry), ())):
+                parts[place] = self._part(entry)
+        once = [place for place, part in parts.items() if isinstance(part, At)]
+        if once and len(once) < len(parts):
+            errors.add(once[0], "a one-off cannot share a list with recurring entries: give it a job of its own")
+        elif len(parts) == len(places):
+            return _union(list(dict.fromkeys(parts.values())), self.zone)
+        return None
+
+    def _part(self, entry: EntrySpec) -> Recurrence:
+        match entry:
+            case str():
+                return parse(entry, self.zone.name, self.key)
+            case CronEntry():
+                return parse(entry.cron, entry.timezone or self.zone.name, self.key)
+            case EveryEntry():
+                return Every(entry.every, self.zone, entry.offset or 0)
+            case AtEntry():
+                return At((instant(read_time(entry.at), self.zone),), self.zone)
+            case TemplateEntry():
+                return self._of_template(entry)
+
+    def _of_template(self, entry: TemplateEntry) -> Recurrence:
+        template = find_template(entry.template, self.templates)
+        try:
+            return parse(template.expression, entry.timezone or self.zone.name, self.key)
+        except CronError as error:
+            problem = f"the template {entry.template!r} cannot be used: {error}"
+            raise InputError(problem, nearest=error.nearest) from None
+
+
+def _union(parts: list[Recurrence], zone: Zone) -> Recurrence:
+    if len(parts) == 1:
+        return parts[0]
+    seconds = {second for part in parts if isinstance(part, At) for second in part.seconds}
+    return At(tuple(sorted(seconds)), zone) if seconds else AnyOf(tuple(parts))
+
+
+def schedule_text(times: EntrySpec | list[EntrySpec]) -> str:
+    """The times as written."""
+    match times:
+        case str():
+            return times
+        case list():
+            return "; ".join(map(schedule_text, times))
+        case CronEntry() | TemplateEntry():
+            written = times.cron if isinstance(times, CronEntry) else times.template
+            return f"{written} {times.timezone}" if times.timezone else written
+        case EveryEntry():
+            shift = f" offset {format_duration(times.offset)}" if times.offset else ""
+            return f"every {format_duration(times.every)}{shift}"
+        case AtEntry():
+            return f"at {times.at}"

@@ -1,93 +1,96 @@
-"""What only a whole set of definitions shows: names given twice (S26), schedules that wait for others (S35)."""
+"""Checks across definitions: names that are used twice (S26), and schedules in `after` (S35)."""
 
 from collections.abc import Iterable, Iterator
 
 from ...core.definition import JobDefinition
-from ...core.errors import nearest
+from ...core.errors import did_you_mean, nearest_word
 from .cycles import describe_cycle, find_cycle
 from .error import DefinitionError
-from .reader import Placed, Read
+from .reader import LocatedJob, ParsedDocument
 
-_MOST_COMPARED = 1_000
+_MAX_COMPARED = 1_000
 
 
 def cross_check(
-    documents: list[Read], known_schedules: frozenset[str]
-) -> tuple[list[Read], list[DefinitionError]]:
-    """The documents that can stand side by side, and why the others cannot."""
-    kept, errors = _without_doubles(documents)
+    documents: list[ParsedDocument], known_schedules: frozenset[str]
+) -> tuple[list[ParsedDocument], list[DefinitionError]]:
+    """The documents that fit together, and the errors of the others."""
+    kept, errors = _without_duplicates(documents)
     refused: set[str] = set()
-    while wrong := _unknown(kept, known_schedules, refused) or _circular(kept):
+    while wrong := _unknown_dependencies(kept, known_schedules, refused) or _circular_dependencies(kept):
         errors += wrong.values()
-        refused |= {name for place in wrong for name in _schedules(kept[place])}
+        refused |= {name for place in wrong for name in _schedule_names(kept[place])}
         kept = [document for place, document in enumerate(kept) if place not in wrong]
     return kept, errors
 
 
-def _job(document: Read) -> JobDefinition:
-    assert document.placed is not None  # noqa: S101  (only whole documents are settled)
-    return document.placed.job
+def _job_of(document: ParsedDocument) -> JobDefinition:
+    assert document.located is not None  # noqa: S101  (only documents without errors come here)
+    return document.located.job
 
 
-def _schedules(document: Read) -> list[str]:
-    return [schedule.name for schedule in _job(document).schedules]
+def _schedule_names(document: ParsedDocument) -> list[str]:
+    return [schedule.name for schedule in _job_of(document).schedules]
 
 
-def _needs(document: Read) -> Iterator[tuple[str, int, str]]:
-    """Each schedule that waits, the place in `after`, and what it waits for."""
-    for schedule in _job(document).schedules:
+def _dependencies(document: ParsedDocument) -> Iterator[tuple[str, int, str]]:
+    """Each schedule that waits, the index in `after`, and the schedule it waits for."""
+    for schedule in _job_of(document).schedules:
         for i, needed in enumerate(schedule.policy.after):
             yield schedule.name, i, needed.schedule
 
 
-def _without_doubles(documents: Iterable[Read]) -> tuple[list[Read], list[DefinitionError]]:
-    """S26: the first of a name goes on, the second is told where the first stands."""
-    jobs: dict[str, Placed] = {}
-    schedules: dict[str, Placed] = {}
+def _without_duplicates(documents: Iterable[ParsedDocument]) -> tuple[list[ParsedDocument], list[DefinitionError]]:
+    """S26: the first document with a name stays, the error of the second says where the first is."""
+    jobs: dict[str, LocatedJob] = {}
+    schedules: dict[str, LocatedJob] = {}
     kept, errors = [], []
     for document in documents:
-        if document.placed is None:
+        if document.located is None:
             continue
         names = [
-            (_job(document).name, "job", jobs),
-            *((name, "schedule", schedules) for name in _schedules(document)),
+            (_job_of(document).name, "job", jobs),
+            *((name, "schedule", schedules) for name in _schedule_names(document)),
         ]
-        double = next(((name, what, taken[name]) for name, what, taken in names if name in taken), None)
-        if double:
-            name, what, first = double
+        duplicate = next(((name, what, taken[name]) for name, what, taken in names if name in taken), None)
+        if duplicate:
+            name, what, first = duplicate
             problem = f"the {what} {name} is already defined in {first.file}:{first.line}, which goes on"
             errors.append(document.refuse(problem, "name"))
             continue
         for name, _, taken in names:
-            taken[name] = document.placed
+            taken[name] = document.located
         kept.append(document)
     return kept, errors
 
 
-def _unknown(documents: list[Read], known: frozenset[str], refused: set[str]) -> dict[int, DefinitionError]:
-    names = known | {name for document in documents for name in _schedules(document)}
-    similar = sorted(names) if len(names) <= _MOST_COMPARED else []
-    found = {}
+def _unknown_dependencies(
+    documents: list[ParsedDocument], known: frozenset[str], refused: set[str]
+) -> dict[int, DefinitionError]:
+    names = known | {name for document in documents for name in _schedule_names(document)}
+    similar = sorted(names) if len(names) <= _MAX_COMPARED else []
+    errors = {}
     for place, document in enumerate(documents):
-        for _, i, needed in _needs(document):
+        for _, i, needed in _dependencies(document):
             if needed not in names:
-                why = "was refused itself" if needed in refused else f"is unknown{nearest(needed, similar)}"
+                hint = did_you_mean(nearest_word(needed, similar))
+                why = "was refused itself" if needed in refused else f"is unknown{hint}"
                 problem = f"the schedule {needed} {why}"
-                found[place] = document.refuse(problem, "after", i, "schedule")
+                errors[place] = document.refuse(problem, "after", i, "schedule")
                 break
-    return found
+    return errors
 
 
-def _circular(documents: list[Read]) -> dict[int, DefinitionError]:
-    """All documents of one cycle, if there is one: none of them is more to blame than the others."""
+def _circular_dependencies(documents: list[ParsedDocument]) -> dict[int, DefinitionError]:
+    """All documents of one cycle, if there is one: the error belongs to all of them."""
     graph: dict[str, list[str]] = {}
     for document in documents:
-        for waiting, _, needed in _needs(document):
+        for waiting, _, needed in _dependencies(document):
             graph.setdefault(waiting, []).append(needed)
     cycle = find_cycle(graph)
     problem = f"these schedules wait for each other: {describe_cycle(cycle)}"
     return {
         place: document.refuse(problem, "after")
         for place, document in enumerate(documents)
-        if set(_schedules(document)) & set(cycle)
+        if set(_schedule_names(document)) & set(cycle)
     }

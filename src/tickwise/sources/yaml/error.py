@@ -1,4 +1,4 @@
-"""The one error of definition files: what is wrong, and the place to look."""
+"""The error of a definition: what is wrong, and where."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,53 +6,56 @@ from typing import TypeAlias
 
 from ...core.errors import InputError
 
-Loc: TypeAlias = tuple[str | int, ...]  # the way to a value in a document
-_SHOWN = 60
-MOST_ERRORS = 100
+Loc: TypeAlias = tuple[str | int, ...]  # the path to a value in a document
+_MAX_LENGTH = 60
+MAX_ERRORS = 100
 
 
 class DefinitionError(InputError):
     """A definition that cannot be used.
 
-    `line` and `column` count from 1 and are none where the file as a whole is meant; `field` is the way to the
-    value, list places counting from 0 (`steps.2.command`), and empty where the document as a whole is meant.
+    `line` and `column` count from 1 and are None if the error is about the whole file; `field` is the path to the
+    value, with list indexes from 0 (`steps.2.command`), and empty if the error is about the whole document.
     """
 
+    field: str
+
     def __init__(
-        self, problem: str, *, file: str, line: int | None = None, column: int | None = None, field: str = ""
-    ) -> None:
+        self, problem: str, *, file: str, line: int | None = None, column: int | None = None, field: str = "",
+        position: int | None = None, nearest: str | None = None,
+    ) -> None:  # fmt: skip
         self.problem = problem
         self.file = file
         self.line = line
         self.column = column
-        self.field = field
-        place = ":".join(str(part) for part in (shown(file, len(file)), line, column) if part is not None)
-        super().__init__(f"{place}: {field}: {problem}" if field else f"{place}: {problem}")
+        place = ":".join(str(part) for part in (printable(file, len(file)), line, column) if part is not None)
+        text = f"{place}: {field}: {problem}" if field else f"{place}: {problem}"
+        super().__init__(text, field=field, position=position, nearest=nearest)
 
 
-def shown(text: str, length: int = _SHOWN) -> str:
-    """A foreign text, fit to stand in a message: short, on one line, printable."""
+def printable(text: str, length: int = _MAX_LENGTH) -> str:
+    """A text from outside in a form for messages: short, on one line, printable."""
     cut = text if len(text) <= length else f"{text[:length]}…"
     return "".join(c if c.isprintable() else "�" for c in cut)
 
 
 class ErrorList:
-    """Errors found while a definition is built, each with the way to its value, so that all can be shown."""
+    """The errors found while a definition is built, each with the path to its value."""
 
     def __init__(self) -> None:
         self.found: list[tuple[Loc, InputError]] = []
 
     @property
     def are_many(self) -> bool:
-        """Whether more of them would help nobody."""
-        return len(self.found) >= MOST_ERRORS
+        """Whether there are enough: more would not help."""
+        return len(self.found) >= MAX_ERRORS
 
-    def add(self, loc: Loc, problem: str) -> None:
-        self.found.append((loc, InputError(problem)))
+    def add(self, loc: Loc, problem: str, nearest: str | None = None) -> None:
+        self.found.append((loc, InputError(problem, nearest=nearest)))
 
     @contextmanager
     def at(self, *loc: str | int) -> Iterator[None]:
-        """Keep an error of what is done inside, and go on."""
+        """Collect an error that the block raises, and continue after the block."""
         try:
             yield
         except InputError as error:

@@ -1,4 +1,4 @@
-"""The kinds of value a field of a job file can have: text in, checked value out, and the schema editors see."""
+"""The types of the fields of a job file: each checks a value, and has a JSON Schema for editors."""
 
 import re
 import shlex
@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from ...core.cron import parse
 from ...core.cron.zone import zone
-from ...core.definition import NAME, check_name
+from ...core.definition import NAME, Catchup, Overlap, Ticking, check_name
 from ...core.errors import InputError
 from ...core.timeparse import parse_duration, read_moment, read_time
 
@@ -19,7 +19,7 @@ _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
 
 
-def _duration(value: Any) -> int:
+def _read_duration(value: Any) -> int:
     if isinstance(value, str):
         return parse_duration(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -28,34 +28,34 @@ def _duration(value: Any) -> int:
     raise InputError("a duration is a text such as 90s, 15m, 6h or 2d12h")
 
 
-def _window(value: Any) -> int:
-    return 0 if value == "0" or (value == 0 and type(value) is int) else _duration(value)
+def _read_window(value: Any) -> int:
+    return 0 if value == "0" or (value == 0 and type(value) is int) else _read_duration(value)
 
 
-def _name(text: str) -> str:
+def _check_name(text: str) -> str:
     return check_name(text)
 
 
-def _zone_name(text: str) -> str:
+def _check_zone(text: str) -> str:
     return zone(text).name
 
 
-def _cron_text(text: str) -> str:
+def _check_cron(text: str) -> str:
     parse(text)
     return text
 
 
-def _time_text(text: str) -> str:
+def _check_time(text: str) -> str:
     read_time(text)
     return text
 
 
-def _moment_text(text: str) -> str:
+def _check_moment(text: str) -> str:
     read_moment(text)
     return text
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _split_command(text: str) -> tuple[str, ...]:
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -69,19 +69,19 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _word_list(words: list[str]) -> list[str]:
+def _check_words(words: list[str]) -> list[str]:
     if not words or not words[0]:
         raise InputError("the command is empty")
     return words
 
 
-def _script(text: str) -> str:
+def _check_script(text: str) -> str:
     if not text.strip():
         raise InputError("the script is empty")
     return text
 
 
-def _target(text: str) -> str:
+def _check_target(text: str) -> str:
     module, colon, function = text.partition(":")
     parts = [*module.split("."), *function.split(".")]
     if not colon or not all(part.isidentifier() and not iskeyword(part) for part in parts):
@@ -89,7 +89,7 @@ def _target(text: str) -> str:
     return text
 
 
-def _url(text: str) -> str:
+def _check_url(text: str) -> str:
     try:
         parts = urlsplit(text)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -100,7 +100,7 @@ def _url(text: str) -> str:
     return text
 
 
-def _identifier(text: str) -> str:
+def _check_identifier(text: str) -> str:
     if not text.isidentifier() or iskeyword(text):
         raise InputError(
             f"{text[:60]!r} cannot be the name of a param: use a Python identifier such as batch_size"
@@ -108,56 +108,68 @@ def _identifier(text: str) -> str:
     return text
 
 
-def _env_name(text: str) -> str:
+def _check_env_name(text: str) -> str:
     if not _ENV_NAME.fullmatch(text):
         raise InputError(f"{text[:60]!r} cannot be a variable's name: use letters, digits and _, no digit first")
     return text
 
 
-def _label_name(text: str) -> str:
+def _check_label_name(text: str) -> str:
     if not text.strip() or len(text) > 100:
         raise InputError("a label has a name of 1 to 100 characters")
     return text
 
 
-def _header_name(text: str) -> str:
+def _check_header_name(text: str) -> str:
     if not _HEADER_NAME.fullmatch(text):
         raise InputError(f"{text[:60]!r} cannot be a header's name")
     return text
 
 
-def _header_value(text: str) -> str:
+def _check_header_value(text: str) -> str:
     if "\n" in text or "\r" in text:
         raise InputError("a header's value stands on one line")
     return text
+
+
+def _read_overlap(value: Any) -> Any:
+    return Overlap.QUEUE if value == "all" else value
 
 
 _DURATION = r"^(?=.)(?:[1-9]\d*d)?(?:[1-9]\d*h)?(?:[1-9]\d*m)?(?:[1-9]\d*s)?$"
 _MOMENT = r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?( ?(Z|[+-]\d\d:\d\d))?)?$"
 
 
-def _text(pattern: str = "", **more: Any) -> WithJsonSchema:
+def _string_schema(pattern: str = "", **more: Any) -> WithJsonSchema:
     return WithJsonSchema({"type": "string", **({"pattern": pattern} if pattern else {}), **more})
 
 
-Duration: TypeAlias = Annotated[int, BeforeValidator(_duration), _text(_DURATION)]
+Duration: TypeAlias = Annotated[int, BeforeValidator(_read_duration), _string_schema(_DURATION)]
 Window: TypeAlias = Annotated[
     int,
-    BeforeValidator(_window),
+    BeforeValidator(_read_window),
     WithJsonSchema({"anyOf": [{"type": "string", "pattern": f"{_DURATION[:-1]}$|^0$"}, {"const": 0}]}),
 ]
-Name: TypeAlias = Annotated[str, AfterValidator(_name), _text(f"^{NAME.pattern}$")]
-ZoneName: TypeAlias = Annotated[str, AfterValidator(_zone_name)]
-CronText: TypeAlias = Annotated[str, AfterValidator(_cron_text)]
-TimeText: TypeAlias = Annotated[str, AfterValidator(_time_text), _text(_MOMENT)]
-MomentText: TypeAlias = Annotated[str, AfterValidator(_moment_text), _text(_MOMENT)]
-CommandText: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_words), _text(minLength=1)]
-CommandWords: TypeAlias = Annotated[list[str], AfterValidator(_word_list), Field(min_length=1, max_length=1_000)]
-ScriptText: TypeAlias = Annotated[str, AfterValidator(_script), Field(min_length=1)]
-Target: TypeAlias = Annotated[str, AfterValidator(_target), _text(r"^[\w.]+:[\w.]+$")]
-Url: TypeAlias = Annotated[str, AfterValidator(_url), _text("^https?://")]
-ParamName: TypeAlias = Annotated[str, AfterValidator(_identifier)]
-EnvName: TypeAlias = Annotated[str, AfterValidator(_env_name)]
-LabelName: TypeAlias = Annotated[str, AfterValidator(_label_name)]
-HeaderName: TypeAlias = Annotated[str, AfterValidator(_header_name)]
-HeaderValue: TypeAlias = Annotated[str, AfterValidator(_header_value)]
+Name: TypeAlias = Annotated[str, AfterValidator(_check_name), _string_schema(f"^{NAME.pattern}$")]
+ZoneName: TypeAlias = Annotated[str, AfterValidator(_check_zone)]
+CronText: TypeAlias = Annotated[str, AfterValidator(_check_cron)]
+TimeText: TypeAlias = Annotated[str, AfterValidator(_check_time), _string_schema(_MOMENT)]
+MomentText: TypeAlias = Annotated[str, AfterValidator(_check_moment), _string_schema(_MOMENT)]
+CommandText: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_split_command), _string_schema(minLength=1)]
+CommandWords: TypeAlias = Annotated[list[str], AfterValidator(_check_words), Field(min_length=1, max_length=1_000)]
+ScriptText: TypeAlias = Annotated[str, AfterValidator(_check_script), Field(min_length=1)]
+Target: TypeAlias = Annotated[str, AfterValidator(_check_target), _string_schema(r"^[\w.]+:[\w.]+$")]
+Url: TypeAlias = Annotated[str, AfterValidator(_check_url), _string_schema("^https?://")]
+ParamName: TypeAlias = Annotated[str, AfterValidator(_check_identifier)]
+EnvName: TypeAlias = Annotated[str, AfterValidator(_check_env_name)]
+LabelName: TypeAlias = Annotated[str, AfterValidator(_check_label_name)]
+HeaderName: TypeAlias = Annotated[str, AfterValidator(_check_header_name)]
+HeaderValue: TypeAlias = Annotated[str, AfterValidator(_check_header_value)]
+CatchupField: TypeAlias = Annotated[Catchup, Field(strict=False)]
+OverlapField: TypeAlias = Annotated[
+    Overlap,
+    Field(strict=False),
+    BeforeValidator(_read_overlap),
+    WithJsonSchema({"type": "string", "enum": [*Overlap, "all"]}),
+]
+TickingField: TypeAlias = Annotated[Ticking, Field(strict=False)]

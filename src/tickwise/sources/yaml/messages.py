@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with a document, said in plain words and pointed at the right character."""
+"""Messages for what pydantic finds wrong with a document, each with the character to point at."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -6,11 +6,10 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from ...core.errors import CronError, nearest
-from .error import MOST_ERRORS, Loc, shown
+from ...core.errors import CronError, InputError, did_you_mean, nearest_word
+from .error import MAX_ERRORS, Loc, printable
 from .nodes import Flaw, YamlNode
-from .schema import JobSpec
-from .schema_parts import (
+from .schema import (
     ActionSpec,
     AfterSpec,
     AtEntry,
@@ -18,6 +17,7 @@ from .schema_parts import (
     EveryEntry,
     HandlersSpec,
     HttpSpec,
+    JobSpec,
     KeepSpec,
     KindsSpec,
     PreconditionSpec,
@@ -28,7 +28,7 @@ from .schema_parts import (
 )
 from .text import Source
 
-_MODELS: dict[str, type[Spec]] = {  # by the last name or tag on the way to a field
+_MODELS: dict[str, type[Spec]] = {  # by the last name or tag in the path to a field
     "<cron>": CronEntry,
     "<every>": EveryEntry,
     "<at>": AtEntry,
@@ -45,32 +45,37 @@ _MODELS: dict[str, type[Spec]] = {  # by the last name or tag on the way to a fi
     "keep": KeepSpec,
     "steps": StepSpec,
 }
+_TAG = re.compile(r"<[a-z]+>|\[key\]")
 _OLD_BOOLEANS = {"yes", "no", "on", "off", "y", "n"}
 
 
 def describe_errors(errors: list[ErrorDetails], root: YamlNode, source: Source) -> Iterator[Flaw]:
-    """The errors in our words. A field that is missing because it was misspelled is told once."""
-    advice = {error["loc"]: _advice(error) for error in _unknown(errors)[:MOST_ERRORS]}  # to compare words is slow
-    misspelled = {(way[:-1], near) for way, near in advice.items()}
+    """The errors in our words. A required field that was misspelled is reported once, as unknown."""
+    meant = {
+        error["loc"]: _nearest_field(error) for error in _unknown_fields(errors)[:MAX_ERRORS]
+    }  # comparing is slow
+    misspelled = {(path[:-1], near) for path, near in meant.items()}
     for error in errors:
-        way = error["loc"]
-        if error["type"] == "missing" and (way[:-1], nearest(str(way[-1]), [str(way[-1])])) in misspelled:
+        path = error["loc"]
+        if error["type"] == "missing" and (path[:-1], path[-1]) in misspelled:
             continue
-        loc = tuple(part for part in way if isinstance(part, int) or not _TAG.fullmatch(part))
-        on_key = error["type"] == "extra_forbidden" or way[-1:] == ("[key]",)
-        at = root.key_at(loc) if on_key else place(root, loc, source, (error.get("ctx") or {}).get("error"))
-        yield Flaw(loc, _say(error, root.find(loc)) + advice.get(way, ""), at)
+        loc = tuple(part for part in path if isinstance(part, int) or not _TAG.fullmatch(part))
+        on_key = error["type"] == "extra_forbidden" or path[-1:] == ("[key]",)
+        cause = (error.get("ctx") or {}).get("error")
+        at = root.key_at(loc) if on_key else position_of(root, loc, source, cause)
+        near = meant.get(path) or _nearest_choice(error)
+        near = cause.nearest if isinstance(cause, InputError) else near
+        position = cause.position if isinstance(cause, CronError) else None
+        problem = _describe(error, root.find(loc)) + did_you_mean(meant.get(path))
+        yield Flaw(loc, problem, at, position=position, nearest=near)
 
 
-def _unknown(errors: list[ErrorDetails]) -> list[ErrorDetails]:
+def _unknown_fields(errors: list[ErrorDetails]) -> list[ErrorDetails]:
     return [error for error in errors if error["type"] == "extra_forbidden"]
 
 
-_TAG = re.compile(r"<[a-z]+>|\[key\]")
-
-
-def place(root: YamlNode, loc: Loc, source: Source, error: object = None) -> int:
-    """Where a value stands; of a cron text on one line, the character that is to blame."""
+def position_of(root: YamlNode, loc: Loc, source: Source, error: object = None) -> int:
+    """The position of a value; of a cron text on one line, that of the character that is wrong."""
     node = root.find(loc)
     if not isinstance(error, CronError):
         return node.at
@@ -78,84 +83,93 @@ def place(root: YamlNode, loc: Loc, source: Source, error: object = None) -> int
     return node.at if written < 0 else node.at + written + error.position
 
 
-def _advice(error: ErrorDetails) -> str:
+def _nearest_field(error: ErrorDetails) -> str | None:
     """The nearest right word for an unknown field."""
-    *way, name = error["loc"]
-    model = next((_MODELS[part] for part in reversed(way) if part in _MODELS), JobSpec)
-    return nearest(str(name), list(model.model_fields))
+    *path, name = error["loc"]
+    model = next((_MODELS[part] for part in reversed(path) if part in _MODELS), JobSpec)
+    return nearest_word(str(name), model.model_fields)
 
 
-def _say(error: ErrorDetails, node: YamlNode) -> str:
-    say = _SENTENCES.get(error["type"])
-    return say(error, node) if say else error["msg"]
+def _describe(error: ErrorDetails, node: YamlNode) -> str:
+    describe = _MESSAGES.get(error["type"])
+    return describe(error, node) if describe else error["msg"]
 
 
-def _kind(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     match value:
         case None:
             return "nothing"
         case bool():
             return str(value).lower()
         case int() | float():
-            return f"the number {shown(str(value))}"
+            return f"the number {printable(str(value))}"
         case str():
-            return f'the text "{shown(value)}"'
+            return f'the text "{printable(value)}"'
         case list():
             return "a list"
         case _:
             return "a mapping"
 
 
-def _must_be(what: str) -> Callable[[ErrorDetails, YamlNode], str]:
-    return lambda error, _: f"must be {what}, not {_kind(error['input'])}"
+def _wrong_type(what: str) -> Callable[[ErrorDetails, YamlNode], str]:
+    return lambda error, _: f"must be {what}, not {_describe_value(error['input'])}"
 
 
-def _limit(text: str) -> Callable[[ErrorDetails, YamlNode], str]:
+def _out_of_bounds(text: str) -> Callable[[ErrorDetails, YamlNode], str]:
     return lambda error, _: text.format(**error["ctx"])
 
 
-def _text(error: ErrorDetails, node: YamlNode) -> str:
+def _not_text(error: ErrorDetails, node: YamlNode) -> str:
     is_word = isinstance(error["input"], bool | int | float)
-    hint = f': write "{shown(node.written)}" in quotes' if is_word else ""
-    return f"must be text, not {_kind(error['input'])}{hint}"
+    hint = f': write "{printable(node.written)}" in quotes' if is_word else ""
+    return f"must be text, not {_describe_value(error['input'])}{hint}"
 
 
-def _boolean(error: ErrorDetails, _: YamlNode) -> str:
+def _not_boolean(error: ErrorDetails, _: YamlNode) -> str:
     value = error["input"]
     hint = " (in YAML 1.2 that is a word)" if isinstance(value, str) and value.lower() in _OLD_BOOLEANS else ""
-    return f"must be true or false, not {_kind(value)}{hint}"
+    return f"must be true or false, not {_describe_value(value)}{hint}"
 
 
-def _choice(error: ErrorDetails, _: YamlNode) -> str:
-    value, choices = error["input"], re.findall(r"'([^']*)'", error["ctx"]["expected"])
-    advice = nearest(value, choices) if isinstance(value, str) else ""
-    return f"must be one of {', '.join(choices)}, not {_kind(value)}{advice}"
+def _not_a_choice(error: ErrorDetails, _: YamlNode) -> str:
+    hint = did_you_mean(_nearest_choice(error))
+    return f"must be one of {', '.join(_choices(error))}, not {_describe_value(error['input'])}{hint}"
 
 
-def _shape(error: ErrorDetails, _: YamlNode) -> str:
+def _choices(error: ErrorDetails) -> list[str]:
+    return re.findall(r"'([^']*)'", error["ctx"]["expected"])
+
+
+def _nearest_choice(error: ErrorDetails) -> str | None:
+    value = error["input"]
+    is_choice = error["type"] in ("enum", "literal_error") and isinstance(value, str)
+    return nearest_word(value, _choices(error)) if is_choice else None
+
+
+def _wrong_shape(error: ErrorDetails, _: YamlNode) -> str:
     kinds = ", or of start, stop, restart" if error["loc"][:2] == ("schedule", "<times>") else ""
-    return f"{error['msg']}{kinds}, not {_kind(error['input'])}"
+    return f"{error['msg']}{kinds}, not {_describe_value(error['input'])}"
 
 
-_SENTENCES: dict[str, Callable[[ErrorDetails, YamlNode], str]] = {
+_MESSAGES: dict[str, Callable[[ErrorDetails, YamlNode], str]] = {
     "extra_forbidden": lambda *_: "unknown field",
     "missing": lambda *_: "is missing",
-    "string_type": _text,
-    "int_type": _must_be("a whole number"),
-    "float_type": _must_be("a number"),
-    "bool_type": _boolean,
-    "list_type": _must_be("a list"),
-    "dict_type": _must_be("a mapping of names to values"),
-    "model_type": _must_be("a mapping"),
-    "model_attributes_type": _must_be("a mapping"),
-    "enum": _choice,
-    "literal_error": _choice,
-    "greater_than_equal": _limit("must be at least {ge}"),
-    "less_than_equal": _limit("must be at most {le}"),
+    "string_type": _not_text,
+    "int_type": _wrong_type("a whole number"),
+    "float_type": _wrong_type("a number"),
+    "bool_type": _not_boolean,
+    "list_type": _wrong_type("a list"),
+    "dict_type": _wrong_type("a mapping of names to values"),
+    "model_type": _wrong_type("a mapping"),
+    "model_attributes_type": _wrong_type("a mapping"),
+    "enum": _not_a_choice,
+    "literal_error": _not_a_choice,
+    "greater_than_equal": _out_of_bounds("must be at least {ge}"),
+    "less_than_equal": _out_of_bounds("must be at most {le}"),
     "too_short": lambda *_: "must not be empty",
-    "too_long": _limit("has more than {max_length} entries"),
+    "too_long": _out_of_bounds("has more than {max_length} entries"),
     "string_too_short": lambda *_: "must not be empty",
-    "string_too_long": _limit("has more than {max_length} characters"),
-    "shape": _shape,
+    "string_too_long": _out_of_bounds("has more than {max_length} characters"),
+    "shape": _wrong_shape,
     "value_error": lambda error, _: str(error["ctx"]["error"]),
 }

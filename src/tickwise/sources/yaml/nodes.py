@@ -1,11 +1,13 @@
-"""YAML text → documents whose nodes know where they stand. Bounded, whatever the text.
+"""YAML text → a tree of nodes that know their positions. Size and depth are bounded, whatever the text.
 
-ruamel.yaml supplies the events; the nodes are composed here, because that is where size, depth and aliases must be
-limited and where every place is known. A node counts its size with all its aliases spelled out, so a bomb is found
-without being set off.
+ruamel.yaml supplies the events; the nodes are composed here, because this is where size, depth and aliases must be
+limited and where every position is known. A node counts its size with all its aliases expanded, so a YAML bomb is
+found without expanding it. Unquoted scalars follow the core schema of YAML 1.2: `on`, `NO` and dates are text.
 """
 
-from collections.abc import Iterator
+import math
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
 
@@ -20,35 +22,36 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 
-from .error import Loc, shown
-from .scalars import read_plain
-from .syntax_messages import in_plain_words, unquoted_text
+from .error import Loc, printable
+from .syntax_messages import describe_syntax_error, unquoted_text
 from .text import Source
 
-MOST_NODES = 20_000
-MOST_ALIASES = 1_000
-DEEPEST = 32
+MAX_NODES = 20_000
+MAX_ALIASES = 1_000
+MAX_DEPTH = 32
 _TEXT_TAGS = ("tag:yaml.org,2002:str", "!")
 _MERGE = "<<"
 
 
 class Flaw(NamedTuple):
-    """What is wrong, with which value, and at which character of the document."""
+    """What is wrong with which value, and the character of the document to point at."""
 
     loc: Loc
     problem: str
     at: int
+    position: int | None = None  # in a cron text
+    nearest: str | None = None  # what was probably meant
 
 
 @dataclass(slots=True)
 class YamlNode:
-    """A value and where it stands. `value` holds nodes if it is a list or a mapping."""
+    """A value and its position. `value` holds nodes if it is a list or a mapping."""
 
     value: Any
     at: int
     end: int
     written: str = ""  # a scalar as written, without its quotes
-    keys: dict[str, int] = field(default_factory=dict)  # where the keys of a mapping stand
+    keys: dict[str, int] = field(default_factory=dict)  # the positions of the keys of a mapping
     size: int = 1
     depth: int = 0
 
@@ -58,13 +61,13 @@ class YamlNode:
         return self.value if isinstance(self.value, list) else []
 
     def data(self) -> Any:
-        """The plain value, without places."""
+        """The plain value, without positions."""
         if isinstance(self.value, dict):
             return {key: node.data() for key, node in self.value.items()}
         return [node.data() for node in self.value] if isinstance(self.value, list) else self.value
 
     def find(self, loc: Loc) -> "YamlNode":
-        """The node that a way leads to, or the last one on the way."""
+        """The node at the end of a path, or the last one that exists on the path."""
         node = self
         for part in loc:
             match node.value:
@@ -77,7 +80,7 @@ class YamlNode:
         return node
 
     def key_at(self, loc: Loc) -> int:
-        """Where the key of a value stands; where it has none, the value itself."""
+        """The position of the key of a value, or of the value itself if it has no key."""
         return self.find(loc[:-1]).keys.get(str(loc[-1]), self.find(loc).at)
 
     def walk(self, loc: Loc = ()) -> Iterator[tuple[Loc, "YamlNode"]]:
@@ -88,10 +91,10 @@ class YamlNode:
 
 
 class Budget:
-    """How many more values the documents of one file may hold."""
+    """The number of values that the documents of one file may still hold."""
 
     def __init__(self) -> None:
-        self.left = MOST_NODES
+        self.left = MAX_NODES
 
 
 class _Unreadable(Exception):  # noqa: N818  (it never leaves this module)
@@ -103,15 +106,15 @@ class _Unreadable(Exception):  # noqa: N818  (it never leaves this module)
 
 
 def compose(source: Source, budget: Budget) -> tuple[YamlNode | None, list[Flaw]]:
-    """The root of a document, none if it holds nothing or cannot be read, and what is wrong with it as YAML."""
+    """The root of a document, None if it is empty or cannot be read, and what is wrong with it as YAML."""
     composer = _Composer(source, budget)
     try:
         return composer.document(), composer.flaws
     except _Unreadable as unreadable:
         flaw = Flaw(composer.loc, str(unreadable), unreadable.at)
     except MarkedYAMLError as error:
-        flaw = Flaw(composer.loc[:1], *in_plain_words(error, source))
-    except (YAMLError, ValueError, OverflowError):  # an escape such as \UFFFFFFFF, which ruamel.yaml lets through
+        flaw = Flaw(composer.loc[:1], *describe_syntax_error(error, source))
+    except (YAMLError, ValueError, OverflowError):  # an escape such as \UFFFFFFFF, which ruamel.yaml accepts
         flaw = Flaw(composer.loc, "look for a wrong \\ escape in double quotes here", composer.at)
     return None, [*composer.flaws, flaw]
 
@@ -124,7 +127,7 @@ class _Composer:
         self.anchors: dict[str, YamlNode] = {}
         self.flaws: list[Flaw] = []
         self.aliases = 0
-        self.loc: Loc = ()  # where reading has come to
+        self.loc: Loc = ()  # the value that is being read
         self.at = 0
 
     def document(self) -> YamlNode | None:
@@ -148,7 +151,7 @@ class _Composer:
         if isinstance(event, AliasEvent):
             return self.bounded(self.alias(event), loc, event)
         self.check_tag(event, loc)
-        if len(loc) > DEEPEST:
+        if len(loc) > MAX_DEPTH:
             self.too_deep(event)
         read = self.scalar if isinstance(event, ScalarEvent) else self.collection
         node = self.bounded(read(event, loc), loc, event)
@@ -164,31 +167,31 @@ class _Composer:
         return node
 
     def bounded(self, node: YamlNode, loc: Loc, event: Any) -> YamlNode:
-        if node.size > MOST_NODES:
+        if node.size > MAX_NODES:
             self.too_big(event)
-        if len(loc) + node.depth > DEEPEST:
+        if len(loc) + node.depth > MAX_DEPTH:
             self.too_deep(event)
         return node
 
     def too_big(self, event: Any) -> NoReturn:
-        raise _Unreadable(f"too much for one file: more than {MOST_NODES:,} values", self.start(event))
+        raise _Unreadable(f"too much for one file: more than {MAX_NODES:,} values", self.start(event))
 
     def too_deep(self, event: Any) -> NoReturn:
-        raise _Unreadable(f"nested deeper than {DEEPEST} levels", self.start(event))
+        raise _Unreadable(f"nested deeper than {MAX_DEPTH} levels", self.start(event))
 
     def check_tag(self, event: Any, loc: Loc) -> None:
         tag = getattr(event, "tag", None)
         if tag is not None and str(tag) not in _TEXT_TAGS:
-            problem = f"the tag {shown(str(tag))!r} has no meaning here: remove it"
+            problem = f"the tag {printable(str(tag))!r} has no meaning here: remove it"
             self.flaws.append(Flaw(loc, problem, self.start(event)))
 
     def alias(self, event: Any) -> YamlNode:
         self.aliases += 1
-        if self.aliases > MOST_ALIASES:
-            raise _Unreadable(f"more than {MOST_ALIASES:,} aliases", self.start(event))
+        if self.aliases > MAX_ALIASES:
+            raise _Unreadable(f"more than {MAX_ALIASES:,} aliases", self.start(event))
         if event.anchor not in self.anchors:
             advice, at = unquoted_text(self.source, self.start(event)) or ("an alias", self.start(event))
-            raise _Unreadable(f"{advice} (no anchor &{shown(event.anchor)} stands before it)", at)
+            raise _Unreadable(f"{advice} (no anchor &{printable(event.anchor)} stands before it)", at)
         return self.anchors[event.anchor]
 
     def scalar(self, event: Any, loc: Loc) -> YamlNode:
@@ -230,11 +233,11 @@ class _Composer:
         return node
 
     def key(self, event: Any, loc: Loc) -> str:
-        """The text of a key. One that is read as a value is told of, and taken as text to go on with."""
+        """The text of a key. A key that is not text is an error, and is used as text to continue."""
         if not isinstance(event, ScalarEvent):
             raise _Unreadable("a key must be a text", self.start(event))
         if not isinstance(self.scalar(event, loc).value, str):
-            text = shown(event.value)
+            text = printable(event.value)
             problem = f'the key {text} is read as a value and not as text: write "{text}"'
             missing = "a key is missing before the colon"
             self.flaws.append(Flaw((*loc, event.value), problem if text else missing, self.start(event)))
@@ -246,3 +249,42 @@ class _Composer:
             return sources
         self.flaws.append(Flaw(loc, "<< takes a mapping, or a list of mappings", at))
         return []
+
+
+_MAX_NUMBER_LENGTH = 300
+
+
+def _finite_float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{printable(text)} is too large for a number")
+    return value
+
+
+def _refuse_number(text: str) -> NoReturn:
+    raise ValueError(f'{text} is no number here: write "{text}" if it is meant as text')
+
+
+_CORE_SCHEMA: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = tuple(
+    (re.compile(pattern, re.ASCII), read)
+    for pattern, read in (
+        (r"(?:null|Null|NULL|~)?", lambda _: None),
+        (r"true|True|TRUE", lambda _: True),
+        (r"false|False|FALSE", lambda _: False),
+        (r"[-+]?[0-9]+", int),
+        (r"0o[0-7]+", lambda text: int(text, 8)),
+        (r"0x[0-9a-fA-F]+", lambda text: int(text, 16)),
+        (r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", _finite_float),
+        (r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", _refuse_number),
+    )
+)
+
+
+def read_plain(text: str) -> Any:
+    """The value of an unquoted scalar; a ValueError if it looks like a number and cannot be one."""
+    for pattern, read in _CORE_SCHEMA:
+        if pattern.fullmatch(text):
+            if len(text) > _MAX_NUMBER_LENGTH:
+                raise ValueError("a number this long cannot be read: quote it if it is meant as text")
+            return read(text)
+    return text

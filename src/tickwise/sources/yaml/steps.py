@@ -1,4 +1,4 @@
-"""Actions and the graph of steps."""
+"""Builds the steps of a job: their actions, conditions, retries and dependencies."""
 
 from collections.abc import Sequence
 from types import MappingProxyType
@@ -15,72 +15,72 @@ from ...core.definition import (
     Script,
     Step,
 )
-from ...core.errors import nearest
+from ...core.errors import did_you_mean, nearest_word
 from .cycles import describe_cycle, find_cycle
 from .error import ErrorList
-from .schema import JobSpec
-from .schema_parts import ACTIONS, ActionSpec, HttpSpec, PreconditionSpec, RetrySpec, StepSpec
+from .schema import ACTIONS, ActionSpec, HttpSpec, JobSpec, PreconditionSpec, RetrySpec, StepSpec
 
 ONLY_STEP = "main"  # the name of a job's single action
 
 
-def steps_of(spec: JobSpec, faults: ErrorList) -> tuple[Step, ...]:
-    """The steps of a job, or its single action as a step; none if a worker knows the job by its name."""
+def build_steps(spec: JobSpec, errors: ErrorList) -> tuple[Step, ...]:
+    """The steps of a job, or its single action as a step; empty if a worker knows the job by its name."""
     single = spec.actions()
     if spec.steps is None:
         for extra in single[1:]:
-            faults.add((extra,), f"a job has one action, and {single[0]} is given already: make them steps")
-        return tuple(Step(ONLY_STEP, action_of(name, getattr(spec, name))) for name in single[:1])
+            errors.add((extra,), f"a job has one action, and {single[0]} is given already: make them steps")
+        return tuple(Step(ONLY_STEP, build_action(name, getattr(spec, name))) for name in single[:1])
     for name in single:
-        faults.add((name,), f"goes with no steps: make the {name} one of them")
-    _check_names(spec.steps, faults)
-    return tuple(_step(step) for step in spec.steps)
+        errors.add((name,), f"goes with no steps: make the {name} one of them")
+    _check_step_names(spec.steps, errors)
+    return tuple(_build_step(step) for step in spec.steps)
 
 
-def _check_names(steps: Sequence[StepSpec], faults: ErrorList) -> None:
+def _check_step_names(steps: Sequence[StepSpec], errors: ErrorList) -> None:
     places: dict[str, int] = {}
     for i, step in enumerate(steps):
         if step.name in places:
-            faults.add(("steps", i, "name"), f"a second step named {step.name}: each needs a name of its own")
+            errors.add(("steps", i, "name"), f"a second step named {step.name}: each needs a name of its own")
         places.setdefault(step.name, i)
     for i, step in enumerate(steps):
-        for place, name in _written_depends(step):
-            if name not in places and not faults.are_many:
-                hint = nearest(name, list(places))
-                faults.add(("steps", i, "depends", *place), f"there is no step {name}{hint}")
-    if cycle := find_cycle({name: _depends(steps[i]) for name, i in places.items()}):
+        for place, name in _dependencies_as_written(step):
+            if name not in places and not errors.are_many:
+                near = nearest_word(name, places)
+                problem = f"there is no step {name}{did_you_mean(near)}"
+                errors.add(("steps", i, "depends", *place), problem, near)
+    if cycle := find_cycle({name: _dependencies(steps[i]) for name, i in places.items()}):
         problem = f"the steps wait for each other: {describe_cycle(cycle)}"
-        faults.add(("steps", places[cycle[0]], "depends"), problem)
+        errors.add(("steps", places[cycle[0]], "depends"), problem)
 
 
-def _written_depends(step: StepSpec) -> list[tuple[tuple[int, ...], str]]:
-    """Each name, and its place if it stands in a list."""
+def _dependencies_as_written(step: StepSpec) -> list[tuple[tuple[int, ...], str]]:
+    """Each name, with its index if it is in a list."""
     if isinstance(step.depends, str):
         return [((), step.depends)]
     return [((place,), name) for place, name in enumerate(step.depends or ())]
 
 
-def _depends(step: StepSpec) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for _, name in _written_depends(step)))
+def _dependencies(step: StepSpec) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for _, name in _dependencies_as_written(step)))
 
 
-def _step(spec: StepSpec) -> Step:
+def _build_step(spec: StepSpec) -> Step:
     (name,) = spec.actions()
     return Step(
         name=spec.name,
-        action=action_of(name, getattr(spec, name)),
-        depends=_depends(spec),
+        action=build_action(name, getattr(spec, name)),
+        depends=_dependencies(spec),
         env=MappingProxyType(spec.env or {}),
         dir=spec.dir,
         timeout=spec.timeout,
-        retry=retry_of(spec.retry),
+        retry=build_retry(spec.retry),
         continue_on=tuple(outcome for outcome in Outcome if outcome in (spec.continue_on or ())),
-        preconditions=preconditions_of(spec.preconditions),
+        preconditions=build_preconditions(spec.preconditions),
     )
 
 
-def action_of(name: str, value: Any) -> Action:
-    """The action that one of the four fields stands for."""
+def build_action(name: str, value: Any) -> Action:
+    """The action in one of the four fields."""
     match name:
         case "command":
             return Command(tuple(value))
@@ -89,22 +89,22 @@ def action_of(name: str, value: Any) -> Action:
         case "python":
             return PythonCall(value)
         case _:
-            return _http(value)
+            return _build_http_call(value)
 
 
-def _http(value: str | HttpSpec) -> HttpCall:
+def _build_http_call(value: str | HttpSpec) -> HttpCall:
     if isinstance(value, str):
         return HttpCall(value)
     return HttpCall(value.url, value.method or "GET", MappingProxyType(value.headers or {}), value.body)
 
 
-def handler_of(handler: tuple[str, ...] | ActionSpec | None) -> Action | None:
+def build_handler(handler: tuple[str, ...] | ActionSpec | None) -> Action | None:
     if isinstance(handler, ActionSpec):
-        return next(action_of(name, getattr(handler, name)) for name in ACTIONS if name in handler.actions())
+        return next(build_action(name, getattr(handler, name)) for name in ACTIONS if name in handler.actions())
     return None if handler is None else Command(handler)
 
 
-def preconditions_of(specs: Sequence[PreconditionSpec] | None) -> tuple[Precondition, ...]:
+def build_preconditions(specs: Sequence[PreconditionSpec] | None) -> tuple[Precondition, ...]:
     return tuple(
         Precondition(
             PythonCall(spec.python) if spec.command is None else Command(tuple(spec.command)),  # type: ignore[arg-type]
@@ -114,10 +114,10 @@ def preconditions_of(specs: Sequence[PreconditionSpec] | None) -> tuple[Precondi
     )
 
 
-def retry_of(spec: RetrySpec | None) -> RetryPolicy:
+def build_retry(spec: RetrySpec | None) -> RetryPolicy:
     if spec is None:
         return RetryPolicy()
-    plain = RetryPolicy()
-    interval = spec.interval or plain.interval
-    longest = spec.max_interval or max(plain.max_interval, interval)
-    return RetryPolicy(spec.limit, interval, spec.backoff or plain.backoff, longest)
+    default = RetryPolicy()
+    interval = spec.interval or default.interval
+    longest = spec.max_interval or max(default.max_interval, interval)
+    return RetryPolicy(spec.limit, interval, spec.backoff or default.backoff, longest)

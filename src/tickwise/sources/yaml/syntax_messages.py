@@ -1,16 +1,14 @@
-"""What a YAML syntax error means, in words for people who write job files."""
+"""Messages for YAML syntax errors: what to change in a job file, instead of what the parser expected."""
 
 import re
 
 from ruamel.yaml.error import MarkedYAMLError
 
-from .error import shown
+from .error import printable
 from .text import Source
 
 _UNQUOTED = re.compile(r"(?:^|[:?\-]\s+|(?P<flow>[\[{,]\s*))(?P<text>(?P<sign>[*@%`])[^#\"'\]}]*)")
-
-
-_WORDS = (  # a piece of ruamel's text · our words · whether the place is where the construct began
+_MESSAGES = (  # a part of ruamel's text · our message · whether to point at the start of the construct
     ("found character '\\t'", "a tab: indent with spaces", False),
     ("mapping values are not allowed", "': ' is not possible here: fix the indentation or quote the text", False),
     ("unexpected end of stream", "this quoted text is never closed", True),
@@ -25,25 +23,25 @@ _WORDS = (  # a piece of ruamel's text · our words · whether the place is wher
 
 
 def unquoted_text(source: Source, at: int) -> tuple[str, int] | None:
-    """The advice to quote the text that holds this character, and where it starts, if it begins with a sign."""
+    """The advice to quote the text at this character, and where the text starts, if it begins with a sign."""
     line, start = source.line_of(at)
-    for found in _UNQUOTED.finditer(line):
-        if found.start("text") <= at - start <= found.end("text"):
-            text = found["text"].split(", ")[0] if found["flow"] else found["text"]
-            problem = f'a text that begins with {found["sign"]} must be quoted: write "{shown(text.rstrip())}"'
-            return problem, start + found.start("text")
+    for match in _UNQUOTED.finditer(line):
+        if match.start("text") <= at - start <= match.end("text"):
+            text = match["text"].split(", ")[0] if match["flow"] else match["text"]
+            problem = f'a text that begins with {match["sign"]} must be quoted: write "{printable(text.rstrip())}"'
+            return problem, start + match.start("text")
     return None
 
 
-def in_plain_words(error: MarkedYAMLError, source: Source) -> tuple[str, int]:
-    """What to do about a syntax error, and at which character."""
+def describe_syntax_error(error: MarkedYAMLError, source: Source) -> tuple[str, int]:
+    """The message for a syntax error, and the character to point at."""
     mark = error.problem_mark or error.context_mark
     at = int(mark.index) if mark is not None else 0
     if unquoted := unquoted_text(source, at):
         return unquoted
     problem = str(error.problem or error.context or "this is not YAML")
-    for piece, words, from_start in _WORDS:
-        if piece in problem:
-            began = error.context_mark if from_start else None
-            return words, int(began.index) if began is not None else at
-    return shown(problem, 200), at
+    for part, message, from_start in _MESSAGES:
+        if part in problem:
+            start = error.context_mark if from_start else None
+            return message, int(start.index) if start is not None else at
+    return printable(problem, 200), at

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from ...core.codec import encode_rest
 from ...core.definition import JobDefinition
+from ...core.jobstate import is_simple
 from ...core.model import Facts, Schedule, Trigger
 from ...core.payload import UnreadableText
 from ..records import MICRO, Lease, Planner
@@ -78,7 +79,7 @@ def cached_job(book: DefinitionCache, job: JobColumns, schedules: Sequence[Seque
         definition = book.schedule(times_id, name, job.name)
     except UnreadableText:
         return None
-    if (policy := definition.policy).jitter or policy.after or policy.max_runs is not None:
+    if not is_simple(Schedule(definition, cursor, seen, missed, edited, first_seen)):
         return None
     return CachedJob(
         id=job.id, revision=job.revision, definition=leasable(book, job), definition_id=job.definition_id,

@@ -1,4 +1,4 @@
-"""Procedures on a connection of the caller's, inside the caller's transaction, whatever driver it is of."""
+"""Procedures on the caller's own connection and inside its transaction, whatever its driver is."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 async def on_connection(driver: Driver, connection: Any, procedure: Callable[[], Procedure[T]]) -> T:
-    """Run a procedure there; nothing is committed. Its notification goes out with the caller's commit."""
+    """Run a procedure there; nothing is committed. Its notifications go out with the caller's commit."""
     kind = type(connection)
     if not driver.accepts(connection):
         raise InputError(

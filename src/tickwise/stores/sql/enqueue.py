@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.errors import ConflictError, InputError, nearest
+from ...core.errors import ConflictError, InputError, no_such
 from ...core.model import Trigger
 from ...core.payload import encode
 from ...core.settle import Cancelled
@@ -78,13 +78,8 @@ _PUT_BACK = Statement("""
 _ENDED_BY = {RunState.FAILED: Event.FAILURE, RunState.LOST: Event.LOSS, RunState.CANCELLED: Event.CANCEL}
 
 
-MAX_ENQUEUE = 10_000  # runs of one enqueue
-
-
 def enqueue(asked: Sequence[Enqueue]) -> Procedure[tuple[Enqueued, ...]]:
     """All of them or none. Those without a key or a lane, which are most, take one statement together."""
-    if len(asked) > MAX_ENQUEUE:
-        raise InputError(f"{len(asked)} runs at once are too many: enqueue at most {MAX_ENQUEUE} in one call")
     params = [None if one.params is None else encode(dict(one.params), "params") for one in asked]
     now = yield from clock()
     jobs = yield from _jobs(sorted({one.job for one in asked}))
@@ -111,7 +106,7 @@ def _jobs(names: list[str]) -> Procedure[dict[str, Any]]:
     for name in names:
         if name not in jobs:
             known = [row[0] for row in (yield _NAMES())]
-            raise InputError(f"there is no job {name[:100]!r}{nearest(name, known)}: define it first")
+            raise no_such("job", name, known, ": define it first")
     return jobs
 
 

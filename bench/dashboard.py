@@ -1,0 +1,118 @@
+"""How soon the first view of the dashboard is complete, and how many bytes it loads, over a full store.
+
+Playwright opens the page of a `tickwise serve` in Chromium with an empty cache. The view is complete when every
+number and the timeline are drawn. Its time counts from the navigation, as the page itself measures it. Later
+requests and the event stream do not count.
+"""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from tickwise.core.errors import InputError
+
+from .bulk_data import fill_store
+from .measure import Figures, Progress
+from .report import Row
+from .runtime.server_process import run_server
+
+_CHROMIUM_FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--no-first-run",
+)  # fmt: skip
+_COMPLETE_VIEW = """() => {
+    const values = [...document.querySelectorAll(".tile-value")].map((tile) => tile.textContent);
+    const drawn = values.length && !values.includes("…") && document.querySelector(".timeline .piece");
+    if (!drawn || document.querySelector(".loading")) return null;
+    const loaded = ["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind));
+    return [performance.now(), loaded.reduce((sum, one) => sum + one.decodedBodySize, 0)];
+}"""
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardSize:
+    """How much is in the store, and how often the page is opened."""
+
+    schedules: int
+    runs: int
+    views: int
+
+
+FULL, QUICK = DashboardSize(10_000, 1_000_000, 5), DashboardSize(600, 600, 1)
+
+
+class PageView(NamedTuple):
+    seconds: float
+    kilobytes: float
+
+
+def targets(size: DashboardSize) -> dict[str, float]:
+    """The required rows, each with its upper bound."""
+    seconds, kilobytes = _row_names(size)
+    return {seconds: 1, kilobytes: 300}
+
+
+def rows(progress: Progress = lambda _: None, size: DashboardSize = FULL) -> list[Row]:
+    """Measure the first view; without a browser there is a note and no row."""
+    bounds = targets(size)
+    return [Row.of(name, ours, unit, target=bounds[name]) for name, ours, unit, _ in _measure_view(size, progress)]
+
+
+def _row_names(size: DashboardSize) -> tuple[str, str]:
+    what = f"first view, {size.schedules:,} schedules, {size.runs:,} runs"
+    return what, f"{what}, bytes"
+
+
+def _measure_view(size: DashboardSize, progress: Progress) -> Figures:
+    try:
+        chromium = _chromium()
+        with TemporaryDirectory(prefix="tickwise-bench-") as folder:
+            progress("filling the store")
+            file = Path(folder, "tickwise.db")
+            asyncio.run(fill_store(file, size.schedules, size.runs))
+            progress("opening the dashboard")
+            with run_server(f"sqlite:///{file}", "--allow-commands") as server, chromium() as browser:
+                views = [first_view(browser, server.address) for _ in range(size.views)]
+    except InputError as error:
+        progress(f"note: the dashboard is left out: {error}")
+        return
+    seconds, kilobytes = _row_names(size)
+    yield seconds, min(view.seconds for view in views), "s", None
+    yield kilobytes, max(view.kilobytes for view in views), "kB", None
+
+
+def _chromium() -> Callable[[], AbstractContextManager[Any]]:
+    """A function that opens a browser; TICKWISE_BENCH_CHROMIUM names one of your own."""
+    program = os.environ.get("TICKWISE_BENCH_CHROMIUM") or shutil.which("chromium")
+    if program is None:
+        raise InputError("there is no Chromium: install it, or name one with TICKWISE_BENCH_CHROMIUM")
+    try:
+        playwright = import_module("playwright.sync_api")
+    except ImportError:
+        raise InputError("playwright is missing: pip install playwright") from None
+
+    @contextmanager
+    def launch() -> Iterator[Any]:  # late, since playwright's event loop stops others from running
+        with playwright.sync_playwright() as driver:
+            browser = driver.chromium.launch(executable_path=program, args=_CHROMIUM_FLAGS)
+            yield browser
+            browser.close()
+
+    return launch
+
+
+def first_view(browser: Any, address: str) -> PageView:
+    """Open the page as a new visitor, with an empty cache."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.goto(f"{address}/")
+    milliseconds, size = page.wait_for_function(_COMPLETE_VIEW).json_value()
+    context.close()
+    return PageView(milliseconds / 1_000, size / 1_000)

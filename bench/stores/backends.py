@@ -1,0 +1,108 @@
+"""How many slots a second one ticker decides on each kind of store, through the store contract only."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tickwise.core.cron import parse
+from tickwise.core.definition import JobDefinition, ScheduleDefinition
+from tickwise.core.errors import InputError
+from tickwise.core.planner import plan
+from tickwise.core.settle import Succeeded
+from tickwise.stores.records import MICRO, Finish, LeaseRequest, Node, Role
+from tickwise.stores.url import open_store
+
+from ..measure import Figures, Progress
+from ..mongodb import mongodb, own_database
+from ..postgres import database, vacuum
+from .contender import Contender, in_turns
+from .node import NODE
+from .size import StoresSize
+
+POSTGRES = "PostgreSQL"
+_TEXT, _MINUTE = "* * * * *", 60
+_START = 1_767_225_600  # the first second of 2026
+_BATCH_SIZE, _CONCURRENT_DEFINES = 200, 50
+
+
+def figures(server: str, size: StoresSize, progress: Progress) -> Figures:
+    """Measure memory, SQLite, PostgreSQL and MongoDB, each beside PostgreSQL."""
+    with TemporaryDirectory(prefix="tickwise-bench-") as folder:
+        urls = {"memory": "memory://", "SQLite": f"sqlite:///{Path(folder, 'bench.db')}", POSTGRES: server}
+        try:
+            with mongodb() as url:
+                yield from _compare({**urls, "MongoDB": url}, size)
+        except InputError as error:
+            progress(f"note: MongoDB is left out: {error}")
+            yield from _compare(urls, size)
+
+
+def name(size: StoresSize, store: str) -> str:
+    return f"fire, {size.due:,} due, {store}"
+
+
+def _compare(urls: dict[str, str], size: StoresSize) -> Figures:
+    rates = dict(
+        zip(urls, in_turns(size.turns, [_BackendTicker(url, size.due) for url in urls.values()]), strict=True)
+    )
+    for store, turns in rates.items():
+        peer = None if store == POSTGRES else (POSTGRES, rates[POSTGRES].best)
+        yield name(size, store), turns.best, "fires/s", peer
+
+
+class _BackendTicker(Contender):
+    """A ticker without workers, on a clock that advances to the next slot before each turn."""
+
+    def __init__(self, url: str, due: int) -> None:
+        super().__init__(due)
+        self.name = f"the ticker on {url.partition(':')[0]}"
+        self._url = url
+        self._now = _START * MICRO
+        self._made = 0
+
+    async def open(self) -> None:
+        self._url = await _new_database(self._url, self.stack)
+        self._store = open_store(self._url, clock=lambda: self._now)
+        self.stack.push_async_callback(self._store.close)
+        await self._store.schema.upgrade()
+        await self._store.beat(Node(NODE, (Role.WORKER,), queues=("default",), seconds=10**6))
+        jobs = [_job(f"job-{number}") for number in range(self.due)]
+        for first in range(0, self.due, _CONCURRENT_DEFINES):
+            await asyncio.gather(
+                *(self._store.define(job, "bench") for job in jobs[first : first + _CONCURRENT_DEFINES])
+            )
+
+    async def prepare(self) -> None:
+        """Finish the runs of the turn before, and advance the clock by a minute."""
+        all_runs = LeaseRequest(NODE, _BATCH_SIZE, functions=frozenset(f"job-{n}" for n in range(self.due)))
+        while leases := await self._store.lease(all_runs):
+            await self._store.finish([Finish(lease.id, lease.token, Succeeded()) for lease in leases])
+        await self._fire()
+        await vacuum(self._url)
+        self._now += _MINUTE * MICRO
+
+    async def work(self) -> None:
+        self._made = await self._fire()
+
+    async def _fire(self) -> int:
+        made, more = 0, True
+        while more:
+            ticked = await self._store.tick(plan, NODE, limit=_BATCH_SIZE)
+            made, more = made + ticked.runs, ticked.more
+        return made
+
+    async def done(self) -> int:
+        return self._made
+
+
+async def _new_database(url: str, stack: AsyncExitStack) -> str:
+    """The URL of an empty database on the server."""
+    if url.startswith("postgresql"):
+        return await stack.enter_async_context(database(url))
+    return stack.enter_context(own_database(url)) if url.startswith("mongodb") else url
+
+
+def _job(key: str) -> JobDefinition:
+    schedule = ScheduleDefinition(key, key, parse(_TEXT), _TEXT)
+    return JobDefinition(key, schedules=(schedule,))

@@ -1,0 +1,1 @@
+"""Programs that run in the peers' environment: they import the peers, and nothing of Tickwise."""

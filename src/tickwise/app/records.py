@@ -1,0 +1,55 @@
+"""Records and filters of the store that the API shows and asks for: its only way to them.
+
+`Store` and its errors come from `app.stores`; the API imports nothing of `tickwise.stores` itself.
+"""
+
+from ..stores.records import (
+    MICRO,
+    AccessRole,
+    AuditEntry,
+    Changes,
+    DecisionFilter,
+    DecisionRow,
+    Enqueue,
+    JobRow,
+    LogPart,
+    Node,
+    Page,
+    PauseInterval,
+    QueueLimit,
+    Role,
+    RunFilter,
+    RunRow,
+    ScheduleFilter,
+    ScheduleRow,
+    StepReport,
+    Token,
+)
+from ..stores.statistics import HourlyStats, Recent
+from ..stores.validation import all_pages
+
+__all__ = [
+    "MICRO",
+    "AccessRole",
+    "AuditEntry",
+    "Changes",
+    "DecisionFilter",
+    "DecisionRow",
+    "Enqueue",
+    "HourlyStats",
+    "JobRow",
+    "LogPart",
+    "Node",
+    "Page",
+    "PauseInterval",
+    "QueueLimit",
+    "Recent",
+    "Role",
+    "RunFilter",
+    "RunRow",
+    "ScheduleFilter",
+    "ScheduleRow",
+    "StepReport",
+    "Token",
+    "all_pages",
+]

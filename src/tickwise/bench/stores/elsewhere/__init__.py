@@ -1,1 +1,0 @@
-"""Peers that cannot be imported beside ours, each in a process of an environment that holds nothing of ours."""

@@ -1,1 +1,0 @@
-"""What runs in the other environment: plain programs that import the peers and nothing of ours."""
