@@ -186,7 +186,12 @@ class NodeProcess:
     def _make_tickers(self) -> list[Loop]:
         settings, store = self.settings, self._services.store
         ticker = Ticker(
-            store, self.id, batch=settings.claim_batch, poll=settings.poll, hands=self.worker, on_pass=self._passed
+            store,
+            self.id,
+            batch=settings.claim_batch,
+            poll=settings.poll,
+            worker=self.worker,
+            on_pass=self._passed,
         )
         self._local = LocalTicker(
             store, ticker, monotonic, ticking=settings.ticking, poll=settings.poll,
