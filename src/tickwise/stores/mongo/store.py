@@ -56,7 +56,7 @@ class MongoStore(MongoMoves, Store):
     _prune = move(retention.prune)
 
     async def _tick(self, planner: Planner, request: TickRequest, /) -> TickResult:
-        node, limit, jobs, reserve, _ = request  # nothing is locked here, so nothing is claimed ahead
+        node, limit, jobs, reserve = request
         return await self.execute(tick.tick, planner, tick.ClaimQuery(node, limit, jobs, reserve))
 
     async def _enqueue(self, asked: Sequence[Enqueue], connection: Any, /) -> tuple[Enqueued, ...]:

@@ -21,12 +21,12 @@ _CIRCUMSTANCES = Statement(f"SELECT {{now}}, {LATEST_PAUSE}")
 _NEW_JOB = Statement("""
     INSERT INTO tickwise_jobs (name, source, definition_id, version, queue, priority, lanes, created_at,
         updated_at)
-    VALUES (:name, :source, :definition, 0, '', 0, 1, :now, :now) ON CONFLICT (name) DO NOTHING
+    VALUES (:name, :source, :definition, 0, '', 0, 1, :now, :now) {ignore}
 """)
 _NEW_JOB_STATE = Statement("""
     INSERT INTO tickwise_job_state (job_id, revision, local, guarded, waiting, pause_seen)
     SELECT id, 0, FALSE, FALSE, FALSE, CAST(:pause_seen AS bigint) FROM tickwise_jobs WHERE name = :name
-    ON CONFLICT (job_id) DO NOTHING
+    {ignore}
 """)
 _WRITE_JOB = Statement("""
     UPDATE tickwise_jobs SET source = :source, definition_id = :definition, version = version + 1, queue = :queue,
@@ -57,7 +57,7 @@ _INHERIT = Statement("""
     SELECT DISTINCT CAST(:job AS bigint), n.job_id
     FROM tickwise_dependencies n JOIN tickwise_schedules s ON s.job_id = n.needed_job_id
     WHERE s.name IN :names[text] AND s.job_id <> :job AND s.deleted IS NOT NULL
-    ON CONFLICT DO NOTHING
+    {ignore}
 """)
 _ADOPT = Statement("""
     UPDATE tickwise_schedules SET job_id = :job
@@ -78,10 +78,10 @@ _DELETE_UNREADABLE = Statement("""
 """)
 _QUEUED = Statement("""
     SELECT id FROM tickwise_runs WHERE schedule_id IN :schedules[bigint] AND queued
-    ORDER BY id FOR UPDATE SKIP LOCKED
+    ORDER BY id {lock_free}
 """)
 _QUEUED_OF_JOB = Statement("""
-    SELECT id FROM tickwise_runs WHERE job_id = :job AND queued ORDER BY id FOR UPDATE SKIP LOCKED
+    SELECT id FROM tickwise_runs WHERE job_id = :job AND queued ORDER BY id {lock_free}
 """)
 _OF_SCHEDULE = Statement("""
     SELECT j.name FROM tickwise_schedules s JOIN tickwise_jobs j ON j.id = s.job_id

@@ -17,7 +17,7 @@ COLUMNS = """j.id, j.name, j.source, j.definition_id, j.version, j.queue, j.prio
     a.guarded, a.waiting, a.pause_seen, a.last_manual, a.last_success, j.history_from,
     j.deleted_at, a.wake_at, a.revision"""
 JOBS = "tickwise_jobs j JOIN tickwise_job_state a ON a.job_id = j.id"
-LOCK_JOB = Statement(f"SELECT {COLUMNS} FROM {JOBS} WHERE j.name = :name FOR UPDATE")
+LOCK_JOB = Statement(f"SELECT {COLUMNS} FROM {JOBS} WHERE j.name = :name {{lock}}")
 
 OF_SCHEDULE = """s.id, s.job_id, s.name, s.definition_id, s.cursor, s.last_seen_slot, s.last_missed_slot, s.edited,
     s.first_seen, s.runs_made, s.rest, s.last_slot, s.deleted, s.wake_at"""
@@ -65,8 +65,7 @@ _RECORD = Statement("""
     FROM :rows[schedule_id bigint, first_slot bigint, reason text, last_slot bigint, slots bigint, detail text]
         AS v
     WHERE TRUE
-    ON CONFLICT (schedule_id, first_slot, reason) DO UPDATE SET last_slot = excluded.last_slot,
-        slots = excluded.slots, detail = excluded.detail, extended_at = excluded.extended_at
+    {upsert schedule_id, first_slot, reason: last_slot, slots, detail, extended_at}
 """)
 
 
