@@ -161,7 +161,7 @@ async def _abandon(mongo: Mongo, which: Document, now: int) -> None:
 
 
 async def tidy_up(mongo: Mongo, now: int) -> None:
-    """Go on with what somebody left: batches that were announced come true, drafts of others are forgotten."""
+    """Finish interrupted enqueues: runs of announced batches are queued, drafts of the others are forgotten."""
     async for batch in mongo.batches.find():
         await _announce(mongo, batch["_id"])
     if abandoned := await ids_of(mongo.runs, {"state": DRAFT, "created_at": {"$lt": now - _ABANDONED}}):

@@ -117,7 +117,7 @@ def _new_fields(intent: Intent, move: Any, second: int, now: int) -> Document:
 
 
 async def apply_all(mongo: Mongo, documents: Iterable[Document], now: int) -> bool:
-    """Do what somebody else has left undone; whether there was any of it, and the documents are old now."""
+    """Apply plans that another process has left; true if there were any: then read the documents again."""
     plans = {document["_id"]: document["plan"] for document in documents if "plan" in document}
     await apply(mongo, plans, now)
     return bool(plans)

@@ -92,7 +92,7 @@ async def _take_all(mongo: Mongo, taken: Sequence[tuple[Document, Document]]) ->
 
 
 async def _leases(mongo: Mongo, runs: Sequence[Document], now: int) -> tuple[Lease, ...]:
-    """Runs with their definitions. One whose definition cannot be read fails, and holds up nobody."""
+    """Runs with their definitions. One whose definition cannot be read fails, and the others go on."""
     await mongo.book.read(digest for run in runs for digest in digests(run))
     leases, unreadable = [], []
     for run in runs:
