@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from tickwise.app.gc_tuning import spare_the_collector
+from tickwise.app.node import tune_garbage_collector
 from tickwise.runtime.execution import Execution
 from tickwise.runtime.loop import Loop
 from tickwise.runtime.ticker import Ticker
@@ -52,7 +52,7 @@ class NodeRoles:
         return 0.0
 
     def start(self) -> None:
-        spare_the_collector()  # as `tickwise serve` does
+        tune_garbage_collector()  # as `tickwise serve` does
         self._stop = asyncio.Event()
         self._tasks = [asyncio.create_task(loop.run(self._stop)) for loop in self._loops]
 

@@ -19,7 +19,8 @@ Walker: TypeAlias = Callable[[str, datetime], StepFunction]
 
 
 def tickwise_walker(text: str, start: datetime) -> StepFunction:
-    return _walk_with(parse(text, str(start.tzinfo)).next, start)
+    times = parse(text, str(start.tzinfo)).iterate(start)
+    return lambda steps: [next(times) for _ in range(steps)]
 
 
 def installed_walkers(progress: Callable[[str], None]) -> dict[str, Walker]:

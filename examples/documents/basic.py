@@ -1,6 +1,6 @@
-"""Run as `python basic.py`: a table of reminders, worked off by the clock.
+"""Run as `python basic.py`: process a table of reminders when they are due.
 
-The table is the user's own, in a file of SQLite; it needs nothing but the columns named below.
+The table belongs to the user, in an SQLite file; it needs only the columns below.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ REMINDERS = """
     INSERT INTO reminders (text, sleep_until, interval, auto_remove) VALUES
         ('call Ada', datetime('now', '-2 minutes'), NULL, FALSE),                  -- once
         ('water the plants', datetime('now', '-10 days'), '0 7 * * MON-FRI', FALSE),  -- every morning
-        ('buy milk', datetime('now', '-1 minute'), NULL, TRUE),                    -- once, and then gone
+        ('buy milk', datetime('now', '-1 minute'), NULL, TRUE),                    -- once, then deleted
         ('renew the passport', datetime('now', '+2 years'), NULL, FALSE)           -- not yet
 """
 
@@ -33,8 +33,8 @@ def remind(reminder: Mapping[str, Any]) -> None:
     print(f"Remember to {reminder['text']}.")
 
 
-def work_off(file: Path) -> None:
-    """Run until nothing is due. A service would leave `on_idle` out, and run until Ctrl-C stops it."""
+def process_due(file: Path) -> None:
+    """Run until nothing is due. Without `on_idle` it would run until Ctrl-C."""
 
     def stop() -> None:
         scheduler.request_stop()
@@ -51,7 +51,7 @@ def main() -> None:
         with closing(sqlite3.connect(file)) as connection, connection:
             connection.execute(TABLE)
             connection.execute(REMINDERS)
-        work_off(file)
+        process_due(file)
         with closing(sqlite3.connect(file)) as connection:
             for text, sleep_until in connection.execute("SELECT text, sleep_until FROM reminders"):
                 print(f"{text}: {'done' if sleep_until is None else f'sleeps until {sleep_until}'}")

@@ -1,4 +1,4 @@
-"""Run as `python mongodb.py mongodb://HOST/DATABASE`: a collection whose times are in fields of its own.
+"""Run as `python mongodb.py mongodb://HOST/DATABASE`: a collection with its own names for the scheduler's fields.
 
 Needs `pip install 'tickwise[mongodb]'`.
 """
@@ -60,10 +60,10 @@ async def main(url: str) -> None:
     async def stop() -> None:
         await scheduler.stop()
 
-    def complain(error: Exception, letter: Mapping[str, Any] | None) -> None:
-        print(f"Trouble with {letter['to'] if letter else 'the collection'}: {str(error).splitlines()[0]}")
+    def print_error(error: Exception, letter: Mapping[str, Any] | None) -> None:
+        print(f"Error with {letter['to'] if letter else 'the collection'}: {str(error).splitlines()[0]}")
 
-    scheduler = DocumentScheduler(store, send, on_idle=stop, on_error=complain)  # a service leaves on_idle out
+    scheduler = DocumentScheduler(store, send, on_idle=stop, on_error=print_error)  # without on_idle: until Ctrl-C
     await scheduler.run()
     await show_letters(url)
 

@@ -1,4 +1,4 @@
-"""Tickwise: a scheduler for Python people that decides every slot exactly once and can say why."""
+"""Tickwise: a Python scheduler that runs every scheduled slot exactly once, or records why it did not."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Names are fetched when they are used: a process that runs one function need not load all of it."""
+    """Import a public name on first use, so that one function can run without loading the whole package."""
     if name not in _HOMES:
         raise AttributeError(f"module 'tickwise' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name], __name__), name)

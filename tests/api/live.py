@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from tickwise.api.server import listen, served
+from tickwise.api.server import listen, serve_app
 
 from .place import Api, api
 
@@ -56,7 +56,7 @@ async def live(url: str = "memory://") -> AsyncIterator[Live]:
         listener = listen("127.0.0.1", 0)
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
         async with (
-            served(here.app, listener, here.tickwise.settings),
+            serve_app(here.app, listener, here.tickwise.settings),
             httpx.AsyncClient(base_url=address, timeout=60) as client,
         ):
             yield Live(here, client, address)

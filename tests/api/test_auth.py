@@ -3,8 +3,9 @@
 import httpx
 import pytest
 
-from tickwise.api.auth import MOST, WINDOW, Authenticator, FailedLoginLimiter
-from tickwise.api.auth_settings import AuthSettings, check_binding, is_loopback, warnings
+from tickwise.api.auth import MAX_FAILURES, WINDOW, Authenticator, FailedLoginLimiter
+from tickwise.api.auth_settings import AuthSettings, check_binding, warnings
+from tickwise.api.loopback import is_loopback
 from tickwise.core.errors import InputError
 from tickwise.stores.records import AccessRole
 
@@ -132,7 +133,7 @@ async def test_wrong_tokens_are_rationed() -> None:
     async with api(access=AuthSettings()) as here:
         now = 1_000.0
         here.app.state.authenticator = Authenticator(AuthSettings(), FailedLoginLimiter(lambda: now))
-        for _ in range(MOST):
+        for _ in range(MAX_FAILURES):
             problem_of(await here.ask("GET", "/me", token="wrong"), 401)  # noqa: S106  (not one)
         answer = await here.ask("GET", "/me", token="wrong")  # noqa: S106  (not one)
         assert answer.headers["retry-after"] == str(round(WINDOW))
@@ -158,7 +159,7 @@ async def test_a_trusted_proxys_word_counts() -> None:
     """Behind a trusted proxy failures are counted by the address that it names, the last one."""
     access = AuthSettings(trusted_proxies=("127.0.0.1",))
     async with api(access=access) as here:
-        for _ in range(MOST):
+        for _ in range(MAX_FAILURES):
             await here.ask("GET", "/me", token="wrong", headers={"X-Forwarded-For": "203.0.113.9"})  # noqa: S106
         for address, status in (("203.0.113.9", 429), ("203.0.113.8", 401), ("203.0.113.8, 203.0.113.9", 429)):
             answer = await here.ask("GET", "/me", token="wrong", headers={"X-Forwarded-For": address})  # noqa: S106

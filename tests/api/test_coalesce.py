@@ -118,7 +118,7 @@ async def test_what_cannot_be_shared_is_made_by_each(ends: str) -> None:
         return made[-1]
 
     async def answer(make: Callable[[], Awaitable[Response]]) -> Response:
-        return await sharing.answer("question", make)
+        return await sharing.respond("question", make)
 
     before = asyncio.create_task(answer(first))
     await let_all_come_as_far_as_they_can()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tickwise.api.admin_token import admin_token
 from tickwise.api.auth_settings import AuthSettings
-from tickwise.api.server import listen, served
-from tickwise.api.token_file import admin_token
+from tickwise.api.server import listen, serve_app
 
 from ..app.place import patiently
 from .place import api
@@ -43,7 +43,7 @@ async def test_the_page_promises_what_happens(tmp_path: Path) -> None:
         await admin_token(await here.store(), tmp_path / ".tickwise")
         listener = listen("127.0.0.1", 0)
         address = f"http://localhost:{listener.getsockname()[1]}"
-        async with served(here.app, listener, here.tickwise.settings):
+        async with serve_app(here.app, listener, here.tickwise.settings):
             for command, status in commands:
                 assert await _status(command.replace(SHOWN, address), tmp_path) == status, command
 

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tickwise.api import event_stream
-from tickwise.api.events import _QUEUE, LONGEST, EventBroadcaster, StreamEvent, Subscriber
+from tickwise.api.events import _QUEUE_SIZE, MAX_REPLAY, EventBroadcaster, StreamEvent, Subscriber
 from tickwise.stores.contract import StoreUnavailableError
 from tickwise.stores.records import MICRO, AccessRole, Enqueue, LogPart
 from tickwise.testing.conformance.world import job
@@ -78,7 +78,7 @@ async def test_a_listener_who_comes_back_has_missed_nothing(url: str) -> None:
 async def test_who_was_away_too_long_looks_anew() -> None:
     """An id from longer ago than events are followed back gets a reset, and then what happens."""
     async with live() as here:
-        long_ago = (await (await here.api.store()).now()) - LONGEST - 1
+        long_ago = (await (await here.api.store()).now()) - MAX_REPLAY - 1
         async with here.stream("/events", **{"Last-Event-ID": str(long_ago)}) as events:
             assert (await anext(events)).kind == "reset"
             await here.api.post("/schedules", NIGHTLY)
@@ -120,10 +120,10 @@ async def test_one_reader_serves_all_listeners() -> None:
             await here.api.post("/schedules", NIGHTLY)
             for events in (first, second):
                 await _until(events, "schedule", name="nightly")
-            assert len(broadcaster._listeners) == 2
+            assert len(broadcaster._subscribers) == 2
             reader = broadcaster._reader
             assert reader is not None
-        while broadcaster._listeners:
+        while broadcaster._subscribers:
             await here.client.get("/healthz")
         assert broadcaster._reader is None
 
@@ -138,8 +138,8 @@ async def test_a_store_that_is_away_for_a_while_loses_nothing() -> None:
             raise StoreUnavailableError("the store is away")
 
         with pytest.MonkeyPatch.context() as patch, capture_logs() as logged:
-            patch.setattr("tickwise.api.events._POLL", 0.01)
-            async with EventBroadcaster(here.api.store).listen() as listener:
+            patch.setattr("tickwise.api.events._POLL_SECONDS", 0.01)
+            async with EventBroadcaster(here.api.store).subscribe() as listener:
                 with pytest.MonkeyPatch.context() as absence:
                     absence.setattr(store.insights, "changes_since", away)
                     await here.api.post("/schedules", NIGHTLY)
@@ -167,8 +167,10 @@ async def test_more_than_fits_at_once_is_told_all_the_same() -> None:
 def test_a_listener_who_does_not_keep_up_is_cut_off() -> None:
     """A full queue ends with a mark, and takes nothing more."""
     listener = Subscriber()
-    heard = [listener.hear(StreamEvent(number, "run", "j", str(number), "{}")) for number in range(_QUEUE + 1)]
-    assert heard == [True] * _QUEUE + [False]
+    heard = [
+        listener.push(StreamEvent(number, "run", "j", str(number), "{}")) for number in range(_QUEUE_SIZE + 1)
+    ]
+    assert heard == [True] * _QUEUE_SIZE + [False]
     told = [listener.queue.get_nowait() for _ in range(listener.queue.qsize())]
     assert told[-1] is None
 

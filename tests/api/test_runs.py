@@ -142,7 +142,7 @@ async def test_a_long_log_is_streamed_page_by_page(url: str) -> None:
         await store.report(run, lease.token, (), parts)
         await world.end(lease)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(logs, "_PAGE", 2)
+            patch.setattr(logs, "_PAGE_SIZE", 2)
             stream = await here.ask("GET", f"/runs/{run}/logs", headers={"Accept": "text/event-stream"})
             ids = [line for line in stream.text.splitlines() if line.startswith("id: ")]
             assert len(ids) == 3

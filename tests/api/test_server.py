@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tickwise.api.server import address, listen, served
+from tickwise.api.server import address, listen, serve_app
 from tickwise.config import Settings
 from tickwise.core.errors import InputError
 
@@ -39,7 +39,7 @@ def test_answers_come_over_tls() -> None:
         settings = Settings(certificate=str(CERTIFICATE), certificate_key=str(KEY))
         listener = listen("127.0.0.1", 0)
         async with (
-            served(_greet, listener, settings),
+            serve_app(_greet, listener, settings),
             httpx.AsyncClient(verify=ssl.create_default_context(cafile=CERTIFICATE)) as client,
         ):
             answer = await client.get(address(settings, listener))
@@ -57,7 +57,7 @@ def test_a_certificate_that_cannot_be_used_is_refused(certificate: Path, key: Pa
     async def tried() -> None:
         with closing(listen("127.0.0.1", 0)) as listener:
             settings = Settings(certificate=str(certificate), certificate_key=str(key))
-            async with served(_greet, listener, settings):
+            async with serve_app(_greet, listener, settings):
                 pass
 
     with pytest.raises(InputError, match=r"cannot be used .*check `certificate` and `certificate_key`") as refused:

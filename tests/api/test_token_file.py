@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tickwise.api.token_file import FILE, admin_token, state_folder
+from tickwise.api.admin_token import admin_token
+from tickwise.api.token_file import FILE, state_folder
 from tickwise.core.errors import InputError
 from tickwise.stores.records import AccessRole
 

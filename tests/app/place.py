@@ -9,7 +9,7 @@ from typing import Any, ParamSpec
 
 from tickwise.app.hooks import Hooks, RunEvent
 from tickwise.stores.contract import Store, StoreUnavailableError
-from tickwise.stores.memory import MemoryStore
+from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.records import Node, Role
 from tickwise.testing import FakeClock
 from tickwise.testing.conformance.world import World

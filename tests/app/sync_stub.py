@@ -44,8 +44,8 @@ def _class(kind: ast.ClassDef, name: str) -> ast.ClassDef:
         f"class {name}:\n"
         f"    {ast.get_docstring(kind)!r}\n"
         f"    _awaited: {kind.name}\n"
-        "    _portal: LoopThread\n"
-        f"    def __init__(self, awaited: {kind.name}, portal: LoopThread) -> None: ...\n"
+        "    _loop_thread: LoopThread\n"
+        f"    def __init__(self, awaited: {kind.name}, loop_thread: LoopThread) -> None: ...\n"
     ).body[0]
     assert isinstance(made, ast.ClassDef)
     methods = [node for node in kind.body if isinstance(node, ast.AsyncFunctionDef)]

@@ -13,7 +13,7 @@ from tickwise.core.definition import After, JobDefinition
 from tickwise.sources.folder import FolderChange, FolderSource
 from tickwise.sources.yaml import DefinitionError, LocatedJob
 from tickwise.stores.contract import Store, StoreUnavailableError
-from tickwise.stores.memory import MemoryStore
+from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.url import open_store
 from tickwise.testing.conformance.world import HOURLY, job
 

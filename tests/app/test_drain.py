@@ -91,5 +91,5 @@ def test_nobody_is_left(tw: Tickwise) -> None:
     tw.job(name="work")(lambda: None)
     tw.enqueue("work")
     tw.drain()
-    assert tw._portal.call(tw.store().insights.nodes()) == ()
+    assert tw._loop_thread.call(tw.store().insights.nodes()) == ()
     assert [run.state for run in tw.runs.list()] == ["succeeded"]

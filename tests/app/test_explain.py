@@ -243,7 +243,7 @@ def test_a_slot_behind_one_that_waits(tw: Tickwise, clock: Clock) -> None:
     async def tick_without_workers() -> None:
         await (await tw.awaited.store()).tick(plan, "t1")
 
-    tw._portal.call(tick_without_workers())
+    tw._loop_thread.call(tick_without_workers())
     answer = tw.why("job")
     assert said(answer) == (at("02:00"), "deferred", "no_worker")
     assert answer.notes[0] == "It comes after the slot 2026-01-01T01:00:00Z, which waits."

@@ -12,7 +12,7 @@ from tickwise import AsyncTickwise, ConflictError
 from tickwise.app.hooks import Hooks
 from tickwise.clock import monotonic
 from tickwise.stores.contract import Store, StoreUnavailableError
-from tickwise.stores.memory import MemoryStore
+from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.records import Role, TickResult
 
 from .place import Clock, Heard, Shaky, leap, patiently
@@ -335,7 +335,7 @@ def _ring(event: asyncio.Event) -> Callable[..., None]:
 @patiently
 async def test_a_store_that_hangs(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """A node whose passes hang is not healthy, and yet stops when asked."""
-    monkeypatch.setattr("tickwise.app.node._LAST_TURN", 0.1)
+    monkeypatch.setattr("tickwise.app.node._LAST_TURN_TIMEOUT", 0.1)
     app, heard, shaky = on_shaky_store(clock, monkeypatch)
     async with app:
         node = await app.start()

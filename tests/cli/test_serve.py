@@ -152,7 +152,7 @@ def _until_some_ran(tw: Tickwise) -> None:
     give_up = time.monotonic() + PATIENCE
     while len(tw.runs.list(state="succeeded")) < 2:
         assert time.monotonic() < give_up, "nothing runs"
-        tw._portal.call(tw.store().wait(1))
+        tw._loop_thread.call(tw.store().wait(1))
 
 
 def test_a_run_may_end(site: Site, blocked: Blocked) -> None:
@@ -182,7 +182,7 @@ def test_ticker_and_worker_alone(site: Site) -> None:
     ticker, worker = site.start("ticker", "jobs").up(), site.start("worker", "jobs").up()
     with site.tickwise() as tw:
         _until_some_ran(tw)
-        nodes = {str(node.pid): node.roles for node in tw._portal.call(tw.store().insights.nodes())}
+        nodes = {str(node.pid): node.roles for node in tw._loop_thread.call(tw.store().insights.nodes())}
         assert {(run.worker or "").split("-")[-2] for run in tw.runs.list(state="succeeded")} == {str(worker.pid)}
     assert nodes == {str(ticker.pid): ("ticker",), str(worker.pid): ("worker",)}
     assert "Tickwise is running (ticker) on" in ticker.output

@@ -43,7 +43,7 @@ from tickwise.core.definition import (
     Step,
 )
 from tickwise.core.errors import InputError
-from tickwise.core.model import Backfill, Decision, Deferral, Move, Pause, Schedule
+from tickwise.core.model import Backfill, Decision, Deferral, Disabled, Move, Pause, Schedule
 from tickwise.core.payload import MAX_PAYLOAD
 from tickwise.core.reasons import Reason
 from tickwise.sources.yaml import read_path
@@ -221,7 +221,8 @@ FULL_SCHEDULE = ScheduleDefinition(
 )
 FULL_STATE = Schedule(
     ScheduleDefinition("a", "a", HOURLY, "hourly"), 5, 4, 3, 2, 1,
-    paused=Pause(1, "me", "why"), moved=Move(1, 2), backfill=Backfill(1, 2, Overlap.ALLOW), reopened=(1, 2),
+    manual_pause=Pause(1, "me", "why"), disabled=Disabled(3, overruled=True), moved=Move(1, 2),
+    backfill=Backfill(1, 2, Overlap.ALLOW), reopened=(1, 2),
     dropped=((1, 2), (4, 5)), deferral=Deferral(1, Reason.OVERLAP, 2),
     records=(Decision("a", Reason.ON_TIME, 1, 2, 2),),
 )  # fmt: skip
@@ -243,7 +244,8 @@ SCHEDULE_TEXT = (
 )
 STATE_TEXT = (
     '{"backfill":{"cursor":1,"end":2,"overlap":"allow"},"deferral":{"reason":"overlap","since":2,"slot":1},'
-    '"dropped":[[1,2],[4,5]],"moved":{"asked_at":1,"to":2},"paused":{"at":1,"by":"me","reason":"why"},'
+    '"disabled":{"at":3,"overruled":true},"dropped":[[1,2],[4,5]],"manual_pause":{"at":1,"by":"me","reason":"why"},'
+    '"moved":{"asked_at":1,"to":2},'
     '"records":[{"count":2,"first":1,"last":2,"reason":"on_time","schedule":"a"}],"reopened":[1,2]}'
 )
 
@@ -389,8 +391,8 @@ def test_schedules_that_cannot_be_kept(definition: ScheduleDefinition, message: 
 
 def test_state_that_cannot_be_kept() -> None:
     """A person's words that no store keeps are refused, naming job, schedule and field."""
-    paused = Schedule(scheduled(), 1, 1, 1, 1, 1, paused=Pause(5, reason="\0"))
-    with pytest.raises(InputError, match=r"^job etl, schedule etl\.x: paused\.reason holds a NUL"):
+    paused = Schedule(scheduled(), 1, 1, 1, 1, 1, manual_pause=Pause(5, reason="\0"))
+    with pytest.raises(InputError, match=r"^job etl, schedule etl\.x: manual_pause\.reason holds a NUL"):
         encode_rest(paused)
     odd = Schedule(scheduled(), 1, 1, 1, 1, 1, dropped=((1, 2, 3),))  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"dropped\[0\] must have 2 entries, not 3"):

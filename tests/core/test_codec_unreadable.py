@@ -88,7 +88,7 @@ UNREADABLE: list[tuple[Callable[[str], Any], str, str]] = (
         for text, message in [
             ('{"cursor":5}', "it has the unknown field 'cursor'"),
             ('{"dropped":[[1]]}', r"dropped\[0\] must have 2 entries, not 1"),
-            ('{"paused":{}}', "paused lacks the field 'at'"),
+            ('{"manual_pause":{}}', "manual_pause lacks the field 'at'"),
             (
                 '{"backfill":{"cursor":1,"end":2,"overlap":[]}}',
                 r"backfill\.overlap must be Overlap or str, not list",

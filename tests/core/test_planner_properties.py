@@ -360,7 +360,7 @@ MUTANTS: dict[str, tuple[str, Mutant]] = {
     "does nothing": ("s15_nothing", _idle),
     "breaks": ("s20", _decides(lambda p: (d._replace(reason=Reason.BROKEN) for d in p.decisions))),
     "cancels what is not": ("s21", _answers(lambda p, _: p._replace(cancels=(PlannedCancel("9", "a.1", 0),)))),
-    "ignores pauses": ("s29", _believes(lambda s: s._replace(paused=None))),
+    "ignores pauses": ("s29", _believes(lambda s: s._replace(manual_pause=None))),
     "ignores moves": ("s31", _believes(lambda s: s._replace(moved=None))),
     "ignores max_runs": ("s34", _believes(lambda s: s._replace(runs_made=0))),
     "has moods": ("planning_again", _moody),

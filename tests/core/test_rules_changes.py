@@ -16,13 +16,14 @@ from tickwise.core.change import (
     Rescheduled,
     Reset,
     Resumed,
+    Switched,
     Updated,
     apply_change,
     backfill_slots,
 )
 from tickwise.core.definition import Catchup, Overlap, ScheduleDefinition
 from tickwise.core.errors import ConflictError, InputError
-from tickwise.core.model import Planned, ScheduleFacts, Trigger
+from tickwise.core.model import Pause, Planned, ScheduleFacts, Trigger
 from tickwise.core.states import RunState
 
 from .world import World, instant, job, once, schedule
@@ -372,6 +373,74 @@ def test_the_slots_of_a_pause(
     assert all(d.detail == "audit, by ann" for d in world.decisions("etl") if d.reason.code == "paused")
     world.pass_time(to="04:00")
     assert world.ran("etl")[-1] == ("04:00", "schedule")
+
+
+def test_a_disabled_schedule_is_paused_by_its_definition() -> None:
+    """S28: it shows as a pause of its source; enabled again, slots of that time go as those of a pause (S29)."""
+    world = World()
+    world.define(job("etl", "0 * * * *"))
+    world.change("etl", Switched(enabled=False))
+    world.pass_time(to="02:30")
+    assert world.schedule("etl").paused == Pause(world.at("00:00"), "", "enabled: false")
+    assert world.change("etl", Switched(enabled=False)).schedules == (world.schedule("etl"),)
+    world.change("etl", Switched(enabled=True))
+    world.pass_time(to="03:00")
+    assert (world.schedule("etl").paused, world.verdicts("etl")) == (None, ["paused 01:00 to 02:00 (2)"])
+    assert (world.decisions("etl")[0].detail, world.ran("etl")) == ("enabled: false", [("03:00", "schedule")])
+
+
+def test_a_person_overrules_enabled_false() -> None:
+    """S28: resumed by a person it runs, whatever else is edited, until it is enabled and disabled again."""
+    world = World()
+    world.define(job("etl", "0 * * * *"))
+    world.change("etl", Switched(enabled=False))
+    world.resume("etl")
+    world.define(job("etl", "30 * * * *"))
+    world.change("etl", Switched(enabled=False))
+    assert world.schedule("etl").paused is None
+    world.pause("etl", by="ann")
+    world.resume("etl")
+    world.pass_time(to="00:30")
+    assert (world.ran("etl"), world.verdicts("etl")) == ([("00:30", "schedule")], [])
+    world.change("etl", Switched(enabled=True))
+    world.change("etl", Switched(enabled=False))
+    assert world.schedule("etl").paused is not None
+
+
+@pytest.mark.parametrize("disabled_first", [True, False])
+def test_a_pause_and_enabled_do_not_end_each_other(*, disabled_first: bool) -> None:
+    """S28: enabled again, a schedule stays paused by a person; each slot of either time is recorded once."""
+    world = World()
+    world.define(job("etl", "0 * * * *"))
+    changes: list[Change] = [Switched(enabled=False), Paused("ann")]
+    for when, change in zip(("00:30", "02:30"), changes if disabled_first else changes[::-1], strict=True):
+        world.pass_time(to=when)
+        world.change("etl", change)
+    world.pass_time(to="04:30")
+    world.change("etl", Switched(enabled=True))
+    paused = world.schedule("etl").paused
+    assert paused is not None
+    assert paused.by == "ann"
+    world.pass_time(to="06:30")
+    world.resume("etl")
+    world.pass_time(to="07:00")
+    told = ["paused 01:00 to 04:00 (4)", "paused 05:00 to 06:00 (2)"] if disabled_first else [
+        "paused 03:00 to 04:00 (2)", "paused 01:00 to 06:00 (4)"
+    ]  # fmt: skip
+    assert (sorted(world.verdicts("etl")), world.ran("etl")) == (sorted(told), [("07:00", "schedule")])
+
+
+def test_resuming_ends_both_pauses() -> None:
+    """S28, S29: what a person resumes goes on, from the earlier of the two pauses on."""
+    world = World()
+    world.define(job("etl", "0 * * * *", catchup="all"))
+    world.pass_time(to="00:30")
+    world.change("etl", Switched(enabled=False))
+    world.pass_time(to="01:30")
+    world.pause("etl", by="ann")
+    world.pass_time(to="02:30")
+    world.resume("etl", run_missed=False)
+    assert (world.schedule("etl").paused, world.verdicts("etl")) == (None, ["paused 01:00 to 02:00 (2)"])
 
 
 def test_slots_pending_before_a_pause_go_on() -> None:

@@ -7,7 +7,7 @@ from tickwise.core.change import Added, BackfillAsked, Change, Deleted, Paused, 
 from tickwise.core.model import Schedule
 from tickwise.core.slots import due_at
 from tickwise.core.upcoming import count_upcoming, due_slots, upcoming_slots
-from tickwise.testing.conformance.world import HOURLY, instant, says, schedule
+from tickwise.testing.conformance.world import HOURLY, instant, schedule, short_time
 
 NOW = instant("00:00")
 HOUR = 3_600
@@ -25,7 +25,7 @@ def shown(state: Schedule, now: int = NOW, start: int | None = None, hours: int 
     """The time at which each is due, and its slot."""
     start = now if start is None else start
     found = takewhile(lambda each: each.due < start + hours * HOUR, upcoming_slots(state, now, start))
-    return [f"{says(each.due)} {says(each.slot)}" for each in found]
+    return [f"{short_time(each.due)} {short_time(each.slot)}" for each in found]
 
 
 def test_one_overdue_slot_stands_for_all() -> None:
@@ -46,8 +46,8 @@ def test_what_its_jitter_delays_is_not_overdue() -> None:
     slot = instant("02:00")
     now = due_at(state, slot) - 1
     assert slot < now
-    assert shown(state, now, hours=1)[:2] == [f"{says(now)} 01:00", f"{says(now + 1)} 02:00"]
-    assert shown(state._replace(cursor=instant("01:00")), now)[0] == f"{says(now + 1)} 02:00"
+    assert shown(state, now, hours=1)[:2] == [f"{short_time(now)} 01:00", f"{short_time(now + 1)} 02:00"]
+    assert shown(state._replace(cursor=instant("01:00")), now)[0] == f"{short_time(now + 1)} 02:00"
 
 
 def test_reopened_slots_and_backfills_are_due_now() -> None:

@@ -27,7 +27,7 @@ def test_mongodb_with_custom_fields(mongodb_url: str) -> None:
     lines = printed("mongodb.py", mongodb_url.replace("/?", "/tickwise_example?"))
     ada, bob, eve = sorted(lines[:3])
     assert (ada, bob) == ("Dear Ada: Hello", "Dear Bob: Once")
-    assert re.match(r"Trouble with Eve: document .*: a cron expression has five fields", eve)
+    assert re.match(r"Error with Eve: document .*: a cron expression has five fields", eve)
     shown = {line.split(" | ")[0]: line.split(" | ")[1:] for line in lines[3:]}
     assert list(shown) == ["Ada", "Eve", "Joe", "Zoe"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\d 09:00:00", shown["Ada"][0])

@@ -68,7 +68,7 @@ def left_in(folder: Path) -> tuple[list[str], int]:
     """The states of the runs, oldest first, and how many nodes have not signed off."""
     with Tickwise(f"sqlite:///{folder / 'jobs.db'}") as tw:
         states = [run.state for run in tw.runs.list()[::-1]]
-        nodes = tw._portal.call(tw.store().insights.nodes())
+        nodes = tw._loop_thread.call(tw.store().insights.nodes())
         return states, len(nodes)
 
 

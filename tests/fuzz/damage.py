@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from tickwise.core.change import Reset
 from tickwise.core.settle import Failed
-from tickwise.stores.mongo import MongoStore
 from tickwise.stores.mongo.definitions import DigestCache as MongoBook
+from tickwise.stores.mongo.store import MongoStore
 from tickwise.stores.records import Lease, Node, Role
 from tickwise.stores.sql.definitions import DefinitionCache
 from tickwise.stores.sql.driver import Pool
@@ -134,7 +134,8 @@ class _Tables:
             yield Statement(f"UPDATE {table} SET {field.column} = :value WHERE {which}")(value=value)
             return before[0][0]
 
-        self._store.book = DefinitionCache()
+        cache = DefinitionCache()
+        self._store.definitions = self._store.insights.definitions = cache
         return await self._store.driver.run(protocol, Pool.OTHER)
 
 

@@ -35,7 +35,8 @@ SPANS = st.tuples(SECONDS, SECONDS).map(list)
 RESTS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {},
     optional={
-        "paused": st.fixed_dictionaries({"at": SECONDS}),
+        "manual_pause": st.fixed_dictionaries({"at": SECONDS}),
+        "disabled": st.fixed_dictionaries({"at": SECONDS, "overruled": st.booleans()}),
         "moved": st.fixed_dictionaries({"asked_at": SECONDS, "to": SECONDS}),
         "backfill": st.fixed_dictionaries({"cursor": SECONDS, "end": SECONDS, "most": SECONDS}),
         "dropped": st.lists(SPANS, max_size=3),
@@ -79,7 +80,8 @@ def test_states_beyond_all_bounds(text: str, rest: dict[str, Any], numbers: list
 
 @examples(100)
 @given(
-    nearly(RIGHT, '{}[]:,"0'), nearly(('{"paused":{"at":5}}', '{"dropped":[[1,2]],"finished":true}'), '{}[]:,"0')
+    nearly(RIGHT, '{}[]:,"0'),
+    nearly(('{"manual_pause":{"at":5}}', '{"dropped":[[1,2]],"finished":true}'), '{}[]:,"0'),
 )
 @example(RIGHT[0][:-2], "{}")
 @example("[" * 100_000, "{}")

@@ -9,7 +9,8 @@ from tickwise.core.definition import RetryPolicy
 from tickwise.core.settle import Failed
 from tickwise.runtime import change_feed
 from tickwise.runtime.change_feed import OVERLAP, ChangeFeed
-from tickwise.stores.contract import Insights, Store, StoreUnavailableError
+from tickwise.stores.contract import Store, StoreUnavailableError
+from tickwise.stores.insights_contract import Insights
 from tickwise.stores.records import Changes
 from tickwise.testing.conformance.world import HOURLY, World, job
 

@@ -21,7 +21,7 @@ from tickwise.core.model import Schedule
 from tickwise.core.timeparse import to_datetime
 from tickwise.core.upcoming import due_slots, upcoming_slots
 from tickwise.runtime.forecast import Forecast, all_schedules
-from tickwise.testing.conformance.world import HOURLY, instant, job, once, says, schedule
+from tickwise.testing.conformance.world import HOURLY, instant, job, once, schedule, short_time
 
 from ..app.place import new_world, patiently
 
@@ -39,7 +39,7 @@ def changed(state: Schedule, change: Change, at: int = NOW) -> Schedule:
 
 def runs(forecast: Forecast) -> list[str]:
     window = forecast.index.query(0, 2**40)
-    return [f"{run.job_id} {says(int(run.scheduled_at.timestamp()))}" for run in window]
+    return [f"{run.job_id} {short_time(int(run.scheduled_at.timestamp()))}" for run in window]
 
 
 def foreseen(*schedules: Schedule, now: int = NOW, hours: int = 2) -> list[str]:

@@ -160,7 +160,7 @@ async def test_the_index_is_built_anew_when_the_clock_was_set(
     await local.at("01:00")
     world.go(set_to)  # and the steady clock has not moved
     await local.ticker.turn()
-    assert (await world.ran("a"), await world.told("a")) == (ran, told)
+    assert (await world.ran("a"), await world.decided("a")) == (ran, told)
     assert local.ticker.forecast.until == world.now + 100_000
 
 
@@ -268,7 +268,7 @@ async def test_a_pause_of_everything_holds_it() -> None:
     local.ticker.changed()
     await local.at("01:30")
     await local.at("02:00")
-    assert (await world.ran("a"), await world.told("a")) == (["02:00"], ["paused 01:00"])
+    assert (await world.ran("a"), await world.decided("a")) == (["02:00"], ["paused 01:00"])
 
 
 @patiently

@@ -185,9 +185,9 @@ async def test_a_machine_that_slept_goes_through_catch_up() -> None:
     await due_at(world, "00:30")
     await due_at(world, "03:30")
     assert await world.ran("a") == ["03:00 catchup"]
-    assert await world.told("a") == ["coalesced 01:00 to 02:00 (2)"]
+    assert await world.decided("a") == ["coalesced 01:00 to 02:00 (2)"]
     assert await world.ran("b") == []
-    assert await world.told("b") == ["missed 01:00 to 03:00 (3)"]
+    assert await world.decided("b") == ["missed 01:00 to 03:00 (3)"]
 
 
 @patiently

@@ -14,6 +14,7 @@ from unittest.mock import patch
 from tickwise.core import change, planner, policy, schedule_pass, settle
 from tickwise.core.audit import Fault
 from tickwise.core.definition import Catchup, RetryPolicy
+from tickwise.core.jobstate import JobState, facts_of
 from tickwise.core.model import Schedule
 from tickwise.core.policy import Go
 from tickwise.core.reasons import Reason
@@ -53,21 +54,34 @@ def _now_and_then(every: int) -> Callable[[], bool]:
 # What a pass makes true.
 
 
+def _cursors(moved: Callable[[int, int], int], every: int) -> tuple[Any, str, Any]:
+    """Now and then a pass leaves the cursors elsewhere: `moved` is told where they were and where they are."""
+    commit, slips = JobState.commit, _now_and_then(every)
+
+    def wrong(job: JobState, plan: Any, now: int) -> JobState:
+        after = commit(job, plan, now)
+        if not slips():
+            return after
+        schedules = {
+            name: each._replace(
+                schedule=each.schedule._replace(
+                    cursor=moved(job.schedules[name].schedule.cursor, each.schedule.cursor)
+                )
+            )
+            for name, each in after.schedules.items()
+        }
+        return after._replace(schedules=schedules)
+
+    return JobState, "commit", wrong
+
+
 def _slot_key() -> Patches:
-    decide, slips = tick._decide, _now_and_then(5)
-
-    def forgetful(entry: Any, planned: Any, second: int) -> None:
-        cursor = entry.state.cursor
-        decide(entry, planned, second)
-        if slips():
-            entry.state = entry.state._replace(cursor=cursor)
-
-    blind = (tick, "_schedule_facts", lambda _entry, _state: planner._NO_FACTS)
-    return [_no_conflict(), (tick, "_decide", forgetful), blind]
+    blind = (tick, "facts_of", lambda *given: replace(facts_of(*given), schedules={}))
+    return [_no_conflict(), _cursors(lambda before, _after: before, 5), blind]
 
 
 def _no_conflict() -> tuple[Any, str, Any]:
-    return tick, "_in_conflict", lambda _memory, _plan: set()
+    return tick, "contested_jobs", lambda _starts, _taken: set()
 
 
 def _lane_key() -> Patches:
@@ -90,14 +104,7 @@ def _overlap() -> Patches:
 
 
 def _cursor_early() -> Patches:
-    decide, slips = tick._decide, _now_and_then(4)
-
-    def early(entry: Any, planned: Any, second: int) -> None:
-        decide(entry, planned, second)
-        if slips():
-            entry.state = entry.state._replace(cursor=entry.state.cursor + 60)
-
-    return [(tick, "_decide", early)]
+    return [_cursors(lambda _before, after: after + 60, 4)]
 
 
 def _cursor_without_runs() -> Patches:
@@ -134,13 +141,17 @@ def _past_again() -> Patches:
 
 
 def _pause_ignored() -> Patches:
-    after_pauses = MemoryState.after_pauses
+    load = MemoryState.load
 
-    def awake(memory: MemoryState, entry: Any) -> Any:
-        found, decisions = after_pauses(memory, entry)
-        return found._replace(paused=None), decisions
+    def awake(memory: MemoryState, entry: Any) -> JobState:
+        job = load(memory, entry)
+        schedules = {
+            name: each._replace(schedule=each.schedule._replace(manual_pause=None))
+            for name, each in job.schedules.items()
+        }
+        return job._replace(schedules=schedules)
 
-    return [(MemoryState, "after_pauses", awake)]
+    return [(MemoryState, "load", awake)]
 
 
 def _pause_of_everything_ignored() -> Patches:

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from tickwise.stores.contract import StoreUnavailableError
-from tickwise.stores.memory import MemoryStore
+from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.records import Expired, Finish, Lease, LeaseRequest, Renewed, TickResult
 
 from .truth import Truth

@@ -33,7 +33,7 @@ from tickwise.core.timeparse import iso
 from tickwise.runtime.heartbeat import Heartbeat
 from tickwise.sources.defaults import NO_DEFAULTS
 from tickwise.stores.contract import Store, StoreUnavailableError
-from tickwise.stores.memory import MemoryStore
+from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.records import MICRO
 
 from .loop import OWNER, SimulatedLoop
@@ -201,12 +201,12 @@ class Member:
             await self.world.work(self.name, run)
 
         wire = cast("Store", self.wire)
-        place = NodeServices(wire, DefinitionSync(wire), lambda: wire, _nothing)
+        services = NodeServices(wire, DefinitionSync(wire), lambda: wire, _nothing)
         registry = Registry(lambda: NO_DEFAULTS)
         registry.functions |= dict.fromkeys(self.world.jobs, job)
         while True:  # as a supervisor would start it again
             with suppress(StoreUnavailableError):
-                await NodeProcess(SETTINGS, place, registry, NodeOptions(), Hooks()).run(asyncio.Event())
+                await NodeProcess(SETTINGS, services, registry, NodeOptions(), Hooks()).run(asyncio.Event())
             await asyncio.sleep(1.0)
 
     def kill(self) -> None:

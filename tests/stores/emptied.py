@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tickwise.stores.contract import Store
-from tickwise.stores.mongo import MongoStore
+from tickwise.stores.mongo.store import MongoStore
 from tickwise.stores.sql.driver import Pool
 from tickwise.stores.sql.statement import Procedure, Statement
 from tickwise.stores.sql.store import SqlStore

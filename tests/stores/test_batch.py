@@ -165,8 +165,8 @@ class TestOddOnes(TableStories):
         ticked = await world.tick()
         assert (ticked.runs, ticked.more, await world.schedule(DONE)) == (len(OTHERS), True, before)
         assert [await world.ran(name) for name in OTHERS] == [["01:00"]] * len(OTHERS)
-        assert await world.told(BUSY) == ["overlap 01:00"]
-        assert [one[:6] for one in await world.told(BROKEN, waits=True)] == ["broken"]
+        assert await world.decided(BUSY) == ["overlap 01:00"]
+        assert [one[:6] for one in await world.decided(BROKEN, waits=True)] == ["broken"]
         again = await world.tick()  # it had lost the race, and stayed due
         assert (again.jobs, again.runs, again.more) == (1, 0, False)
         await world.pass_time("01:30")
@@ -206,7 +206,7 @@ class TestOddOnes(TableStories):
         assert len(await world.work()) == MANY
         world.go("02:00")
         assert (await world.tick()).runs == 0
-        assert await world.told(NAMES[0]) == ["rescheduled 01:00", "already_successful 02:00"]
+        assert await world.decided(NAMES[0]) == ["rescheduled 01:00", "already_successful 02:00"]
 
     async def test_a_herd_without_a_definition(self, world: World) -> None:
         """S20: what none of them can read stops none of the others, and each of them says so."""
@@ -214,7 +214,7 @@ class TestOddOnes(TableStories):
         await self.say(SPOIL.format(table="tickwise_schedules"), name=NAMES[0])
         world.go("01:00")
         assert (await world.tick()).runs == MANY
-        assert [len(await world.told(name, waits=True)) for name in NAMES] == [1] * MANY
+        assert [len(await world.decided(name, waits=True)) for name in NAMES] == [1] * MANY
         assert [await world.ran(name) for name in ("good-0", NAMES[0])] == [["01:00"], []]
 
     async def test_a_herd_whose_jobs_cannot_be_read(self, world: World) -> None:
@@ -335,7 +335,7 @@ class TestRace(PostgresStories):
         finally:
             await other.close()
         assert (ticked.jobs, ticked.runs) == (MANY, MANY - 1)
-        assert await world.told(BUSY, waits=True) == ["waits_for_run 01:00"]
+        assert await world.decided(BUSY, waits=True) == ["waits_for_run 01:00"]
         assert [await world.ran(name) for name in NAMES if name != BUSY] == [["01:00"]] * (MANY - 1)
 
 
@@ -431,7 +431,7 @@ class TestAhead(PostgresStories):
         assert (passing.result().runs, passing.result().more) == (0, True)
         world.go("01:00")
         assert (await world.tick()).runs == MANY - 1
-        assert await world.told(BUSY) == ["overlap 01:00"]
+        assert await world.decided(BUSY) == ["overlap 01:00"]
 
     async def test_one_is_edited_meanwhile(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         """S24: the edit waits for the slot that was planned, and holds for the next."""

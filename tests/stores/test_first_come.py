@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tickwise.core.errors import ConflictError
-from tickwise.stores.contract import Access, Store
+from tickwise.stores.access_contract import Access
+from tickwise.stores.contract import Store
 from tickwise.stores.records import AccessRole, IdempotencyClaim, Token
 from tickwise.stores.url import open_store
 from tickwise.testing import FakeClock

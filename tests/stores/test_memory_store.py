@@ -10,7 +10,7 @@ from tickwise.core.definition import JobDefinition
 from tickwise.core.errors import InputError
 from tickwise.core.settle import Succeeded
 from tickwise.core.states import RunState
-from tickwise.stores.memory import MemoryStore
+from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.records import Enqueue, Finish, LeaseRequest
 
 THREADS, RUNS = 8, 50

@@ -14,8 +14,8 @@ from psycopg import sql
 
 from tickwise.core.errors import InputError, TickwiseError
 from tickwise.stores.contract import Store, StoreUnavailableError
-from tickwise.stores.memory import MemoryStore
-from tickwise.stores.mongo import MongoStore
+from tickwise.stores.memory.store import MemoryStore
+from tickwise.stores.mongo.store import MongoStore
 from tickwise.stores.sql.store import SqlStore
 from tickwise.stores.url import hidden, is_private, open_store
 

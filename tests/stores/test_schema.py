@@ -20,7 +20,8 @@ from tickwise.core.errors import TickwiseError
 from tickwise.core.model import Pause
 from tickwise.core.planner import plan
 from tickwise.stores.contract import Store
-from tickwise.stores.mongo import MongoStore, base
+from tickwise.stores.mongo import base
+from tickwise.stores.mongo.store import MongoStore
 from tickwise.stores.records import Enqueue, LeaseRequest, Node, Role
 from tickwise.stores.sql import schema
 from tickwise.stores.sql.driver import Pool, SchemaError

@@ -19,7 +19,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tickwise.core.errors import TickwiseError
 from tickwise.stores.contract import Store
-from tickwise.stores.memory import MemoryStore
+from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.sql import batch, finish, lease
 from tickwise.stores.sql.statement import Compound, Statement
 

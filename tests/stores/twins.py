@@ -19,7 +19,7 @@ from tickwise.core.planner import plan
 from tickwise.core.settle import Outcome, Succeeded
 from tickwise.core.states import RunState
 from tickwise.stores.contract import Store
-from tickwise.stores.memory import MemoryStore
+from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.records import (
     Enqueue,
     Finish,

@@ -1,1 +1,1 @@
-"""HTTP: for now, whether a node is alive and ready."""
+"""The HTTP API: everything that the dashboard and the command line can do."""

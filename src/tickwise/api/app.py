@@ -1,4 +1,4 @@
-"""The API, put together."""
+"""The ASGI application of the API, composed."""
 
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
@@ -15,27 +15,27 @@ from .coalesce import RequestCoalescer
 from .events import EventBroadcaster
 from .metrics import Metrics
 from .middleware import LimitsMiddleware
-from .problems import install
+from .problems import install_handlers
 from .routes import all_routes
 from .routing import GuardedRoute
 from .schemas.common import Problem
 
 Ready = Callable[[], Awaitable[bool]]
-_OURS = AuthSettings()
-_ABOUT = "Schedules, runs and why: everything that the dashboard and the command line can do."
+_DEFAULT_AUTH = AuthSettings()
+_DESCRIPTION = "Schedules, runs and why: everything that the dashboard and the command line can do."
 
 
 def make_api(
     tickwise: AsyncTickwise,
     *,
-    access: AuthSettings = _OURS,
+    access: AuthSettings = _DEFAULT_AUTH,
     ready: Ready | None = None,
     root_path: str = "",
     **options: Any,
 ) -> FastAPI:
     """An ASGI application over a scheduler, under a proxy's `root_path`; options are those of FastAPI."""
     app = FastAPI(
-        title="Tickwise", version=version("tickwise"), description=_ABOUT,
+        title="Tickwise", version=version("tickwise"), description=_DESCRIPTION,
         openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False, **options,
     )  # fmt: skip
     app.state.tickwise = tickwise
@@ -44,15 +44,15 @@ def make_api(
     app.state.forecasts = ForecastCache(tickwise.store)
     app.state.metrics = Metrics(tickwise.store)
     app.state.coalescer = RequestCoalescer()
-    app.state.ready = ready or _store_answers(tickwise)
+    app.state.ready = ready or _store_is_ready(tickwise)
     app.router.routes.extend(GuardedRoute(route, prefix) for prefix, route in all_routes())
     app.add_middleware(LimitsMiddleware, root_path=root_path)
-    install(app)
+    install_handlers(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # (FastAPI's own way to change it)
     return app
 
 
-def _store_answers(tickwise: AsyncTickwise) -> Ready:
+def _store_is_ready(tickwise: AsyncTickwise) -> Ready:
     async def ready() -> bool:
         return await (await tickwise.store()).now() > 0
 

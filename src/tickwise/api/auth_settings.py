@@ -2,39 +2,29 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 
 from ..app.records import AccessRole
 from ..app.stores import Store
 from ..config import Settings
 from ..core.errors import InputError
-from .token_file import FILE, admin_token, state_folder
+from .admin_token import admin_token
+from .loopback import is_loopback
+from .token_file import FILE, state_folder
 
 
 @dataclass(frozen=True, slots=True)
 class AuthSettings:
-    """Loopback is trusted with an operator's role unless it is told otherwise; everybody else needs a token."""
+    """Loopback gets an operator's role unless configured otherwise; everybody else needs a token."""
 
     hosts: tuple[str, ...] = ()  # names under which people reach the API, besides those of loopback
     trusted_proxies: tuple[str, ...] = ()  # addresses whose X-Forwarded-For is believed
     without_token: AccessRole | None = AccessRole.OPERATOR  # on loopback; admin only where no socket is served
-    name: str = "loopback"  # by which the audit knows who comes without a token
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host name or address means this machine only."""
-    name = host.strip("[]").lower()
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(name).is_loopback
-    except ValueError:
-        return False
+    name: str = "loopback"  # in the audit, of a request without a token
 
 
 def check_binding(host: str, *, has_token: bool) -> None:
-    """Nobody listens beyond loopback without a token: whoever reached it could do as they like."""
+    """Refuse to listen beyond loopback while there is no token."""
     if not is_loopback(host) and not has_token:
         raise InputError(
             f"{host} can be reached by others, and there is no token yet: create one first "
@@ -43,7 +33,7 @@ def check_binding(host: str, *, has_token: bool) -> None:
 
 
 def warnings(host: str, access: AuthSettings, *, tls: bool) -> Iterator[str]:
-    """What a person who starts the API should know."""
+    """What to warn of when the API starts."""
     if is_loopback(host):
         return
     if not tls and not access.trusted_proxies:
@@ -55,16 +45,13 @@ def warnings(host: str, access: AuthSettings, *, tls: bool) -> Iterator[str]:
         yield f"No host name is allowed besides {host} itself: name those under which people will come."
 
 
-NOBODY = "none"
-
-
 def auth_settings(settings: Settings) -> AuthSettings:
-    role = None if settings.loopback_role == NOBODY else AccessRole(settings.loopback_role)
+    role = None if settings.loopback_role == "none" else AccessRole(settings.loopback_role)
     return AuthSettings(settings.hosts, settings.trusted_proxies, role)
 
 
 async def load_auth(store: Store, settings: Settings) -> tuple[Path, list[str]]:
-    """Prepare the route: the file of the admin's token, and what a person should know. Refused if it were open."""
+    """Make the admin token; its file, and what to warn of. Refused if the API could be used without a token."""
     known = [token for token in await store.access.tokens() if token.revoked_at is None]
     check_binding(settings.host, has_token=bool(known))
     folder = state_folder(settings.store)

@@ -1,7 +1,8 @@
-"""An answer that several ask for at once, word for word, is made once.
+"""Request coalescing: equal requests that come together share one response.
 
-When something happens, every open page asks the same. Who asks while an answer is being made does not get that
-one, for it may be older than what they know of: another is made when it is done, for all who have asked by then.
+When something happens, every open page of the dashboard sends the same requests. A request that comes while an
+equal one is being answered does not get that response, which may be older than what its sender has just done: it
+waits for the next one, which is made for all that came meanwhile.
 """
 
 import asyncio
@@ -10,36 +11,37 @@ from collections.abc import Awaitable, Callable, Hashable
 from fastapi import Response
 
 
-class _Making:
-    """An answer for those who ask before it is begun."""
+class _SharedResponse:
+    """A response for all requests that come before it is begun."""
 
     def __init__(self) -> None:
         self.begun = False
-        self.over = asyncio.Event()
-        self.answer: Response | None = None  # none, if it failed, or is sent piece by piece
+        self.done = asyncio.Event()
+        self.response: Response | None = None  # none if it failed, or is streamed
 
 
 class RequestCoalescer:
     """One for an application."""
 
     def __init__(self) -> None:
-        self._newest: dict[Hashable, _Making] = {}
+        self._newest: dict[Hashable, _SharedResponse] = {}
 
-    async def answer(self, question: Hashable, make: Callable[[], Awaitable[Response]]) -> Response:
-        before = self._newest.get(question)
+    async def respond(self, key: Hashable, make: Callable[[], Awaitable[Response]]) -> Response:
+        """The response that `make` gives, to this or to an equal request."""
+        before = self._newest.get(key)
         if before and not before.begun:
-            await before.over.wait()
-            return before.answer or await make()
-        making = self._newest[question] = _Making()
+            await before.done.wait()
+            return before.response or await make()
+        shared = self._newest[key] = _SharedResponse()
         try:
             if before:
-                await before.over.wait()
-            making.begun = True
-            answer = await make()
-            making.answer = answer if hasattr(answer, "body") else None
-            return answer
+                await before.done.wait()
+            shared.begun = True
+            response = await make()
+            shared.response = response if hasattr(response, "body") else None
+            return response
         finally:
-            making.begun = True
-            making.over.set()
-            if self._newest[question] is making:
-                del self._newest[question]
+            shared.begun = True
+            shared.done.set()
+            if self._newest[key] is shared:
+                del self._newest[key]

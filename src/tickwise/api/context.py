@@ -1,4 +1,4 @@
-"""One request as the routes see it: who asks, and what they may see."""
+"""The context of a request: its identity, and reads that show only what that identity may see."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -18,12 +18,13 @@ from .masking import masked
 from .problems import Refusal, unknown_name
 
 T = TypeVar("T")
-_HINTS, _ALIKE = 1_000, 4  # names that are looked through for the nearest; where there are more, those alike
-_READS = 20  # pages that are looked through for one page of what somebody may see
+_MAX_NAMES = 1_000  # that are compared to find the nearest; of more, those that begin alike
+_PREFIX_LENGTH = 4
+_MAX_READS = 20  # pages that are read to fill one page of what the identity sees
 
 
 class RequestContext(NamedTuple):
-    """What is not theirs to see does not exist for them."""
+    """What routes work with. What the identity does not see does not exist for it (404)."""
 
     tickwise: AsyncTickwise
     store: Store
@@ -36,9 +37,11 @@ class RequestContext(NamedTuple):
         if row is None or not self.identity.sees(row.schedule.job):
             if not self.identity.scopes:
                 await check_readable(self.store, name)
-            page = await self.store.insights.schedules(limit=_HINTS)
+            page = await self.store.insights.schedules(limit=_MAX_NAMES)
             if page.after is not None:
-                page = await self.store.insights.schedules(ScheduleFilter(text=name[:_ALIKE]), limit=_HINTS)
+                page = await self.store.insights.schedules(
+                    ScheduleFilter(text=name[:_PREFIX_LENGTH]), limit=_MAX_NAMES
+                )
             seen = [one.schedule.name for one in page.items if self.identity.sees(one.schedule.job)]
             raise unknown_name(404, "schedule", name, seen)
         return row
@@ -46,34 +49,34 @@ class RequestContext(NamedTuple):
     async def job(self, name: str, status: int = 404) -> JobRow:
         row = await self.store.insights.job(name)
         if row is None or not self.identity.sees(name):
-            page = await self.store.insights.jobs(limit=_HINTS)
+            page = await self.store.insights.jobs(limit=_MAX_NAMES)
             seen = [one.definition.name for one in page.items if self.identity.sees(one.definition.name)]
             raise unknown_name(status, "job", name, seen, field="job" if status == 422 else None)
         return row
 
     async def run(self, run: str) -> RunRow:
-        with suppress(InputError):  # no id of this store looks like that
+        with suppress(InputError):  # it cannot be an id of this store
             row = await self.store.insights.run(run)
             if row is not None and self.identity.sees(row.job):
                 return row
         raise Refusal(404, f"there is no run {run!r}: it was never made, or is not kept any longer")
 
     async def page(
-        self, read: Callable[[str | None, int], Awaitable[Page[T]]], is_wanted: Callable[[T], bool],
+        self, read: Callable[[str | None, int], Awaitable[Page[T]]], keeps: Callable[[T], bool],
         after: str | None, limit: int,
     ) -> Page[T]:  # fmt: skip
-        """A page of what is filters and theirs to see; it may be short, but only the last one has no `after`."""
+        """A page of the items that `keeps` accepts; it may be short, but only the last one has no `after`."""
         found: list[T] = []
-        for _ in range(_READS):
+        for _ in range(_MAX_READS):
             page = await read(after, limit - len(found))
-            found += [item for item in page.items if is_wanted(item)]
+            found += [item for item in page.items if keeps(item)]
             after = page.after
             if after is None or len(found) >= limit:
                 break
         return Page(tuple(found), after)
 
     async def audit(self, action: str, subject: str, before: Any = None, after: Any = None) -> None:
-        """Keep who did what; secrets are not kept."""
+        """Record an action in the audit, without secrets."""
         entry = AuditEntry(self.identity.name, action, subject, masked(before), masked(after))
         await self.store.access.record([entry])
 

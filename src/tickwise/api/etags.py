@@ -35,14 +35,14 @@ def matching_edit(request: Request, stored: StoredJob, row: ScheduleRow) -> Iter
         yield
         return
     if not _matches(match, etag(stored.version, row)):
-        raise _changed()
+        raise _stale_refusal()
     try:
         yield
     except StaleVersionError:
-        raise _changed() from None
+        raise _stale_refusal() from None
 
 
-def _changed() -> Refusal:
+def _stale_refusal() -> Refusal:
     return Refusal(412, "it has been changed meanwhile: get it again, and look whether your change still fits")
 
 

@@ -1,4 +1,4 @@
-"""Server-sent events: how they are written, and asked for."""
+"""Server-sent events: their encoding, and the responses that stream them."""
 
 from collections.abc import AsyncIterator
 
@@ -9,8 +9,8 @@ from ..clock import monotonic
 from .problems import Refusal
 
 EVENT_STREAM = "text/event-stream"
-HEARTBEAT = 15.0  # seconds without an event before a comment keeps the line open
-BEAT = b": still here\n\n"
+HEARTBEAT = 15.0  # seconds without an event, after which a comment keeps the connection open
+HEARTBEAT_COMMENT = b": still here\n\n"
 
 
 def wants_stream(request: Request) -> bool:
@@ -18,17 +18,17 @@ def wants_stream(request: Request) -> bool:
 
 
 class StreamLimit:
-    """Whether who listens may still do so: a token can end while a stream goes on."""
+    """Ends a stream when its token has expired or was revoked."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._asked_at = monotonic()
+        self._checked_at = monotonic()
 
     async def is_over(self) -> bool:
-        """Asks again now and then."""
-        if monotonic() - self._asked_at < HEARTBEAT:
+        """Authenticates the request again, at most every `HEARTBEAT` seconds."""
+        if monotonic() - self._checked_at < HEARTBEAT:
             return False
-        self._asked_at = monotonic()
+        self._checked_at = monotonic()
         state = self._request.app.state
         try:
             await state.authenticator.identify(self._request, await state.tickwise.store())
@@ -44,5 +44,5 @@ def encode_event(kind: str, data: str, number: str | None = None) -> bytes:
 
 
 def as_stream(events: AsyncIterator[bytes]) -> StreamingResponse:
-    """The answer that goes on; proxies are asked not to hold it back."""
+    """A streaming response; a header asks proxies not to buffer it."""
     return StreamingResponse(events, media_type=EVENT_STREAM, headers={"X-Accel-Buffering": "no"})

@@ -1,11 +1,12 @@
 """Server-sent events: one reader of the store for the whole process, and a queue for each subscriber."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from ..app.records import MICRO, Changes
+from ..app.records import MICRO, Changes, DecisionRow, RunRow
 from ..app.stores import Store
 from ..app.values import RunInfo, ScheduleInfo
 from ..log import get_logger
@@ -15,19 +16,14 @@ from .schemas.runs import run_response
 from .schemas.schedules import ScheduleResponse
 
 _log = get_logger()
-
-
-LONGEST = 3_600 * MICRO  # how far back somebody may come back
-
-
-_QUEUE = 2_000
-
-
-GONE = "schedule_deleted"
+MAX_REPLAY = 3_600 * MICRO  # how far back a client may resume
+_QUEUE_SIZE = 2_000
+_DELETED = "schedule_deleted"
+_POLL_SECONDS, _PAUSE_SECONDS = 1.0, 0.1  # between reads without a notification, and at least between any two
 
 
 class StreamEvent(NamedTuple):
-    """Something that happened; equal keys are the same thing."""
+    """An event; two with equal keys are the same."""
 
     at: int
     kind: str
@@ -41,14 +37,14 @@ class StreamEvent(NamedTuple):
 
 
 class Subscriber:
-    """Somebody's queue; none in it means that they were cut off."""
+    """The queue of one client; none in it means that the client was too slow and is cut off."""
 
     def __init__(self) -> None:
-        self.queue: asyncio.Queue[StreamEvent | None] = asyncio.Queue(_QUEUE + 1)
+        self.queue: asyncio.Queue[StreamEvent | None] = asyncio.Queue(_QUEUE_SIZE + 1)
 
-    def hear(self, event: StreamEvent) -> bool:
+    def push(self, event: StreamEvent) -> bool:
         """Whether there was room."""
-        if self.queue.qsize() >= _QUEUE:
+        if self.queue.qsize() >= _QUEUE_SIZE:
             self.queue.put_nowait(None)
             return False
         self.queue.put_nowait(event)
@@ -56,77 +52,79 @@ class Subscriber:
 
 
 class EventBroadcaster:
-    """Reads, as long as somebody listens."""
+    """Reads the store while there are subscribers, and gives each event to all of them."""
 
     def __init__(self, store: Callable[[], Awaitable[Store]]) -> None:
         self._store = store
-        self._listeners: set[Subscriber] = set()
+        self._subscribers: set[Subscriber] = set()
         self._reader: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def listen(self) -> AsyncIterator[Subscriber]:
-        """A listener to all that happens from now on."""
-        listener = Subscriber()
+    async def subscribe(self) -> AsyncIterator[Subscriber]:
+        """A subscriber to all events from now on."""
+        subscriber = Subscriber()
         start = await (await self._store()).now()
-        self._listeners.add(listener)
+        self._subscribers.add(subscriber)
         if self._reader is None:
-            self._reader = asyncio.create_task(self._read(start))
+            self._reader = asyncio.create_task(self._read_store(start))
         try:
-            yield listener
+            yield subscriber
         finally:
-            self._listeners.discard(listener)
-            if not self._listeners and self._reader is not None:
+            self._subscribers.discard(subscriber)
+            if not self._subscribers and self._reader is not None:
                 self._reader.cancel()
                 self._reader = None
 
     async def since(self, instant: int) -> AsyncIterator[StreamEvent]:
-        """What has happened since, oldest first, up to now."""
+        """Events since an instant (microseconds), oldest first, up to now."""
         store = await self._store()
-        following = ChangeFeed(store, instant - OVERLAP, schedules=True)
-        while not following.caught_up:
-            for event in await _events(store, await following.poll()):
+        feed = ChangeFeed(store, instant - OVERLAP, schedules=True)
+        while not feed.caught_up:
+            for event in await _events(store, await feed.poll()):
                 yield event
 
-    async def _read(self, start: int) -> None:
+    async def _read_store(self, start: int) -> None:
         store = await self._store()
-        following = ChangeFeed(store, start, schedules=True)
+        feed = ChangeFeed(store, start, schedules=True)
         while True:
             try:
-                for event in await _events(store, await following.poll()):
-                    self._listeners = {one for one in self._listeners if one.hear(event)}
-                if following.caught_up:
-                    await asyncio.sleep(_BREATH)
-                    await store.wait(_POLL)
-            except Exception as error:  # noqa: BLE001  (whoever listens waits for it to go on)
+                for event in await _events(store, await feed.poll()):
+                    self._subscribers = {one for one in self._subscribers if one.push(event)}
+                if feed.caught_up:
+                    await asyncio.sleep(_PAUSE_SECONDS)
+                    await store.wait(_POLL_SECONDS)
+            except Exception as error:  # noqa: BLE001  (subscribers wait until it goes on)
                 _log.warning("events cannot be read", error=str(error))
-                await asyncio.sleep(_POLL)
+                await asyncio.sleep(_POLL_SECONDS)
 
 
 async def _events(store: Store, changed: Changes) -> list[StreamEvent]:
-    jobs: dict[str, str] = {}
-    found = [
-        StreamEvent(
-            moved_at(row), "run", row.job, f"{row.id} {row.state}", run_response(RunInfo.of(row)).model_dump_json()
-        )
-        for row in changed.runs
-    ]
-    found += [await _of_schedule(store, name) for name in changed.schedules]
+    jobs: dict[str, str] = {}  # by schedule
+    found = [_run_event(row) for row in changed.runs]
+    found += [await _schedule_event(store, name) for name in changed.schedules]
     for decision in changed.decisions:
         if decision.schedule not in jobs:
             row = await store.insights.schedule(decision.schedule)
             jobs[decision.schedule] = row.schedule.job if row else ""
-        body = DecisionResponse.of(decision).model_dump_json()
-        name = f"{decision.schedule} {decision.reason.code} {decision.first}"
-        found.append(StreamEvent(decision.extended_at, "decision", jobs[decision.schedule], name, body))
+        found.append(_decision_event(decision, jobs[decision.schedule]))
     return sorted(found)
 
 
-async def _of_schedule(store: Store, name: str) -> StreamEvent:
+def _run_event(row: RunRow) -> StreamEvent:
+    data = run_response(RunInfo.of(row)).model_dump_json()
+    return StreamEvent(at=moved_at(row), kind="run", job=row.job, name=f"{row.id} {row.state}", data=data)
+
+
+def _decision_event(row: DecisionRow, job: str) -> StreamEvent:
+    name = f"{row.schedule} {row.reason.code} {row.first}"
+    data = DecisionResponse.of(row).model_dump_json()
+    return StreamEvent(at=row.extended_at, kind="decision", job=job, name=name, data=data)
+
+
+async def _schedule_event(store: Store, name: str) -> StreamEvent:
     row = await store.insights.schedule(name)
     if row is None:
-        return StreamEvent(await store.now(), GONE, "", name, f'{{"name":"{name}"}}')
-    body = ScheduleResponse.model_validate(ScheduleInfo.of(row)).model_dump_json()
-    return StreamEvent(row.updated_at, "schedule", row.schedule.job, name, body)
-
-
-_POLL, _BREATH = 1.0, 0.1  # seconds: between looks without news, and at least between any two
+        data = json.dumps({"name": name}, separators=(",", ":"))
+        return StreamEvent(at=await store.now(), kind=_DELETED, job="", name=name, data=data)
+    data = ScheduleResponse.model_validate(ScheduleInfo.of(row)).model_dump_json()
+    return StreamEvent(at=row.updated_at, kind="schedule", job=row.schedule.job, name=name, data=data)

@@ -1,4 +1,4 @@
-"""What nobody is shown: values of environment variables and headers, and of fields whose name says so."""
+"""Masking of secrets: values of environment variables and headers, and of fields whose name says so."""
 
 import re
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from typing import Any
 
 MASK = "(hidden)"
 _SECRET = re.compile(r"passw|secret|token|credential|authorization|api_?key|private_?key", re.IGNORECASE)
-_ALL_OF = frozenset({"env", "headers"})  # whatever is in them
+_SECRET_MAPPINGS = frozenset({"env", "headers"})  # all of their values are secret
 _PASSWORD = re.compile(r"(://[^:/?#@\s]*):[^/?#@\s]*@")
 
 
@@ -14,7 +14,7 @@ def masked(value: Any, name: str = "", *, hide: bool = False) -> Any:
     """The value without its secrets."""
     match value:
         case Mapping():
-            hide = hide or name in _ALL_OF
+            hide = hide or name in _SECRET_MAPPINGS
             return {key: masked(item, str(key), hide=hide) for key, item in value.items()}
         case list() | tuple():
             return [masked(item, name, hide=hide) for item in value]

@@ -1,13 +1,14 @@
 """`/metrics`, for Prometheus.
 
-Gauges are what the store says when it is asked. Counters and histograms begin with the first scrape and are fed by
-following the store: a scrape counts all that has happened since the one before, whichever node did it. A run comes
-by each time that it is made, starts or ends; what of it was counted is remembered as long as it can come again.
-Names of jobs and schedules are no labels: there is no end to them. The store is read at most once a second.
+Gauges are read from the store at each scrape. Counters and histograms begin with the first scrape and follow the
+store's change feed: a scrape counts everything since the one before, whichever node did it. A run is in the feed
+each time that it is made, starts or ends; what was counted of it is remembered as long as it can appear again.
+Names of jobs and schedules are no labels, since there may be any number of them. The store is read at most once a
+second.
 """
 
 import asyncio
-from collections import Counter as Tally
+import collections
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 
 from fastapi import Request, Response
@@ -26,10 +27,10 @@ from ..runtime.change_feed import ChangeFeed
 from .routing import Router
 
 router = Router("metrics")
-_FRESH = 1.0  # seconds
-_LOOKS = 50  # of a thousand moves or more, in one scrape; the rest comes with the next
-_LONGEST_GAP = 600 * MICRO  # between scrapes: what happened in a longer one is not counted
-_MOST_RECORDS = 10_000
+_CACHE_SECONDS = 1.0
+_MAX_POLLS = 50  # of the change feed in one scrape; the rest comes with the next
+_MAX_GAP = 600 * MICRO  # between scrapes: what happened in a longer one is not counted
+_MAX_RECORDS = 10_000
 _NOT_RUN = frozenset({Verdict.SKIPPED, Verdict.COALESCED, Verdict.SUPERSEDED, Verdict.EXPIRED})
 _DELAYS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 3_600)
 _DURATIONS = (0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400)
@@ -37,24 +38,24 @@ _DURATIONS = (0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_40
 
 @router.get("/metrics", AccessRole.VIEWER, include_in_schema=False)
 async def scrape(request: Request) -> Response:
-    """How much there is of everything, and how fast it goes."""
+    """Metrics in Prometheus' text format."""
     metrics: Metrics = request.app.state.metrics
     return Response(await metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
 
 class Metrics:
-    """Those of one process."""
+    """The metrics of one process."""
 
-    def __init__(self, store: Callable[[], Awaitable[Store]], steady: Callable[[], float] = monotonic) -> None:
+    def __init__(self, store: Callable[[], Awaitable[Store]], clock: Callable[[], float] = monotonic) -> None:
         self._store = store
-        self._steady = steady
+        self._clock = clock
         self._lock = asyncio.Lock()
         self._read_at = float("-inf")
         self._text = b""
         self._registry = CollectorRegistry()
         self._gauges = _Gauges()
         self._registry.register(self._gauges)
-        self._moves = _Moves(self._registry)
+        self._counters = _ChangeCounters(self._registry)
         self._errors = Counter(
             "tickwise_store_errors", "Scrapes that the store did not answer.", registry=self._registry
         )
@@ -62,24 +63,24 @@ class Metrics:
     async def text(self) -> bytes:
         """As Prometheus reads it."""
         async with self._lock:
-            if self._steady() - self._read_at >= _FRESH:
-                await self._read()
+            if self._clock() - self._read_at >= _CACHE_SECONDS:
+                await self._read_store()
                 self._text = generate_latest(self._registry)
-                self._read_at = self._steady()
+                self._read_at = self._clock()
             return self._text
 
-    async def _read(self) -> None:
+    async def _read_store(self) -> None:
         self._gauges.families = []
         try:
             store = await self._store()
-            await self._moves.follow(store)
-            self._gauges.families = [family async for family in _measured(store)]
+            await self._counters.follow(store)
+            self._gauges.families = [family async for family in _read_gauges(store)]
         except StoreUnavailableError:
             self._errors.inc()
 
 
 class _Gauges(Collector):
-    """What was measured last; nothing, if the store did not answer."""
+    """The gauges of the last read; none if the store did not answer."""
 
     def __init__(self) -> None:
         self.families: list[GaugeMetricFamily] = []
@@ -88,10 +89,12 @@ class _Gauges(Collector):
         yield from self.families
 
 
-async def _measured(store: Store) -> AsyncIterator[GaugeMetricFamily]:
+async def _read_gauges(store: Store) -> AsyncIterator[GaugeMetricFamily]:
     now, insights = await store.now(), store.insights
     counts = await insights.counts()
-    nodes = Tally(role for node in await insights.nodes() if is_live(node, now) for role in node.roles)
+    nodes = collections.Counter(
+        role for node in await insights.nodes() if is_live(node, now) for role in node.roles
+    )
     oldest = counts.oldest_due
     for name, about, value in (
         ("schedules", "Schedules there are.", counts.schedules),
@@ -113,8 +116,8 @@ def _labelled(name: str, about: str, label: str, values: Mapping[str, int]) -> G
     return family
 
 
-class _Moves:
-    """Counts what happens, each thing once."""
+class _ChangeCounters:
+    """Counts the changes of the store, each once."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def counter(name: str, about: str, label: str, words: Iterable[str]) -> Counter:
@@ -133,7 +136,7 @@ class _Moves:
         self._claim = histogram("claim_latency", "From a slot's time to its run.", _DELAYS)
         self._lateness = histogram("lateness", "From when a run could start to its start.", _DELAYS)
         self._duration = histogram("run_duration", "From a run's last start to its end.", _DURATIONS)
-        self._following: ChangeFeed | None = None
+        self._feed: ChangeFeed | None = None
         self._start = 0
         self._counted: set[tuple[int, str, str]] = set()
         self._slots: dict[tuple[str, Reason, int], int] = {}  # of records: how many slots of them were counted
@@ -141,16 +144,16 @@ class _Moves:
     async def follow(self, store: Store) -> None:
         """Count what has happened since the last time."""
         now = await store.now()
-        if self._following is None or self._following.since < now - _LONGEST_GAP:
-            self._start, self._following = now, ChangeFeed(store, now)
-        for _ in range(_LOOKS):
-            since, new = self._following.since, await self._following.poll()
+        if self._feed is None or self._feed.since < now - _MAX_GAP:
+            self._start, self._feed = now, ChangeFeed(store, now)
+        for _ in range(_MAX_POLLS):
+            since, new = self._feed.since, await self._feed.poll()
             for run in new.runs:
                 self._count_run(run, since)
             for row in new.decisions:
                 self._count_slots(row)
-            self._counted = {mark for mark in self._counted if mark[0] >= self._following.since}
-            if self._following.caught_up:
+            self._counted = {mark for mark in self._counted if mark[0] >= self._feed.since}
+            if self._feed.caught_up:
                 break
 
     def _count_run(self, run: RunRow, since: int) -> None:
@@ -165,7 +168,7 @@ class _Moves:
             _observe(self._duration, run.started_at, run.finished_at)
 
     def _is_new(self, run: RunRow, move: str, at: int | None, since: int) -> bool:
-        """Whether it has not been counted; what is older than the look has been, by one before."""
+        """Whether it has not been counted; what is older than this poll was counted by an earlier one."""
         mark = at or 0, run.id, move
         if mark[0] < since or mark in self._counted:
             return False
@@ -179,11 +182,11 @@ class _Moves:
         before = 0 if row.made_at >= self._start else row.count - 1  # of an older one only the newest is known
         self._skipped.labels(row.reason.code).inc(max(0, row.count - self._slots.pop(record, before)))
         self._slots[record] = row.count
-        if len(self._slots) > _MOST_RECORDS:
+        if len(self._slots) > _MAX_RECORDS:
             del self._slots[next(iter(self._slots))]
 
 
 def _observe(histogram: Histogram, start: int | None, end: int | None) -> None:
-    """Unless it has been put off since: then its times are those of the next attempt."""
+    """Skips a run that was put off since: then its times are those of the next attempt."""
     if start is not None and end is not None and end >= start:
         histogram.observe((end - start) / MICRO)

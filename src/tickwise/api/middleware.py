@@ -1,4 +1,4 @@
-"""The outermost wrapper: bounds on what comes in, headers on what goes out, and an answer whatever happens."""
+"""ASGI middleware: limits on requests, headers on responses, and a response whatever happens."""
 
 import json
 
@@ -20,7 +20,7 @@ _HEADERS = {
         b"default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
     ),
 }
-_API_ONLY = {b"cache-control": b"no-store"}
+_NOT_CACHED = {b"cache-control": b"no-store"}
 
 
 class _TooLarge(Exception):  # noqa: N818  (never leaves this file)
@@ -39,20 +39,20 @@ class LimitsMiddleware:
             await self._app(scope, receive, send)
             return
         scope["root_path"] = self._root_path or scope.get("root_path", "")
-        answer = _Answer(send)
-        if refusal := _refused(scope):
-            await refusal(scope, receive, answer)
+        sender = _ResponseSender(send)
+        if refusal := _limit_refusal(scope):
+            await refusal(scope, receive, sender)
             return
         try:
-            await self._app(scope, _bounded(receive), answer)
+            await self._app(scope, _bounded(receive), sender)
         except _TooLarge:
-            await _say(_too_large(), scope, receive, answer)
-        except Exception as error:  # noqa: BLE001  (the last one to hear of it)
-            await _say(unexpected(error), scope, receive, answer)
+            await _send_unless_begun(_too_large(), scope, receive, sender)
+        except Exception as error:  # noqa: BLE001  (nothing outside would answer)
+            await _send_unless_begun(unexpected(error), scope, receive, sender)
 
 
-class _Answer:
-    """Sends on what the application sends, with our headers; knows whether it has begun."""
+class _ResponseSender:
+    """Adds headers to the application's response, and knows whether it has begun."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -63,18 +63,18 @@ class _Answer:
             self.begun = True
             given = list(message.get("headers", ()))
             names = {name.lower() for name, _ in given}
-            ours = {**_HEADERS, **_API_ONLY}
-            message = {**message, "headers": given + [pair for pair in ours.items() if pair[0] not in names]}
+            added = {**_HEADERS, **_NOT_CACHED}
+            message = {**message, "headers": given + [pair for pair in added.items() if pair[0] not in names]}
         await self._send(message)
 
 
-async def _say(response: Response, scope: Scope, receive: Receive, answer: _Answer) -> None:
-    if not answer.begun:
-        await response(scope, receive, answer)
+async def _send_unless_begun(response: Response, scope: Scope, receive: Receive, sender: _ResponseSender) -> None:
+    if not sender.begun:
+        await response(scope, receive, sender)
 
 
-def _refused(scope: Scope) -> Response | None:
-    """The answer to what is too long to be meant well."""
+def _limit_refusal(scope: Scope) -> Response | None:
+    """The refusal of a request that is too long."""
     if len(scope.get("raw_path") or scope["path"]) > _MAX_PATH or len(scope["query_string"]) > _MAX_QUERY:
         return problem(414, "the address is too long")
     if sum(len(name) + len(value) for name, value in scope["headers"]) > _MAX_HEADERS:
@@ -90,7 +90,7 @@ def _too_large() -> Response:
 
 
 def _bounded(receive: Receive) -> Receive:
-    """Counts what comes in, whatever the headers said."""
+    """Limits the body by counting it, whatever its headers say."""
     received = 0
 
     async def counted() -> Message:
@@ -104,13 +104,8 @@ def _bounded(receive: Receive) -> Receive:
     return counted
 
 
-# What a body may be: JSON of a bounded size and depth, and of characters that every store can keep.
-
-_TOO_DEEP = "the body is nested too deeply: flatten it"
-
-
 async def checked_body(request: Request) -> None:
-    """Refuse a body that nothing behind us could use; Pydantic sees the rest."""
+    """Refuse a body that is not JSON of bounded depth, in characters that every store can keep."""
     body = await request.body()
     if not body:
         return
@@ -119,10 +114,10 @@ async def checked_body(request: Request) -> None:
     try:
         weigh(json.loads(body.decode("utf-8")))
     except Unfit as unfit:
-        way = unfit.path.lstrip(".")[:200]
-        raise Refusal(422, f"{way or 'the body'} {unfit.problem}", field=way or None) from None
+        path = unfit.path.lstrip(".")[:200]
+        raise Refusal(422, f"{path or 'the body'} {unfit.problem}", field=path or None) from None
     except RecursionError:
-        raise Refusal(422, _TOO_DEEP) from None
+        raise Refusal(422, "the body is nested too deeply: flatten it") from None
     except UnicodeDecodeError:
         raise Refusal(422, "the body is not UTF-8") from None
     except json.JSONDecodeError as error:

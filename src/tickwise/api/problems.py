@@ -1,7 +1,7 @@
-"""Every answer that says no is a problem document (RFC 9457): what is wrong, where, and how to mend it.
+"""Problem documents (RFC 9457): every refusal says what is wrong, where, and how to repair it.
 
-Core errors carry their status; what FastAPI refuses is told in the same shape. What nobody expected is told by an
-id only, under which the log has the rest.
+Core errors carry their status, field, position and nearest word; what FastAPI refuses has the same shape. An
+unexpected error is shown by an id only, under which the log has it.
 """
 
 import json
@@ -24,9 +24,9 @@ from ..log import get_logger
 MEDIA_TYPE = "application/problem+json"
 _log = get_logger()
 _URN = "urn:tickwise:problem:"
-_LONGEST = 4_000
-_MOST_FAULTS = 20
-_WORDS = {422: "invalid", 413: "too-large", 503: "unavailable"}
+_MAX_DETAIL_LENGTH = 4_000
+_MAX_ERRORS = 20
+_TYPES = {422: "invalid", 413: "too-large", 503: "unavailable"}
 _TITLES = {422: "The request cannot be used", 413: "The request is too large"}
 
 
@@ -72,9 +72,9 @@ def hidden_names(*, hide: bool) -> Iterator[None]:
 def problem(status: int, detail: str, headers: Mapping[str, str] | None = None, **members: Any) -> Response:
     """The document itself."""
     phrase = HTTPStatus(status).phrase
-    shown = clip(detail, _LONGEST)
+    shown = clip(detail, _MAX_DETAIL_LENGTH)
     content = {
-        "type": _URN + _WORDS.get(status, phrase.lower().replace(" ", "-")),
+        "type": _URN + _TYPES.get(status, phrase.lower().replace(" ", "-")),
         "title": _TITLES.get(status, phrase),
         "status": status,
         "detail": shown,
@@ -83,11 +83,11 @@ def problem(status: int, detail: str, headers: Mapping[str, str] | None = None, 
     return JSONResponse(content, status, headers, MEDIA_TYPE)
 
 
-def problem_text(error: Exception) -> Response:
-    """The document of an error that was foreseen."""
+def problem_of_error(error: Exception) -> Response:
+    """The document of an error; of an unexpected one, only an id."""
     match error:
         case RequestValidationError():
-            return _of_validation(error)
+            return _validation_problem(error)
         case HTTPException():
             return problem(error.status_code, _DETAILS.get(error.status_code, str(error.detail)), error.headers)
         case TickwiseError() if error.http_status != HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -100,12 +100,12 @@ def problem_text(error: Exception) -> Response:
 
 def problem_content(error: Exception) -> dict[str, Any]:
     """The same as a part of another response."""
-    content: dict[str, Any] = json.loads(bytes(problem_text(error).body))
+    content: dict[str, Any] = json.loads(bytes(problem_of_error(error).body))
     return content
 
 
 def unexpected(error: Exception) -> Response:
-    """Nothing of the inside is told but an id that the log has as well."""
+    """A document with nothing but the id under which the log has the error."""
     number = uuid4().hex
     _log.error("request failed", id=number, exc_info=error)
     return problem(500, f"something went wrong on our side; the log has it as {number}", id=number)
@@ -118,24 +118,24 @@ _DETAILS = {
 }
 
 
-def _of_validation(error: RequestValidationError) -> Response:
-    faults = [{"field": _way(fault["loc"]), "problem": str(fault["msg"])} for fault in error.errors()]
-    first = faults[0]
+def _validation_problem(error: RequestValidationError) -> Response:
+    errors = [{"field": _field_path(found["loc"]), "problem": str(found["msg"])} for found in error.errors()]
+    first = errors[0]
     detail = f"{first['field']}: {first['problem']}" if first["field"] else first["problem"]
-    more = faults[:_MOST_FAULTS] if len(faults) > 1 else None
+    more = errors[:_MAX_ERRORS] if len(errors) > 1 else None
     return problem(422, detail, field=first["field"] or None, errors=more)
 
 
-def _way(loc: tuple[Any, ...]) -> str:
-    """The way to the value; where it stands (body, query, path) goes without saying."""
+def _field_path(loc: tuple[Any, ...]) -> str:
+    """The path of the value, without where it stands (body, query, path)."""
     return clip(".".join(str(part) for part in loc[1:]), 200)
 
 
-def install(app: FastAPI) -> None:
-    """Answer in this way for everything that is raised."""
+def install_handlers(app: FastAPI) -> None:
+    """Answer everything that is raised with a problem document."""
 
     async def answer(request: Request, error: Exception) -> Response:
-        response = problem_text(error)
+        response = problem_of_error(error)
         if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             response.headers["Allow"] = ", ".join(sorted(_methods(request)))
         return response
@@ -145,7 +145,7 @@ def install(app: FastAPI) -> None:
 
 
 def _methods(request: Request) -> Iterator[str]:
-    """All that the address knows; Starlette tells those of one route only."""
+    """The methods of all routes with this path; Starlette names those of one route only."""
     path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
     for route in request.app.routes:
         if isinstance(route, Route) and route.path_regex.match(path):

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
+from starlette.convertors import StringConvertor, register_url_convertor
 
 from ..app.records import AccessRole
 from .auth import Identity
@@ -18,6 +19,7 @@ from .context import RequestContext
 from .idempotency import once
 from .middleware import checked_body
 from .problems import MEDIA_TYPE, Refusal
+from .schemas.common import NAME_PATTERN
 
 Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
@@ -26,6 +28,15 @@ _PROBLEM = {
     "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
 _REFUSALS: dict[int | str, dict[str, Any]] = {"4XX": _PROBLEM, "5XX": _PROBLEM}
+
+
+class _NameConvertor(StringConvertor):
+    """`{name:name}` in a path: a text that cannot be a name or an id matches no route."""
+
+    regex = NAME_PATTERN
+
+
+register_url_convertor("name", _NameConvertor())
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +107,7 @@ class GuardedRoute(APIRoute):
             await checked_body(request)
             if route.method == "GET":
                 coalescer: RequestCoalescer = request.app.state.coalescer
-                return await coalescer.answer(_request_key(request, context.identity), lambda: inner(request))
+                return await coalescer.respond(_request_key(request, context.identity), lambda: inner(request))
             return await (once(request, context, inner) if route.once else inner(request))
 
         return handle

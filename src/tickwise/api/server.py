@@ -1,26 +1,28 @@
-"""An ASGI application on a socket, for as long as a block runs."""
+"""The HTTP server of a node: the API if that is one of its roles, else only its health."""
 
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 
 import uvicorn
 
 from ..app import AsyncTickwise
-from ..app.health import App
+from ..app.health import App, health
+from ..app.records import Role
 from ..app.stores import StoreUnavailableError
 from ..config import Settings
 from ..core.errors import InputError
 from .app import make_api
 from .auth_settings import auth_settings
+from .process import ApiProcess
 
-_PATIENCE = 1  # seconds for requests that are under way at the end
+_SHUTDOWN_TIMEOUT = 1  # seconds for requests that are under way at the end
 
 
 class _Server(uvicorn.Server):
-    """Signals are the node's affair."""
+    """A server that leaves signals to the node."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -28,7 +30,7 @@ class _Server(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens. Its connections send at once: asyncio sees to that for sockets of its own only."""
+    """A listening socket with TCP_NODELAY, which asyncio sets only for sockets of its own."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family)
@@ -41,16 +43,16 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address(settings: Settings, listener: socket.socket) -> str:
-    """Where people reach it from this machine."""
+    """Its URL on this machine."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     scheme = "https" if settings.certificate else "http"
     return f"{scheme}://{host}:{listener.getsockname()[1]}{settings.root_path}"
 
 
 @asynccontextmanager
-async def served(app: App, listener: socket.socket, settings: Settings) -> AsyncIterator[None]:
+async def serve_app(app: App, listener: socket.socket, settings: Settings) -> AsyncIterator[None]:
     """Serve an application while the block runs."""
-    server = _Server(_configured(app, settings))
+    server = _Server(_server_config(app, settings))
     task = asyncio.create_task(server.serve([listener]))
     try:
         yield
@@ -60,9 +62,9 @@ async def served(app: App, listener: socket.socket, settings: Settings) -> Async
         listener.close()
 
 
-def _configured(app: App, settings: Settings) -> uvicorn.Config:
+def _server_config(app: App, settings: Settings) -> uvicorn.Config:
     config = uvicorn.Config(
-        app, log_level="error", access_log=False, lifespan="on", timeout_graceful_shutdown=_PATIENCE,
+        app, log_level="error", access_log=False, lifespan="on", timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT,
         server_header=False, proxy_headers=False, ssl_certfile=settings.certificate or None,
         ssl_keyfile=settings.certificate_key or None,
     )  # fmt: skip
@@ -76,14 +78,11 @@ def _configured(app: App, settings: Settings) -> uvicorn.Config:
     return config
 
 
-# The API over a scheduler, on a socket.
-
-
 @asynccontextmanager
 async def serve_api(
     tickwise: AsyncTickwise, listener: socket.socket, healthy: Callable[[], bool]
 ) -> AsyncIterator[None]:
-    """Serve it while the block runs; it is ready if its node is well and the store answers."""
+    """Serve the API while the block runs; it is ready if its node is healthy and the store answers."""
 
     async def ready() -> bool:
         try:
@@ -93,5 +92,37 @@ async def serve_api(
 
     settings = tickwise.settings
     api = make_api(tickwise, access=auth_settings(settings), ready=ready, root_path=settings.root_path)
-    async with served(api, listener, settings):
+    async with serve_app(api, listener, settings):
         yield
+
+
+@asynccontextmanager
+async def serve_node(
+    tickwise: AsyncTickwise, listener: socket.socket, roles: Sequence[Role]
+) -> AsyncIterator[None]:
+    """Serve while the block runs."""
+    settings = tickwise.settings
+
+    def healthy() -> bool:
+        return tickwise.node is not None and tickwise.node.healthy
+
+    if Role.API not in roles:
+        async with serve_app(health(healthy), listener, settings):
+            yield
+    elif len(roles) == 1 or settings.store.startswith("memory:"):  # nothing to delay, or no shared store
+        async with serve_api(tickwise, listener, healthy):
+            yield
+    else:
+        async with _in_own_process(ApiProcess(settings, listener, healthy)):
+            yield
+
+
+@asynccontextmanager
+async def _in_own_process(process: ApiProcess) -> AsyncIterator[None]:
+    stop = asyncio.Event()
+    task = asyncio.create_task(process.run(stop))
+    try:
+        yield
+    finally:
+        stop.set()
+        await task

@@ -1,26 +1,21 @@
-"""The admin token of this machine: made at the first start, in a file that only its owner can read.
+"""The file with the admin token of this machine, which only its owner can read.
 
-The local command line and the browser's sign-in use it. A store that does not know it (a new one) is told of it; a
-token that was revoked is replaced.
+The local command line and the browser's sign-in read it; `admin_token` makes it.
 """
 
 import os
-import secrets
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
-from uuid import uuid4
 
-from ..app.records import AccessRole, Token
-from ..app.stores import Store
 from ..core.errors import InputError
 
 FOLDER, FILE = ".tickwise", "admin.token"
-_OTHERS = 0o022  # who else could write
+_WRITABLE_BY_OTHERS = 0o022
 
 
 def digest(secret: str) -> str:
-    """What is kept of a token: enough to know it again."""
+    """What the store keeps of a token: enough to recognize it."""
     return sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -33,32 +28,16 @@ def state_folder(url: str) -> Path:
     return home if home.name == FOLDER else home / FOLDER
 
 
-async def admin_token(store: Store, folder: Path) -> str:
-    """The secret, known to the store; made if there is none, or it was revoked."""
-    file = _private(folder) / FILE
-    secret = _read(file) or _written(file, secrets.token_urlsafe(32))
-    known = await store.access.token(digest(secret))
-    if known is None:
-        await _issue(store, secret)
-    elif known.revoked_at is not None:
-        file.unlink()
-        return await admin_token(store, folder)
-    return secret
-
-
-async def _issue(store: Store, secret: str) -> None:
-    mark = digest(secret)
-    await store.access.issue(Token(uuid4().hex, f"local admin {mark[:8]}", AccessRole.ADMIN), mark)
-
-
-def _private(folder: Path) -> Path:
+def private_folder(folder: Path) -> Path:
+    """The folder, made if it is missing; refused if others may write to it."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if folder.stat().st_mode & _OTHERS:
+    if folder.stat().st_mode & _WRITABLE_BY_OTHERS:
         raise InputError(f"others may write to {folder}, where the admin token is kept: chmod 700 {folder}")
     return folder
 
 
-def _read(file: Path) -> str:
+def read_secret(file: Path) -> str:
+    """The secret in the file; empty if there is none."""
     try:
         return file.read_text("ascii").strip()
     except FileNotFoundError:
@@ -67,12 +46,12 @@ def _read(file: Path) -> str:
         raise InputError(f"{file} cannot be read: {error}: mend it, or delete it for a new token") from None
 
 
-def _written(file: Path, secret: str) -> str:
-    """The secret, or that of who was first."""
+def write_secret(file: Path, secret: str) -> str:
+    """Write a secret into a new file; if another process was first, return the secret of that one."""
     try:
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        return _read(file)
+        return read_secret(file)
     with os.fdopen(handle, "w", encoding="ascii") as opened:
         opened.write(f"{secret}\n")
     return secret

@@ -1,7 +1,7 @@
-"""A definition as the fields of a job file: the way back from what the store keeps, so that one can be changed.
+"""A stored definition as the fields of a job file, so that it can be edited.
 
-Only what differs from the defaults is said, and nothing that follows from something else: so a change of one field
-does not meet another that nobody has written. Times are said as they were written where that still names the same
+Only fields that differ from the defaults are written, and none that follow from another: so an edit of one field
+never contradicts one that nobody wrote. Times are written as they were given where that still names the same
 times, else as cron text.
 """
 
@@ -30,11 +30,11 @@ from ..core.errors import InputError
 from ..core.timeparse import format_duration, iso
 
 _ONLY_STEP = "main"
-_PLAIN = JobDefinition("plain")
-_POLICY = Policy()
+_DEFAULT_JOB = JobDefinition("plain")
+_DEFAULT_POLICY = Policy()
 _DURATIONS = "grace jitter wait_for expires".split()
 _AS_GIVEN = "max_catchup skip_if_successful max_runs auto_remove".split()
-_OF_JOB = "description enabled queue priority at_most_once".split()
+_JOB_FIELDS = "description enabled queue priority at_most_once".split()
 _MAPPINGS = "labels params env".split()
 
 
@@ -42,20 +42,22 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
     """What a job file would say, without the name; only these of its schedules, if some are given."""
     own = job.schedules if schedules is None else schedules
     start = next((one for one in own if one.kind is Kind.START), own[0] if own else None)
-    said: dict[str, Any] = {name: getattr(job, name) for name in _OF_JOB if _differs(job, _PLAIN, name)}
-    said |= {name: dict(getattr(job, name)) for name in _MAPPINGS if getattr(job, name)}
+    fields: dict[str, Any] = {
+        name: getattr(job, name) for name in _JOB_FIELDS if _differs(job, _DEFAULT_JOB, name)
+    }
+    fields |= {name: dict(getattr(job, name)) for name in _MAPPINGS if getattr(job, name)}
     if start is not None:
         zone = start.times.zone.name
-        said |= {"schedule": _schedule(own, zone), "timezone": zone, **_policy(start.policy)}
+        fields |= {"schedule": _schedule_field(own, zone), "timezone": zone, **_policy_fields(start.policy)}
     if job.timeout is not None:
-        said["timeout"] = format_duration(job.timeout)
-    said |= _retry(job.retry) | _preconditions(job.preconditions)
+        fields["timeout"] = format_duration(job.timeout)
+    fields |= _retry_field(job.retry) | _preconditions_field(job.preconditions)
     handlers = {name: getattr(job.on, name) for name in ("success", "failure", "exit")}
     if any(handlers.values()):
-        said["on"] = {name: _action(action) for name, action in handlers.items() if action}
+        fields["on"] = {name: _action_field(action) for name, action in handlers.items() if action}
     if job.keep.days or job.keep.runs:
-        said["keep"] = {"days": job.keep.days} if job.keep.days else {"runs": job.keep.runs}
-    return said | _steps(job.steps)
+        fields["keep"] = {"days": job.keep.days} if job.keep.days else {"runs": job.keep.runs}
+    return fields | _steps_fields(job.steps)
 
 
 def merged(stored: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,51 +74,53 @@ def merged(stored: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any
     return result
 
 
-def _differs(value: Any, plain: Any, name: str) -> bool:
-    return bool(getattr(value, name) != getattr(plain, name))
+def _differs(value: Any, default: Any, name: str) -> bool:
+    return bool(getattr(value, name) != getattr(default, name))
 
 
-def _policy(policy: Policy) -> dict[str, Any]:
-    """What was given, as far as it cannot be told from the rest (S10, S11, S14)."""
-    said: dict[str, Any] = {}
+def _policy_fields(policy: Policy) -> dict[str, Any]:
+    """The fields that do not follow from others (S10, S11, S14)."""
+    fields: dict[str, Any] = {}
     if policy.catchup is not Catchup.ONCE:
-        said["catchup"] = str(policy.catchup)
-    if policy.catchup is Catchup.ALL and policy.catchup_window != _POLICY.catchup_window:
-        said["catchup_window"] = format_duration(policy.catchup_window)
+        fields["catchup"] = str(policy.catchup)
+    if policy.catchup is Catchup.ALL and policy.catchup_window != _DEFAULT_POLICY.catchup_window:
+        fields["catchup_window"] = format_duration(policy.catchup_window)
     if policy.overlap is not (Overlap.QUEUE if policy.catchup is Catchup.ALL else Overlap.SKIP):
-        said["overlap"] = str(policy.overlap)
+        fields["overlap"] = str(policy.overlap)
     if policy.max_active_runs != (16 if policy.overlap is Overlap.ALLOW else 1):
-        said["max_active_runs"] = policy.max_active_runs
-    said |= {name: getattr(policy, name) for name in _AS_GIVEN if _differs(policy, _POLICY, name)}
-    said |= {name: format_duration(value) for name in _DURATIONS if (value := getattr(policy, name))}
+        fields["max_active_runs"] = policy.max_active_runs
+    fields |= {name: getattr(policy, name) for name in _AS_GIVEN if _differs(policy, _DEFAULT_POLICY, name)}
+    fields |= {name: format_duration(value) for name in _DURATIONS if (value := getattr(policy, name))}
     if policy.until is not None:
-        said["until"] = iso(policy.until)
+        fields["until"] = iso(policy.until)
     if policy.after:
-        said["after"] = [{"schedule": a.schedule, "within": format_duration(a.within)} for a in policy.after]
+        fields["after"] = [{"schedule": a.schedule, "within": format_duration(a.within)} for a in policy.after]
     if policy.ticking is not None:
-        said["ticking"] = str(policy.ticking)
-    return said
+        fields["ticking"] = str(policy.ticking)
+    return fields
 
 
-def _schedule(schedules: Sequence[ScheduleDefinition], zone: str) -> Any:
+def _schedule_field(schedules: Sequence[ScheduleDefinition], zone: str) -> Any:
     """S21: the times alone if there is only a start, else by kind."""
-    by_kind = {str(one.kind): _times(one, zone) for one in schedules}
+    by_kind = {str(one.kind): _times_field(one, zone) for one in schedules}
     return by_kind[Kind.START] if list(by_kind) == [Kind.START] else by_kind
 
 
-def _times(schedule: ScheduleDefinition, zone: str) -> Any:
+def _times_field(schedule: ScheduleDefinition, zone: str) -> Any:
     times = schedule.times
     if not isinstance(times, AnyOf):
-        return _entry(times, schedule.label, schedule.name, zone)
+        return _entry_field(times, schedule.label, schedule.name, zone)
     labels = schedule.label.split("; ")
     written = labels if len(labels) == len(times.parts) else [""] * len(times.parts)
-    return [_entry(part, label, schedule.name, zone) for part, label in zip(times.parts, written, strict=True)]
+    return [
+        _entry_field(part, label, schedule.name, zone) for part, label in zip(times.parts, written, strict=True)
+    ]
 
 
-def _entry(times: Recurrence, label: str, name: str, zone: str) -> Any:
+def _entry_field(times: Recurrence, label: str, name: str, zone: str) -> Any:
     match times:
         case Cron():
-            if _means(label, zone, name) == times:
+            if _parsed(label, zone, name) == times:
                 return label
             own = {"timezone": times.zone.name} if times.zone.name != zone else {}
             return {"cron": times.text, **own} if own else times.text
@@ -129,65 +133,65 @@ def _entry(times: Recurrence, label: str, name: str, zone: str) -> Any:
     raise InputError(f"schedule {name}: its times cannot be written down: {times}")
 
 
-def _means(label: str, zone: str, name: str) -> Recurrence | None:
+def _parsed(label: str, zone: str, name: str) -> Recurrence | None:
     try:
         return parse(label, zone, name)
     except InputError:
         return None
 
 
-def _steps(steps: tuple[Step, ...]) -> dict[str, Any]:
+def _steps_fields(steps: tuple[Step, ...]) -> dict[str, Any]:
     if not steps:
         return {}
     if steps == (Step(_ONLY_STEP, steps[0].action),):
-        return _action(steps[0].action)
-    return {"steps": [_step(step) for step in steps]}
+        return _action_field(steps[0].action)
+    return {"steps": [_step_fields(step) for step in steps]}
 
 
-def _step(step: Step) -> dict[str, Any]:
-    said: dict[str, Any] = {"name": step.name, **_action(step.action)}
+def _step_fields(step: Step) -> dict[str, Any]:
+    fields: dict[str, Any] = {"name": step.name, **_action_field(step.action)}
     if step.depends:
-        said["depends"] = list(step.depends)
+        fields["depends"] = list(step.depends)
     if step.env:
-        said["env"] = dict(step.env)
+        fields["env"] = dict(step.env)
     if step.dir is not None:
-        said["dir"] = step.dir
+        fields["dir"] = step.dir
     if step.timeout is not None:
-        said["timeout"] = format_duration(step.timeout)
+        fields["timeout"] = format_duration(step.timeout)
     if step.continue_on:
-        said["continue_on"] = [str(outcome) for outcome in step.continue_on]
-    return said | _retry(step.retry) | _preconditions(step.preconditions)
+        fields["continue_on"] = [str(outcome) for outcome in step.continue_on]
+    return fields | _retry_field(step.retry) | _preconditions_field(step.preconditions)
 
 
 _ACTIONS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Command: lambda action: {"command": list(action.arguments)},
     Script: lambda action: {"script": action.text},
     PythonCall: lambda action: {"python": action.target},
-    HttpCall: lambda action: {"http": _http(action)},
+    HttpCall: lambda action: {"http": _http_field(action)},
 }
 
 
-def _action(action: Action) -> dict[str, Any]:
+def _action_field(action: Action) -> dict[str, Any]:
     return _ACTIONS[type(action)](action)
 
 
-def _http(call: HttpCall) -> Any:
-    plain = HttpCall(call.url)
-    said = {name: getattr(call, name) for name in ("method", "body") if _differs(call, plain, name)}
+def _http_field(call: HttpCall) -> Any:
+    default = HttpCall(call.url)
+    fields = {name: getattr(call, name) for name in ("method", "body") if _differs(call, default, name)}
     headers = {"headers": dict(call.headers)} if call.headers else {}
-    return {"url": call.url, **said, **headers} if said or headers else call.url
+    return {"url": call.url, **fields, **headers} if fields or headers else call.url
 
 
-def _retry(retry: RetryPolicy) -> dict[str, Any]:
+def _retry_field(retry: RetryPolicy) -> dict[str, Any]:
     if retry == RetryPolicy():
         return {}
     waits = {name: format_duration(getattr(retry, name)) for name in ("interval", "max_interval")}
     return {"retry": {"limit": retry.limit, "backoff": retry.backoff, **waits}}
 
 
-def _preconditions(preconditions: tuple[Precondition, ...]) -> dict[str, Any]:
-    said = []
+def _preconditions_field(preconditions: tuple[Precondition, ...]) -> dict[str, Any]:
+    fields = []
     for one in preconditions:
         expected = {} if one.expected is None else {"expected": one.expected}
-        said.append({**_action(one.action), **expected})
-    return {"preconditions": said} if said else {}
+        fields.append({**_action_field(one.action), **expected})
+    return {"preconditions": fields} if fields else {}

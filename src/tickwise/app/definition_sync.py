@@ -1,12 +1,12 @@
-"""Taking in definitions: what sources say goes into the store, and what they no longer say goes out of it.
+"""Definition sync: writes what sources define into the store, and removes what they no longer define.
 
-A source deletes only what it wrote itself, and a folder only when all of its files can be read: the job of a
-broken file is still wanted. Code that no longer declares a job deletes nothing (S50).
+A source removes only jobs that it wrote itself, and a folder only when all of its files can be read, so that a
+broken file does not delete its job. Code that no longer declares a job removes nothing (S50).
 
-What a source says is noted first and then written, and stays noted until the store has taken it. So an unreachable
-store loses nothing. A definition that the store refuses (its name is taken, what it waits for does not exist yet)
-is a problem that people see, and is tried again: with the others of its batch, which may be what it waits for, and
-then now and then.
+Changes are queued and then written; a change leaves the queue when the store has accepted it, so an unreachable
+store loses nothing. A definition that the store refuses (its name is taken, or a schedule it waits for is missing)
+is shown as a problem and tried again: after the others of its batch, which may be what it waits for, and then
+every `_RETRY_SECONDS`.
 """
 
 import asyncio
@@ -23,126 +23,126 @@ from ..stores.contract import Store, StoreUnavailableError
 from ..stores.validation import all_pages
 
 _log = get_logger()
-_AT_ONCE = 50
-_TRY_AGAIN = 15.0  # seconds
+_BATCH_SIZE = 50
+_RETRY_SECONDS = 15.0
 
 
 class DefinitionSync:
-    """The way of definitions into one store; it knows which texts its own sources have said."""
+    """Writes the definitions of this process's sources into one store, and knows which are its own."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._said: set[str] = set()
-        self._noted: defaultdict[str, dict[str, JobDefinition | None]] = defaultdict(
+        self._own_texts: set[str] = set()
+        self._queued: defaultdict[str, dict[str, JobDefinition | None]] = defaultdict(
             dict
-        )  # by source; none: remove
-        self._whole: dict[str, set[str]] = {}  # by source: all jobs that it has; whatever else it wrote is to go
-        self._refused: dict[tuple[str, str], str] = {}  # source and job: what is wrong with it
+        )  # by source and job; none: remove
+        self._complete: dict[str, set[str]] = {}  # by source: all jobs it has now; its others are removed
+        self._refused: dict[tuple[str, str], str] = {}  # by source and job: why
         self._unread: dict[str, tuple[str, ...]] = {}  # by source: what it could not read
-        self._writing = asyncio.Lock()
+        self._write_lock = asyncio.Lock()
 
     @property
     def problems(self) -> tuple[str, ...]:
         return (*(text for texts in self._unread.values() for text in texts), *self._refused.values())
 
     def refusal(self, source: str, job: str) -> str:
-        """Why the store does not take what a source says of a job; empty if it does."""
+        """Why the store refuses a job of a source; empty if it does not."""
         return self._refused.get((source, job), "")
 
     def trusts(self, job: JobDefinition) -> bool:
-        """Whether a source of this process has said this very definition."""
-        return encode_job(job) in self._said
+        """Whether a source of this process has this very definition."""
+        return encode_job(job) in self._own_texts
 
     async def define_all(self, jobs: Iterable[JobDefinition], source: str) -> None:
-        """Write definitions; one that is refused is told, and holds up no other."""
-        self._note(jobs, source)
-        await self._write(source)
+        """Write definitions; one that is refused becomes a problem, and holds up no other."""
+        self._queue(jobs, source)
+        await self._write_queued(source)
 
     async def follow(self, folder: FolderSource, stop: asyncio.Event, ready: asyncio.Event) -> None:
-        """Keep the store as the folder is, until told to stop."""
+        """Keep the store as the folder is, until the stop event is set."""
         async for change in folder.changes(stop):
-            self._note_change(folder.name, change)
-            await self._write(folder.name)
+            self._queue_change(folder.name, change)
+            await self._write_queued(folder.name)
             ready.set()
 
     async def turn(self) -> float:
-        """Try again what could not be written."""
-        for source in list(self._noted):
-            await self._write(source)
-        return _TRY_AGAIN
+        """Write again what could not be written."""
+        for source in list(self._queued):
+            await self._write_queued(source)
+        return _RETRY_SECONDS
 
-    def _note(self, jobs: Iterable[JobDefinition], source: str) -> None:
+    def _queue(self, jobs: Iterable[JobDefinition], source: str) -> None:
         for job in jobs:
-            self._said.add(encode_job(job))
-            self._noted[source][job.name] = job
+            self._own_texts.add(encode_job(job))
+            self._queued[source][job.name] = job
 
-    def _note_change(self, source: str, change: FolderChange) -> None:
-        told = self._unread.get(source, ())
+    def _queue_change(self, source: str, change: FolderChange) -> None:
+        known = self._unread.get(source, ())
         self._unread[source] = tuple(str(error) for error in change.errors)
         for text in self._unread[source]:
-            if text not in told:
+            if text not in known:
                 _log.warning("definition cannot be read", source=source, error=text)
         for name in change.removed:
-            self._noted[source][name] = None
+            self._queued[source][name] = None
             self._refused.pop((source, name), None)
         jobs = [placed.job for placed in change.defined]
-        self._note(jobs, source)
+        self._queue(jobs, source)
         if change.full:
-            self._whole[source] = set()
-        if source in self._whole:
-            self._whole[source] |= {job.name for job in jobs}
+            self._complete[source] = set()
+        if source in self._complete:
+            self._complete[source] |= {job.name for job in jobs}
 
-    async def _write(self, source: str) -> None:
-        """What is removed goes first, so that its names are free; then definitions, as long as some are taken."""
-        async with self._writing:
-            noted = self._noted[source]
-            for name in [name for name, job in noted.items() if job is None]:
+    async def _write_queued(self, source: str) -> None:
+        """Remove first, so that names are free; then define, as long as the store accepts some."""
+        async with self._write_lock:
+            queued = self._queued[source]
+            for name in [name for name, job in queued.items() if job is None]:
                 await self._remove(name, source)
-                if noted.get(name) is None:
-                    noted.pop(name, None)
-            if source in self._whole:
-                for name in set(await jobs_of(self._store, source)) - self._whole[source]:
+                if queued.get(name) is None:
+                    queued.pop(name, None)
+            if source in self._complete:
+                for name in set(await jobs_of(self._store, source)) - self._complete[source]:
                     await self._remove(name, source)
-                del self._whole[source]
-            while noted and await self._define(source):
+                del self._complete[source]
+            while queued and await self._define_queued(source):
                 pass
 
     async def _remove(self, name: str, source: str) -> None:
-        with suppress(ConflictError):  # it is somebody else's by now
+        with suppress(ConflictError):  # another source owns it by now
             await self._store.remove(name, source)
 
-    async def _define(self, source: str) -> bool:
-        """Write what is noted, many at a time; whether the store took any of it."""
-        jobs = [job for job in self._noted[source].values() if job]
-        taken = False
-        for start in range(0, len(jobs), _AT_ONCE):
-            batch = jobs[start : start + _AT_ONCE]
+    async def _define_queued(self, source: str) -> bool:
+        """Write what is queued, in batches; whether the store accepted any of it."""
+        jobs = [job for job in self._queued[source].values() if job]
+        accepted = False
+        for start in range(0, len(jobs), _BATCH_SIZE):
+            batch = jobs[start : start + _BATCH_SIZE]
             known = await self._store.insights.as_written(batch, source)
-            answers = await asyncio.gather(
-                *(self._say(job, source, known) for job in batch), return_exceptions=True
+            results = await asyncio.gather(
+                *(self._define_one(job, source, known) for job in batch), return_exceptions=True
             )
             failures = []
-            for job, answer in zip(batch, answers, strict=True):
-                match answer:
-                    case TickwiseError() if not isinstance(answer, StoreUnavailableError):
-                        self._refuse(job, source, str(answer))
+            for job, result in zip(batch, results, strict=True):
+                match result:
+                    case TickwiseError() if not isinstance(result, StoreUnavailableError):
+                        self._refuse(job, source, str(result))
                     case BaseException():
-                        failures.append(answer)
+                        failures.append(result)
                     case _:
-                        taken = True
-                        self._took(job, source)
+                        accepted = True
+                        self._accepted(job, source)
             if failures:
                 raise failures[0]
-        return taken
+        return accepted
 
-    async def _say(self, job: JobDefinition, source: str, known: Collection[str]) -> None:
+    async def _define_one(self, job: JobDefinition, source: str, known: Collection[str]) -> None:
         if job.name not in known:
             await self._store.define(job, source)
 
-    def _took(self, job: JobDefinition, source: str) -> None:
+    def _accepted(self, job: JobDefinition, source: str) -> None:
         self._refused.pop((source, job.name), None)
-        if self._noted[source].get(job.name) is job:  # and not a newer one
-            del self._noted[source][job.name]
+        if self._queued[source].get(job.name) is job:  # and not a newer one
+            del self._queued[source][job.name]
 
     def _refuse(self, job: JobDefinition, source: str, why: str) -> None:
         text = f"{job.name}: {why}"

@@ -92,7 +92,9 @@ async def read_new(store: Store, fields: Mapping[str, Any], defaults: Defaults) 
     _check_source(stored.row)
     known = stored.definition
     return NewSchedule(
-        replace(known, schedules=_joined(known.name, known.schedules, new.schedules)), first, stored.version
+        replace(known, schedules=_sorted_schedules(known.name, known.schedules, new.schedules)),
+        first,
+        stored.version,
     )
 
 
@@ -106,7 +108,7 @@ async def edit_schedule(
     return edit
 
 
-async def delete_schedule(store: Store, stored: StoredJob, schedule: str) -> None:
+async def remove_schedule(store: Store, stored: StoredJob, schedule: str) -> None:
     """Delete a schedule with those of the same fields, and the job if it has no other."""
     _check_source(stored.row)
     known = stored.definition
@@ -135,7 +137,7 @@ def _edited(stored: StoredJob, schedule: str, patch: Mapping[str, Any], defaults
     if not new.schedules:
         raise InputError("schedule: is missing: delete it if it is not wanted any longer", field="schedule")
     others = tuple(one for one in was.schedules if _base(one) != base)
-    job = replace(new, name=was.name, schedules=_joined(was.name, others, new.schedules))
+    job = replace(new, name=was.name, schedules=_sorted_schedules(was.name, others, new.schedules))
     return DefinitionEdit(before, after, job, job != was)
 
 
@@ -156,7 +158,7 @@ def _check_source(row: JobRow) -> None:
         raise ConflictError(f"{job} was defined by {row.source}, which alone may change it: change it there")
 
 
-def _joined(job: str, *parts: tuple[ScheduleDefinition, ...]) -> tuple[ScheduleDefinition, ...]:
+def _sorted_schedules(job: str, *parts: tuple[ScheduleDefinition, ...]) -> tuple[ScheduleDefinition, ...]:
     """The schedules of one job of the API, in the order in which the store lists them."""
     ours = (replace(one, job=job, source=API_SOURCE) for part in parts for one in part)
     return tuple(sorted(ours, key=lambda one: one.name))

@@ -1,7 +1,7 @@
-"""Everything that is due, done now: for tests, and for scripts that want no node.
+"""Drain: do everything that is due now, without a node. For tests and scripts.
 
-A ticker and a worker take their turns by hand until nothing is left. Nothing waits: what is due later, and what is
-to be tried again later, stays for the next time.
+A ticker and a worker take turns until nothing is left. Nothing waits: runs that are due later, and retries that
+come later, stay for the next drain.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from ..stores.contract import Store
 from ..stores.records import Node, Role
 from ..stores.validation import all_pages
 
-_LEASE = 3_600  # seconds; nobody renews here
+_LEASE = 3_600  # seconds; it is not renewed
 _CONCURRENCY = 100
 
 

@@ -1,4 +1,4 @@
-"""Why did it run, or not? The answer for one slot of one schedule, from what the store has kept."""
+"""Explains what became of a slot or a run, from what the store has kept."""
 
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -14,11 +14,24 @@ from ..core.timeparse import iso, to_datetime
 from ..stores.contract import Store
 from ..stores.records import MICRO, DecisionFilter, DecisionRow, Node, QueueLimit, RunFilter, RunRow, ScheduleRow
 from ..stores.validation import all_pages
-from .explain_steps import CURSOR_AHEAD, ReasonStep, SlotFacts, how, last_words, of_run, reason_steps, sentence
+from .explain_steps import (
+    CURSOR_AHEAD,
+    ReasonStep,
+    SlotFacts,
+    error_line,
+    reason_steps,
+    run_steps,
+    run_timing,
+    sentence,
+)
 from .values import instant
 
-_OF_JOB = re.compile(r"\.(stop|restart)$")  # what the name of a schedule has more than that of its job (S21)
-_RAN = {Trigger.SCHEDULE: Reason.ON_TIME, Trigger.CATCHUP: Reason.CATCH_UP, Trigger.BACKFILL: Reason.BACKFILL}
+_KIND_SUFFIX = re.compile(r"\.(stop|restart)$")  # of the names of schedules that stop or restart a job (S21)
+_RAN = {
+    Trigger.SCHEDULE: Reason.ON_TIME,
+    Trigger.CATCHUP: Reason.CATCH_UP,
+    Trigger.BACKFILL: Reason.BACKFILL,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +46,7 @@ class Explanation:
     advice: str
     run: str | None = None
     notes: tuple[str, ...] = ()
-    chain: tuple[ReasonStep, ...] = ()  # the same as a way of reasons, from the definition to the worker
+    chain: tuple[ReasonStep, ...] = ()  # the same step by step, from the definition to the worker
 
     def __str__(self) -> str:
         when = "" if self.slot is None else f" at {self.slot:%Y-%m-%d %H:%M:%S} UTC"
@@ -51,75 +64,82 @@ async def schedule_row(store: Store, name: str) -> ScheduleRow:
 
 
 async def check_readable(store: Store, name: str) -> None:
-    """Refuse a schedule that is there although nobody can read it; of others, nothing is said."""
-    job = await store.insights.job(_OF_JOB.sub("", name))
+    """Refuse a schedule that exists but cannot be read."""
+    job = await store.insights.job(_KIND_SUFFIX.sub("", name))
     if job is not None and name in job.schedules:
         broken = DecisionFilter(schedule=name, reasons=frozenset({Reason.BROKEN}))
-        told = [row.detail for row in (await store.insights.decisions(broken, limit=1)).items]
+        details = [row.detail for row in (await store.insights.decisions(broken, limit=1)).items]
         repair = f"write it again, as its source ({job.source}) has it"
-        raise ConflictError(f"the schedule {name} is there, but cannot be read: {repair}. {''.join(told)}")
+        raise ConflictError(f"the schedule {name} is there, but cannot be read: {repair}. {''.join(details)}")
 
 
 async def why(store: Store, name: str, slot: int | None = None) -> Explanation:
-    """The answer for a slot; without one, for the newest that is due."""
-    case = await _case(store, await schedule_row(store, name), slot)
-    answer = await _answer(store, case, asked=slot is not None)
-    links = reason_steps(case, answer.verdict, answer.reason, answer.text, answer.advice)
-    return replace(answer, chain=tuple(links))
+    """Explain a slot; without one, the newest that is due."""
+    facts = await _read_facts(store, await schedule_row(store, name), slot)
+    explanation = await _explain_slot(store, facts, given=slot is not None)
+    steps = reason_steps(facts, explanation.verdict, explanation.reason, explanation.text, explanation.advice)
+    return replace(explanation, chain=tuple(steps))
 
 
-async def _case(store: Store, row: ScheduleRow, slot: int | None) -> SlotFacts:
+async def _read_facts(store: Store, row: ScheduleRow, slot: int | None) -> SlotFacts:
     now = await store.now() // MICRO
     everything = next((pause for pause in await store.insights.pauses() if pause.until is None), None)
     chosen = slot if slot is not None else previous_slot(row.schedule, now + 1)
-    wanted = RunFilter(schedule=row.schedule.name, slot=chosen)
-    run = None if chosen is None else next(iter((await store.insights.runs(wanted, limit=1)).items), None)
+    filters = RunFilter(schedule=row.schedule.name, slot=chosen)
+    run = None if chosen is None else next(iter((await store.insights.runs(filters, limit=1)).items), None)
     waiting = () if run is None else tuple([text async for text in waits(store, run)])
     return SlotFacts(row, now, chosen, everything, run, waiting)
 
 
-async def _answer(store: Store, case: SlotFacts, *, asked: bool) -> Explanation:
-    name, notes = case.schedule.name, tuple(_notes(case))
-    if case.slot is None:
-        return _nothing_yet(case.schedule, notes)
-    if case.run is not None:
-        return _of_run(case, case.run, notes)
-    decided = (await store.insights.decisions(DecisionFilter(schedule=name, slot=case.slot), limit=10)).items
+async def _explain_slot(store: Store, facts: SlotFacts, *, given: bool) -> Explanation:
+    name, notes = facts.schedule.name, tuple(_notes(facts))
+    if facts.slot is None:
+        return _explain_nothing_due(facts.schedule, notes)
+    if facts.run is not None:
+        return _explain_run(facts, facts.run, notes)
+    decided = (await store.insights.decisions(DecisionFilter(schedule=name, slot=facts.slot), limit=10)).items
     if decided:
-        return _of_decisions(name, case.slot, decided, notes)
-    if not asked and case.slot <= case.schedule.first_seen:
-        return _nothing_yet(case.schedule, notes)
-    return _undecided(case, case.slot, notes)
+        return _explain_decisions(name, facts.slot, decided, notes)
+    if not given and facts.slot <= facts.schedule.first_seen:
+        return _explain_nothing_due(facts.schedule, notes)
+    return _explain_undecided(facts, facts.slot, notes)
 
 
-def _by(whom: str) -> str:
-    return f" by {whom}" if whom else ""
+def _by(name: str) -> str:
+    return f" by {name}" if name else ""
 
 
-def _told(
+def _explanation(
     name: str, slot: int, reason: Reason, detail: str = "", run: str | None = None, notes: tuple[str, ...] = ()
 ) -> Explanation:
     verdict, text = str(reason.verdict), reason.explain(detail)
-    return Explanation(name, to_datetime(slot), verdict, reason.code, text, reason.advice, run, notes)
+    return Explanation(
+        schedule=name, slot=to_datetime(slot), verdict=verdict, reason=reason.code, text=text,
+        advice=reason.advice, run=run, notes=notes,
+    )  # fmt: skip
 
 
-def _of_decisions(name: str, slot: int, decided: tuple[DecisionRow, ...], notes: tuple[str, ...]) -> Explanation:
-    """What was decided for good, or else what the slot waits for."""
+def _explain_decisions(
+    name: str, slot: int, decided: tuple[DecisionRow, ...], notes: tuple[str, ...]
+) -> Explanation:
+    """The final decision or, without one, what the slot waits for."""
     one = next((row for row in decided if row.reason.verdict is not Verdict.DEFERRED), decided[0])
     of_many = f"It is one of {one.count} slots from {iso(one.first)} to {iso(one.last)}."
-    return _told(name, slot, one.reason, one.detail, notes=((of_many,) if one.count > 1 else ()) + notes)
+    return _explanation(name, slot, one.reason, one.detail, notes=((of_many,) if one.count > 1 else ()) + notes)
 
 
-def _of_run(case: SlotFacts, run: RunRow, notes: tuple[str, ...]) -> Explanation:
+def _explain_run(facts: SlotFacts, run: RunRow, notes: tuple[str, ...]) -> Explanation:
     reason = _RAN.get(run.trigger, Reason.ON_TIME)
-    said = [f"Run {run.id} is {run.state}{how(run)}."]
+    lines = [f"Run {run.id} is {run.state}{run_timing(run)}."]
     if run.error:
-        said.append(f"It said: {last_words(run)}")
-    answer = _told(case.schedule.name, run.slot or 0, reason, run=run.id, notes=(*said, *case.waits, *notes))
+        lines.append(f"It said: {error_line(run)}")
+    explanation = _explanation(
+        facts.schedule.name, run.slot or 0, reason, run=run.id, notes=(*lines, *facts.waits, *notes)
+    )
     if run.state not in FAILURES:
-        return answer
-    mend = f"See what it printed: tickwise runs logs {run.id}; once mended, tickwise runs retry {run.id}."
-    return replace(answer, advice=mend)
+        return explanation
+    repair = f"See what it printed: tickwise runs logs {run.id}; once mended, tickwise runs retry {run.id}."
+    return replace(explanation, advice=repair)
 
 
 async def waits(store: Store, run: RunRow) -> AsyncIterator[str]:
@@ -132,7 +152,7 @@ async def waits(store: Store, run: RunRow) -> AsyncIterator[str]:
         return
     nodes = await store.insights.nodes()
     serving = [node for node in nodes if run.queue in node.queues and node.seen_at > now - node.seconds * MICRO]
-    reasons = [*_no_room(run.queue, serving), *await _limited(store, run.queue)]
+    reasons = [*_missing_workers(run.queue, serving), *await _queue_limits(store, run.queue)]
     for reason in reasons:
         yield reason
     if not reasons:
@@ -142,75 +162,76 @@ async def waits(store: Store, run: RunRow) -> AsyncIterator[str]:
         )
 
 
-def _no_room(queue: str, serving: list[Node]) -> Iterator[str]:
+def _missing_workers(queue: str, serving: list[Node]) -> Iterator[str]:
     if not serving:
         yield f"No live worker serves the queue {queue}: start one (tickwise worker --queues {queue})."
     elif all(node.busy >= node.capacity for node in serving):
         yield f"All workers of the queue {queue} are busy ({sum(node.busy for node in serving)} runs)."
 
 
-async def _limited(store: Store, queue: str) -> list[str]:
+async def _queue_limits(store: Store, queue: str) -> list[str]:
     limits = {limit.queue: limit for limit in await store.insights.limits()}
     _, most, rate = limits.get(queue, QueueLimit(queue))
-    said = []
+    lines = []
     if most is not None:
         running = RunFilter(queue=queue, states=frozenset({RunState.RUNNING}))
         if len((await store.insights.runs(running, limit=most)).items) >= most:
-            said.append(f"The queue {queue} is limited to {most} at once, and so many are running.")
+            lines.append(f"The queue {queue} is limited to {most} at once, and so many are running.")
     if rate is not None:
-        said.append(f"The queue {queue} is limited to {rate:g} starts a second.")
-    return said
+        lines.append(f"The queue {queue} is limited to {rate:g} starts a second.")
+    return lines
 
 
-def _notes(case: SlotFacts) -> Iterator[str]:
-    state, everything = case.schedule, case.everything
+def _notes(facts: SlotFacts) -> Iterator[str]:
+    state, everything = facts.schedule, facts.everything
     if everything is not None:
         yield f"Everything is paused since {iso(everything.at)}{_by(everything.by)}."
     if state.paused:
         yield f"It is paused since {iso(state.paused.at)}{_by(state.paused.by)}."
-    if state.cursor > case.now + CURSOR_AHEAD:
+    if state.cursor > facts.now + CURSOR_AHEAD:
         yield f"Its cursor is ahead of the clock ({iso(state.cursor)}): reset the schedule to repair that."
-    if case.row.next_slot is not None:
-        yield f"Next: {iso(case.row.next_slot)}."
+    if facts.row.next_slot is not None:
+        yield f"Next: {iso(facts.row.next_slot)}."
     elif not (state.paused or everything):
         yield "It has no further times."
 
 
-def _nothing_yet(state: Schedule, notes: tuple[str, ...]) -> Explanation:
+def _explain_nothing_due(state: Schedule, notes: tuple[str, ...]) -> Explanation:
     return Explanation(
-        state.name, None, "none", "not_due", "no slot of it has been due since it was added", "Wait for the next.",
-        None, notes,
+        schedule=state.name, slot=None, verdict="none", reason="not_due",
+        text="no slot of it has been due since it was added", advice="Wait for the next.", notes=notes,
     )  # fmt: skip
 
 
-def _undecided(case: SlotFacts, slot: int, notes: tuple[str, ...]) -> Explanation:
+def _explain_undecided(facts: SlotFacts, slot: int, notes: tuple[str, ...]) -> Explanation:
     """A slot without a run or a record."""
-    state = case.schedule
+    state = facts.schedule
     text, code = "it is due and has not been decided yet", "pending"
     advice = "See that a ticker runs: tickwise serve, or tickwise ticker."
     if next_slot(state, slot - 1) != slot:
         listing = f"See when it runs: tickwise upcoming {state.name}."
         text, code, advice = "that is not a time of the schedule", "no_slot", listing
-    elif slot > case.now:
+    elif slot > facts.now:
         text, code, advice = "it is not due yet", "future", "Wait for it."
     elif slot <= state.first_seen:
         backfill = f"tickwise schedules backfill {state.name} --from {iso(slot)} --to {iso(slot + 1)}"
         text, code = "the schedule was not there yet", "before_it_was_added"
         advice = f"If it must run: {backfill}."
-    elif case.everything:
+    elif facts.everything:
         text, code, advice = "everything is paused", "paused_now", "Resume everything: tickwise resume."
     elif state.paused:
         resume = f"Resume the schedule: tickwise schedules resume {state.name}."
         text, code, advice = "the schedule is paused", "paused_now", resume
     elif state.deferral is not None:
         behind = f"It comes after the slot {iso(state.deferral.slot)}, which waits."
-        return _told(state.name, slot, state.deferral.reason, state.deferral.detail, notes=(behind, *notes))
-    return Explanation(state.name, to_datetime(slot), "none", code, text, advice, None, notes)
+        return _explanation(state.name, slot, state.deferral.reason, state.deferral.detail, notes=(behind, *notes))
+    return Explanation(
+        schedule=state.name, slot=to_datetime(slot), verdict="none", reason=code, text=text, advice=advice,
+        notes=notes,
+    )  # fmt: skip
 
 
-# Why a run happened.
-
-_ASKED = {
+_REQUESTED = {
     Trigger.MANUAL: ("by hand", "somebody asked for it{by}, at {at}", "Nothing to do."),
     Trigger.ENQUEUE: ("by code", "code enqueued it{by}, at {at}", "Nothing to do."),
     Trigger.RESTART: ("restart", "the restart schedule asked for it, for {at}", "Nothing to do."),
@@ -218,19 +239,20 @@ _ASKED = {
 
 
 async def why_run(store: Store, run: RunRow) -> Explanation:
-    """By its slot if that is still told, else by what made it."""
+    """Explain a run: by its slot if its schedule still exists, else by its trigger."""
     if run.schedule is not None and run.slot is not None and await store.insights.schedule(run.schedule):
         return await why(store, run.schedule, run.slot)
-    label, text, advice = _ASKED.get(run.trigger, (str(run.trigger), Reason.ON_TIME.text, "Nothing to do."))
+    label, text, advice = _REQUESTED.get(run.trigger, (str(run.trigger), Reason.ON_TIME.text, "Nothing to do."))
     by = f" ({run.by})" if run.by else ""
     waiting = tuple([reason async for reason in waits(store, run)])
-    told = text.format(by=by, at=iso(run.created_at // MICRO))
-    links = (
-        ReasonStep("asked", sentence(told), "yes"),
-        *of_run(run, waiting),
+    text = text.format(by=by, at=iso(run.created_at // MICRO))
+    steps = (
+        ReasonStep("asked", sentence(text), "yes"),
+        *run_steps(run, waiting),
         ReasonStep("what to do", advice, "do"),
     )
     return Explanation(
-        run.schedule or run.job, instant(run.slot), "fired", label.replace(" ", "_"), told, advice, run.id,
-        (f"Run {run.id} is {run.state}.", *waiting), links,
+        schedule=run.schedule or run.job, slot=instant(run.slot), verdict="fired",
+        reason=label.replace(" ", "_"), text=text, advice=advice, run=run.id,
+        notes=(f"Run {run.id} is {run.state}.", *waiting), chain=steps,
     )  # fmt: skip

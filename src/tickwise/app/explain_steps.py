@@ -1,7 +1,7 @@
-"""The chain of reasons for what became of a slot: from its definition to the worker, a sentence a link.
+"""The steps of an explanation: from the definition of a schedule to the worker, one sentence each.
 
-Each link holds (`yes`), stands in the way (`no`) or is waited for (`wait`); the last says what to do. Times are
-told in the schedule's own zone.
+A step holds (`yes`), prevents the run (`no`) or is waited for (`wait`); the last says what to do (`do`). Times are
+in the schedule's own zone.
 """
 
 from collections.abc import Iterator
@@ -14,14 +14,14 @@ from ..core.timeparse import format_duration, to_datetime
 from ..stores.records import MICRO, PauseInterval, RunRow, ScheduleRow
 
 CURSOR_AHEAD = 60  # seconds that a cursor may be ahead of now (S4)
-_MARKS = {"fired": "yes", "caught_up": "yes", "deferred": "wait"}
-_OF_RUNS = {RunState.SUCCEEDED: "yes", RunState.RUNNING: "yes", RunState.QUEUED: "wait"}
-_NO_SLOT = frozenset({"not_due", "future", "before_it_was_added", "no_slot"})  # nothing was to be decided
+_VERDICT_MARKS = {"fired": "yes", "caught_up": "yes", "deferred": "wait"}
+_RUN_MARKS = {RunState.SUCCEEDED: "yes", RunState.RUNNING: "yes", RunState.QUEUED: "wait"}
+_UNDECIDED = frozenset({"not_due", "future", "before_it_was_added", "no_slot"})  # nothing was to be decided
 
 
 @dataclass(frozen=True, slots=True)
 class ReasonStep:
-    """One reason."""
+    """One sentence, and whether it holds."""
 
     what: str
     text: str
@@ -30,7 +30,7 @@ class ReasonStep:
 
 @dataclass(frozen=True, slots=True)
 class SlotFacts:
-    """What is known about a slot."""
+    """What an explanation of a slot is made from."""
 
     row: ScheduleRow
     now: int
@@ -48,21 +48,21 @@ class SlotFacts:
         return f"{to_datetime(second, zone.tzinfo):%a %Y-%m-%d %H:%M:%S} {zone.name}"
 
 
-def reason_steps(case: SlotFacts, verdict: str, code: str, text: str, advice: str) -> Iterator[ReasonStep]:
-    """All links, for what was found out about the slot."""
-    yield _definition(case)
-    yield _due(case, code)
-    if code not in _NO_SLOT:
-        yield _cursor(case)
-    yield _pause(case, code)
+def reason_steps(facts: SlotFacts, verdict: str, code: str, text: str, advice: str) -> Iterator[ReasonStep]:
+    """All steps, given the verdict on the slot."""
+    yield _definition_step(facts)
+    yield _slot_step(facts, code)
+    if code not in _UNDECIDED:
+        yield _cursor_step(facts)
+    yield _pause_step(facts, code)
     if verdict != "none":
-        yield _rules(case)
-        yield ReasonStep("verdict", sentence(text), _MARKS.get(verdict, "no"))
+        yield _rules_step(facts)
+        yield ReasonStep("verdict", sentence(text), _VERDICT_MARKS.get(verdict, "no"))
     elif code == "pending":
         yield ReasonStep("ticker", "No ticker has looked at it yet.", "wait")
-    if case.run is not None:
-        yield from of_run(case.run, case.waits)
-    yield _next(case)
+    if facts.run is not None:
+        yield from run_steps(facts.run, facts.waits)
+    yield _next_step(facts)
     yield ReasonStep("what to do", advice, "do")
 
 
@@ -70,71 +70,73 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _definition(case: SlotFacts) -> ReasonStep:
-    definition = case.schedule.definition
+def _definition_step(facts: SlotFacts) -> ReasonStep:
+    definition = facts.schedule.definition
     source = f", as {definition.source} has it" if definition.source else ""
     return ReasonStep("definition", f"{definition.times.explain()} ({definition.label}){source}.", "yes")
 
 
-def _due(case: SlotFacts, code: str) -> ReasonStep:
-    state, slot = case.schedule, case.slot
+def _slot_step(facts: SlotFacts, code: str) -> ReasonStep:
+    state, slot = facts.schedule, facts.slot
     if slot is None or code == "not_due":
-        return ReasonStep("slot", f"None has been due since it was added, {case.at(state.first_seen)}.", "wait")
+        return ReasonStep("slot", f"None has been due since it was added, {facts.at(state.first_seen)}.", "wait")
     if code == "future":
-        return ReasonStep("slot", f"It comes in {format_duration(slot - case.now)}.", "wait")
+        return ReasonStep("slot", f"It comes in {format_duration(slot - facts.now)}.", "wait")
     if code == "before_it_was_added":
-        return ReasonStep("slot", f"The schedule was added later, {case.at(state.first_seen)}.", "no")
+        return ReasonStep("slot", f"The schedule was added later, {facts.at(state.first_seen)}.", "no")
     if code == "no_slot":
         around = (previous_slot(state, slot), next_slot(state, slot))
-        near = " and ".join(case.at(one) for one in around if one is not None)
-        return ReasonStep("slot", f"{case.at(slot)} is none of its times; nearest: {near or 'none'}.", "no")
+        near = " and ".join(facts.at(one) for one in around if one is not None)
+        return ReasonStep("slot", f"{facts.at(slot)} is none of its times; nearest: {near or 'none'}.", "no")
     due = due_at(state, slot)
     late = f", {format_duration(due - slot)} after the slot by its jitter" if due > slot else ""
-    return ReasonStep("slot", f"It was due {format_duration(max(0, case.now - due))} ago{late}.", "yes")
+    return ReasonStep("slot", f"It was due {format_duration(max(0, facts.now - due))} ago{late}.", "yes")
 
 
-def _cursor(case: SlotFacts) -> ReasonStep:
-    cursor, slot = case.schedule.cursor, case.slot
-    if cursor > case.now + CURSOR_AHEAD:
-        repair = f"tickwise schedules reset {case.schedule.name}"
-        return ReasonStep("cursor", f"It is ahead of the clock, {case.at(cursor)}: {repair}.", "no")
+def _cursor_step(facts: SlotFacts) -> ReasonStep:
+    cursor, slot = facts.schedule.cursor, facts.slot
+    if cursor > facts.now + CURSOR_AHEAD:
+        repair = f"tickwise schedules reset {facts.schedule.name}"
+        return ReasonStep("cursor", f"It is ahead of the clock, {facts.at(cursor)}: {repair}.", "no")
     if slot is not None and slot <= cursor:
-        return ReasonStep("cursor", f"All slots up to {case.at(cursor)} are decided, this one too.", "yes")
-    return ReasonStep("cursor", f"Slots are decided up to {case.at(cursor)}, this one is not.", "wait")
+        return ReasonStep("cursor", f"All slots up to {facts.at(cursor)} are decided, this one too.", "yes")
+    return ReasonStep("cursor", f"Slots are decided up to {facts.at(cursor)}, this one is not.", "wait")
 
 
-def _pause(case: SlotFacts, code: str) -> ReasonStep:
+def _pause_step(facts: SlotFacts, code: str) -> ReasonStep:
     mark = "no" if code == "paused_now" else "wait"
-    for pause, what in ((case.everything, "Everything"), (case.schedule.paused, "The schedule")):
+    for pause, what in ((facts.everything, "Everything"), (facts.schedule.paused, "The schedule")):
         if pause is not None:
-            return ReasonStep("pause", f"{what} is paused since {case.at(pause.at)}{by_whom(pause)}.", mark)
+            return ReasonStep("pause", f"{what} is paused since {facts.at(pause.at)}{by_whom(pause)}.", mark)
     return ReasonStep("pause", "Neither the schedule nor everything is paused.", "yes")
 
 
 def by_whom(pause: Pause | PauseInterval) -> str:
-    """And why, as far as it is known."""
+    """By whom, and why, as far as it is known."""
     return (f" by {pause.by}" if pause.by else "") + (f": {pause.reason}" if pause.reason else "")
 
 
-def _rules(case: SlotFacts) -> ReasonStep:
-    policy = case.schedule.definition.policy
-    said = [f"catchup: {policy.catchup}", f"overlap: {policy.overlap}"]
-    said += [f"after: {one.schedule} within {format_duration(one.within)}" for one in policy.after]
-    said += ["skip_if_successful"] if policy.skip_if_successful else []
-    return ReasonStep("rules", f"{', '.join(said)}.", "yes")
+def _rules_step(facts: SlotFacts) -> ReasonStep:
+    policy = facts.schedule.definition.policy
+    rules = [f"catchup: {policy.catchup}", f"overlap: {policy.overlap}"]
+    rules += [f"after: {one.schedule} within {format_duration(one.within)}" for one in policy.after]
+    rules += ["skip_if_successful"] if policy.skip_if_successful else []
+    return ReasonStep("rules", f"{', '.join(rules)}.", "yes")
 
 
-def of_run(run: RunRow, waits: tuple[str, ...]) -> Iterator[ReasonStep]:
-    """How far it is, what it waits for, and what went wrong."""
+def run_steps(run: RunRow, waits: tuple[str, ...]) -> Iterator[ReasonStep]:
+    """The state of a run, what it waits for, and its error."""
     place = f", on {run.node}" if run.node else ""
-    yield ReasonStep("run", f"Run {run.id} is {run.state}{how(run)}{place}.", _OF_RUNS.get(run.state, "no"))
+    yield ReasonStep(
+        "run", f"Run {run.id} is {run.state}{run_timing(run)}{place}.", _RUN_MARKS.get(run.state, "no")
+    )
     for text in waits:
         yield ReasonStep("worker", text, "wait")
     if run.error:
-        yield ReasonStep("error", last_words(run), "no")
+        yield ReasonStep("error", error_line(run), "no")
 
 
-def how(run: RunRow) -> str:
+def run_timing(run: RunRow) -> str:
     """The attempt, how late it started and how long it took; nothing if it has not started."""
     if run.started_at is None:
         return ""
@@ -143,14 +145,14 @@ def how(run: RunRow) -> str:
     return f" (attempt {run.attempt}, started {late:.1f} s after it was due{took})"
 
 
-def last_words(run: RunRow) -> str:
-    """The end of what a run said when it failed."""
+def error_line(run: RunRow) -> str:
+    """The last line of a run's error."""
     return run.error.strip().splitlines()[-1][:200]
 
 
-def _next(case: SlotFacts) -> ReasonStep:
-    if case.row.next_slot is not None:
-        return ReasonStep("next", f"{case.at(case.row.next_slot)}.", "yes")
-    if case.schedule.paused or case.everything:
+def _next_step(facts: SlotFacts) -> ReasonStep:
+    if facts.row.next_slot is not None:
+        return ReasonStep("next", f"{facts.at(facts.row.next_slot)}.", "yes")
+    if facts.schedule.paused or facts.everything:
         return ReasonStep("next", "None while it is paused.", "wait")
     return ReasonStep("next", "It has no further times.", "no")

@@ -1,4 +1,4 @@
-"""Hooks: what a user's code hears of a node's life. They may be async, and none of them can harm the node."""
+"""Hooks: functions of the user that a node calls. They may be async, and what they raise cannot harm the node."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -39,14 +39,14 @@ class Hooks:
 
 
 class HookCaller:
-    """Calls of hooks. What they raise is logged; async ones go on beside the node."""
+    """Calls hooks. What they raise is logged; async ones run as tasks beside the node."""
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
-    def hears(self, name: str) -> bool:
-        """Whether anybody listens."""
+    def has(self, name: str) -> bool:
+        """Whether there is such a hook."""
         return getattr(self._hooks, name) is not None
 
     def call(self, name: str, *arguments: object) -> None:
@@ -54,29 +54,29 @@ class HookCaller:
         if hook is None:
             return
         try:
-            answer = hook(*arguments)
+            result = hook(*arguments)
         except Exception as error:  # noqa: BLE001  (the user's own)
-            _told(name, error)
+            _log_failure(name, error)
             return
-        if isawaitable(answer):
-            task = asyncio.ensure_future(_awaited(name, answer))
-            self._under_way.add(task)
-            task.add_done_callback(self._under_way.discard)
+        if isawaitable(result):
+            task = asyncio.ensure_future(_await_hook(name, result))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
-    async def finish(self, patience: float) -> None:
-        """Wait for the async ones, but not for ever."""
-        if self._under_way:
-            _, late = await asyncio.wait(self._under_way, timeout=patience)
+    async def finish(self, grace: float) -> None:
+        """Wait for async hooks, and cancel those that take longer than the grace."""
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=grace)
             for task in late:
                 task.cancel()
 
 
-async def _awaited(name: str, answer: Awaitable[Any]) -> None:
+async def _await_hook(name: str, result: Awaitable[Any]) -> None:
     try:
-        await answer
+        await result
     except Exception as error:  # noqa: BLE001  (the user's own)
-        _told(name, error)
+        _log_failure(name, error)
 
 
-def _told(name: str, error: Exception) -> None:
+def _log_failure(name: str, error: Exception) -> None:
     _log.warning("hook failed", hook=name, error=str(error), kind=type(error).__name__)

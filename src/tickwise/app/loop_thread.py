@@ -20,23 +20,23 @@ class LoopThread:
         self._thread: Thread | None = None
         self._pid = 0  # of the process that has the thread
 
-    def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Wait for it; what it raises is raised here."""
+    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the loop and wait for it; what it raises is raised here."""
         if self._thread is current_thread():
-            work.close()
+            coroutine.close()
             raise TickwiseError("this is the scheduler's own thread: use AsyncTickwise inside async code")
-        future = asyncio.run_coroutine_threadsafe(work, self._started())
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._start_loop())
         try:
             return future.result()
         except KeyboardInterrupt:
             future.cancel()
             raise
 
-    def _started(self) -> asyncio.AbstractEventLoop:
+    def _start_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None or self._pid != os.getpid():
                 self._pid, self._loop = os.getpid(), asyncio.new_event_loop()
-                self._thread = Thread(target=_serve, args=(self._loop,), name="tickwise", daemon=True)
+                self._thread = Thread(target=_run_loop, args=(self._loop,), name="tickwise", daemon=True)
                 self._thread.start()
             return self._loop
 
@@ -49,7 +49,7 @@ class LoopThread:
             thread.join()
 
 
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
     try:
         loop.run_forever()
         loop.run_until_complete(loop.shutdown_default_executor())

@@ -1,4 +1,4 @@
-"""`tw.schedules`, `tw.runs`, `tw.jobs`: what people do with what is defined."""
+"""`tw.schedules`, `tw.runs`, `tw.jobs`: the public operations on schedules, runs and jobs."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,8 +33,9 @@ from .values import RunInfo, ScheduleInfo, as_second, as_word, is_due
 
 When: TypeAlias = datetime | timedelta | str
 OpenStore: TypeAlias = Callable[[], Awaitable[Store]]
-_DRY_RUN = 10_000
-_PAGE = 1_000
+_PAGE_SIZE = 1_000
+_MAX_SLOTS = 10_000  # of a backfill that are listed
+_MAX_COUNTED = 10_000  # runs and slots that its progress counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +67,11 @@ class Schedules:
 
     async def add(self, name: str, **fields: Any) -> ScheduleInfo:
         """Define a job with its schedule, by the fields of a job file."""
-        return await self._write(await self._store(), name, fields, over=0)
+        return await self._define(await self._store(), name, fields, over=0)
 
     async def update(self, name: str, **fields: Any) -> ScheduleInfo:
         """Define it anew, with all its fields; refused for what another source has written (S50)."""
-        return await self._write(await self._store(), name, fields)
+        return await self._define(await self._store(), name, fields)
 
     async def patch(self, name: str, **fields: Any) -> ScheduleInfo:
         """Change some fields of what the API has defined; none removes one (RFC 7396)."""
@@ -83,7 +84,7 @@ class Schedules:
             raise error.reworded(f"schedule {name}: {error}") from None
         return await self.get(name)
 
-    async def _write(
+    async def _define(
         self, store: Store, name: str, fields: Mapping[str, Any], over: int | None = None
     ) -> ScheduleInfo:
         job = read_spec({"name": name, **fields}, f"schedule {name}", self.defaults())
@@ -96,7 +97,7 @@ class Schedules:
         """Delete what the API has defined."""
         store = await self._store()
         if await store.insights.job(name) is None:
-            known = await all_pages(lambda after: store.insights.jobs(after=after, limit=_PAGE))
+            known = await all_pages(lambda after: store.insights.jobs(after=after, limit=_PAGE_SIZE))
             raise no_such("job", name, [row.definition.name for row in known])
         await store.remove(name, API_SOURCE)
 
@@ -107,8 +108,8 @@ class Schedules:
         """In order of their names; of all that is given, what fits: a label is `key` or `key=value`."""
         insights = (await self._store()).insights
         due = None if due_before is None else as_second(due_before, await self._now())
-        wanted = ScheduleFilter(job, text, paused, due, label, source)
-        rows = await all_pages(lambda after: insights.schedules(wanted, after, _PAGE))
+        filters = ScheduleFilter(job=job, text=text, paused=paused, due_before=due, label=label, source=source)
+        rows = await all_pages(lambda after: insights.schedules(filters, after, _PAGE_SIZE))
         return [ScheduleInfo.of(row) for row in rows if due is None or is_due(row, due)]
 
     async def get(self, name: str) -> ScheduleInfo:
@@ -141,7 +142,7 @@ class Schedules:
         """What `adopt` can move: all that nodes tick locally or, back to them, all that the store adopted."""
         to = as_word(Ticking, ticking, "ticking")
         insights = (await self._store()).insights
-        rows = await all_pages(lambda after: insights.schedules(after=after, limit=_PAGE))
+        rows = await all_pages(lambda after: insights.schedules(after=after, limit=_PAGE_SIZE))
         if to is Ticking.LOCAL:
             return [ScheduleInfo.of(row) for row in rows if row.schedule.ticking is Ticking.STORE]
         return [ScheduleInfo.of(row) for row in rows if self._ticking_of(row.schedule) is Ticking.LOCAL]
@@ -155,9 +156,9 @@ class Schedules:
         """Run the schedule's job now, by hand (S30)."""
         store = await self._store()
         row = await schedule_row(store, name)
-        asked = Enqueue(row.schedule.job, Trigger.MANUAL, params, allow_overlap=allow_overlap, by=by)
-        (made,) = await store.enqueue([asked])
-        return await enqueued(store, asked, made)
+        request = Enqueue(row.schedule.job, Trigger.MANUAL, params, allow_overlap=allow_overlap, by=by)
+        (made,) = await store.enqueue([request])
+        return await enqueued(store, request, made)
 
     async def backfill(
         self, name: str, start: When, end: When, *, overlap: str = "queue", limit: int = 1_000,
@@ -166,16 +167,16 @@ class Schedules:
         """Enqueue the slots of a time that has passed and have no run; a dry run lists them only (S32)."""
         store, now = await self._store(), await self._now()
         rule = as_word(Overlap, overlap, "overlap")
-        asked = BackfillAsked(as_second(start, now), as_second(end, now), rule, limit, again=again)
+        backfill = BackfillAsked(as_second(start, now), as_second(end, now), rule, limit, again=again)
         row = await schedule_row(store, name)
-        known = await self._slots_with_run(store, name, asked.start)
+        known = await self._slots_with_run(store, name, backfill.start)
         slots: list[datetime] = []
-        for slot in backfill_slots(row.schedule, ScheduleFacts(known), asked.start, asked.end):
-            if len(slots) >= min(limit, _DRY_RUN):
+        for slot in backfill_slots(row.schedule, ScheduleFacts(known), backfill.start, backfill.end):
+            if len(slots) >= min(limit, _MAX_SLOTS):
                 break
             slots.append(to_datetime(slot))
         if not dry_run:
-            await store.change(name, asked)
+            await store.change(name, backfill)
         return slots
 
     async def cancel_backfill(self, name: str) -> ScheduleInfo:
@@ -186,8 +187,8 @@ class Schedules:
         return await backfill_status(await self._store(), name)
 
     async def _slots_with_run(self, store: Store, name: str, start: int) -> frozenset[int]:
-        wanted = RunFilter(schedule=name)
-        rows = await all_pages(lambda after: store.insights.runs(wanted, after=after, limit=_PAGE))
+        filters = RunFilter(schedule=name)
+        rows = await all_pages(lambda after: store.insights.runs(filters, after=after, limit=_PAGE_SIZE))
         return frozenset(row.slot for row in rows if row.slot is not None and row.slot >= start)
 
     async def _change(self, name: str, change: Change) -> ScheduleInfo:
@@ -209,8 +210,8 @@ class Runs:
     ) -> list[RunInfo]:
         """The newest first."""
         states = frozenset({as_word(RunState, state, "state of a run")}) if state else frozenset[RunState]()
-        wanted = RunFilter(job=job, schedule=schedule, states=states)
-        page = await (await self._store()).insights.runs(wanted, limit=limit)
+        filters = RunFilter(job=job, schedule=schedule, states=states)
+        page = await (await self._store()).insights.runs(filters, limit=limit)
         return [RunInfo.of(row) for row in page.items]
 
     async def get(self, run: str) -> RunInfo:
@@ -232,7 +233,7 @@ class Runs:
     async def logs(self, run: str) -> str:
         """What the run printed."""
         insights = (await self._store()).insights
-        parts = await all_pages(lambda after: insights.log(run, after=after, limit=_PAGE))
+        parts = await all_pages(lambda after: insights.log(run, after=after, limit=_PAGE_SIZE))
         return "".join(part.text for part in parts)
 
 
@@ -244,7 +245,7 @@ class Jobs:
 
     async def list(self) -> list[str]:
         insights = (await self._store()).insights
-        rows = await all_pages(lambda after: insights.jobs(after=after, limit=_PAGE))
+        rows = await all_pages(lambda after: insights.jobs(after=after, limit=_PAGE_SIZE))
         return [row.definition.name for row in rows]
 
 
@@ -255,53 +256,37 @@ async def _run_row(store: Store, run: str) -> RunRow:
     return row
 
 
-async def enqueued(store: Store, asked: Enqueue, made: Enqueued) -> RunInfo:
-    """The run that was asked for; it may have run and been removed by now."""
+async def enqueued(store: Store, request: Enqueue, made: Enqueued) -> RunInfo:
+    """The run that an enqueue made; it may have run and been removed by now."""
     row = await store.insights.run(made.id)
     if row is None:
         now = await store.now()
         row = RunRow(
-            made.id,
-            asked.job,
-            None,
-            None,
-            asked.trigger,
-            "",
-            RunState.SUCCEEDED,
-            "",
-            0,
-            1,
-            now,
-            now,
-            key=asked.key,
-        )
+            id=made.id, job=request.job, schedule=None, slot=None, trigger=request.trigger, label="",
+            state=RunState.SUCCEEDED, queue="", priority=0, attempt=1, created_at=now, due_at=now, key=request.key,
+        )  # fmt: skip
     return RunInfo.of(row)
-
-
-# How far a backfill is (S32).
-
-_PROGRESS_PAGE, _MOST = 1_000, 10_000  # runs and slots that are counted
 
 
 async def backfill_status(store: Store, name: str, since: int = 0) -> BackfillStatus:
     """Counts the runs that backfills of the schedule have made; those made since an instant (microseconds)."""
-    asked = (await schedule_row(store, name)).schedule
+    schedule = (await schedule_row(store, name)).schedule
     runs = await _newest_runs(store, name)
     made = sum(run.trigger is Trigger.BACKFILL and run.created_at >= since for run in runs)
     known = {run.slot for run in runs if run.slot is not None}
-    rest = asked.backfill
+    rest = schedule.backfill
     if rest is None:
         return BackfillStatus(active=False, asked=made, made=made, left=0)
-    slots = backfill_slots(asked, ScheduleFacts(frozenset(known)), rest.cursor + 1, rest.end)
-    left = sum(1 for _ in islice(slots, min(rest.most, _MOST)))
+    slots = backfill_slots(schedule, ScheduleFacts(frozenset(known)), rest.cursor + 1, rest.end)
+    left = sum(1 for _ in islice(slots, min(rest.most, _MAX_COUNTED)))
     return BackfillStatus(active=True, asked=made + left, made=made, left=left)
 
 
 async def _newest_runs(store: Store, name: str) -> list[RunRow]:
     found: list[RunRow] = []
     after: str | None = None
-    while len(found) < _MOST:
-        page = await store.insights.runs(RunFilter(schedule=name), after, _PROGRESS_PAGE)
+    while len(found) < _MAX_COUNTED:
+        page = await store.insights.runs(RunFilter(schedule=name), after, _PAGE_SIZE)
         found += page.items
         after = page.after
         if after is None:

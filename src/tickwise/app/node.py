@@ -1,11 +1,12 @@
-"""A node: the roles of one process, brought up in order and taken down in reverse.
+"""A node: the roles of one process, started in order and stopped in reverse.
 
-news ──ring──► tickers ──leases──► worker ──ended──► finisher ──► store
-                                     ▲ renewed, cancelled, lost
-folders, definitions, reaper, pruner   keeper (a thread with a store of its own)
+notifications ──wake──► tickers ──leases──► worker ──ended──► completions ──► store
+                                              ▲ renewed, cancelled, lost
+folders, definitions, reaper, pruner        heartbeat (a thread with a store of its own)
 """
 
 import asyncio
+import gc
 import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from uuid import uuid4
 
 from ..clock import monotonic
 from ..config import Settings
+from ..core.definition import JobDefinition
 from ..core.payload import clip
 from ..core.settle import Settled
 from ..core.states import RunState
@@ -43,21 +45,22 @@ from .registry import Registry
 _log = get_logger()
 EVERY_ROLE = (Role.TICKER, Role.WORKER)
 _VERSION = version("tickwise")
-_MISSED_POLLS, _SLACK = 3, 1.0  # after so many polls, and seconds, a node is not ready
-_FOR_FOLDERS = 30.0  # seconds for a first look at all folders
-_LAST_TURN = 10.0  # seconds for turns that are under way when a node ends
-_MOST_PROBLEMS, _LONGEST_PROBLEM = 20, 1_000
-_WORDS = {"handedback": "handed_back"}
-_WELL = frozenset({"started", "succeeded", "snoozed", "unmet"})  # nobody need be told in a log
+_MAX_MISSED_POLLS, _SLACK = 3, 1.0  # after so many polls, and seconds, a node is not healthy
+_FOLDER_TIMEOUT = 30.0  # seconds for a first look at all folders
+_LAST_TURN_TIMEOUT = 10.0  # seconds for turns that are under way when a node ends
+_MAX_PROBLEMS, _MAX_PROBLEM_LENGTH = 20, 1_000
+_EVENT_NAMES = {"handedback": "handed_back"}
+_NOT_LOGGED = frozenset({"started", "succeeded", "snoozed", "unmet"})
+_GC_THRESHOLDS = 50_000, 20, 50  # new objects before a young collection, and how often an older one follows
 
 
 class NodeServices(NamedTuple):
-    """Where a node lives: the store that it shares with its app, and the ways to it."""
+    """What a node shares with its app: the store, and the definitions that go into it."""
 
     store: Store
-    intake: DefinitionSync
-    open_store: Callable[[], Store]  # for its keeper
-    declare: Callable[[], Awaitable[object]]  # defines what the app's code has declared since
+    definitions: DefinitionSync
+    open_store: Callable[[], Store]  # for its heartbeat
+    declare: Callable[[], Awaitable[object]]  # writes what the app's code has declared since
 
 
 class NodeOptions(NamedTuple):
@@ -65,68 +68,68 @@ class NodeOptions(NamedTuple):
 
     roles: Sequence[Role] = EVERY_ROLE
     folders: Sequence[FolderSource] = ()
-    private: bool = False  # only who may run commands can write to the store
+    private: bool = False  # only people who may run commands can write to the store
 
 
 class NodeProcess:
-    """Runs until it is told to stop."""
+    """Runs until its stop event is set."""
 
     def __init__(
-        self, settings: Settings, place: NodeServices, registry: Registry, duty: NodeOptions, hooks: Hooks
+        self, settings: Settings, services: NodeServices, registry: Registry, options: NodeOptions, hooks: Hooks
     ) -> None:
         self.id = f"{socket.gethostname()[:60]}-{os.getpid()}-{uuid4().hex[:8]}"
         self.settings = settings
-        self.roles = tuple(duty.roles)
-        self._place = place
+        self.roles = tuple(options.roles)
+        self._services = services
         self._registry = registry
-        self._duty = duty
-        self._calls = HookCaller(hooks)
+        self._options = options
+        self._hooks = HookCaller(hooks)
         self._passed_at: float | None = None
-        self._passed_since = False
+        self._has_new_pass = False
         self._is_idle = False
-        self._found_nothing = Role.WORKER not in self.roles  # when it last asked for runs, and has had none since
-        self._read = [asyncio.Event() for _ in duty.folders]
+        self._found_no_run = Role.WORKER not in self.roles  # in its last lease, and none was started since
+        self._folder_events = [asyncio.Event() for _ in options.folders]
         self.up = asyncio.Event()  # its roles run
         self.ready = asyncio.Event()  # the first pass is over
-        self.worker = self._made_worker() if Role.WORKER in self.roles else None
-        self._keeper = self._made_keeper()
+        self.worker = self._make_worker() if Role.WORKER in self.roles else None
+        self._heartbeat = self._make_heartbeat()
         self._local: LocalTicker | None = None
-        self._tickers = self._made_tickers() if Role.TICKER in self.roles else []
-        self._leasing = self._made_leasing(self.worker) if self.worker else None
+        self._tickers = self._make_tickers() if Role.TICKER in self.roles else []
+        self._lease_loop = self._make_lease_loop(self.worker) if self.worker else None
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Bring everything up, wait for the word, and take everything down."""
-        await self._place.store.beat(self.as_node())  # its first pass would hold all slots for want of a worker
+        """Start everything, wait for the stop event, and stop everything."""
+        await self._services.store.beat(self.as_node())  # else its first pass finds no live worker and holds slots
         down = asyncio.Event()  # the worker has ended
-        bringing = [asyncio.create_task(loop.run(stop)) for loop in self._folders(stop)]
-        ending = [asyncio.create_task(self._loop("news", self._hear).run(down))]
-        self._keeper.start()
+        until_stop = [asyncio.create_task(loop.run(stop)) for loop in self._folder_loops(stop)]
+        until_down = [asyncio.create_task(self._loop("notifications", self._wake_on_notification).run(down))]
+        self._heartbeat.start()
         try:
-            await self._folders_read(stop)
-            bringing += [asyncio.create_task(loop.run(stop)) for loop in self._until_stop()]
-            ending += [asyncio.create_task(loop.run(down)) for loop in self._until_down()]
-            self._calls.call("on_start")
+            await self._wait_for_folders(stop)
+            until_stop += [asyncio.create_task(loop.run(stop)) for loop in self._loops_until_stop()]
+            until_down += [asyncio.create_task(loop.run(down)) for loop in self._loops_until_down()]
+            self._hooks.call("on_start")
             self.up.set()
             await stop.wait()
             closing = [self.worker.close(self.settings.shutdown_grace)] if self.worker else []
-            await asyncio.gather(_ended(bringing), *closing)
+            await asyncio.gather(_wait_all(until_stop), *closing)
         finally:
             stop.set()
             down.set()
-            ending[0].cancel()  # news may be waited for for a while
-            await _ended([*bringing, *ending])
-            await self._keeper.close()
-            self._calls.call("on_stop")
-            await self._calls.finish(self.settings.shutdown_grace)
+            until_down[0].cancel()  # it may wait for a notification for a while
+            await _wait_all([*until_stop, *until_down])
+            await self._heartbeat.close()
+            self._hooks.call("on_stop")
+            await self._hooks.finish(self.settings.shutdown_grace)
 
-    async def _folders_read(self, stop: asyncio.Event) -> None:
-        """Wait for them before anything is decided or run: what went or changed meanwhile is not as it was (S13).
+    async def _wait_for_folders(self, stop: asyncio.Event) -> None:
+        """Read all folders before anything is decided or run: jobs may have been deleted or changed (S13).
 
-        A disk that hangs holds up what comes from elsewhere for a while only.
+        A disk that hangs delays the jobs of other sources for `_FOLDER_TIMEOUT` only.
         """
-        reading = asyncio.gather(*(read.wait() for read in self._read))
+        reading = asyncio.gather(*(read.wait() for read in self._folder_events))
         ending = asyncio.ensure_future(stop.wait())
-        await asyncio.wait((reading, ending), timeout=_FOR_FOLDERS, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((reading, ending), timeout=_FOLDER_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
         reading.cancel()
         ending.cancel()
 
@@ -135,45 +138,51 @@ class NodeProcess:
         if self.worker:
             self.worker.end_grace()
 
-    # Its parts.
+    # Its parts
 
     def _loop(self, name: str, turn: Turn, wake_event: asyncio.Event | None = None) -> Loop:
-        return Loop(name, turn, lambda role, error: self._calls.call("on_error", role, error), wake_event)
+        return Loop(name, turn, lambda role, error: self._hooks.call("on_error", role, error), wake_event)
 
-    def _made_worker(self) -> Worker:
-        settings, place = self.settings, self._place
+    def _make_worker(self) -> Worker:
+        settings, services = self.settings, self._services
+
+        def may_run(job: JobDefinition) -> bool:
+            return settings.allow_commands or self._options.private or services.definitions.trusts(job)
+
         execution = Execution(
-            place.store, self._registry.functions, tools=Services(addresses=AddressPolicy(settings.addresses)),
-            may_run=lambda job: settings.allow_commands or self._duty.private or place.intake.trusts(job),
+            services.store, self._registry.functions, tools=Services(addresses=AddressPolicy(settings.addresses)),
+            may_run=may_run,
         )  # fmt: skip
         return Worker(
-            place.store, self.id, execution,
+            services.store, self.id, execution,
             options=WorkerOptions(settings.concurrency, settings.queues, settings.lease),
             poll=settings.poll, on_started=self._started, on_ended=self._ended,
         )  # fmt: skip
 
-    def _made_keeper(self) -> Heartbeat:
+    def _make_heartbeat(self) -> Heartbeat:
         loop, worker = asyncio.get_running_loop(), self.worker
 
         def on_loop(call: Callable[..., None], *arguments: object) -> None:
             with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(call, *arguments)
 
-        upkeep = HeartbeatCallbacks(
+        callbacks = HeartbeatCallbacks(
             node=self.as_node,
-            passed=self._has_passed,
+            passed=self._take_new_pass,
             held=worker.held if worker else dict,
-            on_renewed=lambda asked, renewed: on_loop(self._renewed, asked, renewed),
+            on_renewed=lambda requested, renewed: on_loop(self._renewed, requested, renewed),
             on_lost=lambda: on_loop(worker.on_leases_lost) if worker else None,
         )
-        return Heartbeat(self._place.open_store, upkeep, every=self.settings.renew, lease=self.settings.lease)
+        return Heartbeat(
+            self._services.open_store, callbacks, every=self.settings.renew, lease=self.settings.lease
+        )
 
-    def _renewed(self, asked: Mapping[str, str], renewed: Renewed) -> None:
-        if self.worker and self.worker.on_renewed(asked, renewed):
-            self._keeper.wake()
+    def _renewed(self, requested: Mapping[str, str], renewed: Renewed) -> None:
+        if self.worker and self.worker.on_renewed(requested, renewed):
+            self._heartbeat.wake()
 
-    def _made_tickers(self) -> list[Loop]:
-        settings, store = self.settings, self._place.store
+    def _make_tickers(self) -> list[Loop]:
+        settings, store = self.settings, self._services.store
         ticker = Ticker(
             store, self.id, batch=settings.claim_batch, poll=settings.poll, hands=self.worker, on_pass=self._passed
         )
@@ -183,55 +192,55 @@ class NodeProcess:
         )  # fmt: skip
         return [self._loop("ticker", ticker.turn), self._loop("local ticker", self._local.turn)]
 
-    def _made_leasing(self, worker: Worker) -> Loop:
+    def _make_lease_loop(self, worker: Worker) -> Loop:
         async def turn() -> float:
             asks = worker.free > 0
             delay = await worker.turn()
-            self._found_nothing = asks and not worker.busy
+            self._found_no_run = asks and not worker.busy
             if not self._tickers:
-                self._see_whether_idle()
+                self._check_idle()
             return delay
 
         return self._loop("worker", turn, worker.wake_event)
 
-    def _folders(self, stop: asyncio.Event) -> list[Loop]:
+    def _folder_loops(self, stop: asyncio.Event) -> list[Loop]:
         return [
-            self._loop(f"folder {folder.path}", self._following(folder, read, stop))
-            for folder, read in zip(self._duty.folders, self._read, strict=True)
+            self._loop(f"folder {folder.path}", self._follow(folder, read, stop))
+            for folder, read in zip(self._options.folders, self._folder_events, strict=True)
         ]
 
-    def _until_stop(self) -> list[Loop]:
-        """What brings new work, or is nobody's in particular."""
-        store = self._place.store
+    def _loops_until_stop(self) -> list[Loop]:
+        """Loops that bring new work, and upkeep that any node can do: they end first."""
+        store = self._services.store
         return [
-            *self._rung(),
+            *self._work_loops(),
             self._loop("definitions", self._define),
             self._loop("reaper", Reaper(store, lease=self.settings.lease).turn),
             self._loop("pruner", Pruner(store).turn),
-            *(self._outward() if self._tickers else []),
+            *(self._notifier_loops() if self._tickers else []),
         ]
 
-    def _outward(self) -> list[Loop]:
-        """What tells people elsewhere, as far as they want to be told."""
+    def _notifier_loops(self) -> list[Loop]:
+        """Notifications and the liveness ping, if they are configured."""
         settings, addresses = self.settings, AddressPolicy(self.settings.addresses)
-        ways: list[Channel] = []
+        channels: list[Channel] = []
         if settings.notify_webhook:
-            ways.append(WebhookChannel(settings.notify_webhook.value, settings.notify_secret.value, addresses))
+            channels.append(WebhookChannel(settings.notify_webhook.value, settings.notify_secret.value, addresses))
         if settings.notify_command:
-            ways.append(CommandChannel(settings.notify_command))
-        notifier = Notifier(self._place.store, self.id, ways, settings.notify_on)
+            channels.append(CommandChannel(settings.notify_command))
+        notifier = Notifier(self._services.store, self.id, channels, settings.notify_on)
         ping = LivenessPing(settings.ping.value, lambda: self.healthy, settings.ping_every, addresses)
         return [
-            *([self._loop("notifier", notifier.turn)] if ways else []),
+            *([self._loop("notifier", notifier.turn)] if channels else []),
             *([self._loop("ping", ping.turn)] if settings.ping else []),
         ]
 
-    def _rung(self) -> list[Loop]:
-        """Whom news are for."""
-        return [*self._tickers, *([self._leasing] if self._leasing else [])]
+    def _work_loops(self) -> list[Loop]:
+        """Loops that a notification of the store wakes."""
+        return [*self._tickers, *([self._lease_loop] if self._lease_loop else [])]
 
-    def _until_down(self) -> list[Loop]:
-        """What running work needs to end well."""
+    def _loops_until_down(self) -> list[Loop]:
+        """Loops that running work needs until the worker has ended."""
         if self.worker is None:
             return []
         return [
@@ -239,99 +248,113 @@ class NodeProcess:
             self._loop("reporter", self.worker.flush_turn),
         ]
 
-    def _following(self, folder: FolderSource, read: asyncio.Event, stop: asyncio.Event) -> Turn:
+    def _follow(self, folder: FolderSource, read: asyncio.Event, stop: asyncio.Event) -> Turn:
         async def turn() -> float:
-            await self._place.intake.follow(folder, stop, read)
+            await self._services.definitions.follow(folder, stop, read)
             return 1.0
 
         return turn
 
     async def _define(self) -> float:
-        await self._place.declare()
-        return await self._place.intake.turn()
+        await self._services.declare()
+        return await self._services.definitions.turn()
 
-    async def _hear(self) -> float:
-        """Ring everybody when there are news."""
-        if await self._place.store.wait(self.settings.poll):
+    async def _wake_on_notification(self) -> float:
+        """Wait for a notification of the store, and wake the loops that look for work."""
+        if await self._services.store.wait(self.settings.poll):
             if self._local:
                 self._local.changed()
             if self.worker and self.worker.busy:
-                self._keeper.wake()  # one of its runs may have been asked to end
-            for loop in self._rung():
+                self._heartbeat.wake()  # one of its runs may have been cancelled
+            for loop in self._work_loops():
                 loop.wake()
         return 0.0
 
-    # What is seen of it.
+    # What others see of it
 
     def as_node(self) -> Node:
         """This node as the others see it."""
         worker = self.worker
         return Node(
-            self.id, self.roles, socket.gethostname()[:100], os.getpid(), _VERSION,
-            self.settings.queues if worker else (), worker.options.concurrency if worker else 0,
-            worker.busy if worker else 0,
-            tuple(clip(problem, _LONGEST_PROBLEM) for problem in self.problems[:_MOST_PROBLEMS]),
+            id=self.id, roles=self.roles, host=socket.gethostname()[:100], pid=os.getpid(), version=_VERSION,
+            queues=self.settings.queues if worker else (), capacity=worker.concurrency if worker else 0,
+            busy=worker.busy if worker else 0,
+            problems=tuple(clip(problem, _MAX_PROBLEM_LENGTH) for problem in self.problems[:_MAX_PROBLEMS]),
             seconds=max(3 * round(self.settings.renew), 10),
         )  # fmt: skip
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What its sources could not read, or the store refused."""
-        return self._place.intake.problems
+        """Definitions that its sources could not read, or the store refused."""
+        return self._services.definitions.problems
 
     async def settled(self) -> None:
         """Wait until its folders have been read once, and its ticker has completed a pass."""
-        waits = [event.wait() for event in self._read]
+        waits = [event.wait() for event in self._folder_events]
         if Role.TICKER in self.roles:
             waits.append(self.ready.wait())
         await asyncio.gather(*waits)
 
     @property
     def healthy(self) -> bool:
-        """Whether passes come, and work is asked for, as they should (three missed polls are too many)."""
+        """Whether passes and leases come as often as they should; three missed polls are too many."""
         last = [self._passed_at] if self._tickers else []
-        last += [self._leasing.turned_at] if self._leasing else []
-        oldest = monotonic() - _MISSED_POLLS * self.settings.poll - _SLACK
+        last += [self._lease_loop.turned_at] if self._lease_loop else []
+        oldest = monotonic() - _MAX_MISSED_POLLS * self.settings.poll - _SLACK
         return all(at is not None and at > oldest for at in last)
 
     def _passed(self, ticked: TickResult) -> None:
         self._passed_at = monotonic()
-        self._passed_since = True
+        self._has_new_pass = True
         self.ready.set()
-        self._see_whether_idle(due=ticked.jobs > 0 or ticked.more)
+        self._check_idle(due=ticked.jobs > 0 or ticked.more)
 
-    def _see_whether_idle(self, *, due: bool = False) -> None:
-        was_idle, self._is_idle = self._is_idle, self._found_nothing and not due
+    def _check_idle(self, *, due: bool = False) -> None:
+        was_idle, self._is_idle = self._is_idle, self._found_no_run and not due
         if self._is_idle and not was_idle:
-            self._calls.call("on_idle")
+            self._hooks.call("on_idle")
 
-    def _has_passed(self) -> bool:
-        passed, self._passed_since = self._passed_since, False
+    def _take_new_pass(self) -> bool:
+        passed, self._has_new_pass = self._has_new_pass, False
         return passed
 
     def _started(self, lease: Lease) -> None:
-        self._is_idle = self._found_nothing = False  # it may be over before anybody looks
-        self._tell("started", lease, RunState.RUNNING)
+        self._is_idle = self._found_no_run = False  # the run may have ended by the next turn
+        self._report("started", lease, RunState.RUNNING)
 
     def _ended(self, lease: Lease, finish: Finish, settled: Settled) -> None:
         what = type(finish.outcome).__name__.lower()
-        self._tell(_WORDS.get(what, what), lease, settled.state, finish.error)
+        self._report(_EVENT_NAMES.get(what, what), lease, settled.state, finish.error)
 
-    def _tell(self, what: str, lease: Lease, state: RunState, error: str = "") -> None:
-        if what not in _WELL:
+    def _report(self, what: str, lease: Lease, state: RunState, error: str = "") -> None:
+        if what not in _NOT_LOGGED:
             _log.warning(
                 "run ended", what=what, run=lease.id, job=lease.job.name, attempt=lease.attempt, state=str(state),
                 error=error.strip().rpartition("\n")[2],
             )  # fmt: skip
-        if self._calls.hears("on_run"):
+        if self._hooks.has("on_run"):
             slot = None if lease.slot is None else to_datetime(lease.slot)
-            about = (lease.id, lease.job.name, lease.schedule, slot, lease.attempt)
-            self._calls.call("on_run", RunEvent(what, *about, str(state), error))
+            event = RunEvent(
+                what=what, run=lease.id, job=lease.job.name, schedule=lease.schedule, slot=slot,
+                attempt=lease.attempt, state=str(state), error=error,
+            )  # fmt: skip
+            self._hooks.call("on_run", event)
 
 
-async def _ended(tasks: Sequence["asyncio.Task[None]"]) -> None:
+async def _wait_all(tasks: Sequence["asyncio.Task[None]"]) -> None:
     """Wait for all of them; a turn that hangs, because the store does not answer, is given up."""
-    _, late = await asyncio.wait(tasks, timeout=_LAST_TURN)
+    _, late = await asyncio.wait(tasks, timeout=_LAST_TURN_TIMEOUT)
     for task in late:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def tune_garbage_collector() -> None:
+    """Freeze what is loaded now and collect less often. For a process of our own, once it is up.
+
+    A node keeps hundreds of thousands of objects for good: definitions, functions, an index. Python's defaults
+    walk over all of them after every few hundred new ones, which takes a quarter of a busy node's time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_GC_THRESHOLDS)

@@ -18,7 +18,7 @@ _MINUTES = 60
 
 @dataclass(frozen=True, slots=True)
 class OverviewWarning:
-    """Something that is not as it should be, and the way out."""
+    """Something that is wrong, and what to do about it."""
 
     text: str
     advice: str
@@ -34,7 +34,7 @@ class Minute:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Numbers about everything; the minutes only about jobs that somebody sees."""
+    """Counts of everything; the minutes only of jobs that the caller sees."""
 
     now: datetime
     counts: Counts
@@ -47,7 +47,7 @@ class Overview:
 
 
 async def overview(store: Store, sees: Callable[[str], bool] | None = None) -> Overview:
-    """As of now; for who sees some jobs only, nothing that names another."""
+    """As of now; with `sees`, nothing that names a job which the caller does not see."""
     now, insights = await store.now(), store.insights
     counts, pauses = await insights.counts(), await insights.pauses()
     live = [node for node in await insights.nodes() if is_live(node, now)]
@@ -55,9 +55,10 @@ async def overview(store: Store, sees: Callable[[str], bool] | None = None) -> O
     tickers = [node for node in live if Role.TICKER in node.roles]
     paused = next((pause for pause in pauses if pause.until is None), None)
     return Overview(
-        to_datetime(now // MICRO), counts, len(workers), len(tickers), moment(counts.oldest_due),
-        paused is not None, (*_warnings(counts, workers, tickers, paused), *([] if sees else _problems(live))),
-        await _minutes(store, now // MICRO, sees),
+        now=to_datetime(now // MICRO), counts=counts, workers=len(workers), tickers=len(tickers),
+        oldest_waiting_at=moment(counts.oldest_due), paused=paused is not None,
+        warnings=(*_warnings(counts, workers, tickers, paused), *([] if sees else _problems(live))),
+        minutes=await _minutes(store, now // MICRO, sees),
     )  # fmt: skip
 
 
@@ -79,31 +80,31 @@ def _warnings(
         yield OverviewWarning(
             f"Jobs overdue: {counts.overdue}.", "Start another ticker, or see whether one is stuck."
         )
-    for one in unserved(counts, workers):
+    for one in unserved_queues(counts, workers):
         then = "; then they go on as after an outage" if one.slots_held else ""
         yield OverviewWarning(
             f"{one.what[0].upper()}{one.what[1:]}.", f"Start one: tickwise worker --queues {one.queue}{then}."
         )
 
 
-class Unserved(NamedTuple):
-    """A queue that waits for a worker."""
+class UnservedQueue(NamedTuple):
+    """A queue that no live worker serves."""
 
     queue: str
     what: str
-    slots_held: bool = False  # nothing is made for it until there is one (S47)
+    slots_held: bool = False  # no runs are made for it until a worker comes (S47)
 
 
-def unserved(counts: Counts, workers: Iterable[Node]) -> Iterator[Unserved]:
+def unserved_queues(counts: Counts, workers: Iterable[Node]) -> Iterator[UnservedQueue]:
     """Queues that no live worker serves, and what waits there."""
     served = {queue for node in workers for queue in node.queues}
     for queue, number in counts.waiting.items():
         if number and queue not in served:
-            yield Unserved(queue, f"no live worker serves the queue {queue}, where runs wait: {number}")
+            yield UnservedQueue(queue, f"no live worker serves the queue {queue}, where runs wait: {number}")
     for queue, number in counts.held.items():
         if queue not in served:
             what = f"no live worker serves the queue {queue}, where jobs hold their slots: {number}"
-            yield Unserved(queue, what, slots_held=True)
+            yield UnservedQueue(queue, what, slots_held=True)
 
 
 def _problems(nodes: list[Node]) -> Iterator[OverviewWarning]:
@@ -116,7 +117,7 @@ async def _minutes(store: Store, second: int, sees: Callable[[str], bool] | None
     sums: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
     for row in await store.insights.minute_stats(_MINUTES, by_job=sees is not None):
         if sees is None or sees(row.job):
-            of_all = sums[row.minute]
-            of_all[:] = [one + more for one, more in zip(of_all, row[2:], strict=True)]
+            total = sums[row.minute]
+            total[:] = [one + more for one, more in zip(total, row[2:], strict=True)]
     last = second // 60 * 60
     return tuple(Minute(to_datetime(m), *sums[m]) for m in range(last - (_MINUTES - 1) * 60, last + 60, 60))

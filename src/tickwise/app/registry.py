@@ -19,7 +19,7 @@ _POOLS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A function, what was said about it, and the job that it is."""
+    """A function, the fields it was declared with, and the job that they define."""
 
     function: Callable[..., Any]
     spec: Mapping[str, Any]
@@ -38,28 +38,28 @@ class Registry:
     def declare(
         self, function: Callable[..., Any], schedule: Any, name: str | None, options: dict[str, Any]
     ) -> None:
-        """Read the options as a job file would have them, and remember the function."""
-        place = f"@job of {_home(function)}"
+        """Read the options as the fields of a job file, and keep the function."""
+        place = f"@job of {_qualified_name(function)}"
         chosen = name or getattr(function, "__name__", "")
         if not chosen:
             raise InputError(f"{place}: it has no name of its own: give one, @tw.job(name=…)")
         known = self.declared.get(chosen)
-        if known and _home(known.function) != _home(function):
+        if known and _qualified_name(known.function) != _qualified_name(function):
             raise ConflictError(
-                f"{place}: {_home(known.function)} is the job {chosen} already: give one another name"
+                f"{place}: {_qualified_name(known.function)} is the job {chosen} already: give one another name"
             )
         pool = options.pop("pool", "thread")
         if pool not in _POOLS:
             raise InputError(f"{place}: pool is {pool!r}: write {' or '.join(_POOLS)}")
         spec = {"name": chosen, "schedule": schedule, **options}
         job = read_function_spec(spec, place, self._defaults())
-        if job.schedules:  # nobody else will give params
+        if job.schedules:  # its runs get no other params
             check_arguments(function, job.params)
         self.functions[chosen] = _POOLS[pool](function)
         self.declared[chosen] = Declared(self.functions[chosen], spec, place, job)
 
     def read_again(self) -> None:
-        """The defaults have changed."""
+        """Read all declarations again: the defaults have changed."""
         for name, known in self.declared.items():
             job = read_function_spec(known.spec, known.place, self._defaults())
             self.declared[name] = replace(known, job=job)
@@ -69,22 +69,22 @@ class Registry:
         if isinstance(function, str):
             return function
         for name, declared in self.declared.items():
-            if _inner(declared.function) == _inner(function):
+            if _unwrapped(declared.function) == _unwrapped(function):
                 return name
-        raise ConflictError(f"{_home(function)} is not a job: decorate it with @tw.job() first")
+        raise ConflictError(f"{_qualified_name(function)} is not a job: decorate it with @tw.job() first")
 
     def check(self, job: str, params: Mapping[str, Any]) -> None:
-        """Whether a known function can be called with these params; what others know is checked by them."""
+        """Refuse params that a function of this app cannot be called with."""
         declared = self.declared.get(job)
         if declared:
             check_arguments(declared.function, {**declared.job.params, **params})
 
 
-def _inner(function: Callable[..., Any]) -> Callable[..., Any]:
+def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
     return function.function if isinstance(function, Isolated) else function
 
 
-def _home(function: Callable[..., Any]) -> str:
+def _qualified_name(function: Callable[..., Any]) -> str:
     """Where a function is written, for people."""
-    inner = _inner(function)
+    inner = _unwrapped(function)
     return f"{inner.__module__}.{getattr(inner, '__qualname__', type(inner).__qualname__)}"

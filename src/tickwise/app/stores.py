@@ -1,7 +1,7 @@
 """The stores of an app: one for each event loop that uses it, opened when it is first needed.
 
-Connections belong to the loop that made them, and an app may well be used from several: its own thread's, a web
-server's. Only a memory store is one for all: there is nothing else that its users could share.
+Connections belong to the loop that made them, and an app may be used from several: its own thread's, a web
+server's. A memory store is one for all loops, since its data is nowhere else.
 """
 
 import asyncio
@@ -17,17 +17,17 @@ __all__ = ["LoopStores", "Store", "StoreOfLoop", "StoreUnavailableError"]
 
 
 class StoreOfLoop:
-    """A store in use, and the way of definitions into it."""
+    """A store in use, and the definitions that go into it."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.intake = DefinitionSync(store)
+        self.definitions = DefinitionSync(store)
         self.defined: dict[str, JobDefinition] = {}  # jobs of the app's own code, as they were written
         self.lock = asyncio.Lock()
 
 
 class LoopStores:
-    """Opens and closes them."""
+    """Opens and closes the stores of an app."""
 
     def __init__(self, url: Callable[[], str], clock: Callable[[], int] | None) -> None:
         self._url = url
@@ -41,7 +41,7 @@ class LoopStores:
         return bool(self._opened)
 
     def make(self) -> Store:
-        """A store of one's own, if there can be several."""
+        """A new store; a memory store is always the same."""
         if urlsplit(self._url()).scheme != "memory":
             return open_store(self._url(), self._clock)
         if self._memory is None:
@@ -65,7 +65,7 @@ class LoopStores:
             del self._locks[loop]
 
     async def close(self) -> None:
-        """Close that of the running event loop."""
+        """Close the store of the running event loop."""
         opened = self._opened.pop(asyncio.get_running_loop(), None)
         if opened:
             await opened.store.close()

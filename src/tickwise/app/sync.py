@@ -26,11 +26,11 @@ class Tickwise(Face):
     """A scheduler over one store."""
 
     def __init__(self, store: str | None = None, **settings: Any) -> None:
-        portal = LoopThread()
-        super().__init__(AsyncTickwise(store, **settings), portal)
-        self.schedules = SyncSchedules(self._awaited.schedules, portal)
-        self.runs = SyncRuns(self._awaited.runs, portal)
-        self.jobs = SyncJobs(self._awaited.jobs, portal)
+        loop_thread = LoopThread()
+        super().__init__(AsyncTickwise(store, **settings), loop_thread)
+        self.schedules = SyncSchedules(self._awaited.schedules, loop_thread)
+        self.runs = SyncRuns(self._awaited.runs, loop_thread)
+        self.jobs = SyncJobs(self._awaited.jobs, loop_thread)
 
     @property
     def settings(self) -> Settings:
@@ -65,7 +65,7 @@ class Tickwise(Face):
 
     def start(self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE) -> NodeProcess:
         """Run in a thread of its own until `stop`, or until the program ends."""
-        node = self._portal.call(self.awaited.start(*paths, roles=roles))
+        node = self._loop_thread.call(self.awaited.start(*paths, roles=roles))
         atexit.register(self._at_exit)
         return node
 
@@ -73,18 +73,18 @@ class Tickwise(Face):
         """Run until SIGINT or SIGTERM; a second one ends at once."""
         with _terminable():
             try:
-                self._portal.call(self.awaited.start(*paths, roles=roles))
-                self._portal.call(self.awaited.wait())
+                self._loop_thread.call(self.awaited.start(*paths, roles=roles))
+                self._loop_thread.call(self.awaited.wait())
             except KeyboardInterrupt:
                 pass
             finally:
-                self._end()
+                self._close_on_interrupt()
 
-    def _end(self) -> None:
+    def _close_on_interrupt(self) -> None:
         try:
             self.close()
         except KeyboardInterrupt:
-            self._portal.call(self.awaited.stop(grace=0))
+            self._loop_thread.call(self.awaited.stop(grace=0))
             self.close()
 
     def _at_exit(self) -> None:
@@ -106,8 +106,8 @@ class Tickwise(Face):
 
     def close(self) -> None:
         """Stop, and let go of the store and the thread."""
-        self._portal.call(self.awaited.close())
-        self._portal.close()
+        self._loop_thread.call(self.awaited.close())
+        self._loop_thread.close()
         atexit.unregister(self._at_exit)
 
     def __enter__(self) -> Self:

@@ -16,24 +16,24 @@ from .tickwise import AsyncTickwise
 T = TypeVar("T")
 
 
-def _waiting(method: Callable[..., Any]) -> Callable[..., Any]:
+def _blocking(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def wait(self: Any, *arguments: Any, **named: Any) -> Any:
-        return self._portal.call(method(self._awaited, *arguments, **named))
+        return self._loop_thread.call(method(self._awaited, *arguments, **named))
 
     return wait
 
 
-def _synchronous(kind: type, name: str, **others: Callable[..., Any]) -> Any:
+def _synchronous_class(kind: type, name: str, **others: Callable[..., Any]) -> Any:
     """A class whose methods wait for those of another, but for some that do otherwise."""
     members = {
-        each: _waiting(method)
+        each: _blocking(method)
         for each, method in vars(kind).items()
         if iscoroutinefunction(method) and not each.startswith("_")
     }
 
-    def start(self: Any, awaited: Any, portal: LoopThread) -> None:
-        self._awaited, self._portal = awaited, portal
+    def start(self: Any, awaited: Any, loop_thread: LoopThread) -> None:
+        self._awaited, self._loop_thread = awaited, loop_thread
 
     return type(name, (), {"__init__": start, "__doc__": kind.__doc__, **members, **others})
 
@@ -46,15 +46,15 @@ def _enqueue(
     With a connection of your own, its id: the run exists when you commit. It is used in your own thread.
     """
     if connection is None:
-        return self._portal.call(self._awaited.enqueue(job, params, **options))
+        return self._loop_thread.call(self._awaited.enqueue(job, params, **options))
     if iscoroutinefunction(getattr(connection, "execute", None)):
         raise InputError(f"{type(connection).__name__} is a connection that is awaited: use AsyncTickwise")
-    store, asked = self._portal.call(self._awaited.prepared(job, params, **options))
-    (made,) = _done_at_once(store.enqueue([asked], connection))
+    store, request = self._loop_thread.call(self._awaited.prepared(job, params, **options))
+    (made,) = _run_synchronously(store.enqueue([request], connection))
     return made.id
 
 
-def _done_at_once(work: Coroutine[Any, Any, T]) -> T:
+def _run_synchronously(work: Coroutine[Any, Any, T]) -> T:
     """The result of work that waits for nothing, in this thread."""
     try:
         work.send(None)
@@ -65,7 +65,7 @@ def _done_at_once(work: Coroutine[Any, Any, T]) -> T:
     raise InputError("this connection is awaited: use AsyncTickwise")
 
 
-SyncSchedules = _synchronous(Schedules, "SyncSchedules")
-SyncRuns = _synchronous(Runs, "SyncRuns")
-SyncJobs = _synchronous(Jobs, "SyncJobs")
-Face = _synchronous(AsyncTickwise, "Face", enqueue=_enqueue)
+SyncSchedules = _synchronous_class(Schedules, "SyncSchedules")
+SyncRuns = _synchronous_class(Runs, "SyncRuns")
+SyncJobs = _synchronous_class(Jobs, "SyncJobs")
+Face = _synchronous_class(AsyncTickwise, "Face", enqueue=_enqueue)

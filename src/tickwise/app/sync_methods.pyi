@@ -27,9 +27,9 @@ from typing import overload
 class SyncSchedules:
     """Schedules by name."""
     _awaited: Schedules
-    _portal: LoopThread
+    _loop_thread: LoopThread
 
-    def __init__(self, awaited: Schedules, portal: LoopThread) -> None:
+    def __init__(self, awaited: Schedules, loop_thread: LoopThread) -> None:
         ...
 
     def add(self, name: str, **fields: Any) -> ScheduleInfo:
@@ -95,9 +95,9 @@ class SyncSchedules:
 class SyncRuns:
     """Runs by id."""
     _awaited: Runs
-    _portal: LoopThread
+    _loop_thread: LoopThread
 
-    def __init__(self, awaited: Runs, portal: LoopThread) -> None:
+    def __init__(self, awaited: Runs, loop_thread: LoopThread) -> None:
         ...
 
     def list(self, *, job: str | None=None, schedule: str | None=None, state: str | None=None, limit: int=100) -> list[RunInfo]:
@@ -123,20 +123,20 @@ class SyncRuns:
 class SyncJobs:
     """Jobs by name."""
     _awaited: Jobs
-    _portal: LoopThread
+    _loop_thread: LoopThread
 
-    def __init__(self, awaited: Jobs, portal: LoopThread) -> None:
+    def __init__(self, awaited: Jobs, loop_thread: LoopThread) -> None:
         ...
 
     def list(self) -> list[str]:
         ...
 
 class Face:
-    """A scheduler over one store. All that is asked of it is awaited."""
+    """A scheduler over one store; its methods are awaited."""
     _awaited: AsyncTickwise
-    _portal: LoopThread
+    _loop_thread: LoopThread
 
-    def __init__(self, awaited: AsyncTickwise, portal: LoopThread) -> None:
+    def __init__(self, awaited: AsyncTickwise, loop_thread: LoopThread) -> None:
         ...
 
     def store(self) -> Store:
@@ -152,7 +152,7 @@ class Face:
         ...
 
     def prepared(self, job: Job, params: Mapping[str, Any] | None=None, *, at: When | None=None, key: str | None=None, auto_remove: bool=False) -> tuple[Store, Enqueue]:
-        """What `enqueue` asks of which store; arguments are bound by name and checked here."""
+        """The request that `enqueue` makes, and its store; arguments are bound by name and checked here."""
         ...
 
     def upcoming(self, hours: float=24, limit: int=1000) -> list[UpcomingRun]:

@@ -1,4 +1,4 @@
-"""`AsyncTickwise`: declare jobs, enqueue runs, ask, and run."""
+"""`AsyncTickwise`: declare jobs, enqueue runs, explain them, and run a node."""
 
 import asyncio
 import signal
@@ -32,7 +32,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class AsyncTickwise:
-    """A scheduler over one store. All that is asked of it is awaited."""
+    """A scheduler over one store; its methods are awaited."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class AsyncTickwise:
         self._registry = Registry(self._defaults)
         self._stores = LoopStores(lambda: self.settings.store, clock)
         self._stop = asyncio.Event()
-        self._life: asyncio.Task[None] | None = None  # the node's, while there is one
+        self._task: asyncio.Task[None] | None = None  # the node's, while there is one
         self.node: NodeProcess | None = None
         self.schedules = Schedules(self.store, self._defaults, lambda: self.settings.ticking)
         self.runs = Runs(self.store)
@@ -97,13 +97,13 @@ class AsyncTickwise:
             declared = [each.job for each in self._registry.declared.values()]
             new = {job.name: job for job in declared if opened.defined.get(job.name) is not job}
             if new:
-                await opened.intake.define_all(new.values(), self._source)
-                opened.defined |= {name: new[name] for name in new if not self._refusal(opened, name)}
+                await opened.definitions.define_all(new.values(), self._source)
+                opened.defined |= {name: new[name] for name in new if not self._refusal_of(opened, name)}
         return opened
 
-    def _refusal(self, opened: StoreOfLoop, job: str) -> str:
-        """Why the store does not take what this code says of a job; it is asked again at every call."""
-        return opened.intake.refusal(self._source, job)
+    def _refusal_of(self, opened: StoreOfLoop, job: str) -> str:
+        """Why the store refused a job that this code declares; each call tries it again."""
+        return opened.definitions.refusal(self._source, job)
 
     @overload
     async def enqueue(
@@ -120,18 +120,18 @@ class AsyncTickwise:
 
         With a connection of your own, its id: the run exists when you commit.
         """
-        store, asked = await self.prepared(job, params, **options)
-        (made,) = await store.enqueue([asked], connection)
-        return made.id if connection is not None else await enqueued(store, asked, made)
+        store, request = await self.prepared(job, params, **options)
+        (made,) = await store.enqueue([request], connection)
+        return made.id if connection is not None else await enqueued(store, request, made)
 
     async def prepared(
         self, job: Job, params: Mapping[str, Any] | None = None, *, at: When | None = None,
         key: str | None = None, auto_remove: bool = False,
     ) -> tuple[Store, Enqueue]:  # fmt: skip
-        """What `enqueue` asks of which store; arguments are bound by name and checked here."""
+        """The request that `enqueue` makes, and its store; arguments are bound by name and checked here."""
         opened = await self._opened()
         store, name = opened.store, self._registry.job_of(job)
-        if callable(job) and (why := self._refusal(opened, name)):
+        if callable(job) and (why := self._refusal_of(opened, name)):
             raise ConflictError(why)
         self._registry.check(name, params or {})
         second = None if at is None else as_second(at, await store.now() // MICRO)
@@ -161,36 +161,36 @@ class AsyncTickwise:
     async def start(self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE) -> NodeProcess:
         """Run in the background of this event loop until `stop`."""
         opened = await self._opened()
-        if self._life is not None:
+        if self._task is not None:
             raise ConflictError("it is running already: stop it first")
         folders = [FolderSource(Path(path), defaults=self._defaults()) for path in paths]
-        duty = NodeOptions(roles, folders, is_private(self.settings.store))
-        place = NodeServices(opened.store, opened.intake, self._stores.make, self.store)
-        node = self.node = NodeProcess(self.settings, place, self._registry, duty, self.hooks)
+        node_options = NodeOptions(roles, folders, is_private(self.settings.store))
+        services = NodeServices(opened.store, opened.definitions, self._stores.make, self.store)
+        node = self.node = NodeProcess(self.settings, services, self._registry, node_options, self.hooks)
         self._stop = asyncio.Event()
-        life = self._life = asyncio.create_task(node.run(self._stop))
-        life.add_done_callback(self._ended)
+        task = self._task = asyncio.create_task(node.run(self._stop))
+        task.add_done_callback(self._ended)
         up = asyncio.create_task(node.up.wait())
-        await asyncio.wait((up, life), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((up, task), return_when=asyncio.FIRST_COMPLETED)
         up.cancel()
-        if life.done():
-            life.result()
+        if task.done():
+            task.result()
         return node
 
-    def _ended(self, _life: "asyncio.Task[None]") -> None:
-        self._life = None
+    def _ended(self, _task: "asyncio.Task[None]") -> None:
+        self._task = None
 
     async def stop(self, *, grace: float | None = None) -> None:
         """Take no new work, let running work end, and hand back the rest; with `grace=0` at once."""
-        life, node = self._life, self.node
-        if life is None or node is None:
+        task, node = self._task, self.node
+        if task is None or node is None:
             return
-        if life.get_loop() is not asyncio.get_running_loop():
+        if task.get_loop() is not asyncio.get_running_loop():
             raise ConflictError("it runs in another event loop: stop it there")
         if grace is not None:
             asyncio.get_running_loop().call_later(grace, node.end_grace)
         self._stop.set()
-        await asyncio.shield(life)
+        await asyncio.shield(task)
 
     async def run(self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE) -> None:
         """Run until SIGINT or SIGTERM, or until cancelled; then let go of the store."""
@@ -202,15 +202,15 @@ class AsyncTickwise:
 
     async def wait(self) -> None:
         """Wait for SIGINT or SIGTERM, or until somebody else stops it; then stop. A second signal ends at once."""
-        life = self._life
-        if life is None:
+        task = self._task
+        if task is None:
             return
         loop = asyncio.get_running_loop()
         with suppress(NotImplementedError, ValueError, RuntimeError):  # signals reach the main thread only
             for number in _SIGNALS:
                 loop.add_signal_handler(number, self._interrupted)
         try:
-            await asyncio.shield(life)
+            await asyncio.shield(task)
         finally:
             await self.stop()
             with suppress(NotImplementedError, ValueError, RuntimeError):

@@ -1,4 +1,4 @@
-"""What the public face gives and takes."""
+"""Values of the public API: what it takes, and what it returns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ def _begins_like_a_date(text: str) -> bool:
 
 
 def as_word(kind: type[Word], given: str, what: str) -> Word:
-    """One of the words there are."""
+    """A word as a member of its enumeration."""
     if given not in tuple(kind):
         near = nearest_word(str(given), kind)
         words = f"{given!r} is no {what}{did_you_mean(near)}: write {', '.join(kind)}"
@@ -53,7 +53,7 @@ def instant(second: int | None) -> datetime | None:
 
 
 def is_due(row: ScheduleRow, before: int) -> bool:
-    """Whether it runs before a second. A store looks at a new one once before its time: that is not asked for."""
+    """Whether it runs before a second: a store's filter also gives new schedules, which a pass looks at early."""
     return row.next_slot is not None and row.next_slot < before
 
 
@@ -128,10 +128,10 @@ class RunInfo:
     result: Any = None
     error: str = ""
     key: str | None = None
-    waits: tuple[str, ...] = ()  # why a queued run has not started, in sentences; told by `runs.get`
+    waits: tuple[str, ...] = ()  # why a queued run has not started, in sentences; only from `runs.get`
     priority: int = 0
-    cancelling: bool = False  # it was asked to end
-    by: str = ""  # who asked for it
+    cancelling: bool = False  # it was cancelled, and has not ended yet
+    by: str = ""  # the person or token that made it
 
     @classmethod
     def of(cls, row: RunRow, waits: tuple[str, ...] = ()) -> "RunInfo":

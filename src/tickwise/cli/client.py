@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import httpx
 
-from ..api.auth_settings import is_loopback
+from ..api.loopback import is_loopback
 from ..api.token_file import FILE, state_folder
 from ..config import load
 from ..core.errors import InputError, TickwiseError
@@ -38,13 +38,12 @@ class ApiRefusal(TickwiseError):  # noqa: N818  (a no, not a fault)
     """A no of the API, as its problem document says it."""
 
     def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
-        self.field: str | None = problem.get("field")
         others = [f"\n{one['field']}: {one['problem']}" for one in problem.get("errors", ())[1:]]
         self.detail = "".join((str(problem.get("detail", f"the answer was {status}")), *others))
         self.http_status = status
         self.exit_code = _EXIT_CODES.get(status, 2) if status < 500 else 1
         hint = f": {_HINTS[status]}" if status in _HINTS else ""
-        super().__init__(self.detail + hint)
+        super().__init__(self.detail + hint, field=problem.get("field"))
 
     def at(self, place: str) -> "ApiRefusal":
         """The same about a place in a file."""

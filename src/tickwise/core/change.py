@@ -1,4 +1,4 @@
-"""What a change of definition, or a person's word, does to a schedule (S2, S4, S23-S34). Pure, like the planner.
+"""What a new definition, or a person's request, does to a schedule (S2, S4, S23-S34). Pure, like the planner.
 
 A change never loses pending work by accident: what it drops, it records. All but `Reset` keep the cursor from
 moving back.
@@ -13,7 +13,7 @@ from .cron import Recurrence
 from .cron.recurrences import At
 from .definition import Catchup, Kind, Overlap, ScheduleDefinition, Ticking
 from .errors import ConflictError, InputError
-from .model import Backfill, Decision, Move, Pause, Schedule, ScheduleFacts
+from .model import Backfill, Decision, Disabled, Move, Pause, Schedule, ScheduleFacts
 from .policy import catchup_mode
 from .reasons import Reason
 from .slots import next_slot, passed_over, summed_up
@@ -52,8 +52,15 @@ class Deleted:
 
 
 @dataclass(frozen=True, slots=True)
+class Switched:
+    """Its job's definition has `enabled: true` or `enabled: false` (S28)."""
+
+    enabled: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Paused:
-    """Nothing is decided until it is resumed."""
+    """A person pauses it: nothing is decided until it is resumed."""
 
     by: str = ""
     reason: str = ""
@@ -108,6 +115,7 @@ Change: TypeAlias = (
     | Updated
     | Renamed
     | Deleted
+    | Switched
     | Paused
     | Resumed
     | Rescheduled
@@ -274,25 +282,47 @@ def _oldest_pending(schedule: Schedule, now: int) -> int | None:
     return slot if slot is not None and slot <= now else None
 
 
+def _switch(schedule: Schedule, change: Switched, now: int) -> ChangeResult:
+    """A disabled schedule rests until it is enabled or a person resumes it; a person's own pause stays (S28)."""
+    disabled, pause = schedule.disabled, schedule.disabled_pause
+    if change.enabled is (disabled is None):
+        return ChangeResult((schedule,))
+    switched = schedule._replace(disabled=None if change.enabled else Disabled(now))
+    return _end_pause(switched, pause, pause.at, now) if pause else ChangeResult((switched,))
+
+
 def _pause(schedule: Schedule, change: Paused, now: int) -> ChangeResult:
-    return ChangeResult((schedule._replace(paused=schedule.paused or Pause(now, change.by, change.reason)),))
+    pause = schedule.manual_pause or Pause(now, change.by, change.reason)
+    return ChangeResult((schedule._replace(manual_pause=pause),))
 
 
 def _resume(schedule: Schedule, change: Resumed, now: int) -> ChangeResult:
-    """What was pending before the pause goes on; what fell into it is missed, or dropped and recorded (S29)."""
-    since = change.since if change.since is not None else schedule.paused.at if schedule.paused else None
-    if since is None:
+    """A person's word goes before `enabled: false`, until the definition enables the schedule (S28)."""
+    if change.since is not None:
+        return _end_pause(schedule, schedule.paused, change.since, now, run_missed=change.run_missed)
+    pauses = [pause for pause in (schedule.manual_pause, schedule.disabled_pause) if pause]
+    if not pauses:
         return ChangeResult((schedule,))
+    overruled = Disabled(schedule.disabled.at, overruled=True) if schedule.disabled else None
+    awake = schedule._replace(manual_pause=None, disabled=overruled)
+    since = min(pause.at for pause in pauses)
+    return _end_pause(awake, pauses[0], since, now, run_missed=change.run_missed)
+
+
+def _end_pause(
+    schedule: Schedule, pause: Pause | None, since: int, now: int, *, run_missed: bool | None = None
+) -> ChangeResult:
+    """What was pending before the pause goes on; what fell into it is missed, or dropped and recorded (S29)."""
     schedule, moved_over = _note_move(schedule, now)
-    awake = schedule if change.since is not None else schedule._replace(paused=None)
-    wanted = change.run_missed if change.run_missed is not None else catchup_mode(schedule) is Catchup.ALL
-    if wanted and catchup_mode(schedule) is Catchup.SKIP:  # judged as on time, or none would run
-        return ChangeResult((awake._replace(last_seen_slot=max(awake.last_seen_slot, now)),), moved_over)
+    mode = catchup_mode(schedule)
+    wanted = run_missed if run_missed is not None else mode is Catchup.ALL
+    if wanted and mode is Catchup.SKIP:  # judged as on time, or none would run
+        return ChangeResult((schedule._replace(last_seen_slot=max(schedule.last_seen_slot, now)),), moved_over)
     if wanted:
-        return ChangeResult((awake._replace(last_missed_slot=max(awake.last_missed_slot, now)),), moved_over)
-    since = max(since, awake.cursor)
-    decisions = summed_up(awake, since, now, Reason.PAUSED, _who_and_why(schedule.paused))
-    return ChangeResult((passed_over(awake, since, now),), moved_over + decisions)
+        return ChangeResult((schedule._replace(last_missed_slot=max(schedule.last_missed_slot, now)),), moved_over)
+    since = max(since, schedule.cursor)
+    decisions = summed_up(schedule, since, now, Reason.PAUSED, _who_and_why(pause))
+    return ChangeResult((passed_over(schedule, since, now),), moved_over + decisions)
 
 
 def _who_and_why(pause: Pause | None) -> str:
@@ -351,6 +381,7 @@ _APPLIED: dict[type, Callable[[Schedule, Any, int], ChangeResult]] = {
     Updated: _update,
     Renamed: _rename,
     Deleted: _delete,
+    Switched: _switch,
     Paused: _pause,
     Resumed: _resume,
     Rescheduled: _reschedule,

@@ -47,6 +47,14 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
+class Disabled:
+    """Since when the definition has `enabled: false`, and whether a person has resumed it since (S28)."""
+
+    at: int
+    overruled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Move:
     """The next fire, moved by hand: at `to`, and at nothing the expression names between then and `asked_at`."""
 
@@ -106,7 +114,8 @@ class Schedule(NamedTuple):
     last_missed_slot: int  # the newest slot found missed (S9)
     edited_at: int  # since when its times are as they are (S18)
     first_seen: int  # when it was added (S2, S33)
-    paused: Pause | None = None
+    manual_pause: Pause | None = None  # by a person; `paused` says whether it is paused at all
+    disabled: Disabled | None = None
     moved: Move | None = None
     backfill: Backfill | None = None
     reopened: tuple[int, ...] = ()  # slots at or before the cursor that are pending again (S25)
@@ -121,6 +130,18 @@ class Schedule(NamedTuple):
     def ticked_locally(self) -> bool:
         """Whether no claim finds it, only nodes that tick it from their own index."""
         return (self.ticking or self.definition.policy.ticking) is Ticking.LOCAL
+
+    @property
+    def paused(self) -> Pause | None:
+        """Why no slot is decided: a person's pause, or else the definition's `enabled: false` (S28, S29)."""
+        return self.manual_pause or self.disabled_pause
+
+    @property
+    def disabled_pause(self) -> Pause | None:
+        """The pause that `enabled: false` means, unless a person has overruled it."""
+        if self.disabled is None or self.disabled.overruled:
+            return None
+        return Pause(self.disabled.at, self.definition.source, "enabled: false")
 
     @property
     def name(self) -> str:

@@ -22,6 +22,7 @@ from typing import TypeAlias
 
 from .catchup import DEFAULT_GRACE, Pending
 from .definition import Kind
+from .jobstate import is_simple
 from .journal import Journal
 from .model import (
     Decision,
@@ -209,7 +210,7 @@ class _JobPass:
 
 def plan_simple(now: int, schedule: Schedule, job: JobFacts, own: ScheduleFacts) -> TickPlan | None:
     """The plan for a job with this one schedule, if nothing about it is out of the ordinary."""
-    if not _is_simple(schedule) or job.unreadable or job.unserved_queue:
+    if not is_simple(schedule) or job.unreadable or job.unserved_queue:
         return None
     times, taken = schedule.definition.times, own.slots_with_run
     slot = times.after(schedule.cursor)
@@ -235,16 +236,6 @@ def plan_simple(now: int, schedule: Schedule, job: JobFacts, own: ScheduleFacts)
     journal.tell(Decision(name, verdict.reason, slot, slot, 1, verdict.detail))
     done = schedule._replace(cursor=slot, last_seen_slot=met, deferral=None, records=journal.open)
     return TickPlan(decisions=tuple(journal.decisions), schedules=(_with_slot_decided(done, following),))
-
-
-def _is_simple(schedule: Schedule) -> bool:
-    """Whether its slots are those that its times name, at those times, and only its own start."""
-    definition = schedule.definition
-    policy = definition.policy
-    by_hand = schedule.paused or schedule.moved or schedule.backfill or schedule.deleted_at is not None
-    holes = schedule.reopened or schedule.dropped
-    limits = policy.until is not None or policy.max_runs is not None
-    return not (by_hand or holes or limits or policy.jitter or policy.after) and definition.kind is Kind.START
 
 
 def _is_on_time(now: int, schedule: Schedule, slot: int) -> bool:

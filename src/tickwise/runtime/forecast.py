@@ -13,10 +13,11 @@ import numpy as np
 
 from ..core.cron.batch import expand
 from ..core.index import RunIndex
+from ..core.jobstate import is_simple
 from ..core.model import Schedule
 from ..core.slots import count_slots, next_slot
 from ..core.upcoming import DueSlot, due_slots
-from ..stores.contract import Insights
+from ..stores.insights_contract import Insights
 from ..stores.records import ScheduleFilter
 from ..stores.validation import all_pages
 
@@ -59,8 +60,8 @@ class Forecast:
 
     def _built(self, schedules: Sequence[Schedule], start: int, end: int) -> RunIndex | None:
         """The index, or nothing if it would be too large."""
-        simple = [s for s in schedules if _is_simple_to_expand(s)]
-        others = [s for s in schedules if not _is_simple_to_expand(s)]
+        simple = [s for s in schedules if is_simple(s)]
+        others = [s for s in schedules if not is_simple(s)]
         kinds = Counter(s.definition.times for s in simple)
         expected = sum(number * times.count(start - 1, end - 1) for times, number in kinds.items())
         expected += sum(count_slots(s, start - 1, end - 1) for s in others)
@@ -80,13 +81,6 @@ class Forecast:
     def _dues(self, schedule: Schedule, start: int, end: int) -> Iterator[int]:
         found = takewhile(lambda each: each.due < end, self._walk(schedule, start, start))
         return (each.due for each in found)
-
-
-def _is_simple_to_expand(schedule: Schedule) -> bool:
-    """Whether its slots are those that its times name, at those times."""
-    policy = schedule.definition.policy
-    bounded = policy.until is not None or policy.max_runs is not None or policy.jitter
-    return not (bounded or schedule.moved or schedule.dropped or schedule.reopened or schedule.backfill)
 
 
 def _is_overdue(schedule: Schedule, second: int) -> bool:

@@ -1,8 +1,8 @@
 """What goes into a store and comes out of it, besides the planner's own values.
 
-Slots and what is planned are whole UTC seconds; what really happened (`created_at`, `started_at` …) is in
-microseconds since the epoch, because lateness is told in milliseconds. Ids of runs are texts that only their store
-understands.
+Slots and planned times are whole UTC seconds. What really happened (`created_at`, `started_at` …) is in
+microseconds since the epoch, because lateness is measured in milliseconds. The id of a run is a number, written as
+text.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,14 +18,14 @@ from ..core.settle import Outcome
 from ..core.states import Event, RunState
 
 T = TypeVar("T")
-MICRO = 1_000_000  # microseconds a second
+MICRO = 1_000_000  # microseconds of a second
 LOG_HEAD, LOG_TAIL = 65_536, 196_608  # characters of a step that are kept, however much it prints
 
 Planner: TypeAlias = Callable[[int, Iterable[Schedule], Facts], TickPlan]
 
 
 class LeaseRequest(NamedTuple):
-    """What a worker can take: so many runs, of these queues, for so long."""
+    """What a worker can take: how many runs, of which queues, for how long."""
 
     node: str
     capacity: int
@@ -35,7 +35,7 @@ class LeaseRequest(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """A run in the hands of a worker."""
+    """A run that a worker holds."""
 
     id: str
     token: str  # of this attempt; an older one finishes nothing (S42)
@@ -56,14 +56,24 @@ class Lease(NamedTuple):
         return None if self.times is None or self.slot is None else self.times.before(self.slot)
 
 
+class TickRequest(NamedTuple):
+    """What a pass may do: which jobs it claims, and for whom it may lease."""
+
+    node: str
+    limit: int
+    jobs: tuple[str, ...] | None = None  # only these, due or not
+    reserve: LeaseRequest | None = None
+    ahead: int | None = None  # a second that is about to come
+
+
 class TickResult(NamedTuple):
     """What one pass did."""
 
-    now: int  # the store's, in microseconds; 0 if enough others claim just now
+    now: int  # the store's, in microseconds; 0 if enough other nodes are claiming
     jobs: int = 0  # decided
     runs: int = 0  # made
-    leases: tuple[Lease, ...] = ()  # of those, the ones handed to the node at once
-    more: bool = False  # as many jobs as were asked for were due, or enough others claim: there may be more
+    leases: tuple[Lease, ...] = ()  # of those, the ones leased to the node at once
+    more: bool = False  # more jobs may be due: the limit was reached, or enough other nodes are claiming
     next_due: int | None = None  # second at which a job must be looked at
     crowd: bool = False  # then there are more than were asked for; a store need not know
 
@@ -79,12 +89,12 @@ class Enqueue:
     key: str | None = None  # unique among the job's queued, running and succeeded runs (S48)
     allow_overlap: bool = False  # by hand, although no lane is free (S30)
     by: str = ""
-    auto_remove: bool = False  # forget the run once it has succeeded
+    auto_remove: bool = False  # remove the run once it has succeeded
 
 
 class Enqueued(NamedTuple):
     id: str
-    new: bool  # or the run that has the key already
+    new: bool  # false: it is the run that has the key already
 
 
 class Finish(NamedTuple):
@@ -98,15 +108,15 @@ class Finish(NamedTuple):
 
 
 class Renewed(NamedTuple):
-    """What a node holds."""
+    """What a node still holds after a renewal."""
 
     held: frozenset[str]  # run ids
     cancel: frozenset[str]  # of those, the ones that were asked to end
-    unknown: tuple[Lease, ...] = ()  # held by the node, which did not say so: a commit whose answer was lost
+    unknown: tuple[Lease, ...] = ()  # leased to the node, which does not know: the answer to a commit was lost
 
 
 class StepReport(NamedTuple):
-    """How far a step of a run is."""
+    """The state of a step of a run."""
 
     name: str
     state: str
@@ -126,7 +136,7 @@ class LogPart(NamedTuple):
 
 
 class Role(StrEnum):
-    """What a process does for the others."""
+    """What a process does for the fleet."""
 
     TICKER = "ticker"
     WORKER = "worker"
@@ -146,7 +156,7 @@ class Node:
     capacity: int = 0
     busy: int = 0
     problems: tuple[str, ...] = ()  # what its sources could not read
-    seconds: int = 30  # it counts as live for so long after it was seen
+    seconds: int = 30  # how long it counts as live after it was seen
     started_at: int = 0
     seen_at: int = 0
     passed_at: int | None = None  # when its ticker last completed a pass
@@ -177,7 +187,7 @@ class PauseInterval(NamedTuple):
 
 
 class Page(NamedTuple, Generic[T]):
-    """Some of what was asked for; `after` asks for what follows, and is none at the end."""
+    """Some of the rows; `after` is the key of the next page, or none at the end."""
 
     items: tuple[T, ...]
     after: str | None = None
@@ -247,7 +257,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRow:
-    """An attempt that was not the last."""
+    """An attempt before the last one of a run."""
 
     number: int
     event: Event
@@ -273,7 +283,7 @@ class DecisionRow:
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """Which runs; what is not given does not matter."""
+    """Which runs; a field that is not given matches all."""
 
     job: str | None = None
     schedule: str | None = None
@@ -289,28 +299,34 @@ class RunFilter:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleFilter:
-    """Which schedules; what is not given does not matter."""
+    """Which schedules; a field that is not given matches all."""
 
     job: str | None = None
     text: str | None = None  # part of the schedule's or the job's name, in any case
     paused: bool | None = None
-    due_before: int | None = (
-        None  # second before which it must be looked at: for a slot of its own, or a waiting one
-    )
+    due_before: int | None = None  # the second before which it must be looked at, for a new or a waiting slot
     label: str | None = None  # of the job: `key`, or `key=value`
     source: str | None = None
-    local: bool = False  # only of jobs that no claim finds
+    local: bool = False  # only of jobs that are planned by local tickers
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionFilter:
-    """Which decisions."""
+    """Which decisions; a field that is not given matches all."""
 
     schedule: str | None = None
     reasons: frozenset[Reason] = frozenset()
     slot: int | None = None  # whose range holds this slot
     since: int | None = None  # about slots at or after
     until: int | None = None  # about slots before
+
+
+class DecisionKey(NamedTuple):
+    """Where a page of decisions ended: at this slot, schedule and code of a reason."""
+
+    first: int
+    schedule: str  # its name, or the number that the store has for it
+    reason: str
 
 
 ALL_RUNS, ALL_SCHEDULES, ALL_DECISIONS = RunFilter(), ScheduleFilter(), DecisionFilter()
@@ -334,10 +350,10 @@ class AccessRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Who may use the API. The secret itself is kept nowhere, only its digest."""
+    """A credential of the API. Its secret is not stored, only the digest of it."""
 
     id: str
-    name: str  # of one token at a time: a revoked one gives it free
+    name: str  # unique among tokens that are not revoked
     role: AccessRole
     scopes: tuple[str, ...] = ()  # patterns of job names, such as `etl-*`; none for all
     created_at: int = 0
@@ -347,7 +363,7 @@ class Token:
 
 
 class AuditEntry(NamedTuple):
-    """Who did what to which thing, and what that changed, as JSON values."""
+    """An action of a person or a program: its subject, and the JSON values before and after."""
 
     who: str
     action: str
@@ -357,7 +373,7 @@ class AuditEntry(NamedTuple):
 
 
 class AuditRow(NamedTuple):
-    """An entry as it was kept."""
+    """An entry of the audit log."""
 
     id: str
     at: int
@@ -369,7 +385,7 @@ class AuditRow(NamedTuple):
 
 
 class IdempotencyClaim(NamedTuple):
-    """Who was first to claim a key, and what has come of it, if that is known yet."""
+    """The first claim of a key, and its answer, if there is one yet."""
 
     mark: str
     answer: str | None = None

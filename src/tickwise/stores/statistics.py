@@ -1,4 +1,4 @@
-"""What a store has counted, for people who want to know how things go."""
+"""Counts and statistics that a store gives to people."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ NOT_RUN = frozenset(reason for reason in Reason if reason.verdict in {Verdict.SK
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much there is of what is alive."""
+    """Numbers of live jobs, schedules, runs and nodes."""
 
     jobs: int = 0
     schedules: int = 0
@@ -22,24 +22,24 @@ class Counts:
     runs: Mapping[RunState, int] = field(default_factory=dict)  # queued and running, and ended in the last hour
     waiting: Mapping[str, int] = field(default_factory=dict)  # queued runs by queue
     held: Mapping[str, int] = field(default_factory=dict)  # jobs with a slot that waits, by queue
-    oldest_due: int | None = None  # since when the oldest queued run could have started
-    overdue: int = 0  # jobs that should have been looked at
+    oldest_due: int | None = None  # when the oldest queued run could have started
+    overdue: int = 0  # jobs whose second has passed without a look
     nodes: int = 0
 
 
 class MinuteStats(NamedTuple):
-    """A minute, of one job or of all."""
+    """One minute of one job, or of all."""
 
     minute: int  # its first second
     job: str  # empty for all
     fired: int = 0  # runs that were made
     skipped: int = 0  # slots that got none
-    failed: int = 0  # runs that ended so, or were lost
+    failed: int = 0  # runs that failed or were lost
 
 
 @dataclass(frozen=True, slots=True)
 class HourlyStats:
-    """An hour of one schedule: what ran, how late and how long, and what did not run and why."""
+    """An hour of one schedule: what ran, how late and how long, and which slots did not run, and why."""
 
     schedule: str
     hour: int  # its first second

@@ -11,16 +11,16 @@ from .contract import Store
 from .validation import UNREADABLE_URL
 
 SCHEMES = ["sqlite", "postgresql", "mongodb", "memory"]
-_ALSO = {"postgres": "postgresql"}
+_ALIASES = {"postgres": "postgresql"}
 _PASSWORD = re.compile(r"(://[^:/?#@]*):.*@|(\bpassword=)[^&#]*", re.DOTALL)
 
 
 def open_store(url: str, clock: Callable[[], int] | None = None) -> Store:
     """A store, not yet connected where that takes a network. Tests pass a clock (microseconds) of their own."""
     scheme = _parts(url).scheme.partition("+")[0]
-    scheme = _ALSO.get(scheme, scheme)
+    scheme = _ALIASES.get(scheme, scheme)
     if scheme == "memory":
-        from .memory import MemoryStore
+        from .memory.store import MemoryStore
 
         return MemoryStore(clock or microseconds)
     if scheme == "sqlite":
@@ -79,14 +79,14 @@ def _postgres(url: str, clock: Callable[[], int] | None) -> Store:
 
 def _mongodb(url: str, clock: Callable[[], int] | None) -> Store:
     try:
-        from .mongo import MongoStore
+        from .mongo.store import MongoStore
     except ImportError:
         raise InputError("the MongoDB driver is missing: pip install 'tickwise[mongodb]'") from None
     return MongoStore(url, clock)
 
 
 def is_private(url: str) -> bool:
-    """Whether only this user can write there: then what is in it was written by who may run commands anyway."""
+    """Whether only this user can write there. Then its commands are the user's own, and may be run."""
     scheme = urlsplit(url).scheme
     if scheme == "memory":
         return True
@@ -98,4 +98,4 @@ def is_private(url: str) -> bool:
 
 def hidden(url: str) -> str:
     """The URL without its password."""
-    return _PASSWORD.sub(lambda found: f"{found[1]}:…@" if found[1] else f"{found[2]}…", url)
+    return _PASSWORD.sub(lambda match: f"{match[1]}:…@" if match[1] else f"{match[2]}…", url)

@@ -1,41 +1,104 @@
-"""What every store refuses, in the same words and before it changes anything."""
+"""The checks of the store contract: what every store refuses, in the same words, before it changes anything.
 
+`check_…` raises `InputError`. `checked_…` does too, and returns the value as it will be read back. `can_…` answers
+for a read: false means that nothing can be found, because such a text was never stored.
+"""
+
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from math import isfinite
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from ..core.change import Added, BackfillAsked, Change, Deleted, Paused, Renamed, Rescheduled, Updated
+from ..core.change import Added, BackfillAsked, Change, Deleted, Paused, Renamed, Rescheduled, Switched, Updated
 from ..core.codec import encode_job, encode_schedule
 from ..core.definition import JobDefinition, check_name
-from ..core.errors import ConflictError, InputError, StaleVersionError, did_you_mean, nearest_word
+from ..core.errors import ConflictError, InputError, StaleVersionError, TickwiseError, did_you_mean, nearest_word
 from ..core.model import Pause, Trigger
-from ..core.payload import MAX_PAYLOAD, check_text, clip, decode, encode
+from ..core.payload import check_text, clip, decode, encode
 from ..core.settle import LeaseExpired, TooLate
 from .records import (
     LOG_TAIL,
     MICRO,
-    AccessRole,
-    AuditEntry,
+    DecisionFilter,
+    DecisionKey,
     Enqueue,
     Finish,
+    LeaseRequest,
     LogPart,
     Node,
     Page,
     QueueLimit,
+    RunFilter,
     ScheduleFilter,
     StepReport,
-    Token,
 )
 
-LONGEST_KEY, LONGEST_WORDS, LONGEST_NAME, LONGEST_ERROR = 200, 1_000, 100, 10_000
+T = TypeVar("T")
+LONGEST_KEY, LONGEST_WORDS, LONGEST_NAME, LONGEST_ERROR = 200, 1_000, 100, 10_000  # characters
 UNREADABLE_URL = (
     "the store's URL cannot be read: write special characters in the user's name and the password as percent "
     "codes (%40 for @, %2F for /, %23 for #), and the port as a number"
 )
-_END_OF_TIME = 253_402_300_800  # the first second that no calendar here has
-_ASKED_FOR = (Trigger.ENQUEUE, Trigger.MANUAL)
+_MAX_SECOND = 253_402_300_800  # the first second of the year 10000, which no calendar here has
+_MAX_NUMBER = (1 << 63) - 1
+_MAX_ENQUEUE = 10_000  # runs of one call
+_MAX_PAGE = 10_000  # rows
+_MAX_SPAN = 10_000_000  # minutes or hours
+_TRIGGERS_OF_ENQUEUE = (Trigger.ENQUEUE, Trigger.MANUAL)
+
+
+# Names, ids and times.
+
+
+def can_exist(*texts: str | None, longest: int = LONGEST_KEY) -> bool:
+    """Whether there can be anything by these names: what cannot be stored was never stored."""
+    try:
+        for text in texts:
+            check_text(text or "", "a name", longest)
+    except InputError:
+        return False
+    return True
+
+
+def check_asked_name(name: str) -> None:
+    """The name of something that must exist."""
+    check_text(name, "a name", LONGEST_KEY)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text can be the id of a run, or of another numbered row."""
+    return len(text) < 20 and text.isascii() and text.isdigit() and int(text) <= _MAX_NUMBER
+
+
+def run_number(run: str) -> int:
+    """The id of a run, as a number."""
+    if not is_number(run):
+        raise InputError(
+            f"{run[:60]!r} is not the id of a run: ids are numbers, as `tickwise runs list` shows them"
+        )
+    return int(run)
+
+
+def check_second(second: int, what: str) -> None:
+    if not -_MAX_SECOND < second < _MAX_SECOND:
+        raise InputError(f"{what} is {second:e} seconds after 1970, which is no date: give UTC seconds")
+
+
+def check_instant(instant: int, what: str) -> None:
+    """The same for microseconds."""
+    check_second(instant // MICRO, what)
+
+
+def check_span(number: int, unit: str) -> None:
+    """How far back statistics go."""
+    if not 1 <= number <= _MAX_SPAN:
+        raise InputError(f"statistics go back 1 to {_MAX_SPAN:,} {unit}, not {number}")
+
+
+# Definitions.
 
 
 def checked_job(job: JobDefinition, source: str) -> JobDefinition:
@@ -56,6 +119,15 @@ def checked_job(job: JobDefinition, source: str) -> JobDefinition:
         encode_schedule(schedule)
         names.add(name)
     return replace(job, schedules=tuple(replace(schedule, source=source) for schedule in job.schedules))
+
+
+def valid_jobs(jobs: Sequence[JobDefinition], source: str) -> list[JobDefinition]:
+    """Those that can be stored; `define` says what is wrong with the others."""
+    valid = []
+    for job in jobs:
+        with suppress(TickwiseError):
+            valid.append(checked_job(job, source))
+    return valid
 
 
 def check_version(job: str, version: int, over: int | None) -> None:
@@ -87,26 +159,10 @@ def check_needs(job: JobDefinition, known: Mapping[str, Sequence[str]]) -> None:
         raise InputError(f"job {job.name}: schedules wait for each other in a circle, {circle}") from None
 
 
-def checked_enqueue(one: Enqueue) -> Enqueue:
-    """What is asked for, with its params as they will be read back."""
-    if one.trigger not in _ASKED_FOR:
-        raise InputError(f"a run is enqueued by code or triggered by hand, but the trigger is {one.trigger}")
-    check_text(one.by, "the name of who asks", LONGEST_WORDS)
-    if one.key is not None:
-        check_text(one.key, "a key", LONGEST_KEY)
-    if one.at is not None:
-        check_second(one.at, "the time to run at")
-    if one.params is None:
-        return one
-    if not isinstance(one.params, Mapping):
-        raise InputError(f"params are a mapping of names to values, not {type(one.params).__name__}")
-    return replace(one, params=decode(encode(dict(one.params), "params")))
-
-
 def check_change(change: Change) -> None:
-    """A person's word: definitions are changed where they were written."""
+    """A change that a person may ask for: definitions are changed by their source."""
     match change:
-        case Added() | Updated() | Renamed() | Deleted():
+        case Added() | Updated() | Renamed() | Deleted() | Switched():
             raise InputError("a definition is written by define() and remove(), not by a change of one schedule")
         case Paused(by, reason):
             check_pause(Pause(0, by, reason))
@@ -124,38 +180,51 @@ def check_pause(pause: Pause) -> None:
     check_text(pause.reason, "the reason of a pause", LONGEST_WORDS)
 
 
-def check_second(second: int, what: str) -> None:
-    if not -_END_OF_TIME < second < _END_OF_TIME:
-        raise InputError(f"{what} is {second:e} seconds after 1970, which is no date: give UTC seconds")
+# Runs.
 
 
-def check_limit(limit: QueueLimit) -> None:
-    check_name(limit.queue, "the name of a queue")
-    for what, value in (("concurrency", limit.concurrency), ("starts_per_second", limit.starts_per_second)):
-        if value is not None and not (value > 0 and isfinite(value)):
-            raise InputError(f"{what} of the queue {limit.queue} is {value}: give a number above 0, or none")
+def checked_enqueues(asked: Sequence[Enqueue]) -> list[Enqueue]:
+    """The runs of one call."""
+    if len(asked) > _MAX_ENQUEUE:
+        raise InputError(f"{len(asked)} runs at once are too many: enqueue at most {_MAX_ENQUEUE} in one call")
+    return [_checked_enqueue(one) for one in asked]
 
 
-def check_node(node: Node) -> None:
-    for text, what in ((node.id, "the name of a node"), (node.host, "a host"), (node.version, "a version")):
-        check_text(text, what, LONGEST_KEY)
-    for queue in node.queues:
+def _checked_enqueue(one: Enqueue) -> Enqueue:
+    check_asked_name(one.job)
+    if one.trigger not in _TRIGGERS_OF_ENQUEUE:
+        raise InputError(f"a run is enqueued by code or triggered by hand, but the trigger is {one.trigger}")
+    check_text(one.by, "the name of who asks", LONGEST_WORDS)
+    if one.key is not None:
+        check_text(one.key, "a key", LONGEST_KEY)
+    if one.at is not None:
+        check_second(one.at, "the time to run at")
+    if one.params is None:
+        return one
+    if not isinstance(one.params, Mapping):
+        raise InputError(f"params are a mapping of names to values, not {type(one.params).__name__}")
+    return replace(one, params=decode(encode(dict(one.params), "params")))
+
+
+def check_node_id(node: str) -> None:
+    check_text(node, "the name of a node", LONGEST_KEY)
+
+
+def check_lease_request(wanted: LeaseRequest) -> None:
+    check_node_id(wanted.node)
+    for queue in wanted.queues:
         check_name(queue, "the name of a queue")
 
 
-def check_outcomes(ended: Sequence[Finish]) -> None:
-    for finish in ended:
-        if isinstance(finish.outcome, LeaseExpired | TooLate):
-            raise InputError("that a worker vanished, or that a run is too late, is found by expire()")
+def check_token_of_lease(token: str) -> None:
+    check_text(token, "the token of a lease", LONGEST_WORDS)
 
 
-def kept_result(result: Any, error: str) -> tuple[Any, str]:
-    """A result as it will be read back; one that cannot be kept ends no run, but it is said."""
-    try:
-        return decode(encode(result, "the result")), clip(error, LONGEST_ERROR)
-    except InputError as unfit:
-        note = f"the result was not kept: {unfit}"
-        return None, clip(f"{error}\n{note}" if error else note, LONGEST_ERROR)
+def checked_tokens(held: Mapping[str, str]) -> dict[int, str]:
+    """Tokens by the numbers of their runs."""
+    for token in held.values():
+        check_token_of_lease(token)
+    return {run_number(run): token for run, token in held.items()}
 
 
 def checked_part(part: LogPart) -> LogPart:
@@ -170,20 +239,67 @@ def checked_step(step: StepReport) -> StepReport:
     return step._replace(error=clip(step.error, LONGEST_ERROR))
 
 
-# What the words of a filter mean, the same in every store.
+def checked_finish(ended: Finish) -> Finish:
+    """The end of an attempt. A result that cannot be stored is left out, and the error says so."""
+    run, token, outcome, result, error = ended
+    if isinstance(outcome, LeaseExpired | TooLate):
+        raise InputError("that a worker vanished, or that a run is too late, is found by expire()")
+    check_token_of_lease(token)
+    if result is not None:
+        try:
+            result = decode(encode(result, "the result"))
+        except InputError as unfit:
+            note = f"the result was not kept: {unfit}"
+            result, error = None, f"{error}\n{note}" if error else note
+    return Finish(str(run_number(run)), token, outcome, result, clip(error, LONGEST_ERROR) if error else "")
 
 
-def checked_filter(wanted: ScheduleFilter) -> ScheduleFilter:
-    """The filter, if there can be such schedules."""
+# The fleet.
+
+
+def check_node(node: Node) -> None:
+    check_node_id(node.id)
+    check_text(node.host, "a host", LONGEST_KEY)
+    check_text(node.version, "a version", LONGEST_KEY)
+    for queue in node.queues:
+        check_name(queue, "the name of a queue")
+
+
+def check_limit(limit: QueueLimit) -> None:
+    check_name(limit.queue, "the name of a queue")
+    for what, value in (("concurrency", limit.concurrency), ("starts_per_second", limit.starts_per_second)):
+        if value is not None and not (value > 0 and isfinite(value)):
+            raise InputError(f"{what} of the queue {limit.queue} is {value}: give a number above 0, or none")
+
+
+# Filters: whether anything can match, and what their texts mean in every store.
+
+
+def can_match_schedules(wanted: ScheduleFilter) -> bool:
     if wanted.due_before is not None:
         check_second(wanted.due_before, "the time before which schedules are due")
-    return wanted
+    return can_exist(wanted.job, wanted.text) and can_exist(wanted.source, longest=LONGEST_WORDS)
 
 
-def checked_since(since: int) -> int:
-    """An instant in microseconds since which something may have changed."""
-    check_second(since // MICRO, "the time since which something changed")
-    return since
+def can_match_runs(wanted: RunFilter) -> bool:
+    if wanted.slot is not None:
+        check_second(wanted.slot, "a slot")
+    for instant in (wanted.since, wanted.until):
+        if instant is not None:
+            check_instant(instant, "the time of runs")
+    return can_exist(wanted.job, wanted.schedule, wanted.queue, wanted.key, wanted.text)
+
+
+def can_match_decisions(wanted: DecisionFilter) -> bool:
+    for second in (wanted.slot, wanted.since, wanted.until):
+        if second is not None:
+            check_second(second, "a slot")
+    return can_exist(wanted.schedule)
+
+
+def run_number_in(wanted: RunFilter) -> int | None:
+    """The text of a filter, if that can be the id of a run."""
+    return int(wanted.text) if wanted.text and is_number(wanted.text) else None
 
 
 def names_part(text: str, *names: str | None) -> bool:
@@ -205,115 +321,54 @@ def has_label(labels: Mapping[str, str], wanted: str) -> bool:
     return key in labels and (not given or labels[key] == value)
 
 
-# Pages of a read: how long one may be, and all of them one after the other.
-
-T = TypeVar("T")
-_MAX_PAGE = 10_000
+# Pages.
 
 
-def page_size(limit: int) -> int:
-    """The rows of a page, if it may have so many."""
+def check_page_size(limit: int) -> None:
     if not 1 <= limit <= _MAX_PAGE:
         raise InputError(f"a page has 1 to {_MAX_PAGE} rows, not {limit}")
-    return limit
 
 
-async def all_pages(read: Callable[[str | None], Awaitable[Page[T]]]) -> list[T]:
-    """What all pages hold; `read` is given the key of the page before."""
-    found: list[T] = []
-    after: str | None = None
-    while True:
-        page = await read(after)
-        found += page.items
-        if page.after is None:
-            return found
-        after = page.after
-
-
-# What every store refuses of tokens, audit entries and claims, and how it keeps them.
-
-USED_EVERY = 60 * MICRO  # a token's use is noted at most so often
-FORGOTTEN_AFTER = 86_400 * MICRO  # since a claim was made
-FORGET_AT_ONCE = 100  # claims that are forgotten when one is made
-LONGEST_VALUE = 65_536  # characters of JSON that an audit entry keeps of a value
-_BEYOND = 1 << 62
-_LONGEST_NOTE = 1_000
-
-
-def askable(text: str | None) -> bool:
-    """Whether there can be anything by this id, digest or subject: what cannot be kept was never kept."""
-    try:
-        check_text(text or "", "a name", LONGEST_KEY)
-    except InputError:
-        return False
-    return True
-
-
-def checked_token(token: Token, digest: str, now: int) -> Token:
-    """The token as it is issued, if all of it can be kept."""
-    for text, what, most in (
-        (token.id, "the id of a token", LONGEST_KEY),
-        (token.name, "the name of a token", LONGEST_NAME),
-        (digest, "the digest of a token", LONGEST_KEY),
-        *((scope, "a scope", LONGEST_KEY) for scope in token.scopes),
-    ):
-        if not check_text(text, what, most):
-            raise InputError(f"{what} is empty: give one")
-    if token.role not in list(AccessRole):
-        raise InputError(f"the role of a token is {', '.join(AccessRole)}, not {str(token.role)[:60]!r}")
-    if token.expires_at is not None and not 0 <= token.expires_at < _BEYOND:
-        raise InputError(f"a token cannot expire at {token.expires_at:e}: give microseconds since 1970")
-    return replace(token, role=AccessRole(token.role), created_at=now, revoked_at=None, used_at=None)
-
-
-def taken(name: str, known: str) -> ConflictError:
-    """Why a token is not issued: one that is there already has its name, or is the same."""
-    if name == known:
-        return ConflictError(f"there is a token named {name!r}: revoke it first, or choose another name")
-    return ConflictError(f"the token {name!r} has the id or the secret of another: make a new one")
-
-
-def no_token(token: str) -> InputError:
-    return InputError(f"there is no token with the id {token[:60]!r}: `tickwise token list` shows them")
-
-
-def is_stale(token: Token, now: int) -> bool:
-    """Whether its use is to be noted again."""
-    return token.used_at is None or token.used_at <= now - USED_EVERY
-
-
-def checked_entry(entry: AuditEntry) -> AuditEntry:
-    """The entry as it will be read back."""
-    check_text(entry.who, "the name of who did it", LONGEST_WORDS)
-    check_text(entry.action, "the name of an action", LONGEST_KEY)
-    check_text(entry.subject, "the subject of an action", LONGEST_KEY)
-    return entry._replace(before=_kept(entry.before), after=_kept(entry.after))
-
-
-def _kept(value: Any) -> Any:
-    try:
-        text = encode(value, "the value")
-    except InputError as unfit:
-        return clip(f"not kept: {unfit}", _LONGEST_NOTE)
-    if len(text) > LONGEST_VALUE:
-        return f"not kept: the value has {len(text):,} characters of JSON"
-    return decode(text)
-
-
-def audit_number(after: str) -> int:
-    """The id of the last entry of a page, as a number."""
-    if not (after.isascii() and after.isdigit() and len(after) < 19):
-        raise InputError(f"{after[:60]!r} is not the key of a page: pass on what the page before gave")
+def page_number(after: str | None) -> int | None:
+    """The key of a page of numbered rows."""
+    if after is None:
+        return None
+    if not is_number(after):
+        raise _wrong_page_key(after)
     return int(after)
 
 
-def check_claim(key: str, mark: str, seconds: int) -> None:
-    check_text(key, "the key of a claim", LONGEST_KEY)
-    check_text(mark, "the mark of a claim", LONGEST_WORDS)
-    if not 0 < seconds * MICRO <= FORGOTTEN_AFTER:
-        raise InputError(f"a claim is held for more than 0 seconds and at most a day, not {seconds}")
+def decision_key(after: str | None) -> DecisionKey | None:
+    """The key of a page of decisions, as `decision_page` wrote it."""
+    if after is None:
+        return None
+    try:
+        first, schedule, reason = json.loads(after)
+    except (ValueError, TypeError, RecursionError):
+        raise _wrong_page_key(after) from None
+    if not (isinstance(first, int) and isinstance(schedule, str) and isinstance(reason, str)):
+        raise _wrong_page_key(after)
+    if not (-_MAX_SECOND < first < _MAX_SECOND and can_exist(schedule, reason)):
+        raise _wrong_page_key(after)
+    return DecisionKey(first, schedule, reason)
 
 
-def check_answer(key: str, answer: str) -> None:
-    check_text(key, "the key of a claim", LONGEST_KEY)
-    check_text(answer, "the answer to a claim", MAX_PAYLOAD)
+def decision_page(key: DecisionKey) -> str:
+    """The key of the page that follows a decision."""
+    return json.dumps(key)
+
+
+def _wrong_page_key(after: str) -> InputError:
+    return InputError(f"{after[:60]!r} is not the key of a page: pass on what the page before gave")
+
+
+async def all_pages(read: Callable[[str | None], Awaitable[Page[T]]]) -> list[T]:
+    """The rows of all pages; `read` is given the key of the page before."""
+    rows: list[T] = []
+    after: str | None = None
+    while True:
+        page = await read(after)
+        rows += page.items
+        if page.after is None:
+            return rows
+        after = page.after

@@ -1,4 +1,4 @@
-"""What tests of time need: a clock that moves only when told to."""
+"""What tests of time need: a clock that moves only when it is set."""
 
 from .clock import FakeClock
 

@@ -1,1 +1,1 @@
-"""The dashboard: static ES modules over the public API, as `static/`; `api/routes/dashboard.py` serves them."""
+"""The dashboard: static ES modules in `static/` over the public API, served by `api/routes/dashboard.py`."""

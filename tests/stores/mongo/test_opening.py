@@ -13,7 +13,8 @@ from pymongo import MongoClient
 
 from tickwise.core.errors import InputError, TickwiseError
 from tickwise.stores.contract import StoreUnavailableError
-from tickwise.stores.mongo import MongoStore, base
+from tickwise.stores.mongo import base
+from tickwise.stores.mongo.store import MongoStore
 from tickwise.stores.url import open_store
 
 from ...servers.process import free_port

@@ -10,7 +10,7 @@ from pymongo import AsyncMongoClient, MongoClient
 
 from tickwise.core.errors import ConflictError, InputError
 from tickwise.core.model import Trigger
-from tickwise.stores.mongo import MongoStore
+from tickwise.stores.mongo.store import MongoStore
 from tickwise.stores.records import Enqueue, Enqueued
 
 from ..races.place import SOURCE, all_runs, job

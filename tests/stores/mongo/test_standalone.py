@@ -10,14 +10,14 @@ from tickwise.stores.contract import Store
 from tickwise.stores.mongo.base import DEFAULT_DATABASE
 from tickwise.stores.url import open_store
 from tickwise.testing.conformance.definitions import DefinitionStories
-from tickwise.testing.conformance.enqueueing import EnqueueStories, PutBackStories, TriggerStories
-from tickwise.testing.conformance.finishing import FinishStories
+from tickwise.testing.conformance.enqueue import EnqueueStories, RetryStories, TriggerStories
+from tickwise.testing.conformance.finish import FinishStories
 from tickwise.testing.conformance.limits import LimitStories
 from tickwise.testing.conformance.overlap_and_lanes import OverlapStories
 
 
 class TestStandalone(
-    DefinitionStories, EnqueueStories, TriggerStories, PutBackStories, OverlapStories, FinishStories, LimitStories
+    DefinitionStories, EnqueueStories, TriggerStories, RetryStories, OverlapStories, FinishStories, LimitStories
 ):
     @pytest.fixture(autouse=True)
     def at(self, standalone_url: str) -> Iterator[None]:

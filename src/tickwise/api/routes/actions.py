@@ -1,4 +1,4 @@
-"""`/schedules/{name}:action`: a person's word on one schedule."""
+"""`/schedules/{name}:action`: pause, resume, trigger, reschedule and reset one schedule."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from ..routing import Router
 from ..schemas.common import NamePath
 from ..schemas.runs import RunResponse, run_response
 from ..schemas.schedules import PauseRequest, RescheduleRequest, ResumeRequest, ScheduleResponse, TriggerRequest
-from .schedules import body_of
+from .schedules import schedule_response
 
 router = Router("schedules")
 _OPERATOR = AccessRole.OPERATOR
@@ -22,19 +22,19 @@ _PAUSE, _RESUME, _TRIGGER = PauseRequest(), ResumeRequest(), TriggerRequest()
 @router.post("/schedules/{name:name}:pause", _OPERATOR, response_model=ScheduleResponse)
 async def pause_schedule(name: NamePath, context: Context, body: PauseRequest = _PAUSE) -> ScheduleResponse:
     """Decide no slot of it until it is resumed (S29)."""
-    return await paused(context, await context.schedule(name), body)
+    return await pause_and_audit(context, await context.schedule(name), body)
 
 
 @router.post("/schedules/{name:name}:resume", _OPERATOR, response_model=ScheduleResponse)
 async def resume_schedule(name: NamePath, context: Context, body: ResumeRequest = _RESUME) -> ScheduleResponse:
     """Go on (S29)."""
-    return await resumed(context, await context.schedule(name), body)
+    return await resume_and_audit(context, await context.schedule(name), body)
 
 
 @router.post("/schedules/{name:name}:trigger", _OPERATOR, once=True, status_code=201, response_model=RunResponse)
 async def trigger_schedule(name: NamePath, context: Context, body: TriggerRequest = _TRIGGER) -> RunResponse:
     """Run its job now, by hand (S30)."""
-    return run_response(await triggered(context, await context.schedule(name), body))
+    return run_response(await trigger_and_audit(context, await context.schedule(name), body))
 
 
 @router.post("/schedules/{name:name}:reschedule", _OPERATOR, response_model=ScheduleResponse)
@@ -43,7 +43,7 @@ async def reschedule(name: NamePath, body: RescheduleRequest, context: Context) 
     before = await context.schedule(name)
     with about_field("to"):
         await context.tickwise.schedules.reschedule(name, body.to)
-    return await _told(context, before, "schedule.reschedule", {"to": body.to})
+    return await _audit_change(context, before, "schedule.reschedule", {"to": body.to})
 
 
 @router.post("/schedules/{name:name}:reset", _OPERATOR, response_model=ScheduleResponse)
@@ -51,30 +51,30 @@ async def reset_schedule(name: NamePath, context: Context) -> ScheduleResponse:
     """Drop the backlog: go on from now (S4)."""
     before = await context.schedule(name)
     await context.tickwise.schedules.reset(name)
-    return await _told(context, before, "schedule.reset", None)
+    return await _audit_change(context, before, "schedule.reset", None)
 
 
-async def paused(context: RequestContext, row: ScheduleRow, asked: PauseRequest) -> ScheduleResponse:
-    await context.tickwise.schedules.pause(row.schedule.name, reason=asked.reason, by=context.identity.name)
-    return await _told(context, row, "schedule.pause", {"reason": asked.reason})
+async def pause_and_audit(context: RequestContext, row: ScheduleRow, body: PauseRequest) -> ScheduleResponse:
+    await context.tickwise.schedules.pause(row.schedule.name, reason=body.reason, by=context.identity.name)
+    return await _audit_change(context, row, "schedule.pause", {"reason": body.reason})
 
 
-async def resumed(context: RequestContext, row: ScheduleRow, asked: ResumeRequest) -> ScheduleResponse:
-    await context.tickwise.schedules.resume(row.schedule.name, run_missed=asked.run_missed)
-    return await _told(context, row, "schedule.resume", {"run_missed": asked.run_missed})
+async def resume_and_audit(context: RequestContext, row: ScheduleRow, body: ResumeRequest) -> ScheduleResponse:
+    await context.tickwise.schedules.resume(row.schedule.name, run_missed=body.run_missed)
+    return await _audit_change(context, row, "schedule.resume", {"run_missed": body.run_missed})
 
 
-async def triggered(context: RequestContext, row: ScheduleRow, asked: TriggerRequest) -> RunInfo:
+async def trigger_and_audit(context: RequestContext, row: ScheduleRow, body: TriggerRequest) -> RunInfo:
     name = row.schedule.name
-    check_params(context, await context.job(row.schedule.job), asked.params)
+    check_params(context, await context.job(row.schedule.job), body.params)
     by = context.identity.name
-    run = await context.tickwise.schedules.trigger(name, asked.params, allow_overlap=asked.allow_overlap, by=by)
-    await context.audit("schedule.trigger", name, None, {"run": run.id, "params": asked.params or {}})
+    run = await context.tickwise.schedules.trigger(name, body.params, allow_overlap=body.allow_overlap, by=by)
+    await context.audit("schedule.trigger", name, None, {"run": run.id, "params": body.params or {}})
     return run
 
 
 def check_params(context: RequestContext, job: JobRow, params: Mapping[str, Any] | None) -> None:
-    """Who may not change what a job executes may set only params that it has."""
+    """Refuse params that a job does not declare; an admin may change what it executes, and so may set any."""
     known = job.definition.params
     unknown = [name for name in params or {} if name not in known]
     if unknown and job.definition.steps and not context.identity.may(AccessRole.ADMIN):
@@ -83,8 +83,8 @@ def check_params(context: RequestContext, job: JobRow, params: Mapping[str, Any]
         raise Refusal(422, text, field=f"params.{unknown[0][:60]}", nearest=near)
 
 
-async def _told(context: RequestContext, before: ScheduleRow, action: str, after: Any) -> ScheduleResponse:
+async def _audit_change(context: RequestContext, before: ScheduleRow, action: str, after: Any) -> ScheduleResponse:
     name, pause = before.schedule.name, before.schedule.paused
     was = {"next_slot": before.next_slot, "paused": pause is not None}
     await context.audit(action, name, was, after)
-    return body_of(await context.schedule(name))
+    return schedule_response(await context.schedule(name))

@@ -1,4 +1,4 @@
-"""`/schedules:action`: the same word on many schedules, with an answer for each."""
+"""`/schedules:action`: the same action on many schedules, with a result for each."""
 
 from collections.abc import Awaitable, Callable
 
@@ -14,7 +14,7 @@ from ..schemas.schedules import (
     BulkResumeRequest,
     BulkTriggerRequest,
 )
-from .actions import paused, resumed, triggered
+from .actions import pause_and_audit, resume_and_audit, trigger_and_audit
 
 router = Router("schedules")
 _OPERATOR = AccessRole.OPERATOR
@@ -23,13 +23,13 @@ _OPERATOR = AccessRole.OPERATOR
 @router.post("/schedules:pause", _OPERATOR, response_model=BulkResponse)
 async def pause_many(body: BulkPauseRequest, context: Context) -> BulkResponse:
     """Pause each; those that cannot be paused do not hold up the others."""
-    return await _each(context, body.names, lambda row: _quietly(paused(context, row, body)))
+    return await _for_each(context, body.names, lambda row: _without_run(pause_and_audit(context, row, body)))
 
 
 @router.post("/schedules:resume", _OPERATOR, response_model=BulkResponse)
 async def resume_many(body: BulkResumeRequest, context: Context) -> BulkResponse:
     """Resume each."""
-    return await _each(context, body.names, lambda row: _quietly(resumed(context, row, body)))
+    return await _for_each(context, body.names, lambda row: _without_run(resume_and_audit(context, row, body)))
 
 
 @router.post("/schedules:trigger", _OPERATOR, once=True, response_model=BulkResponse)
@@ -37,23 +37,23 @@ async def trigger_many(body: BulkTriggerRequest, context: Context) -> BulkRespon
     """Run the job of each now."""
 
     async def trigger(row: ScheduleRow) -> str | None:
-        return (await triggered(context, row, body)).id
+        return (await trigger_and_audit(context, row, body)).id
 
-    return await _each(context, body.names, trigger)
+    return await _for_each(context, body.names, trigger)
 
 
-async def _quietly(action: Awaitable[object]) -> None:
+async def _without_run(action: Awaitable[object]) -> None:
     await action
 
 
-async def _each(
+async def _for_each(
     context: RequestContext, names: list[str], act: Callable[[ScheduleRow], Awaitable[str | None]]
 ) -> BulkResponse:
-    answers = []
+    items = []
     for name in dict.fromkeys(names):
         try:
             run = await act(await context.schedule(name))
-            answers.append(BulkItemResponse(name=name, done=True, run=run))
+            items.append(BulkItemResponse(name=name, done=True, run=run))
         except TickwiseError as error:
-            answers.append(BulkItemResponse(name=name, done=False, problem=problem_content(error)))
-    return BulkResponse(items=answers)
+            items.append(BulkItemResponse(name=name, done=False, problem=problem_content(error)))
+    return BulkResponse(items=items)

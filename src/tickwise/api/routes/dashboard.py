@@ -1,7 +1,7 @@
-"""`/`: the dashboard. Its files are read once, and found by their names in a table, never on the disk.
+"""`/`: the dashboard. Its files are read once, and found by name in a table, never on the disk.
 
-The page itself is asked for again each time (`ETag`); what it needs has the version of all files in its address,
-so that browsers keep it for good, and a new version is never mixed with an old one.
+Browsers revalidate the page itself each time (`ETag`). All other files have the version of the whole site in their
+address, so that browsers cache them for good and never mix a new version with an old one.
 """
 
 import re
@@ -19,13 +19,13 @@ from ..routing import Router
 
 router = Router("dashboard")
 _PAGE = "index.html"
-_NAMED, _IMPORTED = re.compile(r'"assets/([^"]+\.js)"'), re.compile(r'from "(\.[^"]+)"')
+_PAGE_MODULE, _IMPORT = re.compile(r'"assets/([^"]+\.js)"'), re.compile(r'from "(\.[^"]+)"')
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-_FOR_GOOD = {"Cache-Control": "public, max-age=31536000, immutable"}
+_IMMUTABLE = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
 class _Site(NamedTuple):
-    """All files, and what names this very state of them."""
+    """All files, and a hash of them."""
 
     files: dict[str, bytes]
     version: str
@@ -47,41 +47,41 @@ async def asset(version: str, name: str) -> Response:
     site = _site()
     if version != site.version or name not in site.files:
         raise Refusal(404, "the dashboard has no such file, or not any longer: reload the page")
-    return Response(site.files[name], headers=_FOR_GOOD, media_type=_TYPES[name.rpartition(".")[2]])
+    return Response(site.files[name], headers=_IMMUTABLE, media_type=_TYPES[name.rpartition(".")[2]])
 
 
 def _page(site: _Site) -> bytes:
-    """With the version in its addresses, and what its modules need asked for at once, not one after the other."""
+    """The page with the version in its addresses, and links that preload what its modules import."""
     page = site.files[_PAGE].decode()
-    links = "".join(f'<link rel="modulepreload" href="assets/{name}">\n' for name in _needed(site, page))
+    links = "".join(f'<link rel="modulepreload" href="assets/{name}">\n' for name in _preloaded(site, page))
     return page.replace("</head>", f"{links}</head>").replace('"assets/', f'"assets/{site.version}/').encode()
 
 
-def _needed(site: _Site, page: str) -> list[str]:
+def _preloaded(site: _Site, page: str) -> list[str]:
     """The modules that those in the page import, and so on."""
-    named = _NAMED.findall(page)
+    named = _PAGE_MODULE.findall(page)
     needed = list(named)
     for name in needed:  # which grows meanwhile
-        imported = (normpath(join(dirname(name), one)) for one in _IMPORTED.findall(site.files[name].decode()))
+        imported = (normpath(join(dirname(name), one)) for one in _IMPORT.findall(site.files[name].decode()))
         needed += [one for one in imported if one not in needed]
     return sorted({*needed} - {*named})
 
 
 @cache
 def _site() -> _Site:
-    found = dict(sorted(_walk(files("tickwise") / "web" / "static").items()))
-    told = sha256()
+    found = dict(sorted(_read_files(files("tickwise") / "web" / "static").items()))
+    digest = sha256()
     for name, content in found.items():
-        told.update(b"%b\0%d\0%b" % (name.encode(), len(content), content))
-    return _Site(found, told.hexdigest()[:16])
+        digest.update(b"%b\0%d\0%b" % (name.encode(), len(content), content))
+    return _Site(found, digest.hexdigest()[:16])
 
 
-def _walk(folder: Traversable, prefix: str = "") -> dict[str, bytes]:
+def _read_files(folder: Traversable, prefix: str = "") -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for one in folder.iterdir():
         name = prefix + one.name
         if one.is_dir():
-            found |= _walk(one, f"{name}/")
+            found |= _read_files(one, f"{name}/")
         elif name.rpartition(".")[2] in _TYPES:
             found[name] = one.read_bytes()
     return found

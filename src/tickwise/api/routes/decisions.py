@@ -1,4 +1,4 @@
-"""`/decisions` and `/reasons`: what did not run, and what that can mean."""
+"""`/decisions` and `/reasons`: why slots did not run, and every reason there is."""
 
 from typing import Annotated
 
@@ -8,10 +8,9 @@ from ...app.records import AccessRole, DecisionFilter, DecisionRow
 from ...core.reasons import Reason
 from ...core.timeparse import ceil_second
 from ..context import Context, RequestContext
-from ..links import page_of
 from ..problems import unknown_name
 from ..routing import Router
-from ..schemas.common import PageResponse
+from ..schemas.common import PageResponse, page_of
 from ..schemas.decisions import DecisionResponse, ReasonResponse, ReasonsResponse
 from ..schemas.queries import DecisionsQuery
 
@@ -29,7 +28,7 @@ async def list_decisions(
         until=None if query.until is None else ceil_second(query.until),
     )  # fmt: skip
     page = await context.store.insights.decisions(filters, query.after, query.limit)
-    rows = [row for row in page.items if not context.identity.scopes or await _sees(context, row)]
+    rows = [row for row in page.items if not context.identity.scopes or await _is_visible(context, row)]
     return page_of(request, response, [DecisionResponse.of(row) for row in rows], page.after)
 
 
@@ -46,6 +45,6 @@ def _reason(code: str) -> Reason:
     return Reason.of(code)
 
 
-async def _sees(context: RequestContext, row: DecisionRow) -> bool:
+async def _is_visible(context: RequestContext, row: DecisionRow) -> bool:
     schedule = await context.store.insights.schedule(row.schedule)
     return schedule is not None and context.identity.sees(schedule.schedule.job)

@@ -1,4 +1,4 @@
-"""`/doctor`: what is not as it should be, and how to mend it."""
+"""`/doctor`: what is wrong, and how to repair it."""
 
 from typing import Annotated
 
@@ -39,15 +39,15 @@ class DoctorResponse(ResponseModel):
 
 @router.get("/doctor", AccessRole.OPERATOR, whole=True, response_model=DoctorResponse)
 async def examine(context: Context, *, audit: Annotated[bool, Query(description=AUDIT)] = False) -> DoctorResponse:
-    """Everything that can be told from the store and the clock of this machine."""
+    """What can be found from the store and the clock of this machine."""
     findings = [FindingResponse.model_validate(one) for one in await doctor(context.tickwise)]
     if not audit:
         return DoctorResponse(findings=findings)
     checked = await audited(context.store)
-    wrong = [_told(finding) for finding in checked.findings]
+    wrong = [_audit_finding(finding) for finding in checked.findings]
     return DoctorResponse(findings=[*findings, *wrong], audit=LedgerAuditResponse.model_validate(checked))
 
 
-def _told(finding: AuditFinding) -> FindingResponse:
+def _audit_finding(finding: AuditFinding) -> FindingResponse:
     what = f"{finding.schedule}: {finding.text}"
     return FindingResponse(code=finding.kind, severity=Severity.ERROR, what=what, repair=finding.repair)

@@ -1,4 +1,4 @@
-"""`/events`: what happens, as it happens."""
+"""`/events`: a stream of what happens."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,8 +10,8 @@ from starlette.responses import StreamingResponse
 from ...app.records import AccessRole
 from .. import event_stream
 from ..context import Context, RequestContext
-from ..event_stream import BEAT, EVENT_STREAM, StreamLimit, as_stream, encode_event
-from ..events import LONGEST, StreamEvent
+from ..event_stream import EVENT_STREAM, HEARTBEAT_COMMENT, StreamLimit, as_stream, encode_event
+from ..events import MAX_REPLAY, StreamEvent
 from ..problems import Refusal
 from ..routing import Router
 
@@ -26,37 +26,37 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 
 @router.get("/events", AccessRole.VIEWER, response_class=StreamingResponse, responses=_STREAM)
 async def events(request: Request, context: Context) -> StreamingResponse:
-    """All that happens from now on or, with `Last-Event-ID`, since then; `reset`: that was too long ago."""
+    """All events from now on or, with `Last-Event-ID`, since then; `reset`: that was too long ago."""
     since = request.headers.get("last-event-id")
     if since is not None and not (since.isascii() and since.isdigit() and len(since) <= 18):
         raise Refusal(422, "Last-Event-ID is the id of an event", field="Last-Event-ID")
-    return as_stream(_told(context, StreamLimit(request), None if since is None else int(since)))
+    return as_stream(_stream(context, StreamLimit(request), None if since is None else int(since)))
 
 
-async def _told(context: RequestContext, stay: StreamLimit, since: int | None) -> AsyncIterator[bytes]:
-    async with context.events.listen() as listener:
-        yield BEAT
+async def _stream(context: RequestContext, limit: StreamLimit, since: int | None) -> AsyncIterator[bytes]:
+    async with context.events.subscribe() as subscriber:
+        yield HEARTBEAT_COMMENT
         known: set[tuple[int, str, str]] = set()
-        if since is not None and since < await context.store.now() - LONGEST:
+        if since is not None and since < await context.store.now() - MAX_REPLAY:
             yield encode_event("reset", "{}")
         elif since is not None:
-            async for one in context.events.since(since):
-                known.add(one.key)
-                if _seen(context, one):
-                    yield encode_event(one.kind, one.data, str(one.at))
-        while not await stay.is_over():
+            async for event in context.events.since(since):
+                known.add(event.key)
+                if _is_visible(context, event):
+                    yield encode_event(event.kind, event.data, str(event.at))
+        while not await limit.is_over():
             try:
                 async with asyncio.timeout(event_stream.HEARTBEAT):
-                    heard = await listener.queue.get()
+                    pushed = await subscriber.queue.get()
             except TimeoutError:
-                yield BEAT
+                yield HEARTBEAT_COMMENT
                 continue
-            if heard is None:
+            if pushed is None:
                 return
-            if heard.key not in known and _seen(context, heard):
-                yield encode_event(heard.kind, heard.data, str(heard.at))
+            if pushed.key not in known and _is_visible(context, pushed):
+                yield encode_event(pushed.kind, pushed.data, str(pushed.at))
 
 
-def _seen(context: RequestContext, one: StreamEvent) -> bool:
-    """What has no job any longer is for those who see all."""
-    return context.identity.sees(one.job) if one.job else not context.identity.scopes
+def _is_visible(context: RequestContext, event: StreamEvent) -> bool:
+    """Events of a deleted schedule have no job: only an identity without scopes sees them."""
+    return context.identity.sees(event.job) if event.job else not context.identity.scopes

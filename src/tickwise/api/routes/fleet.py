@@ -1,4 +1,4 @@
-"""`/workers` and `/queues`: who does the work, and how much of it at once."""
+"""`/workers` and `/queues`: live processes, and the limits and load of queues."""
 
 from collections import Counter
 
@@ -11,7 +11,7 @@ from ..schemas.common import NamePath, to_moment
 from ..schemas.fleet import LimitRequest, QueueResponse, QueuesResponse, WorkerResponse, WorkersResponse
 
 router = Router("fleet")
-_PAGE = 1_000
+_PAGE_SIZE = 1_000
 
 
 @router.get("/workers", AccessRole.VIEWER, response_model=WorkersResponse)
@@ -57,7 +57,9 @@ async def _queues(context: RequestContext) -> list[QueueResponse]:
     limits = {limit.queue: limit for limit in await insights.limits()}
     waiting = (await insights.counts()).waiting
     filters = RunFilter(states=frozenset({RunState.RUNNING}))
-    running = Counter(row.queue for row in await all_pages(lambda after: insights.runs(filters, after, _PAGE)))
+    running = Counter(
+        row.queue for row in await all_pages(lambda after: insights.runs(filters, after, _PAGE_SIZE))
+    )
     live = [node for node in await insights.nodes() if is_live(node, now)]
     workers = Counter(queue for node in live for queue in node.queues)
     return [

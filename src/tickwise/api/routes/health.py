@@ -24,7 +24,7 @@ async def healthz() -> Health:
 
 @router.get("/readyz", None, response_model=Health, responses={503: {"model": Health}})
 async def readyz(request: Request) -> Any:
-    """What it is there for goes well."""
+    """The node is healthy, and the store answers."""
     if await request.app.state.ready():
         return Health(status="ready")
     return JSONResponse({"status": "not ready"}, 503)

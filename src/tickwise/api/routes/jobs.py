@@ -1,4 +1,4 @@
-"""`/jobs`: what there is to do."""
+"""`/jobs`: list and get."""
 
 from typing import Annotated
 
@@ -7,10 +7,9 @@ from fastapi import Query, Request, Response
 from ...app.definitions import stored_job
 from ...app.records import AccessRole, JobRow
 from ..context import Context
-from ..links import page_of
 from ..masking import masked
 from ..routing import Router
-from ..schemas.common import NamePath, PageResponse, to_moment
+from ..schemas.common import NamePath, PageResponse, page_of, to_moment
 from ..schemas.jobs import JobDetailResponse, JobResponse
 from ..schemas.queries import PageQuery
 
@@ -28,7 +27,9 @@ async def list_jobs(
         query.after,
         query.limit,
     )
-    return page_of(request, response, [JobResponse.model_validate(_told(row)) for row in page.items], page.after)
+    return page_of(
+        request, response, [JobResponse.model_validate(_job_fields(row)) for row in page.items], page.after
+    )
 
 
 @router.get("/jobs/{name:name}", AccessRole.VIEWER, response_model=JobDetailResponse)
@@ -37,10 +38,10 @@ async def get_job(name: NamePath, context: Context) -> JobDetailResponse:
     row = await context.job(name)
     stored = await stored_job(context.store, name)
     fields = stored.fields(name if name in row.schedules else next(iter(row.schedules), name))
-    return JobDetailResponse.model_validate({**_told(row), "definition": masked(fields)})
+    return JobDetailResponse.model_validate({**_job_fields(row), "definition": masked(fields)})
 
 
-def _told(row: JobRow) -> dict[str, object]:
+def _job_fields(row: JobRow) -> dict[str, object]:
     job = row.definition
     return {
         "name": job.name, "description": job.description, "labels": dict(job.labels), "enabled": job.enabled,

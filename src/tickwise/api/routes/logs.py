@@ -1,4 +1,4 @@
-"""`/runs/{run}/logs`: what a run printed, in pages or as it comes."""
+"""`/runs/{run}/logs`: what a run printed, in pages or as a stream."""
 
 import asyncio
 import json
@@ -11,15 +11,14 @@ from starlette.responses import StreamingResponse
 from ...app.records import AccessRole, LogPart
 from ...core.states import ACTIVE
 from ..context import Context, RequestContext
-from ..event_stream import BEAT, EVENT_STREAM, StreamLimit, as_stream, encode_event, wants_stream
-from ..links import page_of
+from ..event_stream import EVENT_STREAM, HEARTBEAT_COMMENT, StreamLimit, as_stream, encode_event, wants_stream
 from ..routing import Router
-from ..schemas.common import PageResponse, RunPath, to_moment
+from ..schemas.common import PageResponse, RunPath, page_of, to_moment
 from ..schemas.queries import LogsQuery
 from ..schemas.runs import LogResponse
 
 router = Router("runs")
-_PAGE = 1_000
+_PAGE_SIZE = 1_000
 _POLL = 0.5  # seconds: as often as workers report
 _STREAM = {200: {"content": {EVENT_STREAM: {}}, "description": "A page, or events `log` and at last `end`."}}
 
@@ -30,25 +29,27 @@ _STREAM = {200: {"content": {EVENT_STREAM: {}}, "description": "A page, or event
 async def logs_of_run(
     run: RunPath, request: Request, response: Response, context: Context, query: Annotated[LogsQuery, Query()]
 ) -> PageResponse[LogResponse] | StreamingResponse:
-    """In order. With `Accept: text/event-stream` it goes on until the run is over."""
+    """In order. With `Accept: text/event-stream` it goes on until the run has ended."""
     await context.run(run)
     if wants_stream(request):
         return as_stream(
-            _follow(context, StreamLimit(request), run, request.headers.get("last-event-id") or query.after)
+            _stream(context, StreamLimit(request), run, request.headers.get("last-event-id") or query.after)
         )
     page = await context.store.insights.log(run, query.after, query.limit)
-    return page_of(request, response, [_body(part) for part in page.items], page.after)
+    return page_of(request, response, [_log_response(part) for part in page.items], page.after)
 
 
-async def _follow(context: RequestContext, stay: StreamLimit, run: str, after: str | None) -> AsyncIterator[bytes]:
-    """Parts as they come; who comes back with the id of one may get a few of them again."""
-    last: LogPart | None = None  # the newest that was told, which the next page begins with
-    yield BEAT
-    while not await stay.is_over():
+async def _stream(
+    context: RequestContext, limit: StreamLimit, run: str, after: str | None
+) -> AsyncIterator[bytes]:
+    """Parts as they are printed; a client that resumes with the id of one may get a few of them again."""
+    last: LogPart | None = None  # the newest that was sent, which the next page begins with
+    yield HEARTBEAT_COMMENT
+    while not await limit.is_over():
         row = await context.store.insights.run(run)
-        page = await context.store.insights.log(run, after, _PAGE)
+        page = await context.store.insights.log(run, after, _PAGE_SIZE)
         for part in page.items[page.items[:1] == (last,) :]:
-            yield encode_event("log", _body(part).model_dump_json(), after)
+            yield encode_event("log", _log_response(part).model_dump_json(), after)
         if page.after is not None:
             after, last = page.after, None
             continue
@@ -59,8 +60,8 @@ async def _follow(context: RequestContext, stay: StreamLimit, run: str, after: s
             after = (await context.store.insights.log(run, after, len(page.items) - 1)).after or after
         last = page.items[-1] if page.items else last
         await asyncio.sleep(_POLL)
-        yield BEAT
+        yield HEARTBEAT_COMMENT
 
 
-def _body(part: LogPart) -> LogResponse:
+def _log_response(part: LogPart) -> LogResponse:
     return LogResponse.model_validate({**part._asdict(), "at": to_moment(part.at)})

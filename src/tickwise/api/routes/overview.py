@@ -1,4 +1,4 @@
-"""`/overview` and `/me`: how things are, and who asks."""
+"""`/overview` and `/me`: the state of everything, and the identity of the caller."""
 
 from ...app.overview import overview
 from ...app.records import AccessRole

@@ -1,4 +1,4 @@
-"""`/pause`: everything at once."""
+"""`/pause`: the pause of everything."""
 
 from ...app.records import AccessRole, PauseInterval
 from ..context import Context, RequestContext
@@ -8,22 +8,22 @@ from ..schemas.fleet import GlobalPauseResponse, PauseStatusResponse
 from ..schemas.schedules import PauseRequest
 
 router = Router("everything")
-_SHOWN = 100
-_PLAIN = PauseRequest()
+_MAX_HISTORY = 100
+_NO_REASON = PauseRequest()
 
 
 @router.get("/pause", AccessRole.VIEWER, response_model=PauseStatusResponse)
 async def pause_of_everything(context: Context) -> PauseStatusResponse:
     """Whether everything is paused, and when it was."""
-    return await _told(context)
+    return await _pause_status(context)
 
 
 @router.put("/pause", AccessRole.OPERATOR, whole=True, response_model=PauseStatusResponse)
-async def pause_everything(context: Context, body: PauseRequest = _PLAIN) -> PauseStatusResponse:
+async def pause_everything(context: Context, body: PauseRequest = _NO_REASON) -> PauseStatusResponse:
     """Decide no slot of any schedule until resumed (S29)."""
     await context.tickwise.pause(reason=body.reason, by=context.identity.name)
     await context.audit("everything.pause", "everything", None, {"reason": body.reason})
-    return await _told(context)
+    return await _pause_status(context)
 
 
 @router.delete("/pause", AccessRole.OPERATOR, whole=True, response_model=PauseStatusResponse)
@@ -31,13 +31,13 @@ async def resume_everything(context: Context) -> PauseStatusResponse:
     """Go on."""
     await context.tickwise.resume()
     await context.audit("everything.resume", "everything")
-    return await _told(context)
+    return await _pause_status(context)
 
 
-async def _told(context: RequestContext) -> PauseStatusResponse:
-    pauses = [_pause(one) for one in (await context.store.insights.pauses())[:_SHOWN]]
+async def _pause_status(context: RequestContext) -> PauseStatusResponse:
+    pauses = [_pause_response(one) for one in (await context.store.insights.pauses())[:_MAX_HISTORY]]
     return PauseStatusResponse(paused=next((one for one in pauses if one.until is None), None), history=pauses)
 
 
-def _pause(one: PauseInterval) -> GlobalPauseResponse:
+def _pause_response(one: PauseInterval) -> GlobalPauseResponse:
     return GlobalPauseResponse.model_validate({**one._asdict(), "at": second(one.at), "until": second(one.until)})

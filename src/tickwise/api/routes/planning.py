@@ -1,4 +1,4 @@
-"""`/templates`, `/preview`, `/simulate`: before a schedule is made."""
+"""`/templates`, `/preview`, `/simulate`: what a schedule would do, before it is made."""
 
 import asyncio
 from collections.abc import Iterator
@@ -30,8 +30,8 @@ from ..schemas.times import (
 )
 
 router = Router("planning")
-_LONGEST, _MOST_SLOTS = 366 * 86_400, 10_000
-_SHOWN, _HOURS = 10, 24
+_MAX_SPAN, _MAX_SLOTS = 366 * 86_400, 10_000
+_PREVIEWED, _HOURS_AHEAD = 10, 24
 
 
 @router.get("/templates", AccessRole.VIEWER, response_model=TemplatesResponse)
@@ -47,12 +47,12 @@ async def preview(body: PreviewRequest, context: Context) -> PreviewResponse:
     """What an expression means, when it fires next, and what may not have been meant so."""
     times = parse(body.expression, body.timezone, body.name or "")
     now = await context.store.now() // MICRO
-    following = list(islice(_after(times, now), _SHOWN))
-    crowd = await _crowd(context, following[0], body.name) if following else 0
+    following = list(islice(_after(times, now), _PREVIEWED))
+    others = await _starts_in_minute(context, following[0], body.name) if following else 0
     warnings = list(times.warnings_after(now))
-    suggestion = spread_out(body.expression) if crowd >= HERD_SIZE else ""
-    if crowd >= HERD_SIZE:
-        warnings.append(f"{crowd} other schedules start in the minute of {iso(following[0])}: spread them with H")
+    suggestion = spread_out(body.expression) if others >= HERD_SIZE else ""
+    if others >= HERD_SIZE:
+        warnings.append(f"{others} other schedules start in the minute of {iso(following[0])}: spread them with H")
     return PreviewResponse(
         expression=body.expression, timezone=times.zone.name, means=times.explain(),
         next=[to_datetime(slot) for slot in following], warnings=warnings, suggestion=suggestion or None,
@@ -62,26 +62,25 @@ async def preview(body: PreviewRequest, context: Context) -> PreviewResponse:
 @router.post("/simulate", AccessRole.VIEWER, response_model=SimulationResponse)
 async def simulate_slots(body: SimulateRequest, context: Context) -> SimulationResponse:
     """Play the real planner through a stretch of time: each slot with its verdict and its reason."""
-    job = await _job(body, context)
+    job = await _simulated_job(body, context)
     start, end = ceil_second(body.start), ceil_second(body.end)
-    if end - start > _LONGEST:
+    if end - start > _MAX_SPAN:
         raise InputError("end: a simulation covers at most a year: bring start and end closer together")
     slots = sum(one.times.count(start - 1, end - 1) for one in job.schedules) if start < end else 0
-    if slots > _MOST_SLOTS:
-        raise InputError(
-            f"end: {slots:,} slots are more than {_MOST_SLOTS:,}: bring start and end closer together"
-        )
+    if slots > _MAX_SLOTS:
+        raise InputError(f"end: {slots:,} slots are more than {_MAX_SLOTS:,}: bring start and end closer together")
     with about_field("run_time"):
         run_time = {} if body.run_time is None else {job.name: parse_duration(body.run_time)}
     scenario = Scenario(
-        (job,), start, end, tuple((ceil_second(one.start), ceil_second(one.end)) for one in body.down), run_time,
-        frozenset({job.name}) if body.fail else frozenset(),
+        jobs=(job,), start=start, end=end, run_time=run_time,
+        down=tuple((ceil_second(one.start), ceil_second(one.end)) for one in body.down),
+        fail=frozenset({job.name}) if body.fail else frozenset(),
     )  # fmt: skip
     reports = await asyncio.to_thread(simulate, scenario)
-    return SimulationResponse(items=[_slot(report) for report in reports])
+    return SimulationResponse(items=[_slot_response(report) for report in reports])
 
 
-async def _job(body: SimulateRequest, context: RequestContext) -> JobDefinition:
+async def _simulated_job(body: SimulateRequest, context: RequestContext) -> JobDefinition:
     if body.schedule is not None:
         row = await context.schedule(body.schedule)
         return (await stored_job(context.store, row.schedule.job)).definition
@@ -89,9 +88,9 @@ async def _job(body: SimulateRequest, context: RequestContext) -> JobDefinition:
     return read_spec(fields, "", context.tickwise.schedules.defaults())
 
 
-async def _crowd(context: RequestContext, slot: int, own: str | None) -> int:
+async def _starts_in_minute(context: RequestContext, slot: int, own: str | None) -> int:
     """How many others start in the minute of a slot, if it comes soon."""
-    ahead = await context.forecasts.ahead(_HOURS)
+    ahead = await context.forecasts.ahead(_HOURS_AHEAD)
     minute = slot // 60 * 60
     return len({run.job_id for run in ahead.index.query(minute, minute + 60)} - {own})
 
@@ -103,7 +102,7 @@ def _after(times: Recurrence, now: int) -> Iterator[int]:
         slot = times.after(slot)
 
 
-def _slot(report: SlotReport) -> SlotResponse:
+def _slot_response(report: SlotReport) -> SlotResponse:
     run = report.run and SimulatedRunResponse(
         trigger=str(report.run.trigger), started_at=second(report.run.started_at),
         finished_at=second(report.run.finished_at),

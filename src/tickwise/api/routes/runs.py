@@ -13,10 +13,9 @@ from ...core.definition import Step
 from ...core.model import Trigger
 from ...core.timeparse import to_datetime
 from ..context import Context
-from ..links import address, page_of
 from ..problems import about_field
 from ..routing import Router
-from ..schemas.common import PageResponse, RunPath, micro_of, to_moment
+from ..schemas.common import PageResponse, RunPath, micro_of, page_of, resource_path, to_moment
 from ..schemas.queries import RunsQuery
 from ..schemas.runs import (
     AttemptResponse,
@@ -34,7 +33,9 @@ from .actions import check_params
 
 router = Router("runs")
 _FROM_FAILED = RetryRequest()
-_KNOWN: dict[int | str, dict[str, Any]] = {200: {"model": RunResponse, "description": "The run that has the key."}}
+_EXISTING: dict[int | str, dict[str, Any]] = {
+    200: {"model": RunResponse, "description": "The run that has the key."}
+}
 
 
 @router.get("/runs", AccessRole.VIEWER, response_model=PageResponse[RunResponse])
@@ -43,7 +44,8 @@ async def list_runs(
 ) -> PageResponse[RunResponse]:
     """The newest first."""
     filters = RunFilter(
-        query.job, query.schedule, frozenset(query.state), frozenset(query.trigger), query.queue,
+        job=query.job, schedule=query.schedule, states=frozenset(query.state),
+        triggers=frozenset(query.trigger), queue=query.queue,
         text=query.text, since=micro_of(query.since), until=micro_of(query.until),
     )  # fmt: skip
     page = await context.page(
@@ -56,23 +58,23 @@ async def list_runs(
 
 
 @router.post(
-    "/runs", AccessRole.OPERATOR, once=True, status_code=201, response_model=RunResponse, responses=_KNOWN
+    "/runs", AccessRole.OPERATOR, once=True, status_code=201, response_model=RunResponse, responses=_EXISTING
 )
 async def enqueue_run(body: RunRequest, request: Request, response: Response, context: Context) -> RunResponse:
     """Queue a run of a job, now or later; a taken key gives the run that has it, with 200 (S48)."""
     check_params(context, await context.job(body.job, 422), body.params)
     with about_field("at"):
         at = None if body.at is None else to_datetime(as_second(body.at, await context.store.now() // MICRO))
-    store, asked = await context.tickwise.prepared(
+    store, enqueue = await context.tickwise.prepared(
         body.job, body.params, at=at, key=body.key, auto_remove=body.auto_remove
     )
-    (made,) = await store.enqueue([replace(asked, by=context.identity.name)])
-    run = await enqueued(store, asked, made)
+    (made,) = await store.enqueue([replace(enqueue, by=context.identity.name)])
+    run = await enqueued(store, enqueue, made)
     if made.new:
         await context.audit("run.create", run.id, None, body.model_dump())
     else:
         response.status_code = 200
-    response.headers["Location"] = address(request, f"/runs/{run.id}")
+    response.headers["Location"] = resource_path(request, f"/runs/{run.id}")
     return run_response(run)
 
 
@@ -101,8 +103,8 @@ async def retry_run(run: RunPath, context: Context, body: RetryRequest = _FROM_F
     if body.from_failed:
         again = await context.tickwise.runs.retry(run)
     else:
-        asked = Enqueue(before.job, Trigger.MANUAL, before.params, by=context.identity.name)
-        (made,) = await context.store.enqueue([asked])
+        enqueue = Enqueue(before.job, Trigger.MANUAL, before.params, by=context.identity.name)
+        (made,) = await context.store.enqueue([enqueue])
         again = await context.tickwise.runs.get(made.id)
     await context.audit("run.retry", run, {"state": str(before.state)}, {"run": again.id})
     return run_response(again)
@@ -139,12 +141,14 @@ async def steps_of_run(run: RunPath, context: Context) -> StepsResponse:
     job = await context.store.insights.job(row.job)
     steps = job.definition.steps if job else ()
     reports = {report.name: report for report in await context.store.insights.steps(run)}
-    known = [_step(step.name, step, reports.get(step.name)) for step in steps]
-    gone = [_step(name, None, reports[name]) for name in reports if name not in {step.name for step in steps}]
+    known = [_step_response(step.name, step, reports.get(step.name)) for step in steps]
+    gone = [
+        _step_response(name, None, reports[name]) for name in reports if name not in {step.name for step in steps}
+    ]
     return StepsResponse(items=[*known, *gone])
 
 
-def _step(name: str, step: Step | None, report: StepReport | None) -> StepResponse:
+def _step_response(name: str, step: Step | None, report: StepReport | None) -> StepResponse:
     depends = list(step.depends) if step else []
     if report is None:
         return StepResponse(name=name, depends=depends, state=None)

@@ -8,10 +8,10 @@ from fastapi import Query, Request, Response
 from ...app.definitions import (
     API_SOURCE,
     StoredJob,
-    delete_schedule,
     edit_schedule,
     fields_with,
     read_new,
+    remove_schedule,
     stored_job,
 )
 from ...app.records import MICRO, AccessRole, DecisionFilter, Recent, ScheduleFilter, ScheduleRow
@@ -19,11 +19,10 @@ from ...app.values import ScheduleInfo, is_due
 from ...core.timeparse import ceil_second
 from ..context import Context, RequestContext
 from ..etags import etag, matching_edit, not_modified
-from ..links import address, page_of
 from ..masking import masked, unmasked
 from ..problems import Refusal, hidden_names
 from ..routing import Router
-from ..schemas.common import NamePath, PageResponse
+from ..schemas.common import NamePath, PageResponse, page_of, resource_path
 from ..schemas.decisions import DecisionResponse
 from ..schemas.queries import PageQuery, SchedulesQuery, SlotQuery
 from ..schemas.schedules import (
@@ -36,18 +35,18 @@ from ..schemas.schedules import (
 )
 
 router = Router("schedules")
-_VERSIONED: dict[int | str, dict[str, Any]] = {304: {"description": "You have this version already."}}
+_NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "You have this version already."}}
 
 
-def body_of(row: ScheduleRow) -> ScheduleResponse:
+def schedule_response(row: ScheduleRow) -> ScheduleResponse:
     return ScheduleResponse.model_validate(ScheduleInfo.of(row))
 
 
-def _listed(row: ScheduleRow, runs: Sequence[Recent]) -> ScheduleItemResponse:
+def _item_response(row: ScheduleRow, runs: Sequence[Recent]) -> ScheduleItemResponse:
     late = [(run.started_at - run.due_at) / 1_000 for run in runs if run.started_at is not None]
     states = [str(run.state) for run in runs]
     return ScheduleItemResponse(
-        **body_of(row).model_dump(), recent=states, late_ms=max(0, late[-1]) if late else None
+        **schedule_response(row).model_dump(), recent=states, late_ms=max(0, late[-1]) if late else None
     )
 
 
@@ -57,14 +56,16 @@ async def list_schedules(
 ) -> PageResponse[ScheduleItemResponse]:
     """In order of their names."""
     due = None if query.due_before is None else ceil_second(query.due_before)
-    filters = ScheduleFilter(query.job, query.text, query.paused, due, query.label, query.source)
+    filters = ScheduleFilter(
+        job=query.job, text=query.text, paused=query.paused, due_before=due, label=query.label, source=query.source
+    )
     page = await context.page(
         lambda key, most: context.store.insights.schedules(filters, key, most),
         lambda row: context.identity.sees(row.schedule.job) and (due is None or is_due(row, due)),
         query.after, query.limit,
     )  # fmt: skip
     recent = await context.store.insights.recent([row.schedule.name for row in page.items])
-    listed = [_listed(row, recent.get(row.schedule.name, ())) for row in page.items]
+    listed = [_item_response(row, recent.get(row.schedule.name, ())) for row in page.items]
     return page_of(request, response, listed, page.after)
 
 
@@ -90,19 +91,19 @@ async def create_schedule(
     row = await context.schedule(new.schedule)
     await context.audit("schedule.create", new.schedule, None, fields)
     stored = await stored_job(context.store, row.schedule.job)
-    response.headers["Location"] = address(request, f"/schedules/{new.schedule}")
+    response.headers["Location"] = resource_path(request, f"/schedules/{new.schedule}")
     response.headers["ETag"] = etag(stored.version, row)
-    return _detail(row, stored.fields(new.schedule), row.updated_at)
+    return _detail_response(row, stored.fields(new.schedule), row.updated_at)
 
 
 @router.get(
-    "/schedules/{name:name}", AccessRole.VIEWER, response_model=ScheduleDetailResponse, responses=_VERSIONED
+    "/schedules/{name:name}", AccessRole.VIEWER, response_model=ScheduleDetailResponse, responses=_NOT_MODIFIED
 )
 async def get_schedule(name: NamePath, request: Request, response: Response, context: Context) -> Any:
     """One schedule, with its definition."""
-    row, stored = await _read(context, name)
+    row, stored = await _read_schedule(context, name)
     response.headers["ETag"] = tag = etag(stored.version, row)
-    return not_modified(request, tag) or _detail(row, stored.fields(name), await context.store.now())
+    return not_modified(request, tag) or _detail_response(row, stored.fields(name), await context.store.now())
 
 
 @router.patch("/schedules/{name:name}", AccessRole.ADMIN, response_model=ScheduleDetailResponse)
@@ -110,25 +111,25 @@ async def change_schedule(
     name: NamePath, body: PatchRequest, request: Request, response: Response, context: Context
 ) -> ScheduleDetailResponse:
     """Change some of its fields. Changed times give a new next time; what cannot be used changes nothing."""
-    row, stored = await _read(context, name)
+    row, stored = await _read_schedule(context, name)
     patch, defaults = unmasked(body.root, stored.fields(name)), context.tickwise.schedules.defaults()
     with matching_edit(request, stored, row), hidden_names(hide=bool(context.identity.scopes)):
         edit = await edit_schedule(context.store, stored, name, patch, defaults)
     if not edit.changed:
         response.headers["ETag"] = etag(stored.version, row)
-        return _detail(row, edit.before, await context.store.now())
+        return _detail_response(row, edit.before, await context.store.now())
     await context.audit("schedule.change", name, edit.before, edit.after)
     row, job = await context.schedule(name), await context.job(row.schedule.job)
     response.headers["ETag"] = etag(job.version, row)
-    return _detail(row, fields_with(edit.job, name), job.updated_at)
+    return _detail_response(row, fields_with(edit.job, name), job.updated_at)
 
 
 @router.delete("/schedules/{name:name}", AccessRole.ADMIN, status_code=204)
-async def remove_schedule(name: NamePath, request: Request, context: Context) -> Response:
+async def delete_schedule(name: NamePath, request: Request, context: Context) -> Response:
     """Delete it, and its job if that has no other. Queued runs are cancelled, running ones go on."""
-    row, stored = await _read(context, name)
+    row, stored = await _read_schedule(context, name)
     with matching_edit(request, stored, row):
-        await delete_schedule(context.store, stored, name)
+        await remove_schedule(context.store, stored, name)
     await context.audit("schedule.delete", name, stored.fields(name), None)
     return Response(status_code=204)
 
@@ -150,16 +151,16 @@ async def decisions_of_schedule(
     return page_of(request, response, [DecisionResponse.of(row) for row in page.items], page.after)
 
 
-async def _read(context: RequestContext, name: str) -> tuple[ScheduleRow, StoredJob]:
+async def _read_schedule(context: RequestContext, name: str) -> tuple[ScheduleRow, StoredJob]:
     """A schedule that the caller sees, and its job: all that an edit reads."""
     row = await context.schedule(name)
     stored = await stored_job(context.store, row.schedule.job)
     return stored.schedule(name) or row, stored
 
 
-def _detail(row: ScheduleRow, fields: dict[str, Any], now: int) -> ScheduleDetailResponse:
+def _detail_response(row: ScheduleRow, fields: dict[str, Any], now: int) -> ScheduleDetailResponse:
     """`now` in microseconds: warnings are about what comes after it."""
     return ScheduleDetailResponse(
-        **body_of(row).model_dump(), definition=masked(fields),
+        **schedule_response(row).model_dump(), definition=masked(fields),
         warnings=list(row.schedule.definition.times.warnings_after(now // MICRO)),
     )  # fmt: skip

@@ -26,22 +26,22 @@ from ..schemas.times import (
 )
 
 router = Router("times")
-_LOOKED_AT = 20_000  # runs to come, of which somebody may see some
-_LONGEST = timedelta(days=31)
+_MAX_READ = 20_000  # upcoming runs, of which a caller with scopes sees some
+_MAX_SPAN = timedelta(days=31)
 _DAY, _WEEK = 24, 168  # hours that are looked ahead
-_MOST_HOURS = 10_000  # of all schedules together
+_MAX_HOURS = 10_000  # of all schedules together
 
 
 @router.get("/upcoming", AccessRole.VIEWER, response_model=UpcomingResponse)
 async def list_upcoming(context: Context, query: Annotated[UpcomingQuery, Query()]) -> UpcomingResponse:
     """What will run, in time order, at the times at which it will really start."""
     if query.start is None and query.schedule is None:
-        return UpcomingResponse(items=await _coming(context, query.hours, query.limit))
+        return UpcomingResponse(items=await _upcoming(context, query.hours, query.limit))
     now = await context.store.now() // MICRO
     start = now if query.start is None else max(now, ceil_second(query.start))
     end = start + round(query.hours * 3_600)
     if query.schedule is None:
-        ahead = await _ahead(context, _DAY if end - now <= _DAY * 3_600 else _WEEK)
+        ahead = await _forecast(context, _DAY if end - now <= _DAY * 3_600 else _WEEK)
         found = await asyncio.to_thread(ahead.between, start, end, query.limit)
     else:
         row = await context.schedule(query.schedule)
@@ -53,7 +53,7 @@ async def list_upcoming(context: Context, query: Annotated[UpcomingQuery, Query(
 @router.get("/forecast", AccessRole.VIEWER, response_model=ForecastResponse)
 async def forecast(context: Context, query: Annotated[ForecastQuery, Query()]) -> ForecastResponse:
     """How many runs start when: by minute up to a day, else by hour; and where many start at once."""
-    ahead = await _ahead(context, query.hours)
+    ahead = await _forecast(context, query.hours)
     return ForecastResponse.model_validate(await asyncio.to_thread(load_forecast, ahead))
 
 
@@ -63,14 +63,14 @@ async def timeline(context: Context, query: Annotated[TimelineQuery, Query()]) -
     now = to_datetime(await context.store.now() // MICRO)
     begin = query.start or now - timedelta(minutes=30)
     stop = query.end or begin + timedelta(hours=1)
-    if not timedelta() < stop - begin <= _LONGEST:
-        raise InputError(f"end: it must come after start, and at most {_LONGEST.days} days after it")
+    if not timedelta() < stop - begin <= _MAX_SPAN:
+        raise InputError(f"end: it must come after start, and at most {_MAX_SPAN.days} days after it")
     first, last = (round(one.timestamp() * MICRO) for one in (begin, stop))
     rows = await context.store.insights.timeline(first, last, query.limit)
     runs = [run_response(RunInfo.of(row)) for row in rows if context.identity.sees(row.job)]
-    coming = await _until(context, now, stop, query.limit) if stop > now else []
+    upcoming = await _upcoming_until(context, now, stop, query.limit) if stop > now else []
     return TimelineResponse(
-        start=begin, end=stop, runs=runs, upcoming=[one for one in coming if begin <= one.at < stop]
+        start=begin, end=stop, runs=runs, upcoming=[one for one in upcoming if begin <= one.at < stop]
     )
 
 
@@ -83,10 +83,12 @@ async def past_hours(context: Context, query: Annotated[HoursQuery, Query()]) ->
         found = [await context.store.insights.schedule(name) for name in names]
         seen = {row.schedule.name for row in found if row is not None and context.identity.sees(row.schedule.job)}
         rows = tuple(row for row in rows if row.schedule in seen)
-    return HoursResponse(items=[_hour(row) for row in rows[:_MOST_HOURS]], truncated=len(rows) > _MOST_HOURS)
+    return HoursResponse(
+        items=[_hour_response(row) for row in rows[:_MAX_HOURS]], truncated=len(rows) > _MAX_HOURS
+    )
 
 
-def _hour(row: HourlyStats) -> HourResponse:
+def _hour_response(row: HourlyStats) -> HourResponse:
     return HourResponse(
         schedule=row.schedule, hour=to_datetime(row.hour), claim_ms=row.claim_ms, late_ms=row.late_ms,
         run_ms=row.run_ms, runs={str(state): number for state, number in row.runs.items()},
@@ -95,16 +97,18 @@ def _hour(row: HourlyStats) -> HourResponse:
     )  # fmt: skip
 
 
-async def _ahead(context: RequestContext, hours: int) -> ForecastWindow:
+async def _forecast(context: RequestContext, hours: int) -> ForecastWindow:
     return await context.forecasts.ahead(hours, context.identity.sees if context.identity.scopes else None)
 
 
-async def _until(context: RequestContext, now: datetime, stop: datetime, limit: int) -> list[UpcomingRunResponse]:
-    return await _coming(context, (stop - now) / timedelta(hours=1), limit)
+async def _upcoming_until(
+    context: RequestContext, now: datetime, stop: datetime, limit: int
+) -> list[UpcomingRunResponse]:
+    return await _upcoming(context, (stop - now) / timedelta(hours=1), limit)
 
 
-async def _coming(context: RequestContext, hours: float, limit: int) -> list[UpcomingRunResponse]:
-    looked_at = _LOOKED_AT if context.identity.scopes else limit
+async def _upcoming(context: RequestContext, hours: float, limit: int) -> list[UpcomingRunResponse]:
+    looked_at = _MAX_READ if context.identity.scopes else limit
     found: list[UpcomingRun] = await context.tickwise.upcoming(hours, looked_at)
     seen = [one for one in found if context.identity.sees(one.job)][:limit]
     return [UpcomingRunResponse.model_validate(one) for one in seen]

@@ -1,4 +1,4 @@
-"""`/tokens` and `/audit`: who may come in, and what they did."""
+"""`/tokens` and `/audit`: the tokens of the API, and what was done with them."""
 
 import secrets
 from typing import Annotated
@@ -9,23 +9,21 @@ from fastapi import Path, Query, Request, Response
 from ...app.records import MICRO, AccessRole, Token
 from ...app.values import as_second
 from ..context import Context
-from ..links import page_of
-from ..names import NAME
 from ..problems import Refusal, about_field
 from ..routing import Router
-from ..schemas.common import PageResponse, to_moment
+from ..schemas.common import NAME_PATTERN, PageResponse, page_of, to_moment
 from ..schemas.fleet import AuditEntryResponse, NewTokenResponse, TokenRequest, TokenResponse, TokensResponse
 from ..schemas.queries import AuditQuery
 from ..token_file import digest
 
 router = Router("access")
-_TokenPath = Annotated[str, Path(pattern=f"^{NAME}$", description="The id of a token.")]
+_TokenPath = Annotated[str, Path(pattern=f"^{NAME_PATTERN}$", description="The id of a token.")]
 
 
 @router.get("/tokens", AccessRole.ADMIN, whole=True, response_model=TokensResponse)
 async def list_tokens(context: Context) -> TokensResponse:
     """All that were ever issued, without their secrets."""
-    return TokensResponse(items=[_body(token) for token in await context.store.access.tokens()])
+    return TokensResponse(items=[_token_response(token) for token in await context.store.access.tokens()])
 
 
 @router.post("/tokens", AccessRole.ADMIN, whole=True, status_code=201, response_model=NewTokenResponse)
@@ -37,20 +35,20 @@ async def create_token(body: TokenRequest, context: Context) -> NewTokenResponse
     if expires is not None and expires <= now * MICRO:
         raise Refusal(422, "expires: it would have expired already", field="expires")
     secret = secrets.token_urlsafe(32)
-    asked = Token(uuid4().hex, body.name, body.role, tuple(body.scopes), expires_at=expires)
-    token = await context.store.access.issue(asked, digest(secret))
+    new = Token(id=uuid4().hex, name=body.name, role=body.role, scopes=tuple(body.scopes), expires_at=expires)
+    token = await context.store.access.issue(new, digest(secret))
     await context.audit("token.create", token.name, None, {"id": token.id, **body.model_dump(mode="json")})
-    return NewTokenResponse(**_body(token).model_dump(), secret=secret)
+    return NewTokenResponse(**_token_response(token).model_dump(), secret=secret)
 
 
 @router.delete("/tokens/{token:name}", AccessRole.ADMIN, whole=True, response_model=TokenResponse)
 async def revoke_token(token: _TokenPath, context: Context) -> TokenResponse:
-    """Nobody comes in with it any longer."""
+    """Revoke it, for good."""
     if token not in {one.id for one in await context.store.access.tokens()}:
         raise Refusal(404, f"there is no token with the id {token!r}: see /api/v1/tokens")
     revoked = await context.store.access.revoke(token)
     await context.audit("token.revoke", revoked.name, None, {"id": token})
-    return _body(revoked)
+    return _token_response(revoked)
 
 
 @router.get("/audit", AccessRole.ADMIN, whole=True, response_model=PageResponse[AuditEntryResponse])
@@ -63,7 +61,7 @@ async def list_audit(
     return page_of(request, response, rows, page.after)
 
 
-def _body(token: Token) -> TokenResponse:
+def _token_response(token: Token) -> TokenResponse:
     return TokenResponse.model_validate(
         {
             "id": token.id, "name": token.name, "role": str(token.role), "scopes": list(token.scopes),

@@ -1,5 +1,5 @@
-"""What goes in and out of the API, as Pydantic models: bounded, and nothing unknown is taken.
+"""Requests, queries and responses of the API as Pydantic models: bounded, and unknown fields are refused.
 
-Times are RFC 3339 texts in UTC with a Z. What is read is checked here value by value; what a definition says is
-checked by the reader of job files.
+Times are RFC 3339 texts in UTC with a Z. Values are checked here one by one; the reader of job files checks the
+fields of a definition.
 """

@@ -1,38 +1,38 @@
-"""What all bodies share."""
+"""What all requests and responses share."""
 
 import re
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, TypeAlias, TypeVar
 
-from fastapi import Path
+from fastapi import Path, Request, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from ...app.records import MICRO
 from ...core.timeparse import to_datetime
-from ..names import NAME
 
 T = TypeVar("T")
-_NAME = f"^{NAME}$"
+NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._\-]{0,99}"  # of a name or an id
+_NAME = f"^{NAME_PATTERN}$"
 MAX_PAGE = 1_000
 _YEARS = range(1970, 9_999)
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
 class ResponseModel(BaseModel):
-    """Goes out."""
+    """Base of responses."""
 
     model_config = ConfigDict(from_attributes=True, frozen=True)
 
 
 class RequestModel(BaseModel):
-    """Comes in."""
+    """Base of requests."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 def _aware(given: Any) -> datetime:
-    """An instant with its offset; a text without one could mean any."""
+    """An instant with its offset; without one it would be ambiguous."""
     if isinstance(given, str) and _RFC_3339.fullmatch(given):
         with suppress(ValueError, OverflowError):
             found = datetime.fromisoformat(given).astimezone(UTC)
@@ -55,14 +55,27 @@ Params: TypeAlias = Annotated[dict[str, Any] | None, Field(max_length=1_000, exa
 
 
 class PageResponse(ResponseModel, Generic[T]):
-    """Some of what was asked for."""
+    """One page of a list."""
 
     items: list[T]
     next: str | None = Field(default=None, description="Ask again with `after` set to this; null at the end.")
 
 
+def resource_path(request: Request, path: str) -> str:
+    """The path of a resource, under the root path that a proxy serves the API at."""
+    return f"{request.scope.get('root_path', '')}/api/v1{path}"
+
+
+def page_of(request: Request, response: Response, items: list[T], after: str | None) -> PageResponse[T]:
+    """A page with the link to the next, in its body and as a `Link` header."""
+    if after is not None:
+        following = request.url.include_query_params(after=after)
+        response.headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
+    return PageResponse(items=items, next=after)
+
+
 class Problem(BaseModel):
-    """Why not (RFC 9457)."""
+    """A refusal (RFC 9457)."""
 
     type: str = Field(examples=["urn:tickwise:problem:invalid"])
     title: str

@@ -1,4 +1,4 @@
-"""What may be asked for in an address: filters and pages. Nothing unknown is taken."""
+"""Query parameters: filters and pages. Unknown ones are refused."""
 
 from typing import Annotated, TypeAlias
 

@@ -34,8 +34,8 @@ class RunResponse(ResponseModel):
     key: str | None
     cancelling: bool
     by: str
-    waits: list[str] = Field(description="Why a queued run has not started; told of one run only.")
-    timezone: str | None = Field(default=None, description="The schedule's; told of one run only.")
+    waits: list[str] = Field(description="Why a queued run has not started; empty in lists.")
+    timezone: str | None = Field(default=None, description="The schedule's; null in lists.")
 
 
 class RunRequest(RequestModel):
@@ -55,7 +55,9 @@ class RetryRequest(RequestModel):
 
 
 class CancelResponse(ResponseModel):
-    state: str = Field(description="A queued run is cancelled at once; a running one is asked to end.")
+    state: str = Field(
+        description="A queued run is cancelled at once; a running one ends when its worker hears of it."
+    )
 
 
 class AttemptResponse(ResponseModel):

@@ -1,4 +1,4 @@
-"""Schedules: what is told of one, and what people may ask of it."""
+"""Schedules: requests about them, and responses that show them."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -27,7 +27,7 @@ class ScheduleResponse(ResponseModel):
     times: str = Field(description="As written.", examples=["0 3 * * *"])
     timezone: str
     means: str = Field(description="The times in words.")
-    source: str = Field(description="Who wrote it, and who alone may change it.")
+    source: str = Field(description="The source that wrote it, which alone may change it.")
     paused: PauseResponse | None
     cursor: datetime = Field(description="Every slot up to here has been decided.")
     next_run_at: datetime | None
@@ -110,12 +110,14 @@ class BackfillStatusResponse(ResponseModel):
 
 
 class AdoptRequest(RequestModel):
-    ticking: Annotated[Ticking, Field(strict=False, description="Who finds its slots: the store, or the nodes.")]
+    ticking: Annotated[
+        Ticking, Field(strict=False, description="Where its slots are found: in the store, or by the nodes.")
+    ]
     dry_run: bool = Field(default=False, description="Only say what would be moved.")
 
 
 class AdoptionResponse(ResponseModel):
-    """Who found the slots of a schedule, and who finds them now."""
+    """Where the slots of a schedule were found, and where they are found now."""
 
     schedule: str
     was: str = Field(examples=["local"])

@@ -66,9 +66,7 @@ class HourResponse(ResponseModel):
 
 class HoursResponse(ResponseModel):
     items: list[HourResponse]
-    truncated: bool = Field(
-        description="Whether there are more than are told: ask for one schedule, or fewer hours."
-    )
+    truncated: bool = Field(description="Whether there are more than these: ask for one schedule, or fewer hours.")
 
 
 class PreviewRequest(RequestModel):

@@ -1,14 +1,13 @@
 """`tickwise cron`: what an expression means, and when it fires."""
 
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC
 from itertools import islice
 from typing import Annotated
 
 import typer
 
 from ...clock import now
-from ...core.cron import Recurrence, parse
+from ...core.cron import parse
 from ...core.timeparse import floor_second, to_datetime
 from ..arguments import read_second
 from ..output import AsJson, print_json, print_line, print_table
@@ -49,7 +48,7 @@ def next_times(
 ) -> None:
     """List the next times at which an expression fires."""
     times = parse(expression, timezone, key)
-    found = list(islice(_after(times, to_datetime(read_second(start, times.zone.name))), count))
+    found = list(islice(times.iterate(to_datetime(read_second(start, times.zone.name))), count))
     if as_json:
         listed = [time.isoformat() for time in found]
         print_json({"expression": expression, "timezone": times.zone.name, "next": listed})
@@ -58,10 +57,3 @@ def next_times(
         [times.zone.name, "UTC"],
         [(f"{t:%a %Y-%m-%d %H:%M:%S %z}", f"{t.astimezone(UTC):%Y-%m-%d %H:%M:%S}") for t in found],
     )
-
-
-def _after(times: Recurrence, instant: datetime) -> Iterator[datetime]:
-    following = times.next(instant)
-    while following is not None:
-        yield following
-        following = times.next(following)

@@ -12,11 +12,9 @@ import structlog
 import typer
 
 from ...api.auth_settings import load_auth
-from ...api.node_app import node_app
-from ...api.server import address, listen
+from ...api.server import address, listen, serve_node
 from ...app import AsyncTickwise, Tickwise
-from ...app.gc_tuning import spare_the_collector
-from ...app.node import NodeProcess
+from ...app.node import NodeProcess, tune_garbage_collector
 from ...app.values import ScheduleInfo
 from ...core.errors import InputError
 from ...stores.records import Role
@@ -133,9 +131,9 @@ async def _run(scheduler: AsyncTickwise, folders: Sequence[Path], roles: Sequenc
         doors = [f"Health: {where}/readyz"]
         if Role.API in roles:
             doors.insert(0, f"Dashboard: {where}/ (sign in with the token in {await _door(scheduler)})")
-        async with node_app(scheduler, listener, roles):
+        async with serve_node(scheduler, listener, roles):
             node = await scheduler.start(*folders, roles=roles)
-            spare_the_collector()
+            tune_garbage_collector()
             told = asyncio.create_task(_tell(scheduler, node, doors))
             await scheduler.wait()
             told.cancel()

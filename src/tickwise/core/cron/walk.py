@@ -11,6 +11,7 @@ to the neighbour when the wall runs out:
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from struct import Struct
@@ -49,18 +50,16 @@ class Recurrence(ABC):
         """In plain words, with the zone."""
 
     def next(self, after: datetime) -> datetime | None:
-        """The first time strictly after, in the recurrence's zone; none if there is none.
+        """The first time strictly after, in the recurrence's zone; none if there is none."""
+        found = self.after(self.zone.floor_second(after))
+        return None if found is None else datetime.fromtimestamp(found, self.zone.tzinfo)
 
-        Who walks asks with the answer that he got: its second is known.
-        """
-        zone = self.zone
-        told, second = zone.told
-        found = self.after(second if after is told else zone.floor_second(after))
-        if found is None:
-            return None
-        answer = datetime.fromtimestamp(found, zone.tzinfo)
-        zone.told = answer, found
-        return answer
+    def iterate(self, after: datetime) -> Iterator[datetime]:
+        """All times strictly after, one by one, in the recurrence's zone. Faster than `next` of each answer."""
+        tzinfo, found = self.zone.tzinfo, self.after(self.zone.floor_second(after))
+        while found is not None:
+            yield datetime.fromtimestamp(found, tzinfo)
+            found = self.after(found)
 
     def prev(self, before: datetime) -> datetime | None:
         """The last time strictly before, in the recurrence's zone; none if there is none."""

@@ -60,7 +60,7 @@ def _tzinfo(name: str) -> tzinfo:
 class Zone:
     """One IANA zone. Made by `zone(name)` only, so that equal names are one object."""
 
-    __slots__ = ("_offsets", "_repeats_from", "_spans", "_starts", "_wall_epoch", "last", "name", "told", "tzinfo")
+    __slots__ = ("_offsets", "_repeats_from", "_spans", "_starts", "_wall_epoch", "last", "name", "tzinfo")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -80,7 +80,6 @@ class Zone:
         self._offsets = array("q", [kept[0][1]] + [offset for _, offset in kept])
         self._spans: dict[int, Span] = {}  # that were asked for
         self.last = self._find(0)
-        self.told: tuple[datetime | None, int] = None, 0  # the last time that somebody was told, and its second
 
     def span(self, t: int) -> Span:
         """The span that holds the UTC second `t`. Near the last one asked for, it costs no search."""

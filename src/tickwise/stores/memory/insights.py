@@ -1,25 +1,21 @@
-"""Reads for people from the memory store. Each is one snapshot, taken inside the store's gate."""
+"""Reads for people from the memory store. Each is one snapshot, taken under the store's lock."""
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from statistics import fmean
 from typing import TypeVar
 
-from ...core.errors import InputError
 from ...core.reasons import Reason
 from ...core.slots import next_slot
 from ...core.states import FAILURES, FINAL, RunState
-from ..contract import Insights
+from ..insights_contract import Insights
 from ..records import (
-    ALL_DECISIONS,
-    ALL_RUNS,
-    ALL_SCHEDULES,
     MICRO,
     AttemptRow,
     Changes,
     DecisionFilter,
+    DecisionKey,
     DecisionRow,
     JobRow,
     LogPart,
@@ -34,102 +30,97 @@ from ..records import (
     StepReport,
 )
 from ..statistics import LATELY, NOT_RUN, Counts, HourlyStats, MinuteStats, Recent
-from ..validation import checked_filter, checked_since, has_label, names_part, page_size
-from .atomic import LockedStore, atomic
+from ..validation import decision_page, has_label, names_part
+from .moves import MemoryMoves, atomic
 from .state import JobEntry, RunEntry, ScheduleEntry
 
 _T = TypeVar("_T")
 _DAY, _HOUR = 86_400, 3_600
 
 
-class MemoryInsights(LockedStore, Insights):
-    """What there is to see."""
+class MemoryInsights(MemoryMoves, Insights):
+    """Reads of the dictionaries."""
 
     @atomic
     def next_due(self) -> int | None:
         return self._memory.next_due
 
     @atomic
-    def job(self, name: str) -> JobRow | None:
+    def _job(self, name: str, /) -> JobRow | None:
         found = self._memory.jobs.get(name)
         return None if found is None or found.deleted_at is not None else _job_row(found)
 
     @atomic
-    def jobs(self, after: str | None = None, limit: int = 100) -> Page[JobRow]:
-        found = sorted(job.name for job in self._memory.live_jobs() if job.name > (after or ""))
+    def _jobs(self, after: str, limit: int, /) -> Page[JobRow]:
+        found = sorted(job.name for job in self._memory.live_jobs() if job.name > after)
         return page_of(
             (_job_row(self._memory.jobs[name]) for name in found), limit, lambda row: row.definition.name
         )
 
     @atomic
-    def schedule(self, name: str) -> ScheduleRow | None:
+    def _schedule(self, name: str, /) -> ScheduleRow | None:
         found = self._memory.schedules.get(name)
         return None if found is None or not found.live else self._schedule_row(found)
 
     @atomic
-    def schedules(
-        self, wanted: ScheduleFilter = ALL_SCHEDULES, after: str | None = None, limit: int = 100
-    ) -> Page[ScheduleRow]:
-        memory, wanted = self._memory, checked_filter(wanted)
+    def _schedules(self, wanted: ScheduleFilter, after: str, limit: int, /) -> Page[ScheduleRow]:
+        memory = self._memory
         found = sorted(
             name for name, entry in memory.schedules.items()
-            if entry.live and name > (after or "") and _is_asked_for(entry, memory.jobs[entry.state.job], wanted)
+            if entry.live and name > after and _schedule_matches(entry, memory.jobs[entry.state.job], wanted)
         )  # fmt: skip
         rows = (self._schedule_row(self._memory.schedules[name]) for name in found)
         return page_of(rows, limit, lambda row: row.schedule.name)
 
     def _schedule_row(self, entry: ScheduleEntry) -> ScheduleRow:
-        state, _ = self._memory.after_pauses(entry)
-        rests, last = self._memory.paused or state.paused is not None, entry.last_run
+        job = self._memory.load(self._memory.jobs[entry.state.job])
+        state = job.schedules[entry.state.name].schedule
+        resting, last = self._memory.paused or state.paused is not None, entry.last_run
         slot = state.reopened[0] if state.reopened else next_slot(state, state.cursor)
-        row = ScheduleRow(state, None if rests else slot, entry.wake_at, entry.created_at, entry.updated_at)
-        if last is None:
-            return row
         return ScheduleRow(
-            *(row.schedule, row.next_slot, row.wake_at, row.created_at, row.updated_at),
-            *(last.id, last.started_at, last.created_at, last.state),
-        )
+            schedule=state, next_slot=None if resting else slot, wake_at=entry.wake_at,
+            created_at=entry.created_at, updated_at=entry.updated_at,
+            last_run_id=last.id if last else None, last_run_at=last.started_at if last else None,
+            last_enqueued_at=last.created_at if last else None, last_state=last.state if last else None,
+        )  # fmt: skip
 
     @atomic
-    def run(self, run: str) -> RunRow | None:
-        found = self._memory.runs.get(run)
+    def _run(self, run: int, /) -> RunRow | None:
+        found = self._memory.runs.get(str(run))
         return None if found is None else _run_row(found)
 
     @atomic
-    def runs(self, wanted: RunFilter = ALL_RUNS, after: str | None = None, limit: int = 100) -> Page[RunRow]:
-        before = None if after is None else _number(after)
+    def _runs(self, wanted: RunFilter, after: int | None, limit: int, /) -> Page[RunRow]:
         newest_first = reversed(self._memory.runs.values())
         found = (
-            run for run in newest_first if (before is None or run.number < before) and _is_wanted(run, wanted)
+            run for run in newest_first if (after is None or run.number < after) and _run_matches(run, wanted)
         )
         return page_of(map(_run_row, found), limit, lambda row: row.id)
 
     @atomic
-    def attempts(self, run: str) -> tuple[AttemptRow, ...]:
-        found = self._memory.runs.get(run)
+    def _attempts(self, run: int, /) -> tuple[AttemptRow, ...]:
+        found = self._memory.runs.get(str(run))
         return tuple(found.attempts) if found else ()
 
     @atomic
-    def steps(self, run: str) -> tuple[StepReport, ...]:
-        found = self._memory.runs.get(run)
+    def _steps(self, run: int, /) -> tuple[StepReport, ...]:
+        found = self._memory.runs.get(str(run))
         return tuple(found.steps.values()) if found else ()
 
     @atomic
-    def log(self, run: str, after: str | None = None, limit: int = 1_000) -> Page[LogPart]:
-        found, since = self._memory.runs.get(run), 0 if after is None else _number(after)
-        parts = ((number, part) for number, (_, part) in found.log.items() if number > since) if found else ()
+    def _log(self, run: int, after: int | None, limit: int, /) -> Page[LogPart]:
+        found, last = self._memory.runs.get(str(run)), after or 0
+        parts = ((number, part) for number, (_, part) in found.log.items() if number > last) if found else ()
         page = page_of(parts, limit, lambda item: str(item[0]))
         return Page(tuple(part for _, part in page.items), page.after)
 
     @atomic
-    def decisions(
-        self, wanted: DecisionFilter = ALL_DECISIONS, after: str | None = None, limit: int = 100
-    ) -> Page[DecisionRow]:
-        found = [row for row in self._memory.decisions.values() if _is_about(row, wanted)]
+    def _decisions(self, wanted: DecisionFilter, after: DecisionKey | None, limit: int, /) -> Page[DecisionRow]:
+        found = [row for row in self._memory.decisions.values() if _decision_matches(row, wanted)]
         rows = sorted(found, key=_place)
         if after is not None:
-            rows = [row for row in rows if _place(row) > _place_of(after)]
-        return page_of(rows, limit, lambda row: json.dumps(_place(row)))
+            rows = [row for row in rows if _place(row) > (-after.first, after.schedule, after.reason)]
+        return page_of(rows, limit, _decision_page)
 
     @atomic
     def nodes(self) -> tuple[Node, ...]:
@@ -158,14 +149,14 @@ class MemoryInsights(LockedStore, Insights):
             paused=sum(entry.state.paused is not None for entry in schedules),
             runs=dict(Counter(run.state for run in (*memory.active.values(), *lately))),
             waiting=dict(Counter(run.definition.queue for run in queued)),
-            held=dict(Counter(job.definition.queue for job in jobs if _holds(job))),
+            held=dict(Counter(job.definition.queue for job in jobs if _has_waiting_slot(job))),
             oldest_due=min((run.due_at for run in queued if run.due_at <= now), default=None),
             overdue=sum(job.wake_at is not None and job.wake_at < now // MICRO for job in jobs),
             nodes=sum(1 for _ in memory.live_nodes(now)),
         )
 
     @atomic
-    def minute_stats(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteStats, ...]:
+    def _minute_stats(self, minutes: int, /, *, by_job: bool) -> tuple[MinuteStats, ...]:
         memory = self._memory
         since = (memory.clock() // MICRO // 60 - minutes + 1) * 60
         moves = [
@@ -183,8 +174,7 @@ class MemoryInsights(LockedStore, Insights):
         )
 
     @atomic
-    def timeline(self, start: int, end: int, limit: int = 5_000) -> tuple[RunRow, ...]:
-        page_size(limit)
+    def _timeline(self, start: int, end: int, limit: int, /) -> tuple[RunRow, ...]:
         found = [
             run for run in self._memory.runs.values() if run.started_at is not None and run.started_at < end
             and (run.finished_at is None or run.finished_at >= start)
@@ -193,8 +183,7 @@ class MemoryInsights(LockedStore, Insights):
         return tuple(_run_row(run) for run in sorted(last, key=lambda run: (run.started_at, run.number)))
 
     @atomic
-    def recent(self, schedules: Sequence[str], limit: int = 12) -> Mapping[str, tuple[Recent, ...]]:
-        page_size(limit)
+    def _recent(self, schedules: Sequence[str], limit: int, /) -> Mapping[str, tuple[Recent, ...]]:
         known = {name: self._memory.schedules.get(name) for name in schedules}
         found = {name: entry.runs for name, entry in known.items() if entry and entry.live and entry.runs}
         return {
@@ -203,7 +192,7 @@ class MemoryInsights(LockedStore, Insights):
         }  # fmt: skip
 
     @atomic
-    def hourly_stats(self, hours: int = 24, schedule: str | None = None) -> tuple[HourlyStats, ...]:
+    def _hourly_stats(self, hours: int, schedule: str | None, /) -> tuple[HourlyStats, ...]:
         since = (self._memory.clock() // MICRO // _HOUR - hours + 1) * _HOUR
         runs: dict[tuple[str, int], list[RunEntry]] = defaultdict(list)
         for run in self._memory.runs.values():
@@ -216,9 +205,8 @@ class MemoryInsights(LockedStore, Insights):
         return tuple(_hour_row(*key, runs[key], decided[key]) for key in sorted({*runs, *decided}))
 
     @atomic
-    def changes_since(self, since: int, limit: int = 1_000) -> Changes:
-        page_size(limit)
-        memory, since = self._memory, checked_since(since)
+    def _changes_since(self, since: int, limit: int, /) -> Changes:
+        memory = self._memory
         runs = sorted((at, run.number) for run in memory.runs.values() if (at := _touched_at(run)) >= since)
         decisions = [row for row in memory.decisions.values() if row.extended_at >= since]
         schedules = sorted(
@@ -232,51 +220,40 @@ class MemoryInsights(LockedStore, Insights):
 
 
 def page_of(rows: Iterable[_T], limit: int, key: Callable[[_T], str]) -> Page[_T]:
-    page_size(limit)
     found = tuple(islice(rows, limit + 1))
     return Page(found[:limit], key(found[limit - 1]) if len(found) > limit else None)
 
 
-def _no_page(after: str) -> InputError:
-    return InputError(f"{after[:60]!r} is not the key of a page: pass on what the page before gave")
-
-
-def _number(after: str) -> int:
-    try:
-        return int(after)
-    except ValueError:
-        raise _no_page(after) from None
-
-
 def _place(row: DecisionRow) -> tuple[int, str, str]:
-    """Where a decision stands among the others, newest slots first; it stays there when it is extended."""
+    """The order of decisions, newest slots first; a decision keeps its place when it is extended."""
     return -row.first, row.schedule, row.reason.code
 
 
-def _place_of(after: str) -> tuple[int, str, str]:
-    try:
-        first, schedule, code = json.loads(after)
-        return int(first), str(schedule), str(code)
-    except (ValueError, TypeError):
-        raise _no_page(after) from None
+def _decision_page(row: DecisionRow) -> str:
+    return decision_page(DecisionKey(row.first, row.schedule, row.reason.code))
 
 
 def _job_row(job: JobEntry) -> JobRow:
     names = tuple(sorted(entry.state.name for entry in job.live_schedules))
-    return JobRow(job.definition, job.version, job.source, names, job.created_at, job.updated_at, job.history_from)
+    return JobRow(
+        definition=job.definition, version=job.version, source=job.source, schedules=names,
+        created_at=job.created_at, updated_at=job.updated_at, history_from=job.history_from,
+    )  # fmt: skip
 
 
 def _run_row(run: RunEntry) -> RunRow:
     definition, label = run.definition, run.times.label if run.times else ""
     return RunRow(
-        run.id, run.job, run.schedule, run.slot, run.trigger, label, run.state, definition.queue,
-        definition.priority, run.attempt, run.created_at, run.due_at, run.started_at, run.finished_at, run.node,
-        run.claimed_by, run.lane, run.key, run.params, run.result, run.error, run.cancelling, run.failures,
-        run.losses, run.lease_until, run.expires_at, run.by,
+        id=run.id, job=run.job, schedule=run.schedule, slot=run.slot, trigger=run.trigger, label=label,
+        state=run.state, queue=definition.queue, priority=definition.priority, attempt=run.attempt,
+        created_at=run.created_at, due_at=run.due_at, started_at=run.started_at, finished_at=run.finished_at,
+        node=run.node, claimed_by=run.claimed_by, lane=run.lane, key=run.key, params=run.params,
+        result=run.result, error=run.error, cancelling=run.cancelling, failures=run.failures, losses=run.losses,
+        lease_until=run.lease_until, expires_at=run.expires_at, by=run.by,
     )  # fmt: skip
 
 
-def _is_wanted(run: RunEntry, wanted: RunFilter) -> bool:
+def _run_matches(run: RunEntry, wanted: RunFilter) -> bool:
     return (
         wanted.job in (None, run.job)
         and wanted.schedule in (None, run.schedule)
@@ -291,7 +268,7 @@ def _is_wanted(run: RunEntry, wanted: RunFilter) -> bool:
     )
 
 
-def _is_asked_for(entry: ScheduleEntry, job: JobEntry, wanted: ScheduleFilter) -> bool:
+def _schedule_matches(entry: ScheduleEntry, job: JobEntry, wanted: ScheduleFilter) -> bool:
     return (
         wanted.job in (None, job.name)
         and wanted.source in (None, job.source)
@@ -303,7 +280,7 @@ def _is_asked_for(entry: ScheduleEntry, job: JobEntry, wanted: ScheduleFilter) -
     )
 
 
-def _holds(job: JobEntry) -> bool:
+def _has_waiting_slot(job: JobEntry) -> bool:
     states = [entry.state for entry in job.live_schedules]
     return any(state.deferral is not None or state.backfill is not None for state in states)
 
@@ -313,7 +290,7 @@ def _touched_at(run: RunEntry) -> int:
     return run.finished_at or run.started_at or run.created_at
 
 
-def _is_about(row: DecisionRow, wanted: DecisionFilter) -> bool:
+def _decision_matches(row: DecisionRow, wanted: DecisionFilter) -> bool:
     return (
         wanted.schedule in (None, row.schedule)
         and (not wanted.reasons or row.reason in wanted.reasons)
@@ -330,18 +307,18 @@ def _hour(slot: int) -> int:
 def _hour_row(schedule: str, hour: int, runs: list[RunEntry], decided: Counter[Reason]) -> HourlyStats:
     started = [(run, run.started_at) for run in runs if run.started_at is not None]
     return HourlyStats(
-        schedule,
-        hour,
-        dict(Counter(run.state for run in runs)),
-        _mean(run.created_at - run.due_at for run in runs),
-        _mean(at - run.due_at for run, at in started),
-        _mean(run.finished_at - at for run, at in started if run.finished_at is not None),
-        dict(decided),
-        dict(Counter(run.trigger for run in runs)),
+        schedule=schedule,
+        hour=hour,
+        runs=dict(Counter(run.state for run in runs)),
+        claim_ms=_mean(run.created_at - run.due_at for run in runs),
+        late_ms=_mean(at - run.due_at for run, at in started),
+        run_ms=_mean(run.finished_at - at for run, at in started if run.finished_at is not None),
+        decided=dict(decided),
+        triggers=dict(Counter(run.trigger for run in runs)),
     )
 
 
 def _mean(microseconds: Iterable[int]) -> float | None:
-    """In milliseconds; none of nothing."""
+    """In milliseconds; none if there is nothing."""
     found = list(microseconds)
     return fmean(found) / 1_000 if found else None

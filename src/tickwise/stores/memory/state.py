@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...core.change import Resumed, apply_change
 from ...core.definition import JobDefinition, ScheduleDefinition
 from ...core.errors import ConflictError
+from ...core.jobstate import EndedPause, JobState, ScheduleState
 from ...core.model import Decision, Schedule, Trigger
 from ...core.payload import clip
 from ...core.reasons import Reason
@@ -102,7 +102,6 @@ class ScheduleEntry:
     state: Schedule
     created_at: int
     updated_at: int
-    pauses_seen: int  # how many pauses of everything have reached it
     wake_at: int | None = None
     runs: dict[int, RunEntry] = field(default_factory=dict)
     last_slot: int | None = None  # with a run, whatever retention has removed
@@ -125,7 +124,9 @@ class JobEntry:
     version: int = 0
     deleted_at: int | None = None
     history_from: int | None = None
-    most_active: int = 1  # the most that a schedule of the job allows
+    local: bool = False  # nodes tick all of it from their own index, and no claim finds it
+    pauses_seen: int = 0  # how many pauses of everything have ended for its schedules
+    lane_count: int = 1
     schedules: dict[str, ScheduleEntry] = field(default_factory=dict)
     lanes: dict[int, RunEntry] = field(default_factory=dict)
     keys: dict[str, RunEntry] = field(default_factory=dict)
@@ -146,12 +147,6 @@ class JobEntry:
         wakes = (entry.wake_at for entry in self.live_schedules)
         return min((wake for wake in wakes if wake is not None), default=None)
 
-    @property
-    def local(self) -> bool:
-        """Whether nodes tick all of it themselves, so that no claim is to find it."""
-        live = self.live_schedules
-        return bool(live) and all(entry.state.ticked_locally for entry in live)
-
     def holder(self, key: str | None) -> RunEntry | None:
         """The run that has a key (S48)."""
         run = None if key is None else self.keys.get(key)
@@ -159,7 +154,7 @@ class JobEntry:
 
     def free_lane(self) -> int:
         """The lowest lane that no run holds (S16, S30)."""
-        free = next((lane for lane in range(self.most_active) if lane not in self.lanes), None)
+        free = next((lane for lane in range(self.lane_count) if lane not in self.lanes), None)
         if free is None:
             held = ", ".join(run.id for run in self.lanes.values())
             raise ConflictError(
@@ -213,15 +208,33 @@ class MemoryState:
         """The queues that a live worker serves (S47)."""
         return {queue for node in self.live_nodes(now) if Role.WORKER in node.roles for queue in node.queues}
 
-    def after_pauses(self, entry: ScheduleEntry) -> tuple[Schedule, tuple[Decision, ...]]:
-        """The schedule as the pauses of everything that have ended since leave it (S29)."""
-        state, decisions = entry.state, tuple[Decision, ...]()
-        for pause in self.pauses[entry.pauses_seen : self.pauses_ended]:
-            since, until = max(pause.at, state.first_seen), pause.until
-            if entry.live and until is not None and since < until:
-                changed = apply_change(state, Resumed(since=since), until)
-                state, decisions = changed.schedules[0], decisions + changed.decisions
-        return state, decisions
+    def load(self, entry: JobEntry) -> JobState:
+        """A job as the pauses of everything that have ended since leave it (S29)."""
+        job = JobState(
+            entry.name,
+            entry.definition.queue,
+            {
+                name: ScheduleState(each.state, each.wake_at, each.last_slot)
+                for name, each in entry.schedules.items()
+            },
+            pauses_seen=entry.pauses_seen,
+            last_manual_start=entry.last_manual_start,
+            last_success=entry.last_success,
+            history_from=entry.history_from,
+        )
+        ended = (
+            EndedPause(number, pause.at, pause.until)
+            for number, pause in enumerate(self.pauses, 1)
+            if pause.until is not None
+        )
+        return job.end_pauses(ended)
+
+    def save(self, entry: JobEntry, job: JobState, now: int) -> None:
+        """Keep a job with what was decided about it."""
+        entry.pauses_seen, entry.lane_count, entry.local = job.pauses_seen, job.lanes, job.is_local
+        for name, each in job.schedules.items():
+            entry.schedules[name].state, entry.schedules[name].wake_at = each.schedule, each.wake_at
+        self.record(job.recorded, now)
 
     def record(self, decisions: Iterable[Decision], now: int) -> None:
         """Keep decisions; one with the identity of another extends it (S7)."""

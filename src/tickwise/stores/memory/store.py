@@ -1,7 +1,7 @@
 """The reference store: dictionaries in one process, for tests, trials and `memory://`.
 
-Each operation runs to its end under one lock and never waits inside, so it is atomic for every task, event loop
-and thread. Nothing outlives the process.
+Each move runs to its end under one lock and never waits inside, so it is atomic for every task, event loop and
+thread. Nothing outlives the process.
 """
 
 from collections import defaultdict
@@ -13,7 +13,6 @@ from ...core.change import Change
 from ...core.definition import JobDefinition
 from ...core.errors import ConflictError, InputError, TickwiseError, no_such
 from ...core.model import Pause, Schedule, Trigger
-from ...core.payload import check_text
 from ...core.settle import LeaseExpired, Settled, TooLate
 from ...core.states import MOVES, Event, RunState
 from ..contract import Schema, Store
@@ -32,86 +31,65 @@ from ..records import (
     QueueLimit,
     Renewed,
     StepReport,
+    TickRequest,
     TickResult,
-)
-from ..validation import (
-    LONGEST_KEY,
-    check_limit,
-    check_node,
-    check_outcomes,
-    check_pause,
-    checked_enqueue,
-    checked_part,
-    checked_step,
-    kept_result,
 )
 from . import define as definitions
 from .access import MemoryAccess
-from .atomic import LockedStore, OperationLock, atomic
 from .insights import MemoryInsights
 from .lease import hand_out, keep_log, set_limit, unwanted
+from .moves import MemoryMoves, OperationLock, atomic
 from .state import JobEntry, MemoryState, RunEntry
 from .tick import run_pass
 
 
-class MemoryStore(LockedStore, Store):
-    """Everything in dictionaries. `clock` tells the time in microseconds since the epoch."""
+class MemoryStore(MemoryMoves, Store):
+    """Everything in dictionaries. `clock` gives the time in microseconds since the epoch."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
         super().__init__(OperationLock(MemoryState(clock)))
-        self.insights = MemoryInsights(self._gate)
-        self.access = MemoryAccess(self._gate)
+        self.insights = MemoryInsights(self._lock)
+        self.access = MemoryAccess(self._lock)
         self.schema = _NoSchema()
 
     async def now(self) -> int:
         return self._memory.clock()
 
     @atomic
-    def define(self, job: JobDefinition, source: str, *, over: int | None = None) -> tuple[Schedule, ...]:
+    def _define(self, job: JobDefinition, source: str, over: int | None, /) -> tuple[Schedule, ...]:
         return definitions.define(self._memory, job, source, over)
 
     @atomic
-    def remove(self, job: str, source: str, *, over: int | None = None) -> None:
+    def _remove(self, job: str, source: str, over: int | None, /) -> None:
         definitions.remove(self._memory, job, source, over)
 
     @atomic
-    def change(self, schedule: str, change: Change) -> Schedule:
+    def _change(self, schedule: str, change: Change, /) -> Schedule:
         return definitions.change(self._memory, schedule, change)
 
     @atomic
-    def pause(self, pause: Pause | None) -> None:
+    def _pause(self, pause: Pause | None, /) -> None:
         pauses, second = self._memory.pauses, self._memory.clock() // MICRO
         if pause and not self._memory.paused:
-            check_pause(pause)
             pauses.append(PauseInterval(second, pause.by, pause.reason, None))
         elif pause is None and self._memory.paused:
             pauses[-1] = pauses[-1]._replace(until=second)
             self._memory.news = True
 
     @atomic
-    def tick(
-        self,
-        planner: Planner,
-        node: str,
-        *,
-        limit: int = 200,
-        jobs: Sequence[str] | None = None,
-        reserve: LeaseRequest | None = None,
-        ahead: int | None = None,  # noqa: ARG002  (nothing here takes long)
-    ) -> TickResult:
-        check_text(node, "the name of a node", LONGEST_KEY)
-        return run_pass(self._memory, planner, node, limit=limit, names=jobs, reserve=reserve)
+    def _tick(self, planner: Planner, request: TickRequest, /) -> TickResult:
+        node, limit, names, reserve, _ = request  # nothing here takes long, so nothing is done ahead
+        return run_pass(self._memory, planner, node, limit=limit, names=names, reserve=reserve)
 
     @atomic
-    def enqueue(self, asked: Sequence[Enqueue], connection: Any = None) -> tuple[Enqueued, ...]:
+    def _enqueue(self, asked: Sequence[Enqueue], connection: Any, /) -> tuple[Enqueued, ...]:
         if connection is not None:
             raise InputError("the memory store shares no transaction: leave the connection out")
-        checked = [(self._job(one.job), checked_enqueue(one)) for one in asked]
-        now = self._memory.clock()
+        jobs, now = [self._live_job(one.job) for one in asked], self._memory.clock()
         made: list[Enqueued] = []
         try:
-            for job, one in checked:
-                made.append(self._enqueue(job, one, now))
+            for job, one in zip(jobs, asked, strict=True):
+                made.append(self._add_run(job, one, now))
         except TickwiseError:
             for new in (one for one in made if one.new):
                 self._memory.forget(self._memory.runs[new.id])
@@ -119,7 +97,7 @@ class MemoryStore(LockedStore, Store):
         self._memory.news |= any(one.new for one in made)
         return tuple(made)
 
-    def _enqueue(self, job: JobEntry, one: Enqueue, now: int) -> Enqueued:
+    def _add_run(self, job: JobEntry, one: Enqueue, now: int) -> Enqueued:
         if known := job.holder(one.key):
             return Enqueued(known.id, new=False)
         lane = job.free_lane() if one.trigger is Trigger.MANUAL and not one.allow_overlap else None
@@ -129,29 +107,29 @@ class MemoryStore(LockedStore, Store):
         )  # fmt: skip
         return Enqueued(self._memory.add(run).id, new=True)
 
-    def _job(self, name: str) -> JobEntry:
+    def _live_job(self, name: str) -> JobEntry:
         job = self._memory.jobs.get(name)
         if job is None or job.deleted_at is not None:
             known = [other.name for other in self._memory.live_jobs()]
             raise no_such("job", name, known, ": define it first")
         return job
 
-    def _run(self, run: str) -> RunEntry:
-        found = self._memory.runs.get(run)
-        if found is None:
-            raise InputError(f"there is no run {run[:60]!r}: it was never made, or is not kept any longer")
-        return found
+    def _known_run(self, number: int) -> RunEntry:
+        run = self._memory.runs.get(str(number))
+        if run is None:
+            raise InputError(f"there is no run {number}: it was never made, or is not kept any longer")
+        return run
 
     @atomic
-    def cancel(self, run: str) -> RunState:
-        found = self._run(run)
+    def _cancel(self, run: int, /) -> RunState:
+        found = self._known_run(run)
         self._memory.cancel(found, self._memory.clock())
         self._memory.news = True
         return found.state
 
     @atomic
-    def retry(self, run: str) -> None:
-        found = self._run(run)
+    def _retry(self, run: int, /) -> None:
+        found = self._known_run(run)
         if (found.state, Event.PUT_BACK) not in MOVES:
             raise ConflictError(
                 f"run {run} is {found.state}: only a failed, lost or cancelled one can be put back"
@@ -163,17 +141,16 @@ class MemoryStore(LockedStore, Store):
         self._memory.retry(found, lane, self._memory.clock())
 
     @atomic
-    def lease(self, wanted: LeaseRequest) -> tuple[Lease, ...]:
-        check_text(wanted.node, "the name of a node", LONGEST_KEY)
+    def _lease(self, wanted: LeaseRequest, /) -> tuple[Lease, ...]:
         return hand_out(self._memory, wanted, self._memory.active.values(), self._memory.clock())
 
     @atomic
-    def renew(self, node: str, held: Mapping[str, str], seconds: int) -> Renewed:
+    def _renew(self, node: str, held: Mapping[int, str], seconds: int, /) -> Renewed:
         now = self._memory.clock()
-        runs = [found for run, token in held.items() if (found := self._memory.held(run, token))]
+        runs = [found for run, token in held.items() if (found := self._memory.held(str(run), token))]
         for run in runs:
             run.lease_until = now + seconds * MICRO
-        unknown = (run for run in self._memory.active.values() if run.id not in held and run.node == node)
+        unknown = (run for run in self._memory.active.values() if run.number not in held and run.node == node)
         return Renewed(
             frozenset(run.id for run in runs),
             frozenset(run.id for run in runs if run.cancelling),
@@ -181,28 +158,23 @@ class MemoryStore(LockedStore, Store):
         )
 
     @atomic
-    def report(self, run: str, token: str, steps: Sequence[StepReport] = (), log: Sequence[LogPart] = ()) -> bool:
-        reports = [checked_step(step) for step in steps]
-        parts = [checked_part(part) for part in log]
-        found = self._memory.held(run, token)
+    def _report(self, run: int, token: str, steps: Sequence[StepReport], log: Sequence[LogPart], /) -> bool:
+        found = self._memory.held(str(run), token)
         if found is None:
             return False
-        found.steps.update((step.name, step) for step in reports)
-        for part in parts:
+        found.steps.update((step.name, step) for step in steps)
+        for part in log:
             keep_log(found, part)
         return True
 
     @atomic
-    def finish(self, ended: Sequence[Finish]) -> tuple[Settled | None, ...]:
-        check_outcomes(ended)
+    def _finish(self, ended: Sequence[Finish], /) -> tuple[Settled | None, ...]:
         now = self._memory.clock()
-        return tuple(self._finish(one, now) for one in ended)
+        return tuple(self._end(one, now) for one in ended)
 
-    def _finish(self, one: Finish, now: int) -> Settled | None:
+    def _end(self, one: Finish, now: int) -> Settled | None:
         run = self._memory.held(one.run, one.token)
-        if run is None:
-            return None
-        return self._memory.end(run, one.outcome, now, *kept_result(one.result, one.error))
+        return None if run is None else self._memory.end(run, one.outcome, now, one.result, one.error)
 
     @atomic
     def expire(self) -> Expired:
@@ -216,8 +188,7 @@ class MemoryStore(LockedStore, Store):
         return Expired(len(lapsed), len(waited))
 
     @atomic
-    def beat(self, node: Node, *, passed: bool = False) -> frozenset[str]:
-        check_node(node)
+    def _beat(self, node: Node, /, *, passed: bool) -> frozenset[str]:
         now, known = self._memory.clock(), self._memory.nodes.get(node.id)
         self._memory.nodes[node.id] = replace(
             node,
@@ -229,17 +200,16 @@ class MemoryStore(LockedStore, Store):
         return frozenset(run.id for run in held if run.cancelling)
 
     @atomic
-    def leave(self, node: str) -> None:
+    def _leave(self, node: str, /) -> None:
         self._memory.nodes.pop(node, None)
 
     @atomic
-    def limit(self, limit: QueueLimit) -> None:
-        check_limit(limit)
+    def _limit(self, limit: QueueLimit, /) -> None:
         set_limit(self._memory, limit, self._memory.clock())
         self._memory.news = True
 
     @atomic
-    def prune(self, most: int = 1_000) -> int:
+    def _prune(self, most: int, /) -> int:
         now = self._memory.clock()
         finished: dict[str, list[RunEntry]] = defaultdict(list)
         for run in self._memory.runs.values():
@@ -254,7 +224,7 @@ class MemoryStore(LockedStore, Store):
         return len(removed[:most])
 
     async def wait(self, seconds: float) -> bool:
-        return await self._gate.wait(seconds)
+        return await self._lock.wait(seconds)
 
     @atomic
     def close(self) -> None:
@@ -262,7 +232,7 @@ class MemoryStore(LockedStore, Store):
 
 
 class _NoSchema(Schema):
-    """There is nothing to install, and nothing that could be wrong."""
+    """There is nothing to install and nothing to check."""
 
     async def upgrade(self) -> tuple[str, ...]:
         return ()

@@ -1,37 +1,18 @@
-"""One pass over the memory store: claim due jobs, plan them, and make the plan true.
+"""One pass over the memory store: claim due jobs, plan them, and commit the plan.
 
-Nobody else acts meanwhile, so only a planner can break a unique key. Its job then stays as it was, and due; the
-others of the plan go on (S16).
+Nothing else acts meanwhile, so only a faulty planner can ask for a slot or a lane that is taken. Its job then
+stays as it was, and due; the others of the plan go on (S16).
 """
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from ...core.model import (
-    Decision,
-    Facts,
-    Holder,
-    JobFacts,
-    Planned,
-    Schedule,
-    ScheduleFacts,
-    Start,
-    TickPlan,
-    Trigger,
-)
+from ...core.jobstate import JobState, Key, by_job, contested_jobs, facts_of, successes_needed
+from ...core.model import Facts, Holder, Schedule, Start, TickPlan, Trigger
 from ...core.slots import due_at
 from ...core.states import RunState
 from ..records import MICRO, LeaseRequest, Planner, TickResult
 from .lease import hand_out, waits
-from .state import JobEntry, MemoryState, RunEntry, ScheduleEntry
-
-
-class _Held(NamedTuple):
-    """A schedule in hand, as pauses of everything leave it, and what that decided."""
-
-    entry: ScheduleEntry
-    state: Schedule
-    decisions: tuple[Decision, ...]
+from .state import JobEntry, MemoryState, RunEntry
 
 
 def run_pass(
@@ -47,19 +28,15 @@ def run_pass(
     if memory.paused:
         return TickResult(now)
     claimed = _claim(memory, now // MICRO, limit, names)
-    held = {
-        entry.state.name: _Held(entry, *memory.after_pauses(entry))
-        for job in claimed
-        for entry in job.live_schedules
-    }
-    states = [one.state for one in held.values()]
-    plan = planner(now // MICRO, states, _facts(memory, claimed, states, now))
-    kept_due = _in_conflict(memory, plan)
-    made = _commit(memory, plan, held, kept_due, node, now)
+    jobs = {entry.name: memory.load(entry) for entry in claimed}
+    schedules = [schedule for job in jobs.values() for schedule in job.live.values()]
+    plan = planner(now // MICRO, schedules, _facts(memory, jobs.values(), now))
+    contested = contested_jobs(plan.starts, _taken(memory, plan.starts))
+    made = _commit(memory, plan, {name: job for name, job in jobs.items() if name not in contested}, node, now)
     leases = hand_out(memory, reserve, _at_once(memory, made, reserve, now), now) if reserve else ()
     memory.news |= len(made) > len(leases)
-    more = bool(kept_due) or (names is None and len(claimed) == limit)
-    return TickResult(now, len(claimed) - len(kept_due), len(made), leases, more, memory.next_due)
+    more = bool(contested) or (names is None and len(claimed) == limit)
+    return TickResult(now, len(claimed) - len(contested), len(made), leases, more, memory.next_due)
 
 
 def _claim(memory: MemoryState, second: int, limit: int, names: Sequence[str] | None) -> list[JobEntry]:
@@ -71,72 +48,46 @@ def _claim(memory: MemoryState, second: int, limit: int, names: Sequence[str] | 
     return [memory.jobs[name] for _, name in sorted(due)[:limit]]
 
 
-def _facts(memory: MemoryState, jobs: Iterable[JobEntry], states: Iterable[Schedule], now: int) -> Facts:
+def _facts(memory: MemoryState, jobs: Collection[JobState], now: int) -> Facts:
     """What the verdicts depend on."""
-    served = memory.served_queues(now)
-    needed = {after.schedule for state in states for after in state.definition.policy.after}
-    return Facts(
-        jobs={job.name: _job_facts(job, served) for job in jobs},
-        schedules={state.name: _schedule_facts(memory.schedules[state.name], state) for state in states},
-        successes={
-            name: memory.jobs[entry.state.job].successes_of(name)
-            for name in needed if (entry := memory.schedules.get(name))
-        },
-    )  # fmt: skip
-
-
-def _job_facts(job: JobEntry, served: set[str]) -> JobFacts:
-    queue = job.definition.queue
-    return JobFacts(
-        tuple(Holder(run.id, lane, run.trigger, run.cancelling) for lane, run in sorted(job.lanes.items())),
-        "" if queue in served else queue,
-        job.last_manual_start,
-        job.last_success,
+    needed = successes_needed(jobs)
+    known = [name for name in (needed.schedules if needed else ()) if name in memory.schedules]
+    return facts_of(
+        jobs,
+        {job.name: _holders(memory.jobs[job.name]) for job in jobs},
+        memory.served_queues(now),
+        {name: frozenset(memory.schedules[name].runs) for job in jobs for name in job.slots_needed()},
+        {name: memory.jobs[memory.schedules[name].state.job].successes_of(name) for name in known},
     )
 
 
-def _schedule_facts(entry: ScheduleEntry, state: Schedule) -> ScheduleFacts:
-    newest = entry.last_slot
-    asked = state.backfill or state.reopened or (newest is not None and newest > state.cursor)
-    return ScheduleFacts(frozenset(entry.runs) if asked else frozenset(), newest)
+def _holders(job: JobEntry) -> list[Holder]:
+    return [Holder(run.id, lane, run.trigger, run.cancelling) for lane, run in sorted(job.lanes.items())]
 
 
-def _in_conflict(memory: MemoryState, plan: TickPlan) -> set[str]:
-    """Jobs of which a start asks for a slot that has a run, or for a lane that is held."""
-    taken: set[tuple[str, int | str, int]] = set()
-    jobs = set()
-    for start in plan.starts:
-        keys = {("slot", start.schedule, start.slot), ("lane", start.job, start.lane)}
-        known = start.slot in memory.schedules[start.schedule].runs or start.lane in memory.jobs[start.job].lanes
-        if known or taken & keys:
-            jobs.add(start.job)
-        taken |= keys
-    return jobs
+def _taken(memory: MemoryState, starts: Iterable[Start]) -> Iterator[Key]:
+    """The slots and lanes that starts ask for and that a run has."""
+    for start in starts:
+        if start.slot in memory.schedules[start.schedule].runs:
+            yield "slot", start.schedule, start.slot
+        if start.lane in memory.jobs[start.job].lanes:
+            yield "lane", start.job, start.lane
 
 
 def _commit(
-    memory: MemoryState, plan: TickPlan, held: dict[str, _Held], kept_due: set[str], node: str, now: int
+    memory: MemoryState, plan: TickPlan, jobs: Mapping[str, JobState], node: str, now: int
 ) -> list[RunEntry]:
-    """Runs, decisions and cursors, all of a job or none. Cancels come last: they wake who has begun to wait."""
-    decided = {name: one for name, one in held.items() if one.state.job not in kept_due}
-    for one in decided.values():
-        memory.record(one.decisions, now)
-        one.entry.pauses_seen = memory.pauses_ended
-    memory.record((made for made in plan.decisions if made.schedule in decided), now)
-    for planned in plan.schedules:
-        if planned.schedule.name in decided:
-            _decide(decided[planned.schedule.name].entry, planned, now // MICRO)
-    starts = [start for start in plan.starts if start.schedule in decided]
-    made = [_make(memory, start, decided[start.schedule].state, node, now) for start in starts]
-    for cancel in plan.cancels:
-        if cancel.schedule in decided and (run := memory.active.get(cancel.run)):
+    """Runs, decisions and cursors. Cancels come last: they wake what has begun to wait."""
+    parts, made = by_job(plan), list[RunEntry]()
+    for name, job in jobs.items():
+        memory.save(memory.jobs[name], job.commit(parts.get(name, TickPlan()), now // MICRO), now)
+    for start in plan.starts:
+        if start.job in jobs:
+            made.append(_make(memory, start, jobs[start.job].schedules[start.schedule].schedule, node, now))
+    for cancel in (cancel for name in jobs if name in parts for cancel in parts[name].cancels):
+        if run := memory.active.get(cancel.run):
             memory.cancel(run, now)
     return made
-
-
-def _decide(entry: ScheduleEntry, planned: Planned, second: int) -> None:
-    entry.state = planned.schedule._replace(deleted_at=second) if planned.remove else planned.schedule
-    entry.wake_at = None if planned.remove else planned.wake_at
 
 
 def _make(memory: MemoryState, start: Start, state: Schedule, node: str, now: int) -> RunEntry:

@@ -1,7 +1,7 @@
-"""Tokens, audit and claims over MongoDB.
+"""Tokens, audit log and idempotency claims over MongoDB.
 
-A token that is not revoked has its name as `live_name`, which is unique. A claim's key is its `_id`: who would
-insert it a second time finds that somebody was first.
+A token that is not revoked has its name as `live_name`, which is unique. A claim's key is its `_id`: the second
+insert fails, because another was first.
 """
 
 from collections.abc import Sequence
@@ -10,56 +10,15 @@ from dataclasses import replace
 from pymongo.errors import DuplicateKeyError
 
 from ...core.payload import decode, encode
-from .. import validation
-from ..contract import Access
+from ..access_contract import Access
+from ..access_validation import CLAIM_LIFETIME, FORGET_BATCH_SIZE, is_use_due, token_conflict, unknown_token
 from ..records import MICRO, AccessRole, AuditEntry, AuditRow, IdempotencyClaim, Page, Token
-from ..validation import page_size
-from .base import Document, Mongo, move, present
+from .base import Document, Mongo, present
+from .moves import MongoMoves, move
 
 
-class MongoAccess(Access):
-    """Who may come in."""
-
-    def __init__(self, mongo: Mongo) -> None:
-        self._mongo = mongo
-
-    async def issue(self, token: Token, digest: str) -> Token:
-        return await move(self._mongo, _issue, token, digest)
-
-    async def token(self, digest: str) -> Token | None:
-        return await move(self._mongo, _token, digest) if validation.askable(digest) else None
-
-    async def tokens(self) -> tuple[Token, ...]:
-        return await move(self._mongo, _tokens)
-
-    async def revoke(self, token: str) -> Token:
-        if not validation.askable(token):
-            raise validation.no_token(token)
-        return await move(self._mongo, _revoke, token)
-
-    async def record(self, entries: Sequence[AuditEntry]) -> None:
-        await move(self._mongo, _record, [validation.checked_entry(entry) for entry in entries])
-
-    async def audit(
-        self, subject: str | None = None, after: str | None = None, limit: int = 100
-    ) -> Page[AuditRow]:
-        before = None if after is None else {"$lt": validation.audit_number(after)}
-        which = present({"subject": subject, "_id": before})
-        return (
-            await move(self._mongo, _audit, which, page_size(limit)) if validation.askable(subject) else Page(())
-        )
-
-    async def claim(self, key: str, mark: str, seconds: int) -> IdempotencyClaim | None:
-        validation.check_claim(key, mark, seconds)
-        return await move(self._mongo, _claim, key, mark, seconds)
-
-    async def answer(self, key: str, answer: str) -> None:
-        validation.check_answer(key, answer)
-        await move(self._mongo, _answer, key, answer)
-
-
-async def _issue(mongo: Mongo, token: Token, digest: str) -> Token:
-    new = validation.checked_token(token, digest, await mongo.now())
+async def _issue_token(mongo: Mongo, token: Token, digest: str) -> Token:
+    new = replace(token, created_at=await mongo.now())
     kept = present({
         "_id": new.id, "name": new.name, "live_name": new.name, "digest": digest, "role": str(new.role),
         "scopes": list(new.scopes), "created_at": new.created_at, "expires_at": new.expires_at,
@@ -68,44 +27,43 @@ async def _issue(mongo: Mongo, token: Token, digest: str) -> Token:
         await mongo.tokens.insert_one(kept)
     except DuplicateKeyError:
         same = await mongo.tokens.find_one({"live_name": new.name}, {"name": 1})
-        raise validation.taken(new.name, same["name"] if same else "") from None
+        raise token_conflict(new.name, same["name"] if same else "") from None
     return new
 
 
 def _token_of(kept: Document) -> Token:
     return Token(
-        kept["_id"], kept["name"], AccessRole(kept["role"]), tuple(kept["scopes"]), kept["created_at"],
-        kept.get("expires_at"), kept.get("revoked_at"), kept.get("used_at"),
+        id=kept["_id"], name=kept["name"], role=AccessRole(kept["role"]), scopes=tuple(kept["scopes"]),
+        created_at=kept["created_at"], expires_at=kept.get("expires_at"), revoked_at=kept.get("revoked_at"),
+        used_at=kept.get("used_at"),
     )  # fmt: skip
 
 
-async def _token(mongo: Mongo, digest: str) -> Token | None:
+async def _find_token(mongo: Mongo, digest: str) -> Token | None:
     found = await mongo.tokens.find_one({"digest": digest})
     if found is None:
         return None
     token, now = _token_of(found), await mongo.now()
-    if not validation.is_stale(token, now):
+    if not is_use_due(token, now):
         return token
     await mongo.tokens.update_one({"_id": token.id}, {"$max": {"used_at": now}})
     return replace(token, used_at=now)
 
 
-async def _tokens(mongo: Mongo) -> tuple[Token, ...]:
+async def _list_tokens(mongo: Mongo) -> tuple[Token, ...]:
     return tuple([_token_of(kept) async for kept in mongo.tokens.find().sort([("created_at", 1), ("_id", 1)])])
 
 
-async def _revoke(mongo: Mongo, id_: str) -> Token:
+async def _revoke_token(mongo: Mongo, id_: str) -> Token:
     revoked = {"$set": {"revoked_at": await mongo.now()}, "$unset": {"live_name": ""}}
     await mongo.tokens.update_one({"_id": id_, "revoked_at": {"$exists": False}}, revoked)
     found = await mongo.tokens.find_one({"_id": id_})
     if found is None:
-        raise validation.no_token(id_)
+        raise unknown_token(id_)
     return _token_of(found)
 
 
-async def _record(mongo: Mongo, entries: Sequence[AuditEntry]) -> None:
-    if not entries:
-        return
+async def _record_audit(mongo: Mongo, entries: Sequence[AuditEntry]) -> None:
     now, numbers = await mongo.now(), await mongo.numbers(len(entries), "audit")
     await mongo.audit.insert_many(
         {
@@ -116,18 +74,22 @@ async def _record(mongo: Mongo, entries: Sequence[AuditEntry]) -> None:
     )  # fmt: skip
 
 
-async def _audit(mongo: Mongo, which: Document, most: int) -> Page[AuditRow]:
-    rows = await mongo.audit.find(which).sort("_id", -1).limit(most + 1).to_list()
+async def _read_audit(mongo: Mongo, subject: str | None, after: int | None, limit: int) -> Page[AuditRow]:
+    which = present({"subject": subject, "_id": None if after is None else {"$lt": after}})
+    rows = await mongo.audit.find(which).sort("_id", -1).limit(limit + 1).to_list()
     found = [
-        AuditRow(str(row["_id"]), row["at"], row["who"], row["action"], row["subject"], **decode(row["detail"]))
-        for row in rows[:most]
-    ]
-    return Page(tuple(found), found[-1].id if len(rows) > most else None)
+        AuditRow(
+            id=str(row["_id"]), at=row["at"], who=row["who"], action=row["action"], subject=row["subject"],
+            **decode(row["detail"]),
+        )
+        for row in rows[:limit]
+    ]  # fmt: skip
+    return Page(tuple(found), found[-1].id if len(rows) > limit else None)
 
 
-async def _claim(mongo: Mongo, key: str, mark: str, seconds: int) -> IdempotencyClaim | None:
+async def _claim_key(mongo: Mongo, key: str, mark: str, seconds: int) -> IdempotencyClaim | None:
     now = await mongo.now()
-    forgotten = {"claimed_at": {"$lt": now - validation.FORGOTTEN_AFTER}}
+    forgotten = {"claimed_at": {"$lt": now - CLAIM_LIFETIME}}
     await _forget(mongo, forgotten)
     free = [forgotten, {"answer": {"$exists": False}, "until": {"$lte": now}}]
     mine = {"mark": mark, "claimed_at": now, "until": now + seconds * MICRO}
@@ -144,10 +106,23 @@ async def _claim(mongo: Mongo, key: str, mark: str, seconds: int) -> Idempotency
 
 
 async def _forget(mongo: Mongo, which: Document) -> None:
-    old = mongo.claims.find(which, {"_id": 1}).sort("claimed_at").limit(validation.FORGET_AT_ONCE)
+    old = mongo.claims.find(which, {"_id": 1}).sort("claimed_at").limit(FORGET_BATCH_SIZE)
     if keys := [claim["_id"] async for claim in old]:
         await mongo.claims.delete_many({"_id": {"$in": keys}, **which})
 
 
-async def _answer(mongo: Mongo, key: str, answer: str) -> None:
+async def _answer_claim(mongo: Mongo, key: str, answer: str) -> None:
     await mongo.claims.update_one({"_id": key, "answer": {"$exists": False}}, {"$set": {"answer": answer}})
+
+
+class MongoAccess(MongoMoves, Access):
+    """Tokens, audit and claims over MongoDB."""
+
+    _issue = move(_issue_token)
+    _token = move(_find_token)
+    tokens = move(_list_tokens)
+    _revoke = move(_revoke_token)
+    _record = move(_record_audit)
+    _audit = move(_read_audit)
+    _claim = move(_claim_key)
+    _answer = move(_answer_claim)

@@ -1,7 +1,7 @@
 """Enqueue inside a transaction of the caller's own: the runs exist exactly if the caller commits.
 
-The session may be of pymongo's asynchronous or its ordinary client. Nobody waits for the caller's transaction: a
-run by hand, which takes a lane that others may want, is not made here.
+The session may be of pymongo's asynchronous or its synchronous client. No other node may wait for the caller's
+transaction, so a run by hand, which takes a lane, cannot be enqueued here.
 """
 
 from collections.abc import Sequence
@@ -14,13 +14,14 @@ from pymongo.synchronous.client_session import ClientSession
 from ...core.errors import ConflictError, InputError
 from ...core.model import Trigger
 from ..records import Enqueue, Enqueued
-from .base import PREFIX, Mongo, answered
+from .base import PREFIX, Mongo
 from .enqueue import answers, fresh, keys_of, known_jobs, new_runs
+from .moves import translated_errors
 
 _NO_TRANSACTIONS = {20, 263}  # codes: a standalone server has none
 
 
-def checked_session(connection: Any, asked: Sequence[Enqueue]) -> AsyncClientSession | ClientSession:
+def _checked_session(connection: Any, asked: Sequence[Enqueue]) -> AsyncClientSession | ClientSession:
     if not isinstance(connection, AsyncClientSession | ClientSession):
         raise InputError(
             f"a {type(connection).__module__}.{type(connection).__name__} does not belong to this store: pass a "
@@ -37,22 +38,22 @@ def checked_session(connection: Any, asked: Sequence[Enqueue]) -> AsyncClientSes
 
 
 async def enqueue_within(mongo: Mongo, asked: Sequence[Enqueue], connection: Any) -> tuple[Enqueued, ...]:
-    """What makes the driver repeat a transaction is raised as it is, so that `with_transaction` does."""
-    session = checked_session(connection, asked)
-    with answered():
+    """Errors that make the driver repeat a transaction are raised unchanged, so that `with_transaction` does."""
+    session = _checked_session(connection, asked)
+    with translated_errors():
         await mongo.ready()
         jobs, now = await known_jobs(mongo, asked), await mongo.now()
     runs: Any = session.client[mongo.name][PREFIX + "runs"]
     try:
-        held = await _done(
+        held = await _result(
             runs.find({"$or": keys_of(asked)}, {"job": 1, "held_key": 1}, session=session).to_list()
         )
         taken = {(run["job"], run["held_key"]): run["_id"] for run in held}
         new = fresh(asked, taken)
-        with answered():  # numbers are nobody's transaction
+        with translated_errors():  # ids are reserved outside the transaction
             ids = dict(zip(new, await mongo.numbers(len(new)), strict=True))
         if ids:
-            await _done(runs.insert_many(new_runs(asked, ids, jobs, now), session=session))
+            await _result(runs.insert_many(new_runs(asked, ids, jobs, now), session=session))
     except DuplicateKeyError as error:
         raise ConflictError("another run has taken the key meanwhile: begin the transaction again") from error
     except OperationFailure as error:
@@ -62,6 +63,6 @@ async def enqueue_within(mongo: Mongo, asked: Sequence[Enqueue], connection: Any
     return answers(asked, taken, ids)
 
 
-async def _done(answer: Any) -> Any:
-    """The answer of either client."""
-    return await answer if hasattr(answer, "__await__") else answer
+async def _result(returned: Any) -> Any:
+    """What a call of either client returns; the asynchronous one is awaited."""
+    return await returned if hasattr(returned, "__await__") else returned

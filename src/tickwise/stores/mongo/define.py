@@ -1,29 +1,17 @@
-"""Changes of what is defined, and a person's word on a schedule: `apply_change` on the job's document.
+"""Definitions, and what people ask of one schedule: each is one write of the job's document."""
 
-All of an operation is worked out before its one write, so a refusal leaves nothing behind.
-"""
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from bson import encode
 from pymongo.errors import DuplicateKeyError
 
-from ...core.change import (
-    Added,
-    BackfillAsked,
-    Change,
-    Deleted,
-    Paused,
-    Resumed,
-    Updated,
-    apply_change,
-)
-from ...core.definition import Catchup, JobDefinition, ScheduleDefinition
+from ...core.change import Change
+from ...core.definition import JobDefinition
 from ...core.errors import ConflictError, InputError, no_such
+from ...core.jobstate import JobState
 from ...core.model import Schedule
-from ...core.policy import catchup_mode
 from ...core.reasons import Reason
 from ..records import MICRO
 from ..validation import check_needs, check_version
@@ -31,11 +19,10 @@ from .base import Document, Mongo
 from .definitions import digest_of
 from .fleet import pause_state
 from .intents import Effects, Intent, LostRaceError, apply_all, commit, create, persist
-from .jobs import JobDocument, ScheduleDocument, load, recorded
+from .jobs import JobDocument, fields, load, recorded
 
-DISABLED = "enabled: false"
-_MOST_NAMES = 1_000  # that are looked through for the nearest
-_MOST_BYTES = 2_000_000  # of a job's document: it grows with its plans, and ends at 16 MB
+_MAX_NAMES = 1_000  # that are searched for the nearest
+_MAX_BYTES = 2_000_000  # of a job's document: its intents come on top, and it ends at 16 MB
 
 
 async def define(mongo: Mongo, job: JobDefinition, source: str, over: int | None) -> tuple[Schedule, ...]:
@@ -57,19 +44,21 @@ async def _define(mongo: Mongo, job: JobDefinition, source: str, over: int | Non
     await _check_names(mongo, job)
     await _check_needs(mongo, job)
     fresh = {"_id": job.name, "seq": 0, "pause_seen": (await pause_state(mongo)).ended, "schedules": []}
-    (held,) = await load(mongo, [document or fresh])
-    same = known and held.document["definition"] == digest_of(job)
-    changed = await _changed(mongo, held, job, now, anew=not same)
-    if same and not changed:
+    (loaded,) = await load(mongo, [document or fresh])
+    loaded = await _inherit(mongo, loaded, job)
+    second = now // MICRO
+    missed = await _missed(mongo, loaded.state.reopened_by(job, second))
+    state = loaded.state.redefine(job, second, missed)
+    if known and loaded.document["definition"] == digest_of(job) and not (state.changed or state.cancel_queued):
         return ()
-    gone = [name for name in changed if not held.schedules[name].live]
+    gone = sorted(state.cancel_queued)
     dropped = {"schedules": gone, "until": await _newest_run(mongo)} if gone else None
-    await _write(mongo, held, _fields(held.document, job, source, now), now, dropped)
-    return tuple(held.schedules[name].state for name in changed)
+    await _write(mongo, replace(loaded, state=state), _job_fields(loaded.document, job, source, now), now, dropped)
+    return tuple(state.schedules[name].schedule for name in state.changed)
 
 
 async def _read(mongo: Mongo, name: str, now: int) -> Document | None:
-    """A job's document without anything left to be done."""
+    """A job's document, with nothing of an earlier intent left to apply."""
     document = await mongo.jobs.find_one({"_id": name})
     if document and await apply_all(mongo, [document], now):
         raise LostRaceError
@@ -95,95 +84,55 @@ async def _check_needs(mongo: Mongo, job: JobDefinition) -> None:
     while wanted:
         others = {"names": {"$in": sorted(wanted)}, "_id": {"$ne": job.name}}
         owners = await load(mongo, await mongo.jobs.find(others).to_list())
-        states = {state.name: state for owner in owners for state in owner.states if state.name in wanted}
-        for name, state in states.items():
-            known[name] = [after.schedule for after in state.definition.policy.after]
-        if wanted - states.keys():
+        found = {name: each for owner in owners for name, each in owner.state.live.items() if name in wanted}
+        for name, schedule in found.items():
+            known[name] = [after.schedule for after in schedule.definition.policy.after]
+        if wanted - found.keys():
             known |= {name: () for name in await schedule_names(mongo) if name not in known}
-        wanted = {need for name in states for need in known[name]} - known.keys() - own
+        wanted = {need for name in found for need in known[name]} - known.keys() - own
     check_needs(job, known)
 
 
 async def schedule_names(mongo: Mongo) -> list[str]:
-    """Some of all, to find the nearest to a wrong one."""
-    found = mongo.jobs.find({"names": {"$exists": True}}, {"names": 1}).sort("_id").limit(_MOST_NAMES)
+    """Names of schedules, to find the nearest to a wrong one."""
+    found = mongo.jobs.find({"names": {"$exists": True}}, {"names": 1}).sort("_id").limit(_MAX_NAMES)
     return [name async for job in found for name in job["names"]]
 
 
-async def _changed(mongo: Mongo, job: JobDocument, wanted: JobDefinition, now: int, *, anew: bool) -> list[str]:
-    """Added, updated, deleted, switched on or off: the names of the schedules that changed."""
-    definitions = {schedule.name: schedule for schedule in wanted.schedules}
-    await _remember(mongo, job, definitions)
-    before = {name: held.state for name, held in job.schedules.items()}
-    for held in job.live:
-        if held.state.name not in definitions:
-            _apply(job, held.state.name, Deleted(held.state.definition.source), now)
-    for name, definition in definitions.items():
-        old = job.schedules.get(name)
-        if old and old.live:
-            _apply(job, name, Updated(definition, await _missed(mongo, old.state, definition, now // MICRO)), now)
-        else:
-            _apply(job, name, Added(definition), now)
-        if anew or job.schedules[name].state != before.get(name):
-            _switch(job, name, definition.source, now, enabled=wanted.enabled)
-    return [name for name, held in job.schedules.items() if held.state != before.get(name)]
-
-
-async def _remember(mongo: Mongo, job: JobDocument, wanted: Iterable[str]) -> None:
-    """Take up deleted schedules of these names, whosever they were: they may be meant to go on (S23)."""
-    names = [name for name in wanted if name not in job.schedules or not job.schedules[name].live]
+async def _inherit(mongo: Mongo, job: JobDocument, definition: JobDefinition) -> JobDocument:
+    """Take over schedules that other jobs have deleted and this one defines again: they may go on (S23)."""
+    live = job.state.live
+    names = [schedule.name for schedule in definition.schedules if schedule.name not in live]
     others = await mongo.jobs.find({"gone": {"$in": names}, "_id": {"$ne": job.name}}).to_list() if names else []
     for other in await load(mongo, others):
-        for name, held in other.schedules.items():
-            known = job.schedules.get(name)
-            if name in names and not held.live and (known is None or _deleted_at(held) > _deleted_at(known)):
-                job.schedules[name] = held
-                job.least_seq = max(job.least_seq, other.document["seq"] + 1)
-    job.unreadable.clear()  # they are defined anew, or go
-    job.problems.clear()
+        newer = [name for name in names if _deleted_at(other.state, name) > _deleted_at(job.state, name)]
+        if newer:
+            job = JobDocument(
+                job.document,
+                job.state.inherit(other.state.schedules[name] for name in newer),
+                {**job.entries, **{name: other.entries[name] for name in newer}},
+                max(job.least_seq, other.document["seq"] + 1),
+            )
+    return job
 
 
-def _deleted_at(held: ScheduleDocument) -> int:
-    return held.state.deleted_at or 0
+def _deleted_at(job: JobState, name: str) -> int:
+    """When a schedule was deleted; the beginning of time if it was not, or never existed."""
+    known = job.schedules.get(name)
+    return -1 if known is None or known.schedule.deleted_at is None else known.schedule.deleted_at
 
 
-def _apply(job: JobDocument, name: str, change: Change, now: int) -> None:
-    """Apply a change to a schedule in hand; it is looked at in the next pass."""
-    held, second = job.schedules.get(name), now // MICRO
-    changed = apply_change(held.state if held else None, change, second)
-    (state,) = changed.schedules
-    if held is None:
-        held = job.schedules[name] = ScheduleDocument(state, digest_of(state.definition), now, now, wake_at=second)
-    elif state != held.state:
-        held.digest = digest_of(state.definition)
-        held.state, held.updated_at, held.wake_at = state, now, second
-    job.decisions += changed.decisions
+async def _missed(mongo: Mongo, needed: Mapping[str, int]) -> dict[str, list[tuple[int, int]]]:
+    """Slots recorded as missed, by schedule, since a second."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for name, since in needed.items():
+        which = {"schedule": name, "reason": Reason.MISSED.code, "last": {"$gte": since}}
+        rows = mongo.decisions.find(which, {"first": 1, "last": 1})
+        found[name] = [(row["first"], row["last"]) async for row in rows]
+    return found
 
 
-def _switch(job: JobDocument, name: str, source: str, now: int, *, enabled: bool) -> None:
-    """A job that is not enabled has its schedules paused."""
-    paused = job.schedules[name].state.paused
-    if not enabled and paused is None:
-        _apply(job, name, Paused(source, DISABLED), now)
-    elif enabled and paused is not None and paused.reason == DISABLED:
-        _apply(job, name, Resumed(), now)
-
-
-async def _missed(mongo: Mongo, state: Schedule, wanted: ScheduleDefinition, second: int) -> tuple[int, ...]:
-    """Slots recorded as missed that turning catch-up on opens again (S25)."""
-    if wanted.policy.catchup is not Catchup.ALL or catchup_mode(state) is not Catchup.SKIP:
-        return ()
-    since, times, found = second - wanted.policy.catchup_window, state.definition.times, set[int]()
-    which = {"schedule": state.name, "reason": Reason.MISSED.code, "last": {"$gte": since}}
-    async for row in mongo.decisions.find(which, {"first": 1, "last": 1}):
-        slot = times.after(max(row["first"], since) - 1)
-        while slot is not None and slot <= row["last"]:
-            found.add(slot)
-            slot = times.after(slot)
-    return tuple(sorted(found))
-
-
-def _fields(before: Document, job: JobDefinition, source: str, now: int) -> Document:
+def _job_fields(before: Document, job: JobDefinition, source: str, now: int) -> Document:
     keeps_all = job.keep.days is None and job.keep.runs is None
     return {
         "source": source, "definition": digest_of(job), "version": before.get("version", 0) + 1,
@@ -194,16 +143,14 @@ def _fields(before: Document, job: JobDefinition, source: str, now: int) -> Docu
 
 
 async def _write(
-    mongo: Mongo, job: JobDocument, fields: Document, now: int, dropped: Document | None = None
+    mongo: Mongo, job: JobDocument, job_fields: Document, now: int, dropped: Document | None = None
 ) -> None:
-    """Make it true. A job is never looked at later than it would have been."""
-    second = now // MICRO
-    wakes = [wake for wake in (job.wake_at(second), job.document.get("wake_at")) if wake is not None]
-    wake_at = min(wakes, default=None) if job.live or job.unreadable else None
-    new = {**fields, **job.fields(second)}
-    if len(encode(new)) > _MOST_BYTES:
+    """Commit a changed job."""
+    new = {**job_fields, **fields(job, now)}
+    if len(encode(new)) > _MAX_BYTES:
         raise InputError(f"job {job.name} with all its schedules is too large: divide it into several jobs")
-    effects = Effects(dropped=dropped, decisions=recorded(job, ()))
+    effects = Effects(dropped=dropped, decisions=recorded(job.state))
+    wake_at = job.state.wake_at(now // MICRO)
     intent = Intent(job.document, wake_at, new, effects, least_seq=max(now, job.least_seq))
     if job.document["seq"]:
         if not await commit(mongo, [intent], now):
@@ -230,20 +177,18 @@ async def _remove(mongo: Mongo, name: str, source: str, over: int | None) -> Non
         raise ConflictError(f"{name} was defined by {document['source'] or 'another source'}: delete it there")
     check_version(name, document["version"], over)
     (job,) = await load(mongo, [document])
-    for held in job.live:
-        _apply(job, held.state.name, Deleted(held.state.definition.source), now)
-    job.unreadable.clear()
-    await _write(mongo, job, {"deleted_at": now}, now, {"job": name, "until": await _newest_run(mongo)})
+    removed = replace(job, state=job.state.redefine(JobDefinition(name), now // MICRO))
+    await _write(mongo, removed, {"deleted_at": now}, now, {"job": name, "until": await _newest_run(mongo)})
 
 
 async def _newest_run(mongo: Mongo) -> int:
-    """The id that no run of now is beyond."""
+    """The highest id that a run has so far."""
     counter = await mongo.counters.find_one({"_id": "runs"})
     return counter["last"] if counter else 0
 
 
 async def change(mongo: Mongo, name: str, wanted: Change) -> Schedule:
-    """A person's word on one schedule."""
+    """Do what a person asks of one schedule."""
     return await persist(partial(_change, mongo, name, wanted))
 
 
@@ -255,12 +200,8 @@ async def _change(mongo: Mongo, name: str, wanted: Change) -> Schedule:
     if await apply_all(mongo, [owner], now):
         raise LostRaceError
     (job,) = await load(mongo, [owner])
-    if name in job.problems:
-        raise ConflictError(f"{name} cannot be read: {job.problems[name]}")
-    if isinstance(wanted, BackfillAsked) and wanted.history_from is None:
-        wanted = replace(wanted, history_from=owner.get("history_from"))
-    _apply(job, name, wanted, now)
-    held = job.schedules[name]
-    held.updated_at, held.wake_at = now, now // MICRO
-    await _write(mongo, job, {}, now)
-    return held.state
+    if name in job.state.unreadable:
+        raise ConflictError(f"{name} cannot be read: {job.state.unreadable[name].problem}")
+    state = job.state.change(name, wanted, now // MICRO)
+    await _write(mongo, replace(job, state=state), {}, now)
+    return state.schedules[name].schedule

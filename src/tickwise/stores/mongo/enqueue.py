@@ -14,7 +14,7 @@ from typing import TypeAlias
 from bson import ObjectId
 from pymongo import InsertOne
 
-from ...core.errors import InputError, TickwiseError, no_such
+from ...core.errors import TickwiseError, no_such
 from ...core.model import Trigger
 from ...core.payload import encode
 from ...core.states import RunState
@@ -22,10 +22,9 @@ from ..records import MICRO, Enqueue, Enqueued
 from .base import Document, Mongo, changes
 from .finish import wake
 from .intents import Effects, LostRaceError, persist
-from .lanes import with_lanes
+from .jobs import with_lanes
 from .runs import DRAFT, FORGOTTEN, ids_of, new_run
 
-MOST_AT_ONCE = 10_000  # runs of one enqueue
 _ABANDONED = 60 * MICRO  # age of drafts that nobody will want any more: twice as long as a move may take
 _MOST_NAMES = 1_000
 _SOME_LANE = -1  # until it is known which
@@ -38,8 +37,6 @@ async def enqueue(mongo: Mongo, asked: Sequence[Enqueue]) -> tuple[Enqueued, ...
 
 
 async def known_jobs(mongo: Mongo, asked: Sequence[Enqueue]) -> dict[str, Document]:
-    if len(asked) > MOST_AT_ONCE:
-        raise InputError(f"{len(asked)} runs at once are too many: enqueue at most {MOST_AT_ONCE} in one call")
     names = sorted({one.job for one in asked})
     live = {"deleted_at": {"$exists": False}}
     found = await mongo.jobs.find({"_id": {"$in": names}, **live}, {"schedules": 0, "plan": 0}).to_list()

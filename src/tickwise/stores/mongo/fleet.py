@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from pymongo.errors import DuplicateKeyError
 
+from ...core.jobstate import EndedPause
 from ...core.model import Pause
 from ...core.states import RunState
 from ..records import MICRO, Node, PauseInterval, QueueLimit, Role
@@ -104,6 +105,7 @@ async def pauses(mongo: Mongo) -> tuple[PauseInterval, ...]:
     )
 
 
-async def ended_pauses(mongo: Mongo, after: int) -> list[Document]:
+async def ended_pauses(mongo: Mongo, after: int) -> list[EndedPause]:
     """In order, those with a higher number."""
-    return await mongo.pauses.find({"_id": {"$gt": after}, "until": {"$exists": True}}).sort("_id").to_list()
+    found = mongo.pauses.find({"_id": {"$gt": after}, "until": {"$exists": True}}).sort("_id")
+    return [EndedPause(each["_id"], each["at"], each["until"]) async for each in found]

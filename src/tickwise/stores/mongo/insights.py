@@ -1,18 +1,22 @@
-"""Reads for people. A page is asked for by the key of the last row seen: it stays put while rows come and go."""
+"""Reads for people: jobs, schedules, runs and decisions.
 
-import json
+A page is asked for by the key of the last row seen, which stays valid while rows come and go.
+"""
+
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...core.definition import JobDefinition
-from ...core.errors import InputError
+from ...core.jobstate import ScheduleState
 from ...core.payload import UnreadableText
 from ...core.reasons import Reason
 from ...core.slots import next_slot
 from ...core.states import RunState
 from ..records import (
+    ALL_SCHEDULES,
     AttemptRow,
     DecisionFilter,
+    DecisionKey,
     DecisionRow,
     JobRow,
     LogPart,
@@ -24,29 +28,40 @@ from ..records import (
     StepReport,
 )
 from ..statistics import Recent
-from ..validation import page_size
+from ..validation import decision_page, run_number_in
 from . import tick
 from .base import Document, Mongo
 from .fleet import pause_state
-from .jobs import ScheduleDocument, load
+from .jobs import load
 from .report import numbered, steps_of
 from .runs import SHOWN, attempt_of, digests, row_of
-from .search import names_part, wanted_names
+from .search import contains_text, matching_names
 
 _LIVE = {"deleted_at": {"$exists": False}}
+_OF_JOB = {"schedules": 0, "plan": 0}
+_LIVE_STATES = [str(RunState.QUEUED), str(RunState.RUNNING)]
+_OF_RECENT = {"state": 1, "due_at": 1, "started_at": 1}
+_OF_LAST_RUN = {"started_at": 1, "created_at": 1, "state": 1}
 
 
 async def next_due(mongo: Mongo) -> int | None:
     return None if (await pause_state(mongo)).paused else await tick.next_due(mongo)
 
 
-async def jobs(mongo: Mongo, name: str | None, after: str | None, limit: int) -> Page[JobRow]:
-    most = page_size(limit)
-    which = {"_id": {"$gt": after or ""} if name is None else name, **_LIVE}
-    found = await mongo.jobs.find(which, {"schedules": 0, "plan": 0}).sort("_id").limit(most + 1).to_list()
+async def job(mongo: Mongo, name: str) -> JobRow | None:
+    rows = await _job_rows(mongo, await mongo.jobs.find({"_id": name, **_LIVE}, _OF_JOB).to_list())
+    return rows[0] if rows else None
+
+
+async def jobs(mongo: Mongo, after: str, limit: int) -> Page[JobRow]:
+    found = await mongo.jobs.find({"_id": {"$gt": after}, **_LIVE}, _OF_JOB).sort("_id").limit(limit + 1).to_list()
+    rows = await _job_rows(mongo, found[:limit])
+    return Page(tuple(rows), found[limit - 1]["_id"] if len(found) > limit else None)
+
+
+async def _job_rows(mongo: Mongo, found: Sequence[Document]) -> list[JobRow]:
     await mongo.book.read(job["definition"] for job in found)
-    rows = tuple(_job_row(mongo, job) for job in found[:most])
-    return Page(rows, found[most - 1]["_id"] if len(found) > most else None)
+    return [_job_row(mongo, job) for job in found]
 
 
 def _job_row(mongo: Mongo, job: Document) -> JobRow:
@@ -56,39 +71,41 @@ def _job_row(mongo: Mongo, job: Document) -> JobRow:
     except UnreadableText as error:
         definition, problem = JobDefinition(name), str(error)
     return JobRow(
-        definition, job["version"], job["source"], tuple(job.get("names", ())), job["created_at"],
-        job["updated_at"], job.get("history_from"), problem,
+        definition=definition, version=job["version"], source=job["source"],
+        schedules=tuple(job.get("names", ())), created_at=job["created_at"], updated_at=job["updated_at"],
+        history_from=job.get("history_from"), unreadable=problem,
     )  # fmt: skip
 
 
-async def schedules(
-    mongo: Mongo, wanted: ScheduleFilter, after: str | None, limit: int, name: str | None = None
-) -> Page[ScheduleRow]:
-    """A page of those that are wanted; or the one of a name."""
-    most = page_size(limit)
-    names = await wanted_names(mongo, wanted, {"$gt": after or ""} if name is None else name, most + 1)
-    shown = await _held(mongo, names[:most])
-    ids = [held.last_run for held in shown if held.last_run is not None]
+async def schedule(mongo: Mongo, name: str) -> ScheduleRow | None:
+    rows = await _schedule_rows(mongo, await matching_names(mongo, ALL_SCHEDULES, name, 1))
+    return rows[0] if rows else None
+
+
+async def schedules(mongo: Mongo, wanted: ScheduleFilter, after: str, limit: int) -> Page[ScheduleRow]:
+    names = await matching_names(mongo, wanted, {"$gt": after}, limit + 1)
+    rows = await _schedule_rows(mongo, names[:limit])
+    return Page(tuple(rows), names[limit - 1] if len(names) > limit else None)
+
+
+async def _schedule_rows(mongo: Mongo, names: Sequence[str]) -> list[ScheduleRow]:
+    """Those whose definitions can be read."""
+    loaded = await _load_schedules(mongo, names)
+    ids = [entry["last_run"] for _, entry in loaded if "last_run" in entry]
     runs = {run["_id"]: run async for run in mongo.runs.find({"_id": {"$in": ids}, **SHOWN}, _OF_LAST_RUN)}
     paused = (await pause_state(mongo)).paused
-    rows = tuple(_schedule_row(held, runs.get(held.last_run), paused=paused) for held in shown)
-    return Page(rows, names[most - 1] if len(names) > most else None)
+    return [_schedule_row(each, entry, runs.get(entry.get("last_run")), paused=paused) for each, entry in loaded]
 
 
-_LIVE_STATES = [str(RunState.QUEUED), str(RunState.RUNNING)]
-_OF_RECENT = {"state": 1, "due_at": 1, "started_at": 1}
-_OF_LAST_RUN = {"started_at": 1, "created_at": 1, "state": 1}
-
-
-async def _held(mongo: Mongo, names: Sequence[str]) -> list[ScheduleDocument]:
-    """Schedules as the next pass will find them; those that cannot be read are left out."""
+async def _load_schedules(mongo: Mongo, names: Sequence[str]) -> list[tuple[ScheduleState, Document]]:
+    """Schedules as the next pass will find them, and as they are kept; those that cannot be read are left out."""
     loaded = await load(mongo, await mongo.jobs.find({"names": {"$in": list(names)}}).to_list())
-    found = {held.state.name: held for job in loaded for held in job.live}
-    return [found[name] for name in names if name in found]
+    by_name = {name: (job.state.schedules[name], job.entries[name]) for job in loaded for name in job.state.live}
+    return [by_name[name] for name in names if name in by_name]
 
 
-def _schedule_row(held: ScheduleDocument, last: Document | None, *, paused: bool) -> ScheduleRow:
-    state = held.state
+def _schedule_row(loaded: ScheduleState, entry: Document, last: Document | None, *, paused: bool) -> ScheduleRow:
+    state = loaded.schedule
     slot = state.reopened[0] if state.reopened else next_slot(state, state.cursor)
     run: dict[str, Any] = {}
     if last:
@@ -96,8 +113,11 @@ def _schedule_row(held: ScheduleDocument, last: Document | None, *, paused: bool
             "last_run_id": str(last["_id"]), "last_run_at": last.get("started_at"),
             "last_enqueued_at": last["created_at"], "last_state": RunState(last["state"]),
         }  # fmt: skip
-    rests = paused or state.paused is not None
-    return ScheduleRow(state, None if rests else slot, held.wake_at, held.created_at, held.updated_at, **run)
+    resting = paused or state.paused is not None
+    return ScheduleRow(
+        schedule=state, next_slot=None if resting else slot, wake_at=loaded.wake_at,
+        created_at=entry["created_at"], updated_at=entry["updated_at"], **run,
+    )  # fmt: skip
 
 
 async def run(mongo: Mongo, id_: int) -> RunRow | None:
@@ -105,15 +125,14 @@ async def run(mongo: Mongo, id_: int) -> RunRow | None:
     return rows[0] if rows else None
 
 
-async def runs(
-    mongo: Mongo, wanted: RunFilter, after: int | None, limit: int, id_: int | None = None
-) -> Page[RunRow]:
-    """Newest first; `id_` is the filter's text, if that can be the id of a run."""
-    most = page_size(limit)
-    which = [_matching(wanted, after), {} if wanted.text is None else _named(wanted.text, id_)]
-    found = await mongo.runs.find({"$and": which}).sort("_id", -1).limit(most + 1).to_list()
-    rows = await run_rows(mongo, found[:most])
-    return Page(tuple(rows), rows[-1].id if len(found) > most else None)
+async def runs(mongo: Mongo, wanted: RunFilter, after: int | None, limit: int) -> Page[RunRow]:
+    """Newest first. The text of a filter may be the id of a run."""
+    which = [_matching(wanted, after)]
+    if wanted.text is not None:
+        which.append(_named(wanted.text, run_number_in(wanted)))
+    found = await mongo.runs.find({"$and": which}).sort("_id", -1).limit(limit + 1).to_list()
+    rows = await run_rows(mongo, found[:limit])
+    return Page(tuple(rows), rows[-1].id if len(found) > limit else None)
 
 
 def _matching(wanted: RunFilter, after: int | None) -> Document:
@@ -131,7 +150,7 @@ def _matching(wanted: RunFilter, after: int | None) -> Document:
 
 def _named(text: str, id_: int | None) -> Document:
     own = [{"_id": id_}] if id_ is not None else []
-    return {"$or": [*own, {"$expr": names_part(text, "$job", "$schedule")}]}
+    return {"$or": [*own, {"$expr": contains_text(text, "$job", "$schedule")}]}
 
 
 def _between(since: int | None, until: int | None) -> Document:
@@ -145,7 +164,7 @@ async def timeline(mongo: Mongo, start: int, end: int, limit: int) -> tuple[RunR
         ({"state": {"$in": _LIVE_STATES}}, "started_at"),
         ({"finished_at": {"$gte": start}}, "finished_at"),
     ):
-        if len(found) < page_size(limit):
+        if len(found) < limit:
             rows = mongo.runs.find({**SHOWN, "started_at": {"$lt": end}, **which})
             found += await rows.sort([(last, -1), ("_id", -1)]).limit(limit - len(found)).to_list()
     in_order = sorted(found, key=lambda run: (run["started_at"], run["_id"]))
@@ -154,7 +173,7 @@ async def timeline(mongo: Mongo, start: int, end: int, limit: int) -> tuple[RunR
 
 async def recent(mongo: Mongo, names: Sequence[str], limit: int) -> dict[str, tuple[Recent, ...]]:
     own = {"$match": {"$expr": {"$eq": ["$schedule", "$$name"]}, "slot": {"$exists": True}, **SHOWN}}
-    newest = [own, {"$sort": {"slot": -1}}, {"$limit": page_size(limit)}, {"$project": _OF_RECENT}]
+    newest = [own, {"$sort": {"slot": -1}}, {"$limit": limit}, {"$project": _OF_RECENT}]
     stages: list[Document] = [
         {"$match": {"names": {"$in": list(names)}}}, {"$project": {"names": 1}}, {"$unwind": "$names"},
         {"$match": {"names": {"$in": list(names)}}},
@@ -190,28 +209,30 @@ async def _is_shown(mongo: Mongo, id_: int) -> bool:
 
 
 async def log(mongo: Mongo, id_: int, after: int | None, limit: int) -> Page[LogPart]:
-    most = page_size(limit)
     if not await _is_shown(mongo, id_):
         return Page(())
     which = numbered(id_) if after is None else numbered(id_, after)
-    found = await mongo.logs.find({"_id": which}).sort("_id").limit(most + 1).to_list()
-    parts = tuple(LogPart(part["step"], part["stream"], part["text"], part["at"]) for part in found[:most])
-    return Page(parts, str(found[most - 1]["_id"]["number"]) if len(found) > most else None)
+    found = await mongo.logs.find({"_id": which}).sort("_id").limit(limit + 1).to_list()
+    parts = tuple(LogPart(part["step"], part["stream"], part["text"], part["at"]) for part in found[:limit])
+    return Page(parts, str(found[limit - 1]["_id"]["number"]) if len(found) > limit else None)
 
 
-async def decisions(mongo: Mongo, wanted: DecisionFilter, after: str | None, limit: int) -> Page[DecisionRow]:
-    most = page_size(limit)
+async def decisions(
+    mongo: Mongo, wanted: DecisionFilter, after: DecisionKey | None, limit: int
+) -> Page[DecisionRow]:
     found = mongo.decisions.find({"$and": [*_about(wanted), _behind(after)]})
-    rows = await found.sort([("first", -1), ("schedule", 1), ("reason", 1)]).limit(most + 1).to_list()
-    shown = tuple(map(decision_row, rows[:most]))
-    key = [rows[most - 1][field] for field in ("first", "schedule", "reason")] if len(rows) > most else None
-    return Page(shown, None if key is None else json.dumps(key))
+    rows = await found.sort([("first", -1), ("schedule", 1), ("reason", 1)]).limit(limit + 1).to_list()
+    shown = tuple(map(decision_row, rows[:limit]))
+    if len(rows) <= limit:
+        return Page(shown)
+    row = rows[limit - 1]
+    return Page(shown, decision_page(DecisionKey(row["first"], row["schedule"], row["reason"])))
 
 
 def decision_row(row: Document) -> DecisionRow:
     return DecisionRow(
-        row["schedule"], Reason.of(row["reason"]), row["first"], row["last"], row["count"], row["detail"],
-        row["made_at"], row["extended_at"],
+        schedule=row["schedule"], reason=Reason.of(row["reason"]), first=row["first"], last=row["last"],
+        count=row["count"], detail=row["detail"], made_at=row["made_at"], extended_at=row["extended_at"],
     )  # fmt: skip
 
 
@@ -228,20 +249,15 @@ def _about(wanted: DecisionFilter) -> Iterable[Document]:
         yield {"first": {"$lt": wanted.until}}
 
 
-def _behind(after: str | None) -> Document:
+def _behind(after: DecisionKey | None) -> Document:
     """What follows a page, newest slots first."""
     if after is None:
         return {}
-    try:
-        first, schedule, reason = json.loads(after)
-        first, schedule, reason = int(first), str(schedule), str(reason)
-    except (ValueError, TypeError):
-        raise InputError(f"{after[:60]!r} is not the key of a page: pass on what the page before gave") from None
-    same = {"first": first, "schedule": schedule}
+    first, schedule, reason = after
     return {
         "$or": [
             {"first": {"$lt": first}},
             {"first": first, "schedule": {"$gt": schedule}},
-            {**same, "reason": {"$gt": reason}},
+            {"first": first, "schedule": schedule, "reason": {"$gt": reason}},
         ]
     }

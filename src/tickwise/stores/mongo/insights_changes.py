@@ -1,11 +1,10 @@
-"""What is new since an instant, found by what is new and not by looking through what is old.
+"""The change feed: what is new since an instant, found without reading old documents.
 
-New runs have the highest ids, so the search for the newest old one ends soon. What has started since, and what has
-ended since, have indexes of their own. Of a run's instants the last that it has is the latest.
+New runs have the highest ids, so the search for the newest old one ends soon. Runs that started or ended since are
+found by indexes. A run counts by its last instant: finished, else started, else created.
 """
 
 from ..records import Changes, DecisionRow, RunRow
-from ..validation import page_size
 from .base import Document, Mongo
 from .insights import decision_row, run_rows
 from .runs import SHOWN
@@ -14,13 +13,14 @@ _LATEST = {"$ifNull": ["$finished_at", "$started_at", "$created_at"]}
 
 
 async def changes_since(mongo: Mongo, since: int, limit: int) -> Changes:
-    most = page_size(limit)
     return Changes(
-        await _runs(mongo, since, most), await _decisions(mongo, since, most), await _schedules(mongo, since, most)
+        await _new_runs(mongo, since, limit),
+        await _new_decisions(mongo, since, limit),
+        await _changed_schedules(mongo, since, limit),
     )
 
 
-async def _runs(mongo: Mongo, since: int, most: int) -> tuple[RunRow, ...]:
+async def _new_runs(mongo: Mongo, since: int, most: int) -> tuple[RunRow, ...]:
     old = await mongo.runs.find_one({"created_at": {"$lt": since}}, {"_id": 1}, sort=[("_id", -1)])
     new: Document = {"created_at": {"$gte": since}}
     if old:
@@ -33,13 +33,13 @@ async def _runs(mongo: Mongo, since: int, most: int) -> tuple[RunRow, ...]:
     return tuple(await run_rows(mongo, found))
 
 
-async def _decisions(mongo: Mongo, since: int, most: int) -> tuple[DecisionRow, ...]:
+async def _new_decisions(mongo: Mongo, since: int, most: int) -> tuple[DecisionRow, ...]:
     found = mongo.decisions.find({"extended_at": {"$gte": since}})
     in_order = found.sort([("extended_at", 1), ("first", -1), ("schedule", 1), ("reason", 1)]).limit(most)
     return tuple([decision_row(row) async for row in in_order])
 
 
-async def _schedules(mongo: Mongo, since: int, most: int) -> tuple[str, ...]:
+async def _changed_schedules(mongo: Mongo, since: int, most: int) -> tuple[str, ...]:
     new = {"schedules.updated_at": {"$gte": since}}
     stages: list[Document] = [
         {"$match": new}, {"$project": {"schedules.name": 1, "schedules.updated_at": 1}}, {"$unwind": "$schedules"},

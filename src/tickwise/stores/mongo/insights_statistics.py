@@ -1,4 +1,7 @@
-"""What the last hours were like, by schedule and hour, from runs and decisions."""
+"""Statistics: hours by schedule, minutes by job, and counts of what is live now or ended in the last hour.
+
+Older rows are not read for the counts and the minutes.
+"""
 
 from collections import Counter, defaultdict
 from typing import Any
@@ -85,15 +88,13 @@ def _mean(total: int, number: int) -> float | None:
     return total / number / 1_000 if number else None
 
 
-# Numbers for people: of what lives now, and of the last hour; what is older is not looked at.
-
 _LIVE = {"deleted_at": {"$exists": False}}
 _MINUTE = 60 * MICRO
 
 
 async def counts(mongo: Mongo) -> Counts:
     now = await mongo.now()
-    active = {"state": {"$in": sorted(ACTIVE)}}  # one question: between two a run could change, and be in neither
+    active = {"state": {"$in": sorted(ACTIVE)}}  # one query: a run that moves between two is in neither
     live = await _numbers(mongo, "runs", active, ["$state", "$queue"])
     waiting = {queue: number for (state, queue), number in live.items() if state == RunState.QUEUED}
     lately = {"state": {"$in": sorted(FINAL)}, "finished_at": {"$gte": now - LATELY * MICRO}}

@@ -1,165 +1,222 @@
-"""A job and its schedules: one document, read whole and written back whole."""
+"""A job and its schedules: one document, read whole and written back whole; and what runs tell about it.
 
-from collections.abc import Iterable, Iterator, Sequence
+`load` makes `JobState`s of documents and `fields` makes a document of one again. `read_facts` reads what else a
+pass depends on. `with_lanes` takes lanes for runs that a person asks for, as a pass does: by a compare-and-set of
+the job's document.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
-from ...core.change import TOMBSTONE_SECONDS, Resumed, apply_change
+from ...core.change import TOMBSTONE_SECONDS
 from ...core.codec import decode_rest, encode_rest
-from ...core.model import Decision, Schedule
+from ...core.definition import DEFAULT_QUEUE
+from ...core.errors import ConflictError
+from ...core.jobstate import JobState, ScheduleState, UnreadableSchedule, facts_of, successes_needed
+from ...core.model import Facts, Holder, Schedule, Trigger
 from ...core.payload import UnreadableText, clip
-from ...core.reasons import Reason
+from ..records import MICRO
 from ..validation import LONGEST_ERROR
 from .base import Document, Mongo, present
-from .fleet import ended_pauses
+from .definitions import digest_of
+from .fleet import ended_pauses, served_queues
+from .intents import Effects, Intent, LostRaceError, apply_all, commit, persist
 
-UNREADABLE_SECONDS = 60  # after which a schedule that cannot be read is looked at again
 _NUMBERS = ("cursor", "last_seen_slot", "last_missed_slot", "edited_at", "first_seen", "runs_made")
-_REMEMBERED = 50  # schedules that were deleted
+_MAX_REMEMBERED = 50  # schedules that were deleted
 
 
-@dataclass(slots=True)
-class ScheduleDocument:
-    """A schedule in hand."""
-
-    state: Schedule
-    digest: str  # of its definition
-    created_at: int
-    updated_at: int
-    last_slot: int | None = None  # the newest that has a run, whatever retention has removed
-    last_run: int | None = None  # the newest made
-    wake_at: int | None = None
-
-    @property
-    def live(self) -> bool:
-        return self.state.deleted_at is None
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class JobDocument:
-    """A job in hand: its document as read, and its schedules by name."""
+    """A job's document as it was read, and its state, which changes until it is written."""
 
     document: Document
-    pause_seen: int  # the last pause of everything whose end has reached its schedules
-    schedules: dict[str, ScheduleDocument] = field(default_factory=dict)
-    unreadable: dict[str, Document] = field(default_factory=dict)  # schedules as they stand there
-    problems: dict[str, str] = field(default_factory=dict)  # what is wrong with those
-    decisions: list[Decision] = field(default_factory=list)  # made on the way
-    least_seq: int = 0  # that its document is to have: beyond that of the job which had its schedules before
+    state: JobState
+    entries: Mapping[str, Document] = field(default_factory=dict)  # its schedules as they were read
+    least_seq: int = 0  # that its document is to have: beyond that of a job whose schedules it takes over
 
     @property
     def name(self) -> str:
-        return str(self.document["_id"])
-
-    @property
-    def live(self) -> list[ScheduleDocument]:
-        return [held for held in self.schedules.values() if held.live]
-
-    @property
-    def states(self) -> Iterator[Schedule]:
-        return (held.state for held in self.live)
-
-    def wake_at(self, second: int) -> int | None:
-        """The least of its schedules'."""
-        wakes = [held.wake_at for held in self.live if held.wake_at is not None]
-        if any("deleted_at" not in each for each in self.unreadable.values()):
-            wakes.append(second + UNREADABLE_SECONDS)
-        return min(wakes, default=None)
-
-    def fields(self, second: int) -> Document:
-        """What its document has to say of its schedules."""
-        live, gone = self.live, self._gone(second)
-        names = [held.state.name for held in live]
-        names += [name for name, each in self.unreadable.items() if "deleted_at" not in each]
-        return {
-            "schedules": [*map(_entry, [*live, *gone]), *self.unreadable.values()],
-            "names": sorted(names) or None,
-            "gone": sorted(held.state.name for held in gone) or None,
-            "after": sorted({after.schedule for s in self.states for after in s.definition.policy.after}) or None,
-            "lanes": max((state.definition.policy.max_active_runs for state in self.states), default=1),
-            "paused": sum(state.paused is not None for state in self.states),
-            "waiting": any(state.deferral or state.backfill for state in self.states),
-            "local": bool(live) and all(state.ticked_locally for state in self.states),
-            "pause_seen": self.pause_seen,
-        }
-
-    def _gone(self, second: int) -> list[ScheduleDocument]:
-        """Deleted schedules that are still remembered: for a while (S23), and some for longer."""
-        gone = [(held.state.deleted_at, held) for held in self.schedules.values()]
-        dated = sorted(((at, held) for at, held in gone if at is not None), key=lambda each: -each[0])
-        young = (held for at, held in dated[_REMEMBERED:] if second - at <= TOMBSTONE_SECONDS)
-        return [*(held for _, held in dated[:_REMEMBERED]), *young]
-
-
-def _entry(held: ScheduleDocument) -> Document:
-    state = held.state
-    return present({
-        "name": state.name, "definition": held.digest, "cursor": state.cursor,
-        "last_seen_slot": state.last_seen_slot, "last_missed_slot": state.last_missed_slot,
-        "edited_at": state.edited_at, "first_seen": state.first_seen, "runs_made": state.runs_made,
-        "deleted_at": state.deleted_at, "rest": encode_rest(state),
-        "last_slot": held.last_slot, "last_run": held.last_run, "wake_at": held.wake_at,
-        "created_at": held.created_at, "updated_at": held.updated_at,
-    })  # fmt: skip
+        return self.state.name
 
 
 async def load(mongo: Mongo, documents: Iterable[Document]) -> list[JobDocument]:
     """Jobs from their documents. Ends of pauses of everything reach their schedules here (S29)."""
-    jobs = [JobDocument(document, document["pause_seen"]) for document in documents]
-    if not jobs:
+    documents = list(documents)
+    if not documents:
         return []
-    await mongo.book.read(entry["definition"] for job in jobs for entry in job.document["schedules"])
-    for job in jobs:
-        for entry in job.document["schedules"]:
-            put(mongo, job, entry)
-    pauses = await ended_pauses(mongo, min(job.pause_seen for job in jobs))
-    for job in jobs:
-        _end_pauses(job, pauses)
-    return jobs
+    await mongo.book.read(entry["definition"] for document in documents for entry in document["schedules"])
+    pauses = await ended_pauses(mongo, min(document["pause_seen"] for document in documents))
+    return [
+        JobDocument(
+            document,
+            _job_state(mongo, document).end_pauses(pauses),
+            {entry["name"]: entry for entry in document["schedules"]},
+        )
+        for document in documents
+    ]
 
 
-def put(mongo: Mongo, job: JobDocument, entry: Document) -> None:
-    """Take a schedule in hand, if this version can read it."""
-    name = entry["name"]
-    try:
-        definition = mongo.book.schedule(entry["definition"], name, job.name)
-        others = decode_rest(entry.get("rest"))
-        numbers: dict[str, Any] = {field: _whole(entry, field) for field in _NUMBERS}
-    except UnreadableText as error:
-        job.unreadable[name], job.problems[name] = entry, str(error)
-        return
-    state = Schedule(definition, **numbers, deleted_at=entry.get("deleted_at"), **others)
-    job.schedules[name] = ScheduleDocument(
-        state, entry["definition"], entry["created_at"], entry["updated_at"], entry.get("last_slot"),
-        entry.get("last_run"), entry.get("wake_at"),
-    )  # fmt: skip
+def _job_state(mongo: Mongo, document: Document) -> JobState:
+    schedules: dict[str, ScheduleState] = {}
+    unreadable: dict[str, UnreadableSchedule] = {}
+    for entry in document["schedules"]:
+        last_slot = entry.get("last_slot")
+        try:
+            schedule = _schedule(mongo, document["_id"], entry)
+        except UnreadableText as error:
+            unreadable[entry["name"]] = UnreadableSchedule(str(error), last_slot, "deleted_at" not in entry)
+        else:
+            schedules[schedule.name] = ScheduleState(schedule, entry.get("wake_at"), last_slot)
+    return JobState(
+        name=document["_id"],
+        queue=document.get("queue", DEFAULT_QUEUE),
+        schedules=schedules,
+        unreadable=unreadable,
+        pauses_seen=document["pause_seen"],
+        woken_at=document.get("wake_at"),
+        last_manual_start=document.get("last_manual"),
+        last_success=document.get("last_success"),
+        history_from=document.get("history_from"),
+    )
 
 
-def _whole(entry: Document, field: str) -> int:
-    if isinstance(number := entry.get(field), int):
+def _schedule(mongo: Mongo, job: str, entry: Document) -> Schedule:
+    definition = mongo.book.schedule(entry["definition"], entry["name"], job)
+    others = decode_rest(entry.get("rest"))
+    numbers: dict[str, Any] = {name: _whole(entry, name) for name in _NUMBERS}
+    return Schedule(definition, **numbers, deleted_at=entry.get("deleted_at"), **others)
+
+
+def _whole(entry: Document, name: str) -> int:
+    if isinstance(number := entry.get(name), int):
         return number
-    raise UnreadableText(f"the schedule {entry['name']} cannot be read: its {field} is no whole number")
+    raise UnreadableText(f"the schedule {entry['name']} cannot be read: its {name} is no whole number")
 
 
-def _end_pauses(job: JobDocument, pauses: Sequence[Document]) -> None:
-    for pause in pauses:
-        if pause["_id"] <= job.pause_seen:
-            continue
-        job.pause_seen = pause["_id"]
-        for held in job.live:
-            since = max(pause["at"], held.state.first_seen)
-            if since < pause["until"]:
-                changed = apply_change(held.state, Resumed(since=since), pause["until"])
-                held.state = changed.schedules[0]
-                job.decisions += changed.decisions
+def fields(job: JobDocument, now: int, last_runs: Mapping[str, int] | None = None) -> Document:
+    """What a job's document says of its schedules; `last_runs` are new ones, the newest of each schedule."""
+    state, runs = job.state, last_runs or {}
+    live, gone = state.live, _remembered(state, now // MICRO)
+    names = [*live, *(name for name, each in state.unreadable.items() if each.live)]
+    entries = [_entry(job, name, runs.get(name), now) for name in (*live, *gone)]
+    return {
+        "schedules": [*entries, *(job.entries[name] for name in state.unreadable)],
+        "names": sorted(names) or None,
+        "gone": sorted(gone) or None,
+        "after": state.needs or None,
+        "lanes": state.lanes,
+        "paused": sum(schedule.paused is not None for schedule in live.values()),
+        "waiting": state.waiting,
+        "local": state.is_local,
+        "pause_seen": state.pauses_seen,
+    }
 
 
-def recorded(job: JobDocument, decisions: Iterable[Decision]) -> list[Document]:
-    """Decisions as a plan carries them; of those with one identity the last (S7)."""
-    broken = (Decision(name, Reason.BROKEN, 0, 0, 1, problem) for name, problem in job.problems.items())
-    rows: dict[Any, Decision] = {each.identity: each for each in (*broken, *job.decisions, *decisions)}
+def _remembered(job: JobState, second: int) -> list[str]:
+    """Deleted schedules whose state is kept: for a while (S23), and some for longer."""
+    found = [(at, name) for name, each in job.schedules.items() if (at := each.schedule.deleted_at) is not None]
+    newest = sorted(found, key=lambda one: -one[0])
+    young = (name for at, name in newest[_MAX_REMEMBERED:] if second - at <= TOMBSTONE_SECONDS)
+    return [*(name for _, name in newest[:_MAX_REMEMBERED]), *young]
+
+
+def _entry(job: JobDocument, name: str, last_run: int | None, now: int) -> Document:
+    schedule, wake_at, last_slot = job.state.schedules[name]
+    before = job.entries.get(name, {"created_at": now})
+    if name in job.state.changed:
+        before = {**before, "definition": digest_of(schedule.definition), "updated_at": now}
+    return present({
+        "name": name, "definition": before["definition"], "cursor": schedule.cursor,
+        "last_seen_slot": schedule.last_seen_slot, "last_missed_slot": schedule.last_missed_slot,
+        "edited_at": schedule.edited_at, "first_seen": schedule.first_seen, "runs_made": schedule.runs_made,
+        "deleted_at": schedule.deleted_at, "paused": True if schedule.paused else None,
+        "rest": encode_rest(schedule), "last_slot": last_slot, "last_run": last_run or before.get("last_run"),
+        "wake_at": wake_at, "created_at": before["created_at"], "updated_at": before["updated_at"],
+    })  # fmt: skip
+
+
+def recorded(job: JobState) -> list[Document]:
+    """Decisions as an intent carries them."""
     return [
         {"schedule": made.schedule, "reason": made.reason.code, "first": made.first, "last": made.last,
          "count": made.count, "detail": clip(made.detail, LONGEST_ERROR)}
-        for made in rows.values()
+        for made in job.recorded
     ]  # fmt: skip
+
+
+async def read_facts(mongo: Mongo, jobs: Mapping[str, JobDocument], now: int) -> Facts:
+    """What the verdicts of a pass depend on: a few queries, made after the jobs were read."""
+    states = [job.state for job in jobs.values()]
+    return facts_of(
+        states,
+        await _holders(mongo, jobs),
+        await served_queues(mongo, now),
+        await _slots_with_run(mongo, states),
+        await _successes(mongo, states),
+    )
+
+
+async def _holders(mongo: Mongo, jobs: Iterable[str]) -> dict[str, list[Holder]]:
+    """The runs that hold lanes of jobs, in the order of lanes."""
+    which = {"job": {"$in": list(jobs)}, "lane": {"$exists": True}}
+    runs = mongo.runs.find(which, {"job": 1, "lane": 1, "trigger": 1, "cancelling": 1})
+    found: dict[str, list[Holder]] = defaultdict(list)
+    async for run in runs.sort([("job", 1), ("lane", 1)]):
+        holder = Holder(str(run["_id"]), run["lane"], Trigger.of(run["trigger"]), run["cancelling"])
+        found[run["job"]].append(holder)
+    return found
+
+
+async def _slots_with_run(mongo: Mongo, jobs: Iterable[JobState]) -> dict[str, set[int]]:
+    needed = [
+        {"schedule": name, "slot": {"$gt": since}} for job in jobs for name, since in job.slots_needed().items()
+    ]
+    found: dict[str, set[int]] = defaultdict(set)
+    if needed:
+        async for run in mongo.runs.find({"$or": needed}, {"schedule": 1, "slot": 1}):
+            found[run["schedule"]].add(run["slot"])
+    return found
+
+
+async def _successes(mongo: Mongo, jobs: Iterable[JobState]) -> dict[str, list[int]]:
+    """Successes of schedules that others wait for (S35). A run without a schedule counts for all of its job."""
+    needed = successes_needed(jobs)
+    if needed is None:
+        return {}
+    owners = await mongo.jobs.find({"names": {"$in": needed.schedules}}, {"names": 1}).to_list()
+    names = {owner["_id"]: owner["names"] for owner in owners}
+    which = {"job": {"$in": list(names)}, "reference": {"$gt": needed.since}}
+    found: dict[str, list[int]] = {name: [] for name in needed.schedules}
+    async for run in mongo.runs.find(which, {"job": 1, "schedule": 1, "reference": 1}).sort("reference"):
+        for name in [run["schedule"]] if "schedule" in run else names[run["job"]]:
+            if name in found:
+                found[name].append(run["reference"])
+    return found
+
+
+OnLanes: TypeAlias = Callable[[Sequence[int]], Effects]  # what is to be done, once the lanes are known
+
+
+async def with_lanes(mongo: Mongo, job: str, count: int, effects: OnLanes, now: int) -> None:
+    """Take the lowest free lanes of a job (S16, S30)."""
+    await persist(partial(_take_lanes, mongo, job, count, effects, now))
+
+
+async def _take_lanes(mongo: Mongo, job: str, count: int, effects: OnLanes, now: int) -> None:
+    document = await mongo.jobs.find_one({"_id": job})
+    if document is None or await apply_all(mongo, [document], now):
+        raise LostRaceError
+    holders = (await _holders(mongo, [job])).get(job, [])
+    taken = {holder.lane for holder in holders}
+    free = [lane for lane in range(document["lanes"]) if lane not in taken][:count]
+    if len(free) < count:
+        others = f"run {', '.join(holder.run for holder in holders)}" if holders else "another that you ask for"
+        raise ConflictError(
+            f"{job} is active: {others} is in the way; wait for it, cancel it, or ask to run beside it"
+        )
+    if not await commit(mongo, [Intent(document, document.get("wake_at"), effects=effects(free))], now):
+        raise LostRaceError

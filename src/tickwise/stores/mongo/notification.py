@@ -1,7 +1,7 @@
-"""News for who waits: a number that every move with news raises, and that each process looks at while it waits.
+"""Notifications over MongoDB: a counter that moves increment, and that each waiting process polls.
 
-MongoDB tells nobody by itself, but for change streams, which a standalone server does not have. Looking at one
-small document a few times a second costs next to nothing, and survives restarts and failovers.
+Change streams need a replica set, which a standalone server is not. Reading one small document a few times a
+second costs next to nothing, and survives restarts and failovers.
 """
 
 import asyncio
@@ -10,47 +10,47 @@ from typing import Any
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.errors import PyMongoError
 
-_LOOK_EVERY = 0.2  # seconds
+_POLL_INTERVAL = 0.2  # seconds
 _ID = {"_id": "news"}
 
 
 class ChangeNumber:
-    """Told at once to who waits in this process, and soon to others."""
+    """Wakes waiting tasks of this process at once, and those of others at their next poll."""
 
     def __init__(self, counters: AsyncCollection[dict[str, Any]]) -> None:
         self._counters = counters
-        self._heard = asyncio.Event()
-        self._looking: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()
+        self._polling: asyncio.Task[None] | None = None
 
     async def tell(self) -> None:
-        self._heard.set()
+        self._changed.set()
         await self._counters.update_one(_ID, {"$inc": {"last": 1}}, upsert=True)
 
     async def wait(self, seconds: float) -> bool:
-        if self._looking is None:
-            self._looking = asyncio.ensure_future(self._look())
+        if self._polling is None:
+            self._polling = asyncio.ensure_future(self._poll())
         try:
             async with asyncio.timeout(seconds):
-                await self._heard.wait()
+                await self._changed.wait()
         except TimeoutError:
             return False
-        self._heard.clear()
+        self._changed.clear()
         return True
 
-    async def _look(self) -> None:
-        """Until the store is closed. What was said while the server was away is seen when it is back."""
+    async def _poll(self) -> None:
+        """Until the store is closed. What changed while the server was away is seen when it is back."""
         known = None
         while True:
             try:
-                found = await self._counters.find_one(_ID)
+                counter = await self._counters.find_one(_ID)
             except PyMongoError:
-                found = known
-            if found != known:
-                known = found
-                self._heard.set()
-            await asyncio.sleep(_LOOK_EVERY)
+                counter = known
+            if counter != known:
+                known = counter
+                self._changed.set()
+            await asyncio.sleep(_POLL_INTERVAL)
 
     async def close(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.wait((self._looking,))
+        if self._polling is not None:
+            self._polling.cancel()
+            await asyncio.wait((self._polling,))

@@ -5,7 +5,6 @@ from functools import partial
 
 from pymongo import InsertOne, UpdateOne
 
-from ...core.payload import clip
 from ...core.states import RunState
 from ..records import LOG_HEAD, LOG_TAIL, LogPart, StepReport
 from .base import Document, Mongo, present
@@ -39,11 +38,11 @@ async def _report(mongo: Mongo, run: int, token: str, steps: Sequence[StepReport
 def _placed(run: int, log: Sequence[LogPart], first: int, printed: dict[str, int]) -> Iterator[Document]:
     """Each part with its place in all that its step has printed; `printed` moves on."""
     for number, part in enumerate(log, first):
-        text, start = clip(part.text, LOG_TAIL), printed.get(part.step, 0)
-        printed[part.step] = start + len(text)
+        start = printed.get(part.step, 0)
+        end = printed[part.step] = start + len(part.text)
         yield {
-            "_id": {"run": run, "number": number}, "step": part.step, "stream": part.stream, "text": text,
-            "at": part.at, "start": start, "end": start + len(text),
+            "_id": {"run": run, "number": number}, "step": part.step, "stream": part.stream, "text": part.text,
+            "at": part.at, "start": start, "end": end,
         }  # fmt: skip
 
 

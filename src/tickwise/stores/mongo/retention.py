@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from ..records import MICRO
 from .base import Document, Mongo
-from .facts import undecided_from
 from .jobs import load
 from .report import numbered, steps_of
 from .runs import FORGOTTEN, ids_of
@@ -44,9 +43,9 @@ async def _unwanted(mongo: Mongo, job: Document, most: int, now: int) -> list[Do
         ended = mongo.runs.find({"job": job["_id"], "finished_at": {"$exists": True}}, {"_id": 1})
         newest = await ended.sort("_id", -1).skip(job["keep_runs"]).limit(1).to_list()
         finished["_id"] = {"$lte": newest[0]["_id"] if newest else 0}
-    (held,) = await load(mongo, [job])
-    passed = {name: undecided_from(each) for name, each in held.schedules.items()}
-    spared = await _spared(mongo, job["_id"]) | {each.last_run for each in held.schedules.values()}
+    (loaded,) = await load(mongo, [job])
+    passed = {name: each.undecided_from for name, each in loaded.state.schedules.items()}
+    spared = await _spared(mongo, job["_id"]) | {entry.get("last_run") for entry in job["schedules"]}
     unwanted: list[Document] = []
     async for run in mongo.runs.find(finished, {"schedule": 1, "slot": 1}).sort("_id"):
         is_passed = "slot" not in run or run["slot"] <= passed.get(run["schedule"], run["slot"])

@@ -9,7 +9,7 @@ from ...core.states import ACTIVE, MOVES, Event, RunState
 from .base import Document, Mongo, present
 from .finish import ask_to_end, end_queued
 from .intents import Effects, LostRaceError, persist
-from .lanes import with_lanes
+from .jobs import with_lanes
 from .runs import SHOWN, ended_attempt, put_back
 
 _ENDED_BY = {RunState.FAILED: Event.FAILURE, RunState.LOST: Event.LOSS, RunState.CANCELLED: Event.CANCEL}

@@ -1,7 +1,7 @@
-"""What must be there before the first move: indexes, and a mark that says which version made them.
+"""The schema: indexes, and a mark that says which version made them.
 
-The law's unique keys are partial indexes: they count the documents that have the field. Each version leaves its
-mark; `compatible_from` is the oldest whose programs can go on beside it.
+The unique keys of the contract are partial indexes: they cover the documents that have the field. Each version
+leaves its mark; `compatible_from` is the oldest version whose programs can work beside it.
 """
 
 from contextlib import suppress
@@ -26,51 +26,51 @@ def _index(*fields: str, unique: bool = False, where: Document | None = None) ->
     return IndexModel(keys, unique=unique, **({"partialFilterExpression": where} if where else {}))
 
 
-def _there(field: str) -> Document:
+def _exists(field: str) -> Document:
     return {field: {"$exists": True}}
 
 
 INDEXES = {
     "jobs": [
-        _index("names", unique=True, where=_there("names")),  # a schedule has one job (S26)
-        _index("local", "wake_at", where=_there("wake_at")),
-        _index("gone", where=_there("gone")),
-        _index("after", where=_there("after")),
-        _index("plan.at", where=_there("plan")),
-        _index("prune_at", where=_there("prune_at")),
+        _index("names", unique=True, where=_exists("names")),  # a schedule has one job (S26)
+        _index("local", "wake_at", where=_exists("wake_at")),
+        _index("gone", where=_exists("gone")),
+        _index("after", where=_exists("after")),
+        _index("plan.at", where=_exists("plan")),
+        _index("prune_at", where=_exists("prune_at")),
         _index("schedules.updated_at"),
     ],
     "runs": [
-        _index("schedule", "slot", unique=True, where=_there("slot")),  # S1
-        _index("job", "lane", unique=True, where=_there("lane")),  # S16
-        _index("job", "held_key", unique=True, where=_there("held_key")),  # S48
-        _index("queue", "seat", unique=True, where=_there("seat")),  # the fleet's limits
+        _index("schedule", "slot", unique=True, where=_exists("slot")),  # S1
+        _index("job", "lane", unique=True, where=_exists("lane")),  # S16
+        _index("job", "held_key", unique=True, where=_exists("held_key")),  # S48
+        _index("queue", "seat", unique=True, where=_exists("seat")),  # the fleet's limits
         _index("queue", "-priority", "due_at", "_id", where=_QUEUED),
         _index("lease_until", where=_RUNNING),
         _index("node", where=_RUNNING),
         _index("queue", where=_RUNNING),
-        _index("expires_at", where={**_QUEUED, **_there("expires_at")}),
-        _index("job", "reference", where=_there("reference")),
+        _index("expires_at", where={**_QUEUED, **_exists("expires_at")}),
+        _index("job", "reference", where=_exists("reference")),
         _index("job", "_id"),
-        _index("batch", where=_there("batch")),
-        _index("unwoken", where=_there("unwoken")),
+        _index("batch", where=_exists("batch")),
+        _index("unwoken", where=_exists("unwoken")),
         _index("state", "queue"),
         _index("started_at"),
-        _index("slot", where=_there("slot")),
-        _index("finished_at", where=_there("finished_at")),
+        _index("slot", where=_exists("slot")),
+        _index("finished_at", where=_exists("finished_at")),
     ],
     "decisions": [
         _index("-first", "schedule", "reason"), _index("schedule", "-first"), _index("last"),
         _index("extended_at"),
     ],
-    "tokens": [_index("digest", unique=True), _index("live_name", unique=True, where=_there("live_name"))],
+    "tokens": [_index("digest", unique=True), _index("live_name", unique=True, where=_exists("live_name"))],
     "audit": [_index("subject", "-_id")],
     "claims": [_index("claimed_at")],
 }  # fmt: skip
 
 
 async def upgrade(mongo: Mongo) -> tuple[str, ...]:
-    """Everybody makes sure of the indexes, for nobody may write without them; the first to be done says so."""
+    """Every caller creates the missing indexes, because no move may be made without them; one leaves the mark."""
     await mongo.check_server()
     for collection, indexes in INDEXES.items():
         await mongo.collection(collection).create_indexes(indexes)

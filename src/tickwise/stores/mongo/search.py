@@ -1,29 +1,31 @@
-"""Which schedules are wanted: by what their jobs' documents say, and by what only definitions and states do."""
+"""Which schedules match a filter. MongoDB compares what is in the documents of their jobs.
+
+Labels are in the definitions and pauses in the encoded state, so these are compared here, batch by batch.
+"""
 
 from contextlib import suppress
 
-from ...core.codec import decode_rest
 from ...core.payload import UnreadableText
 from ..records import ScheduleFilter
 from ..validation import has_label
 from .base import Document, Mongo, present
 
-_AT_ONCE = 1_000  # schedules that are looked through in Python
+_BATCH_SIZE = 1_000  # schedules that are read to filter them here
 _OF_SCHEDULES = {
     "definition": 1,
-    **{f"schedules.{field}": 1 for field in ("name", "wake_at", "deleted_at", "rest")},
+    **{f"schedules.{field}": 1 for field in ("name", "wake_at", "deleted_at", "paused")},
 }
 
 
-async def wanted_names(mongo: Mongo, wanted: ScheduleFilter, which: Document | str, most: int) -> list[str]:
-    """So many names in order, if there are; `which` is what the name is compared with."""
+async def matching_names(mongo: Mongo, wanted: ScheduleFilter, which: Document | str, most: int) -> list[str]:
+    """At most so many names, in order; `which` is what the name is compared with."""
     found: list[str] = []
-    at_once = most if wanted.label is None and wanted.paused is None else _AT_ONCE
+    batch_size = most if wanted.label is None and wanted.paused is None else _BATCH_SIZE
     while True:
-        rows = await (await mongo.jobs.aggregate(_stages(wanted, which, at_once))).to_list()
+        rows = await (await mongo.jobs.aggregate(_stages(wanted, which, batch_size))).to_list()
         await mongo.book.read(row["definition"] for row in rows if wanted.label is not None)
         found += [row["schedules"]["name"] for row in rows if _is_wanted(mongo, row, wanted)]
-        if len(rows) < at_once or len(found) >= most:
+        if len(rows) < batch_size or len(found) >= most:
             return found[:most]
         which = {"$gt": rows[-1]["schedules"]["name"]}
 
@@ -34,14 +36,14 @@ def _stages(wanted: ScheduleFilter, which: Document | str, most: int) -> list[Do
     if wanted.due_before is not None:
         schedules["schedules.wake_at"] = {"$lt": wanted.due_before}
     if wanted.text is not None:
-        schedules["$expr"] = names_part(wanted.text, "$schedules.name", "$_id")
+        schedules["$expr"] = contains_text(wanted.text, "$schedules.name", "$_id")
     return [
         {"$match": {"names": which, **jobs}}, {"$project": _OF_SCHEDULES}, {"$unwind": "$schedules"},
         {"$match": schedules}, {"$sort": {"schedules.name": 1}}, {"$limit": most},
     ]  # fmt: skip
 
 
-def names_part(text: str, *fields: str) -> Document:
+def contains_text(text: str, *fields: str) -> Document:
     """Whether a text is part of one of these fields, in any case."""
     plain = {"$literal": text.lower()}
     return {"$or": [{"$gte": [{"$indexOfCP": [{"$toLower": field}, plain]}, 0]} for field in fields]}
@@ -49,13 +51,9 @@ def names_part(text: str, *fields: str) -> Document:
 
 def _is_wanted(mongo: Mongo, row: Document, wanted: ScheduleFilter) -> bool:
     with suppress(UnreadableText):
-        if wanted.paused is not None and wanted.paused is not _is_paused(row["schedules"]):
+        if wanted.paused is not None and wanted.paused is not row["schedules"].get("paused", False):
             return False
         return wanted.label is None or has_label(
             mongo.book.job(row["definition"], row["_id"]).labels, wanted.label
         )
     return False
-
-
-def _is_paused(schedule: Document) -> bool:
-    return decode_rest(schedule.get("rest")).get("paused") is not None

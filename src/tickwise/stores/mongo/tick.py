@@ -1,23 +1,24 @@
-"""One pass: due jobs are read, planned all at once, and moved each by its own compare-and-set (see `plans`).
+"""One pass: due jobs are read, planned all at once, and moved each by its own compare-and-set (see `intents`).
 
 Nothing is locked. Nodes that pass at the same moment plan the same jobs, and one of them moves each. A job that
 was changed while it was planned stays due.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from ...core.model import Facts, Planned, Start, TickPlan, Trigger
+from ...core.jobstate import Key, by_job, contested_jobs
+from ...core.model import Facts, Start, TickPlan, Trigger
 from ...core.payload import UnreadableText
 from ...core.slots import due_at
 from ...core.states import RunState
 from ..records import MICRO, Lease, LeaseRequest, Planner, TickResult
 from .base import Document, Mongo
-from .facts import read_facts
 from .fleet import pause_state
 from .intents import Effects, Intent, apply_all, commit
-from .jobs import JobDocument, ScheduleDocument, load, recorded
+from .jobs import JobDocument, fields, load, read_facts, recorded
 from .limits import limited
 from .runs import held_by, lease_of, new_run, waiting
 
@@ -40,12 +41,16 @@ async def tick(mongo: Mongo, planner: Planner, claim: ClaimQuery) -> TickResult:
         return TickResult(now, next_due=await next_due(mongo))
     jobs = {job.name: job for job in await load(mongo, claimed)}
     facts = await read_facts(mongo, jobs, now)
-    plan = planner(now // MICRO, [state for job in jobs.values() for state in job.states], facts)
-    contested = await _contested(mongo, plan, jobs, facts)
+    schedules = [schedule for job in jobs.values() for schedule in job.state.live.values()]
+    plan = planner(now // MICRO, schedules, facts)
+    contested = contested_jobs(plan.starts, await _taken(mongo, plan, facts))
     starts = [start for start in plan.starts if start.job not in contested]
     runs = await _runs(mongo, starts, jobs, claim, await mongo.now() if starts else now)
-    _decide(plan, jobs, runs, now // MICRO)
-    intents = _intents(plan, [job for name, job in jobs.items() if name not in contested], runs, now)
+    parts = by_job(plan)
+    intents = [
+        _intent(job, parts.get(name, TickPlan()), runs.get(name, ()), now)
+        for name, job in jobs.items() if name not in contested
+    ]  # fmt: skip
     won = await commit(mongo, intents, now)
     return await _ticked(mongo, claim, now, won, len(claimed), [r for job in won for r in runs.get(job, ())])
 
@@ -61,7 +66,7 @@ def _claimable(wake_at: Document) -> Document:
 
 
 async def _claimed(mongo: Mongo, claim: ClaimQuery, now: int) -> list[Document]:
-    """Due jobs, the earliest first, or those that were named; plans that somebody left are fulfilled before."""
+    """Due jobs, the earliest first, or those that were named; intents that were left are applied before."""
     if claim.names is None:
         due = mongo.jobs.find(_claimable({"$lte": now // MICRO})).sort("wake_at").limit(claim.limit)
     else:
@@ -72,35 +77,29 @@ async def _claimed(mongo: Mongo, claim: ClaimQuery, now: int) -> list[Document]:
     return found
 
 
-async def _contested(mongo: Mongo, plan: TickPlan, jobs: Mapping[str, JobDocument], facts: Facts) -> set[str]:
-    """Jobs of which a start asks for a slot that has a run, or for a lane that is held. They stay as they are."""
-    taken = {("lane", job, holder.lane) for job, each in facts.jobs.items() for holder in each.holders}
-    last = {name: held.last_slot for job in jobs.values() for name, held in job.schedules.items()}
+async def _taken(mongo: Mongo, plan: TickPlan, facts: Facts) -> set[Key]:
+    """The lanes that are held, and the slots that starts ask for and that have a run."""
+    taken: set[Key] = {("lane", job, holder.lane) for job, each in facts.jobs.items() for holder in each.holders}
+    last = {name: each.last_slot_with_run for name, each in facts.schedules.items()}
     old = [s for s in plan.starts if (newest := last[s.schedule]) is not None and s.slot <= newest]
     if old:
         pairs = [{"schedule": start.schedule, "slot": start.slot} for start in old]
         async for run in mongo.runs.find({"$or": pairs}, {"schedule": 1, "slot": 1}):
             taken.add(("slot", run["schedule"], run["slot"]))
-    contested = set()
-    for start in plan.starts:
-        keys = {("lane", start.job, start.lane), ("slot", start.schedule, start.slot)}
-        if keys & taken:
-            contested.add(start.job)
-        taken |= keys
-    return contested
+    return taken
 
 
 async def _runs(
     mongo: Mongo, starts: Sequence[Start], jobs: Mapping[str, JobDocument], claim: ClaimQuery, now: int
 ) -> dict[str, list[Document]]:
-    """The runs to insert, by job, with their ids; some may be in the hands of the node already."""
+    """The runs to insert, by job, with their ids; some may be leased to the node already."""
     await mongo.book.read(jobs[start.job].document["definition"] for start in starts)
     reserve = await _reserved(mongo, claim.reserve, now) if starts and claim.reserve else None
     free = reserve.capacity if reserve else 0
     found: dict[str, list[Document]] = defaultdict(list)
     for id_, start in zip(await mongo.numbers(len(starts)), starts, strict=True):
         job = jobs[start.job]
-        run = _run(id_, start, job, job.schedules[start.schedule], now) | {"claimed_by": claim.node}
+        run = _run(id_, start, job, now) | {"claimed_by": claim.node}
         if free and reserve and _may_lease(mongo, job.document, reserve):
             free -= 1
             run |= held_by(reserve, now)
@@ -108,14 +107,15 @@ async def _runs(
     return found
 
 
-def _run(id_: int, start: Start, job: JobDocument, held: ScheduleDocument, now: int) -> Document:
-    policy, live = held.state.definition.policy, start.trigger is Trigger.SCHEDULE
-    document = job.document
+def _run(id_: int, start: Start, job: JobDocument, now: int) -> Document:
+    document, schedule = job.document, job.state.schedules[start.schedule].schedule
+    policy, live = schedule.definition.policy, start.trigger is Trigger.SCHEDULE
     return new_run(
         _id=id_, job=start.job, schedule=start.schedule, slot=start.slot, lane=start.lane,
-        trigger=str(start.trigger), definition=document["definition"], times=held.digest, queue=document["queue"],
+        trigger=str(start.trigger), definition=document["definition"],
+        times=job.entries[start.schedule]["definition"], queue=document["queue"],
         priority=document["priority"], function=document.get("function"), created_at=now,
-        due_at=due_at(held.state, start.slot) * MICRO if live else now,
+        due_at=due_at(schedule, start.slot) * MICRO if live else now,
         expires_at=None if policy.expires is None else now + policy.expires * MICRO,
     )  # fmt: skip
 
@@ -134,44 +134,16 @@ def _may_lease(mongo: Mongo, job: Document, reserve: LeaseRequest) -> bool:
         return False
     try:
         return not mongo.book.job(job["definition"], job["_id"]).at_most_once
-    except UnreadableText:  # who leases it will find that out
+    except UnreadableText:  # the worker that leases it will find that out
         return False
 
 
-def _decide(
-    plan: TickPlan, jobs: Mapping[str, JobDocument], runs: Mapping[str, Sequence[Document]], second: int
-) -> None:
-    """Put the plan into the jobs in hand."""
-    for planned in plan.schedules:
-        held = jobs[planned.schedule.job].schedules[planned.schedule.name]
-        held.state = planned.schedule._replace(deleted_at=second) if planned.remove else planned.schedule
-        held.wake_at = _wake_at(planned)
-    for run in (run for made in runs.values() for run in made):
-        held = jobs[run["job"]].schedules[run["schedule"]]
-        held.last_run = run["_id"]
-        held.last_slot = run["slot"] if held.last_slot is None else max(run["slot"], held.last_slot)
-
-
-def _wake_at(planned: Planned) -> int | None:
-    return None if planned.remove else planned.wake_at
-
-
-def _intents(
-    plan: TickPlan, jobs: Iterable[JobDocument], runs: Mapping[str, Sequence[Document]], now: int
-) -> list[Intent]:
-    job_of = {planned.schedule.name: planned.schedule.job for planned in plan.schedules}
-    cancels, decisions = defaultdict(list), defaultdict(list)
-    for cancel in plan.cancels:
-        cancels[job_of[cancel.schedule]].append(int(cancel.run))
-    for decision in plan.decisions:
-        decisions[job_of[decision.schedule]].append(decision)
-    return [
-        Intent(
-            job.document, job.wake_at(now // MICRO), job.fields(now // MICRO),
-            Effects(runs.get(job.name, ()), cancels[job.name], decisions=recorded(job, decisions[job.name])),
-        )
-        for job in jobs
-    ]  # fmt: skip
+def _intent(job: JobDocument, plan: TickPlan, runs: Sequence[Document], now: int) -> Intent:
+    """How a job's document changes by its part of the plan, and what follows from that."""
+    state = job.state.commit(plan, now // MICRO)
+    effects = Effects(runs, [int(cancel.run) for cancel in plan.cancels], decisions=recorded(state))
+    new = fields(replace(job, state=state), now, {run["schedule"]: run["_id"] for run in runs})
+    return Intent(job.document, state.wake_at(now // MICRO), new, effects)
 
 
 async def _ticked(

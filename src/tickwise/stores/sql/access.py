@@ -1,20 +1,19 @@
-"""Tokens, audit and claims over SQL."""
+"""Tokens, audit log and idempotency claims over SQL."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from ...core.payload import decode, encode
-from .. import validation
-from ..contract import Access
+from ..access_contract import Access
+from ..access_validation import CLAIM_LIFETIME, FORGET_BATCH_SIZE, is_use_due, token_conflict, unknown_token
 from ..records import MICRO, AccessRole, AuditEntry, AuditRow, IdempotencyClaim, Page, Token
-from ..validation import page_size
-from .driver import Driver, Pool
+from .driver import Pool
 from .fleet import clock
+from .moves import SqlMoves, move
 from .statement import Procedure, Statement
 
-T = TypeVar("T")
 _COLUMNS = "id, name, role, scopes, created_at, expires_at, revoked_at, used_at"
 _TAKEN = Statement("""
     SELECT name FROM tickwise_tokens
@@ -56,97 +55,47 @@ _ANSWER = Statement("UPDATE tickwise_claims SET answer = :answer WHERE claim_key
 _NEWEST = (1 << 63) - 1
 
 
-class SqlAccess(Access):
-    """Who may come in."""
-
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
-
-    async def _move(self, lane: Pool, protocol: Callable[..., Procedure[T]], *arguments: Any) -> T:
-        return await self._driver.run(lambda: protocol(*arguments), lane)
-
-    async def issue(self, token: Token, digest: str) -> Token:
-        return await self._move(Pool.OTHER, _issue, token, digest)
-
-    async def token(self, digest: str) -> Token | None:
-        """Most of the time nothing is written, so nothing waits for who writes."""
-        if not validation.askable(digest):
-            return None
-        found, now = await self._move(Pool.READ, _token, digest)
-        if found is None or not validation.is_stale(found, now):
-            return found
-        await self._move(Pool.OTHER, _used, found.id, now)
-        return replace(found, used_at=now)
-
-    async def tokens(self) -> tuple[Token, ...]:
-        return await self._move(Pool.READ, _tokens)
-
-    async def revoke(self, token: str) -> Token:
-        if not validation.askable(token):
-            raise validation.no_token(token)
-        return await self._move(Pool.OTHER, _revoke, token)
-
-    async def record(self, entries: Sequence[AuditEntry]) -> None:
-        await self._move(Pool.OTHER, _record, [validation.checked_entry(entry) for entry in entries])
-
-    async def audit(
-        self, subject: str | None = None, after: str | None = None, limit: int = 100
-    ) -> Page[AuditRow]:
-        before = _NEWEST if after is None else validation.audit_number(after)
-        return (
-            await self._move(Pool.READ, _audit, subject, before, page_size(limit))
-            if validation.askable(subject)
-            else Page(())
-        )
-
-    async def claim(self, key: str, mark: str, seconds: int) -> IdempotencyClaim | None:
-        validation.check_claim(key, mark, seconds)
-        return await self._move(Pool.OTHER, _claim, key, mark, seconds)
-
-    async def answer(self, key: str, answer: str) -> None:
-        validation.check_answer(key, answer)
-        await self._move(Pool.OTHER, _answer, key, answer)
-
-
-def _issue(token: Token, digest: str) -> Procedure[Token]:
-    now = yield from clock()
-    new = validation.checked_token(token, digest, now)
-    if known := (yield _TAKEN(name=new.name, id=new.id, digest=digest)):
-        raise validation.taken(new.name, known[0][0])
-    yield _ISSUE(
-        id=new.id, name=new.name, role=str(new.role), digest=digest, scopes=json.dumps(new.scopes), now=now,
-        expires_at=new.expires_at,
-    )  # fmt: skip
-    return new
-
-
 def _token_of(row: Sequence[Any]) -> Token:
-    id_, name, role, scopes, *times = row
-    return Token(id_, name, AccessRole(role), tuple(json.loads(scopes)), *times)
+    id_, name, role, scopes, created_at, expires_at, revoked_at, used_at = row
+    return Token(
+        id=id_, name=name, role=AccessRole(role), scopes=tuple(json.loads(scopes)), created_at=created_at,
+        expires_at=expires_at, revoked_at=revoked_at, used_at=used_at,
+    )  # fmt: skip
 
 
-def _token(digest: str) -> Procedure[tuple[Token | None, int]]:
+def _issue_token(token: Token, digest: str) -> Procedure[Token]:
+    now = yield from clock()
+    if known := (yield _TAKEN(name=token.name, id=token.id, digest=digest)):
+        raise token_conflict(token.name, known[0][0])
+    yield _ISSUE(
+        id=token.id, name=token.name, role=str(token.role), digest=digest, scopes=json.dumps(token.scopes),
+        now=now, expires_at=token.expires_at,
+    )  # fmt: skip
+    return replace(token, created_at=now)
+
+
+def _find_token(digest: str) -> Procedure[tuple[Token | None, int]]:
     rows = yield _TOKEN(digest=digest)
     return (_token_of(rows[0]) if rows else None), (yield from clock())
 
 
-def _used(id_: str, now: int) -> Procedure[None]:
+def _note_use(id_: str, now: int) -> Procedure[None]:
     yield _USED(id=id_, now=now)
 
 
-def _tokens() -> Procedure[tuple[Token, ...]]:
+def _list_tokens() -> Procedure[tuple[Token, ...]]:
     return tuple(map(_token_of, (yield _TOKENS())))
 
 
-def _revoke(id_: str) -> Procedure[Token]:
+def _revoke_token(id_: str) -> Procedure[Token]:
     now = yield from clock()
     rows = yield _REVOKE(id=id_, now=now)
     if not rows:
-        raise validation.no_token(id_)
+        raise unknown_token(id_)
     return _token_of(rows[0])
 
 
-def _record(entries: Sequence[AuditEntry]) -> Procedure[None]:
+def _record_audit(entries: Sequence[AuditEntry]) -> Procedure[None]:
     now = yield from clock()
     yield _RECORD(
         now=now,
@@ -157,22 +106,42 @@ def _record(entries: Sequence[AuditEntry]) -> Procedure[None]:
     )
 
 
-def _audit(subject: str | None, before: int, most: int) -> Procedure[Page[AuditRow]]:
-    rows = yield _AUDIT(subject=subject, before=before, most=most + 1)
-    found = [AuditRow(str(id_), *others, **decode(detail)) for id_, *others, detail in rows[:most]]
-    return Page(tuple(found), found[-1].id if len(rows) > most else None)
+def _read_audit(subject: str | None, after: int | None, limit: int) -> Procedure[Page[AuditRow]]:
+    rows = yield _AUDIT(subject=subject, before=_NEWEST if after is None else after, most=limit + 1)
+    found = [AuditRow(str(id_), *others, **decode(detail)) for id_, *others, detail in rows[:limit]]
+    return Page(tuple(found), found[-1].id if len(rows) > limit else None)
 
 
-def _claim(key: str, mark: str, seconds: int) -> Procedure[IdempotencyClaim | None]:
+def _claim_key(key: str, mark: str, seconds: int) -> Procedure[IdempotencyClaim | None]:
     now = yield from clock()
-    forgotten = now - validation.FORGOTTEN_AFTER
-    yield _FORGET(forgotten=forgotten, most=validation.FORGET_AT_ONCE)
-    asked = _CLAIM(key=key, mark=mark, now=now, until=now + seconds * MICRO, forgotten=forgotten)
-    while not (yield asked):
+    forgotten = now - CLAIM_LIFETIME
+    yield _FORGET(forgotten=forgotten, most=FORGET_BATCH_SIZE)
+    claim = _CLAIM(key=key, mark=mark, now=now, until=now + seconds * MICRO, forgotten=forgotten)
+    while not (yield claim):
         if known := (yield _CLAIMED(key=key)):  # unless it was forgotten at this very moment
             return IdempotencyClaim(*known[0])
     return None
 
 
-def _answer(key: str, answer: str) -> Procedure[None]:
+def _answer_claim(key: str, answer: str) -> Procedure[None]:
     yield _ANSWER(key=key, answer=answer)
+
+
+class SqlAccess(SqlMoves, Access):
+    """Tokens, audit and claims over SQL."""
+
+    _issue = move(Pool.OTHER, _issue_token)
+    tokens = move(Pool.READ, _list_tokens)
+    _revoke = move(Pool.OTHER, _revoke_token)
+    _record = move(Pool.OTHER, _record_audit)
+    _audit = move(Pool.READ, _read_audit)
+    _claim = move(Pool.OTHER, _claim_key)
+    _answer = move(Pool.OTHER, _answer_claim)
+
+    async def _token(self, digest: str, /) -> Token | None:
+        """Usually nothing is written, so a read does not wait for the writer."""
+        token, now = await self.execute(Pool.READ, _find_token, digest)
+        if token is None or not is_use_due(token, now):
+            return token
+        await self.execute(Pool.OTHER, _note_use, token.id, now)
+        return replace(token, used_at=now)

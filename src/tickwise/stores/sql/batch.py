@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from ...core.codec import encode_rest
 from ...core.definition import JobDefinition
+from ...core.jobstate import is_simple
 from ...core.model import Facts, Planned, Schedule, Start, Trigger
 from ...core.payload import UnreadableText
 from ..records import MICRO, Lease, Planner
@@ -71,7 +72,7 @@ def cached_job(book: DefinitionCache, job: JobColumns, schedules: Sequence[Seque
         definition = book.schedule(times_id, name, job.name)
     except UnreadableText:
         return None
-    if (policy := definition.policy).jitter or policy.after or policy.max_runs is not None:
+    if not is_simple(Schedule(definition, cursor, seen, missed, edited, first_seen)):
         return None
     what = leasable(book, job)
     kind = BatchKey(times_id, job.queue, job.priority, lent=what is not None)

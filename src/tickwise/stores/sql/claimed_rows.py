@@ -8,7 +8,7 @@ from ...core.model import Holder, Trigger
 from .batch import cached_job
 from .claim import Due
 from .definitions import DefinitionCache
-from .jobs import COLUMNS, JOBS, OF_SCHEDULE, JobColumns, LoadedJob, hold
+from .jobs import COLUMNS, JOBS, OF_SCHEDULE, JobColumns, LoadedJob, assemble
 from .statement import Procedure, Statement, as_wide_as
 
 _CLAIMED = f"{COLUMNS}, {OF_SCHEDULE}"
@@ -75,4 +75,4 @@ def load_claimed(
     if more := [id_ for id_ in jobs if id_ not in hand.jobs]:
         yield from _read_rows(hand, more)
     rows = [row for id_ in jobs for row in hand.schedules[id_]]
-    return (yield from hold(book, [hand.jobs[id_] for id_ in jobs], rows, latest_pause))
+    return (yield from assemble(book, [hand.jobs[id_] for id_ in jobs], rows, latest_pause))

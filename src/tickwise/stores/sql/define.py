@@ -1,22 +1,20 @@
-"""Changes of what is defined, and a person's word on a schedule: `apply_change` under the lock of the job."""
+"""Definitions, and what people ask of one schedule: a `JobState` is changed under the lock of the job."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
-from ...core.change import Added, BackfillAsked, Change, Deleted, Paused, Resumed, Updated, apply_change
+from ...core.change import Change
 from ...core.codec import encode_job, encode_schedule
-from ...core.definition import Catchup, JobDefinition, ScheduleDefinition
+from ...core.definition import JobDefinition
 from ...core.errors import ConflictError, no_such
-from ...core.model import Decision, Schedule
-from ...core.policy import catchup_mode
+from ...core.model import Schedule
 from ...core.reasons import Reason
 from ...core.settle import Cancelled
 from ..records import MICRO
 from ..validation import check_needs, check_version
 from .definitions import DefinitionCache
 from .finish import RunEnd, end
-from .jobs import LATEST_PAUSE, LOCK_JOB, JobColumns, LoadedJob, LoadedSchedule, load, write
+from .jobs import LATEST_PAUSE, LOCK_JOB, JobColumns, LoadedJob, ScheduleKey, load, write
 from .statement import NOTIFY, Procedure, Query, Statement
 
 _CIRCUMSTANCES = Statement(f"SELECT {{now}}, {LATEST_PAUSE}")
@@ -50,7 +48,6 @@ _VERSION = Statement("""
     SELECT id, version, definition_id, updated_at FROM tickwise_jobs WHERE id = :job
 """)
 _DELETE_JOB = Statement("UPDATE tickwise_jobs SET deleted_at = :now WHERE id = :job")
-_SLEEP = Statement("UPDATE tickwise_job_state SET wake_at = NULL WHERE job_id = :job")
 _OWNERS = Statement("""
     SELECT s.name, j.name FROM tickwise_schedules s JOIN tickwise_jobs j ON j.id = s.job_id
     WHERE s.name IN :names[text] AND s.job_id <> :job AND s.deleted IS NULL
@@ -107,7 +104,6 @@ _NEED = Statement("""
     INSERT INTO tickwise_dependencies (needed_job_id, job_id)
     SELECT DISTINCT job_id, CAST(:job AS bigint) FROM tickwise_schedules WHERE name IN :names[text]
 """)
-DISABLED = "enabled: false"
 
 
 def as_written(jobs: Sequence[JobDefinition], source: str) -> Procedure[frozenset[str]]:
@@ -132,31 +128,27 @@ def define(
     book: DefinitionCache, job: JobDefinition, source: str, over: int | None
 ) -> Procedure[tuple[Schedule, ...]]:
     """Write a job as its source has it. What is written already is left alone (S28)."""
-    wanted = {s.name: s for s in job.schedules}
     now, latest_pause = (yield _CIRCUMSTANCES())[0]
     definition = yield from book.keep(job)
     row, known = yield from _locked(job.name, source, definition, latest_pause, now)
     check_version(job.name, row.version if known else 0, over)
-    yield from _check_names(row, wanted)
+    yield from _check_names(row, [schedule.name for schedule in job.schedules])
     yield from _check_needs(book, job)
-    held = (yield from load(book, [row], latest_pause, deleted=True))[0]
-    same = known and row.definition_id == definition
-    changed, dropped = yield from _apply(book, held, wanted, now)
-    for each in held.schedules.values():
-        if (each in changed or not same) and each.state.deleted_at is None:
-            changed += [each] if _switch(held, each, source, now // MICRO, enabled=job.enabled) else []
-    if not changed and same:
+    loaded = (yield from load(book, [row], latest_pause, deleted=True))[0]
+    second = now // MICRO
+    missed = yield from _missed(loaded, loaded.state.reopened_by(job, second))
+    after = loaded.state.redefine(job, second, missed)
+    changed = yield from _keep_definitions(book, loaded._replace(state=after), job, now)
+    if known and row.definition_id == definition and not (after.changed or after.cancel_queued):
         return ()
     yield from _write_job(row.id, job, source, definition, now)
-    yield from write([held], now)
-    yield from _cancel_queued(book, _QUEUED(schedules=dropped), now)
-    if changed:
-        yield _TOUCH(ids=sorted({one.id for one in changed}), now=now)
+    yield from _write(loaded, changed, now)
+    yield from _cancel_queued(book, _QUEUED(schedules=[loaded.keys[name].id for name in after.cancel_queued]), now)
     yield _FORGET_NEEDS(job=row.id)
-    if needed := sorted({after.schedule for s in wanted.values() for after in s.policy.after}):
+    if needed := after.needs:
         yield _NEED(job=row.id, names=needed)
     yield NOTIFY
-    return tuple({one.id: one.state for one in changed}.values())
+    return tuple(after.schedules[name].schedule for name in after.changed)
 
 
 def _locked(
@@ -173,14 +165,13 @@ def _locked(
     if known and row.source != source:
         raise ConflictError(
             f"{name} was defined by {row.source or 'another source'}: change or delete it there; from here it "
-            f"can be "
-            "paused, triggered, rescheduled and backfilled"
+            "can be paused, triggered, rescheduled and backfilled"
         )
     return row, known
 
 
-def _check_names(row: JobColumns, wanted: dict[str, ScheduleDefinition]) -> Procedure[None]:
-    """A schedule belongs to one job (S26); one that another job has deleted can be had."""
+def _check_names(row: JobColumns, wanted: Sequence[str]) -> Procedure[None]:
+    """A schedule belongs to one job (S26); one that another job has deleted is taken over."""
     for schedule, owner in (yield _OWNERS(names=sorted(wanted), job=row.id)):
         raise ConflictError(
             f"{schedule} is a schedule of the job {owner}: give the one of {row.name} another name"
@@ -206,102 +197,42 @@ def _check_needs(book: DefinitionCache, job: JobDefinition) -> Procedure[None]:
     check_needs(job, known)
 
 
-def _apply(
-    book: DefinitionCache, job: LoadedJob, wanted: dict[str, ScheduleDefinition], now: int
-) -> Procedure[tuple[list[LoadedSchedule], list[int]]]:
-    """Added, updated, deleted: the schedules that changed, and the ids of those whose queued runs are to go."""
-    second, changed = now // MICRO, list[LoadedSchedule]()
-    dropped = yield from _drop_unreadable(job, wanted, second)
-    for name, held in list(job.schedules.items()):
-        if name not in wanted and held.state.deleted_at is None:
-            _put(job, held, Deleted(held.state.definition.source), second)
-            changed.append(held)
-            dropped.append(held.id)
-    for name, definition in wanted.items():
-        held_or_none = job.schedules.get(name)
-        if held_or_none is None:
-            held = yield from _new_schedule(book, job, definition, now)
+def _missed(job: LoadedJob, needed: Mapping[str, int]) -> Procedure[dict[str, list[tuple[int, int]]]]:
+    """Slots recorded as missed, by schedule, since a second."""
+    found = {}
+    for name, since in needed.items():
+        rows = yield _MISSED(schedule=job.keys[name].id, reason=Reason.MISSED.code, since=since)
+        found[name] = [(first, last) for first, last in rows]
+    return found
+
+
+def _keep_definitions(
+    book: DefinitionCache, job: LoadedJob, definition: JobDefinition, now: int
+) -> Procedure[LoadedJob]:
+    """Write the texts of the schedules, and rows for those that have none yet."""
+    keys = dict(job.keys)
+    for schedule in definition.schedules:
+        name, kept = schedule.name, (yield from book.keep(schedule))
+        if name in keys:
+            keys[name] = keys[name]._replace(definition_id=kept)
         else:
-            held = held_or_none
-            missed = yield from _missed(held, definition, second)
-            again = held.state.deleted_at is None
-            before = held.state
-            _put(job, held, Updated(definition, missed) if again else Added(definition), second)
-            held.definition_id = yield from book.keep(held.state.definition)
-            if held.state == before:
-                continue
-        changed.append(held)
-    return changed, dropped
+            new = yield _NEW_SCHEDULE(name=name, job=job.row.id, definition=kept, now=now)
+            keys[name] = ScheduleKey(new[0][0], kept)
+    return job._replace(keys=keys)
 
 
-def _drop_unreadable(job: LoadedJob, wanted: dict[str, ScheduleDefinition], second: int) -> Procedure[list[int]]:
-    """Delete what cannot be read and is not wanted any longer."""
-    gone = [job.unreadable.pop(name).id for name in list(job.unreadable) if name not in wanted]
+def _write(before: LoadedJob, job: LoadedJob, now: int) -> Procedure[None]:
+    """Write a changed job; schedules that cannot be read and are not defined any longer are deleted."""
+    yield from write([job], now)
+    gone = [job.keys[name].id for name in before.state.unreadable if name not in job.state.schedules]
     if gone:
-        yield _DELETE_UNREADABLE(ids=gone, second=second)
-    return gone
-
-
-def _new_schedule(
-    book: DefinitionCache, job: LoadedJob, definition: ScheduleDefinition, now: int
-) -> Procedure[LoadedSchedule]:
-    """A schedule seen for the first time; one that could not be read begins anew, and that is recorded (S2)."""
-    kept, name = (yield from book.keep(definition)), definition.name
-    known = job.unreadable.pop(name, None)
-    if known is None:
-        id_, last_slot = (yield _NEW_SCHEDULE(name=name, job=job.row.id, definition=kept, now=now))[0][0], None
-    else:
-        id_, last_slot = known.id, known.last_slot
-        job.decisions.append(Decision(name, Reason.BROKEN, 0, 0, 1, known.problem))
-    added = apply_change(None, Added(definition), now // MICRO)
-    held = job.schedules[name] = LoadedSchedule(id_, kept, added.schedules[0], last_slot, now // MICRO)
-    job.decisions += added.decisions
-    return held
-
-
-def _put(job: LoadedJob, held: LoadedSchedule, change: Change, second: int) -> None:
-    """Apply a change to a schedule in hand; it is looked at in the next pass."""
-    before = held.state
-    changed = apply_change(held.state, change, second)
-    held.state = changed.schedules[0]
-    job.decisions += changed.decisions
-    if held.state.deleted_at is not None:
-        held.wake_at = None
-    elif held.state != before:
-        held.wake_at = second if held.wake_at is None else min(second, held.wake_at)
-
-
-def _switch(job: LoadedJob, held: LoadedSchedule, source: str, second: int, *, enabled: bool) -> bool:
-    """A job that is not enabled has its schedules paused."""
-    paused = held.state.paused
-    if not enabled and paused is None:
-        _put(job, held, Paused(source, DISABLED), second)
-        return True
-    if enabled and paused is not None and paused.reason == DISABLED:
-        _put(job, held, Resumed(), second)
-        return True
-    return False
-
-
-def _missed(held: LoadedSchedule, definition: ScheduleDefinition, second: int) -> Procedure[tuple[int, ...]]:
-    """Slots recorded as missed that turning catch-up on opens again (S25)."""
-    policy = definition.policy
-    if policy.catchup is not Catchup.ALL or catchup_mode(held.state) is not Catchup.SKIP:
-        return ()
-    since = second - policy.catchup_window
-    rows = yield _MISSED(schedule=held.id, reason=Reason.MISSED.code, since=since)
-    times = held.state.definition.times
-    found: set[int] = set()
-    for first, last in rows:
-        slot = times.after(max(first, since) - 1)
-        while slot is not None and slot <= last:
-            found.add(slot)
-            slot = times.after(slot)
-    return tuple(sorted(found))
+        yield _DELETE_UNREADABLE(ids=gone, second=now // MICRO)
+    if changed := sorted({*(job.keys[name].id for name in job.state.changed), *gone}):
+        yield _TOUCH(ids=changed, now=now)
 
 
 def _cancel_queued(book: DefinitionCache, which: Query, now: int) -> Procedure[None]:
-    """The last thing that is done: it wakes who waits for those runs."""
+    """End queued runs. That is done last: it wakes what waits for them."""
     rows = yield which
     yield from end(book, [RunEnd(row[0], Cancelled()) for row in rows], now)
 
@@ -328,19 +259,16 @@ def remove(book: DefinitionCache, name: str, source: str, over: int | None = Non
     if row.source != source:
         raise ConflictError(f"{name} was defined by {row.source or 'another source'}: delete it there")
     check_version(name, row.version, over)
-    held = (yield from load(book, [row], latest_pause))[0]
-    _, dropped = yield from _apply(book, held, {}, now)
-    yield from write([held], now)
-    yield _TOUCH(ids=dropped, now=now)
+    job = (yield from load(book, [row], latest_pause))[0]
+    yield from _write(job, job._replace(state=job.state.redefine(JobDefinition(name), now // MICRO)), now)
     yield _DELETE_JOB(job=row.id, now=now)
-    yield _SLEEP(job=row.id)
     yield from _cancel_queued(book, _QUEUED_OF_JOB(job=row.id), now)
     yield _FORGET_NEEDS(job=row.id)
     yield NOTIFY
 
 
 def change(book: DefinitionCache, name: str, wanted: Change) -> Procedure[Schedule]:
-    """A person's word on one schedule."""
+    """Do what a person asks of one schedule."""
     now, latest_pause = (yield _CIRCUMSTANCES())[0]
     rows = yield _OF_SCHEDULE(name=name)
     if not rows:
@@ -348,14 +276,10 @@ def change(book: DefinitionCache, name: str, wanted: Change) -> Procedure[Schedu
         raise no_such("schedule", name, names)
     row = JobColumns._make((yield LOCK_JOB(name=rows[0][0]))[0])
     job = (yield from load(book, [row], latest_pause))[0]
-    held = job.schedules.get(name)
-    if held is None:
-        known = job.unreadable.get(name)
+    if name not in job.state.schedules:
+        known = job.state.unreadable.get(name)
         raise ConflictError(known.problem if known else f"{name} was just deleted")
-    if isinstance(wanted, BackfillAsked) and wanted.history_from is None:
-        wanted = replace(wanted, history_from=row.history_from)
-    _put(job, held, wanted, now // MICRO)
-    yield from write([job], now)
-    yield _TOUCH(ids=[held.id], now=now)
+    after = job.state.change(name, wanted, now // MICRO)
+    yield from _write(job, job._replace(state=after), now)
     yield NOTIFY
-    return held.state
+    return after.schedules[name].schedule

@@ -78,13 +78,8 @@ _PUT_BACK = Statement("""
 _ENDED_BY = {RunState.FAILED: Event.FAILURE, RunState.LOST: Event.LOSS, RunState.CANCELLED: Event.CANCEL}
 
 
-MAX_ENQUEUE = 10_000  # runs of one enqueue
-
-
 def enqueue(asked: Sequence[Enqueue]) -> Procedure[tuple[Enqueued, ...]]:
     """All of them or none. Those without a key or a lane, which are most, take one statement together."""
-    if len(asked) > MAX_ENQUEUE:
-        raise InputError(f"{len(asked)} runs at once are too many: enqueue at most {MAX_ENQUEUE} in one call")
     params = [None if one.params is None else encode(dict(one.params), "params") for one in asked]
     now = yield from clock()
     jobs = yield from _jobs(sorted({one.job for one in asked}))

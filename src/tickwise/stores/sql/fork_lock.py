@@ -1,7 +1,7 @@
-"""Forks wait for those who are inside SQLite.
+"""A fork waits until no thread is inside SQLite.
 
-It has locks that all connections of a process share. One that a thread holds at a fork is held in the child for
-ever, because the thread that would let go of it is not there: the child's first connection then stands still.
+SQLite has locks that all connections of a process share. A lock that a thread holds during a fork stays locked in
+the child, because the thread that would release it does not exist there: the child's first connection would hang.
 """
 
 import concurrent.futures.thread  # noqa: F401  (it has hooks of its own, which must not be added while a fork waits)
@@ -14,7 +14,7 @@ _taken: "list[Lock]" = []
 
 
 def lock_against_forks() -> Lock:
-    """To be held by whoever is inside; no fork happens meanwhile."""
+    """A lock to hold while a thread is inside SQLite; no fork happens meanwhile."""
     lock = Lock()
     _locks.add(lock)
     return lock

@@ -1,21 +1,25 @@
-"""Reads for people. A page is asked for by the key of the last row seen: it stays put while rows come and go."""
+"""Reads for people: jobs, schedules, decisions, and the parts of a run.
 
-import json
+A page is asked for by the key of the last row seen, which stays valid while rows come and go.
+"""
+
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from ...core.definition import JobDefinition
-from ...core.errors import InputError
+from ...core.jobstate import ScheduleState
 from ...core.model import Schedule
 from ...core.payload import UnreadableText
 from ...core.reasons import Reason
 from ...core.slots import next_slot
 from ...core.states import Event, RunState
 from ..records import (
+    ALL_SCHEDULES,
     AttemptRow,
     DecisionFilter,
+    DecisionKey,
     DecisionRow,
     JobRow,
     LogPart,
@@ -24,9 +28,9 @@ from ..records import (
     ScheduleRow,
     StepReport,
 )
-from ..validation import has_label, like, page_size
+from ..validation import decision_page, has_label, like, page_number
 from .definitions import DefinitionCache
-from .jobs import COLUMNS, JOBS, JobColumns, LoadedJob, LoadedSchedule, load
+from .jobs import COLUMNS, JOBS, JobColumns, LoadedJob, load
 from .statement import Procedure, Statement
 
 _NEXT_DUE = Statement("""
@@ -88,7 +92,7 @@ _DECISIONS = Statement(f"""
     ORDER BY d.first_slot DESC, d.schedule_id DESC, d.reason LIMIT :most
 """)
 _FIRST, _LAST = -(1 << 62), 1 << 62
-_AT_ONCE = 1_000  # rows that are looked through for a label
+_BATCH_SIZE = 1_000  # rows that are read to filter them by a label
 
 
 def next_due() -> Procedure[int | None]:
@@ -96,56 +100,75 @@ def next_due() -> Procedure[int | None]:
     return found
 
 
-def jobs(book: DefinitionCache, name: str | None, after: str | None, limit: int) -> Procedure[Page[JobRow]]:
-    most = page_size(limit)
-    rows = yield _JOBS(after=after or "", name=name, most=most + 1)
+def job(book: DefinitionCache, name: str) -> Procedure[JobRow | None]:
+    found = yield from _job_rows(book, (yield _JOBS(after="", name=name, most=1)))
+    return found[0] if found else None
+
+
+def jobs(book: DefinitionCache, after: str, limit: int) -> Procedure[Page[JobRow]]:
+    rows = yield _JOBS(after=after, name=None, most=limit + 1)
+    found = yield from _job_rows(book, rows[:limit])
+    return Page(tuple(found), rows[limit - 1][1] if len(rows) > limit else None)
+
+
+def _job_rows(book: DefinitionCache, rows: Sequence[Any]) -> Procedure[list[JobRow]]:
     yield from book.read(row[2] for row in rows)
     names: dict[int, list[str]] = defaultdict(list)
-    for job, schedule in (yield _SCHEDULES_OF(jobs=[row[0] for row in rows])):
-        names[job].append(schedule)
-    found = [_job(book, row, tuple(names[row[0]])) for row in rows[:most]]
-    return Page(tuple(found), rows[most - 1][1] if len(rows) > most else None)
+    for job_id, schedule in (yield _SCHEDULES_OF(jobs=[row[0] for row in rows])):
+        names[job_id].append(schedule)
+    return [_job_row(book, row, tuple(names[row[0]])) for row in rows]
 
 
-def _job(book: DefinitionCache, row: Sequence[Any], schedules: tuple[str, ...]) -> JobRow:
+def _job_row(book: DefinitionCache, row: Sequence[Any], schedules: tuple[str, ...]) -> JobRow:
     _, name, definition, version, source, created_at, updated_at, history_from = row
     try:
         job, problem = book.job(definition, name), ""
     except UnreadableText as error:
         job, problem = JobDefinition(name), str(error)
-    return JobRow(job, version, source, schedules, created_at, updated_at, history_from, problem)
+    return JobRow(
+        definition=job, version=version, source=source, schedules=schedules, created_at=created_at,
+        updated_at=updated_at, history_from=history_from, unreadable=problem,
+    )  # fmt: skip
+
+
+def schedule(book: DefinitionCache, name: str) -> Procedure[ScheduleRow | None]:
+    rows = yield from _schedules(book, ALL_SCHEDULES, "", 1, name)
+    found = yield from _schedule_rows(book, rows)
+    return found[0] if found else None
 
 
 def schedules(
-    book: DefinitionCache, wanted: ScheduleFilter, after: str | None, limit: int, name: str | None = None
+    book: DefinitionCache, wanted: ScheduleFilter, after: str, limit: int
 ) -> Procedure[Page[ScheduleRow]]:
-    """A page of those that are wanted; or the one of a name."""
-    most = page_size(limit)
-    rows = yield from _schedules(book, wanted, after or "", most + 1, name)
-    shown = rows[:most]
-    held = yield from _held(book, {row[1] for row in shown})
-    last = {row[0]: row[1:] for row in (yield _LAST_RUNS(ids=[row[0] for row in shown]))}
+    rows = yield from _schedules(book, wanted, after, limit + 1)
+    found = yield from _schedule_rows(book, rows[:limit])
+    return Page(tuple(found), rows[limit - 1][2] if len(rows) > limit else None)
+
+
+def _schedule_rows(book: DefinitionCache, rows: Sequence[Any]) -> Procedure[list[ScheduleRow]]:
+    """Those whose definitions can be read."""
+    loaded = yield from _load_schedules(book, {row[1] for row in rows})
+    last = {row[0]: row[1:] for row in (yield _LAST_RUNS(ids=[row[0] for row in rows]))}
     paused = (yield _PAUSED())[0][0]
-    found = [
-        _schedule(held[name].state, row, last.get(row[0]), everything_paused=bool(paused))
-        for row in shown if (name := row[2]) in held
+    return [
+        _schedule_row(loaded[name].schedule, row, last.get(row[0]), everything_paused=bool(paused))
+        for row in rows if (name := row[2]) in loaded
     ]  # fmt: skip
-    return Page(tuple(found), rows[most - 1][2] if len(rows) > most else None)
 
 
 def _schedules(
-    book: DefinitionCache, wanted: ScheduleFilter, after: str, most: int, name: str | None
+    book: DefinitionCache, wanted: ScheduleFilter, after: str, most: int, name: str | None = None
 ) -> Procedure[list[Any]]:
-    """So many rows, if there are. Labels are in the definitions: they are looked through here, some at a time."""
+    """At most so many rows. Labels are in the definitions, so rows are read in batches and filtered here."""
     found: list[Any] = []
-    at_once = most if wanted.label is None else _AT_ONCE
+    batch_size = most if wanted.label is None else _BATCH_SIZE
     while True:
         rows = yield _SCHEDULES(
-            after=after, most=at_once, name=name, job=wanted.job, local=wanted.local, source=wanted.source,
+            after=after, most=batch_size, name=name, job=wanted.job, local=wanted.local, source=wanted.source,
             paused=wanted.paused, due_before=wanted.due_before, pattern=like(wanted.text),
         )  # fmt: skip
         found += rows if wanted.label is None else (yield from _labelled(book, rows, wanted.label))
-        if len(rows) < at_once or len(found) >= most:
+        if len(rows) < batch_size or len(found) >= most:
             return found[:most]
         after = rows[-1][2]
 
@@ -160,72 +183,77 @@ def _labelled(book: DefinitionCache, rows: Sequence[Any], label: str) -> Procedu
     return found
 
 
-def _held(book: DefinitionCache, ids: Iterable[int]) -> Procedure[dict[str, LoadedSchedule]]:
+def _load_schedules(book: DefinitionCache, ids: Iterable[int]) -> Procedure[dict[str, ScheduleState]]:
     """Schedules by name, as the next pass will find them."""
     rows = [JobColumns._make(row) for row in (yield _JOB_ROWS(ids=sorted(ids)))]
     loaded: list[LoadedJob] = yield from load(book, rows, (yield _LATEST_PAUSE())[0][0])
-    return {name: held for job in loaded for name, held in job.schedules.items()}
+    return {name: each for job in loaded for name, each in job.state.schedules.items()}
 
 
-def _schedule(
+def _schedule_row(
     state: Schedule, row: Sequence[Any], last: Sequence[Any] | None, *, everything_paused: bool
 ) -> ScheduleRow:
     run, started_at, created_at, run_state = last or (None, None, None, None)
     resting = everything_paused or state.paused is not None
     pending = state.reopened[0] if state.reopened else next_slot(state, state.cursor)
     return ScheduleRow(
-        state, None if resting else pending, row[4], row[5], row[6], None if run is None else str(run),
-        started_at, created_at, None if run_state is None else RunState(run_state),
+        schedule=state, next_slot=None if resting else pending, wake_at=row[4], created_at=row[5],
+        updated_at=row[6], last_run_id=None if run is None else str(run), last_run_at=started_at,
+        last_enqueued_at=created_at, last_state=None if run_state is None else RunState(run_state),
     )  # fmt: skip
 
 
 def attempts(id_: int) -> Procedure[tuple[AttemptRow, ...]]:
     rows = yield _ATTEMPTS(run=id_)
     return tuple(
-        AttemptRow(n, Event(event), started, finished, node, error or "")
-        for n, event, started, finished, node, error in rows
+        AttemptRow(
+            number=number,
+            event=Event(event),
+            started_at=started,
+            finished_at=finished,
+            node=node,
+            error=error or "",
+        )
+        for number, event, started, finished, node, error in rows
     )
 
 
 def steps(id_: int) -> Procedure[tuple[StepReport, ...]]:
     return tuple(
-        StepReport(name, state, started, finished, attempt, error or "")
+        StepReport(
+            name=name, state=state, started_at=started, finished_at=finished, attempt=attempt, error=error or ""
+        )
         for name, state, started, finished, attempt, error in (yield _STEPS(run=id_))
     )
 
 
 def log(id_: int, after: int | None, limit: int) -> Procedure[Page[LogPart]]:
-    most = page_size(limit)
-    rows = yield _LOG(run=id_, after=after or 0, most=most + 1)
-    parts = tuple(LogPart(step, stream, text, at) for _, step, stream, text, at in rows[:most])
-    return Page(parts, str(rows[most - 1][0]) if len(rows) > most else None)
+    rows = yield _LOG(run=id_, after=after or 0, most=limit + 1)
+    parts = tuple(LogPart(step, stream, text, at) for _, step, stream, text, at in rows[:limit])
+    return Page(parts, str(rows[limit - 1][0]) if len(rows) > limit else None)
 
 
-def decisions(wanted: DecisionFilter, after: str | None, limit: int) -> Procedure[Page[DecisionRow]]:
-    most = page_size(limit)
-    first, id_, reason = _decision_key(after)
+def decisions(wanted: DecisionFilter, after: DecisionKey | None, limit: int) -> Procedure[Page[DecisionRow]]:
     rows = yield _DECISIONS(
         schedule=wanted.schedule, any_reason=not wanted.reasons, reasons=sorted(r.code for r in wanted.reasons),
         slot=wanted.slot,
         since=_FIRST if wanted.since is None else wanted.since,
-        until=_LAST if wanted.until is None else wanted.until, id=id_, first=first, reason=reason,
-        most=most + 1,
+        until=_LAST if wanted.until is None else wanted.until,
+        first=after.first if after else _LAST,
+        id=page_number(after.schedule) if after else _LAST,
+        reason=after.reason if after else "",
+        most=limit + 1,
     )  # fmt: skip
-    found = tuple(map(decision_row, rows[:most]))
-    row = rows[most - 1] if len(rows) > most else None
-    return Page(found, None if row is None else json.dumps([row[2], row[8], row[1]]))
+    found = tuple(map(decision_row, rows[:limit]))
+    if len(rows) <= limit:
+        return Page(found)
+    row = rows[limit - 1]
+    return Page(found, decision_page(DecisionKey(first=row[2], schedule=str(row[8]), reason=row[1])))
 
 
 def decision_row(row: Sequence[Any]) -> DecisionRow:
     name, code, first, last, count, detail, made, extended = row[:8]
-    return DecisionRow(name, Reason.of(code), first, last, count, detail or "", made, extended)
-
-
-def _decision_key(after: str | None) -> tuple[int, int, str]:
-    if after is None:
-        return _LAST, _LAST, ""
-    try:
-        first, id_, reason = json.loads(after)
-        return int(first), int(id_), str(reason)
-    except (ValueError, TypeError):
-        raise InputError(f"{after[:60]!r} is not the key of a page: pass on what the page before gave") from None
+    return DecisionRow(
+        schedule=name, reason=Reason.of(code), first=first, last=last, count=count, detail=detail or "",
+        made_at=made, extended_at=extended,
+    )  # fmt: skip

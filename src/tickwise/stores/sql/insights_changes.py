@@ -1,12 +1,11 @@
-"""What is new since an instant, found by what is new and not by looking through what is old.
+"""The change feed: what is new since an instant, found without reading old rows.
 
-New runs have the highest ids, so the search for the newest old one ends soon. What runs now, and what has run and
-waits for another attempt, have small indexes of their own; what has ended is found by when it ended. Of a run's
-instants the last that it has is the latest.
+New runs have the highest ids, so the search for the newest old one ends soon. Running runs, and those that wait
+for another attempt, have small indexes; finished ones are found by `finished_at`. A run counts by its last
+instant: finished, else started, else created.
 """
 
 from ..records import Changes
-from ..validation import page_size
 from .definitions import DefinitionCache
 from .insights import DECISION_COLUMNS, decision_row
 from .insights_runs import RUN_COLUMNS, newest_old, run_rows
@@ -38,10 +37,9 @@ _SCHEDULES = Statement("""
 
 
 def changes_since(book: DefinitionCache, since: int, limit: int) -> Procedure[Changes]:
-    most = page_size(limit)
-    runs = yield _RUNS(since=since, newest_old=(yield from newest_old(since)), most=most)
-    decisions = yield _DECISIONS(since=since, most=most)
-    schedules = yield _SCHEDULES(since=since, most=most)
+    runs = yield _RUNS(since=since, newest_old=(yield from newest_old(since)), most=limit)
+    decisions = yield _DECISIONS(since=since, most=limit)
+    schedules = yield _SCHEDULES(since=since, most=limit)
     return Changes(
         tuple((yield from run_rows(book, runs))),
         tuple(map(decision_row, decisions)),

@@ -1,8 +1,8 @@
-"""Runs for people: they cost what is shown, and not what is kept.
+"""Runs for people: a read costs as much as it shows, however many runs are stored.
 
-A question is put together from what was asked for, so that the database sees an index for it. New runs have the
-highest ids: what was made since an instant is looked for above the newest run that is older, with some patience
-for clocks that went back.
+A statement has only the conditions of its filter, so that the database finds an index for it. New runs have the
+highest ids: runs created since an instant are looked for above the newest older run, with a margin for clocks that
+were set back.
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ from ...core.payload import UnreadableText, shown, shown_params
 from ...core.states import RunState
 from ..records import MICRO, Page, RunFilter, RunRow
 from ..statistics import Recent
-from ..validation import like, page_size
+from ..validation import like, run_number_in
 from .definitions import DefinitionCache
 from .runs import RUNNING
 from .statement import Procedure, Statement
@@ -49,7 +49,7 @@ _NAMED = Statement("""
 """)
 _LIVE = {frozenset({state}): str(state) for state in (RunState.QUEUED, RunState.RUNNING)}  # with few, and an index
 _NEWEST_OLD = Statement("SELECT id FROM tickwise_runs WHERE created_at < :instant ORDER BY id DESC LIMIT 1")
-_PATIENCE = 600 * MICRO
+_CLOCK_MARGIN = 600 * MICRO
 _UNDER_WAY = " UNION ALL ".join(
     f"""SELECT * FROM (SELECT id, {at} AS at, {lives} AS lives FROM tickwise_runs
         WHERE {which} AND started_at < :end ORDER BY 2 DESC, 1 DESC LIMIT :most) AS k"""
@@ -79,26 +79,24 @@ def run(book: DefinitionCache, id_: int) -> Procedure[RunRow | None]:
     return rows[0] if rows else None
 
 
-def runs(
-    book: DefinitionCache, wanted: RunFilter, after: int | None, limit: int, id_: int | None = None
-) -> Procedure[Page[RunRow]]:
-    """Newest first; `id_` is the filter's text, if that can be the id of a run."""
-    most = page_size(limit)
-    asked = dict(_asked(wanted, after))
-    if "text" in asked:
-        jobs = yield _NAMED(text=asked["text"], id=id_)
+def runs(book: DefinitionCache, wanted: RunFilter, after: int | None, limit: int) -> Procedure[Page[RunRow]]:
+    """Newest first. The text of a filter may be the id of a run."""
+    id_ = run_number_in(wanted)
+    values = dict(_conditions(wanted, after))
+    if "text" in values:
+        jobs = yield _NAMED(text=values["text"], id=id_)
         if not jobs:
             return Page(())
         if len(jobs) == 1:
-            asked["only"] = jobs[0][0]
-    older = 0 if wanted.since is None else (yield from newest_old(wanted.since - _PATIENCE))
-    rows = yield _runs(*asked)(**asked, id=id_, older=older, most=most + 1)
-    found = yield from run_rows(book, rows[:most])
-    return Page(tuple(found), found[-1].id if len(rows) > most else None)
+            values["only"] = jobs[0][0]
+    older = 0 if wanted.since is None else (yield from newest_old(wanted.since - _CLOCK_MARGIN))
+    rows = yield _select_runs(*values)(**values, id=id_, older=older, most=limit + 1)
+    found = yield from run_rows(book, rows[:limit])
+    return Page(tuple(found), found[-1].id if len(rows) > limit else None)
 
 
-def _asked(wanted: RunFilter, after: int | None) -> Iterator[tuple[str, Any]]:
-    """Conditions, each with the value of its name."""
+def _conditions(wanted: RunFilter, after: int | None) -> Iterator[tuple[str, Any]]:
+    """The names of conditions in `_CONDITIONS`, with their values."""
     states = _LIVE.get(wanted.states, "states")
     given = {
         "after": after, "job": wanted.job, "schedule": wanted.schedule, states: sorted(map(str, wanted.states)),
@@ -109,27 +107,27 @@ def _asked(wanted: RunFilter, after: int | None) -> Iterator[tuple[str, Any]]:
 
 
 @cache
-def _runs(*conditions: str) -> Statement:
-    """In order of their ids, which are not to be walked where another index finds fewer."""
+def _select_runs(*conditions: str) -> Statement:
+    """In order of their ids. Where another index finds fewer rows, `+` keeps the database from walking the ids."""
     which = " AND ".join(_CONDITIONS[name] for name in conditions) or "TRUE"
     order = "+r.id" if {*_LIVE.values()} & {*conditions} else "r.id"
     return Statement(f"SELECT {RUN_COLUMNS} FROM tickwise_runs r WHERE {which} ORDER BY {order} DESC LIMIT :most")
 
 
 def newest_old(instant: int) -> Procedure[int]:
-    """The id of the newest run that was made before an instant: it takes as long as there are newer ones."""
+    """The id of the newest run created before an instant; the cost grows with the runs after it."""
     found = yield _NEWEST_OLD(instant=instant)
     return int(found[0][0]) if found else 0
 
 
 def timeline(book: DefinitionCache, start: int, end: int, limit: int) -> Procedure[tuple[RunRow, ...]]:
-    found = yield from run_rows(book, (yield _TIMELINE(start=start, end=end, most=page_size(limit))))
+    found = yield from run_rows(book, (yield _TIMELINE(start=start, end=end, most=limit)))
     return tuple(sorted(found, key=lambda row: (row.started_at or 0, int(row.id))))
 
 
 def recent(names: Sequence[str], limit: int) -> Procedure[dict[str, tuple[Recent, ...]]]:
     found: dict[str, list[Recent]] = defaultdict(list)
-    for name, state, due_at, started_at in (yield _RECENT(names=list(names), most=page_size(limit))):
+    for name, state, due_at, started_at in (yield _RECENT(names=list(names), most=limit)):
         found[name].append(Recent(RunState(state), due_at, started_at))
     return {name: tuple(rows) for name, rows in found.items()}
 
@@ -148,11 +146,12 @@ def _run_row(book: DefinitionCache, row: Sequence[Any]) -> RunRow:
     ) = row  # fmt: skip
     schedule = None if schedule is None else book.schedule_names[schedule]
     return RunRow(
-        str(id_), book.job_names[job], schedule, slot, Trigger.of(trigger), _label(book, times, schedule),
-        RunState(state),
-        queue, priority, attempt, created_at, due_at, started_at, finished_at, node, claimed_by,
-        None if finished_at else lane, key, shown_params(params), shown(result), error or "",
-        bool(cancelling), failures, losses, lease_until, expires_at, by or "",
+        id=str(id_), job=book.job_names[job], schedule=schedule, slot=slot, trigger=Trigger.of(trigger),
+        label=_label(book, times, schedule), state=RunState(state), queue=queue, priority=priority,
+        attempt=attempt, created_at=created_at, due_at=due_at, started_at=started_at, finished_at=finished_at,
+        node=node, claimed_by=claimed_by, lane=None if finished_at else lane, key=key,
+        params=shown_params(params), result=shown(result), error=error or "", cancelling=bool(cancelling),
+        failures=failures, losses=losses, lease_until=lease_until, expires_at=expires_at, by=by or "",
     )  # fmt: skip
 
 

@@ -1,4 +1,7 @@
-"""What the last hours were like, by schedule and hour, from runs and decisions."""
+"""Statistics: hours by schedule, minutes by job, and counts of what is live now or ended in the last hour.
+
+Older rows are not read for the counts and the minutes.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -68,8 +71,6 @@ def _mean(total: int, number: int) -> float | None:
     return total / number / 1_000 if number else None
 
 
-# Numbers for people: of what lives now, and of the last hour; what is older is not looked at.
-
 _COUNT_JOBS = Statement(f"""
     SELECT count(*), coalesce(sum(CASE WHEN a.wake_at < :second THEN 1 ELSE 0 END), 0),
         (SELECT count(*) FROM tickwise_schedules WHERE deleted IS NULL),
@@ -111,7 +112,10 @@ def counts() -> Procedure[Counts]:
     ended = yield _ENDED(since=now - LATELY * MICRO)
     states = [(RunState.QUEUED, sum(waiting.values())), (RunState.RUNNING, running), *ended]
     runs = {RunState(state): number for state, number in states if number}
-    return Counts(jobs, schedules, paused, runs, waiting, dict((yield _HELD())), oldest, overdue, nodes)
+    return Counts(
+        jobs=jobs, schedules=schedules, paused=paused, runs=runs, waiting=waiting, held=dict((yield _HELD())),
+        oldest_due=oldest, overdue=overdue, nodes=nodes,
+    )  # fmt: skip
 
 
 def minute_stats(book: DefinitionCache, number: int, *, by_job: bool) -> Procedure[tuple[MinuteStats, ...]]:

@@ -1,12 +1,11 @@
-"""A job and its schedules as rows, read under a lock and written back: what `tick` and every change share."""
+"""A job and its schedules as rows: loaded as a `JobState` under the lock of the job, and written back."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ...core.change import Resumed, apply_change
 from ...core.codec import decode_rest, encode_rest
-from ...core.model import Decision, Schedule
+from ...core.jobstate import EndedPause, JobState, ScheduleState, UnreadableSchedule
+from ...core.model import Schedule
 from ...core.payload import UnreadableText, clip
 from ...core.reasons import Reason
 from ..records import MICRO
@@ -94,39 +93,20 @@ class JobColumns(NamedTuple):
     revision: int
 
 
-@dataclass(slots=True)
-class LoadedSchedule:
-    """A schedule in hand: its row's id, its state, and the newest slot that has a run."""
+class ScheduleKey(NamedTuple):
+    """The row of a schedule: its ids, and the state as it was read."""
 
     id: int
     definition_id: int
-    state: Schedule
-    last_slot: int | None
-    wake_at: int | None = None
-    read: Schedule | None = None  # the state as it was read
+    read: Schedule | None = None  # none if it is new, or cannot be read
 
 
-class UnreadableSchedule(NamedTuple):
-    """A schedule in hand that cannot be read: its row's id, what is wrong, and the newest slot that has a run."""
-
-    id: int
-    problem: str
-    last_slot: int | None
-
-
-@dataclass(slots=True)
-class LoadedJob:
-    """A job in hand, with its schedules by name."""
+class LoadedJob(NamedTuple):
+    """A job whose row is locked: its columns, the rows of its schedules, and its state, which changes."""
 
     row: JobColumns
-    schedules: dict[str, LoadedSchedule] = field(default_factory=dict)
-    unreadable: dict[str, UnreadableSchedule] = field(default_factory=dict)
-    decisions: list[Decision] = field(default_factory=list)  # made on the way
-    pause_seen: int = 0
-
-    @property
-    def states(self) -> Iterator[Schedule]:
-        return (held.state for held in self.schedules.values())
+    keys: dict[str, ScheduleKey]  # by the name of the schedule
+    state: JobState
 
 
 def load(
@@ -134,57 +114,60 @@ def load(
 ) -> Procedure[list[LoadedJob]]:
     """The schedules of jobs whose rows are locked."""
     rows = yield _SCHEDULES(jobs=sorted(job.id for job in jobs), all=deleted)
-    return (yield from hold(book, jobs, rows, latest_pause))
+    return (yield from assemble(book, jobs, rows, latest_pause))
 
 
-def hold(
+def assemble(
     book: DefinitionCache, jobs: Sequence[JobColumns], rows: Sequence[Sequence[Any]], latest_pause: int
 ) -> Procedure[list[LoadedJob]]:
-    """Jobs in hand, with the schedules that are theirs. Ends of pauses of everything reach them here (S29)."""
-    held = {job.id: LoadedJob(job, pause_seen=job.pause_seen) for job in jobs}
-    own = [row for row in rows if row[1] in held]
-    yield from book.read(row[3] for row in own)
-    for row in own:
-        _put(book, held[row[1]], row)
-    behind = [job for job in held.values() if job.row.pause_seen < latest_pause]
-    if behind:
-        pauses = yield _PAUSES(seen=min(job.row.pause_seen for job in behind))
-        for job in behind:
-            _end_pauses(job, pauses)
-    return list(held.values())
+    """Jobs with the schedules that are theirs. Ends of pauses of everything reach them here (S29)."""
+    own: dict[int, list[Sequence[Any]]] = {job.id: [] for job in jobs}
+    for row in rows:
+        if row[1] in own:
+            own[row[1]].append(row)
+    yield from book.read(row[3] for some in own.values() for row in some)
+    pauses: list[EndedPause] = []
+    seen = min((job.pause_seen for job in jobs), default=latest_pause)
+    if seen < latest_pause:
+        pauses = [EndedPause._make(row) for row in (yield _PAUSES(seen=seen))]
+    return [_loaded(book, job, own[job.id], pauses) for job in jobs]
 
 
-def _put(book: DefinitionCache, job: LoadedJob, row: Sequence[Any]) -> None:
-    id_, _, name, definition_id, cursor, met, missed, edited, first_seen, made, rest, last_slot, deleted, wake = (
-        row
+def _loaded(
+    book: DefinitionCache, job: JobColumns, rows: Sequence[Sequence[Any]], pauses: Sequence[EndedPause]
+) -> LoadedJob:
+    keys: dict[str, ScheduleKey] = {}
+    schedules: dict[str, ScheduleState] = {}
+    unreadable: dict[str, UnreadableSchedule] = {}
+    for row in rows:
+        id_, _, name, definition_id, *_, last_slot, deleted, wake_at = row
+        try:
+            schedule = _schedule(book, job.name, row)
+        except UnreadableText as error:
+            keys[name] = ScheduleKey(id_, definition_id)
+            unreadable[name] = UnreadableSchedule(str(error), last_slot, deleted is None)
+        else:
+            keys[name] = ScheduleKey(id_, definition_id, schedule)
+            schedules[name] = ScheduleState(schedule, wake_at, last_slot)
+    state = JobState(
+        name=job.name, queue=job.queue, schedules=schedules, unreadable=unreadable, pauses_seen=job.pause_seen,
+        woken_at=job.wake_at, last_manual_start=job.last_manual, last_success=job.last_success,
+        history_from=job.history_from,
+    )  # fmt: skip
+    return LoadedJob(job, keys, state.end_pauses(pauses) if pauses else state)
+
+
+def _schedule(book: DefinitionCache, job: str, row: Sequence[Any]) -> Schedule:
+    _, _, name, definition_id, cursor, seen, missed, edited, first_seen, runs_made, rest, _, deleted, _ = row
+    definition = book.schedule(definition_id, name, job)
+    others = decode_rest(rest) if rest else {}
+    return Schedule(
+        definition, cursor, seen, missed, edited, first_seen, runs_made=runs_made, deleted_at=deleted, **others
     )
-    try:
-        definition = book.schedule(definition_id, name, job.row.name)
-        others = decode_rest(rest) if rest else {}
-    except UnreadableText as error:
-        job.unreadable[name] = UnreadableSchedule(id_, str(error), last_slot)
-        return
-    state = Schedule(
-        definition, cursor, met, missed, edited, first_seen, runs_made=made, deleted_at=deleted, **others
-    )
-    job.schedules[name] = LoadedSchedule(id_, definition_id, state, last_slot, wake, state)
-
-
-def _end_pauses(job: LoadedJob, pauses: Sequence[tuple[int, int, int]]) -> None:
-    for pause, at, until in pauses:
-        if pause <= job.row.pause_seen:
-            continue
-        job.pause_seen = pause
-        for held in job.schedules.values():
-            since = max(at, held.state.first_seen)
-            if held.state.deleted_at is None and since < until:
-                changed = apply_change(held.state, Resumed(since=since), until)
-                held.state = changed.schedules[0]
-                job.decisions += changed.decisions
 
 
 def write(jobs: Iterable[LoadedJob], now: int, *, planned: bool = False) -> Procedure[None]:
-    """Make what is in hand true, with the decisions made on the way. Only a pass lets a job be due later."""
+    """Write jobs with what was decided about them; `planned` by a pass, which most often moves cursors only."""
     whole, advanced, jobs = list[LoadedJob](), list[tuple[object, ...]](), list(jobs)
     for job in jobs:
         if row := _advanced(job) if planned else None:
@@ -193,82 +176,57 @@ def write(jobs: Iterable[LoadedJob], now: int, *, planned: bool = False) -> Proc
             whole.append(job)
     if advanced:
         yield _ADVANCE(rows=advanced)
-    if rows := [_row(held) for job in whole for held in job.schedules.values()]:
+    if rows := [_row(job.keys[name], each) for job in whole for name, each in job.state.schedules.items()]:
         yield _WRITE(rows=rows)
     if whole:
         yield _WRITE_STATE(
             rows=[
-                (job.row.id, wake_at(job, now, planned=planned), waiting(job), local(job), job.pause_seen,
-                bool(job.unreadable)) for job in whole
+                (job.row.id, state.wake_at(now // MICRO), state.waiting, state.is_local, state.pauses_seen,
+                bool(state.unreadable)) for job in whole for state in (job.state,)
             ]
         )  # fmt: skip
-    yield from record(jobs, now)
+    yield from _record(jobs, now)
 
 
 def _advanced(job: LoadedJob) -> tuple[object, ...] | None:
     """The row of a job whose only schedule has come further, and nothing else is new; most that is ever written.
 
-    None up to its cursor is left to decide then.
+    No slot up to its cursor is left to decide then.
     """
-    if len(job.schedules) != 1 or job.unreadable or job.pause_seen != job.row.pause_seen:
+    state = job.state
+    if len(state.schedules) != 1 or state.unreadable or state.pauses_seen != job.row.pause_seen:
         return None
-    [held] = job.schedules.values()
-    state, read = held.state, held.read
-    if read is None or state.last_seen_slot > state.cursor or (held.last_slot or state.cursor) > state.cursor:
+    [(name, (schedule, wake_at, last_slot))] = state.schedules.items()
+    read, cursor = job.keys[name].read, schedule.cursor
+    if read is None or max(schedule.last_seen_slot, last_slot or cursor) > cursor:
         return None
-    if read._replace(
-        cursor=state.cursor, last_seen_slot=state.last_seen_slot, runs_made=state.runs_made
-    ) != state or encode_rest(state):
+    moved = read._replace(cursor=cursor, last_seen_slot=schedule.last_seen_slot, runs_made=schedule.runs_made)
+    if moved != schedule or encode_rest(schedule):
         return None
-    more = state.runs_made - read.runs_made
-    return job.row.id, held.wake_at, state.cursor, state.last_seen_slot, held.last_slot, more
+    return job.row.id, wake_at, cursor, schedule.last_seen_slot, last_slot, schedule.runs_made - read.runs_made
 
 
-def wake_at(job: LoadedJob, now: int, *, planned: bool) -> int | None:
-    """The least of its schedules'; one that cannot be read is tried again in a minute."""
-    wakes = [held.wake_at for held in job.schedules.values()]
-    if job.unreadable:
-        wakes.append(now // MICRO + 60)
-    if not planned:
-        wakes.append(job.row.wake_at)
-    return min((wake for wake in wakes if wake is not None), default=None)
+def _row(key: ScheduleKey, state: ScheduleState) -> tuple[object, ...]:
+    schedule, wake_at, last_slot = state
+    return (
+        key.id, key.definition_id, schedule.cursor, schedule.last_seen_slot, schedule.last_missed_slot,
+        schedule.edited_at, schedule.first_seen, schedule.runs_made, encode_rest(schedule), last_slot, wake_at,
+        schedule.paused is not None, schedule.deleted_at,
+    )  # fmt: skip
 
 
-def waiting(job: LoadedJob) -> bool:
-    return any(state.deferral is not None or state.backfill is not None for state in job.states)
-
-
-def local(job: LoadedJob) -> bool:
-    """Whether all of it is ticked by nodes themselves: then no claim is to find it."""
-    live = [state for state in job.states if state.deleted_at is None]
-    return bool(live) and all(state.ticked_locally for state in live)
-
-
-def record(jobs: Iterable[LoadedJob], now: int) -> Procedure[None]:
+def _record(jobs: Iterable[LoadedJob], now: int) -> Procedure[None]:
     """Keep decisions; one with a known identity extends what is recorded (S7)."""
-    rows, broken = {}, list[tuple[int, str]]()
-    for job in jobs:
-        for made in job.decisions:
-            key = (job.schedules[made.schedule].id, made.first, made.reason.code)
-            rows[key] = (*key, made.last, made.count, clip(made.detail, LONGEST_ERROR))
-        broken += [(schedule, problem) for schedule, problem, _ in job.unreadable.values()]
+    rows = [
+        (job.keys[made.schedule].id, made.first, made.reason.code, made.last, made.count,
+         clip(made.detail, LONGEST_ERROR))
+        for job in jobs for made in job.state.recorded
+    ]  # fmt: skip
     if rows:
-        yield _RECORD(rows=list(rows.values()), now=now)
-    if broken:
-        yield from record_broken(broken, now)
+        yield _RECORD(rows=rows, now=now)
 
 
 def record_broken(schedules: Iterable[tuple[int, str]], now: int) -> Procedure[None]:
     """Keep that they cannot be decided, and why."""
     code = Reason.BROKEN.code
     yield _RECORD(rows=[(id_, 0, code, 0, 1, clip(problem, LONGEST_ERROR)) for id_, problem in schedules], now=now)
-
-
-def _row(held: LoadedSchedule) -> tuple[object, ...]:
-    state = held.state
-    return (
-        held.id, held.definition_id, state.cursor, state.last_seen_slot, state.last_missed_slot,
-        state.edited_at, state.first_seen,
-        state.runs_made, encode_rest(state), held.last_slot, held.wake_at, state.paused is not None,
-        state.deleted_at,
-    )  # fmt: skip

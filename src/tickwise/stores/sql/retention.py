@@ -1,4 +1,4 @@
-"""Retention: runs that their job does not keep any longer go, with all that hangs on them (S51)."""
+"""Retention: remove the runs that their jobs do not keep any longer, with their steps, attempts and logs (S51)."""
 
 from ..records import MICRO
 from .finish import FORGET, NOTE_SUCCESS
@@ -41,7 +41,7 @@ _ALL = 1 << 62
 
 
 def prune(most: int) -> Procedure[int]:
-    """Look at jobs whose turn it is, and remove at most so many runs."""
+    """Look at the jobs whose `prune_at` has come, and remove at most so many runs."""
     now = yield from clock()
     removed = 0
     for job, days, kept in (yield _JOBS(now=now)):

@@ -31,10 +31,11 @@ depend on (a run that is in the way) is not locked, and may change until then. N
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from ...core.model import Facts, Holder, JobFacts, Planned, ScheduleFacts, Start, TickPlan, Trigger
+from ...core.jobstate import JobState, by_job, facts_of, successes_needed
+from ...core.model import Facts, Holder, Planned, Schedule, Start, TickPlan, Trigger
 from ...core.reasons import Reason
 from ...core.settle import Cancelled
 from ...core.slots import due_at
@@ -45,7 +46,7 @@ from .claimed_rows import load_claimed, read_claimed
 from .definitions import DefinitionCache
 from .finish import RunEnd, end
 from .fleet import clock
-from .jobs import JobColumns, LoadedJob, LoadedSchedule, record_broken, write
+from .jobs import JobColumns, LoadedJob, ScheduleKey, record_broken, write
 from .runs import ON_LANES, insert_runs
 from .statement import NOTIFY, TICKET, Procedure, Statement
 
@@ -95,6 +96,7 @@ _WAITS_FOR_A_RUN = frozenset({Reason.WAITS_FOR_RUN, Reason.WAITS_FOR_LANE, Reaso
 SET_ASIDE_SECONDS = 60  # for a job whose plan the database refuses
 LONGEST_LEAD = MICRO  # of a pass that is ahead of its second: it locks what it has claimed
 _TURNED_AWAY = TickResult(0, more=True)
+_NO_PLAN = TickPlan()
 _Key: TypeAlias = tuple[int, int]  # the id of a schedule, and a slot
 
 
@@ -103,7 +105,8 @@ class StartedRun(NamedTuple):
 
     start: Start
     job: LoadedJob
-    schedule: LoadedSchedule
+    key: ScheduleKey
+    schedule: Schedule
     due_at: int  # in microseconds
 
 
@@ -130,8 +133,8 @@ def tick(
     alike, alone = ([], claimed) if again else batches(book, planner, due, hand.holders, around, claim)
     jobs = {job.row.name: job for job in (yield from load_claimed(book, hand, alone, around.latest_pause))}
     facts = yield from _facts(jobs, hand.holders, around.served)
-    states = [state for job in jobs.values() for state in job.states]
-    plan = planner(second, states, facts) if states else TickPlan()
+    schedules = [schedule for job in jobs.values() for schedule in job.state.live.values()]
+    plan = planner(second, schedules, facts) if schedules else _NO_PLAN
     kept_due = yield from _cancel(book, plan, jobs, now)
     leases, came = yield from _start(book, _made(plan, jobs, kept_due, now), alike, kept_due, claim, around)
     ending = yield from _ending(plan, facts)
@@ -179,54 +182,33 @@ def _facts(
     jobs: dict[str, LoadedJob], holders: Mapping[int, Sequence[Holder]], served: frozenset[str]
 ) -> Procedure[Facts]:
     """What the verdicts depend on, read after the jobs were locked."""
-    slots = yield from _slots_with_run(jobs)
-    successes = yield from _successes(jobs)
-    return Facts(
-        jobs={
-            name: JobFacts(
-                tuple(holders.get(job.row.id, ())), "" if job.row.queue in served else job.row.queue,
-                job.row.last_manual, job.row.last_success,
-            )
-            for name, job in jobs.items()
-        },
-        schedules={
-            name: ScheduleFacts(slots.get(held.id, frozenset()), held.last_slot)
-            for job in jobs.values() for name, held in job.schedules.items()
-        },
-        successes={name: tuple(found) for name, found in successes.items()},
-    )  # fmt: skip
+    states = [job.state for job in jobs.values()]
+    slots = yield from _slots_with_run(jobs.values())
+    successes = yield from _successes(states)
+    by_name = {name: holders[job.row.id] for name, job in jobs.items() if job.row.id in holders}
+    return facts_of(states, by_name, served, slots, successes)
 
 
-def _successes(jobs: dict[str, LoadedJob]) -> Procedure[dict[str, list[int]]]:
+def _successes(jobs: Iterable[JobState]) -> Procedure[dict[str, list[int]]]:
     """Of the schedules that are waited for, as far back as a pending slot asks for them (S35)."""
-    states = [state for job in jobs.values() for state in job.states]
-    needed = [after for state in states for after in state.definition.policy.after]
-    found: dict[str, list[int]] = defaultdict(list)
+    needed, found = successes_needed(jobs), defaultdict[str, list[int]](list)
     if needed:
-        oldest = min(second for state in states for second in (state.cursor, *state.reopened[:1]))
-        since = oldest - max(after.within for after in needed)
-        for name, reference in (yield _SUCCESSES(names=sorted({a.schedule for a in needed}), since=since)):
+        for name, reference in (yield _SUCCESSES(names=needed.schedules, since=needed.since)):
             found[name].append(reference)
     return found
 
 
-def _slots_with_run(jobs: dict[str, LoadedJob]) -> Procedure[dict[int, set[int]]]:
+def _slots_with_run(jobs: Iterable[LoadedJob]) -> Procedure[dict[str, set[int]]]:
     """Slots that may be pending although they have a run; in the common case none, and nothing is asked."""
-    since = []
-    for job in jobs.values():
-        for held in job.schedules.values():
-            state, newest = held.state, held.last_slot
-            if newest is None:
-                continue
-            from_ = state.reopened[0] - 1 if state.reopened else state.cursor
-            if state.backfill:
-                from_ = min(from_, state.backfill.cursor)
-            if newest > from_:
-                since.append((held.id, from_))
-    found: dict[int, set[int]] = defaultdict(set)
+    names, since = dict[int, str](), list[tuple[int, int]]()
+    for job in jobs:
+        for name, second in job.state.slots_needed().items():
+            names[job.keys[name].id] = name
+            since.append((job.keys[name].id, second))
+    found: dict[str, set[int]] = defaultdict(set)
     if since:
         for schedule, slot in (yield _SLOTS(since=since)):
-            found[schedule].add(slot)
+            found[names[schedule]].add(slot)
     return found
 
 
@@ -234,7 +216,7 @@ def _cancel(book: DefinitionCache, plan: TickPlan, jobs: dict[str, LoadedJob], n
     """Ask runs to end; those that are only queued end at once. Returns jobs that must be planned again."""
     if not plan.cancels:
         return set()
-    job_of = {name: job.row.name for job in jobs.values() for name in job.schedules}
+    job_of = {name: job.row.name for job in jobs.values() for name in job.keys}
     wanted = {int(cancel.run): job_of[cancel.schedule] for cancel in plan.cancels}
     taken = dict((yield _TAKE(ids=sorted(wanted))))
     kept_due = {job for run, job in wanted.items() if run not in taken}
@@ -250,8 +232,9 @@ def _made(plan: TickPlan, jobs: dict[str, LoadedJob], kept_due: set[str], now: i
     made = {}
     for start in plan.starts:
         if start.job not in kept_due:
-            held = jobs[start.job].schedules[start.schedule]
-            made[held.id, start.slot] = StartedRun(start, jobs[start.job], held, _due(held, start, now))
+            job, schedule = jobs[start.job], jobs[start.job].state.schedules[start.schedule].schedule
+            key = job.keys[start.schedule]
+            made[key.id, start.slot] = StartedRun(start, job, key, schedule, _due(schedule, start, now))
     return made
 
 
@@ -301,10 +284,8 @@ def _insert(
     return {key: run for key, (run, _) in new.items() if run in on_lanes}
 
 
-def _due(held: LoadedSchedule, start: Start, now: int) -> int:
-    if start.trigger is not Trigger.SCHEDULE:
-        return now
-    return (due_at(held.state, start.slot) if held.state.definition.policy.jitter else start.slot) * MICRO
+def _due(schedule: Schedule, start: Start, now: int) -> int:
+    return due_at(schedule, start.slot) * MICRO if start.trigger is Trigger.SCHEDULE else now
 
 
 def _shares(
@@ -343,10 +324,10 @@ def _shares(
 
 
 def _row(made: StartedRun, now: int) -> tuple[object, ...]:
-    start, job, held = made.start, made.job.row, made.schedule
-    expires = held.state.definition.policy.expires
+    start, job, key = made.start, made.job.row, made.key
+    expires = made.schedule.definition.policy.expires
     return (
-        job.id, held.id, start.slot, start.lane, str(start.trigger), job.definition_id, held.definition_id,
+        job.id, key.id, start.slot, start.lane, str(start.trigger), job.definition_id, key.definition_id,
         job.queue, job.priority, job.function, made.due_at, None if expires is None else now + expires * MICRO,
     )  # fmt: skip
 
@@ -354,7 +335,7 @@ def _row(made: StartedRun, now: int) -> tuple[object, ...]:
 def _lease(book: DefinitionCache, made: StartedRun, run: int, claim: ClaimRequest, now: int) -> list[Lease]:
     job = book.job(made.job.row.definition_id, made.job.row.name)
     given = [(run, job, made.start.schedule)]
-    return claim.leases(given, made.start, made.schedule.state.definition, made.due_at, now)
+    return claim.leases(given, made.start, made.schedule.definition, made.due_at, now)
 
 
 def _ending(plan: TickPlan, facts: Facts) -> Procedure[set[str]]:
@@ -378,19 +359,10 @@ def _waits(planned: Planned) -> bool:
 def _decide(
     plan: TickPlan, jobs: dict[str, LoadedJob], kept_due: set[str], ending: set[str], second: int
 ) -> list[LoadedJob]:
-    """Put the plan into the rows in hand; of jobs that stay due, nothing."""
-    newest: dict[str, int] = {}
-    for start in plan.starts:
-        newest[start.schedule] = max(start.slot, newest.get(start.schedule, start.slot))
-    for planned in plan.schedules:
-        schedule = planned.schedule
-        held = jobs[schedule.job].schedules[schedule.name]
-        held.state = schedule._replace(deleted_at=second) if planned.remove else schedule
-        held.wake_at = None if planned.remove else second if schedule.job in ending else planned.wake_at
-        slot = newest.get(schedule.name)
-        if slot is not None:
-            held.last_slot = slot if held.last_slot is None else max(slot, held.last_slot)
-    job_of = {planned.schedule.name: planned.schedule.job for planned in plan.schedules}
-    for decision in plan.decisions:
-        jobs[job_of[decision.schedule]].decisions.append(decision)
-    return [job for name, job in jobs.items() if name not in kept_due]
+    """The jobs as the plan leaves them, but for those that stay as they were."""
+    parts = by_job(plan)
+    return [
+        job._replace(state=job.state.commit(parts.get(name, _NO_PLAN), second, look_again=name in ending))
+        for name, job in jobs.items()
+        if name not in kept_due
+    ]

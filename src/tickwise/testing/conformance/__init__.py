@@ -19,8 +19,8 @@ pytest.register_assert_rewrite(
     *(
         f"{__name__}.{part}"
         for part in (
-            "definitions ticking overlap_and_lanes pausing enqueueing leasing limits finishing expiry retention "
-            "insights changed access bad_input logs world"
+            "definitions tick overlap_and_lanes pause enqueue lease limits finish expiry retention "
+            "insights changes access bad_input logs world"
         ).split()
     )
 )

@@ -1,4 +1,4 @@
-"""Who may use the API, what they did, and who was first."""
+"""Tokens of the API, the audit log, and idempotency claims."""
 # ruff: noqa: S101  (a suite of tests asserts)
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ...core.errors import ConflictError, InputError
-from ...stores.contract import Access
+from ...stores.access_contract import Access
 from ...stores.records import MICRO, AccessRole, AuditEntry, IdempotencyClaim, Token
 from ...stores.validation import all_pages
 from .stories import Stories
@@ -100,8 +100,8 @@ class TokenStories(Stories):
         assert await world.not_refused(lambda bad: access.issue(*bad), WRONG_TOKENS) == []
         assert await access.tokens() == ()
 
-    async def test_two_who_want_one_name(self, world: World) -> None:
-        """Of many who issue a token of one name at the same moment, one is first."""
+    async def test_one_name_for_two_tokens_at_once(self, world: World) -> None:
+        """Of many processes that issue a token of one name at the same moment, one is first."""
         access = world.store.access
         tried = [access.issue(replace(BOT, id=f"t{n}"), f"digest {n}") for n in range(8)]
         issued = await asyncio.gather(*tried, return_exceptions=True)
@@ -111,7 +111,7 @@ class TokenStories(Stories):
 
 class AuditStories(Stories):
     async def test_what_was_done(self, world: World) -> None:
-        """Newest first, at the store's time, as it was told; of one subject, if that is asked for."""
+        """Newest first, at the store's time, as it was recorded; of one subject, if that is asked for."""
         access = world.store.access
         other = AuditEntry("bob", "cancel", "run 7")
         await access.record([DONE, other])
@@ -125,7 +125,7 @@ class AuditStories(Stories):
         assert [(await access.audit(bad)).items for bad in ("none", "\0", "x" * 999)] == [()] * 3
 
     async def test_pages_of_it(self, world: World) -> None:
-        """They hold still while more is done; their keys are no others than those that pages gave."""
+        """Pages do not shift while entries are added; only keys that a page gave are accepted."""
         access = world.store.access
         for number in range(5):
             await access.record([DONE._replace(action=str(number)), DONE._replace(subject="other")])
@@ -158,7 +158,7 @@ class AuditStories(Stories):
 
 class ClaimStories(Stories):
     async def test_first_come_first_served(self, world: World) -> None:
-        """Who claims a key first gets none; all others learn who has it, and what came of it once it is known."""
+        """The first claim of a key returns none; all others return that claim, with its answer if there is one."""
         access = world.store.access
         assert await access.claim("k", "mine", 30) is None
         assert await access.claim("k", "yours", 30) == IdempotencyClaim("mine")
@@ -170,7 +170,7 @@ class ClaimStories(Stories):
         assert await access.claim("unknown", "mine", 30) is None
 
     async def test_a_claim_runs_out(self, world: World) -> None:
-        """Who does not answer in time has lost it to the next who asks; an answer stays."""
+        """A claim that is not answered in time is lost to the next caller; an answer stays."""
         access = world.store.access
         await access.claim("k", "first", 30)
         await access.claim("answered", "first", 30)
@@ -194,7 +194,7 @@ class ClaimStories(Stories):
         assert await access.claim("k", "third", 30) == IdempotencyClaim("second")
 
     async def test_many_at_once(self, world: World) -> None:
-        """Exactly one of them is first, and all others are told the same."""
+        """Exactly one of them is first, and all others return the same claim."""
         access = world.store.access
         claims = await asyncio.gather(*(access.claim("k", f"m{n}", 30) for n in range(16)))
         assert claims.count(None) == 1

@@ -1,4 +1,4 @@
-"""Whatever is handed over: a clear error, or none, and nothing is changed by it."""
+"""Bad input: it is refused with a clear error, or finds nothing, and changes nothing."""
 # ruff: noqa: S101  (a suite of tests asserts)
 
 import asyncio
@@ -66,8 +66,8 @@ def _named(name: str) -> Any:
     return replace(schedule("s", HOURLY), name=name)
 
 
-async def lived_in(world: World) -> None:
-    """A world with something of everything in it."""
+async def fill(world: World) -> None:
+    """Put something of everything into a store."""
     await world.define(job("a", HOURLY), job("b", HOURLY))
     await world.pass_time("02:00")
     (lease,) = await world.lease(capacity=1)
@@ -77,7 +77,7 @@ async def lived_in(world: World) -> None:
 class BadInputStories(Stories):
     async def test_ids_that_name_no_run(self, world: World) -> None:
         """Of any shape: an operation on it says that there is none, and nothing else finds one, or says so."""
-        await lived_in(world)
+        await fill(world)
         assert await world.not_refused(world.store.cancel, WRONG_IDS) == []
         assert await world.not_refused(world.store.retry, WRONG_IDS) == []
         before, seen = await snapshot(world.store), world.insights
@@ -99,12 +99,12 @@ class BadInputStories(Stories):
     @pytest.mark.parametrize("act", BY_NAME)
     async def test_names_that_cannot_be(self, world: World, act: str) -> None:
         """They are refused wherever they are given, and nothing comes of the rest that was right."""
-        await lived_in(world)
+        await fill(world)
         assert await world.not_refused(partial(BY_NAME[act], world), WRONG_NAMES) == []
 
     async def test_names_that_are_asked_for(self, world: World) -> None:
         """A read by such a name finds nothing; to remove it changes nothing."""
-        await lived_in(world)
+        await fill(world)
         before, seen = await snapshot(world.store), world.insights
         for bad in WRONG_NAMES:
             await world.store.remove(bad, SOURCE)
@@ -116,18 +116,18 @@ class BadInputStories(Stories):
                 await world.runs(key=bad),
             )
             assert (bad, *found) == (bad, None, None, [], [])
-            assert (bad, await world.told(bad), await seen.hourly_stats(24, bad)) == (bad, [], ())
+            assert (bad, await world.decided(bad), await seen.hourly_stats(24, bad)) == (bad, [], ())
         assert await snapshot(world.store) == before
 
     @pytest.mark.parametrize("act", BY_TEXT)
     async def test_texts_that_cannot_be_kept(self, world: World, act: str) -> None:
         """NUL, half a character, or far too long: refused, and never cut silently."""
-        await lived_in(world)
+        await fill(world)
         assert await world.not_refused(partial(BY_TEXT[act], world), WRONG_TEXTS) == []
 
     async def test_payloads_that_are_no_json(self, world: World) -> None:
-        """They are refused when they are handed over, for a run and for a job."""
-        await lived_in(world)
+        """They are refused at once, for a run and for a job."""
+        await fill(world)
         for act in (
             lambda bad: world.store.enqueue([Enqueue("a"), Enqueue("a", params=bad)]),
             lambda bad: world.define(job("new", HOURLY, params=bad)),
@@ -143,21 +143,21 @@ class BadInputStories(Stories):
             await world.store.change("refersh", Paused())
 
     async def test_times_that_no_calendar_has(self, world: World) -> None:
-        """Instants far outside are refused, whoever gives them."""
-        await lived_in(world)
+        """Instants far outside are refused in every operation."""
+        await fill(world)
         far = (10**13, 10**30, -(10**30))
         assert await world.not_refused(lambda bad: world.enqueue("a", at=bad), far) == []
         assert await world.not_refused(lambda bad: world.store.change("a", Rescheduled(bad)), far) == []
 
     async def test_definitions_are_not_changed_by_a_persons_word(self, world: World) -> None:
         """`change` is for pauses, moves and backfills; definitions have their own way, and their source (S50)."""
-        await lived_in(world)
+        await fill(world)
         changes = Deleted(SOURCE), Updated((await world.schedule("a")).definition)
         assert await world.not_refused(lambda bad: world.store.change("a", bad), changes) == []
 
     async def test_only_code_and_people_enqueue(self, world: World) -> None:
         """What a schedule makes is made by a pass, under its keys (S1)."""
-        await lived_in(world)
+        await fill(world)
         triggers = set(Trigger) - {Trigger.ENQUEUE, Trigger.MANUAL}
         assert await world.not_refused(lambda bad: world.enqueue("b", trigger=bad), triggers) == []
 
@@ -168,7 +168,7 @@ class BadInputStories(Stories):
 
     async def test_pages_that_cannot_be(self, world: World) -> None:
         """Of no rows, of far too many, or after what no page gave."""
-        await lived_in(world)
+        await fill(world)
         assert await world.not_refused(lambda bad: world.insights.runs(limit=bad), (0, -1, 10**9)) == []
         keys = ["abc", "\0", "[1]"]
         assert await world.not_refused(lambda bad: world.insights.runs(after=bad), keys) == []

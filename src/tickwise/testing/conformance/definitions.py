@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from ...core.change import Paused
+from ...core.change import Paused, Resumed
 from ...core.cron import Every
 from ...core.cron.zone import zone
 from ...core.definition import After, Catchup, Kind, Policy, RetryPolicy
 from ...core.errors import ConflictError, InputError, StaleVersionError
 from ...core.settle import Failed
 from ...core.states import RunState
+from ...stores.records import ScheduleFilter
 from .snapshot import snapshot
 from .stories import Stories
 from .world import HOURLY, SOURCE, World, job, schedule
@@ -82,8 +83,8 @@ class DefinitionStories(Stories):
             await world.store.define(daily, SOURCE, over=first + 1)
         assert await world.store.define(daily, SOURCE, over=0)
 
-    async def test_of_several_who_write_over_a_version_one_does(self, world: World) -> None:
-        """However they meet, nobody's words are lost unseen."""
+    async def test_of_several_writes_over_a_version_one_succeeds(self, world: World) -> None:
+        """However they interleave, no definition is overwritten unseen."""
         for over in (0, 1):
             words = [job("a", HOURLY, params={"by": f"{over}-{n}"}) for n in range(5)]
             tries = (world.store.define(each, SOURCE, over=over) for each in words)
@@ -137,7 +138,7 @@ class DefinitionStories(Stories):
             await world.store.remove("a", SOURCE)
         assert await world.insights.job("a") is None
         assert (*(await world.insights.jobs()).items, *(await world.insights.schedules()).items) == ()
-        assert await world.told("a") == ["deleted 02:00"]
+        assert await world.decided("a") == ["deleted 02:00"]
         assert [run.state for run in await world.runs()][1:] == [RunState.RUNNING, RunState.CANCELLED]
         await world.end(running)
         assert (await world.run(running.id)).state is RunState.SUCCEEDED
@@ -157,7 +158,7 @@ class DefinitionStories(Stories):
         assert await world.ran("a") == ran
 
     async def test_only_its_source_changes_a_job(self, world: World) -> None:
-        """Another source may neither define nor remove it, and is told who may (S50)."""
+        """Another source may neither define nor remove it, and the refusal names the owner (S50)."""
         await world.define(job("a", HOURLY), source="folder:jobs")
         async with world.refuses(ConflictError, "folder:jobs"):
             await world.define(job("a", EVERY_MINUTE), source="api")
@@ -165,7 +166,7 @@ class DefinitionStories(Stories):
             await world.store.remove("a", "api")
 
     async def test_a_removed_job_may_come_from_elsewhere(self, world: World) -> None:
-        """A deleted name is owned by nobody (S50)."""
+        """A deleted name has no owner (S50)."""
         await world.define(job("a", HOURLY), source="folder")
         await world.store.remove("a", "folder")
         await world.define(job("a", HOURLY), source="api")
@@ -205,7 +206,7 @@ class DefinitionStories(Stories):
         await world.define(job("a", HOURLY, catchup="skip"))
         world.go("05:30")
         await world.tick()
-        assert await world.told("a") == ["missed 01:00 to 05:00 (5)"]
+        assert await world.decided("a") == ["missed 01:00 to 05:00 (5)"]
         await world.define(job("a", HOURLY, catchup_window=2 * 3_600, overlap="allow"))
         await world.tick()
         assert await world.ran("a") == ["04:00 catchup", "05:00 catchup"]
@@ -237,7 +238,7 @@ class DefinitionStories(Stories):
         assert (await world.ran("a"), await world.next_slot("a")) == ([], "never")
         assert await world.define(job("a", HOURLY)) == {"a"}
         await world.pass_time("03:00")
-        assert (await world.ran("a"), await world.told("a")) == (["03:00"], ["paused 01:00 to 02:00 (2)"])
+        assert (await world.ran("a"), await world.decided("a")) == (["03:00"], ["paused 01:00 to 02:00 (2)"])
 
     async def test_a_persons_pause_outlives_enabling(self, world: World) -> None:
         """To disable and enable a job does not resume what a person had paused."""
@@ -248,6 +249,38 @@ class DefinitionStories(Stories):
         paused = (await world.schedule("a")).paused
         assert paused is not None
         assert paused.by == "ann"
+
+    async def test_a_pause_of_a_disabled_schedule_outlives_enabling(self, world: World) -> None:
+        """A person's pause counts, although the schedule rests already (S28)."""
+        await world.define(job("a", HOURLY, enabled=False))
+        await world.store.change("a", Paused("ann", "holidays"))
+        await world.define(job("a", HOURLY))
+        paused = (await world.schedule("a")).paused
+        assert paused is not None
+        assert (paused.by, paused.reason) == ("ann", "holidays")
+        await world.store.change("a", Resumed())
+        assert (await world.schedule("a")).paused is None
+
+    async def test_a_resumed_schedule_of_a_disabled_job_runs(self, world: World) -> None:
+        """A person overrules `enabled: false`; edits leave that alone, until the job is enabled again (S28)."""
+        await world.define(job("a", HOURLY, enabled=False))
+        await world.store.change("a", Resumed())
+        assert await world.define(job("a", HOURLY, enabled=False)) == set()
+        await world.define(job("a", HOURLY, enabled=False, priority=3, catchup="skip"))
+        await world.pass_time("01:00")
+        assert await world.ran("a") == ["01:00"]
+        await world.define(job("a", HOURLY))
+        await world.define(job("a", HOURLY, enabled=False))
+        await world.pass_time("02:00")
+        assert (await world.ran("a"), await world.next_slot("a")) == (["01:00"], "never")
+
+    async def test_a_schedule_added_to_a_disabled_job_rests(self, world: World) -> None:
+        """Every schedule of it does, however late it comes; listed as paused, and counted."""
+        await world.define(job("a", HOURLY, enabled=False))
+        await world.define(job("a", HOURLY, enabled=False, also=[schedule("a.late", HOURLY)]))
+        rows = await world.store.insights.schedules(ScheduleFilter(paused=True))
+        assert [row.schedule.name for row in rows.items] == ["a", "a.late"]
+        assert (await world.store.insights.counts()).paused == 2
 
     async def test_a_run_keeps_its_definition(self, world: World) -> None:
         """What was enqueued runs as it was defined then: queue, params and retries (S23)."""

@@ -55,7 +55,7 @@ class ExpiryStories(Stories):
         assert [each.event for each in await world.insights.attempts(run)] == [Event.LOSS]
 
     async def test_a_run_that_waited_too_long(self, world: World) -> None:
-        """It is not leased any more and ends as expired; its lane is free, and who waited is woken (S15, S47)."""
+        """It is not leased any more and ends as expired; its lane is free, and a slot is woken (S15, S47)."""
         await world.define(job("a", "*/10 * * * *", overlap="queue", expires=900))
         await world.pass_time("00:24:59")
         assert await world.store.expire() == Expired()

@@ -1,4 +1,4 @@
-"""Reads for people: pages that hold still, filters, and sums."""
+"""Reads for people: stable pages, filters and statistics."""
 # ruff: noqa: S101  (a suite of tests asserts)
 
 from ...core.change import Paused, Resumed
@@ -75,7 +75,7 @@ class PageStories(Stories):
         ]
 
     async def test_runs_newest_first(self, world: World) -> None:
-        """Pages hold still while new runs come in."""
+        """Pages do not shift while new runs come in."""
         await world.define(job("a"))
         runs = [await world.enqueue("a") for _ in range(5)]
         page = await world.insights.runs(limit=2)
@@ -150,7 +150,7 @@ class FilterStories(Stories):
         await world.store.change("a", Paused())
         world.go("05:10")
         await world.store.change("a", Resumed())
-        assert (await world.told("a"))[-1] == "paused 04:00 to 05:00 (2)"
+        assert (await world.decided("a"))[-1] == "paused 04:00 to 05:00 (2)"
         for wanted, found in DECISIONS_BY.items():
             assert (wanted, len((await world.insights.decisions(wanted)).items)) == (wanted, found)
 
@@ -178,7 +178,7 @@ class InsightStories(Stories):
         assert await world.next_slot("a") == "02:00"
 
     async def test_nodes(self, world: World) -> None:
-        """When a node was seen and when it passed is told by the store's clock; who left is gone (S5)."""
+        """The store's clock says when a node was seen and when it completed a pass; one that left is gone (S5)."""
         await world.store.leave("w1")
         node = Node("n", (Role.TICKER, Role.WORKER), "host", 7, "1.0", ("q",), 4, 1, ("bad.yaml",), 30, 5, 5)
         await world.store.beat(node, passed=True)

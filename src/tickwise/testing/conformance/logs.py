@@ -42,7 +42,7 @@ class LogStories(Stories):
         assert [await printed(world, run.id, limit) for limit in (1, 2, 7, 100)] == [parts] * 4
 
     async def test_new_parts_follow_what_was_read(self, world: World) -> None:
-        """Who has read up to a page's end reads on from there, and gets what came since."""
+        """The key of a page reads on from its end, and gets what came since."""
         run = await running(world)
         await world.store.report(run.id, run.token, log=[part("one"), part("two")])
         page = await world.insights.log(run.id, limit=1)

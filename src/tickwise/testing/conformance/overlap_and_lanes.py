@@ -1,4 +1,4 @@
-"""Who stands in whose way, and who waits for whom (S14-S18, S21, S35)."""
+"""Overlap, lanes, guards and dependencies (S14-S18, S21, S35)."""
 # ruff: noqa: S101  (a suite of tests asserts)
 
 import asyncio
@@ -21,7 +21,7 @@ class OverlapStories(Stories):
         await world.pass_time("02:00")
         (run,) = await world.runs()
         (row,) = (await world.insights.decisions()).items
-        assert (await world.told("a"), row.detail) == (["overlap 02:00"], run.id)
+        assert (await world.decided("a"), row.detail) == (["overlap 02:00"], run.id)
 
     async def test_queue_goes_on_when_the_run_ends(self, world: World) -> None:
         """Slots run strictly one after the other; the end of a run makes its job due at once (S14, S15)."""
@@ -43,7 +43,7 @@ class OverlapStories(Stories):
         await world.define(job("a", HOURLY, overlap="allow", max_active_runs=2))
         await world.pass_time("03:00")
         assert [run.lane for run in await world.runs()] == [0, 1]
-        assert await world.told("a") == ["lanes_full 03:00"]
+        assert await world.decided("a") == ["lanes_full 03:00"]
         (first,) = await world.lease(capacity=1)
         await world.end(first)
         await world.pass_time("04:00")
@@ -88,7 +88,7 @@ class OverlapStories(Stories):
         assert (await world.run(first.id)).cancelling
         await world.end(first, Cancelled())
         await world.pass_time("05:00")
-        assert await world.told("a.stop") == ["stopped 02:00", "nothing_to_stop 03:00"]
+        assert await world.decided("a.stop") == ["stopped 02:00", "nothing_to_stop 03:00"]
         assert await world.ran("a.restart") == ["04:00 restart", "05:00 restart"]
         assert [run.state for run in await world.runs()][1:] == [RunState.CANCELLED, RunState.QUEUED]
 
@@ -98,7 +98,7 @@ class OverlapStories(Stories):
         await world.pass_time("01:00")
         await world.work(Failed())
         await world.pass_time("02:00")
-        assert (await world.ran("a"), await world.told("a")) == (["01:00"], ["overlap 02:00"])
+        assert (await world.ran("a"), await world.decided("a")) == (["01:00"], ["overlap 02:00"])
 
     @pytest.mark.parametrize(
         ("outcome", "state"),
@@ -108,7 +108,7 @@ class OverlapStories(Stories):
         ],
     )  # fmt: skip
     async def test_every_end_frees_the_lane(self, world: World, outcome: Outcome, state: RunState) -> None:
-        """However a run is over, its lane is free and who waited starts (S15, S16)."""
+        """However a run is over, its lane is free and a waiting slot starts (S15, S16)."""
         await world.define(job("a", HOURLY, overlap="queue", at_most_once=True))
         await world.pass_time("02:00")
         settled = await world.end(await world.start(), outcome)
@@ -117,7 +117,7 @@ class OverlapStories(Stories):
         assert await world.ran("a") == ["01:00", "02:00"]
 
     async def test_a_cancelled_queued_run_frees_the_lane(self, world: World) -> None:
-        """A queued run that is cancelled wakes who waited for it (S15)."""
+        """A queued run that is cancelled wakes the slot that waited for it (S15)."""
         await world.define(job("a", HOURLY, overlap="queue"))
         await world.pass_time("02:00")
         (run,) = await world.runs()
@@ -126,7 +126,7 @@ class OverlapStories(Stories):
         assert await world.ran("a") == ["01:00", "02:00"]
 
     async def test_a_lane_has_one_run(self, world: World) -> None:
-        """Of many who trigger a job and tick at once, one gets the lane (S16, S30)."""
+        """Of many callers that trigger a job and tick at once, one gets the lane (S16, S30)."""
         await world.define(job("a", HOURLY))
         world.go("01:00")
         asked = [world.trigger("a") for _ in range(5)]
@@ -135,7 +135,7 @@ class OverlapStories(Stories):
         assert sum(isinstance(answer, ConflictError) for answer in answers) >= 4
 
     async def test_a_success_and_a_start_in_one_moment(self, world: World) -> None:
-        """Ends and passes side by side lose no slot: whoever waits is woken (S15)."""
+        """Ends and passes side by side lose no slot: a waiting slot is woken (S15)."""
         names = [f"j{n}" for n in range(6)]
         await world.define(*(job(name, "*/10 * * * *", overlap="queue") for name in names))
         await world.pass_time("01:00")
@@ -159,7 +159,7 @@ class DependencyStories(Stories):
         await world.trigger("a")
         await world.work()
         await world.tick()
-        assert (await world.ran("a"), await world.told("a")) == ([], ["already_done 01:00"])
+        assert (await world.ran("a"), await world.decided("a")) == ([], ["already_done 01:00"])
 
     async def test_a_success_since_the_slot_before(self, world: World) -> None:
         """`skip_if_successful` sees successes by hand and for slots; failures do not count (S18)."""
@@ -171,7 +171,7 @@ class DependencyStories(Stories):
         for lease in await world.lease():
             await world.end(lease, Failed() if lease.job.name == "b" else SUCCESS)
         await world.pass_time("01:00")
-        assert (await world.ran("a"), await world.told("a")) == ([], ["already_successful 01:00"])
+        assert (await world.ran("a"), await world.decided("a")) == ([], ["already_successful 01:00"])
         assert await world.ran("b") == ["01:00"]
 
     async def test_a_success_from_before_the_guard(self, world: World) -> None:
@@ -183,13 +183,13 @@ class DependencyStories(Stories):
         await world.work()
         await world.define(job("a", HOURLY, skip_if_successful=True))
         await world.pass_time("01:00")
-        assert (await world.ran("a"), await world.told("a")) == ([], ["already_successful 01:00"])
+        assert (await world.ran("a"), await world.decided("a")) == ([], ["already_successful 01:00"])
 
     async def test_a_slot_waits_for_a_success(self, world: World) -> None:
         """It is held up to `wait_for`, and the success wakes it at once (S35)."""
         await world.define(job("a", HOURLY), job("b", HOURLY, after=(After("a", 600),), wait_for=1_200))
         await world.pass_time("01:00")
-        assert (await world.ran("b"), await world.told("b", waits=True)) == ([], ["waits_for_success 01:00"])
+        assert (await world.ran("b"), await world.decided("b", waits=True)) == ([], ["waits_for_success 01:00"])
         await world.pass_time("01:05:30")
         await world.work()
         assert await world.insights.next_due() == world.now
@@ -202,7 +202,7 @@ class DependencyStories(Stories):
         for time in ("00:30", "01:00"):
             await world.pass_time(time)
             await world.work()
-        assert (await world.ran("b"), await world.told("b")) == ([], ["dependency_missing 01:00"])
+        assert (await world.ran("b"), await world.decided("b")) == ([], ["dependency_missing 01:00"])
         world.go("01:31")
         await world.trigger("a")
         await world.work()

@@ -8,7 +8,7 @@ from ...core.settle import Failed
 from ...core.states import RunState
 from ...stores.records import LogPart, StepReport
 from .stories import Stories
-from .world import World, instant, job, says
+from .world import World, instant, job, short_time
 
 DAILY = "0 6 * * *"
 
@@ -21,7 +21,7 @@ async def days(world: World, first: int, last: int) -> None:
 
 
 async def kept(world: World, name: str = "a") -> list[str]:
-    return [says(run.slot) for run in await world.runs(job=name)]
+    return [short_time(run.slot) for run in await world.runs(job=name)]
 
 
 class RetentionStories(Stories):

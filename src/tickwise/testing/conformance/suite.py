@@ -2,35 +2,35 @@
 
 from .access import AuditStories, ClaimStories, TokenStories
 from .bad_input import BadInputStories
-from .changed import ChangedStories
+from .changes import ChangesSinceStories
 from .definitions import DefinitionStories
-from .enqueueing import CancelStories, EnqueueStories, NewsStories, PutBackStories, TriggerStories
+from .enqueue import CancelStories, EnqueueStories, NotificationStories, RetryStories, TriggerStories
 from .expiry import ExpiryStories
-from .finishing import FinishStories
+from .finish import FinishStories
 from .insights import FilterStories, InsightStories, PageStories
-from .leasing import LeaseStories
+from .lease import LeaseStories
 from .limits import LimitStories
 from .logs import LogStories
 from .overlap_and_lanes import DependencyStories, OverlapStories
-from .pausing import MovingStories, PauseOfEverythingStories, PauseStories
+from .pause import PauseOfEverythingStories, PauseStories, ScheduleChangeStories
 from .retention import RetentionStories
-from .ticking import HandingOutAtOnceStories, TickingStories
+from .tick import ReserveStories, TickStories
 
 
 class StoreConformance(
     DefinitionStories,
-    TickingStories,
-    HandingOutAtOnceStories,
+    TickStories,
+    ReserveStories,
     OverlapStories,
     DependencyStories,
     PauseStories,
     PauseOfEverythingStories,
-    MovingStories,
+    ScheduleChangeStories,
     EnqueueStories,
     TriggerStories,
     CancelStories,
-    PutBackStories,
-    NewsStories,
+    RetryStories,
+    NotificationStories,
     LeaseStories,
     LimitStories,
     FinishStories,
@@ -40,7 +40,7 @@ class StoreConformance(
     PageStories,
     FilterStories,
     InsightStories,
-    ChangedStories,
+    ChangesSinceStories,
     TokenStories,
     AuditStories,
     ClaimStories,

@@ -23,7 +23,8 @@ from ...core.planner import plan
 from ...core.reasons import Verdict
 from ...core.settle import Outcome, Settled, Succeeded
 from ...core.timeparse import floor_second, to_datetime
-from ...stores.contract import Insights, Store
+from ...stores.contract import Store
+from ...stores.insights_contract import Insights
 from ...stores.records import (
     DecisionFilter,
     Enqueue,
@@ -62,7 +63,7 @@ def instant(text: str) -> int:
     return floor_second(datetime.fromisoformat(f"2026-01-{int(day or 1):02}T{time}+00:00"))
 
 
-def says(second: int | None) -> str:
+def short_time(second: int | None) -> str:
     """An instant as the stories write it."""
     if second is None:
         return "never"
@@ -99,7 +100,7 @@ def job(
 
 
 class World:
-    """A store and its clock. What happens is said in one line each."""
+    """A store and its clock, with one method for each thing that can happen."""
 
     def __init__(self, store: Store, clock: FakeClock) -> None:
         self.store = store
@@ -139,7 +140,7 @@ class World:
                 return
             self.clock.set(to_datetime(max(due, self.now)))
             await self.tick()
-        raise AssertionError(f"after {_MOST_PASSES} passes a job is still due at {says(self.now)}")
+        raise AssertionError(f"after {_MOST_PASSES} passes a job is still due at {short_time(self.now)}")
 
     async def define(self, *jobs: JobDefinition, source: str = SOURCE) -> set[str]:
         """The names of the schedules that changed."""
@@ -170,7 +171,7 @@ class World:
         return lease
 
     async def end(self, lease: Lease, outcome: Outcome = SUCCESS, result: Any = None, error: str = "") -> Settled:
-        """The attempt ends; a success, if nothing else is said."""
+        """The attempt ends; a success by default."""
         (settled,) = await self.store.finish([Finish(lease.id, lease.token, outcome, result, error)])
         assert settled is not None, "the token was refused"
         return settled
@@ -180,10 +181,10 @@ class World:
         before = await snapshot(self.store)
         ended = await self.store.finish([Finish(lease.id, lease.token, SUCCESS, "late", "late")])
         step, part = StepReport("late", "late"), LogPart("late", "late", "late", 0)
-        told = await self.store.report(lease.id, lease.token, [step], [part])
+        reported = await self.store.report(lease.id, lease.token, [step], [part])
         renewed = await self.store.renew("w1", {lease.id: lease.token}, 10**6)
         unchanged = await snapshot(self.store) == before
-        return (ended, told, renewed.held, unchanged) == ((None,), False, frozenset(), True)
+        return (ended, reported, renewed.held, unchanged) == ((None,), False, frozenset(), True)
 
     async def work(self, outcome: Outcome = SUCCESS) -> list[str]:
         """All that can be leased runs and ends now."""
@@ -206,14 +207,14 @@ class World:
     async def ran(self, name: str) -> list[str]:
         """The slots of a schedule that got a run, in the order they got it; with the trigger if not on time."""
         runs = await self.runs(schedule=name)
-        return [says(r.slot) + (f" {r.trigger}" if r.trigger is not Trigger.SCHEDULE else "") for r in runs]
+        return [short_time(r.slot) + (f" {r.trigger}" if r.trigger is not Trigger.SCHEDULE else "") for r in runs]
 
-    async def told(self, name: str, *, waits: bool = False) -> list[str]:
+    async def decided(self, name: str, *, waits: bool = False) -> list[str]:
         """What was decided about a schedule's slots without a run, or what had to wait; oldest first."""
         rows = await all_pages(lambda after: self.insights.decisions(DecisionFilter(schedule=name), after))
         return [
-            f"{row.reason.code} {says(row.first)}"
-            + (f" to {says(row.last)} ({row.count})" if row.count > 1 else "")
+            f"{row.reason.code} {short_time(row.first)}"
+            + (f" to {short_time(row.last)} ({row.count})" if row.count > 1 else "")
             for row in reversed(rows)
             if (row.reason.verdict is Verdict.DEFERRED) is waits
         ]
@@ -232,7 +233,7 @@ class World:
         return (await self.row(name)).schedule
 
     async def next_slot(self, name: str) -> str:
-        return says((await self.row(name)).next_slot)
+        return short_time((await self.row(name)).next_slot)
 
     @asynccontextmanager
     async def refuses(self, error: type[TickwiseError], *words: str) -> AsyncIterator[None]:

@@ -1,4 +1,4 @@
-"""Runs that somebody asks for: by code with keys, by hand with lanes; cancelled and put back (S30, S41, S48)."""
+"""Runs enqueued by code with keys, and triggered by hand with lanes; cancelled and retried (S30, S41, S48)."""
 # ruff: noqa: S101  (a suite of tests asserts)
 
 import asyncio
@@ -79,7 +79,7 @@ class EnqueueStories(Stories):
         assert made[2].id == made[0].id
 
     async def test_a_key_under_pressure(self, world: World) -> None:
-        """Of many who enqueue one key at once, one makes the run and all get it (S48)."""
+        """Of many callers that enqueue one key at once, one creates the run and all get it (S48)."""
         await world.define(job("a"))
         made = await asyncio.gather(*(world.store.enqueue([Enqueue("a", key="k")]) for _ in range(10)))
         assert len({one.id for (one,) in made}) == 1
@@ -130,7 +130,7 @@ class TriggerStories(Stories):
 
 class CancelStories(Stories):
     async def test_a_queued_run_ends_at_once(self, world: World) -> None:
-        """Nobody needs to be asked; a second time changes nothing."""
+        """No worker needs to be asked; a second time changes nothing."""
         await world.define(job("a"))
         run = await world.enqueue("a")
         world.clock.advance(5)
@@ -151,7 +151,7 @@ class CancelStories(Stories):
         assert [(await world.run(run)).state for run in (heard, deaf)] == [RunState.CANCELLED, RunState.SUCCEEDED]
 
 
-class PutBackStories(Stories):
+class RetryStories(Stories):
     async def test_a_failed_run_runs_again(self, world: World) -> None:
         """Another attempt with all retries ahead of it; the failed one is on record (S41)."""
         await world.define(job("a", retry=RetryPolicy(1, 60)))
@@ -214,10 +214,10 @@ class PutBackStories(Stories):
         assert await world.enqueue("a", key="k") == failed
 
 
-class NewsStories(Stories):
+class NotificationStories(Stories):
     @pytest.mark.parametrize("what", ["a run", "a job"])
-    async def test_who_waits_hears_of_it(self, world: World, what: str) -> None:
-        """A run to lease and a job to look at sooner end the waiting; news may be lost, but not always."""
+    async def test_a_notification_ends_the_wait(self, world: World, what: str) -> None:
+        """A run to lease and a job to look at sooner end the wait; one notification may be lost, but not all."""
         await world.define(job("a", HOURLY))
         waiting = asyncio.create_task(world.store.wait(60))
         for number in range(1_000):

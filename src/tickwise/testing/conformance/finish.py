@@ -1,4 +1,4 @@
-"""The end of an attempt: where a run goes, and whose word counts (S41-S45)."""
+"""The end of an attempt: the next state of its run, and which tokens count (S41-S45)."""
 # ruff: noqa: S101  (a suite of tests asserts)
 
 import math

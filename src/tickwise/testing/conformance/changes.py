@@ -1,4 +1,4 @@
-"""What is new since an instant, for who follows along."""
+"""What is new since an instant: the change feed."""
 # ruff: noqa: S101  (a suite of tests asserts)
 
 from ...core.change import Paused
@@ -9,9 +9,9 @@ from .stories import Stories
 from .world import HOURLY, World, instant, job, schedule
 
 
-class ChangedStories(Stories):
+class ChangesSinceStories(Stories):
     async def test_runs_that_moved(self, world: World) -> None:
-        """A run is told when it is made, when it starts and when it ends, not at other times; the latest last."""
+        """A run is reported when it is created, starts and ends, and not at other times; the latest last."""
         await world.define(job("a"), job("b"))
         moves = []
         for minute in (1, 2, 3):
@@ -32,7 +32,7 @@ class ChangedStories(Stories):
         assert runs == tuple([await world.run(run) for run in (first, second, third)])
 
     async def test_runs_under_way_and_put_off(self, world: World) -> None:
-        """One that runs is told by its start, also after it has gone back into the queue for another attempt."""
+        """A running one is reported by its start, also after it has gone back to the queue for another attempt."""
         await world.define(job("a", retry=RetryPolicy(limit=1, interval=60)), job("b"))
         run = await world.enqueue("a")
         await world.enqueue("b")
@@ -54,7 +54,7 @@ class ChangedStories(Stories):
         assert [one.id for one in (await world.insights.changes_since(world.micro)).runs] == [run]
 
     async def test_decisions_that_grew(self, world: World) -> None:
-        """A record is told when it is made and whenever it is extended."""
+        """A record is reported when it is made and whenever it is extended."""
         await world.define(job("a", "*/10 * * * *"), job("b", "5-59/10 * * * *"))
         await world.pass_time("00:30")
         at = world.micro
@@ -66,7 +66,7 @@ class ChangedStories(Stories):
         assert [row.schedule for row in (await world.insights.changes_since(world.micro)).decisions] == ["b"]
 
     async def test_schedules_that_were_changed(self, world: World) -> None:
-        """By whom ever: defined, paused or deleted; a pass that finds nothing new in one changes nothing in it."""
+        """Defined, paused or deleted; a pass that finds nothing new in one changes nothing in it."""
         c = job("c", HOURLY)
         await world.define(job("a", HOURLY, also=[schedule("a2", HOURLY)]), job("b", HOURLY), c)
         assert (await world.insights.changes_since(world.micro)).schedules == ("a", "a2", "b", "c")
@@ -82,7 +82,7 @@ class ChangedStories(Stories):
         assert (await world.insights.changes_since(world.micro + 1)).schedules == ()
 
     async def test_so_much_and_no_more(self, world: World) -> None:
-        """Of each kind the oldest are told, so that who asks again from there misses none."""
+        """Of each kind the oldest are reported, so that the next poll from there misses none."""
         await world.define(*(job(f"j{n}", "*/10 * * * *") for n in range(4)))
         await world.pass_time("00:30")
         everything, some = await world.insights.changes_since(0), await world.insights.changes_since(0, limit=3)

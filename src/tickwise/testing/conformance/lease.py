@@ -15,7 +15,7 @@ STEP = Step("only", Command(("true",)))
 
 class LeaseStories(Stories):
     async def test_a_lease(self, world: World) -> None:
-        """It tells all that a worker needs, and the run is running in its hands."""
+        """It has all that a worker needs, and the run is running."""
         await world.define(job("a", "0 */2 * * *", params={"n": 1}))
         await world.pass_time("02:00")
         world.clock.advance(3.5)
@@ -44,7 +44,7 @@ class LeaseStories(Stories):
         assert [lease.id for lease in leases] == [runs["a"], runs["b"]]
 
     async def test_no_more_than_it_can_take(self, world: World) -> None:
-        """Capacity bounds what is handed out, over all queues together."""
+        """Capacity bounds what is leased, over all queues together."""
         await world.define(job("a"), job("b", queue="other"))
         await world.store.enqueue([Enqueue(name) for name in "ab" for _ in range(3)])
         sizes = [len(await world.lease(capacity, queues=("default", "other"))) for capacity in (0, 4, 5)]

@@ -1,4 +1,4 @@
-"""The way into the memory store: one operation at a time, from any thread, and news for who waits."""
+"""Moves of the memory store: one at a time, from any thread, and notifications for waiting tasks."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 
 
 class OperationLock:
-    """Entered by one at a time. Whoever leaves with news wakes all who wait, each in its own event loop."""
+    """Held by one move at a time. A move that notifies wakes all waiting tasks, each in its own event loop."""
 
     def __init__(self, memory: MemoryState) -> None:
         self.memory = memory
@@ -26,12 +26,12 @@ class OperationLock:
         return self.memory
 
     def __exit__(self, *_error: object) -> None:
-        told = self._waiting if self.memory.news else set()
-        if told:
+        woken = self._waiting if self.memory.news else set()
+        if woken:
             self._waiting = set()
         self.memory.news = False
         self._lock.release()
-        for loop, future in told:
+        for loop, future in woken:
             with suppress(RuntimeError):  # the loop has been closed meanwhile
                 loop.call_soon_threadsafe(_resolve, future)
 
@@ -56,25 +56,25 @@ def _resolve(future: "asyncio.Future[None]") -> None:
         future.set_result(None)
 
 
-class LockedStore:
-    """Something whose operations go through a gate."""
+class MemoryMoves:
+    """A part of the store: its moves hold the lock of the whole."""
 
-    def __init__(self, gate: OperationLock) -> None:
-        self._gate = gate
-        self._memory = gate.memory
+    def __init__(self, lock: OperationLock) -> None:
+        self._lock = lock
+        self._memory = lock.memory
 
 
-_G = TypeVar("_G", bound=LockedStore)
+_M = TypeVar("_M", bound=MemoryMoves)
 
 
 def atomic(
-    method: Callable[Concatenate[_G, _P], _T],
-) -> Callable[Concatenate[_G, _P], Coroutine[Any, Any, _T]]:
-    """One operation, run to its end inside the gate without waiting."""
+    method: Callable[Concatenate[_M, _P], _T],
+) -> Callable[Concatenate[_M, _P], Coroutine[Any, Any, _T]]:
+    """One move, which runs to its end under the lock and never waits inside."""
 
     @wraps(method)
-    async def operation(self: _G, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        with self._gate:
+    async def operation(self: _M, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        with self._lock:
             return method(self, *args, **kwargs)
 
     return operation

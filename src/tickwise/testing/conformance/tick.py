@@ -29,7 +29,7 @@ def rewritten(**changes: Any) -> Any:
     return planner
 
 
-class TickingStories(Stories):
+class TickStories(Stories):
     async def test_a_due_slot_becomes_a_run(self, world: World) -> None:
         """The run carries its slot, its lane and its maker, and the cursor moved with it; no second comes (S1)."""
         await world.define(job("a", HOURLY, queue="other", priority=7, expires=90))
@@ -68,7 +68,7 @@ class TickingStories(Stories):
         assert (await world.tick()).runs == 1
 
     async def test_time_is_the_stores(self, world: World) -> None:
-        """The planner is told the store's second, whatever the clock of its node says (S5)."""
+        """The planner gets the store's second, whatever the clock of its node says (S5)."""
         told = []
 
         def planner(now: int, due: Iterable[Schedule], facts: Facts) -> TickPlan:
@@ -100,11 +100,11 @@ class TickingStories(Stories):
         for _ in range(2):
             await world.work()
             await world.tick()
-        assert (await world.ran("once"), await world.told("once")) == (
+        assert (await world.ran("once"), await world.decided("once")) == (
             ["03:00 catchup"],
             ["coalesced 01:00 to 02:00 (2)"],
         )
-        assert (await world.ran("skip"), await world.told("skip")) == ([], ["missed 01:00 to 03:00 (3)"])
+        assert (await world.ran("skip"), await world.decided("skip")) == ([], ["missed 01:00 to 03:00 (3)"])
         assert await world.ran("all") == ["01:00 catchup", "02:00 catchup", "03:00 catchup"]
 
     async def test_the_earliest_jobs_go_first(self, world: World) -> None:
@@ -209,13 +209,13 @@ class TickingStories(Stories):
         assert first.job.name == "live"
 
     async def test_equal_verdicts_are_one_record(self, world: World) -> None:
-        """A row of skips is one decision that grows, with when it began and when it was last told (S7)."""
+        """A row of skips is one decision that grows, with when it began and when it was last extended (S7)."""
         await world.define(job("a", "*/10 * * * *"))
         await world.pass_time("00:20")
         (first,) = (await world.insights.decisions()).items
         await world.pass_time("00:40")
         (grown,) = (await world.insights.decisions()).items
-        assert await world.told("a") == ["overlap 00:20 to 00:40 (3)"]
+        assert await world.decided("a") == ["overlap 00:20 to 00:40 (3)"]
         assert (first.made_at, grown.made_at) == (instant("00:20") * MICRO,) * 2
         assert (first.extended_at, grown.extended_at) == (instant("00:20") * MICRO, instant("00:40") * MICRO)
 
@@ -237,7 +237,7 @@ class TickingStories(Stories):
         world.go("05:00")
         await world.tick()
         assert (await world.ran("a"), await world.next_slot("a")) == (["01:00 catchup"], "never")
-        assert (await world.ran("past"), await world.told("past")) == ([], ["past_one_off 00:10"])
+        assert (await world.ran("past"), await world.decided("past")) == ([], ["past_one_off 00:10"])
 
     async def test_a_one_off_may_remove_itself(self, world: World) -> None:
         """With `auto_remove` the schedule is deleted once it is finished; its run stays (S33)."""
@@ -268,13 +268,13 @@ class TickingStories(Stories):
             await world.store.beat(Node("w2", (Role.TICKER,), queues=("rare",), seconds=10**9))
         await world.define(job("a", HOURLY, queue="rare"))
         await world.pass_time("02:30")
-        assert (await world.ran("a"), await world.told("a", waits=True)) == ([], ["no_worker 01:00"])
+        assert (await world.ran("a"), await world.decided("a", waits=True)) == ([], ["no_worker 01:00"])
         await world.store.beat(node)
         await world.pass_time("02:31")
-        assert (await world.ran("a"), await world.told("a")) == (["02:00 catchup"], ["coalesced 01:00"])
+        assert (await world.ran("a"), await world.decided("a")) == (["02:00 catchup"], ["coalesced 01:00"])
 
 
-class HandingOutAtOnceStories(Stories):
+class ReserveStories(Stories):
     """A node that fires a slot may lease the new run to itself in the same move."""
 
     async def test_new_runs_are_leased_in_the_pass(self, world: World) -> None:

@@ -1,4 +1,4 @@
-"""A person's word: pauses of one schedule and of everything, resets, moves and backfills (S4, S29, S31, S32)."""
+"""Pauses of one schedule and of everything, resets, moves and backfills (S4, S29, S31, S32)."""
 # ruff: noqa: FBT001, S101  (a suite of tests asserts, and pytest hands over what is parametrized)
 
 from typing import Any
@@ -52,7 +52,7 @@ class PauseStories(Stories):
         for time in ("03:30", "03:40", "04:00"):
             await world.pass_time(time)
             await world.work()
-        assert (await world.ran("a"), await world.told("a")) == (["01:00", *ran], told)
+        assert (await world.ran("a"), await world.decided("a")) == (["01:00", *ran], told)
 
 
 class PauseOfEverythingStories(Stories):
@@ -102,7 +102,7 @@ class PauseOfEverythingStories(Stories):
         await world.store.pause(None)
         world.go("03:31")
         await world.tick()
-        assert (await world.ran("a"), await world.told("a")) == (ran, told)
+        assert (await world.ran("a"), await world.decided("a")) == (ran, told)
         assert await world.next_slot("a") == "04:00"
 
     async def test_pauses_that_nobody_looked_at(self, world: World) -> None:
@@ -116,7 +116,7 @@ class PauseOfEverythingStories(Stories):
             await world.store.pause(None)
         world.go("05:00:30")
         await world.tick()
-        told = await world.told("a")
+        told = await world.decided("a")
         assert {"paused 01:00", "paused 03:00 to 04:00 (2)"} <= set(told)
         assert (await world.ran("a"), [each for each in told if "paused" not in each]) == (
             ["05:00"], ["coalesced 02:00"],
@@ -131,7 +131,7 @@ class PauseOfEverythingStories(Stories):
         await world.store.pause(None)
         await world.define(job("b", HOURLY))
         await world.tick()
-        assert (await world.told("a"), await world.told("b")) == (["paused 03:00"], [])
+        assert (await world.decided("a"), await world.decided("b")) == (["paused 03:00"], [])
         await world.pass_time("04:00")
         assert (await world.ran("a"), await world.ran("b")) == (["04:00"], ["04:00"])
 
@@ -149,7 +149,7 @@ class PauseOfEverythingStories(Stories):
         else:
             await world.store.change("a", Reset())
         await world.tick()
-        assert (await world.ran("a"), await world.told("a")) == ([], ["paused 01:00"])
+        assert (await world.ran("a"), await world.decided("a")) == ([], ["paused 01:00"])
 
     async def test_a_paused_schedule_stays_paused(self, world: World) -> None:
         """The end of the pause of everything resumes nothing that was paused by itself (S29)."""
@@ -169,7 +169,7 @@ class PauseOfEverythingStories(Stories):
         assert set(told) == {"paused"}
 
 
-class MovingStories(Stories):
+class ScheduleChangeStories(Stories):
     async def test_reset_drops_a_backlog(self, world: World) -> None:
         """The cursor is set to now, and what was pending is recorded (S4, S7)."""
         await world.define(job("a", HOURLY, overlap="queue"))
@@ -177,7 +177,10 @@ class MovingStories(Stories):
         assert (await world.store.change("a", Reset())).cursor == world.now
         await world.work()
         await world.pass_time("04:00")
-        assert (await world.ran("a"), await world.told("a")) == (["01:00", "04:00"], ["reset 02:00 to 03:00 (2)"])
+        assert (await world.ran("a"), await world.decided("a")) == (
+            ["01:00", "04:00"],
+            ["reset 02:00 to 03:00 (2)"],
+        )
 
     async def test_reset_repairs_a_cursor_ahead(self, world: World) -> None:
         """A wrong clock pushed it ahead; slots that have a run are not run again (S1, S4)."""
@@ -196,7 +199,7 @@ class MovingStories(Stories):
         await world.store.change("a", Rescheduled(instant("02:20")))
         assert await world.next_slot("a") == "02:20"
         await world.pass_time("03:00")
-        assert (await world.ran("a"), await world.told("a")) == (
+        assert (await world.ran("a"), await world.decided("a")) == (
             ["02:20", "03:00"], ["rescheduled 01:00 to 02:00 (2)"],
         )  # fmt: skip
 

@@ -1,0 +1,204 @@
+"""What a store shows to people: `Insights`, the read side of the contract.
+
+Each read is a snapshot. A page is asked for by the key of the page before, which stays valid while rows come and
+go. As in `Store`, a public method checks its arguments and calls a read, which has its name with an underscore.
+What cannot be stored was never stored: a read by such a name or text finds nothing, and the store is not asked.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+
+from ..core.definition import JobDefinition
+from . import validation
+from .records import (
+    ALL_DECISIONS,
+    ALL_RUNS,
+    ALL_SCHEDULES,
+    AttemptRow,
+    Changes,
+    DecisionFilter,
+    DecisionKey,
+    DecisionRow,
+    JobRow,
+    LogPart,
+    Node,
+    Page,
+    PauseInterval,
+    QueueLimit,
+    RunFilter,
+    RunRow,
+    ScheduleFilter,
+    ScheduleRow,
+    StepReport,
+)
+from .statistics import Counts, HourlyStats, MinuteStats, Recent
+
+
+class Insights(ABC):
+    """Reads for people. Nothing here changes anything."""
+
+    @abstractmethod
+    async def next_due(self) -> int | None:
+        """The earliest second at which a job must be looked at; none while everything is paused."""
+
+    async def job(self, name: str) -> JobRow | None:
+        """The job of a name."""
+        return await self._job(name) if validation.can_exist(name) else None
+
+    async def jobs(self, after: str | None = None, limit: int = 100) -> Page[JobRow]:
+        """In order of their names."""
+        validation.check_page_size(limit)
+        return await self._jobs(after or "", limit) if validation.can_exist(after) else Page(())
+
+    async def as_written(self, jobs: Sequence[JobDefinition], source: str) -> frozenset[str]:
+        """The names of those that `define` would leave as they are (S28). A store that cannot tell names none."""
+        kept = validation.valid_jobs(jobs, source)
+        return await self._as_written(kept, source) if kept else frozenset()
+
+    async def schedule(self, name: str) -> ScheduleRow | None:
+        """The schedule of a name."""
+        return await self._schedule(name) if validation.can_exist(name) else None
+
+    async def schedules(
+        self, wanted: ScheduleFilter = ALL_SCHEDULES, after: str | None = None, limit: int = 100
+    ) -> Page[ScheduleRow]:
+        """In order of their names."""
+        validation.check_page_size(limit)
+        if not (validation.can_match_schedules(wanted) and validation.can_exist(after)):
+            return Page(())
+        return await self._schedules(wanted, after or "", limit)
+
+    async def run(self, run: str) -> RunRow | None:
+        """The run of an id."""
+        return await self._run(validation.run_number(run))
+
+    async def runs(self, wanted: RunFilter = ALL_RUNS, after: str | None = None, limit: int = 100) -> Page[RunRow]:
+        """Newest first."""
+        validation.check_page_size(limit)
+        number = validation.page_number(after)
+        return await self._runs(wanted, number, limit) if validation.can_match_runs(wanted) else Page(())
+
+    async def attempts(self, run: str) -> tuple[AttemptRow, ...]:
+        """The attempts before the last, in order."""
+        return await self._attempts(validation.run_number(run))
+
+    async def steps(self, run: str) -> tuple[StepReport, ...]:
+        """How far the steps of a run are, in the order in which they were first reported."""
+        return await self._steps(validation.run_number(run))
+
+    async def log(self, run: str, after: str | None = None, limit: int = 1_000) -> Page[LogPart]:
+        """What the run printed, in order."""
+        validation.check_page_size(limit)
+        return await self._log(validation.run_number(run), validation.page_number(after), limit)
+
+    async def decisions(
+        self, wanted: DecisionFilter = ALL_DECISIONS, after: str | None = None, limit: int = 100
+    ) -> Page[DecisionRow]:
+        """Newest slots first."""
+        validation.check_page_size(limit)
+        key = validation.decision_key(after)
+        return await self._decisions(wanted, key, limit) if validation.can_match_decisions(wanted) else Page(())
+
+    @abstractmethod
+    async def nodes(self) -> tuple[Node, ...]:
+        """Live ones and those last seen within a day."""
+
+    @abstractmethod
+    async def limits(self) -> tuple[QueueLimit, ...]:
+        """The fleet's limits, in order of their queues."""
+
+    @abstractmethod
+    async def pauses(self) -> tuple[PauseInterval, ...]:
+        """Pauses of everything, newest first."""
+
+    @abstractmethod
+    async def counts(self) -> Counts:
+        """Counts of what is live, and of what ended in the last hour; the cost grows with these only."""
+
+    async def minute_stats(self, minutes: int = 60, *, by_job: bool = False) -> tuple[MinuteStats, ...]:
+        """What the last minutes were like, in order; a minute in which nothing happened has no row."""
+        validation.check_span(minutes, "minutes")
+        return await self._minute_stats(minutes, by_job=by_job)
+
+    async def timeline(self, start: int, end: int, limit: int = 5_000) -> tuple[RunRow, ...]:
+        """Runs that were under way between two instants (microseconds), in order of their start.
+
+        Of too many, those that are under way still, and those that ended last.
+        """
+        validation.check_page_size(limit)
+        validation.check_instant(start, "the start of a timeline")
+        validation.check_instant(end, "the end of a timeline")
+        return await self._timeline(start, end, limit)
+
+    async def recent(self, schedules: Sequence[str], limit: int = 12) -> Mapping[str, tuple[Recent, ...]]:
+        """The runs of the newest slots of each of these schedules, in order of the slots."""
+        validation.check_page_size(limit)
+        return await self._recent([name for name in schedules if validation.can_exist(name)], limit)
+
+    async def hourly_stats(self, hours: int = 24, schedule: str | None = None) -> tuple[HourlyStats, ...]:
+        """What the last hours were like, by schedule and hour, from runs and decisions."""
+        validation.check_span(hours, "hours")
+        return await self._hourly_stats(hours, schedule) if validation.can_exist(schedule) else ()
+
+    async def changes_since(self, since: int, limit: int = 1_000) -> Changes:
+        """What is new since an instant (microseconds), at most so much of each kind; the cost grows with that.
+
+        Rows become visible at commit, slightly after their timestamp. Poll with an overlap of a few seconds and
+        skip rows you have already seen.
+        """
+        validation.check_page_size(limit)
+        validation.check_instant(since, "the time since which something changed")
+        return await self._changes_since(since, limit)
+
+    # The reads, with checked arguments.
+
+    @abstractmethod
+    async def _job(self, name: str, /) -> JobRow | None: ...
+
+    @abstractmethod
+    async def _jobs(self, after: str, limit: int, /) -> Page[JobRow]: ...
+
+    async def _as_written(self, jobs: Sequence[JobDefinition], source: str, /) -> frozenset[str]:
+        del jobs, source
+        return frozenset()
+
+    @abstractmethod
+    async def _schedule(self, name: str, /) -> ScheduleRow | None: ...
+
+    @abstractmethod
+    async def _schedules(self, wanted: ScheduleFilter, after: str, limit: int, /) -> Page[ScheduleRow]: ...
+
+    @abstractmethod
+    async def _run(self, run: int, /) -> RunRow | None: ...
+
+    @abstractmethod
+    async def _runs(self, wanted: RunFilter, after: int | None, limit: int, /) -> Page[RunRow]: ...
+
+    @abstractmethod
+    async def _attempts(self, run: int, /) -> tuple[AttemptRow, ...]: ...
+
+    @abstractmethod
+    async def _steps(self, run: int, /) -> tuple[StepReport, ...]: ...
+
+    @abstractmethod
+    async def _log(self, run: int, after: int | None, limit: int, /) -> Page[LogPart]: ...
+
+    @abstractmethod
+    async def _decisions(
+        self, wanted: DecisionFilter, after: DecisionKey | None, limit: int, /
+    ) -> Page[DecisionRow]: ...
+
+    @abstractmethod
+    async def _minute_stats(self, minutes: int, /, *, by_job: bool) -> tuple[MinuteStats, ...]: ...
+
+    @abstractmethod
+    async def _timeline(self, start: int, end: int, limit: int, /) -> tuple[RunRow, ...]: ...
+
+    @abstractmethod
+    async def _recent(self, schedules: Sequence[str], limit: int, /) -> Mapping[str, tuple[Recent, ...]]: ...
+
+    @abstractmethod
+    async def _hourly_stats(self, hours: int, schedule: str | None, /) -> tuple[HourlyStats, ...]: ...
+
+    @abstractmethod
+    async def _changes_since(self, since: int, limit: int, /) -> Changes: ...
