@@ -46,7 +46,7 @@ bench: .venv/dev.stamp  ## every figure of docs/benchmarks.md, with its peer bes
 	for part in time "stores --full" "growth --full" runtime dashboard documents; do $(BIN)/python -m bench $$part || missed=1; done; exit $${missed:-0}
 
 format: .venv/dev.stamp
-	$(BIN)/python -m tests.app.sync_stub
+	$(BIN)/python -m tests.support.sync_stub
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

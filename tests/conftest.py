@@ -15,8 +15,8 @@ from pymongo import MongoClient
 
 from tickwise.stores.url import open_store
 
-from .servers import mongodb, postgres
-from .servers.process import Server
+from .support.servers import mongodb, postgres
+from .support.servers.process import Server
 
 
 @pytest.fixture(scope="session")

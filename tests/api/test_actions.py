@@ -2,8 +2,8 @@
 
 from tickwise.stores.records import AccessRole
 
-from ..app.place import patiently
-from .place import NIGHTLY, api, problem_of
+from ..support.api import NIGHTLY, api, problem_of
+from ..support.app import patiently
 
 HOURLY = {**NIGHTLY, "name": "hourly", "schedule": "0 * * * *"}
 

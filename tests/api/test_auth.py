@@ -9,8 +9,8 @@ from tickwise.api.loopback import is_loopback
 from tickwise.core.errors import InputError
 from tickwise.stores.records import AccessRole
 
-from ..app.place import patiently
-from .place import INSIDE, NIGHTLY, Api, api, problem_of
+from ..support.api import INSIDE, NIGHTLY, Api, api, problem_of
+from ..support.app import patiently
 
 JSON = {"Content-Type": "application/json"}
 FORWARDING = ["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"]

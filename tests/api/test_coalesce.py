@@ -11,8 +11,8 @@ from fastapi.responses import StreamingResponse
 from tickwise.api.coalesce import RequestCoalescer
 from tickwise.stores.records import AccessRole, Page, RunRow
 
-from ..app.place import patiently
-from .place import NIGHTLY, Api, api
+from ..support.api import NIGHTLY, Api, api
+from ..support.app import patiently
 
 
 class Halting:

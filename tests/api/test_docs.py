@@ -10,8 +10,8 @@ from tickwise.api.admin_token import admin_token
 from tickwise.api.auth_settings import AuthSettings
 from tickwise.api.server import listen, serve_app
 
-from ..app.place import patiently
-from .place import api
+from ..support.api import api
+from ..support.app import patiently
 
 TEXT = (Path(__file__).parents[2] / "docs" / "rest.md").read_text("utf-8")
 SHOWN = "http://localhost:8484"

@@ -4,8 +4,8 @@ from tickwise.api.auth_settings import AuthSettings
 from tickwise.stores.records import AccessRole
 from tickwise.testing.conformance.world import job
 
-from ..app.place import patiently
-from .place import api, problem_of
+from ..support.api import api, problem_of
+from ..support.app import patiently
 
 
 @patiently

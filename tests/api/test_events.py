@@ -12,9 +12,9 @@ from tickwise.stores.contract import StoreUnavailableError
 from tickwise.stores.records import MICRO, AccessRole, Enqueue, LogPart
 from tickwise.testing.conformance.world import job
 
-from ..app.place import patiently
-from .live import Live, Told, live
-from .place import NIGHTLY, problem_of
+from ..support.api import NIGHTLY, problem_of
+from ..support.api_server import Live, Told, live
+from ..support.app import patiently
 
 HOURLY = {**NIGHTLY, "name": "hourly", "schedule": "0 * * * *"}
 

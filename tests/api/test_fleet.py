@@ -7,8 +7,8 @@ import pytest
 from tickwise.core.settle import Failed
 from tickwise.stores.records import AccessRole, Enqueue, Node, Role
 
-from ..app.place import patiently
-from .place import NIGHTLY, api, problem_of
+from ..support.api import NIGHTLY, api, problem_of
+from ..support.app import patiently
 
 HOURLY = {**NIGHTLY, "name": "hourly", "schedule": "0 * * * *"}
 

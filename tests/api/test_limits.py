@@ -9,8 +9,8 @@ from tickwise.api.auth_settings import AuthSettings
 from tickwise.api.middleware import MAX_BODY
 from tickwise.stores.contract import Store, StoreUnavailableError
 
-from ..app.place import patiently
-from .place import NIGHTLY, api, problem_of
+from ..support.api import NIGHTLY, api, problem_of
+from ..support.app import patiently
 
 JSON = {"Content-Type": "application/json"}
 

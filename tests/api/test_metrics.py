@@ -13,8 +13,8 @@ from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.records import AccessRole, Node, Role
 from tickwise.testing.conformance.world import HOURLY, World, job
 
-from ..app.place import new_world, patiently
-from .place import api, problem_of
+from ..support.api import api, problem_of
+from ..support.app import new_world, patiently
 
 
 class Scraper:

@@ -6,8 +6,8 @@ import pytest
 
 from tickwise.core.errors import ConflictError, InputError
 
-from ..app.place import patiently
-from .place import api
+from ..support.api import api
+from ..support.app import patiently
 
 HOURLY = {"schedule": "0 * * * *", "command": "echo hi", "labels": {"team": "data"}}
 

@@ -5,8 +5,8 @@ import pytest
 from tickwise.app.upcoming import spread_out
 from tickwise.stores.records import AccessRole
 
-from ..app.place import patiently
-from .place import NIGHTLY, Api, api, problem_of
+from ..support.api import NIGHTLY, Api, api, problem_of
+from ..support.app import patiently
 
 DAILY = {"schedule": "0 0 * * *", "command": "x"}
 YEAR = {"start": "2026-01-01T00:00:00Z", "end": "2027-01-01T00:00:00Z"}

@@ -10,8 +10,8 @@ from tickwise.api.routes import PREFIX, all_routes
 from tickwise.api.routing import GuardedRoute, Route
 from tickwise.stores.records import AccessRole
 
-from ..app.place import patiently
-from .place import INSIDE, NIGHTLY, api, problem_of
+from ..support.api import INSIDE, NIGHTLY, api, problem_of
+from ..support.app import patiently
 
 RANK = list(AccessRole)
 NOBODY = AuthSettings(without_token=None)

@@ -6,8 +6,8 @@ from tickwise.api.routes import logs
 from tickwise.core.settle import Failed
 from tickwise.stores.records import LogPart, StepReport
 
-from ..app.place import patiently
-from .place import NIGHTLY, api, problem_of
+from ..support.api import NIGHTLY, api, problem_of
+from ..support.app import patiently
 
 PIPELINE = {
     "name": "etl",

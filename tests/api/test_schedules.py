@@ -10,8 +10,8 @@ from tickwise.api.mask import MASK
 from tickwise.core.settle import Failed, Succeeded
 from tickwise.stores.records import AccessRole
 
-from ..app.place import patiently
-from .place import NIGHTLY, Api, api, problem_of
+from ..support.api import NIGHTLY, Api, api, problem_of
+from ..support.app import patiently
 
 HOURLY = {"name": "hourly", "schedule": "0 * * * *", "command": "echo hi", "labels": {"team": "data"}}
 

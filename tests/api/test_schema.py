@@ -10,7 +10,7 @@ from schemathesis.checks import CHECKS, load_all_checks
 from tickwise.api.app import make_api
 from tickwise.app import AsyncTickwise
 
-from .place import INSIDE, NIGHTLY
+from ..support.api import INSIDE, NIGHTLY
 
 load_all_checks()
 _UNFIT = (

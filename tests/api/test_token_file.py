@@ -11,8 +11,8 @@ from tickwise.api.token_file import FILE, state_folder
 from tickwise.core.errors import InputError
 from tickwise.stores.records import AccessRole
 
-from ..app.place import patiently
-from .place import api
+from ..support.api import api
+from ..support.app import patiently
 
 
 @pytest.mark.parametrize(

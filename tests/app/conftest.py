@@ -7,7 +7,7 @@ import pytest
 
 from tickwise import AsyncTickwise, Tickwise
 
-from .place import Clock
+from ..support.app import Clock
 
 
 @pytest.fixture

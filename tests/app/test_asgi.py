@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from tickwise import AsyncTickwise, Tickwise
 from tickwise.app.health import App
 
-from .place import Clock, Heard, patiently
+from ..support.app import Clock, Heard, patiently
 
 START, STOP = {"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}
 

@@ -16,7 +16,7 @@ from tickwise.core.definition import Keep
 from tickwise.core.model import Pause
 from tickwise.testing.conformance.world import World, instant, job, once
 
-from .place import Clock, new_world, patiently
+from ..support.app import Clock, new_world, patiently
 
 QUARTERS = "*/15 * * * *"
 

@@ -17,7 +17,7 @@ from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.url import open_store
 from tickwise.testing.conformance.world import HOURLY, job
 
-from .place import Clock, Shaky, patiently
+from ..support.app import Clock, Shaky, patiently
 
 FOLDER = "folder:jobs"
 

@@ -14,7 +14,7 @@ from tickwise.app.doctor import Finding, Severity, doctor
 from tickwise.stores.records import Node, Role
 from tickwise.testing.conformance.world import HOURLY, World, job
 
-from .place import Clock, patiently
+from ..support.app import Clock, patiently
 
 HERE = socket.gethostname()
 FOR_GOOD = 10**9

@@ -4,7 +4,7 @@ from typing import Any
 
 from tickwise import Tickwise
 
-from .place import Clock, at
+from ..support.app import Clock, at
 
 
 def test_nothing_waits(tw: Tickwise, clock: Clock) -> None:

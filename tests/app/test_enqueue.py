@@ -11,7 +11,7 @@ import pytest
 
 from tickwise import InputError, Tickwise
 
-from .place import Clock, at
+from ..support.app import Clock, at
 
 
 @pytest.fixture

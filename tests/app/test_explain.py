@@ -9,7 +9,7 @@ from tickwise import InputError, Tickwise
 from tickwise.app.explain import Explanation
 from tickwise.core.planner import plan
 
-from .place import START, Clock, at
+from ..support.app import START, Clock, at
 
 HOURLY = "0 * * * *"
 

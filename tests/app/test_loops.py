@@ -8,7 +8,7 @@ import pytest
 from tickwise import AsyncTickwise, ConflictError, Tickwise
 from tickwise.stores.contract import Store
 
-from .place import PATIENCE, Clock
+from ..support.app import PATIENCE, Clock
 
 
 def declare(app: AsyncTickwise) -> None:

@@ -15,7 +15,7 @@ from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.records import Role, TickResult
 
-from .place import Clock, Heard, Shaky, leap, patiently
+from ..support.app import Clock, Heard, Shaky, leap, patiently
 
 HOURLY = "0 * * * *"
 

@@ -15,7 +15,7 @@ from tickwise.stores.records import Planner
 from tickwise.testing.conformance.world import HOURLY, World, schedule
 from tickwise.testing.conformance.world import job as define_job
 
-from .place import Clock, at, patiently
+from ..support.app import Clock, at, patiently
 
 
 class Place:

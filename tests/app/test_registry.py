@@ -9,7 +9,7 @@ import pytest
 
 from tickwise import AsyncTickwise, Cancel, ConflictError, InputError, Retry, Snooze, Tickwise
 
-from .place import Clock, at, patiently
+from ..support.app import Clock, at, patiently
 
 
 def test_sync_and_async_functions(tw: Tickwise) -> None:

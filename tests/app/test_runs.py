@@ -6,7 +6,7 @@ import pytest
 
 from tickwise import ConflictError, InputError, Tickwise
 
-from .place import Clock
+from ..support.app import Clock
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from tickwise import ConflictError, InputError, Tickwise
 
-from .place import START, Clock, at
+from ..support.app import START, Clock, at
 
 HOURLY = "0 * * * *"
 

@@ -7,7 +7,7 @@ import pytest
 
 from tickwise import AsyncTickwise, ConflictError
 
-from .place import Clock, at, patiently
+from ..support.app import Clock, at, patiently
 
 HOURLY = "0 * * * *"
 

@@ -12,8 +12,8 @@ from tickwise import AsyncTickwise, ConflictError, InputError, Tickwise, Tickwis
 from tickwise.app.hooks import Hooks, RunEvent
 from tickwise.app.values import RunInfo, ScheduleInfo, UpcomingRun
 
-from .place import PATIENCE, Clock
-from .sync_stub import STUB, text
+from ..support.app import PATIENCE, Clock
+from ..support.sync_stub import STUB, text
 
 
 def names(thing: object) -> set[str]:

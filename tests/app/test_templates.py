@@ -7,7 +7,7 @@ import pytest
 
 from tickwise import AsyncTickwise, InputError, Tickwise
 
-from .place import Clock, at, patiently
+from ..support.app import Clock, at, patiently
 
 SETTINGS = """
 [templates]

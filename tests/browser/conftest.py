@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
-from ..e2e.processes import Nest
-from .place import PATIENCE, Site, Visitor
+from ..support.browser import PATIENCE, Site, Visitor
+from ..support.tickwise_processes import Nest
 
 QUIET = (
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",

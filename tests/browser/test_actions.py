@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Browser, Page, expect
 
-from .place import Site, Visitor
+from ..support.browser import Site, Visitor
 
 
 def confirm(page: Page, name: str) -> None:

@@ -13,8 +13,8 @@ from playwright.sync_api import Browser, Page, Response, expect
 
 from bench.bulk_data import fill_store
 
-from ..e2e.processes import Nest
-from .place import JOBS, Site, Visitor
+from ..support.browser import JOBS, Site, Visitor
+from ..support.tickwise_processes import Nest
 
 SCHEDULES = 10_000
 RUNS = 1_000_000 if os.environ.get("TICKWISE_PROOF") else 200_000

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .place import Site
+from ..support.browser import Site
 
 STATIC = Path(str(files("tickwise") / "web" / "static"))
 FORBIDDEN = re.compile(

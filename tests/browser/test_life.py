@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from ..e2e.processes import Nest
-from .place import Site, Visitor
+from ..support.browser import Site, Visitor
+from ..support.tickwise_processes import Nest
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.sync_api import Page, expect
 
-from ..e2e.processes import Nest
-from .place import Site, Visitor
+from ..support.browser import Site, Visitor
+from ..support.tickwise_processes import Nest
 from .test_actions import confirm
 from .test_pages import WICKED
 

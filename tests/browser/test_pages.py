@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Response, Route, expect
 
-from .place import Site, Visitor
+from ..support.browser import Site, Visitor
 
 PLACES = {
     "": "Overview",

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from ..e2e.processes import Nest
+from ..support.tickwise_processes import Nest
 from .fleet import AHEAD, BEHIND, RIGHT, clock
 from .report import Outcome, publish
 

@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 
 import psycopg
 
-from ..e2e.processes import Process
-from ..servers import mongodb, postgres
-from ..servers.process import Server
 from ..stores.mongo import servers as mongo
-from ..stores.races import server as postgres_server
+from ..support.races import server as postgres_server
+from ..support.servers import mongodb, postgres
+from ..support.servers.process import Server
+from ..support.tickwise_processes import Process
 from .proxy import Proxy
 
 _LEAST_BYTES = 4_096  # that a file may have on a full disk

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from ..e2e.deeds import EACH_SECOND, LEDGER, app, write
+from ..support.apps.ledger import EACH_SECOND, LEDGER, app, write
 
 __all__ = ["JOBS", "LEDGER", "NARROW", "ONE", "ONE_BY_ONE", "PIPELINE", "app"]
 JOBS = ("one_by_one", "slow", "side_by_side", "at_most_once", "flaky", "one_in_the_fleet", "pipeline")

@@ -11,7 +11,7 @@ from subprocess import check_output
 from time import time
 from typing import NamedTuple, Self
 
-from ..e2e.processes import Nest, Process
+from ..support.tickwise_processes import Nest, Process
 
 ROLES = ("ticker", "serve", "worker", "worker")
 RIGHT, AHEAD, BEHIND = 0, 1, -1  # hours by which a clock is wrong

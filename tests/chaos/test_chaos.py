@@ -19,10 +19,10 @@ from tickwise.core.states import FINAL, RunState
 from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.records import MICRO, QueueLimit, RunFilter
 
-from ..e2e.place import Place
-from ..e2e.processes import Nest
-from ..e2e.sight import nothing_active, told
-from ..stores.races.processes import tell
+from ..support.deployment import Deployment
+from ..support.races.processes import tell
+from ..support.store_reads import nothing_active, told
+from ..support.tickwise_processes import Nest
 from .databases import KINDS, Database, File
 from .deeds import JOBS, LEDGER, NARROW, ONE, PIPELINE
 from .faults import FAULTS, LEASE
@@ -42,7 +42,7 @@ def test_chaos(store: str, nests: Mapping[int, Nest], outcomes: list[Outcome], t
     """Nothing is lost and nothing is doubled, by the store's ledger or by the jobs' (S1, S5, S7, S42, S43)."""
     with ExitStack() as stack:
         base = Database(stack, KINDS[store]) if store in KINDS else File(tmp_path / "tickwise.db")
-        place = stack.enter_context(Place(nests[RIGHT], tmp_path, base.url, **SETTINGS))
+        place = stack.enter_context(Deployment(nests[RIGHT], tmp_path, base.url, **SETTINGS))
         place.write("pipeline", *PIPELINE)
         place.on_store(lambda store: store.limit(QueueLimit(NARROW, ONE)))
         with Ledger(tmp_path / LEDGER) as ledger, Fleet(nests, tmp_path, base.url_of_nodes) as fleet:
@@ -56,7 +56,7 @@ def test_chaos(store: str, nests: Mapping[int, Nest], outcomes: list[Outcome], t
         outcomes.append(Outcome(store, faults, recovery, figures(found, runs)))
 
 
-def _torment(place: Place, fleet: Fleet, base: Database | File, store: str) -> tuple[Counter[str], float]:
+def _torment(place: Deployment, fleet: Fleet, base: Database | File, store: str) -> tuple[Counter[str], float]:
     """Do one thing after the other, in rounds of every kind; what was done, and the longest recovery."""
     done, longest, number = Counter[str](), 0.0, ceil(NUMBER / len(FAULTS))
     while left := number - done.total():
@@ -70,7 +70,7 @@ def _torment(place: Place, fleet: Fleet, base: Database | File, store: str) -> t
     return done, longest
 
 
-def _recovered(place: Place, fleet: Fleet) -> float:
+def _recovered(place: Deployment, fleet: Fleet) -> float:
     """The seconds until every schedule has decided a slot that came after the last fault."""
 
     async def decided_after(store: Store, second: int = 0) -> int | None:

@@ -7,7 +7,7 @@ from threading import Thread
 
 import pytest
 
-from ..processes import PATIENCE
+from ..support.fork_server import PATIENCE
 from .proxy import Loss, Proxy
 
 WRITE = b"write"

@@ -11,7 +11,7 @@ from tickwise.core.settle import LOST_AT_MOST
 from tickwise.core.states import Event, RunState
 from tickwise.stores.records import RunRow
 
-from ..e2e.account import Told, check_ends
+from ..support.accounting import Told, check_ends
 from .deeds import NARROW, ONE, ONE_BY_ONE
 
 

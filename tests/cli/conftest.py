@@ -11,7 +11,7 @@ import pytest
 from tickwise.cli import in_process
 from tickwise.cli.main import main
 
-from .place import Filled, Recording, fill
+from ..support.cli import Filled, Recording, fill
 
 Command: TypeAlias = Callable[..., tuple[int, str, str]]
 

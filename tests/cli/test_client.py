@@ -13,8 +13,8 @@ import structlog
 
 from tickwise import AsyncTickwise
 
+from ..support.cli import Filled, live
 from .conftest import Command
-from .place import Filled, live
 
 
 def test_the_token_of_this_machine_is_found(command: Command, filled: Filled) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .place import PROGRAM, Filled
+from ..support.cli import PROGRAM, Filled
 
 
 def completed(words: str, folder: Path) -> list[str]:

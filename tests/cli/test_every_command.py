@@ -9,8 +9,8 @@ import typer
 
 from tickwise.cli.main import app
 
+from ..support.cli import Filled, live
 from .conftest import Command
-from .place import Filled, live
 
 ELSEWHERE = {
     "serve", "ticker", "worker", "api", "validate", "simulate", "cron explain", "cron next", "config show",

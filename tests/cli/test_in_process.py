@@ -9,7 +9,7 @@ import pytest
 from tickwise.cli.in_process import InProcessTransport
 from tickwise.core.errors import TickwiseError
 
-from ..app.place import patiently
+from ..support.app import patiently
 
 
 def client(app: Any) -> httpx.AsyncClient:

@@ -13,8 +13,8 @@ from tickwise.cli.commands.forecast import heat_map
 from tickwise.stores.records import Node, Role
 from tickwise.stores.url import open_store
 
+from ..support.cli import PROGRAM, Filled
 from .conftest import Command
-from .place import PROGRAM, Filled
 
 
 @pytest.mark.usefixtures("filled")

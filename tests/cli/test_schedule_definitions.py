@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from ..support.cli import Filled
 from .conftest import Command
-from .place import Filled
 
 TWO = """\
 schedule: "0 7 * * *"

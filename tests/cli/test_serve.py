@@ -17,8 +17,8 @@ import pytest
 
 from tickwise import Tickwise
 
-from ..e2e.processes import Nest, Process
-from ..processes import PATIENCE
+from ..support.fork_server import PATIENCE
+from ..support.tickwise_processes import Nest, Process
 
 HOURLY = 'schedule: "0 * * * *"\ncommand: "true"\n'
 BLOCKED = "command: [sh, -c, 'echo begun > begun; read word < go_on; echo ended > ended']\n"

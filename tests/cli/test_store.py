@@ -6,8 +6,8 @@ from contextlib import closing
 
 import pytest
 
+from ..support.cli import Filled
 from .conftest import Command
-from .place import Filled
 
 
 def test_a_store_that_is_behind(command: Command, filled: Filled) -> None:

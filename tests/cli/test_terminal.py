@@ -8,7 +8,7 @@ import pytest
 
 from tickwise import AsyncTickwise
 
-from .place import Filled, Terminal
+from ..support.cli import Filled, Terminal
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 

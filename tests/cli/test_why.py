@@ -6,9 +6,9 @@ import pytest
 
 from tickwise import Tickwise
 
-from ..app.place import Clock, at
+from ..support.app import Clock, at
+from ..support.cli import Filled, Terminal
 from .conftest import Command
-from .place import Filled, Terminal
 
 HOURLY = "0 * * * *"
 

@@ -11,13 +11,19 @@ from pymongo import MongoClient
 from tickwise.documents import scheduler
 
 from ..stores.mongo.servers import standalone
-from .places import MemoryPlace, MongoPlace, Place, PostgresPlace, SqlitePlace
+from ..support.documents.collections import (
+    MemoryCollection,
+    MongoCollection,
+    PostgresPlace,
+    SqlitePlace,
+    UserCollection,
+)
 
-KINDS: dict[str, Callable[[pytest.FixtureRequest, bool], Place]] = {
-    "memory": lambda _, other: MemoryPlace(other_fields=other),
+KINDS: dict[str, Callable[[pytest.FixtureRequest, bool], UserCollection]] = {
+    "memory": lambda _, other: MemoryCollection(other_fields=other),
     "sqlite": lambda request, other: SqlitePlace(_folder(request), other_fields=other),
     "postgres": lambda request, other: PostgresPlace(request.getfixturevalue("postgres_url"), other_fields=other),
-    "mongodb": lambda request, other: MongoPlace(request.getfixturevalue("mongodb_url"), other_fields=other),
+    "mongodb": lambda request, other: MongoCollection(request.getfixturevalue("mongodb_url"), other_fields=other),
 }
 
 PASSWORD = "secret"  # noqa: S105  (of a server that lives as long as the tests)
@@ -29,18 +35,18 @@ def _folder(request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture(params=KINDS)
-def place(request: pytest.FixtureRequest) -> Place:
+def place(request: pytest.FixtureRequest) -> UserCollection:
     return KINDS[request.param](request, False)
 
 
 @pytest.fixture(params=KINDS)
-def other_place(request: pytest.FixtureRequest) -> Place:
+def other_place(request: pytest.FixtureRequest) -> UserCollection:
     """Its fields have other names: dotted paths, or columns that must be quoted."""
     return KINDS[request.param](request, True)
 
 
 @pytest.fixture(params=[kind for kind in KINDS if kind != "memory"])
-def connected(request: pytest.FixtureRequest) -> Place:
+def connected(request: pytest.FixtureRequest) -> UserCollection:
     """One that is reached through a connection."""
     return KINDS[request.param](request, False)
 

@@ -20,7 +20,15 @@ from tickwise.documents import (
 from tickwise.documents import mongodb as mongodb_module
 from tickwise.documents import postgres as postgres_module
 
-from .places import HOUR, MemoryPlace, MongoPlace, PostgresPlace, SqlitePlace, ago, run
+from ..support.documents.collections import (
+    HOUR,
+    MemoryCollection,
+    MongoCollection,
+    PostgresPlace,
+    SqlitePlace,
+    ago,
+    run,
+)
 
 NOWHERE = "127.0.0.1:1"
 
@@ -56,7 +64,7 @@ def test_postgres_is_too_old(postgres_url: str, monkeypatch: pytest.MonkeyPatch)
 def test_mongodb_is_too_old(mongodb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that cannot do what is needed is named with its version and the one that can."""
     monkeypatch.setattr(mongodb_module, "_OLDEST_VERSION", (99, 1))
-    said = told(MongoPlace(mongodb_url).store())
+    said = told(MongoCollection(mongodb_url).store())
     assert "this is MongoDB" in said
     assert "upgrade the server to 99.1 or later" in said
 
@@ -115,7 +123,7 @@ def test_mongodb_that_is_no_replica_set(standalone_mongodb: str) -> None:
 
 def test_mongodb_standalone_works(standalone_mongodb: str) -> None:
     """Without change streams a standalone server will do."""
-    place = MongoPlace(f"mongodb://root:secret@{standalone_mongodb}/?authSource=admin")
+    place = MongoCollection(f"mongodb://root:secret@{standalone_mongodb}/?authSource=admin")
     key = place.add(sleep_until=ago(hours=1), auto_remove=True)
 
     async def work() -> None:
@@ -219,7 +227,7 @@ def test_a_condition_that_cannot_be_read(postgres_url: str, mongodb_url: str) ->
         PostgresPlace(postgres_url).store(condition="colour = 'red'")
     )
     assert "see the condition" in told(PostgresPlace(postgres_url).store(condition="kind = = 'mail'"))
-    assert "unknown operator" in told(MongoPlace(mongodb_url).store(condition={"kind": {"$is": "mail"}}))
+    assert "unknown operator" in told(MongoCollection(mongodb_url).store(condition={"kind": {"$is": "mail"}}))
 
 
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
@@ -267,4 +275,4 @@ def test_memory_refuses_what_it_does_not_have() -> None:
     with pytest.raises(InputError, match="there is no document 2"):
         store.change(2, {"sleepUntil": None})
     assert len(store) == 1
-    assert MemoryPlace().raw(1) is None
+    assert MemoryCollection().raw(1) is None

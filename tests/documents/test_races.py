@@ -19,15 +19,25 @@ import pytest
 
 from tickwise.documents import DocumentScheduler
 
-from .places import PATIENCE, MongoPlace, Place, PostgresPlace, SqlitePlace, ago, now, run
+from ..support.documents import racer
+from ..support.documents.collections import (
+    PATIENCE,
+    MongoCollection,
+    PostgresPlace,
+    SqlitePlace,
+    UserCollection,
+    ago,
+    now,
+    run,
+)
 
-RACER = Path(__file__).with_name("racer.py")
+RACER = Path(racer.__file__)
 PROCESSES, SCHEDULERS = 4, 25
 DOCUMENTS = int(os.environ.get("TICKWISE_DOCUMENTS", "600"))
 
 
-def fill_mongodb(request: pytest.FixtureRequest) -> tuple[MongoPlace, list[str]]:
-    place = MongoPlace(request.getfixturevalue("mongodb_url"))
+def fill_mongodb(request: pytest.FixtureRequest) -> tuple[MongoCollection, list[str]]:
+    place = MongoCollection(request.getfixturevalue("mongodb_url"))
     with place.collection() as collection:
         due = ago(hours=1)
         collection.insert_many([{"_id": number, "sleepUntil": due} for number in range(DOCUMENTS)])
@@ -57,14 +67,16 @@ def fill_sqlite(request: pytest.FixtureRequest) -> tuple[SqlitePlace, list[str]]
     ids=["mongodb", "postgres", "sqlite"],
 )
 def test_each_document_is_processed_once(
-    kind: str, fill: Callable[[pytest.FixtureRequest], tuple[Place, list[str]]], request: pytest.FixtureRequest
+    kind: str,
+    fill: Callable[[pytest.FixtureRequest], tuple[UserCollection, list[str]]],
+    request: pytest.FixtureRequest,
 ) -> None:
     """A hundred schedulers in four processes: none processes what another has, and none is left over."""
     place, where = fill(request)
     run(place.store().create_index())  # type: ignore[attr-defined]
     command = [sys.executable, str(RACER), kind, *where, str(SCHEDULERS)]
     racers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(PROCESSES)]
-    printed = [racer.communicate(timeout=10 * PATIENCE)[0] for racer in racers]
+    printed = [each.communicate(timeout=10 * PATIENCE)[0] for each in racers]
     processed = Counter(key for text in printed for key in json.loads(text))
     assert processed == Counter(str(number) for number in range(DOCUMENTS))
 
@@ -111,7 +123,7 @@ def test_the_document_of_a_dead_process_comes_back(tmp_path: Path) -> None:
 def test_a_change_stream_wakes_idle_schedulers(mongodb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With `watch=True` a new document is taken at once, though the scheduler would look again only in an hour."""
     monkeypatch.setattr("tickwise.documents.scheduler.POLL_SECONDS", 3600.0)
-    place = MongoPlace(mongodb_url)
+    place = MongoCollection(mongodb_url)
     place.add(sleep_until=now() + timedelta(days=1))
     idle, got = asyncio.Event(), asyncio.Event()
 

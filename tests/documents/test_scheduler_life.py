@@ -14,8 +14,8 @@ from tickwise.documents import (
     Release,
 )
 
-from .desk import NOON, PAST, Desk, memory, worked_off
-from .places import run
+from ..support.documents.collections import run
+from ..support.documents.handlers import NOON, PAST, Desk, memory, worked_off
 
 
 @pytest.mark.usefixtures("impatient")

@@ -20,10 +20,10 @@ from tickwise.documents import (
     Sleep,
 )
 
-from .places import HOUR, LATER, MINUTE, Place, ago, lock, now, run, with_store
+from ..support.documents.collections import HOUR, LATER, MINUTE, UserCollection, ago, lock, now, run, with_store
 
 
-def test_nothing_is_due(place: Place) -> None:
+def test_nothing_is_due(place: UserCollection) -> None:
     """A document without a time, and one whose time is to come, are not locked: a deferred one waits."""
     place.add(kind="note")
     place.add(sleep_until=None)
@@ -31,7 +31,7 @@ def test_nothing_is_due(place: Place) -> None:
     assert with_store(place, lambda store: store.lock_next(HOUR)) is None
 
 
-def test_the_oldest_comes_first(place: Place) -> None:
+def test_the_oldest_comes_first(place: UserCollection) -> None:
     """Documents are locked in the order of their times, each once, until none is left."""
     keys = {place.add(sleep_until=ago(days=days)): days for days in (2, 30, 1, 3)}
 
@@ -44,7 +44,7 @@ def test_the_oldest_comes_first(place: Place) -> None:
     assert with_store(place, work) == [30, 3, 2, 1]
 
 
-def test_the_document_comes_as_it_was_before_the_lock(place: Place) -> None:
+def test_the_document_comes_as_it_was_before_the_lock(place: UserCollection) -> None:
     """What is handed out shows the user's own fields and times; what stands there is locked to the lock's end."""
     due, last = datetime(2026, 3, 1, 9, tzinfo=UTC), datetime(2026, 4, 1, tzinfo=UTC)
     key = place.add(sleep_until=due, interval="@daily", repeat_until=last, auto_remove=True, kind="mail")
@@ -60,7 +60,7 @@ def test_the_document_comes_as_it_was_before_the_lock(place: Place) -> None:
     assert abs(after["lock_until"] - locked.now - HOUR) < timedelta(milliseconds=2)
 
 
-def test_a_lock_that_ran_out(place: Place) -> None:
+def test_a_lock_that_ran_out(place: UserCollection) -> None:
     """A document whose owner is gone comes back when the lock's end has come, for a new owner."""
     key = place.add(sleep_until=ago(hours=1))
 
@@ -72,7 +72,7 @@ def test_a_lock_that_ran_out(place: Place) -> None:
     assert place.read(key)["lock_owner"] == second.owner != first.owner
 
 
-def test_sleep_unlocks(place: Place) -> None:
+def test_sleep_unlocks(place: UserCollection) -> None:
     """A document that sleeps again is unlocked, has its new time and no error, and is not due before that."""
     key = place.add(sleep_until=ago(hours=1), interval="@daily", error="as it was", kind="mail")
 
@@ -87,7 +87,7 @@ def test_sleep_unlocks(place: Place) -> None:
     }  # fmt: skip
 
 
-def test_a_time_that_was_written_is_due_when_it_comes(place: Place) -> None:
+def test_a_time_that_was_written_is_due_when_it_comes(place: UserCollection) -> None:
     """A document that was put to sleep until an instant that has passed is locked again."""
     key = place.add(sleep_until=ago(hours=1))
 
@@ -98,7 +98,7 @@ def test_a_time_that_was_written_is_due_when_it_comes(place: Place) -> None:
     assert with_store(place, work).facts.key == key
 
 
-def test_done(place: Place) -> None:
+def test_done(place: UserCollection) -> None:
     """Done is a time that is null, and never due."""
     key = place.add(sleep_until=ago(hours=1))
 
@@ -110,7 +110,7 @@ def test_done(place: Place) -> None:
     assert place.read(key)["sleep_until"] is None
 
 
-def test_release_keeps_the_lock_end_as_the_time(place: Place) -> None:
+def test_release_keeps_the_lock_end_as_the_time(place: UserCollection) -> None:
     """A released document has its error, nobody's lock, and comes back when its lock would have run out."""
     key = place.add(sleep_until=ago(hours=1))
 
@@ -124,7 +124,7 @@ def test_release_keeps_the_lock_end_as_the_time(place: Place) -> None:
     assert abs(found["sleep_until"] - now() - HOUR) < MINUTE
 
 
-def test_a_released_document_that_gets_a_new_time(place: Place) -> None:
+def test_a_released_document_that_gets_a_new_time(place: UserCollection) -> None:
     """Nothing is in the way of a user who sets a new time: the document is due at once."""
     key = place.add(sleep_until=ago(hours=1))
 
@@ -136,7 +136,7 @@ def test_a_released_document_that_gets_a_new_time(place: Place) -> None:
     assert with_store(place, work).facts.key == key
 
 
-def test_renew(place: Place) -> None:
+def test_renew(place: UserCollection) -> None:
     """A renewed lock holds for so long from now on, with the same owner."""
     key = place.add(sleep_until=ago(hours=1))
 
@@ -151,7 +151,7 @@ def test_renew(place: Place) -> None:
     assert abs(found["lock_until"] - now() - HOUR) < MINUTE
 
 
-def test_remove(place: Place) -> None:
+def test_remove(place: UserCollection) -> None:
     """A removed document is gone."""
     key = place.add(sleep_until=ago(hours=1), auto_remove=True)
 
@@ -163,7 +163,7 @@ def test_remove(place: Place) -> None:
 
 
 @pytest.mark.parametrize("change", [Sleep(None), Release("late"), Renew(HOUR), None], ids=str)
-def test_a_late_owner_is_refused(place: Place, change: Sleep | Release | Renew | None) -> None:
+def test_a_late_owner_is_refused(place: UserCollection, change: Sleep | Release | Renew | None) -> None:
     """Who has lost the lock writes nothing and removes nothing."""
     key = place.add(sleep_until=ago(hours=1))
 
@@ -178,7 +178,7 @@ def test_a_late_owner_is_refused(place: Place, change: Sleep | Release | Renew |
     assert with_store(place, work) == place.read(key)
 
 
-def test_a_new_time_set_during_the_lock(place: Place) -> None:
+def test_a_new_time_set_during_the_lock(place: UserCollection) -> None:
     """The user's time stays; until it is unlocked the document is not available, whatever its time says."""
     key = place.add(sleep_until=ago(hours=1), interval="@daily", auto_remove=True)
     moved = datetime(2026, 1, 1, tzinfo=UTC)
@@ -204,7 +204,7 @@ def test_a_new_time_set_during_the_lock(place: Place) -> None:
     [{"interval": None}, {"interval": "@hourly"}, {"repeat_until": LATER}, {"auto_remove": False}],
     ids=str,
 )
-def test_facts_that_were_changed_during_the_lock(place: Place, facts: dict[str, Any]) -> None:
+def test_facts_that_were_changed_during_the_lock(place: UserCollection, facts: dict[str, Any]) -> None:
     """A verdict on facts that are no longer true is not written: the new ones come back, and then it is."""
     key = place.add(sleep_until=ago(hours=1), interval="@daily", auto_remove=True)
 
@@ -230,7 +230,7 @@ def _differing(one: DocumentFacts, other: DocumentFacts) -> set[str]:
     return {name for name in names if getattr(one, name) != getattr(other, name)}
 
 
-def test_the_users_other_fields_stay(place: Place) -> None:
+def test_the_users_other_fields_stay(place: UserCollection) -> None:
     """A field of the user's own that changes during the lock is not overwritten."""
     key = place.add(sleep_until=ago(hours=1), kind="mail")
 
@@ -244,7 +244,9 @@ def test_the_users_other_fields_stay(place: Place) -> None:
 
 
 @pytest.mark.parametrize("change", [Sleep(LATER), Release(), Renew(HOUR), None], ids=str)
-def test_a_document_that_was_deleted_during_the_lock(place: Place, change: Sleep | Release | Renew | None) -> None:
+def test_a_document_that_was_deleted_during_the_lock(
+    place: UserCollection, change: Sleep | Release | Renew | None
+) -> None:
     """There is nothing to write any more, and that is no error."""
     key = place.add(sleep_until=ago(hours=1))
 
@@ -256,7 +258,7 @@ def test_a_document_that_was_deleted_during_the_lock(place: Place, change: Sleep
     assert with_store(place, work) is None
 
 
-def test_condition(place: Place) -> None:
+def test_condition(place: UserCollection) -> None:
     """Only documents that satisfy the extra condition are locked, or waited for."""
     place.add(sleep_until=ago(hours=2), kind="letter")
     place.add(sleep_until=now() + MINUTE, kind="letter")
@@ -272,7 +274,7 @@ def test_condition(place: Place) -> None:
     assert due > 3600
 
 
-def test_other_names(other_place: Place) -> None:
+def test_other_names(other_place: UserCollection) -> None:
     """Fields may have any names: dotted paths in documents, any columns in tables."""
     key = other_place.add(sleep_until=ago(hours=1), interval="@daily", auto_remove=True)
     assert with_store(other_place, lock).facts.interval == "@daily"
@@ -292,7 +294,7 @@ def test_other_names(other_place: Place) -> None:
     }  # fmt: skip
 
 
-def test_next_due(place: Place) -> None:
+def test_next_due(place: UserCollection) -> None:
     """An idle scheduler can ask how long it may sleep; the end of a lock counts too."""
     place.add(sleep_until=now() + 3 * HOUR)
 
@@ -307,20 +309,20 @@ def test_next_due(place: Place) -> None:
     assert 3600 - 60 < second <= 3600
 
 
-def test_no_next_due(place: Place) -> None:
+def test_no_next_due(place: UserCollection) -> None:
     """Where nothing will be due there is no such time."""
     place.add(sleep_until=None)
     assert with_store(place, lambda store: store.next_due()) is None
 
 
-def test_what_is_no_time_is_never_due(place: Place) -> None:
+def test_what_is_no_time_is_never_due(place: UserCollection) -> None:
     """A text that is no time does not count as one (where a column takes it at all)."""
     with suppress(psycopg.DataError):
         place.add(sleep_until="some day")
     assert with_store(place, lambda store: store.lock_next(HOUR)) is None
 
 
-def test_many_at_once(place: Place) -> None:
+def test_many_at_once(place: UserCollection) -> None:
     """Of many that lock at the same moment each gets a document of its own."""
     keys = {place.add(sleep_until=ago(hours=1)) for _ in range(20)}
 
@@ -331,7 +333,7 @@ def test_many_at_once(place: Place) -> None:
     assert sorted(found) == sorted(keys)
 
 
-def test_a_scheduler_on_every_store(place: Place) -> None:
+def test_a_scheduler_on_every_store(place: UserCollection) -> None:
     """Documents of all kinds are worked off alike: once, recurring, removed, kept with their error."""
     facts: dict[str, dict[str, Any]] = {
         "once": {},

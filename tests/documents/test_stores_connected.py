@@ -15,14 +15,14 @@ from tickwise.documents import (
     Sleep,
 )
 
-from .places import (
+from ..support.documents.collections import (
     HOUR,
     LATER,
     MINUTE,
-    MongoPlace,
-    Place,
+    MongoCollection,
     PostgresPlace,
     SqlitePlace,
+    UserCollection,
     ago,
     lock,
     now,
@@ -31,7 +31,7 @@ from .places import (
 )
 
 
-def test_the_clock_of_the_node_has_no_say(connected: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_clock_of_the_node_has_no_say(connected: UserCollection, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is due, locked and over is judged by the store's clock alone (S5)."""
 
     def refuse() -> Any:
@@ -51,7 +51,7 @@ def test_the_clock_of_the_node_has_no_say(connected: Place, monkeypatch: pytest.
     assert with_store(connected, work).facts.key == key
 
 
-def test_a_store_may_be_shared_and_opened_again(connected: Place) -> None:
+def test_a_store_may_be_shared_and_opened_again(connected: UserCollection) -> None:
     """Who leaves last closes it; after that it can be opened again, also on another event loop."""
     store = connected.store()
 
@@ -65,7 +65,7 @@ def test_a_store_may_be_shared_and_opened_again(connected: Place) -> None:
     run(work())
 
 
-def test_a_store_serves_one_event_loop_at_a_time(connected: Place) -> None:
+def test_a_store_serves_one_event_loop_at_a_time(connected: UserCollection) -> None:
     """A second loop is refused, and told what to do, while the first uses the store."""
     store = connected.store()
 
@@ -83,7 +83,7 @@ def test_a_store_serves_one_event_loop_at_a_time(connected: Place) -> None:
 
 def test_index_of_mongodb(mongodb_url: str) -> None:
     """The recommended index is sparse, is made on request, and then decides what is looked at."""
-    place = MongoPlace(mongodb_url)
+    place = MongoCollection(mongodb_url)
     for _ in range(20):
         place.add(sleep_until=now() + HOUR)
     store = place.store()

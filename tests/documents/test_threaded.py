@@ -11,10 +11,10 @@ import pytest
 from tickwise.core.errors import InputError
 from tickwise.documents import DocumentScheduler, MemoryJobStore, SqliteJobStore, ThreadedScheduler
 
-from .places import PATIENCE, Place, SqlitePlace, ago
+from ..support.documents.collections import PATIENCE, SqlitePlace, UserCollection, ago
 
 
-def test_work_in_the_background(connected: Place) -> None:
+def test_work_in_the_background(connected: UserCollection) -> None:
     """Handlers are called while the caller goes on; `stop` returns when all is written; then it starts again."""
     got: SimpleQueue[Any] = SimpleQueue()
     scheduler = ThreadedScheduler(DocumentScheduler(connected.store(), got.put, on_stop=lambda: got.put("stop")))

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ..stores.races.clock import SharedClock
-from .place import Place
-from .processes import Nest
+from ..support.deployment import Deployment
+from ..support.races.file_clock import SharedClock
+from ..support.tickwise_processes import Nest
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +33,7 @@ def clock(tmp_path: Path) -> Iterator[SharedClock]:
 
 
 @pytest.fixture
-def place(nest: Nest, url: str, tmp_path: Path, clock: SharedClock) -> Iterator[Place]:
+def place(nest: Nest, url: str, tmp_path: Path, clock: SharedClock) -> Iterator[Deployment]:
     """On a moved clock."""
-    with Place(nest, tmp_path, url, clock) as place:
+    with Deployment(nest, tmp_path, url, clock) as place:
         yield place

@@ -9,32 +9,32 @@ import pytest
 from tickwise.core.states import RunState
 from tickwise.stores.records import MICRO
 
-from ..stores.races.processes import tell
-from .place import Place
-from .processes import Nest
-from .sight import in_state
+from ..support.deployment import Deployment
+from ..support.races.processes import tell
+from ..support.store_reads import in_state
+from ..support.tickwise_processes import Nest
 
 TIMES = 5
 
 
 @pytest.fixture
-def place(nest: Nest, url: str, tmp_path: Path) -> Iterator[Place]:
+def place(nest: Nest, url: str, tmp_path: Path) -> Iterator[Deployment]:
     """With the default settings: leases of half a minute, renewed every ten seconds."""
-    with Place(nest, tmp_path, url, poll=1, renew=10) as place:
+    with Deployment(nest, tmp_path, url, poll=1, renew=10) as place:
         yield place
 
 
 @pytest.mark.parametrize("job", ["endless", "command"])
-def test_cancelled_within_a_second(place: Place, job: str) -> None:
+def test_cancelled_within_a_second(place: Deployment, job: str) -> None:
     """From the word until the end is stored it takes less than a second, for functions as for commands (S41)."""
     place.write("command", "command: sleep 3600")
-    place.serve("tests.e2e.chores:app", "jobs")
+    place.serve("tests.support.apps.chores:app", "jobs")
     took = [_seconds_to_cancel(place, job) for _ in range(TIMES)]
     tell(f"{job}: {', '.join(f'{seconds:.2f}' for seconds in took)} s")
     assert median(took) < 1
 
 
-def _seconds_to_cancel(place: Place, job: str) -> float:
+def _seconds_to_cancel(place: Deployment, job: str) -> float:
     run = place.do(place.tickwise.enqueue(job))
     place.eventually(in_state, run.id, RunState.RUNNING)
     asked_at = place.on_store(lambda store: store.now())

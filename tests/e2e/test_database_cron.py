@@ -3,13 +3,13 @@
 from tickwise.core.model import Trigger
 from tickwise.core.reasons import Reason
 
-from .place import FAILED, SUCCEEDED, Place, second, times
-from .sight import next_is
+from ..support.deployment import FAILED, SUCCEEDED, Deployment, second, times
+from ..support.store_reads import next_is
 
 WITNESS = ('schedule: "* * * * *"', 'command: "true"')  # has run when a pass has looked at everything
 
 
-def test_none(place: Place) -> None:
+def test_none(place: Deployment) -> None:
     """A server with nothing to do says so, is ready and stays ready, and decides nothing."""
     server = place.serve()
     assert "No schedules yet" in server.says("No schedules yet")
@@ -19,7 +19,7 @@ def test_none(place: Place) -> None:
     assert place.runs() == []
 
 
-def test_disabled(place: Place) -> None:
+def test_disabled(place: Deployment) -> None:
     """`enabled: false` shows no next time and fires nothing; what fell into that time stays undone (S29)."""
     place.write("off", 'schedule: "0 * * * *"', "enabled: false", 'command: "true"')
     place.write("witness", *WITNESS)
@@ -31,7 +31,7 @@ def test_disabled(place: Place) -> None:
     assert place.runs("off") == []
 
 
-def test_due(place: Place) -> None:
+def test_due(place: Deployment) -> None:
     """A slot that is due runs once, on time, and the next is an hour later."""
     place.write("due", 'schedule: "0 * * * *"', 'command: "true"')
     place.serve()
@@ -41,7 +41,7 @@ def test_due(place: Place) -> None:
     assert place.known("due").next_slot == second("02:00")
 
 
-def test_future(place: Place) -> None:
+def test_future(place: Deployment) -> None:
     """A second before its time a slot is not run; what is due besides it is."""
     place.write("future", 'schedule: "0 2 * * *"', 'command: "true"')
     place.write("witness", *WITNESS)
@@ -52,7 +52,7 @@ def test_future(place: Place) -> None:
     assert place.known("future").next_slot == second("02:00")
 
 
-def test_no_next_time_yet(place: Place) -> None:
+def test_no_next_time_yet(place: Deployment) -> None:
     """A schedule that is new to a live server gets its next time from now, and replays nothing (S2)."""
     place.write("witness", *WITNESS)
     place.serve()
@@ -65,7 +65,7 @@ def test_no_next_time_yet(place: Place) -> None:
     assert times(run.slot for run in place.ended("new")) == ["10:15"]
 
 
-def test_missed(place: Place) -> None:
+def test_missed(place: Deployment) -> None:
     """Three missed hours give one run, for the newest; the others are recorded as coalesced into it (S10)."""
     place.write("missed", 'schedule: "0 * * * *"', 'command: "true"')
     place.serve().stop()
@@ -78,7 +78,7 @@ def test_missed(place: Place) -> None:
     assert place.known("missed").next_slot == second("04:00")
 
 
-def test_executor_failure(place: Place) -> None:
+def test_executor_failure(place: Deployment) -> None:
     """A program that is missing fails the run, says what to do, and leaves nothing running; time goes on (S44)."""
     place.write("broken", 'schedule: "0 * * * *"', "command: no-such-program --at-all")
     place.write("witness", *WITNESS)
@@ -92,7 +92,7 @@ def test_executor_failure(place: Place) -> None:
     assert {run.state for run in place.ended("witness", 2)} == {SUCCEEDED}
 
 
-def test_invalid_expression(place: Place) -> None:
+def test_invalid_expression(place: Deployment) -> None:
     """A file that cannot be read is told with its place and changes nothing; the others run (S38, S50)."""
     place.write("bad", 'schedule: "0 * * * *"', 'command: "true"')
     place.write("good", 'schedule: "0 * * * *"', 'command: "true"')

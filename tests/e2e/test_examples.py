@@ -21,25 +21,25 @@ from tickwise.core.states import RunState
 from tickwise.stores.contract import Store
 from tickwise.stores.records import RunFilter, RunRow
 
-from ..processes import PATIENCE, ROOT
-from ..stores.races.clock import SharedClock
-from .place import SUCCEEDED, Place, second
-from .processes import Nest
-from .sight import decided_up_to, steps
+from ..support.deployment import SUCCEEDED, Deployment, second
+from ..support.fork_server import PATIENCE, ROOT
+from ..support.races.file_clock import SharedClock
+from ..support.store_reads import decided_up_to, steps
+from ..support.tickwise_processes import Nest
 
 EXAMPLES = ROOT / "examples"
 SETTINGS = {"queues": ["default", "feeds"], "addresses": ["loopback"], "lease": 10**6, "renew": 0.1}
 
 
 @pytest.fixture
-def place(nest: Nest, tmp_path: Path, clock: SharedClock) -> Iterator[Place]:
+def place(nest: Nest, tmp_path: Path, clock: SharedClock) -> Iterator[Deployment]:
     """Leases outlive every leap of the clock, for some examples run all day."""
     url = f"sqlite:///{tmp_path / 'tickwise.db'}"
-    with Place(nest, tmp_path, url, clock, **SETTINGS) as place:
+    with Deployment(nest, tmp_path, url, clock, **SETTINGS) as place:
         yield place
 
 
-def example(place: Place, name: str, **replaced: str) -> None:
+def example(place: Deployment, name: str, **replaced: str) -> None:
     text = (EXAMPLES / "jobs" / f"{name}.yaml").read_text()
     for old, new in replaced.items():
         assert old in text
@@ -47,7 +47,7 @@ def example(place: Place, name: str, **replaced: str) -> None:
     place.write(name, text)
 
 
-def program(place: Place, name: str, text: str) -> None:
+def program(place: Deployment, name: str, text: str) -> None:
     """A stub that is found before any real program of that name."""
     path = place.folder / "bin" / name
     path.parent.mkdir(exist_ok=True)
@@ -55,7 +55,7 @@ def program(place: Place, name: str, text: str) -> None:
     path.chmod(0o755)
 
 
-def test_nightly_backup(place: Place) -> None:
+def test_nightly_backup(place: Deployment) -> None:
     """Nights without a server give one backup, with its arguments and variables; by hand counts too (S18)."""
     program(place, "pg_dump", f'echo "$PGHOST $PGPORT $*" >> {place.folder}/dumps')
     example(place, "nightly-backup")
@@ -74,7 +74,7 @@ def test_nightly_backup(place: Place) -> None:
     assert place.decided("nightly-backup")[-1].reason is Reason.ALREADY_SUCCESSFUL
 
 
-def test_etl(place: Place) -> None:
+def test_etl(place: Deployment) -> None:
     """Four missed hours are loaded one after the other, oldest first, though the check of each complains (S12)."""
     (place.folder / "incoming").mkdir()
     program(place, "extract.sh", 'echo "$TICKWISE_SLOT $TICKWISE_PARAM_TABLE" >> extracted')
@@ -100,7 +100,7 @@ def test_etl(place: Place) -> None:
     ] * len(hours)
 
 
-def test_heartbeat_in_a_file(place: Place) -> None:
+def test_heartbeat_in_a_file(place: Deployment) -> None:
     """Every half minute the load of the machine is kept as the result of a run."""
     example(place, "heartbeat")
     place.serve()
@@ -109,7 +109,7 @@ def test_heartbeat_in_a_file(place: Place) -> None:
     assert (run.slot, run.state, len(run.result)) == (second("00:00:30"), SUCCEEDED, 3)
 
 
-def test_market_feed(place: Place) -> None:
+def test_market_feed(place: Deployment) -> None:
     """The recorder runs from nine, is renewed at half past twelve, and is gone after the exchange closes (S21)."""
     program(place, "quote-recorder", f'echo "$EXCHANGE $*" >> {place.folder}/recorded; exec sleep 100000')
     example(place, "market-feed")
@@ -130,7 +130,7 @@ async def _running(store: Store, trigger: Trigger) -> RunRow | None:
     return next((run for run in found if run.trigger is trigger), None)
 
 
-def test_reminder(place: Place) -> None:
+def test_reminder(place: Deployment) -> None:
     """A reminder that fell into a downtime is sent afterwards, once, and its schedule is gone (S33)."""
     with web_server() as (address, received):
         example(place, "reminder", **{"https://hooks.example.com": address})
@@ -170,7 +170,7 @@ def test_heartbeat_in_an_app(nest: Nest, tmp_path: Path) -> None:
     shutil.copy(EXAMPLES / "app.py", tmp_path)
     command = [str(Path(sys.executable).with_name("tickwise")), "serve", "app:tw"]
     with (
-        Place(nest, tmp_path, f"sqlite:///{tmp_path / 'tickwise.db'}") as place,
+        Deployment(nest, tmp_path, f"sqlite:///{tmp_path / 'tickwise.db'}") as place,
         subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as server,
     ):
         run = place.ended("heartbeat")[0]

@@ -15,12 +15,12 @@ from tickwise.core.settle import LOST_AT_MOST
 from tickwise.core.states import RunState
 from tickwise.stores.records import MICRO
 
-from ..stores.races.processes import tell
-from .account import Told, check_ends, check_order, check_slots
-from .deeds import LEDGER
-from .place import Place
-from .processes import Nest, Process
-from .sight import nothing_active, told
+from ..support.accounting import Told, check_ends, check_order, check_slots
+from ..support.apps.ledger import LEDGER
+from ..support.deployment import Deployment
+from ..support.races.processes import tell
+from ..support.store_reads import nothing_active, told
+from ..support.tickwise_processes import Nest, Process
 
 KILLS = int(os.environ.get("TICKWISE_KILLS", "12"))
 LEASE = 2  # seconds
@@ -32,16 +32,16 @@ COMMAND = ('schedule: "*/2 * * * * *"', "overlap: queue",
 
 
 @pytest.fixture
-def place(nest: Nest, url: str, tmp_path: Path) -> Iterator[Place]:
+def place(nest: Nest, url: str, tmp_path: Path) -> Iterator[Deployment]:
     """In real time, with short leases."""
-    with Place(nest, tmp_path, url, lease=LEASE, renew=0.5, poll=0.5) as place:
+    with Deployment(nest, tmp_path, url, lease=LEASE, renew=0.5, poll=0.5) as place:
         yield place
 
 
 class Fleet:
     """The processes, and when which of them was killed."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Deployment) -> None:
         self._place = place
         self._random = Random(2026)
         self.killed: dict[int, int] = {}  # pid to microseconds
@@ -49,7 +49,7 @@ class Fleet:
         self._alive = [(role, self._start(role)) for role in VICTIMS]
 
     def _start(self, role: str) -> Process:
-        return self._place.start(role, "tests.e2e.deeds:app", "jobs")
+        return self._place.start(role, "tests.support.apps.ledger:app", "jobs")
 
     def kill_one(self) -> None:
         """After a while, whatever it does then; another takes its place at once."""
@@ -68,7 +68,7 @@ class Fleet:
             process.up()
 
 
-def test_killed_at_random_moments(place: Place) -> None:
+def test_killed_at_random_moments(place: Deployment) -> None:
     """Every slot ran or has a reason, no run ended twice, and what was held is back within two leases (S42)."""
     place.write("command", *COMMAND)
     fleet = Fleet(place)
@@ -91,7 +91,7 @@ def test_killed_at_random_moments(place: Place) -> None:
     assert longest <= 2 * LEASE
 
 
-def _check(place: Place, runs: list[Told]) -> int:
+def _check(place: Deployment, runs: list[Told]) -> int:
     """All that was promised; how many slots there were."""
     slots = 0
     of_job = {name: [one for one in runs if one.run.job == name] for name in (*FUNCTIONS, "command")}

@@ -4,13 +4,13 @@ from tickwise.core.model import Trigger
 from tickwise.core.reasons import Reason
 from tickwise.core.states import RunState
 
-from .place import SUCCEEDED, Place, second, times
-from .sight import next_is
+from ..support.deployment import SUCCEEDED, Deployment, second, times
+from ..support.store_reads import next_is
 
 HOURLY = ('schedule: "0 * * * *"', 'command: "true"')
 
 
-def test_a_new_job_outlives_a_restart(place: Place) -> None:
+def test_a_new_job_outlives_a_restart(place: Deployment) -> None:
     """A job that was added to a live server goes on after a restart where it was: nothing twice, nothing lost."""
     server = place.serve()
     place.write("new", *HOURLY)
@@ -26,7 +26,7 @@ def test_a_new_job_outlives_a_restart(place: Place) -> None:
     assert place.decided("new") == []
 
 
-def test_a_job_added_while_the_server_was_down_has_no_past(place: Place) -> None:
+def test_a_job_added_while_the_server_was_down_has_no_past(place: Deployment) -> None:
     """A file that appeared during the downtime begins when the server first sees it (S2)."""
     place.serve().stop()
     place.write("late", *HOURLY, "catchup: all")
@@ -37,7 +37,7 @@ def test_a_job_added_while_the_server_was_down_has_no_past(place: Place) -> None
     assert times(run.slot for run in place.ended("late")) == ["03:00"]
 
 
-def test_delete(place: Place) -> None:
+def test_delete(place: Deployment) -> None:
     """A deleted file takes its job with it: a queued run is cancelled, and no slot fires any more (S23)."""
     place.write("gone", *HOURLY, "queue: nobody")
     place.write("kept", *HOURLY)
@@ -53,7 +53,7 @@ def test_delete(place: Place) -> None:
     assert len(place.runs("gone")) == 1
 
 
-def test_delete_while_down(place: Place) -> None:
+def test_delete_while_down(place: Deployment) -> None:
     """A file that went while nobody watched takes its job with it at the next start."""
     place.write("gone", *HOURLY)
     place.write("kept", *HOURLY)
@@ -67,7 +67,7 @@ def test_delete_while_down(place: Place) -> None:
     assert (place.schedule("gone"), place.runs("gone")) == (None, [])
 
 
-def test_edit(place: Place) -> None:
+def test_edit(place: Deployment) -> None:
     """A denser expression invents no past, a new command is taken by the next run, and history stays (S24)."""
     place.write("job", 'schedule: "0 * * * *"', "catchup: all", "command: echo before")
     place.serve()
@@ -82,7 +82,7 @@ def test_edit(place: Place) -> None:
     assert [place.do(place.tickwise.runs.logs(run.id)) for run in runs] == ["before\n", "after\n"]
 
 
-def test_two_hours_of_downtime(place: Place) -> None:
+def test_two_hours_of_downtime(place: Deployment) -> None:
     """Each job catches up as it says: all in order, one for all, none, and a one-off late but once (S10, S33)."""
     place.write("all", *HOURLY, "catchup: all")
     place.write("once", *HOURLY)
@@ -106,7 +106,7 @@ def test_two_hours_of_downtime(place: Place) -> None:
     assert {place.known(name).next_slot for name in ("all", "once", "skip")} == {second("03:00")}
 
 
-def test_a_jump_of_the_clock_on_a_live_server(place: Place) -> None:
+def test_a_jump_of_the_clock_on_a_live_server(place: Deployment) -> None:
     """A machine that slept for two hours has missed slots, not a burst of live ones (S4)."""
     place.write("job", 'schedule: "*/10 * * * *"', 'command: "true"')
     place.serve()
@@ -117,7 +117,7 @@ def test_a_jump_of_the_clock_on_a_live_server(place: Place) -> None:
     assert [(told.reason, told.count) for told in place.decided("job")] == [(Reason.COALESCED, 11)]
 
 
-def test_edit_while_down(place: Place) -> None:
+def test_edit_while_down(place: Deployment) -> None:
     """An outage is judged by the definition that is there afterwards, from the first pass on (S13)."""
     place.write("job", *HOURLY[:1], "catchup: skip", "command: echo before")
     place.serve().stop()
@@ -128,7 +128,7 @@ def test_edit_while_down(place: Place) -> None:
     assert (run.state, place.do(place.tickwise.runs.logs(run.id))) == (SUCCEEDED, "after\n")
 
 
-def test_what_was_queued_while_down(place: Place) -> None:
+def test_what_was_queued_while_down(place: Deployment) -> None:
     """A command that waits in the queue is run by the server that starts: it knows its folder by then (S46)."""
     place.write("job", 'command: "true"')
     place.serve().stop()

@@ -13,7 +13,7 @@ import pytest
 
 from tickwise import Tickwise
 
-from ..processes import PATIENCE
+from ..support.fork_server import PATIENCE
 
 HEAD = """
 import os, signal, sys, threading

@@ -8,26 +8,26 @@ import pytest
 
 from tickwise.stores.records import MICRO, Enqueue, QueueLimit
 
-from ..stores.races.clock import SharedClock
-from .account import busiest
-from .place import SUCCEEDED, Place, second
-from .processes import Nest
-from .sight import nothing_active, succeeded, told
+from ..support.accounting import busiest
+from ..support.deployment import SUCCEEDED, Deployment, second
+from ..support.races.file_clock import SharedClock
+from ..support.store_reads import nothing_active, succeeded, told
+from ..support.tickwise_processes import Nest
 
 RUNS, LIMIT = 1_000, 3
 QUEUE = "narrow"
 
 
 @pytest.fixture
-def real(nest: Nest, url: str, tmp_path: Path) -> Iterator[Place]:
-    with Place(nest, tmp_path, url, queues=[QUEUE]) as place:
+def real(nest: Nest, url: str, tmp_path: Path) -> Iterator[Deployment]:
+    with Deployment(nest, tmp_path, url, queues=[QUEUE]) as place:
         yield place
 
 
-def test_never_more_at_once_than_the_queue_allows(real: Place) -> None:
+def test_never_more_at_once_than_the_queue_allows(real: Deployment) -> None:
     """Two workers, a limit of three, a thousand runs of which some are tried again: never four at once."""
     real.on_store(lambda store: store.limit(QueueLimit(QUEUE, concurrency=LIMIT)))
-    workers = [real.start("worker", "tests.e2e.chores:app").up() for _ in range(2)]
+    workers = [real.start("worker", "tests.support.apps.chores:app").up() for _ in range(2)]
     real.on_store(lambda store: store.enqueue([Enqueue("flaky")] * RUNS))
     real.eventually(nothing_active)
     runs = real.on_store(told)
@@ -39,12 +39,12 @@ def test_never_more_at_once_than_the_queue_allows(real: Place) -> None:
 
 
 @pytest.fixture
-def place(nest: Nest, url: str, tmp_path: Path, clock: SharedClock) -> Iterator[Place]:
-    with Place(nest, tmp_path, url, clock, queues=[QUEUE]) as place:
+def place(nest: Nest, url: str, tmp_path: Path, clock: SharedClock) -> Iterator[Deployment]:
+    with Deployment(nest, tmp_path, url, clock, queues=[QUEUE]) as place:
         yield place
 
 
-def test_no_more_starts_in_a_second_than_the_queue_allows(place: Place, clock: SharedClock) -> None:
+def test_no_more_starts_in_a_second_than_the_queue_allows(place: Deployment, clock: SharedClock) -> None:
     """Of twelve runs that wait, four start in each second, in the whole fleet, however free its workers are."""
     place.write("job", f"queue: {QUEUE}", 'command: "true"')
     for _ in range(2):

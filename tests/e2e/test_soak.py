@@ -11,11 +11,11 @@ import pytest
 from tickwise.stores.contract import Store
 from tickwise.stores.records import Enqueue
 
-from ..stores.races.processes import tell
-from .chores import LEDGER
-from .place import SUCCEEDED, Place
-from .processes import Nest
-from .sight import nothing_active
+from ..support.apps.chores import LEDGER
+from ..support.deployment import SUCCEEDED, Deployment
+from ..support.races.processes import tell
+from ..support.store_reads import nothing_active
+from ..support.tickwise_processes import Nest
 
 RUNS = int(os.environ.get("TICKWISE_SOAK", "2000"))
 WARM_UP = 500  # runs after which a server has all it needs
@@ -24,9 +24,9 @@ OTHERS = {"in_a_thread": 10, "in_a_process": 50}  # one in so many
 
 
 @pytest.fixture
-def place(nest: Nest, url: str, tmp_path: Path) -> Iterator[Place]:
+def place(nest: Nest, url: str, tmp_path: Path) -> Iterator[Deployment]:
     """In real time; renewing all the time, so that renewals meet runs in every state."""
-    with Place(nest, tmp_path, url, concurrency=5, renew=0.05, poll=1) as place:
+    with Deployment(nest, tmp_path, url, concurrency=5, renew=0.05, poll=1) as place:
         yield place
 
 
@@ -50,10 +50,10 @@ def needs(pid: int) -> Needs:
     return Needs(kilobytes, len(list((place / "fd").iterdir())), threads, children)
 
 
-def test_thousands_of_runs_leave_nothing_behind(place: Place) -> None:
+def test_thousands_of_runs_leave_nothing_behind(place: Deployment) -> None:
     """Memory, descriptors, threads and child processes are after the day what they were in the morning."""
     place.write("in_a_process", 'command: "true"')
-    server = place.serve("tests.e2e.chores:app", "jobs")
+    server = place.serve("tests.support.apps.chores:app", "jobs")
     work(place, 0, WARM_UP)
     before = needs(server.pid)
     work(place, WARM_UP, RUNS)
@@ -66,7 +66,7 @@ def test_thousands_of_runs_leave_nothing_behind(place: Place) -> None:
     server.stop()
 
 
-def work(place: Place, first: int, number: int) -> None:
+def work(place: Deployment, first: int, number: int) -> None:
     """So many runs, and one in some of the heavier kinds, as fast as the server can."""
     for start in range(first, first + number, AT_ONCE):
         asked = [Enqueue("nothing", params={"number": n}) for n in range(start, start + AT_ONCE)]

@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 from tickwise.stores.records import AccessRole
 from tickwise.testing.conformance import snapshot
 
-from ..api.place import NIGHTLY, PROBLEM, Api, api
+from ..support.api import NIGHTLY, PROBLEM, Api, api
 from .law import MORE, SOON
 from .texts import ODD, nearly
 

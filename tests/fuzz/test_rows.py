@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tickwise.core.states import RunState
 from tickwise.testing.conformance.world import World
 
-from ..api.place import Api, api
+from ..support.api import Api, api
 from .damage import BAD, FIELDS, GOOD, Field, begin, damaged, end, minute
 from .law import MORE
 

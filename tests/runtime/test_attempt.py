@@ -29,7 +29,7 @@ from tickwise.runtime.executors.result import AttemptResult, Cancel, Snooze, fai
 from tickwise.runtime.executors.result import Retry as Again
 from tickwise.runtime.step_context import Services
 
-from .executors.place import Timers, Witness, deaths, ended, run
+from ..support.executors import Timers, Witness, deaths, ended, run
 
 RUN = RunContext("17", "etl", "etl", 3_600, 0, "schedule")
 

@@ -14,7 +14,7 @@ from tickwise.stores.insights_contract import Insights
 from tickwise.stores.records import Changes
 from tickwise.testing.conformance.world import HOURLY, World, job
 
-from ..app.place import new_world, patiently
+from ..support.app import new_world, patiently
 
 
 def states(changed: Changes) -> list[tuple[str, str]]:

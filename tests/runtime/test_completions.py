@@ -11,8 +11,8 @@ from tickwise.core.states import RunState
 from tickwise.stores.contract import StoreUnavailableError
 from tickwise.testing.conformance.world import job
 
-from ..app.place import patiently
-from .shop import NODE, Shop, noop
+from ..support.app import patiently
+from ..support.worker import NODE, Shop, noop
 
 
 @patiently

@@ -14,7 +14,7 @@ from tickwise.runtime.executors.function import FunctionPool, Isolated, call_dir
 from tickwise.runtime.executors.result import AttemptResult
 from tickwise.runtime.step_context import Services
 
-from ..app.place import patiently
+from ..support.app import patiently
 
 COMMAND = Command(("true",))
 

@@ -23,7 +23,7 @@ from tickwise.core.upcoming import due_slots, upcoming_slots
 from tickwise.runtime.forecast import Forecast, all_schedules
 from tickwise.testing.conformance.world import HOURLY, instant, job, once, schedule, short_time
 
-from ..app.place import new_world, patiently
+from ..support.app import new_world, patiently
 
 NOW = instant("00:00")
 _TEXTS = st.sampled_from([HOURLY, "*/7 * * * *", "15,45 */2 * * *", "0 3 * * *", "* * * * *"])

@@ -13,7 +13,7 @@ from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.records import Node, Renewed, Role
 from tickwise.testing.conformance.world import World, job
 
-from ..app.place import Heard, Shaky, new_world, patiently
+from ..support.app import Heard, Shaky, new_world, patiently
 
 NODE = Node("n1", (Role.WORKER,), queues=("default",), seconds=30)
 LONG = 10_000.0

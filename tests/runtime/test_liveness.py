@@ -7,8 +7,8 @@ from tickwise import AsyncTickwise
 from tickwise.runtime.executors.address import AddressPolicy
 from tickwise.runtime.notifications.liveness import LivenessPing
 
-from ..app.place import patiently
-from .receiver import NEAR, Receiver
+from ..support.app import patiently
+from ..support.receiver import NEAR, Receiver
 
 
 @patiently

@@ -14,7 +14,7 @@ from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.records import TickResult
 from tickwise.testing.conformance.world import HOURLY, World, instant, job, once
 
-from ..app.place import Shaky, new_world, patiently
+from ..support.app import Shaky, new_world, patiently
 
 
 class Local:

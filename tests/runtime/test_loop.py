@@ -9,7 +9,7 @@ import pytest
 from tickwise.runtime import loop as module
 from tickwise.runtime.loop import Loop
 
-from ..app.place import patiently
+from ..support.app import patiently
 
 NEVER = 10_000.0
 

@@ -10,7 +10,7 @@ from tickwise.stores.contract import Store
 from tickwise.stores.records import Expired
 from tickwise.testing.conformance.world import HOURLY, job
 
-from ..app.place import new_world, patiently
+from ..support.app import new_world, patiently
 
 
 @patiently

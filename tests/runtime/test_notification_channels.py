@@ -14,8 +14,8 @@ from tickwise.runtime.notifications.channels import CommandChannel, UndeliveredE
 from tickwise.runtime.notifications.notice import Notice, Occasion, about_run, about_slots
 from tickwise.testing.conformance.world import HOURLY, instant, job
 
-from ..app.place import new_world, patiently
-from .receiver import NEAR, Receiver
+from ..support.app import new_world, patiently
+from ..support.receiver import NEAR, Receiver
 
 
 async def _notice() -> Notice:

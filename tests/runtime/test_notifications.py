@@ -17,7 +17,7 @@ from tickwise.runtime.notifications.notifier import _RETRY_DELAYS, Notifier
 from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.testing.conformance.world import HOURLY, World, job
 
-from ..app.place import new_world, patiently
+from ..support.app import new_world, patiently
 
 BOOM = Failed()
 

@@ -21,7 +21,7 @@ from tickwise.runtime.pipeline import Pipeline
 from tickwise.runtime.step_context import Services
 from tickwise.testing import FakeClock
 
-from .executors.place import Timers, Witness, ended, run
+from ..support.executors import Timers, Witness, ended, run
 
 DONE = AttemptResult(Succeeded())
 Act = Callable[[], Awaitable[AttemptResult]]

@@ -11,7 +11,7 @@ from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.records import Lease, LeaseRequest, TickResult
 from tickwise.testing.conformance.world import HOURLY, World, job
 
-from ..app.place import Shaky, new_world, patiently
+from ..support.app import Shaky, new_world, patiently
 
 
 class RoomyWorker:

@@ -11,8 +11,8 @@ from tickwise.stores.contract import StoreUnavailableError
 from tickwise.stores.records import LeaseRequest, QueueLimit
 from tickwise.testing.conformance.world import job
 
-from ..app.place import patiently
-from .shop import NODE, Blocked, Shop, noop, until
+from ..support.app import patiently
+from ..support.worker import NODE, Blocked, Shop, noop, until
 
 # Taking on.
 

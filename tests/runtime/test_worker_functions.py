@@ -17,9 +17,9 @@ from tickwise.runtime.step_context import Services
 from tickwise.stores.records import MICRO, RunRow
 from tickwise.testing.conformance.world import job
 
-from ..app.place import patiently
-from .executors.place import Timers
-from .shop import Blocked, Shop, noop
+from ..support.app import patiently
+from ..support.executors import Timers
+from ..support.worker import Blocked, Shop, noop
 
 
 def error_line(run: RunRow) -> str:

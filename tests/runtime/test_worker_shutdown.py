@@ -7,8 +7,8 @@ from tickwise.core.states import Event, RunState
 from tickwise.stores.records import Finish
 from tickwise.testing.conformance.world import SUCCESS, job
 
-from ..app.place import patiently
-from .shop import NODE, Blocked, Shop, noop, until
+from ..support.app import patiently
+from ..support.worker import NODE, Blocked, Shop, noop, until
 
 
 @patiently

@@ -9,8 +9,8 @@ from tickwise.core.states import RunState
 from tickwise.stores.contract import StoreUnavailableError
 from tickwise.stores.records import LeaseRequest
 
-from ..app.place import patiently
-from .shop import Shop
+from ..support.app import patiently
+from ..support.worker import Shop
 
 
 @patiently

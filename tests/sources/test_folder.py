@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .folder_stream import LONG, Stream, move, names, problems, watched, write
+from ..support.folder import LONG, Stream, move, names, problems, watched, write
 
 Story = Callable[[Stream, Path], Awaitable[None]]
 

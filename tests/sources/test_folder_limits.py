@@ -16,7 +16,7 @@ from tickwise.sources.folder import scan, watch
 from tickwise.sources.folder.scan import WriterCheck
 from tickwise.sources.yaml import Template
 
-from .folder_stream import names, problems, watched, write
+from ..support.folder import names, problems, watched, write
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from .races.clock import SharedClock
-from .races.place import Place
-from .races.processes import Crew, Nursery
+from ..support.races.file_clock import SharedClock
+from ..support.races.processes import Crew, Nursery
+from ..support.races.race import Race
 
 
 @pytest.fixture(scope="session")
@@ -31,5 +31,5 @@ def clock(tmp_path: Path) -> Iterator[SharedClock]:
 
 
 @pytest.fixture
-def on_mongodb(mongodb_database: str, clock: SharedClock) -> Place:
-    return Place(mongodb_database, clock)
+def on_mongodb(mongodb_database: str, clock: SharedClock) -> Race:
+    return Race(mongodb_database, clock)

@@ -28,8 +28,8 @@ from tickwise.testing import FakeClock
 from tickwise.testing.conformance import snapshot
 from tickwise.testing.conformance.world import HOURLY, START, World, instant, job, microseconds, once, schedule
 
-from . import emptied
-from .tables import PostgresStories, TableStories
+from ..support.table_stories import PostgresStories, TableStories
+from ..support.twins import reusable_stores
 
 MANY = 40
 NAMES = tuple(f"h{n:02}" for n in range(MANY))
@@ -392,7 +392,7 @@ HOURS = st.builds(
 
 def test_a_herd_lives_as_its_members_would(tmp_path: Path) -> None:
     """S1, S12, S34: whoever are alike, and whatever happens, the store looks as if each had gone alone."""
-    with asyncio.Runner() as loop, emptied.sql(loop, f"sqlite:///{tmp_path}/herd.db") as empty:
+    with asyncio.Runner() as loop, reusable_stores.sql(loop, f"sqlite:///{tmp_path}/herd.db") as empty:
 
         async def life(jobs: list[JobDefinition], hours: list[Hour], *, long_way: bool) -> Life:
             clock = FakeClock(START)

@@ -19,8 +19,8 @@ from tickwise.stores.mongo.store import MongoStore
 from tickwise.stores.sql.store import SqlStore
 from tickwise.stores.url import hidden, is_private, open_store
 
-from ..servers import postgres
-from ..servers.process import free_port
+from ..support.servers import postgres
+from ..support.servers.process import free_port
 
 SECRET = "correct/horse#battery"  # noqa: S105  (nobody's)
 

@@ -26,7 +26,7 @@ from tickwise.stores.sql import (
 from tickwise.stores.sql.statement import Statement, compiled
 from tickwise.testing.conformance.world import HOURLY, World, job
 
-from .tables import PostgresStories
+from ..support.table_stories import PostgresStories
 
 MOVES = (claim, define, finish, runs, fleet, batch, enqueue, jobs, tick, lease, claimed_rows)
 FEW_ROWS = {"tickwise_nodes", "tickwise_pauses", "tickwise_queues"}  # tables that do not grow

@@ -5,7 +5,7 @@ from tickwise.stores.sql.store import SqlStore
 from tickwise.stores.url import open_store
 from tickwise.testing.conformance.world import HOURLY, World, job
 
-from ..app.place import Clock, patiently
+from ..support.app import Clock, patiently
 
 
 @patiently

@@ -12,7 +12,7 @@ from tickwise.stores.sql.driver import Pool
 from tickwise.stores.sql.postgres import PostgresDriver
 from tickwise.stores.sql.statement import Procedure, Statement
 
-from ..app.place import patiently
+from ..support.app import patiently
 
 COUNT = Statement("SELECT count(*) FROM numbers")
 

@@ -28,7 +28,7 @@ from tickwise.stores.sql.driver import Pool, SchemaError
 from tickwise.stores.sql.store import SqlStore
 from tickwise.testing.conformance.world import HOURLY, instant, job
 
-from .place import Place
+from ..support.store import StoreAddress
 
 MADE_UP = schema.Migration(  # a step to come: it changes a table that has rows
     2, "0002_made_up", "ALTER TABLE tickwise_jobs ADD COLUMN owner text; -- nobody's yet\n", compatible_from=1
@@ -40,9 +40,11 @@ WORKER = Node("w", (Role.WORKER,), queues=("default",), seconds=10**9)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> StoreAddress:
     at_server = request.param == "postgres"
-    return Place(request.getfixturevalue("postgres_database") if at_server else f"sqlite:///{tmp_path}/own.db")
+    return StoreAddress(
+        request.getfixturevalue("postgres_database") if at_server else f"sqlite:///{tmp_path}/own.db"
+    )
 
 
 def test_they_are_numbered_without_gaps() -> None:
@@ -53,14 +55,14 @@ def test_they_are_numbered_without_gaps() -> None:
     assert [m.name for m in known if not 1 <= m.compatible_from <= m.version] == []
 
 
-def test_an_upgrade_is_done_once(place: Place) -> None:
+def test_an_upgrade_is_done_once(place: StoreAddress) -> None:
     """All is applied and kept with its checksum; the second time there is nothing to do, and nothing wrong."""
     assert (place.upgrade(), place.upgrade(), place.check()) == (ALL, (), ())
     rows = place.say("SELECT version, name, checksum, compatible_from FROM tickwise_migrations ORDER BY version")
     assert rows == [(m.version, m.name, m.checksum, m.compatible_from) for m in schema.migrations()]
 
 
-def test_many_upgrade_at_once(place: Place) -> None:
+def test_many_upgrade_at_once(place: StoreAddress) -> None:
     """One applies, the others wait for it and find nothing to do; all succeed."""
     together = Barrier(TOGETHER)
 
@@ -88,7 +90,7 @@ def test_two_processes_upgrade_at_once(request: pytest.FixtureRequest, tmp_path:
     assert json.loads(again.stdout)["applied"] == []
 
 
-def test_an_upgrade_that_fails_leaves_nothing(place: Place) -> None:
+def test_an_upgrade_that_fails_leaves_nothing(place: StoreAddress) -> None:
     """All of it or none: after the obstacle is gone, it is done from the beginning."""
     place.say("CREATE TABLE tickwise_audit (not_ours text)")
     with pytest.raises(Exception, match="tickwise_audit"):
@@ -97,7 +99,7 @@ def test_an_upgrade_that_fails_leaves_nothing(place: Place) -> None:
     assert (place.upgrade(), place.check()) == (ALL, ())
 
 
-def test_a_changed_migration(place: Place) -> None:
+def test_a_changed_migration(place: StoreAddress) -> None:
     """Tables that a changed copy made are refused, with what to do, and are left as they are."""
     place.upgrade()
     place.say("UPDATE tickwise_migrations SET checksum = 'other' WHERE version = 1")
@@ -109,7 +111,7 @@ def test_a_changed_migration(place: Place) -> None:
     assert fix in problem
 
 
-def _newer(place: Place, compatible_from: int) -> None:
+def _newer(place: StoreAddress, compatible_from: int) -> None:
     """The store is upgraded by a version to come."""
     place.upgrade()
     place.say(
@@ -119,13 +121,13 @@ def _newer(place: Place, compatible_from: int) -> None:
     )  # fmt: skip
 
 
-def test_a_newer_version_that_gets_on_with_this_one(place: Place) -> None:
+def test_a_newer_version_that_gets_on_with_this_one(place: StoreAddress) -> None:
     """A rolling upgrade stops no older node: it finds nothing to do and nothing wrong."""
     _newer(place, compatible_from=schema.migrations()[-1].version)
     assert (place.upgrade(), place.check()) == ((), ())
 
 
-def test_a_newer_version_that_does_not(place: Place) -> None:
+def test_a_newer_version_that_does_not(place: StoreAddress) -> None:
     """An older node is told to be updated."""
     _newer(place, compatible_from=schema.migrations()[-1].version + 1)
     (problem,) = place.check()
@@ -160,7 +162,7 @@ class TestFurtherMigration:
     NEW = (*OLD, MADE_UP)
 
     @pytest.fixture
-    def used(self, place: Place) -> Place:
+    def used(self, place: StoreAddress) -> StoreAddress:
         """A store at work: something has been defined and fired."""
         used = place._replace(clock=lambda: instant("01:00") * 1_000_000)
         used.upgrade()
@@ -169,7 +171,7 @@ class TestFurtherMigration:
         used.do(lambda store: store.tick(plan, "t"))
         return used
 
-    def test_it_is_missing_until_it_is_applied(self, used: Place) -> None:
+    def test_it_is_missing_until_it_is_applied(self, used: StoreAddress) -> None:
         """The check names it; the upgrade applies only it, once."""
         (problem,) = used.do(_check_as(*self.NEW))
         assert (MADE_UP.name in problem, ALL[0] in problem) == (True, False)
@@ -177,7 +179,7 @@ class TestFurtherMigration:
         assert used.do(_check_as(*self.NEW)) == ()
         assert used.say("SELECT name, owner FROM tickwise_jobs") == [("a", None)]
 
-    def test_many_apply_it_at_once(self, used: Place) -> None:
+    def test_many_apply_it_at_once(self, used: StoreAddress) -> None:
         """One applies it under the lock, the others wait and find nothing to do."""
         together = Barrier(TOGETHER)
 
@@ -189,7 +191,7 @@ class TestFurtherMigration:
             applied = sorted(pool.map(start, range(TOGETHER)), reverse=True)
         assert applied == [(MADE_UP.name,), *[()] * (TOGETHER - 1)]
 
-    def test_a_node_of_the_schema_before_goes_on(self, used: Place) -> None:
+    def test_a_node_of_the_schema_before_goes_on(self, used: StoreAddress) -> None:
         """One that is at work while another upgrades is not stopped: it fires what is due, once (S1)."""
         now = [instant("01:00") * 1_000_000]
 
@@ -201,7 +203,7 @@ class TestFurtherMigration:
         assert used._replace(clock=lambda: now[0]).do(work) == [1, 0]
         assert (used.do(_check_as(*self.OLD)), used.do(_upgrade_to(*self.OLD))) == ((), ())
 
-    def test_a_node_that_cannot_go_on_is_told(self, used: Place) -> None:
+    def test_a_node_that_cannot_go_on_is_told(self, used: StoreAddress) -> None:
         """A migration that says so keeps programs of the schema before away."""
         used.do(_upgrade_to(*self.OLD, MADE_UP._replace(compatible_from=2)))
         (problem,) = used.do(_check_as(*self.OLD))
@@ -209,13 +211,13 @@ class TestFurtherMigration:
         with pytest.raises(SchemaError, match="update this one"):
             used.do(_upgrade_to(*self.OLD))
 
-    def test_a_changed_copy_of_it(self, used: Place) -> None:
+    def test_a_changed_copy_of_it(self, used: StoreAddress) -> None:
         """Its checksum differs: the tables are left alone, and the way out is named."""
         used.do(_upgrade_to(*self.NEW))
         with pytest.raises(SchemaError, match=f"{MADE_UP.name}.*install the version that made them"):
             used.do(_upgrade_to(*self.OLD, MADE_UP._replace(text="ALTER TABLE tickwise_jobs ADD COLUMN x text")))
 
-    def test_one_that_fails_leaves_nothing(self, used: Place) -> None:
+    def test_one_that_fails_leaves_nothing(self, used: StoreAddress) -> None:
         """What it did before it failed is undone."""
         bad = MADE_UP._replace(text=f"{MADE_UP.text}; INSERT INTO tickwise_nowhere VALUES (1)")
         with pytest.raises(Exception, match="tickwise_nowhere"):
@@ -252,7 +254,7 @@ def test_mongodb_from_the_first_version_to_the_second(mongodb_database: str) -> 
     asyncio.run(upgraded())
 
 
-def test_before_the_first_upgrade(place: Place) -> None:
+def test_before_the_first_upgrade(place: StoreAddress) -> None:
     """Whatever is asked of a store without tables is refused with the command that makes them."""
     moves: list[Callable[[SqlStore], Awaitable[Any]]] = [
         lambda store: store.tick(plan, "t"),
@@ -272,7 +274,7 @@ def test_before_the_first_upgrade(place: Place) -> None:
     assert place.check() != ()
 
 
-def test_a_column_that_is_missing(place: Place) -> None:
+def test_a_column_that_is_missing(place: StoreAddress) -> None:
     """Older tables than a program needs are told in the same way."""
     place.upgrade()
     place.say("ALTER TABLE tickwise_runs RENAME COLUMN priority TO other")
@@ -283,7 +285,7 @@ def test_a_column_that_is_missing(place: Place) -> None:
 SEEN = "SELECT name, job, times, timezone, next_run_at, last_run_at, last_state, paused, reason"
 
 
-def test_the_view_for_people(place: Place) -> None:
+def test_the_view_for_people(place: StoreAddress) -> None:
     """Schedules by name, with times that people can read; on PostgreSQL these are timestamps."""
     used = place._replace(clock=lambda: instant("01:00") * 1_000_000)
     used.upgrade()
@@ -302,7 +304,7 @@ def test_the_view_for_people(place: Place) -> None:
     ]
 
 
-def test_the_view_shows_a_pause_of_everything(place: Place) -> None:
+def test_the_view_shows_a_pause_of_everything(place: StoreAddress) -> None:
     """Nothing is next then, and the reason is that of the pause."""
     used = place._replace(clock=lambda: instant("01:00") * 1_000_000)
     used.upgrade()

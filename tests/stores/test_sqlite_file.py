@@ -27,8 +27,8 @@ from tickwise.stores.sql.statement import Procedure, Statement
 from tickwise.stores.sql.store import SqlStore
 from tickwise.stores.url import open_store
 
-from ..servers.process import NOBODY
-from .place import Place
+from ..support.servers.process import NOBODY
+from ..support.store import StoreAddress
 
 PATIENCE = 60  # seconds, against hanging
 SAID = "what the run printed"
@@ -41,9 +41,9 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def place(file: Path) -> Place:
+def place(file: Path) -> StoreAddress:
     """A store with a run that has printed something."""
-    place = Place(f"sqlite:///{file}")
+    place = StoreAddress(f"sqlite:///{file}")
     place.upgrade()
     place.do(print_something)
     return place
@@ -78,7 +78,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_file(place: Place, file: Path, damage: str) -> None:
+def test_a_damaged_file(place: StoreAddress, file: Path, damage: str) -> None:
     """It is refused with the way to recover, and neither it nor anything beside it is touched."""
     file.write_bytes(DAMAGES[damage](file.read_bytes()))
     before = files(file.parent)
@@ -87,7 +87,7 @@ def test_a_damaged_file(place: Place, file: Path, damage: str) -> None:
     assert files(file.parent) == before
 
 
-def test_damage_in_the_middle(place: Place, file: Path) -> None:
+def test_damage_in_the_middle(place: StoreAddress, file: Path) -> None:
     """A page of zeros is found by who reads it and by who checks; what is refused changes nothing."""
     with closing(sqlite3.connect(file)) as connection:
         (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'tickwise_runs'").fetchone()
@@ -102,7 +102,7 @@ def test_damage_in_the_middle(place: Place, file: Path) -> None:
     assert files(file.parent) == before
 
 
-def test_damaged_logs(place: Place, file: Path) -> None:
+def test_damaged_logs(place: StoreAddress, file: Path) -> None:
     """The file of the logs is named, and need not be recovered: moved away, it is made anew."""
     logs = file.with_name("own-logs.db")
     logs.write_bytes(b"garbage!" * 1_000)
@@ -148,7 +148,7 @@ def test_a_file_without_permission() -> None:
     """One that may only be read is no store."""
     with TemporaryDirectory() as name:
         file = Path(name) / "own.db"
-        Place(f"sqlite:///{file}").upgrade()
+        StoreAddress(f"sqlite:///{file}").upgrade()
         before = files(file.parent)
         file.chmod(0o444)
         file.parent.chmod(0o555)
@@ -192,7 +192,7 @@ def test_it_is_private(tmp_path: Path) -> None:
     async def look(_store: SqlStore) -> dict[str, str]:
         return modes(folder)
 
-    place = Place(f"sqlite:///{folder}/own.db")
+    place = StoreAddress(f"sqlite:///{folder}/own.db")
     place.upgrade()
     place.do(print_something)
     assert place.do(look) == dict.fromkeys(
@@ -204,12 +204,12 @@ def test_it_is_private(tmp_path: Path) -> None:
 def test_a_folder_that_was_there_stays_as_it_was(tmp_path: Path) -> None:
     """Who made it knows who may enter."""
     tmp_path.chmod(0o755)
-    Place(f"sqlite:///{tmp_path}/own.db").upgrade()
+    StoreAddress(f"sqlite:///{tmp_path}/own.db").upgrade()
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
 
 
 @pytest.mark.parametrize("lane", [Pool.CLAIM, Pool.OTHER, Pool.READ])
-def test_it_is_durable(place: Place, lane: Pool) -> None:
+def test_it_is_durable(place: StoreAddress, lane: Pool) -> None:
     """Both files are written ahead, and every commit is on disk before anybody hears of it."""
 
     def ask() -> Procedure[list[Any]]:
@@ -223,7 +223,7 @@ def test_it_is_durable(place: Place, lane: Pool) -> None:
     assert place.do(lambda store: store.driver.run(ask, lane)) == ["wal", "wal", full, full]
 
 
-def test_logs_are_apart(place: Place, file: Path) -> None:
+def test_logs_are_apart(place: StoreAddress, file: Path) -> None:
     """What runs print goes into a file of its own, however much it is."""
     with closing(sqlite3.connect(file.with_name("own-logs.db"))) as connection:
         assert connection.execute("SELECT text FROM tickwise_logs").fetchall() == [(SAID,)]
@@ -231,7 +231,7 @@ def test_logs_are_apart(place: Place, file: Path) -> None:
     assert place.check() == ()
 
 
-def test_a_lost_file_of_logs(place: Place, file: Path) -> None:
+def test_a_lost_file_of_logs(place: StoreAddress, file: Path) -> None:
     """What was printed is gone, and nothing else: the file is made again, and takes what is printed next."""
     file.with_name("own-logs.db").unlink()
     (problem,) = place.check()
@@ -245,7 +245,7 @@ def test_a_lost_file_of_logs(place: Place, file: Path) -> None:
     assert [part.text for part in place.do(lambda store: store.insights.log(run)).items] == [SAID]
 
 
-def test_logs_of_a_store_that_is_gone(place: Place, file: Path) -> None:
+def test_logs_of_a_store_that_is_gone(place: StoreAddress, file: Path) -> None:
     """A new store begins with no logs, though its runs may have the ids of those whose logs are still there."""
     file.unlink()
     place.upgrade()
@@ -257,7 +257,7 @@ def test_logs_of_a_store_that_is_gone(place: Place, file: Path) -> None:
 # Others who use it.
 
 
-def test_what_another_process_writes_is_noticed(place: Place) -> None:
+def test_what_another_process_writes_is_noticed(place: StoreAddress) -> None:
     """Who waits hears of it, although no news are sent from process to process."""
     program = (
         "import asyncio, sys\n"
@@ -274,7 +274,7 @@ def test_what_another_process_writes_is_noticed(place: Place) -> None:
     assert place.do(hear)
 
 
-def test_another_writer_is_waited_for(place: Place, file: Path) -> None:
+def test_another_writer_is_waited_for(place: StoreAddress, file: Path) -> None:
     """Who asks while somebody else is writing waits a moment, and never hears of a lock."""
     held, asked = Event(), Event()
 
@@ -298,7 +298,7 @@ def test_another_writer_is_waited_for(place: Place, file: Path) -> None:
     other.join()
 
 
-def test_a_writer_who_does_not_end(place: Place, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_who_does_not_end(place: StoreAddress, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a long time it is said that somebody holds the file; later it goes on. Who reads is never held up."""
     monkeypatch.setattr(sqlite, "_PATIENCE_MS", 1)
 

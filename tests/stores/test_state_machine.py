@@ -23,9 +23,9 @@ from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.sql import batch, claimed_rows, finish, lease
 from tickwise.stores.sql.statement import Compound, Statement
 
-from . import emptied
-from .machine import machine
-from .twins import FIRST_RUN, Emptied
+from ..support.twins import reusable_stores
+from ..support.twins.machine import machine
+from ..support.twins.twins import FIRST_RUN, Emptied
 
 MORE = int(os.environ.get("TICKWISE_EXAMPLES", "1"))
 QUICKLY = settings(max_examples=200, stateful_step_count=30, phases=[Phase.generate], report_multiple_bugs=False)
@@ -37,7 +37,7 @@ def test_sqlite_is_as_memory(tmp_path: Path, long_way: bool) -> None:
     """SQLite answers every move as the reference does, and looks the same after every few."""
     with (
         asyncio.Runner() as loop,
-        emptied.sql(loop, f"sqlite:///{tmp_path}/twin.db") as empty,
+        reusable_stores.sql(loop, f"sqlite:///{tmp_path}/twin.db") as empty,
         _simple_jobs(long_way=long_way),
     ):
         few = settings(max_examples=16 * MORE, stateful_step_count=40)
@@ -47,14 +47,18 @@ def test_sqlite_is_as_memory(tmp_path: Path, long_way: bool) -> None:
 @both_ways
 def test_postgres_is_as_memory(postgres_database: str, long_way: bool) -> None:
     """PostgreSQL answers every move as the reference does, and looks the same after every few."""
-    with asyncio.Runner() as loop, emptied.sql(loop, postgres_database) as empty, _simple_jobs(long_way=long_way):
+    with (
+        asyncio.Runner() as loop,
+        reusable_stores.sql(loop, postgres_database) as empty,
+        _simple_jobs(long_way=long_way),
+    ):
         few = settings(max_examples=7 * MORE, stateful_step_count=50)
         run_state_machine_as_test(machine(loop, empty, looks_every=5), settings=few)
 
 
 def test_mongodb_is_as_memory(mongodb_database: str) -> None:
     """MongoDB answers every move as the reference does, and looks the same after every few."""
-    with asyncio.Runner() as loop, emptied.mongodb(loop, mongodb_database) as empty:
+    with asyncio.Runner() as loop, reusable_stores.mongodb(loop, mongodb_database) as empty:
         few = settings(max_examples=6 * MORE, stateful_step_count=40)
         run_state_machine_as_test(machine(loop, empty, looks_every=5), settings=few)
 
@@ -98,7 +102,7 @@ def test_a_statement_that_is_wrong_is_found_out(slip: str, tmp_path: Path) -> No
     """A few words too many or too few in one statement of SQLite's are enough."""
     with (
         asyncio.Runner() as loop,
-        emptied.sql(loop, f"sqlite:///{tmp_path}/wrong.db") as empty,
+        reusable_stores.sql(loop, f"sqlite:///{tmp_path}/wrong.db") as empty,
         _mistaken(*SLIPS[slip]),
     ):
         _check_that_it_is_found_out(loop, empty)

@@ -8,7 +8,7 @@ import asyncpg
 from tickwise.stores.sql.postgres import TICKET_LOCK, TICKETS
 from tickwise.testing.conformance.world import HOURLY, World, job
 
-from .tables import PostgresStories
+from ..support.table_stories import PostgresStories
 
 ALL = frozenset(range(TICKETS))
 

@@ -1,4 +1,4 @@
-"""Made from the asynchronous classes by `python -m tests.app.sync_stub`: do not edit."""
+"""Made from the asynchronous classes by `python -m tests.support.sync_stub`: do not edit."""
 
 from ..stores.contract import Store
 from ..stores.records import Enqueue

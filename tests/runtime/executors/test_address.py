@@ -7,7 +7,7 @@ import pytest
 from tickwise.core.errors import InputError
 from tickwise.runtime.executors.address import AddressPolicy, Reach, reach_of
 
-from .place import run
+from ...support.executors import run
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,14 @@ from tickwise.runtime.executors.command import run_command, run_script
 from tickwise.runtime.executors.log import HEAD_SIZE, TAIL_SIZE, StepLog
 from tickwise.runtime.executors.result import AttemptResult
 
-from .place import Place, Timers, deaths, ended, place, run, timed
+from ...support.executors import ExecutorHarness, Timers, deaths, ended, place, run, timed
 
 
-def command(*arguments: str, there: Place | None = None) -> AttemptResult:
+def command(*arguments: str, there: ExecutorHarness | None = None) -> AttemptResult:
     return run(run_command(Command(arguments), (there or place()).context))
 
 
-def script(text: str, there: Place | None = None) -> AttemptResult:
+def script(text: str, there: ExecutorHarness | None = None) -> AttemptResult:
     return run(run_script(Script(text), (there or place()).context))
 
 

@@ -16,10 +16,10 @@ from tickwise.runtime.context import Run
 from tickwise.runtime.executors.function import FunctionPool
 from tickwise.runtime.executors.result import AttemptResult, Cancel, Retry, Snooze
 
-from .place import Place, Timers, ended, place, run, timed, until
+from ...support.executors import ExecutorHarness, Timers, ended, place, run, timed, until
 
 
-def call(function: Callable[..., Any], there: Place | None = None, **params: Any) -> AttemptResult:
+def call(function: Callable[..., Any], there: ExecutorHarness | None = None, **params: Any) -> AttemptResult:
     async def calling() -> AttemptResult:
         pool = FunctionPool()
         try:

@@ -20,7 +20,7 @@ from tickwise.runtime.executors.address import AddressPolicy, Reach
 from tickwise.runtime.executors.http import send, tls
 from tickwise.runtime.executors.result import AttemptResult
 
-from .place import Place, ended, place, run
+from ...support.executors import ExecutorHarness, ended, place, run
 
 CERTIFICATE = Path(__file__).with_name("tls_example.pem")  # for the name tls.example, until 2120; with its key
 NEAR = AddressPolicy(frozenset({Reach.LOOPBACK}))
@@ -95,7 +95,7 @@ def web(request: pytest.FixtureRequest) -> Iterator[Web]:
     server.server_close()
 
 
-def sent(call: HttpCall, there: Place | None = None, policy: AddressPolicy = NEAR) -> AttemptResult:
+def sent(call: HttpCall, there: ExecutorHarness | None = None, policy: AddressPolicy = NEAR) -> AttemptResult:
     return run(send(call, (there or place(addresses=policy)).context))
 
 

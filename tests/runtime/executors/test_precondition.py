@@ -8,7 +8,7 @@ from tickwise.runtime.attempt import perform
 from tickwise.runtime.executors.preconditions import unmet
 from tickwise.runtime.executors.result import AttemptResult
 
-from .place import place, run
+from ...support.executors import place, run
 
 
 def asked(action: Command | PythonCall, expected: str | None = None) -> AttemptResult | None:

@@ -19,7 +19,7 @@ from tickwise.runtime.executors.function import FunctionPool, Isolated
 from tickwise.runtime.executors.process import call_in_process, named_target
 from tickwise.runtime.executors.result import AttemptResult
 
-from .place import Place, deaths, ended, place, run
+from ...support.executors import ExecutorHarness, deaths, ended, place, run
 
 JOBS = """
 import asyncio, os, signal, sys
@@ -75,7 +75,7 @@ def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     del sys.modules["some_jobs"]
 
 
-def call(name: str, there: Place | None = None, **params: Any) -> AttemptResult:
+def call(name: str, there: ExecutorHarness | None = None, **params: Any) -> AttemptResult:
     target = named_target(f"some_jobs:{name}")
     return run(call_in_process(target, (there or place(params=params)).context, strict=False))
 

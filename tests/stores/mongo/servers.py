@@ -11,8 +11,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pymongo import MongoClient
 
-from ...servers import mongodb
-from ...servers.process import PATIENCE, Server, free_port, own_folder, packaged, running
+from ...support.servers import mongodb
+from ...support.servers.process import PATIENCE, Server, free_port, own_folder, packaged, running
 
 _READY = "Waiting for connections"
 _OF_A_SET = ("--replSet", mongodb.REPLICA_SET, "--oplogSize", "16")

@@ -11,8 +11,8 @@ from tickwise.core.states import RunState
 from tickwise.stores.contract import Store
 from tickwise.stores.validation import all_pages
 
-from ..races.place import Place, all_runs, check_each_once, job, pair, slots_of
-from ..races.processes import Crew, Gone, tell
+from ...support.races.processes import Crew, Gone, tell
+from ...support.races.race import Race, all_runs, check_each_once, job, pair, slots_of
 from ..races.roles.mongo import LEFT_ALONE, ONE_BY_ONE, PARTS, QUEUES
 
 LEFTOVERS: dict[str, dict[str, Any]] = {
@@ -29,7 +29,7 @@ JOBS = {
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_killed_before_every_write(on_mongodb: Place, crew: Crew, part: str) -> None:
+def test_killed_before_every_write(on_mongodb: Race, crew: Crew, part: str) -> None:
     """Whatever somebody was about to do, another process completes it once, or it never began (S1, S42)."""
     place = on_mongodb
     place.install(*JOBS[part])
@@ -52,7 +52,7 @@ def test_killed_before_every_write(on_mongodb: Place, crew: Crew, part: str) -> 
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_given_up_before_every_write(on_mongodb: Place, crew: Crew, part: str) -> None:
+def test_given_up_before_every_write(on_mongodb: Race, crew: Crew, part: str) -> None:
     """Whatever a task was cancelled in, nothing is half done, and the store goes on with the next call."""
     place = on_mongodb
     place.install(*JOBS[part])
@@ -62,7 +62,7 @@ def test_given_up_before_every_write(on_mongodb: Place, crew: Crew, part: str) -
     _check_what_came_of_it(place)
 
 
-def _check_what_came_of_it(place: Place) -> None:
+def _check_what_came_of_it(place: Race) -> None:
     place.do(lambda store: _check_slots(store, place.clock.second))
     runs, known = (
         place.runs(),

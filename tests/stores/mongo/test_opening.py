@@ -17,7 +17,7 @@ from tickwise.stores.mongo import base
 from tickwise.stores.mongo.store import MongoStore
 from tickwise.stores.url import open_store
 
-from ...servers.process import free_port
+from ...support.servers.process import free_port
 from .servers import database, standalone
 
 WORD = "pw"

@@ -13,7 +13,7 @@ from tickwise.core.model import Trigger
 from tickwise.stores.mongo.store import MongoStore
 from tickwise.stores.records import Enqueue, Enqueued
 
-from ..races.place import SOURCE, all_runs, job
+from ...support.races.race import SOURCE, all_runs, job
 from .servers import database
 
 Told = Callable[[MongoStore, Any], Awaitable[Any]]

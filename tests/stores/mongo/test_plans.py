@@ -16,10 +16,10 @@ from tickwise.stores.mongo.base import MOVE_SECONDS, Document, Mongo
 from tickwise.stores.mongo.intents import SOON
 from tickwise.stores.records import MICRO, LeaseRequest
 
-from .. import emptied
-from ..machine import machine
-from ..races.clock import START
-from ..races.place import Place, check_each_once, job
+from ...support.races.file_clock import START
+from ...support.races.race import Race, check_each_once, job
+from ...support.twins import reusable_stores
+from ...support.twins.machine import machine
 from ..races.roles.dying import settle_everything
 from ..races.roles.working import finish
 from ..test_state_machine import MORE
@@ -45,7 +45,7 @@ def test_who_comes_late_changes_nothing(mongodb_database: str) -> None:
 
     with (
         asyncio.Runner() as loop,
-        emptied.mongodb(loop, mongodb_database) as empty,
+        reusable_stores.mongodb(loop, mongodb_database) as empty,
         patch.object(intents, "apply", twice),
     ):
         run_state_machine_as_test(machine(loop, anew, looks_every=5), settings=FEW)
@@ -60,7 +60,7 @@ async def _die(_: Mongo, made: Mapping[str, Document], __: int) -> None:
         raise Died
 
 
-def test_a_plan_that_was_left_while_another_was_fulfilled(on_mongodb: Place) -> None:
+def test_a_plan_that_was_left_while_another_was_fulfilled(on_mongodb: Race) -> None:
     """A pass that finds a plan, and then the next one, fulfils both before it decides: no slot is lost (S1)."""
     on_mongodb.install(job("a", "* * * * *", policy=Policy.of(overlap=Overlap.QUEUE)))
     on_mongodb.clock.advance(180)

@@ -5,11 +5,11 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from ...servers import mongodb
-from ...servers.process import Server
-from ..races.clock import SharedClock
-from ..races.place import Place, check_each_once, pair, slots_of_pairs
-from ..races.processes import ROUNDS, Crew, next_word, say, tell
+from ...support.races.file_clock import SharedClock
+from ...support.races.processes import ROUNDS, Crew, next_word, say, tell
+from ...support.races.race import Race, check_each_once, pair, slots_of_pairs
+from ...support.servers import mongodb
+from ...support.servers.process import Server
 from .servers import restarted, standalone
 
 MOMENT = 3  # seconds after which a plan that nobody has settled is taken up
@@ -21,10 +21,10 @@ def test_killed_in_mid_batch(
 ) -> None:
     """Every slot runs once, whatever each client was doing when the server died, on the stores they had (S1)."""
     with start() as server:
-        _kill_and_go_on(server, Place(server.url, clock), crew)
+        _kill_and_go_on(server, Race(server.url, clock), crew)
 
 
-def _kill_and_go_on(server: Server, place: Place, crew: Crew) -> None:
+def _kill_and_go_on(server: Server, place: Race, crew: Crew) -> None:
     clock = place.clock
     names, begin = [f"job-{n}" for n in range(10 * ROUNDS)], clock.second
     place.install(*(pair(name) for name in names))

@@ -3,14 +3,14 @@
 import signal
 from itertools import count
 
-from ..races.clock import START
-from ..races.place import Place, check_each_once, pair, slots_of_pairs
-from ..races.processes import Child, Crew, tell
+from ...support.races.file_clock import START
+from ...support.races.processes import Child, Crew, tell
+from ...support.races.race import Race, check_each_once, pair, slots_of_pairs
 
 SOON = 3  # seconds after which a plan that nobody has settled is taken up
 
 
-def test_a_stopped_claimer_blocks_nobody(on_mongodb: Place, crew: Crew) -> None:
+def test_a_stopped_claimer_blocks_nobody(on_mongodb: Race, crew: Crew) -> None:
     """Before whichever write a pass is stopped, others go on; continued, it changes nothing any more (S1)."""
     place = on_mongodb
     place.install(pair("a"))
@@ -33,7 +33,7 @@ def test_a_stopped_claimer_blocks_nobody(on_mongodb: Place, crew: Crew) -> None:
     check_each_once(place.runs(), slots_of_pairs(["a"], START, place.clock.second))
 
 
-def _settle(place: Place, rescuer: Child) -> None:
+def _settle(place: Race, rescuer: Child) -> None:
     """All that is due runs and ends, by somebody else."""
     place.clock.advance(SOON)
     rescuer.say("go")

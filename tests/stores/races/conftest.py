@@ -8,10 +8,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from ...servers import postgres
-from ...servers.process import Server
-from .clock import SharedClock
-from .place import Place, execute
+from ...support.races.file_clock import SharedClock
+from ...support.races.race import Race, execute
+from ...support.servers import postgres
+from ...support.servers.process import Server
 
 _numbers = count(1)
 
@@ -38,26 +38,26 @@ def file(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def on_postgres(database: str, clock: SharedClock) -> Place:
-    return Place(database, clock)
+def on_postgres(database: str, clock: SharedClock) -> Race:
+    return Race(database, clock)
 
 
 @pytest.fixture
-def on_sqlite(file: str, clock: SharedClock) -> Place:
-    return Place(file, clock)
+def on_sqlite(file: str, clock: SharedClock) -> Race:
+    return Race(file, clock)
 
 
 @pytest.fixture(params=["postgres", "sqlite", "mongodb"])
-def place(request: pytest.FixtureRequest) -> Place:
+def place(request: pytest.FixtureRequest) -> Race:
     return _place(request)
 
 
 @pytest.fixture(params=["postgres", "sqlite"])
-def on_sql(request: pytest.FixtureRequest) -> Place:
+def on_sql(request: pytest.FixtureRequest) -> Race:
     """One whose statements can be watched."""
     return _place(request)
 
 
-def _place(request: pytest.FixtureRequest) -> Place:
-    found: Place = request.getfixturevalue(f"on_{request.param}")
+def _place(request: pytest.FixtureRequest) -> Race:
+    found: Race = request.getfixturevalue(f"on_{request.param}")
     return found

@@ -7,16 +7,16 @@ import pytest
 from tickwise.core.definition import Overlap, Policy
 from tickwise.core.states import RunState
 
-from .clock import START
-from .place import Place, check_each_once, job
-from .processes import ROUNDS, Crew, say, tell
+from ...support.races.file_clock import START
+from ...support.races.processes import ROUNDS, Crew, say, tell
+from ...support.races.race import Race, check_each_once, job
 
 EVERY_MINUTE = "* * * * *"
 SIDE_BY_SIDE = Policy.of(overlap=Overlap.ALLOW, max_active_runs=1_000)
 
 
 @pytest.mark.parametrize("processes", [10, 50])
-def test_one_slot_gets_one_run(place: Place, crew: Crew, processes: int) -> None:
+def test_one_slot_gets_one_run(place: Race, crew: Crew, processes: int) -> None:
     """However many processes tick one due schedule at once, one of them makes the run (S1)."""
     place.install(job("a", EVERY_MINUTE, policy=SIDE_BY_SIDE))
     racers = crew.start(processes, "working.tick_on_word", **place.address)
@@ -29,7 +29,7 @@ def test_one_slot_gets_one_run(place: Place, crew: Crew, processes: int) -> None
     check_each_once(place.runs(), [("a", slot) for slot in slots], RunState.QUEUED)
 
 
-def test_a_thousand_schedules_and_fifty_claimers(place: Place, crew: Crew) -> None:
+def test_a_thousand_schedules_and_fifty_claimers(place: Race, crew: Crew) -> None:
     """Fifty stores in ten processes divide a thousand due schedules among them, and none is decided twice (S1)."""
     names = [f"job-{n}" for n in range(1_000)]
     place.install(*(job(name, EVERY_MINUTE, policy=SIDE_BY_SIDE) for name in names))
@@ -44,7 +44,7 @@ def test_a_thousand_schedules_and_fifty_claimers(place: Place, crew: Crew) -> No
     tell(f"{len(took)} claims, p99 {quantiles(took, n=100)[98]:.1f} ms")
 
 
-def test_runs_that_the_cursor_does_not_know(on_sql: Place, crew: Crew) -> None:
+def test_runs_that_the_cursor_does_not_know(on_sql: Race, crew: Crew) -> None:
     """A cursor that is older than the runs, as from a backup, is decided by them, and goes on (S1)."""
     place = on_sql
     place.install(job("a", EVERY_MINUTE, policy=SIDE_BY_SIDE))

@@ -11,15 +11,15 @@ from tickwise.core.states import FINAL
 from tickwise.stores.contract import Store
 from tickwise.stores.records import DecisionFilter
 
-from .clock import START
-from .place import Place, check_each_once, pair, slots_of, slots_of_pairs
-from .processes import ROUNDS, Crew, say, tell
+from ...support.races.file_clock import START
+from ...support.races.processes import ROUNDS, Crew, say, tell
+from ...support.races.race import Race, check_each_once, pair, slots_of, slots_of_pairs
 from .roles.crowd import JOBS
 
 SEED = int(os.environ.get("TICKWISE_SEED", "0"))
 
 
-def test_a_crowd_does_everything_at_once(place: Place, crew: Crew) -> None:
+def test_a_crowd_does_everything_at_once(place: Race, crew: Crew) -> None:
     """People, tickers and workers of several processes meet no error but refusals; each slot runs once (S1)."""
     place.install(*(pair(name) for name in JOBS))
     place.clock.advance(600)

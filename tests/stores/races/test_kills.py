@@ -5,21 +5,21 @@ from contextlib import suppress
 from itertools import count
 from random import Random
 
-from .clock import START
-from .place import Place, check_each_once, job, pair, slots_of, slots_of_pairs
-from .processes import ROUNDS, Crew, Gone, next_word, say, tell
+from ...support.races.file_clock import START
+from ...support.races.processes import ROUNDS, Crew, Gone, next_word, say, tell
+from ...support.races.race import Race, check_each_once, job, pair, slots_of, slots_of_pairs
 
 LEASE = 30
 
 
-def test_killed_at_every_statement(on_sql: Place, crew: Crew) -> None:
+def test_killed_at_every_statement(on_sql: Race, crew: Crew) -> None:
     """Whatever a ticker, worker and finisher was about to do, another process completes it exactly once (S42)."""
     on_sql.install(pair("a"))
     _kill_at_each(on_sql, crew, every=120 + LEASE + 1)
     check_each_once(on_sql.runs(), slots_of_pairs(["a"], START, on_sql.clock.second))
 
 
-def test_killed_at_every_statement_of_the_plain_path(on_sql: Place, crew: Crew) -> None:
+def test_killed_at_every_statement_of_the_plain_path(on_sql: Race, crew: Crew) -> None:
     """The same where simple jobs are started by one statement: each of them gets its slot once (S1, S42)."""
     jobs = [job(name, "* * * * *") for name in "abc"]
     on_sql.install(*jobs)
@@ -31,7 +31,7 @@ def test_killed_at_every_statement_of_the_plain_path(on_sql: Place, crew: Crew) 
     check_each_once(on_sql.runs(), wanted)
 
 
-def _kill_at_each(place: Place, crew: Crew, *, every: int) -> list[str]:
+def _kill_at_each(place: Race, crew: Crew, *, every: int) -> list[str]:
     """Let a process die at the first point, another at the second and so on, each so long after the one before."""
     rescuer = crew.one("dying.rescue_on_word", **place.address, node="rescuer")
     for point in count(1):
@@ -51,7 +51,7 @@ def _kill_at_each(place: Place, crew: Crew, *, every: int) -> list[str]:
     return passed
 
 
-def test_killed_at_any_moment(place: Place, crew: Crew) -> None:
+def test_killed_at_any_moment(place: Race, crew: Crew) -> None:
     """Processes that die wherever they are just then, in a commit too, lose and double nothing (S1, S42)."""
     names, chance = [f"job-{n}" for n in range(100 * ROUNDS)], Random(1)  # more than the dead can hold
     place.install(*map(pair, names))

@@ -5,11 +5,11 @@ from operator import methodcaller
 from tickwise.core.states import RunState
 from tickwise.stores.records import Enqueue, QueueLimit
 
-from .place import Place, job
-from .processes import ROUNDS, Crew, say
+from ...support.races.processes import ROUNDS, Crew, say
+from ...support.races.race import Race, job
 
 
-def test_no_more_run_than_may(place: Place, crew: Crew) -> None:
+def test_no_more_run_than_may(place: Race, crew: Crew) -> None:
     """Ten processes that lease at once get as many runs as the queue allows in all, and no more."""
     place.install(job("a"))
     workers = crew.start(10, "holding.lease_on_word", **place.address, capacity=2)
@@ -24,7 +24,7 @@ def test_no_more_run_than_may(place: Place, crew: Crew) -> None:
         assert place.do(lambda store: store.insights.counts()).runs[RunState.RUNNING] == allowed
 
 
-def test_no_more_start_than_may(place: Place, crew: Crew) -> None:
+def test_no_more_start_than_may(place: Race, crew: Crew) -> None:
     """A burst is given out once, whoever asks for it."""
     place.install(job("a"))
     workers = crew.start(10, "holding.lease_on_word", **place.address, capacity=2)
@@ -37,7 +37,7 @@ def test_no_more_start_than_may(place: Place, crew: Crew) -> None:
         place.clock.advance(2)
 
 
-def test_a_slow_lease_gives_nobody_credit(on_postgres: Place, crew: Crew) -> None:
+def test_a_slow_lease_gives_nobody_credit(on_postgres: Race, crew: Crew) -> None:
     """A worker that read the time long before its turn does not turn the queue's clock back."""
     place = on_postgres
     place.install(job("a"))

@@ -4,12 +4,12 @@ from tickwise.core.definition import Overlap, Policy
 from tickwise.core.planner import plan
 from tickwise.stores.records import Enqueue, LeaseRequest
 
-from .place import Place, job
-from .processes import Child, Crew
-from .server import wait_until_somebody_waits
+from ...support.races.processes import Child, Crew
+from ...support.races.race import Race, job
+from ...support.races.server import wait_until_somebody_waits
 
 
-def test_a_renewal_waits_for_nobody(on_postgres: Place, crew: Crew) -> None:
+def test_a_renewal_waits_for_nobody(on_postgres: Race, crew: Crew) -> None:
     """A batch that is being finished holds up no renewal of the same runs, and does not deadlock with it (S42)."""
     place = on_postgres
     place.install(job("a"), job("b"))
@@ -27,7 +27,7 @@ def test_a_renewal_waits_for_nobody(on_postgres: Place, crew: Crew) -> None:
     assert finisher.heard_last() == (2, 1)
 
 
-def test_two_finishers_meet_at_two_jobs(on_postgres: Place, crew: Crew) -> None:
+def test_two_finishers_meet_at_two_jobs(on_postgres: Race, crew: Crew) -> None:
     """Ends that note a success on one job and wake another take both in one order: nobody has to begin again."""
     place, policy = on_postgres, Policy.of(overlap=Overlap.QUEUE, skip_if_successful=True)
     place.install(*(job(name, "* * * * *", policy=policy) for name in ("a", "b")))
@@ -47,7 +47,7 @@ def test_two_finishers_meet_at_two_jobs(on_postgres: Place, crew: Crew) -> None:
     assert second.heard_last() == (2, 1)
 
 
-def _finisher(place: Place, crew: Crew, failing: str, halts: dict[str, str]) -> Child:
+def _finisher(place: Race, crew: Crew, failing: str, halts: dict[str, str]) -> Child:
     """A process that holds a run of either job; the one will fail, the other succeed."""
     place.do(lambda store: store.enqueue([Enqueue("a"), Enqueue("b")]))
     child = crew.one("holding.finish_haltingly", **place.address, **halts, node=failing, failing=[failing])

@@ -2,14 +2,14 @@
 
 from tickwise.stores.records import Enqueue
 
-from ...servers.process import Server
-from .clock import SharedClock
-from .place import Place, job
-from .processes import Crew
-from .server import CRASH, restarted
+from ...support.races.file_clock import SharedClock
+from ...support.races.processes import Crew
+from ...support.races.race import Race, job
+from ...support.races.server import CRASH, restarted
+from ...support.servers.process import Server
 
 
-def test_who_gave_up_while_beginning_to_listen(on_postgres: Place, crew: Crew) -> None:
+def test_who_gave_up_while_beginning_to_listen(on_postgres: Race, crew: Crew) -> None:
     """A wait that ended before the connection listened leaves no connection behind that never will."""
     place = on_postgres
     place.install(job("a"))
@@ -23,7 +23,7 @@ def test_who_gave_up_while_beginning_to_listen(on_postgres: Place, crew: Crew) -
 
 def test_who_waits_while_the_server_restarts(mortal: Server, clock: SharedClock, crew: Crew) -> None:
     """A long wait does not sleep through the end of its connection, and hears what is said after the restart."""
-    place = Place(mortal.url, clock)
+    place = Race(mortal.url, clock)
     place.install(job("a"))
     listener = crew.one("listening.say_news", **place.address, node="n")
     assert listener.hear() == "listening"

@@ -8,8 +8,8 @@ from tickwise.core.states import Event, RunState
 from tickwise.stores.contract import Store
 from tickwise.stores.records import Enqueue
 
-from .place import Place, check_each_once, job, opened, slots_of
-from .processes import Crew, say
+from ...support.races.processes import Crew, say
+from ...support.races.race import Race, check_each_once, job, opened, slots_of
 
 EVERY_MINUTE = "* * * * *"
 ALL_AT_ONCE = Policy.of(overlap=Overlap.ALLOW, catchup=Catchup.ALL, max_active_runs=1_000)
@@ -17,7 +17,7 @@ HOUR = 3_600
 MICRO = 1_000_000
 
 
-def test_clocks_an_hour_apart(place: Place, crew: Crew) -> None:
+def test_clocks_an_hour_apart(place: Race, crew: Crew) -> None:
     """Nodes whose own clocks are an hour apart fire the same slots once, at the store's time (S5)."""
     began = _store_time(place)
     place.clock.set(began // MICRO - HOUR)
@@ -39,7 +39,7 @@ def test_clocks_an_hour_apart(place: Place, crew: Crew) -> None:
     assert all(at is not None and began <= at <= ended for at in told)
 
 
-def _store_time(place: Place) -> int:
+def _store_time(place: Race) -> int:
     async def now() -> int:
         store = opened(place.url, None)
         try:
@@ -50,7 +50,7 @@ def _store_time(place: Place) -> int:
     return asyncio.run(now())
 
 
-def test_a_late_worker_is_refused(place: Place, crew: Crew) -> None:
+def test_a_late_worker_is_refused(place: Race, crew: Crew) -> None:
     """Once a run whose lease ran out is another's, its old worker can finish, report and renew nothing (S42)."""
     place.install(job("a"))
     place.do(lambda store: store.enqueue([Enqueue("a")]))

@@ -4,11 +4,11 @@ from collections import Counter
 
 from tickwise.core.states import RunState
 
-from .place import Place, check_each_once, job, pair, slots_of_pairs
-from .processes import ROUNDS, Crew, next_word, say
+from ...support.races.processes import ROUNDS, Crew, next_word, say
+from ...support.races.race import Race, check_each_once, job, pair, slots_of_pairs
 
 
-def test_three_processes_do_everything_at_once(on_sqlite: Place, crew: Crew) -> None:
+def test_three_processes_do_everything_at_once(on_sqlite: Race, crew: Crew) -> None:
     """None of them ever hears that the file is locked, and every run is done once (S1, S48)."""
     place, enqueues = on_sqlite, 30 * ROUNDS
     names, begin = [f"job-{n}" for n in range(10)], place.clock.second

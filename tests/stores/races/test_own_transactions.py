@@ -5,9 +5,9 @@ import pytest
 from tickwise.core.states import RunState
 from tickwise.stores.records import Enqueue
 
-from .place import Place, job
-from .processes import Child, Crew
-from .server import wait_until_somebody_waits
+from ...support.races.processes import Child, Crew
+from ...support.races.race import Race, job
+from ...support.races.server import wait_until_somebody_waits
 
 PLAIN = [
     *((driver, "postgres") for driver in ("asyncpg", "psycopg", "psycopg async")),
@@ -20,7 +20,7 @@ WITH_DICT_ROWS = [
 
 
 @pytest.mark.parametrize(("driver", "place"), [*PLAIN, *WITH_DICT_ROWS], indirect=["place"])
-def test_a_rollback_leaves_nothing(place: Place, crew: Crew, driver: str) -> None:
+def test_a_rollback_leaves_nothing(place: Race, crew: Crew, driver: str) -> None:
     """A run that was enqueued in a transaction goes with it."""
     place.install(job("a"))
     user = begun(place, crew, driver)
@@ -33,7 +33,7 @@ def test_a_rollback_leaves_nothing(place: Place, crew: Crew, driver: str) -> Non
 
 
 @pytest.mark.parametrize(("driver", "place"), PLAIN, indirect=["place"])
-def test_a_late_commit_is_found(place: Place, crew: Crew, driver: str) -> None:
+def test_a_late_commit_is_found(place: Race, crew: Crew, driver: str) -> None:
     """A worker that has meanwhile finished runs with later ids finds one that was committed late."""
     place.install(job("a"))
     worker = crew.one("working.keep_working", **place.address, node="w", **_patience(place))
@@ -64,7 +64,7 @@ def _finished(worker: Child) -> int:
 
 @pytest.mark.parametrize("end", ["commit", "rollback"])
 @pytest.mark.parametrize(("driver", "place"), [PLAIN[0], PLAIN[-1]], indirect=["place"])
-def test_two_transactions_want_one_key(place: Place, crew: Crew, driver: str, end: str) -> None:
+def test_two_transactions_want_one_key(place: Race, crew: Crew, driver: str, end: str) -> None:
     """The second waits for the first: if that commits, it gets the same run, else one of its own (S48)."""
     place.install(job("a"))
     first = begun(place, crew, driver, key="k")
@@ -86,12 +86,12 @@ def test_two_transactions_want_one_key(place: Place, crew: Crew, driver: str, en
     assert [(row.id, row.key, row.params) for row in place.runs()] == [(found, "k", {"by": maker})]
 
 
-def begun(place: Place, crew: Crew, driver: str, key: str | None = None) -> Child:
+def begun(place: Race, crew: Crew, driver: str, key: str | None = None) -> Child:
     user = crew.one("users.enqueue_inside", **place.address, node="user", driver=driver, key=key)
     assert user.hear() == "begun"
     return user
 
 
-def _patience(place: Place) -> dict[str, float]:
+def _patience(place: Race) -> dict[str, float]:
     """On PostgreSQL the news alone wake the worker; a SQLite file has none for other processes."""
     return {} if place.is_postgres else {"poll": 0.01}

@@ -1,15 +1,15 @@
 """The server goes away and comes back: clients hear of it, and go on by themselves."""
 
-from ...servers.process import Server
-from .clock import SharedClock
-from .place import Place, check_each_once, pair, slots_of_pairs
-from .processes import Crew, next_word, say, tell
-from .server import CRASH, restarted
+from ...support.races.file_clock import SharedClock
+from ...support.races.processes import Crew, next_word, say, tell
+from ...support.races.race import Race, check_each_once, pair, slots_of_pairs
+from ...support.races.server import CRASH, restarted
+from ...support.servers.process import Server
 
 
 def test_restarted_in_mid_batch(mortal: Server, clock: SharedClock, crew: Crew) -> None:
     """Each client is told that the store did not answer, goes on with the same store, and each slot runs once."""
-    place = Place(mortal.url, clock)
+    place = Race(mortal.url, clock)
     names, begin = [f"job-{n}" for n in range(20)], clock.second
     place.install(*(pair(name) for name in names))
     clock.advance(1_200)

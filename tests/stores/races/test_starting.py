@@ -1,10 +1,10 @@
 """A fleet starts at once, on a store that has nothing yet."""
 
-from .place import Place
-from .processes import Crew, say
+from ...support.races.processes import Crew, say
+from ...support.races.race import Race
 
 
-def test_a_fleet_starts_on_nothing(place: Place, crew: Crew) -> None:
+def test_a_fleet_starts_on_nothing(place: Race, crew: Crew) -> None:
     """Each migration is applied by one process, all define the same jobs, nobody is told of the others (S28)."""
     fleet = crew.start(10, "starting.start_up", **place.address)
     assert {node.hear() for node in fleet} == {"ready"}
@@ -18,7 +18,7 @@ def test_a_fleet_starts_on_nothing(place: Place, crew: Crew) -> None:
     assert len(place.do(lambda store: store.insights.nodes())) == len(fleet)
 
 
-def test_a_schedule_name_that_all_want(place: Place, crew: Crew) -> None:
+def test_a_schedule_name_that_all_want(place: Race, crew: Crew) -> None:
     """Of many jobs defined at once with one schedule's name, one gets it; the others are told by whom (S26)."""
     place.install()
     fleet = [crew.one("starting.define_one", **place.address, node=f"job-{n}", minute=n) for n in range(6)]

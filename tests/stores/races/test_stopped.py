@@ -6,9 +6,9 @@ from typing import Any
 
 import asyncpg
 
-from .clock import START
-from .place import Place, check_each_once, job, pair, slots_of_pairs
-from .processes import Child, Crew, tell
+from ...support.races.file_clock import START
+from ...support.races.processes import Child, Crew, tell
+from ...support.races.race import Race, check_each_once, job, pair, slots_of_pairs
 
 ENOUGH = 30.0  # seconds: five, and whatever a busy machine adds
 _IDLE = """
@@ -18,7 +18,7 @@ _IDLE = """
 """
 
 
-def test_a_stopped_claimer_blocks_nobody_for_long(on_postgres: Place, crew: Crew) -> None:
+def test_a_stopped_claimer_blocks_nobody_for_long(on_postgres: Race, crew: Crew) -> None:
     """The server ends its transaction after five seconds: others go on with its job, and never wait for theirs."""
     place = on_postgres
     place.install(pair("a"), job("b", queue="other"))
@@ -40,7 +40,7 @@ def test_a_stopped_claimer_blocks_nobody_for_long(on_postgres: Place, crew: Crew
     check_each_once(place.runs(), slots_of_pairs(["a"], START, START + 180))
 
 
-def _serve_others_until_it_is_over(place: Place, crew: Crew, session: int) -> tuple[int, float]:
+def _serve_others_until_it_is_over(place: Race, crew: Crew, session: int) -> tuple[int, float]:
     """How often another job was served while the stopped session stood, and for how long that was."""
     server = crew.one("stopping.serve_others", **place.address, node="server", job="b", queue="other")
     rounds, age = 0, 0.0
@@ -54,7 +54,7 @@ def _serve_others_until_it_is_over(place: Place, crew: Crew, session: int) -> tu
         rounds, age = rounds + 1, now
 
 
-def _check_that_it_goes_on(place: Place, crew: Crew, stopped: Child) -> None:
+def _check_that_it_goes_on(place: Race, crew: Crew, stopped: Child) -> None:
     """Continued, the process hears that the store did not answer, and its next tick is like any other."""
     stopped.signal(signal.SIGCONT)
     assert stopped.hear().startswith("unavailable: PostgreSQL does not answer")

@@ -10,11 +10,11 @@ from tickwise.core.model import Trigger
 from tickwise.core.planner import plan
 from tickwise.stores.records import Enqueue
 
-from .clock import START
-from .place import Place, check_each_once, job, pair, slots_of_pairs
-from .processes import ROUNDS, Child, Crew, next_word, say
+from ...support.races.file_clock import START
+from ...support.races.processes import ROUNDS, Child, Crew, next_word, say
+from ...support.races.race import Race, check_each_once, job, pair, slots_of_pairs
+from ...support.races.server import wait_until_somebody_waits
 from .roles.working import Worked
-from .server import wait_until_somebody_waits
 
 JOBS, MINUTES = 40, 26  # of two schedules each: 39 slots a job
 NOWHERE = "no statement says this"
@@ -22,7 +22,7 @@ SLIP = 1_000  # a move notes the time at which it began, a little before it coul
 
 
 @pytest.mark.parametrize("number", range(ROUNDS))
-def test_a_storm_of_ends_and_wakes(place: Place, crew: Crew, number: int) -> None:
+def test_a_storm_of_ends_and_wakes(place: Race, crew: Crew, number: int) -> None:
     """Slots of a job's two schedules run strictly one after the other, and none is lost or left asleep (S15)."""
     names = [f"storm-{number}-{n}" for n in range(JOBS)]
     place.install(*map(pair, names))
@@ -69,7 +69,7 @@ def _check_one_after_the_other(
             assert ended <= began + slip, f"{name}: {after} began before {before} had ended"
 
 
-def test_the_run_ended_before_its_lock(on_postgres: Place, crew: Crew) -> None:
+def test_the_run_ended_before_its_lock(on_postgres: Race, crew: Crew) -> None:
     """A run that a slot would wait for, and that is over when the pass locks it, puts no slot to sleep (S15)."""
     place, finisher = on_postgres, _in_the_way(on_postgres, crew)
     ticker = crew.one("holding.tick_haltingly", **place.address, node="t", before="FOR SHARE")
@@ -81,7 +81,7 @@ def test_the_run_ended_before_its_lock(on_postgres: Place, crew: Crew) -> None:
     _check_that_it_goes_on(place)
 
 
-def test_the_run_is_just_ending(on_postgres: Place, crew: Crew) -> None:
+def test_the_run_is_just_ending(on_postgres: Race, crew: Crew) -> None:
     """A run whose end is written and not yet committed is not waited for (S15)."""
     place, finisher = on_postgres, _in_the_way(on_postgres, crew, before="COMMIT")
     finisher.say("finish")
@@ -92,7 +92,7 @@ def test_the_run_is_just_ending(on_postgres: Place, crew: Crew) -> None:
     _check_that_it_goes_on(place)
 
 
-def test_the_run_ends_before_the_wait_is_written(on_postgres: Place, crew: Crew) -> None:
+def test_the_run_ends_before_the_wait_is_written(on_postgres: Race, crew: Crew) -> None:
     """An end that comes while a pass lets a slot wait for it is held up until it sees that, and wakes it (S15)."""
     place, finisher = on_postgres, _in_the_way(on_postgres, crew)
     ticker = crew.one("holding.tick_haltingly", **place.address, node="t", before="UPDATE tickwise_schedules")
@@ -105,7 +105,7 @@ def test_the_run_ends_before_the_wait_is_written(on_postgres: Place, crew: Crew)
     _check_that_it_goes_on(place)
 
 
-def test_an_end_that_took_its_time(on_postgres: Place, crew: Crew) -> None:
+def test_an_end_that_took_its_time(on_postgres: Race, crew: Crew) -> None:
     """A job that is woken with an instant which the tickers have passed meanwhile is found all the same."""
     place, finisher = on_postgres, _in_the_way(on_postgres, crew, before="UPDATE tickwise_runs")
     place.install(job("later", "0 * * * *"))
@@ -124,7 +124,7 @@ def test_an_end_that_took_its_time(on_postgres: Place, crew: Crew) -> None:
         done += next_word([ticker, worker])[1]
 
 
-def _in_the_way(place: Place, crew: Crew, before: str = NOWHERE) -> Child:
+def _in_the_way(place: Race, crew: Crew, before: str = NOWHERE) -> Child:
     """A process that holds a run by hand, and will finish it on a word; then a slot falls due, the first."""
     place.install(pair("a"))
     place.do(lambda store: store.enqueue([Enqueue("a", Trigger.MANUAL)]))
@@ -134,7 +134,7 @@ def _in_the_way(place: Place, crew: Crew, before: str = NOWHERE) -> Child:
     return finisher
 
 
-def _check_that_it_goes_on(place: Place) -> None:
+def _check_that_it_goes_on(place: Race) -> None:
     """The job is due at once, and its slot gets a run."""
     due = place.do(lambda store: store.insights.next_due())
     assert due is not None

@@ -14,8 +14,8 @@ from tickwise.core.states import FINAL
 from tickwise.stores.contract import Store
 from tickwise.stores.records import Enqueue, Finish, LeaseRequest, RunFilter
 
-from ..line import Line
-from ..place import SOURCE, opened, pair
+from ....support.races.channel import Line
+from ....support.races.race import SOURCE, opened, pair
 
 _OUTCOMES: tuple[Outcome, ...] = (Succeeded(), Succeeded(), Succeeded(), Failed(), HandedBack())
 

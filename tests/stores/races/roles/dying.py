@@ -9,9 +9,9 @@ from tickwise.core.states import ACTIVE
 from tickwise.stores.contract import Store
 from tickwise.stores.records import MICRO, LeaseRequest, LogPart, StepReport
 
-from ..failpoints import in_sql
-from ..line import Line
-from ..place import opened, opened_sql
+from ....support.races.channel import Line
+from ....support.races.failpoints import in_sql
+from ....support.races.race import opened, opened_sql
 from .working import finish
 
 

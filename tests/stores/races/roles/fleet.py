@@ -8,8 +8,8 @@ from unittest.mock import patch
 from tickwise.core.settle import Succeeded
 from tickwise.stores.records import Finish, LeaseRequest, LogPart, StepReport
 
-from ..line import Line
-from ..place import opened
+from ....support.races.channel import Line
+from ....support.races.race import opened
 from .dying import settle_everything
 from .working import finish
 

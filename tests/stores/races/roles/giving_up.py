@@ -13,10 +13,10 @@ from tickwise.stores.contract import StoreUnavailableError
 from tickwise.stores.records import Enqueue, LeaseRequest
 from tickwise.stores.sql.store import SqlStore
 
-from ..clock import SharedClock
-from ..failpoints import in_sql
-from ..line import Line
-from ..place import opened, opened_sql
+from ....support.races.channel import Line
+from ....support.races.failpoints import in_sql
+from ....support.races.file_clock import SharedClock
+from ....support.races.race import opened, opened_sql
 from .dying import settle_everything
 from .working import finish
 

@@ -8,9 +8,9 @@ from tickwise.stores.records import Finish, LeaseRequest
 from tickwise.stores.sql import postgres
 from tickwise.stores.sql.store import SqlStore
 
-from ..failpoints import Failpoints, in_sql
-from ..line import Line
-from ..place import opened, opened_sql
+from ....support.races.channel import Line
+from ....support.races.failpoints import Failpoints, in_sql
+from ....support.races.race import opened, opened_sql
 
 
 def halting(store: SqlStore, line: Line, before: str) -> Failpoints:

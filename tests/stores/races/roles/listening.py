@@ -6,8 +6,8 @@ from unittest.mock import patch
 
 import asyncpg
 
-from ..line import Line, Stop
-from ..place import opened
+from ....support.races.channel import Line, Stop
+from ....support.races.race import opened
 
 
 async def say_news(line: Line, url: str, clock: str, node: str) -> None:

@@ -15,10 +15,10 @@ from tickwise.core.settle import Failed
 from tickwise.stores.contract import Store
 from tickwise.stores.records import Enqueue, Finish, LeaseRequest, LogPart, StepReport
 
-from ..clock import SharedClock
-from ..failpoints import Writes
-from ..line import Line
-from ..place import SOURCE, job, opened
+from ....support.races.channel import Line
+from ....support.races.failpoints import Writes
+from ....support.races.file_clock import SharedClock
+from ....support.races.race import SOURCE, job, opened
 from .dying import settle_everything
 from .working import finish
 

@@ -7,8 +7,8 @@ from tickwise.core.planner import plan
 from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.records import MICRO, Enqueue, Lease, LeaseRequest
 
-from ..line import Line, Stop
-from ..place import opened
+from ....support.races.channel import Line, Stop
+from ....support.races.race import opened
 from .working import finish
 
 _POLL = 0.02

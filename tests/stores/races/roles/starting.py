@@ -5,8 +5,8 @@ from dataclasses import replace
 from tickwise.core.errors import ConflictError
 from tickwise.stores.records import Node, Role
 
-from ..line import Line
-from ..place import SOURCE, job, opened
+from ....support.races.channel import Line
+from ....support.races.race import SOURCE, job, opened
 
 
 async def start_up(line: Line, url: str, clock: str, node: str) -> tuple[str, ...]:

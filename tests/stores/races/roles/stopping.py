@@ -7,8 +7,8 @@ from tickwise.core.planner import plan
 from tickwise.stores.contract import StoreUnavailableError
 from tickwise.stores.records import Enqueue, LeaseRequest
 
-from ..line import Line
-from ..place import opened, opened_sql
+from ....support.races.channel import Line
+from ....support.races.race import opened, opened_sql
 from .working import finish
 
 _ONLY_AFTER_A_CLAIM = "SELECT 'job', j.id"

@@ -10,8 +10,8 @@ import psycopg
 
 from tickwise.stores.records import Enqueue
 
-from ..line import Line
-from ..place import opened
+from ....support.races.channel import Line
+from ....support.races.race import opened
 
 
 async def enqueue_inside(line: Line, url: str, clock: str, node: str, driver: str, key: str | None = None) -> None:

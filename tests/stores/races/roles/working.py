@@ -10,8 +10,8 @@ from tickwise.core.settle import Succeeded
 from tickwise.stores.contract import Store
 from tickwise.stores.records import MICRO, Finish, Lease, LeaseRequest
 
-from ..line import Line, Stop
-from ..place import opened
+from ....support.races.channel import Line, Stop
+from ....support.races.race import opened
 
 LONG = 3_600.0  # seconds that nobody waits: whoever does has missed his wake-up
 

@@ -1,6 +1,6 @@
 """The process that bears the others.
 
-    python -m tests.stores.races.nursery FD
+    python -m tests.support.races.fork_server FD
 
 A message is `[role, arguments]`, and beside it is one end of a connection, on which the child plays the role. It
 has no store, no thread and no connection of anybody else.
@@ -15,9 +15,9 @@ from collections.abc import Callable, Coroutine
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
-from ...processes import fork_on_demand
-from . import roles
-from .line import Line
+from ...stores.races import roles
+from ..fork_server import fork_on_demand
+from .channel import Line
 
 
 def main(fd: int) -> None:

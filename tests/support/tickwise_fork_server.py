@@ -1,6 +1,6 @@
 """The process that hatches `tickwise` processes.
 
-    python -m tests.e2e.nest FD
+    python -m tests.support.tickwise_fork_server FD
 
 A message is `[arguments, folder, variables]`, and beside it are a line to who asked and a file for what the
 process prints. The child runs the command `tickwise` with these arguments, and says its exit code on the line. So
@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from tickwise.cli.main import main as tickwise
 
-from ..processes import fork_on_demand
+from .fork_server import fork_on_demand
 
 _NEEDED_BY_STORES = (
     "asyncpg", "pymongo", "tickwise.stores.mongo", "tickwise.stores.sql.postgres", "tickwise.stores.sql.sqlite",

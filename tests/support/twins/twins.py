@@ -38,7 +38,7 @@ from tickwise.testing import FakeClock
 from tickwise.testing.conformance import snapshot
 from tickwise.testing.conformance.world import START, microseconds
 
-from .drawn import DAY, FOR_GOOD, JOBS, MINUTE, QUEUES
+from .strategies import DAY, FOR_GOOD, JOBS, MINUTE, QUEUES
 
 FIRST_RUN = 10_000  # ids begin here, so that no other number in a text looks like one
 ALIVE = Node("w1", (Role.WORKER,), queues=QUEUES, seconds=FOR_GOOD)

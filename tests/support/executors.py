@@ -72,7 +72,7 @@ class Witness:
 
 
 @dataclass
-class Place:
+class ExecutorHarness:
     """A step context, with a witness."""
 
     witness: Witness
@@ -91,15 +91,15 @@ def place(
     env: Mapping[str, str] | None = None,
     folder: Path | None = None,
     **services: Any,
-) -> Place:
+) -> ExecutorHarness:
     witness = Witness()
     log = StepLog(lambda stream, line: witness.log("", stream, line))
     run = RunContext("17", "etl", "nightly", 3_600, 0, "schedule", attempt=2, params=params or {})
     context = StepContext(run, Services(**services), log, env or {}, str(folder) if folder else None)
-    return Place(witness, context, log)
+    return ExecutorHarness(witness, context, log)
 
 
-def timed(there: Place, timers: Timers) -> Place:
+def timed(there: ExecutorHarness, timers: Timers) -> ExecutorHarness:
     services = replace(there.context.services, sleep=timers.sleep)
     return replace(there, context=replace(there.context, services=services))
 

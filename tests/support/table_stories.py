@@ -12,7 +12,7 @@ from tickwise.stores.sql.store import SqlStore
 from tickwise.stores.url import open_store
 from tickwise.testing.conformance.stories import Stories
 
-from .test_conformance import URLS
+from ..stores.test_conformance import URLS
 
 
 class TableStories(Stories):

@@ -17,7 +17,7 @@ from typing import Self
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
-from ..processes import PATIENCE, Forker
+from .fork_server import PATIENCE, Forker
 
 _numbers = count()  # of processes
 _LOOK_EVERY = 0.02  # seconds between looks at what a process has printed

@@ -14,7 +14,7 @@ from tickwise.stores.contract import Store
 from tickwise.stores.records import Finish, Lease, Renewed, RunRow
 from tickwise.testing.conformance.world import World
 
-from ..app.place import Shaky, new_world
+from .app import Shaky, new_world
 
 NODE = "w1"
 

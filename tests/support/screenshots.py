@@ -1,6 +1,6 @@
 """Every page of the dashboard in both themes, wide and narrow, as the four sheets that its documentation shows.
 
-python -m tests.browser.gallery docs/images
+python -m tests.support.screenshots docs/images
 """
 
 import sys
@@ -12,10 +12,10 @@ from typing import Literal, NamedTuple
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from ..e2e.processes import Nest
-from .conftest import QUIET
-from .place import Site, Visitor
-from .test_pages import PLACES
+from ..browser.conftest import QUIET
+from ..browser.test_pages import PLACES
+from .browser import Site, Visitor
+from .tickwise_processes import Nest
 
 Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, ...] = ("light", "dark")

@@ -15,7 +15,7 @@ from tickwise.documents import (
 )
 from tickwise.testing import FakeClock
 
-from .places import run
+from .collections import run
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PAST = NOON - timedelta(hours=1)

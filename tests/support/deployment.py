@@ -13,22 +13,22 @@ from tickwise.core.timeparse import instant, read_moment
 from tickwise.stores.contract import Store
 from tickwise.stores.records import DecisionRow, Node, Role, RunRow, ScheduleRow
 
-from ..processes import PATIENCE
-from ..stores.races.clock import SharedClock
-from . import sight
-from .processes import Nest, Process
+from . import store_reads
+from .fork_server import PATIENCE
+from .races.file_clock import SharedClock
+from .tickwise_processes import Nest, Process
 
 T = TypeVar("T")
 P = ParamSpec("P")
 CLOCK = "TICKWISE_TEST_CLOCK"  # names the file in which the time stands
-CLOCKED = "tests.e2e.clocked:app"
+CLOCKED = "tests.support.apps.clocked:app"
 SETTINGS = {"poll": 0.1, "renew": 0.1, "port": 0, "shutdown_grace": 5}
 FAILED, SUCCEEDED = RunState.FAILED, RunState.SUCCEEDED
 _NEWS = 0.1  # seconds to wait for news before a test looks again: most ends are news to nobody
 _LIVE = Node("anybody", (Role.WORKER,), queues=("default", "feeds"), seconds=10**9)
 
 
-class Place:
+class Deployment:
     """All processes of a story run here, configured by one file."""
 
     def __init__(
@@ -111,10 +111,10 @@ class Place:
 
     def ended(self, job: str, number: int = 1) -> list[RunRow]:
         """The runs of a job, oldest first, as soon as so many have ended and no other is active."""
-        return self.eventually(sight.all_over, job, number)
+        return self.eventually(store_reads.all_over, job, number)
 
     def runs(self, job: str | None = None) -> list[RunRow]:
-        return self.on_store(sight.runs_of, job)
+        return self.on_store(store_reads.runs_of, job)
 
     def schedule(self, name: str) -> ScheduleRow | None:
         return self.on_store(lambda store: store.insights.schedule(name))
@@ -124,12 +124,12 @@ class Place:
         return self.eventually(lambda store: store.insights.schedule(name))
 
     def decided(self, schedule: str) -> list[DecisionRow]:
-        return self.on_store(sight.decided, schedule)
+        return self.on_store(store_reads.decided, schedule)
 
     def passes(self) -> None:
         """Wait until a ticker has begun and completed a pass: the first that it tells of may have begun before."""
         for _ in range(2):
-            self.eventually(sight.passed_after, self.on_store(sight.passed_at))
+            self.eventually(store_reads.passed_after, self.on_store(store_reads.passed_at))
 
 
 def second(time: str) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import asyncpg
 
-from ...servers.process import NOBODY, PATIENCE, Server, running
+from ..servers.process import NOBODY, PATIENCE, Server, running
 
 _READY = "database system is ready to accept connections"
 CRASH, SHUT_DOWN = signal.SIGQUIT, signal.SIGINT

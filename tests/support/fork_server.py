@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Self
 
 PATIENCE = 120.0  # seconds, against hanging
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 _LONGEST, _MOST = 65_536, 2  # bytes and descriptors of a message
 
 

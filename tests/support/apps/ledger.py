@@ -1,4 +1,4 @@
-"""An app whose jobs write into a ledger what was begun and what was ended: `tickwise serve tests.e2e.deeds:app`.
+"""An app whose jobs write their begins and ends into a ledger: `tickwise serve tests.support.apps.ledger:app`.
 
 A line is `begin RUN ATTEMPT`, or `succeeded RUN ATTEMPT` and the like, said once the store has taken that end.
 """

@@ -15,7 +15,7 @@ from tickwise.stores.contract import Store
 from tickwise.stores.records import AccessRole
 from tickwise.testing.conformance.world import World
 
-from ..app.place import Clock
+from .app import Clock
 
 INSIDE = AuthSettings(without_token=AccessRole.ADMIN)
 NIGHTLY = {"name": "nightly", "schedule": "0 3 * * *", "command": "echo hi", "params": {"table": "orders"}}

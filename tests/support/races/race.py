@@ -17,7 +17,7 @@ from tickwise.stores.records import ALL_RUNS, Node, Role, RunFilter, RunRow
 from tickwise.stores.sql.store import SqlStore
 from tickwise.stores.url import open_store
 
-from .clock import SharedClock
+from .file_clock import SharedClock
 
 T = TypeVar("T")
 SOURCE = "races"
@@ -68,7 +68,7 @@ def opened_sql(url: str, clock: str) -> SqlStore:
     return store
 
 
-class Place(NamedTuple):
+class Race(NamedTuple):
     """A store that nobody else uses, and its clock."""
 
     url: str

@@ -17,7 +17,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any, Self
 
-from ...processes import PATIENCE, Forker
+from ..fork_server import PATIENCE, Forker
 
 ROUNDS = int(os.environ.get("TICKWISE_RACES", "1"))  # how often a race is run
 

@@ -9,7 +9,7 @@ import httpx
 
 from tickwise.api.server import listen, serve_app
 
-from .place import Api, api
+from .api import Api, api
 
 
 class Told(NamedTuple):

@@ -10,7 +10,7 @@ APP = Path(tickwise.app.__file__).parent
 STUB = APP / "sync_methods.pyi"
 _SOURCES = ("managers", "tickwise")
 _MADE = {"Schedules": "SyncSchedules", "Runs": "SyncRuns", "Jobs": "SyncJobs", "AsyncTickwise": "Face"}
-_HEAD = '"""Made from the asynchronous classes by `python -m tests.app.sync_stub`: do not edit."""'
+_HEAD = '"""Made from the asynchronous classes by `python -m tests.support.sync_stub`: do not edit."""'
 
 
 def text() -> str:

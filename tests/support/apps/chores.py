@@ -1,4 +1,4 @@
-"""An app of small chores for long days: `tickwise serve tests.e2e.chores:app jobs`."""
+"""An app of small chores for long days: `tickwise serve tests.support.apps.chores:app jobs`."""
 
 import asyncio
 import os

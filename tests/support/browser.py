@@ -9,7 +9,7 @@ from typing import Any, Self
 import httpx
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page
 
-from ..e2e.processes import Nest, Process
+from .tickwise_processes import Nest, Process
 
 PATIENCE = 30.0  # seconds: only against hanging
 _ADDRESS = re.compile(r"Dashboard: (http://\S+)/ ")

@@ -8,7 +8,7 @@ from tickwise.stores.contract import Store
 from tickwise.stores.records import DecisionFilter, DecisionRow, RunFilter, RunRow, StepReport
 from tickwise.stores.validation import all_pages
 
-from .account import Told
+from .accounting import Told
 
 
 async def runs_of(store: Store, job: str | None) -> list[RunRow]:

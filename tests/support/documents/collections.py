@@ -57,7 +57,7 @@ def ago(**length: float) -> datetime:
     return now() - timedelta(**length)
 
 
-class Place(ABC):
+class UserCollection(ABC):
     """A collection of the user's own."""
 
     only_mail: Any  # the condition kind = mail
@@ -96,7 +96,7 @@ class Place(ABC):
         return {**asdict(self.fields), "kind": "kind"}
 
 
-class MemoryPlace(Place):
+class MemoryCollection(UserCollection):
     def __init__(self, *, other_fields: bool = False) -> None:
         self.fields = OTHER_PATHS if other_fields else Fields()
         self.documents = MemoryJobStore(fields=self.fields)
@@ -126,7 +126,7 @@ class MemoryPlace(Place):
         self.documents.delete(key)
 
 
-class MongoPlace(Place):
+class MongoCollection(UserCollection):
     def __init__(self, url: str, *, other_fields: bool = False) -> None:
         self.only_mail = {"kind": "mail"}
         self.fields = OTHER_PATHS if other_fields else Fields()
@@ -163,7 +163,7 @@ class MongoPlace(Place):
             collection.delete_one({"_id": key})
 
 
-class SqlPlace(Place):
+class SqlPlace(UserCollection):
     only_mail: Any = "kind = 'mail'"
     place: str
     types: Mapping[str, str]
@@ -244,7 +244,7 @@ class PostgresPlace(SqlPlace):
             return done.fetchall() if done.description else []
 
 
-def with_store(place: Place, work: Any, **options: Any) -> Any:
+def with_store(place: UserCollection, work: Any, **options: Any) -> Any:
     """What the work with a store comes to."""
 
     async def working() -> Any:

@@ -12,7 +12,7 @@ from tickwise.stores.url import open_store
 T = TypeVar("T")
 
 
-class Place(NamedTuple):
+class StoreAddress(NamedTuple):
     """Where it is, and its time if that is a test's own."""
 
     url: str

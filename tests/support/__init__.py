@@ -1,0 +1,1 @@
+"""What the tests share: stores, servers, processes, clocks, apps and browsers."""

@@ -1,0 +1,1 @@
+"""Apps that tests serve in processes of their own."""

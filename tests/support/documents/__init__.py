@@ -1,0 +1,1 @@
+"""Collections and handlers for the tests of the document scheduler."""

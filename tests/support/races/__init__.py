@@ -1,0 +1,1 @@
+"""Processes that race on a store, started and stopped by a test."""
