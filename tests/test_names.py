@@ -23,7 +23,7 @@ KNOWN_HELPERS = frozenset(  # to become empty: names that still stand in too man
     " _write".split()
 )
 KNOWN_MODULES = frozenset(  # to become empty: modules that are still named by a gerund
-    "enqueueing.py finishing.py gc_tuning.py leasing.py masking.py pausing.py planning.py ticking.py".split()
+    "enqueueing.py finishing.py leasing.py pausing.py ticking.py".split()
 )
 
 

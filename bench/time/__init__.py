@@ -72,7 +72,7 @@ def _measure_next(size: TimeSize, progress: Progress) -> Figures:
 def _time_parse(size: TimeSize, text: str, start: datetime, others: dict[str, cron_peers.Walker]) -> list[float]:
     """The µs from a text to something that can be stepped, ours first."""
 
-    def parsing(walker: cron_peers.Walker) -> Callable[[], partial[cron_peers.Walk]]:
+    def parsing(walker: cron_peers.Walker) -> Callable[[], partial[cron_peers.StepFunction]]:
         return lambda: partial(walker, text, start)
 
     walkers = cron_peers.tickwise_walker, *others.values()

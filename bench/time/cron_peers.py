@@ -14,11 +14,11 @@ from tickwise.core.cron import parse
 
 from ..measure import Prepare
 
-Walk: TypeAlias = Callable[[int], list[datetime]]
-Walker: TypeAlias = Callable[[str, datetime], Walk]
+StepFunction: TypeAlias = Callable[[int], list[datetime]]
+Walker: TypeAlias = Callable[[str, datetime], StepFunction]
 
 
-def tickwise_walker(text: str, start: datetime) -> Walk:
+def tickwise_walker(text: str, start: datetime) -> StepFunction:
     times = parse(text, str(start.tzinfo)).iterate(start)
     return lambda steps: [next(times) for _ in range(steps)]
 
@@ -53,7 +53,7 @@ def croniter_at_once(schedules: Iterable[tuple[str, str]], now: datetime) -> Pre
 def _cronsim() -> Walker:
     iterator = import_module("cronsim").CronSim
 
-    def walker(text: str, start: datetime) -> Walk:
+    def walker(text: str, start: datetime) -> StepFunction:
         times = iterator(text, start)
         return lambda steps: [next(times) for _ in range(steps)]
 
@@ -63,7 +63,7 @@ def _cronsim() -> Walker:
 def _croniter() -> Walker:
     iterator = import_module("croniter").croniter
 
-    def walker(text: str, start: datetime) -> Walk:
+    def walker(text: str, start: datetime) -> StepFunction:
         times = iterator(text, start)
         return lambda steps: [times.get_next(datetime) for _ in range(steps)]
 
@@ -73,7 +73,7 @@ def _croniter() -> Walker:
 def _apscheduler() -> Walker:
     trigger = import_module("apscheduler.triggers.cron").CronTrigger
 
-    def walker(text: str, start: datetime) -> Walk:
+    def walker(text: str, start: datetime) -> StepFunction:
         ask = trigger.from_crontab(text.replace("L", "last"), timezone=start.tzinfo).get_next_fire_time
         return _walk_with(lambda at: ask(at, at), start)
 
@@ -83,7 +83,7 @@ def _apscheduler() -> Walker:
 _PEERS: dict[str, Callable[[], Walker]] = {"cronsim": _cronsim, "croniter": _croniter, "APScheduler": _apscheduler}
 
 
-def _walk_with(after: Callable[[datetime], Any], start: datetime) -> Walk:
+def _walk_with(after: Callable[[datetime], Any], start: datetime) -> StepFunction:
     def walk(steps: int) -> list[datetime]:
         at = start
         return [at := after(at) for _ in range(steps)]

@@ -63,19 +63,19 @@ def _hold_the_file(fleet: Fleet, file: File) -> None:
         fleet.lives_for(PAST_THE_LEASE)
 
 
-_OF_NODES: Mapping[str, Fault] = {"a node is killed": _kill, "a node stands still past its leases": _stop}
+_OF_NODES: Mapping[str, Fault] = {"a node is killed": _kill, "a node freezes past its leases": _stop}
 _OF_SERVERS: Mapping[str, Fault] = {
-    "a node comes whose clock is an hour wrong": _turn_a_clock,
+    "a node joins whose clock is an hour wrong": _turn_a_clock,
     "the server crashes and comes back": _restart,
     "all connections are cut": _cut,
     "the network stalls past the leases": _stall,
-    "a write is lost on its way": _lose_a_request,
-    "a write is done, its answer is lost": _lose_an_answer,
-    "others have all connections": _crowd,
+    "a write is lost in transit": _lose_a_request,
+    "a write is committed, its reply is lost": _lose_an_answer,
+    "other clients use all connections": _crowd,
 }
 _OF_FILES: Mapping[str, Fault] = {
     "the disk is full": _fill_the_disk,
-    "another process holds the file past the leases": _hold_the_file,
+    "another process locks the file past the leases": _hold_the_file,
 }
 EVERY = tuple({**_OF_NODES, **_OF_SERVERS, **_OF_FILES})
 FAULTS: Mapping[str, Mapping[str, Fault]] = {

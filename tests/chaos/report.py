@@ -15,12 +15,12 @@ NAMES = {"postgres": "PostgreSQL", "sqlite": "SQLite", "mongodb": "MongoDB"}
 _BEGIN, _END = "<!-- chaos: written by make chaos -->", "<!-- chaos: end -->"
 _ROWS = {
     "slots": "slots expected",
-    "runs": "… that have their run",
-    "reasons": "… that have their reason",
+    "runs": "… with a run",
+    "reasons": "… with a reason",
     "lost": "**lost**",
     "doubled": "**doubled**",
-    "repeated": "attempts that vanished and were made again",
-    "given_up": "runs given up: vanished three times, or not to be repeated",
+    "repeated": "attempts lost and repeated",
+    "given_up": "runs marked lost: lost three times, or at most once",
 }
 
 
@@ -35,7 +35,7 @@ class Outcome(NamedTuple):
 
 def table(outcomes: Sequence[Outcome], command: str, date: datetime) -> str:
     stores = [NAMES[each.store] for each in outcomes]
-    lines = [["what was done", *stores], ["---", *["---:"] * len(stores)]]
+    lines = [["fault", *stores], ["---", *["---:"] * len(stores)]]
     lines += [[kind, *(str(each.faults[kind] or "") for each in outcomes)] for kind in EVERY]
     lines += [["**faults in all**", *(f"**{each.faults.total()}**" for each in outcomes)]]
     lines += [[row, *(str(getattr(each.verdict, name)) for each in outcomes)] for name, row in _ROWS.items()]

@@ -19,6 +19,7 @@ from tickwise.core.codec import (
     encode_job,
     encode_rest,
     encode_schedule,
+    unfit_part,
 )
 from tickwise.core.cron import Every, Recurrence, parse
 from tickwise.core.cron.recurrences import AnyOf, At
@@ -387,6 +388,14 @@ def test_schedules_that_cannot_be_kept(definition: ScheduleDefinition, message: 
     """What would not come back, or come back as other times, is refused, naming job, schedule and field."""
     with pytest.raises(InputError, match=rf"^job etl, schedule etl\.x: {message}"):
         encode_schedule(definition)
+
+
+def test_what_of_a_job_cannot_be_kept() -> None:
+    """The part is named, so that a reader of files can say where it stands; most jobs have none."""
+    assert unfit_part(JobDefinition("etl")) is None
+    unfit = unfit_part(JobDefinition("etl", description="\0"))
+    assert unfit is not None
+    assert unfit.path == ".description"
 
 
 def test_state_that_cannot_be_kept() -> None:

@@ -58,6 +58,19 @@ def test_deleting_drops_what_is_pending_and_cancels_what_is_queued() -> None:
     assert world.ran("etl")[2:] == []
 
 
+def test_a_schedule_that_its_job_no_longer_has_is_deleted() -> None:
+    """S23: the others stay; a run that is over is left alone by a late cancel."""
+    world = World()
+    world.define(job("etl", "0 * * * *", beside=[schedule("etl.late", "30 * * * *")]))
+    world.pass_time(to="01:00")
+    world.define(job("etl", "0 * * * *"))
+    assert world.schedule("etl.late").deleted_at == world.now
+    assert world.schedule("etl").deleted_at is None
+    (done,) = world.runs("etl")
+    world.ledger.cancel(done.id, world.now)
+    assert (done.state, done.cancelling) == (RunState.SUCCEEDED, False)
+
+
 @pytest.mark.parametrize("catchup", ["once", "all"])
 def test_remove_and_create_keeps_the_identity(catchup: str) -> None:
     """S23: an editor that removes a file and writes it again loses no slot, not even one in between."""

@@ -84,6 +84,14 @@ def test_a_stop_ends_the_run_and_at_most_once_is_lost() -> None:
     assert [r.run.outcome for r in lost if r.run] == ["lost"]
 
 
+def test_a_stop_ends_a_run_that_waits_for_its_retry() -> None:
+    """S21, S44: a run that failed and waits to be tried again is cancelled at the stop, and not tried again."""
+    retry = RetryPolicy(limit=2, interval=7_200, backoff=1, max_interval=7_200)
+    feed = job("feed", "0 1 * * *", stop="30 1 * * *", retry=retry)
+    reports = played(feed, fail=frozenset({"feed"}))
+    assert [r.run.outcome for r in reports if r.run] == ["cancelled"]
+
+
 def test_a_run_that_has_not_ended_has_no_outcome() -> None:
     """At the end of the window a run may still be under way, and slots behind it still wait."""
     reports = played(job("etl", "0 * * * *", catchup="all"), run_time={"etl": 5 * 3600}, end="03:00")

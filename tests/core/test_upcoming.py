@@ -50,6 +50,13 @@ def test_what_its_jitter_delays_is_not_overdue() -> None:
     assert shown(state._replace(cursor=instant("01:00")), now)[0] == f"{short_time(now + 1)} 02:00"
 
 
+def test_slots_before_the_start_are_left_out_whatever_their_jitter() -> None:
+    """One that could be delayed up to the start, but is due before it, is not listed (S36)."""
+    state = added("a", HOURLY, jitter=1_800)
+    start = due_at(state, instant("02:00")) + 1
+    assert shown(state, NOW, start)[0] == f"{short_time(due_at(state, instant('03:00')))} 03:00"
+
+
 def test_reopened_slots_and_backfills_are_due_now() -> None:
     """The first of each stands for the rest (S25, S32)."""
     now = instant("03:30")
@@ -59,6 +66,8 @@ def test_reopened_slots_and_backfills_are_due_now() -> None:
     ]  # fmt: skip
     filled = changed(state, BackfillAsked(instant("01:00"), instant("03:00")), now)
     assert shown(filled, now, hours=1) == ["03:30 01:00", "04:00 04:00"]
+    empty = changed(state, BackfillAsked(instant("01:10"), instant("01:50")), now)
+    assert shown(empty, now, hours=1) == ["04:00 04:00"]
 
 
 def test_paused_and_deleted_schedules_start_nothing() -> None:

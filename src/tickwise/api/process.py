@@ -90,7 +90,7 @@ class ApiProcess:
 
 def _main(given: Mapping[str, Any], listener: socket.socket, pulse: Any, pipe: Connection) -> None:
     """The process. It ends by the pipe from its node and ignores signals, which the whole group may get."""
-    from .server import serve_api  # noqa: PLC0415  (a node need not hold what the API is made of)
+    from .server import serve_api  # noqa: PLC0415  (that module imports this one)
 
     os.nice(_NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -14,7 +14,6 @@ from ..app.records import Role
 from ..app.stores import StoreUnavailableError
 from ..config import Settings
 from ..core.errors import InputError
-from .app import make_api
 from .auth_settings import auth_settings
 from .process import ApiProcess
 
@@ -83,6 +82,7 @@ async def serve_api(
     tickwise: AsyncTickwise, listener: socket.socket, healthy: Callable[[], bool]
 ) -> AsyncIterator[None]:
     """Serve the API while the block runs; it is ready if its node is healthy and the store answers."""
+    from .app import make_api  # noqa: PLC0415  (FastAPI, which a node without the API does not need)
 
     async def ready() -> bool:
         try:

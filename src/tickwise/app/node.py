@@ -150,9 +150,11 @@ class NodeProcess:
             return settings.allow_commands or self._options.private or services.definitions.trusts(job)
 
         execution = Execution(
-            services.store, self._registry.functions, tools=Services(addresses=AddressPolicy(settings.addresses)),
+            services.store,
+            self._registry.functions,
             may_run=may_run,
-        )  # fmt: skip
+            services=Services(addresses=AddressPolicy(settings.addresses)),
+        )
         return Worker(
             services.store, self.id, execution,
             options=WorkerOptions(settings.concurrency, settings.queues, settings.lease),

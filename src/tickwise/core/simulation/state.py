@@ -250,9 +250,7 @@ class SimulatedStore:
         return settled
 
     def _succeed(self, stored: SimulatedStoredRun, now: int) -> None:
-        reference = stored.started_at if stored.slot is None else stored.slot
-        if reference is None:
-            return
+        reference = (stored.started_at or now) if stored.slot is None else stored.slot
         self._note("success", stored.job, reference)
         names = [stored.schedule] if stored.schedule else list(self._of_job[stored.job])
         for name in names:

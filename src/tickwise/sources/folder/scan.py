@@ -65,7 +65,7 @@ class ScanRequest(NamedTuple):
 
 
 class _FileStamp(NamedTuple):
-    """What changes when a file does, so that it need not be read."""
+    """The identity, size and times of a file: while they are the same, it is not read again."""
 
     device: int
     inode: int
@@ -129,7 +129,7 @@ def parse_file(
 ) -> ParsedFile:
     """The documents of a text, with the source in every schedule (S50)."""
     documents, wrong = read_documents(text, str(file), file.stem, defaults)
-    good = tuple(signed for document in documents if (signed := _with_source(document, source)))
+    good = tuple(sourced for document in documents if (sourced := _with_source(document, source)))
     return ParsedFile(good, tuple(wrong))
 
 

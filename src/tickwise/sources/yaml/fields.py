@@ -158,7 +158,7 @@ MomentText: TypeAlias = Annotated[str, AfterValidator(_check_moment), _string_sc
 CommandText: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_split_command), _string_schema(minLength=1)]
 CommandWords: TypeAlias = Annotated[list[str], AfterValidator(_check_words), Field(min_length=1, max_length=1_000)]
 ScriptText: TypeAlias = Annotated[str, AfterValidator(_check_script), Field(min_length=1)]
-Target: TypeAlias = Annotated[str, AfterValidator(_check_target), _string_schema(r"^[\w.]+:[\w.]+$")]
+FunctionTarget: TypeAlias = Annotated[str, AfterValidator(_check_target), _string_schema(r"^[\w.]+:[\w.]+$")]
 Url: TypeAlias = Annotated[str, AfterValidator(_check_url), _string_schema("^https?://")]
 ParamName: TypeAlias = Annotated[str, AfterValidator(_check_identifier)]
 EnvName: TypeAlias = Annotated[str, AfterValidator(_check_env_name)]

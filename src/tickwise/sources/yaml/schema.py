@@ -27,6 +27,7 @@ from .fields import (
     CronText,
     Duration,
     EnvName,
+    FunctionTarget,
     HeaderName,
     HeaderValue,
     LabelName,
@@ -35,7 +36,6 @@ from .fields import (
     OverlapField,
     ParamName,
     ScriptText,
-    Target,
     TickingField,
     TimeText,
     Url,
@@ -131,7 +131,7 @@ class ActionFields(Spec):
     script: ScriptText | None = optional(
         "Lines for the interpreter of their #! line, or sh.", "set -e\ncd /srv\n./clean.sh\n"
     )
-    python: Target | None = optional("A function, called with the params.", "shop.reports:nightly")
+    python: FunctionTarget | None = optional("A function, called with the params.", "shop.reports:nightly")
     http: HttpField | None = optional("A request; a status below 400 is a success.", "https://example.com/ping")
 
     def actions(self) -> list[str]:
@@ -151,7 +151,9 @@ class PreconditionSpec(Spec):
     model_config = _one_of_schema("command", "python")
 
     command: CommandField | None = optional("A program that must succeed.", "test -f /data/ready")
-    python: Target | None = optional("A function that must return without an error.", "shop.checks:is_open")
+    python: FunctionTarget | None = optional(
+        "A function that must return without an error.", "shop.checks:is_open"
+    )
     expected: str | None = optional("What must be printed or returned, besides.", "ready")
 
     @model_validator(mode="after")

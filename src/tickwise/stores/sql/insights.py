@@ -28,7 +28,7 @@ from ..records import (
     ScheduleRow,
     StepReport,
 )
-from ..validation import decision_page, has_label, like, page_number
+from ..validation import decision_page, has_label, like_pattern, page_number
 from .definitions import DefinitionCache
 from .jobs import COLUMNS, JOBS, JobColumns, LoadedJob, load
 from .statement import Procedure, Statement
@@ -180,7 +180,7 @@ def _schedules(
     while True:
         rows = yield _SCHEDULES(
             after=after, most=batch_size, name=name, job=wanted.job, local=wanted.local, source=wanted.source,
-            paused=wanted.paused, due_before=wanted.due_before, pattern=like(wanted.text),
+            paused=wanted.paused, due_before=wanted.due_before, pattern=like_pattern(wanted.text),
         )  # fmt: skip
         found += rows if wanted.label is None else (yield from _labelled(book, rows, wanted.label))
         if len(rows) < batch_size or len(found) >= most:

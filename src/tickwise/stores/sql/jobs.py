@@ -141,7 +141,7 @@ def _loaded(
     for row in rows:
         id_, _, name, definition_id, *_, last_slot, deleted, wake_at = row
         try:
-            schedule = _schedule(book, job.name, row)
+            schedule = _schedule_from_row(book, job.name, row)
         except UnreadableText as error:
             keys[name] = ScheduleKey(id_, definition_id)
             unreadable[name] = UnreadableSchedule(str(error), last_slot, deleted is None)
@@ -156,7 +156,7 @@ def _loaded(
     return LoadedJob(job, keys, state.end_pauses(pauses) if pauses else state)
 
 
-def _schedule(book: DefinitionCache, job: str, row: Sequence[Any]) -> Schedule:
+def _schedule_from_row(book: DefinitionCache, job: str, row: Sequence[Any]) -> Schedule:
     _, _, name, definition_id, cursor, seen, missed, edited, first_seen, runs_made, rest, _, deleted, _ = row
     definition = book.schedule(definition_id, name, job)
     others = decode_rest(rest) if rest else {}
@@ -175,7 +175,9 @@ def write(jobs: Iterable[LoadedJob], now: int, *, planned: bool = False) -> Proc
             whole.append(job)
     if advanced:
         yield _ADVANCE(rows=advanced)
-    if rows := [_row(job.keys[name], each) for job in whole for name, each in job.state.schedules.items()]:
+    if rows := [
+        _schedule_values(job.keys[name], each) for job in whole for name, each in job.state.schedules.items()
+    ]:
         yield _WRITE(rows=rows)
     if whole:
         yield _WRITE_STATE(
@@ -205,7 +207,7 @@ def _advanced(job: LoadedJob) -> tuple[object, ...] | None:
     return job.row.id, wake_at, cursor, schedule.last_seen_slot, last_slot, schedule.runs_made - read.runs_made
 
 
-def _row(key: ScheduleKey, state: ScheduleState) -> tuple[object, ...]:
+def _schedule_values(key: ScheduleKey, state: ScheduleState) -> tuple[object, ...]:
     schedule, wake_at, last_slot = state
     return (
         key.id, key.definition_id, schedule.cursor, schedule.last_seen_slot, schedule.last_missed_slot,
