@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from threading import Barrier
@@ -293,6 +294,7 @@ def test_the_view_for_people(place: StoreAddress) -> None:
     used.do(lambda store: store.define(job("a", HOURLY), "app"))
     used.do(lambda store: store.define(job("b", "CRON_TZ=Europe/Berlin 30 2 * * *"), "app"))
     used.do(lambda store: store.change("b", Paused("ann", "holidays")))
+    used.do(lambda store: store.define(replace(job("c", HOURLY), enabled=False), "app"))
     used.do(lambda store: store.tick(plan, "t"))
     later = used._replace(clock=lambda: instant("02:00") * 1_000_000)
     later.do(lambda store: store.tick(plan, "t"))
@@ -301,6 +303,7 @@ def test_the_view_for_people(place: StoreAddress) -> None:
     assert [(*row[:7], bool(row[7]), *row[8:]) for row in rows] == [
         ("a", "a", HOURLY, "UTC", at("2026-01-01T03:00:00Z"), at("2026-01-01T02:00:00Z"), "queued", False, None),
         ("b", "b", "CRON_TZ=Europe/Berlin 30 2 * * *", "Europe/Berlin", None, None, None, True, "holidays"),
+        ("c", "c", HOURLY, "UTC", None, None, None, True, "enabled: false"),
     ]
 
 

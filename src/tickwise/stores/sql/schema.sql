@@ -272,7 +272,9 @@ SELECT s.name, j.name AS job,
     {microseconds}coalesce(r.started_at, r.created_at){to_time} AS last_run_at,
     r.state AS last_state,
     s.paused OR p.id IS NOT NULL AS paused,
-    CASE WHEN s.paused THEN CAST(s.rest AS {json}) -> 'paused' ->> 'reason' ELSE p.reason END AS reason
+    CASE WHEN NOT s.paused THEN p.reason
+        WHEN CAST(s.rest AS {json}) ->> 'manual_pause' IS NULL THEN 'enabled: false'
+        ELSE CAST(s.rest AS {json}) -> 'manual_pause' ->> 'reason' END AS reason
 FROM tickwise_schedule_state s
 JOIN tickwise_jobs j ON j.id = s.job_id
 JOIN tickwise_definitions d ON d.id = s.definition_id

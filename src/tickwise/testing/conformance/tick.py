@@ -123,6 +123,7 @@ class TickStories(Stories):
         assert (await world.tick(jobs=["b", "unknown"])).jobs == 1
         assert [run.job for run in await world.runs()] == ["b"]
 
+    @pytest.mark.parametrize("taken", [{"slot": instant("01:00")}, {"lane": 0}])
     async def test_a_taken_key_keeps_the_job_due(self, world: World, taken: dict[str, int]) -> None:
         """A start whose slot or lane is taken moves nothing of its job; the others go on, and it is replanned."""
         await world.define(job("a", HOURLY, overlap="allow"), job("b", HOURLY, overlap="allow"))
