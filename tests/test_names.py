@@ -18,13 +18,8 @@ GLOSSARY = frozenset(
     signal retry heartbeat coalesce reconcile validate schema
     """.split()
 )
-KNOWN_HELPERS = frozenset(  # to become empty: names that still stand in too many modules
-    "_answer _changed _check_names _joined _name _number _read _record _row _show _table _text _told"
-    " _write".split()
-)
-KNOWN_MODULES = frozenset(  # to become empty: modules that are still named by a gerund
-    "enqueueing.py finishing.py gc_tuning.py leasing.py masking.py pausing.py planning.py ticking.py".split()
-)
+KNOWN_HELPERS = frozenset({"_joined", "_read", "_row", "_show", "_table", "_write"})  # to become empty
+KNOWN_MODULES = frozenset({"masking.py", "planning.py"})  # to become empty
 
 
 def _modules(root: Path) -> Iterator[tuple[str, ast.Module]]:
