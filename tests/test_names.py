@@ -18,8 +18,7 @@ GLOSSARY = frozenset(
     signal retry heartbeat coalesce reconcile validate schema
     """.split()
 )
-KNOWN_HELPERS = frozenset({"_joined", "_read", "_row", "_show", "_table", "_write"})  # to become empty
-KNOWN_MODULES = frozenset({"masking.py", "planning.py"})  # to become empty
+KNOWN_HELPERS = frozenset({"_row"})  # to become empty
 
 
 def _modules(root: Path) -> Iterator[tuple[str, ast.Module]]:
@@ -62,7 +61,7 @@ def test_a_helper_says_what_it_does() -> None:
 def test_a_module_is_named_by_a_noun() -> None:
     """No module and no folder of the package is named by a gerund."""
     parts = {part for path in PACKAGE.rglob("*.py") for part in path.relative_to(PACKAGE).parts}
-    assert {part for part in parts if _named_in_ing(part)} - KNOWN_MODULES == set()
+    assert {part for part in parts if _named_in_ing(part)} == set()
 
 
 def test_contributing_names_files_that_exist() -> None:

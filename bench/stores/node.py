@@ -36,7 +36,7 @@ class NodeRoles:
     ) -> None:
         self._store = store
         worker = Worker(store, NODE, Execution(store, functions), options=options, on_ended=lambda *_: on_ended())
-        ticker = Ticker(store, NODE, hands=worker)
+        ticker = Ticker(store, NODE, worker=worker)
         self._notified = [Loop("ticker", ticker.turn), Loop("worker", worker.turn, wake_event=worker.wake_event)]
         self._loops = [
             *self._notified,

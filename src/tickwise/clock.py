@@ -1,4 +1,4 @@
-"""The one place that reads the machine's clock."""
+"""The only module that reads the machine's clock."""
 
 from datetime import UTC, datetime
 from time import monotonic, time_ns

@@ -38,8 +38,8 @@ def test_pause_many_at_once(visitor: Visitor, site: Site) -> None:
     """Those that are listed are chosen together, paused with one reason, and found by the filter."""
     page = visitor.open("schedules?label=team")
     expect(page.get_by_role("link", name="rare")).to_be_visible()
-    page.get_by_label("Choose all that are listed").check()
-    expect(page.get_by_role("group", name="For those chosen")).to_contain_text("2 chosen")
+    page.get_by_label("Select all").check()
+    expect(page.get_by_role("group", name="Selected schedules")).to_contain_text("2 selected")
     page.get_by_role("button", name="Pause", exact=True).click()
     page.get_by_label("Reason").fill("all of them")
     confirm(page, "Pause")

@@ -19,7 +19,7 @@ def site(nest: Nest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]
 def test_news_come_by_themselves(visitor: Visitor, site: Site) -> None:
     """A run that begins elsewhere appears in the list and ends there, without a reload."""
     page = visitor.open("runs?job=rare")
-    expect(page.get_by_text("No run is like that.")).to_be_visible()
+    expect(page.get_by_text("No runs match.")).to_be_visible()
     run = site.run("rare")
     row = page.get_by_role("row").filter(has_text=f"#{run}")
     expect(row.locator(".badge")).to_have_text("succeeded")

@@ -29,9 +29,9 @@ def test_move_the_next_fire(visitor: Visitor, site: Site) -> None:
     """It fires after the while that was asked for, and the page says so (S31)."""
     page = visitor.open("schedules/rare")
     page.get_by_role("button", name="Reschedule").click()
-    page.get_by_label("Or after a while").fill("45m")
+    page.get_by_label("Or after a delay").fill("45m")
     confirm(page, "Move")
-    expect(page.locator(".facts").first).to_contain_text("Moved by hand to")
+    expect(page.locator(".facts").first).to_contain_text("Moved to")
     moved = datetime.fromisoformat(site.api("GET", "schedules/rare")["moved_to"])
     assert moved - datetime.now(UTC) < timedelta(minutes=46)
 
@@ -41,7 +41,7 @@ def test_drop_the_backlog(visitor: Visitor, site: Site) -> None:
     before = site.api("GET", "schedules/sleeper")["cursor"]
     page = visitor.open("schedules/sleeper")
     dialog_button(page, "Reset", "Drop the backlog")
-    expect(page.get_by_role("status").filter(has_text="sleeper goes on from now.")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="sleeper continues from now.")).to_be_visible()
     assert site.api("GET", "schedules/sleeper")["cursor"] > before
 
 
@@ -65,14 +65,14 @@ def test_run_and_resume_many_at_once(visitor: Visitor, site: Site) -> None:
     site.api("POST", "schedules:pause", {"names": ["rare", "mended"]})
     page = visitor.open("schedules?paused=true")
     for name in ("rare", "mended"):
-        page.get_by_label(f"Choose {name}").check()
+        page.get_by_label(f"Select {name}").check()
     dialog_button(page, "Run now", "Run now")
     expect(page.get_by_role("status").filter(has_text="Started 2 of 2.")).to_be_visible()
     for name in ("rare", "mended"):
-        expect(page.get_by_label(f"Choose {name}")).not_to_be_checked()
-        page.get_by_label(f"Choose {name}").check()
+        expect(page.get_by_label(f"Select {name}")).not_to_be_checked()
+        page.get_by_label(f"Select {name}").check()
     dialog_button(page, "Resume", "Resume")
-    expect(page.get_by_text("No schedule is like that.")).to_be_visible()
+    expect(page.get_by_text("No schedules match.")).to_be_visible()
     assert site.api("GET", "schedules/mended")["paused"] is None
 
 
@@ -81,12 +81,12 @@ def test_what_is_chosen_outlives_what_others_delete(visitor: Visitor, site: Site
     site.api("POST", "schedules", {"name": "gone-soon", "schedule": "@yearly", "command": "echo"}, admin=True)
     page = visitor.open("schedules")
     for name in ("gone-soon", "rare"):
-        page.get_by_label(f"Choose {name}").check()
+        page.get_by_label(f"Select {name}").check()
     headers = {"Authorization": f"Bearer {site.admin_token}"}
     assert site.client.delete("api/v1/schedules/gone-soon", headers=headers).is_success
-    expect(page.get_by_label("Choose gone-soon")).to_have_count(0)
-    expect(page.get_by_role("group", name="For those chosen")).to_contain_text("1 chosen")
-    expect(page.get_by_label("Choose rare")).to_be_checked()
+    expect(page.get_by_label("Select gone-soon")).to_have_count(0)
+    expect(page.get_by_role("group", name="Selected schedules")).to_contain_text("1 selected")
+    expect(page.get_by_label("Select rare")).to_be_checked()
 
 
 def test_a_backfill_is_followed_and_stopped(visitor: Visitor, site: Site) -> None:
@@ -97,7 +97,7 @@ def test_a_backfill_is_followed_and_stopped(visitor: Visitor, site: Site) -> Non
     page = visitor.open("schedules/sleeper")
     panel = page.get_by_role("region", name="Backfill")
     expect(panel.get_by_role("status")).to_have_text("1 of 3 slots have a run, 2 are left.")
-    dialog_button(page, "Stop it", "Stop it")
+    dialog_button(page, "Stop backfill", "Stop backfill")
     expect(panel).to_have_count(0)
     assert site.api("GET", "schedules/sleeper/backfill") == {"active": False, "asked": 1, "made": 1, "left": 0}
 
@@ -131,7 +131,7 @@ def test_limit_a_queue(visitor: Visitor, site: Site) -> None:
     page = visitor.open("fleet", token=site.admin_token)
     for given, shown in (("2", "2"), ("", "no limit")):
         page.get_by_role("button", name="Limit", exact=True).click()
-        page.get_by_label("At once, at most").fill(given)
+        page.get_by_label("Max running").fill(given)
         confirm(page, "Set")
         expect(page.get_by_role("table", name="Queues").get_by_role("cell").nth(4)).to_have_text(shown)
 
@@ -140,8 +140,8 @@ def test_let_somebody_in_and_lock_them_out(visitor: Visitor, site: Site) -> None
     """A token is shown once, lets its bearer in, is in the audit, and lets nobody in when it is revoked."""
     page = visitor.open("audit", token=site.admin_token)
     page.get_by_role("button", name="New token").click()
-    page.get_by_label("For whom").fill("mallory")
-    page.get_by_role("dialog").get_by_role("button", name="Make it").click()
+    page.get_by_role("dialog").get_by_label("Name").fill("mallory")
+    page.get_by_role("dialog").get_by_role("button", name="Create token").click()
     secret = page.locator(".secret").inner_text()
     page.get_by_role("button", name="Close").click()
     expect(page.get_by_text(secret)).to_have_count(0)
@@ -159,13 +159,13 @@ def test_let_somebody_in_and_lock_them_out(visitor: Visitor, site: Site) -> None
 def test_pause_everything(visitor: Visitor, site: Site) -> None:
     """Nothing fires until somebody resumes; who, and why, stands on the overview (S29)."""
     page = visitor.open()
-    page.get_by_role("button", name="Pause everything").click()
+    page.get_by_role("button", name="Pause all").click()
     page.get_by_label("Reason").fill("a flood")
-    confirm(page, "Pause everything")
+    confirm(page, "Pause all")
     expect(page.locator(".warnings")).to_contain_text("Europe/Berlin by loopback: a flood")
     assert site.api("GET", "overview")["paused"]
-    dialog_button(page, "Resume everything", "Resume")
-    expect(page.get_by_role("button", name="Pause everything")).to_be_visible()
+    dialog_button(page, "Resume all", "Resume")
+    expect(page.get_by_role("button", name="Pause all")).to_be_visible()
     assert not site.api("GET", "overview")["paused"]
 
 

@@ -48,10 +48,10 @@ def test_the_store_can_be_named_and_configured(command: Command, filled: Filled,
 @pytest.mark.parametrize(
     ("place", "says"),
     [
-        (("--server", "http://127.0.0.1:1", "--store", "memory://"), "name two places"),
+        (("--server", "http://127.0.0.1:1", "--store", "memory://"), "give --server or --store, not both"),
         (("--server", "127.0.0.1:8484"), "write it like http://127.0.0.1:8484"),
-        (("--server", "ftp://here"), "is no address of a server"),
-        (("--server", "http://[bad"), "is no address of a server"),
+        (("--server", "ftp://here"), "is not a server address"),
+        (("--server", "http://[bad"), "is not a server address"),
         (("--store", "nonsense://here"), "use sqlite:///FILE"),
         (("--config", "nowhere.toml"), "there is no file nowhere.toml"),
     ],
@@ -104,7 +104,7 @@ def test_a_server_that_is_not_ours(command: Command, status: int) -> None:
     """What is not our API is told as that, whatever it answers."""
     with stranger(status) as address:
         code, out, err = command("schedules", "list", "--server", address, "--token", "x")
-    assert (code, out, "is not the API of Tickwise" in err) == (1, "", True)
+    assert (code, out, "is not the Tickwise API" in err) == (1, "", True)
 
 
 @pytest.mark.usefixtures("filled")
@@ -130,12 +130,12 @@ def test_all_that_is_wrong_is_told(command: Command) -> None:
 @pytest.mark.usefixtures("filled")
 def test_pages_become_one(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """A list takes as many pages as it needs and stops at its limit, where it says how to go on."""
-    monkeypatch.setattr("tickwise.cli.client._PAGE", 2)
+    monkeypatch.setattr("tickwise.cli.client._PAGE_SIZE", 2)
     whole = json.loads(command("schedules", "list", "--json")[1])
     assert ([one["name"] for one in whole["items"]], whole["next"]) == (["breaks", "nightly", "report"], None)
     part = json.loads(command("schedules", "list", "--limit", "1", "--json")[1])
     assert ([one["name"] for one in part["items"]], part["next"] is None) == (["breaks"], False)
-    assert "More than 1: see --limit." in command("schedules", "list", "--limit", "1")[1]
+    assert "More than 1: raise --limit to see them." in command("schedules", "list", "--limit", "1")[1]
 
 
 @pytest.mark.usefixtures("filled")
@@ -143,7 +143,7 @@ def test_pages_become_one(command: Command, monkeypatch: pytest.MonkeyPatch) -> 
     ("arguments", "says"),
     [
         (("schedules", "show", "../tokens"), "'../tokens' cannot be the name of a schedule"),
-        (("runs", "show", "a/b"), "'a/b' cannot be the id of a run"),
+        (("runs", "show", "a/b"), "'a/b' is not a run id"),
         (("queues", "limit", "", "--lift"), "'' cannot be the name of a queue"),
     ],
 )

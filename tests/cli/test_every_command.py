@@ -69,7 +69,7 @@ CASES = {
     ),
     "schedules reset": Case(
         "nightly --yes", "nightly runs next at", ("POST", f"{OF_NIGHTLY}:reset"), "nightly",
-        "Nobody can be asked here: say --yes",
+        "There is no terminal to ask on: pass --yes",
     ),
     "schedules backfill": Case(
         "nightly --from 2024-01-01 --to 2024-01-03", "2 slots of nightly will run",
@@ -97,9 +97,9 @@ CASES = {
         "{breaks}", "is queued", ("POST", "/runs/{breaks}:retry"), "{report}", "succeeded", 1
     ),
     "pause": Case(
-        "--reason move", "Everything is paused", ("PUT", "/pause"), "--reson x", "No such option: --reson"
+        "--reason move", "All schedules are paused", ("PUT", "/pause"), "--reson x", "No such option: --reson"
     ),
-    "resume": Case("", "any longer", ("DELETE", "/pause"), "now", "unexpected extra argument"),
+    "resume": Case("", "Resumed.", ("DELETE", "/pause"), "now", "unexpected extra argument"),
     "upcoming": Case("--hours 30", "nightly", ("GET", "/upcoming"), "nobody", "there is no schedule 'nobody'"),
     "why": Case(
         "nightly --slot 2024-01-01T02:00", "tickwise schedules backfill nightly", ("GET", f"{OF_NIGHTLY}/why"),
@@ -114,9 +114,9 @@ CASES = {
     "templates": Case(
         "", "weekdays-at-9", ("GET", "/templates"), "now", "unexpected extra argument", reads=True
     ),
-    "audit": Case("", "Nothing was changed.", ("GET", "/audit"), "-n 0", "Invalid value for '--limit'"),
+    "audit": Case("", "No changes recorded.", ("GET", "/audit"), "-n 0", "Invalid value for '--limit'"),
     "token create": Case(
-        "robot --role operator --scope 'etl-*' --expires 30d", "robot is operator", ("POST", "/tokens"),
+        "robot --role operator --scope 'etl-*' --expires 30d", "has the role operator", ("POST", "/tokens"),
         "robot --role boss", "role: ",
     ),
     "token list": Case("", "expires", ("GET", "/tokens"), "now", "unexpected extra argument"),

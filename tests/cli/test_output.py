@@ -101,7 +101,10 @@ def test_limits_of_queues_stay_until_they_are_lifted(command: Command) -> None:
     command("queues", "limit", "default", "--concurrency", "3")
     row = command("queues", "limit", "default", "--rate", "0.5")[1].splitlines()[1]
     assert row.split() == ["default", "1", "0", "0", "3", "0.5"]
-    assert command("queues", "limit", "default", "--lift")[1].splitlines()[1].split()[4:] == ["any", "any"]
+    assert command("queues", "limit", "default", "--lift")[1].splitlines()[1].split()[4:] == [
+        "unlimited",
+        "unlimited",
+    ]
 
 
 @pytest.mark.usefixtures("filled")
@@ -131,18 +134,27 @@ def test_logs_that_are_followed_end_with_the_run(command: Command, filled: Fille
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ("schedules list --text nobody", "There is no such schedule."),
-        ("runs list --job nobody", "There is no such run."),
+        ("schedules list --text nobody", "No schedules match."),
+        ("runs list --job nobody", "No runs match."),
         (
             "schedules backfill nightly --from 2024-01-01 --to 2024-01-01T01:00",
-            "No slot without a run lies there.",
+            "No slots without a run in that range.",
         ),
         ("schedules adopt --all", "Nothing is to be moved."),
     ],
 )
 def test_nothing_is_a_sentence(command: Command, arguments: str, says: str) -> None:
-    """An empty answer is told in words, and is no error."""
+    """An empty list is a sentence, and no error."""
     assert command(*arguments.split())[:2] == (0, f"{says}\n")
+
+
+def test_an_empty_store_has_a_sentence_for_each_list(command: Command) -> None:
+    """Without a filter, nothing is said of matching."""
+    lists = ("schedules list", "runs list", "queues list", "audit")
+    assert [command(*each.split())[1] for each in lists] == [
+        "No schedules.\n", "No runs.\n", "No queued or running runs, and no live workers.\n",
+        "No changes recorded.\n",
+    ]  # fmt: skip
 
 
 def test_processes_are_shown_with_their_problems(command: Command, filled: Filled) -> None:

@@ -45,6 +45,8 @@ def test_few_slots_are_not_asked_about(command: Command) -> None:
     few, many = ("--from", "2024-01-01", "--to", "2024-04-10"), ("--from", "2024-01-01", "--to", "2024-12-01")
     assert "335 slots would run" in command("schedules", "backfill", "nightly", *many, "--dry-run")[1]
     code, _, err = command("schedules", "backfill", "nightly", *many)
-    assert (code, "say --yes" in err) == (2, True)
+    assert (code, "pass --yes" in err) == (2, True)
     assert command("schedules", "backfill", "nightly", *few)[0] == 0
-    assert command("schedules", "backfill", "nightly", "--cancel")[1].startswith("The backfill of nightly is over")
+    assert command("schedules", "backfill", "nightly", "--cancel")[1].startswith(
+        "Cancelled the backfill of nightly"
+    )

@@ -31,7 +31,7 @@ def test_a_refusal_says_what_was_added_before(command: Command, filled: Filled) 
     (filled.folder.parent / "first.yaml").write_text(TWO.replace("name: second", "name: nightly"))
     code, out, err = command("schedules", "add", "first.yaml")
     assert (code, out) == (1, "")
-    assert "Added before that: first." in err
+    assert "Added before the error: first." in err
     assert "first.yaml:4:1: there is a schedule nightly already" in err
 
 
@@ -52,7 +52,7 @@ def test_a_file_from_the_pipe(command: Command) -> None:
         ('command: ls\nschedule: "0 2 * * *"\nretry:\n  limt: 3\n', "job.yaml:4:9: retry.limt: unknown field"),
         ("command: [ls\n", "job.yaml:1:10: command: this list is not closed"),
         ("- ls\n", "job.yaml:1: a job is a mapping"),
-        ("# nothing\n", "job.yaml: there is no job in it"),
+        ("# nothing\n", "job.yaml: it contains no job"),
         ("priority: .inf\n", "job.yaml:1:11: priority: .inf is no number here"),
         ("schedule: \x07\n", "job.yaml:1:11: the character U+0007"),
     ],
@@ -84,14 +84,14 @@ def test_update_by_a_file(command: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ("add", "name a job file, or give --name"),
-        ("add job.yaml --name x", "give a file or options, and not both"),
-        ("add --name x --cron @daily --every 5m --command ls", "say when in one way"),
+        ("add", "give a job file, or --name"),
+        ("add job.yaml --name x", "give a file or options, not both"),
+        ("add --name x --cron @daily --every 5m --command ls", "give only one of --cron"),
         ("add nowhere.yaml", "nowhere.yaml: there is no such file or folder"),
         ("add --name x --command ls", "schedule: is missing"),
         ("update nightly", "say what to change"),
         ("update nightly two.yaml", "two.yaml holds 2 jobs: an update takes one"),
-        ("trigger nightly -p table", "'table' is no param"),
+        ("trigger nightly -p table", "'table' is not a parameter"),
     ],
 )
 def test_wrong_use(command: Command, filled: Filled, arguments: str, says: str) -> None:

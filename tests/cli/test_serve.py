@@ -210,7 +210,7 @@ def test_a_folder_that_is_not_trusted(site: Site) -> None:
     site.jobs.chmod(0o777)
     ticker = site.start("ticker", "jobs").up()
     ticker.says("error: jobs: everybody may write it, and so decide what runs here: chmod o-w jobs")
-    assert "Nothing is scheduled yet" in ticker.output
+    assert "No schedules yet" in ticker.output
     ticker.stop()
 
 

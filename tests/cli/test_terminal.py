@@ -26,7 +26,7 @@ def test_a_new_store_is_told(tmp_path: Path) -> None:
     """Who looks into the wrong folder is told that there was nothing."""
     shown = Terminal(tmp_path, "schedules", "list")
     assert shown.end() == 0
-    assert "sqlite:///.tickwise/tickwise.db is new: there was no store." in COLOUR.sub("", shown.shown)
+    assert "Creating a new store: sqlite:///.tickwise/tickwise.db" in COLOUR.sub("", shown.shown)
 
 
 def test_logs_say_which_step_speaks(filled: Filled) -> None:
@@ -57,7 +57,7 @@ def test_ctrl_c_at_a_question(filled: Filled) -> None:
 def test_ctrl_c_while_a_log_is_followed(filled: Filled) -> None:
     """A run that nobody takes is followed until Ctrl-C: 130, no traceback."""
     followed = Terminal(filled.folder.parent, "runs", "logs", filled.runs["nightly"], "--follow")
-    followed.until("Ctrl-C ends this look, not the run.")
+    followed.until("Ctrl-C stops following, not the run.")
     followed.interrupt()
     assert (followed.end(), "Traceback" in followed.shown) == (130, False)
 

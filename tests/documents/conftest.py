@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from pymongo import MongoClient
 
-from tickwise.documents import process_document, scheduler
+from tickwise.documents import scheduler
 
 from ..stores.mongo.servers import standalone
 from .places import MemoryPlace, MongoPlace, Place, PostgresPlace, SqlitePlace
@@ -48,9 +48,8 @@ def connected(request: pytest.FixtureRequest) -> Place:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Idle schedulers look often, and try again soon."""
-    monkeypatch.setattr(scheduler, "LOOK_EVERY", 0.01)
-    monkeypatch.setattr(scheduler, "TRY_AGAIN", 0.01)
-    monkeypatch.setattr(process_document, "TRY_AGAIN", 0.01)
+    monkeypatch.setattr(scheduler, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(scheduler, "RETRY_SECONDS", 0.01)
 
 
 @pytest.fixture(scope="session")

@@ -28,8 +28,8 @@ from tickwise.documents import (
     PostgresJobStore,
     SqliteJobStore,
 )
+from tickwise.documents.contract import set_at, value_at
 from tickwise.documents.decide import instant
-from tickwise.documents.fields import set_at, value_at
 
 T = TypeVar("T")
 PATIENCE = 120  # seconds before a test that hangs is given up

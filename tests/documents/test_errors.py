@@ -47,7 +47,7 @@ def test_missing_driver(monkeypatch: pytest.MonkeyPatch, module: str, extra: str
 
 def test_postgres_is_too_old(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that cannot do what is needed is named with its version and the one that can."""
-    monkeypatch.setattr(postgres_module, "OLDEST", (99, 1))
+    monkeypatch.setattr(postgres_module, "_OLDEST_VERSION", (99, 1))
     said = told(PostgresPlace(postgres_url).store())
     assert "this is PostgreSQL" in said
     assert "upgrade the server to 99.1 or later" in said
@@ -55,7 +55,7 @@ def test_postgres_is_too_old(postgres_url: str, monkeypatch: pytest.MonkeyPatch)
 
 def test_mongodb_is_too_old(mongodb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that cannot do what is needed is named with its version and the one that can."""
-    monkeypatch.setattr(mongodb_module, "OLDEST", (99, 1))
+    monkeypatch.setattr(mongodb_module, "_OLDEST_VERSION", (99, 1))
     said = told(MongoPlace(mongodb_url).store())
     assert "this is MongoDB" in said
     assert "upgrade the server to 99.1 or later" in said

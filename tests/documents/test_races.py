@@ -110,7 +110,7 @@ def test_the_document_of_a_dead_process_comes_back(tmp_path: Path) -> None:
 
 def test_a_change_stream_wakes_idle_schedulers(mongodb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With `watch=True` a new document is taken at once, though the scheduler would look again only in an hour."""
-    monkeypatch.setattr("tickwise.documents.scheduler.LOOK_EVERY", 3600.0)
+    monkeypatch.setattr("tickwise.documents.scheduler.POLL_SECONDS", 3600.0)
     place = MongoPlace(mongodb_url)
     place.add(sleep_until=now() + timedelta(days=1))
     idle, got = asyncio.Event(), asyncio.Event()

@@ -12,7 +12,7 @@ WITNESS = ('schedule: "* * * * *"', 'command: "true"')  # has run when a pass ha
 def test_none(place: Place) -> None:
     """A server with nothing to do says so, is ready and stays ready, and decides nothing."""
     server = place.serve()
-    assert "Nothing is scheduled yet" in server.says("Nothing is scheduled yet")
+    assert "No schedules yet" in server.says("No schedules yet")
     place.move_to("03:00")
     place.passes()
     assert server.asked("readyz") == 200

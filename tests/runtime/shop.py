@@ -57,28 +57,28 @@ class Shop:
     """A worker, and what it tells."""
 
     def __init__(
-        self, world: World, functions: Mapping[str, Callable[..., Any]], tools: Services, **room: Any
+        self, world: World, functions: Mapping[str, Callable[..., Any]], services: Services, **room: Any
     ) -> None:
         self.world = world
         self.store = Shaky(world.store)
         self.told: list[str] = []
         store = cast(Store, self.store)
-        execution = Execution(store, functions, may_run=lambda _job: True, tools=tools)
+        execution = Execution(store, functions, may_run=lambda _job: True, services=services)
         self.worker = Worker(
             store, NODE, execution, options=WorkerOptions(**room), on_started=self._started, on_ended=self._ended
         )
 
     @classmethod
     async def open(
-        cls, *functions: Callable[..., Any], jobs: tuple[JobDefinition, ...] = (), tools: Services | None = None,
-        isolated: frozenset[Callable[..., Any]] = frozenset(), **room: Any,
+        cls, *functions: Callable[..., Any], jobs: tuple[JobDefinition, ...] = (),
+        services: Services | None = None, isolated: frozenset[Callable[..., Any]] = frozenset(), **room: Any,
     ) -> Self:  # fmt: skip
         """Where each function is a job of its name, in a process of its own if isolated, and these are defined."""
         world = await new_world()
         known = {each.__name__: Isolated(each) if each in isolated else each for each in functions}
         defined = {job.name for job in jobs}
         await world.define(*jobs, *(JobDefinition(name) for name in known if name not in defined))
-        return cls(world, known, tools or Services(), **room)
+        return cls(world, known, services or Services(), **room)
 
     def _started(self, lease: Lease) -> None:
         self.told.append(f"{lease.job.name} started")

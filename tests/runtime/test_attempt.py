@@ -51,13 +51,15 @@ def attempted(
     done: Mapping[str, StepState] | None = None,
 ) -> tuple[AttemptResult, Witness]:
     witness = Witness()
-    tools = Services(witness.report, witness.log, allow_commands=allow)
+    services = Services(witness.report, witness.log, allow_commands=allow)
     functions = {"etl": function} if function else {}
 
     async def attempting() -> AttemptResult:
         pool = FunctionPool()
         try:
-            return await execute(definition, context, functions=functions, pool=pool, tools=tools, done=done or {})
+            return await execute(
+                definition, context, functions=functions, pool=pool, services=services, done=done or {}
+            )
         finally:
             pool.close()
 
@@ -207,8 +209,12 @@ def test_a_handler_that_fails_changes_nothing() -> None:
 def test_a_cancelled_run_is_concluded_by_who_cancelled_it() -> None:
     """`conclude` does what is to be done after a run that somebody cancelled."""
     witness = Witness()
-    tools = Services(witness.report, witness.log, allow_commands=True)
-    run(conclude(job(on=HANDLERS, env={"HELLO": "hello"}), RUN, AttemptResult(Cancelled(), error="by Ada"), tools))
+    services = Services(witness.report, witness.log, allow_commands=True)
+    run(
+        conclude(
+            job(on=HANDLERS, env={"HELLO": "hello"}), RUN, AttemptResult(Cancelled(), error="by Ada"), services
+        )
+    )
     assert witness.said() == ["exit cancelled [by Ada] hello 1970-01-01T01:00:00Z"]
 
 
@@ -233,9 +239,11 @@ def test_the_jobs_timeout_ends_everything(tmp_path: Path) -> None:
 
     async def waiting() -> tuple[AttemptResult, Witness]:
         timers, witness = Timers(), Witness()
-        tools = Services(witness.report, witness.log, allow_commands=True, sleep=timers.sleep)
+        services = Services(witness.report, witness.log, allow_commands=True, sleep=timers.sleep)
         async with deaths(pipe_name) as pipe:
-            task = asyncio.create_task(execute(definition, RUN, functions={}, pool=FunctionPool(), tools=tools))
+            task = asyncio.create_task(
+                execute(definition, RUN, functions={}, pool=FunctionPool(), services=services)
+            )
             assert await pipe.readline() == b"ready\n"
             await timers.ring(7_200)
             end = await task
@@ -258,8 +266,10 @@ def test_a_thread_that_outlives_its_timeout_is_told_in_the_outcome() -> None:
     async def waiting() -> tuple[AttemptResult, int]:
         timers, pool = Timers(), FunctionPool()
         functions = {"etl": hang}
-        tools = Services(sleep=timers.sleep)
-        task = asyncio.create_task(execute(job(timeout=60), RUN, functions=functions, pool=pool, tools=tools))
+        services = Services(sleep=timers.sleep)
+        task = asyncio.create_task(
+            execute(job(timeout=60), RUN, functions=functions, pool=pool, services=services)
+        )
         await timers.ring(60)
         end, stuck = await task, pool.stuck
         release.set()
@@ -280,9 +290,11 @@ def test_cancelling_ends_all_and_goes_on_as_cancelled(tmp_path: Path) -> None:
 
     async def cancelling() -> Witness:
         witness = Witness()
-        tools = Services(witness.report, witness.log, allow_commands=True)
+        services = Services(witness.report, witness.log, allow_commands=True)
         async with deaths(pipe_name) as pipe:
-            task = asyncio.create_task(execute(definition, RUN, functions={}, pool=FunctionPool(), tools=tools))
+            task = asyncio.create_task(
+                execute(definition, RUN, functions={}, pool=FunctionPool(), services=services)
+            )
             assert sorted([await pipe.readline(), await pipe.readline()]) == [b"a\n", b"b\n"]
             await ended(task)
             assert await pipe.read() == b""
@@ -302,9 +314,9 @@ def test_a_store_that_fails_costs_the_attempt_and_not_the_worker() -> None:
     async def refuse(_record: StepRecord) -> None:
         raise ConnectionError("the store is away")
 
-    tools = Services(refuse, allow_commands=True)
+    services = Services(refuse, allow_commands=True)
     definition = job(Step("a", shell(":")), Step("b", shell(":")), on=HANDLERS)
-    end = run(execute(definition, RUN, functions={}, pool=FunctionPool(), tools=tools))
+    end = run(execute(definition, RUN, functions={}, pool=FunctionPool(), services=services))
     assert end.outcome == Failed()
     assert "the attempt could not be carried out" in end.error
     assert "the store is away" in end.error

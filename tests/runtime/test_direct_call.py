@@ -10,7 +10,7 @@ from tickwise import Cancel, InputError, Retry, Snooze
 from tickwise.core.definition import Command, Handlers, JobDefinition, Precondition, Step
 from tickwise.runtime.attempt import execute
 from tickwise.runtime.context import RunContext
-from tickwise.runtime.executors.function import FunctionPool, Isolated, call_plain, is_plain
+from tickwise.runtime.executors.function import FunctionPool, Isolated, call_directly, can_call_directly
 from tickwise.runtime.executors.result import AttemptResult
 from tickwise.runtime.step_context import Services
 
@@ -50,7 +50,7 @@ class AnObject:
 )
 def test_who_asks_for_nothing_goes_the_short_way(job: JobDefinition, function: Any, *, short: bool) -> None:
     """An async function without a run, a time limit, or anything to do before and after."""
-    assert is_plain(job, function) is short
+    assert can_call_directly(job, function) is short
 
 
 async def returns() -> Any:
@@ -130,10 +130,10 @@ async def takes(x: int, y: int = 2) -> int:
 @patiently
 async def test_both_ways_end_the_same(function: Callable[..., Any], params: dict[str, Any]) -> None:
     """The outcome, the result and what is said about it do not depend on the way (S46)."""
-    short = await call_plain(function, params)
+    short = await call_directly(function, params)
     context = RunContext("1", "a", params=params)
     long = await execute(
-        JobDefinition("a"), context, functions={"a": function}, pool=FunctionPool(), tools=Services()
+        JobDefinition("a"), context, functions={"a": function}, pool=FunctionPool(), services=Services()
     )
     assert told(short) == told(long)
 
@@ -147,7 +147,7 @@ def told(ended: AttemptResult) -> tuple[Any, ...]:
 @patiently
 async def test_a_result_that_cannot_be_kept_is_said_where_there_is_no_log() -> None:
     """The run has succeeded all the same."""
-    ended = await call_plain(returns_what_is_no_json, {})
+    ended = await call_directly(returns_what_is_no_json, {})
     assert (ended.succeeded, ended.result) == (True, None)
     assert "is of type set, which JSON does not have" in ended.error
 
@@ -161,7 +161,7 @@ async def test_a_cancellation_from_outside_goes_through() -> None:
         begun.set()
         await asyncio.Event().wait()
 
-    task = asyncio.create_task(call_plain(waits, {}))
+    task = asyncio.create_task(call_directly(waits, {}))
     await begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

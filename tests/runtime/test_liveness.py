@@ -1,4 +1,4 @@
-"""The sign of life: sent as long as all is well, and only then."""
+"""The liveness ping: sent as long as the node is healthy, and only then."""
 
 import pytest
 import structlog

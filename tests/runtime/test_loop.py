@@ -115,7 +115,7 @@ async def test_the_pause_after_a_failure_grows_up_to_a_bound(monkeypatch: pytest
 async def test_a_ring_does_not_cut_the_pause_after_a_failure_short(monkeypatch: pytest.MonkeyPatch) -> None:
     """News that come all the time do not make a failing role fail all the time."""
     monkeypatch.setattr(module, "_FIRST_BACK_OFF", NEVER)
-    monkeypatch.setattr(module, "_LONGEST_BACK_OFF", NEVER)
+    monkeypatch.setattr(module, "_MAX_BACK_OFF", NEVER)
     role, stop = Role(OSError()), asyncio.Event()
     loop = Loop("role", role.turn)
     task = asyncio.create_task(loop.run(stop))

@@ -13,7 +13,7 @@ from tickwise.runtime import change_feed
 from tickwise.runtime.notifications import notifier as notifier_module
 from tickwise.runtime.notifications.channels import Channel, UndeliveredError
 from tickwise.runtime.notifications.notice import Notice, Occasion
-from tickwise.runtime.notifications.notifier import _BACK_OFF, Notifier
+from tickwise.runtime.notifications.notifier import _RETRY_DELAYS, Notifier
 from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.testing.conformance.world import HOURLY, World, job
 
@@ -245,14 +245,14 @@ async def test_a_receiver_that_always_fails_is_given_up(logged: list[dict[str, o
     await world.define(job("etl"))
     await run_once(world, "etl", "x")
     teller = notifier(world, box)
-    for seconds in (*_BACK_OFF, 1, 1):
+    for seconds in (*_RETRY_DELAYS, 1, 1):
         await teller.turn()
         world.clock.advance(seconds)
-    assert box.refusals == 1_000 - len(_BACK_OFF) - 1
+    assert box.refusals == 1_000 - len(_RETRY_DELAYS) - 1
     (line,) = [line for line in logged if line["event"] == "notice given up"]
     assert (line["error"], line["way"], line["tries"]) == ("full", "mailbox", 6)
     await notifier(world, box, mark="n2").turn()
-    assert box.refusals == 1_000 - len(_BACK_OFF) - 1
+    assert box.refusals == 1_000 - len(_RETRY_DELAYS) - 1
 
 
 class Faulty:
@@ -269,7 +269,7 @@ async def test_a_channel_that_breaks_holds_up_nobody(logged: list[dict[str, obje
     await world.define(job("etl"))
     await run_once(world, "etl", "x")
     teller = notifier(world, Faulty(), box)
-    for seconds in (*_BACK_OFF, 1):
+    for seconds in (*_RETRY_DELAYS, 1):
         await teller.turn()
         world.clock.advance(seconds)
     assert box.told == ["etl failed: x"]
@@ -336,8 +336,8 @@ async def test_a_flood_takes_bounded_room(monkeypatch: pytest.MonkeyPatch) -> No
     """While as much is open as may be, nothing new is looked for; in the end all of it is told."""
     monkeypatch.setattr(change_feed, "_FIRST_LIMIT", 5)
     monkeypatch.setattr(change_feed, "_MAX_LIMIT", 5)
-    monkeypatch.setattr(notifier_module, "_MOST_OPEN", 5)
-    monkeypatch.setattr(notifier_module, "_AT_ONCE", 2)
+    monkeypatch.setattr(notifier_module, "_MAX_OPEN", 5)
+    monkeypatch.setattr(notifier_module, "_CONCURRENT_SENDS", 2)
     world, box = await new_world(), Mailbox()
     await world.define(job("etl"))
     teller = notifier(world, box)

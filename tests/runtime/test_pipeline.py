@@ -56,8 +56,8 @@ def piped(
     *steps: Step, script: Script | None = None, done: Mapping[str, StepState] | None = None
 ) -> tuple[AttemptResult, Witness, Script]:
     script, witness = script or Script(), Witness()
-    tools = Services(witness.report, witness.log)
-    return run(Pipeline(steps, script, tools, key="17", done=done or {}).run()), witness, script
+    services = Services(witness.report, witness.log)
+    return run(Pipeline(steps, script, services, key="17", done=done or {}).run()), witness, script
 
 
 def last(witness: Witness) -> dict[str, StepState]:
@@ -140,9 +140,9 @@ def test_a_failed_step_is_tried_again_after_its_wait() -> None:
 
     async def trying() -> tuple[AttemptResult, Witness, Timers]:
         clock, timers, witness = FakeClock(datetime(2027, 1, 1, tzinfo=UTC)), Timers(), Witness()
-        tools = Services(witness.report, witness.log, clock=clock.now, sleep=timers.sleep)
+        services = Services(witness.report, witness.log, clock=clock.now, sleep=timers.sleep)
         script = Script({"a": [failed("one"), AttemptResult(Failed(7), error="two"), DONE]})
-        task = asyncio.create_task(Pipeline([step("a", retry=retry)], script, tools, key="17").run())
+        task = asyncio.create_task(Pipeline([step("a", retry=retry)], script, services, key="17").run())
         await timers.asleep(retry_delay(retry, 1, "17/a"))
         clock.advance(30)
         await timers.ring(retry_delay(retry, 1, "17/a"))
@@ -171,8 +171,8 @@ def test_tries_are_used_up() -> None:
     async def at_once(_seconds: float) -> None: ...
 
     script, witness = Script({"a": [failed("one"), failed("two")]}), Witness()
-    tools = Services(witness.report, sleep=at_once)
-    end = run(Pipeline([step("a", retry=RetryPolicy(limit=1))], script, tools, key="17").run())
+    services = Services(witness.report, sleep=at_once)
+    end = run(Pipeline([step("a", retry=RetryPolicy(limit=1))], script, services, key="17").run())
     assert end == failed("two")
     assert script.begun == ["a", "a"]
 
@@ -190,9 +190,9 @@ def test_a_step_that_takes_too_long_is_ended_and_has_failed() -> None:
 
     async def waiting() -> AttemptResult:
         timers = Timers()
-        tools = Services(sleep=timers.sleep)
+        services = Services(sleep=timers.sleep)
         steps = [step("a", timeout=90, retry=RetryPolicy(limit=1, interval=10, max_interval=10))]
-        task = asyncio.create_task(Pipeline(steps, Script({"a": [hang]}), tools, key="17").run())
+        task = asyncio.create_task(Pipeline(steps, Script({"a": [hang]}), services, key="17").run())
         await timers.ring(90)
         await timers.ring(retry_delay(steps[0].retry, 1, "17/a"))
         await timers.ring(90)

@@ -14,7 +14,7 @@ from tickwise.testing.conformance.world import HOURLY, World, job
 from ..app.place import Shaky, new_world, patiently
 
 
-class Hands:
+class RoomyWorker:
     """A worker with so much room; keeps what it is handed."""
 
     def __init__(self, room: int, **knows: Any) -> None:
@@ -36,10 +36,6 @@ class Hands:
         assert reserved is self._wanted
         self.calls.append("take")
         self.leases += leases
-
-    def has_room(self, least: int) -> bool:
-        assert least > 0
-        return False
 
     async def wait_for_room(self, least: int, seconds: float) -> bool:
         assert min(least, seconds) > 0
@@ -102,38 +98,6 @@ async def test_a_burst_has_two_passes_under_way() -> None:
     with pytest.raises(StoreUnavailableError):
         await Ticker(cast(Store, Busy()), "t1").turn()
     assert (asked, ended) == (3, 3)
-
-
-@patiently
-async def test_a_crowd_that_was_announced_is_met_by_two() -> None:
-    """A tenth of a second before it is due, and again for what they leave; after that, one is enough."""
-    asked, at_once = list[tuple[int, int | None, int]](), 0
-
-    class Announcing:
-        now = 10_000_000
-
-        async def tick(self, *_: Any, limit: int, ahead: int | None, **__: Any) -> TickResult:
-            nonlocal at_once
-            at_once += 1
-            asked.append((at_once, ahead, limit))
-            await asyncio.sleep(0)
-            at_once -= 1
-            return TickResult(self.now, jobs=3, next_due=11, crowd=self.now < 11_000_000)
-
-    store = Announcing()
-    ticker = Ticker(cast(Store, store), "t1", poll=3_600)
-    assert await ticker.turn() == 0.9
-    assert await ticker.turn() == 0.9  # somebody rang: it is not yet time
-    store.now = 10_950_000
-    assert await ticker.turn() == 0
-    assert asked == [(1, None, 200)] * 3
-    asked.clear()
-    store.now = 11_000_001
-    await ticker.turn()
-    assert asked == [(1, 11, 600), (2, 11, 600), (1, None, 600), (2, None, 600)]
-    asked.clear()
-    await ticker.turn()
-    assert asked == [(1, None, 200)]
 
 
 @patiently
@@ -204,29 +168,29 @@ async def test_a_clock_that_goes_back_fires_nothing_again() -> None:
 @patiently
 async def test_runs_that_fit_go_straight_to_the_worker() -> None:
     """Room is reserved before the claim, no more is claimed than fits, and each pass waits for room a moment."""
-    world, hands = await _three_due_jobs(room=1)
-    hands.has_patience = True
-    await Ticker(world.store, "t1", batch=2, hands=hands).turn()
-    assert [lease.job.name for lease in hands.leases] == ["j0", "j1", "j2"]
-    assert hands.calls == ["reserve", "take", *["wait", "reserve", "take"] * 4]
+    world, worker = await _three_due_jobs(room=1)
+    worker.has_patience = True
+    await Ticker(world.store, "t1", batch=2, worker=worker).turn()
+    assert [lease.job.name for lease in worker.leases] == ["j0", "j1", "j2"]
+    assert worker.calls == ["reserve", "take", *["wait", "reserve", "take"] * 4]
 
 
 @patiently
 async def test_a_little_room_is_not_worth_a_pass() -> None:
     """A whole batch is claimed; what came beyond the room is rung for, and nobody waits for more."""
-    world, hands = await _three_due_jobs(room=1)
-    await Ticker(world.store, "t1", batch=16, hands=hands).turn()
-    assert [lease.job.name for lease in hands.leases] == ["j0"]
-    assert hands.calls == ["reserve", "take", "wake"]
+    world, worker = await _three_due_jobs(room=1)
+    await Ticker(world.store, "t1", batch=16, worker=worker).turn()
+    assert [lease.job.name for lease in worker.leases] == ["j0"]
+    assert worker.calls == ["reserve", "take", "wake"]
 
 
 @patiently
-async def test_hands_that_kept_a_pass_waiting_are_not_waited_for_again() -> None:
+async def test_hands_that_kept_a_pass_waiting_is_not_waited_for_again() -> None:
     """Slow runs delay the decisions about others once in a turn, not in each pass; two wait at the same time."""
-    world, hands = await _three_due_jobs(room=0)
-    hands.concurrency, hands.has_patience = 10, False
-    await Ticker(world.store, "t1", batch=1, hands=hands).turn()
-    assert (hands.calls.count("wait"), hands.calls.count("reserve")) == (2, 3)
+    world, worker = await _three_due_jobs(room=0)
+    worker.concurrency, worker.has_patience = 10, False
+    await Ticker(world.store, "t1", batch=1, worker=worker).turn()
+    assert (worker.calls.count("wait"), worker.calls.count("reserve")) == (2, 3)
     assert [await world.ran(f"j{n}") for n in range(3)] == [["01:00"]] * 3
 
 
@@ -237,45 +201,13 @@ async def test_a_small_worker_is_left_some_of_the_database(most: int, limits: se
 
     All others have a first pass of a batch, and then larger ones.
     """
-    hands, store = Hands(0), Crowded()
-    hands.concurrency, hands.has_patience = most, True
-    await Ticker(cast(Store, store), "t1", batch=8, hands=hands).turn()
+    worker, store = RoomyWorker(0), BusyStore()
+    worker.concurrency, worker.has_patience = most, True
+    await Ticker(cast(Store, store), "t1", batch=8, worker=worker).turn()
     assert (set(store.limits), store.most_at_once) == (limits, at_once)
 
 
-@patiently
-async def test_room_is_used_up_before_any_is_made() -> None:
-    """To make room, ends are stored: nobody asks for that while passes for which there was room are under way."""
-    store = Crowded()
-    hands = Roomy(passes=5, store=store)
-    await Ticker(cast(Store, store), "t1", batch=8, hands=hands).turn()
-    assert store.most_at_once == 2
-    assert hands.under_way_as_room_was_made[0] == 0
-
-
-class Roomy(Hands):
-    """Has room for so many passes, and then makes some."""
-
-    def __init__(self, passes: int, store: "Crowded") -> None:
-        super().__init__(8)
-        self._passes = passes
-        self._store = store
-        self.under_way_as_room_was_made: list[int] = []
-
-    def reserve(self, limit: int) -> LeaseRequest | None:
-        self._passes -= 1
-        return super().reserve(limit)
-
-    def has_room(self, least: int) -> bool:
-        return super().has_room(least) or self._passes > 0
-
-    async def wait_for_room(self, least: int, seconds: float) -> bool:
-        if not self.has_room(least):
-            self.under_way_as_room_was_made.append(self._store.under_way)
-        return await super().wait_for_room(least, seconds)
-
-
-class Crowded:
+class BusyStore:
     """A store with ten passes' worth of due jobs, that notes how many are under way."""
 
     def __init__(self) -> None:
@@ -291,12 +223,12 @@ class Crowded:
         return TickResult(0, limit, limit, more=len(self.limits) < 10)
 
 
-async def _three_due_jobs(room: int) -> tuple[World, Hands]:
+async def _three_due_jobs(room: int) -> tuple[World, RoomyWorker]:
     world = await new_world()
     await world.define(*(job(f"j{n}", HOURLY) for n in range(3)))
     await world.tick()
     world.go("01:00")
-    return world, Hands(room, functions=frozenset(world.jobs))
+    return world, RoomyWorker(room, functions=frozenset(world.jobs))
 
 
 @patiently
@@ -306,9 +238,9 @@ async def test_a_worker_without_room_is_handed_nothing() -> None:
     await world.define(job("a", HOURLY))
     await world.tick()
     world.go("01:00")
-    hands = Hands(0)
-    await Ticker(world.store, "t1", hands=hands).turn()
-    assert (hands.leases, hands.calls) == ([], ["reserve", "take", "wake"])
+    worker = RoomyWorker(0)
+    await Ticker(world.store, "t1", worker=worker).turn()
+    assert (worker.leases, worker.calls) == ([], ["reserve", "take", "wake"])
 
 
 @patiently
@@ -318,12 +250,12 @@ async def test_a_pass_that_fails_gives_the_room_back_and_decides_nothing() -> No
     await world.define(job("a", HOURLY))
     await world.tick()
     world.go("01:00")
-    shaky, hands = Shaky(world.store), Hands(1, functions=frozenset("a"))
+    shaky, worker = Shaky(world.store), RoomyWorker(1, functions=frozenset("a"))
     shaky.fail("tick")
-    ticker = Ticker(cast(Store, shaky), "t1", hands=hands)
+    ticker = Ticker(cast(Store, shaky), "t1", worker=worker)
     with pytest.raises(StoreUnavailableError):
         await ticker.turn()
-    assert hands.calls == ["reserve", "take"]
+    assert worker.calls == ["reserve", "take"]
     shaky.mend()
     await ticker.turn()
     assert await world.ran("a") == ["01:00"]

@@ -185,7 +185,7 @@ async def test_a_run_that_takes_too_long_has_failed() -> None:
         go_on.wait()
 
     jobs = (job("blocked", timeout=60), job("in_a_thread", timeout=61))
-    shop = await Shop.open(blocked.as_function(), in_a_thread, jobs=jobs, tools=Services(sleep=timers.sleep))
+    shop = await Shop.open(blocked.as_function(), in_a_thread, jobs=jobs, services=Services(sleep=timers.sleep))
     ids = await shop.take("blocked", "in_a_thread")
     await timers.ring(60)
     await timers.ring(61)

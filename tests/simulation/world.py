@@ -246,7 +246,7 @@ def made_up_time(loop: SimulatedLoop) -> Iterator[None]:
         stack.enter_context(patch("tickwise.app.node.os", SimpleNamespace(getpid=lambda: 1)))
         stack.enter_context(patch("tickwise.app.node.socket", SimpleNamespace(gethostname=lambda: "sim")))
         stack.enter_context(patch("tickwise.runtime.execution._FLUSH_EVERY", 60.0))
-        stack.enter_context(patch("tickwise.log._Sink.__getattr__", lambda _sink, _method: _unheard))
+        stack.enter_context(patch("tickwise.log._LazyLogger.__getattr__", lambda _logger, _method: _unheard))
         yield
 
 

@@ -2,11 +2,10 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from time import monotonic
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -21,10 +20,9 @@ from tickwise.core.errors import ConflictError, InputError
 from tickwise.core.model import Pause
 from tickwise.core.settle import Failed, Outcome, Succeeded
 from tickwise.core.states import RunState
-from tickwise.stores.records import Finish, Lease, QueueLimit, ScheduleRow, TickResult
-from tickwise.stores.sql import batch
+from tickwise.stores.records import Finish, Lease, QueueLimit, ScheduleRow
+from tickwise.stores.sql import batch, claimed_rows
 from tickwise.stores.sql import tick as ticking
-from tickwise.stores.sql.statement import Statement
 from tickwise.stores.validation import all_pages
 from tickwise.testing import FakeClock
 from tickwise.testing.conformance import snapshot
@@ -39,8 +37,7 @@ BUSY, PAUSED, MOVED, BROKEN, DONE, *OTHERS = NAMES
 
 
 def alike(names: Sequence[str] = NAMES, times: str = HOURLY, **given: Any) -> list[JobDefinition]:
-    """Jobs with nothing between them but their names, and enough of them for a herd."""
-    assert len(names) >= batch.MIN_BATCH
+    """Jobs that differ only in their names."""
     return [job(name, times, **given) for name in names]
 
 
@@ -58,7 +55,7 @@ class TestTogether(TableStories):
             ticked = await world.tick(reserve=world.reservation(200))
             assert len(ticked.leases) == ticked.runs
             costs[ticked.runs] = len(asked)
-        each = {"postgres": 4, "sqlite": 6}[self.driver.dialect.name]  # PostgreSQL fires a herd with one statement
+        each = {"postgres": 4, "sqlite": 6}[self.driver.dialect.name]  # one takes a compound as one
         assert costs == {60: each, 120: each}
 
     async def test_they_need_not_be_of_one_age(self, world: World) -> None:
@@ -90,25 +87,9 @@ class TestTogether(TableStories):
         ticked = await world.tick(reserve=world.reservation(200))
         assert ticked.runs == 2 * MANY
         assert _jobs_of(ticked.leases) == {one.name: replace(one, schedules=()) for one in jobs}
-        assert len(asked) == {"postgres": 5, "sqlite": 9}[self.driver.dialect.name]  # two herds
+        assert len(asked) == {"postgres": 4, "sqlite": 6}[self.driver.dialect.name]
         self.driver.watch = None
         assert _jobs_of(await world.lease()) == {one.name: replace(one, schedules=()) for one in shy}
-
-    async def test_who_asks_hears_of_a_crowd(self, world: World) -> None:
-        """Whether a pass finds something or nothing, it says if more than it may take are due next, together."""
-        times = {"a": "20 * * * *", "b": "20 * * * *", "c": "20 * * * *", "d": "40 * * * *", "e": "40 * * * *"}
-        await world.define(*(job(name, text) for name, text in times.items()))
-        await world.tick()
-        for time, limit, next_due, crowd in (
-            ("00:10", 2, "00:20", True), ("00:10", 3, "00:20", False), ("00:20", 4, "00:40", False),
-            ("00:30", 1, "00:40", True), ("00:40", 3, "01:20", False), ("01:00", 2, "01:20", True),
-        ):  # fmt: skip
-            world.go(time)
-            ticked = await world.tick(limit=limit)
-            assert (ticked.next_due, ticked.crowd, ticked.more) == (instant(next_due), crowd, False)
-        await world.store.pause(Pause(world.now, "somebody", "a flood"))
-        ticked = await world.tick(limit=2)
-        assert (ticked.next_due, ticked.crowd) == (None, False)
 
     @pytest.mark.parametrize("room", [0, 100])
     async def test_a_run_of_a_herd_is_as_any_other(self, world: World, room: int) -> None:
@@ -146,12 +127,8 @@ def _called(name: str, row: ScheduleRow, run: str) -> ScheduleRow:
 
 
 class TestOddOnes(TableStories):
-    @pytest.mark.parametrize("least", [batch.MIN_BATCH, 1])
-    async def test_each_is_decided_for_itself(
-        self, world: World, least: int, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    async def test_each_is_decided_for_itself(self, world: World) -> None:
         """S1, S14, S20, S29, S31: one is busy, paused, moved, broken, or has the run; all others fire at once."""
-        monkeypatch.setattr(batch, "MIN_BATCH", least)
         await world.define(*alike())
         await world.tick()
         await world.trigger(BUSY)
@@ -302,10 +279,11 @@ class TestPlaces(TableStories):
     async def test_places_where_nobody_is(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         """S1: were they ever wrong, the jobs would stay due, and the pass after that find the slots decided."""
         nowhere = {"sqlite": "0", "postgres": "(4000000,1)"}[self.driver.dialect.name]
-        fire = batch.start_batch
+        start = batch.start_simple_jobs
         monkeypatch.setattr(
-            ticking, "start_batch", lambda one, *given: fire(one._replace(places=[nowhere]), *given)
-        )
+            ticking, "start_simple_jobs",
+            lambda starts, *given: start([one._replace(place=nowhere) for one in starts], *given),
+        )  # fmt: skip
         await world.define(*alike())
         world.go("01:00")
         assert (await world.tick()).runs == MANY
@@ -337,121 +315,6 @@ class TestRace(PostgresStories):
         assert (ticked.jobs, ticked.runs) == (MANY, MANY - 1)
         assert await world.decided(BUSY, waits=True) == ["waits_for_run 01:00"]
         assert [await world.ran(name) for name in NAMES if name != BUSY] == [["01:00"]] * (MANY - 1)
-
-
-class TestAhead(PostgresStories):
-    """A herd that is planned before its second: it begins at that, and as it would have without.
-
-    Not on SQLite: who waits on a file would keep all others out.
-    """
-
-    @asynccontextmanager
-    async def waiting(
-        self, world: World, monkeypatch: pytest.MonkeyPatch
-    ) -> AsyncIterator["asyncio.Task[TickResult]"]:
-        """A pass ahead of 01:00, which has planned, and has come to its second when the block ends."""
-        monkeypatch.setattr(ticking, "_SLEEP", Statement("SELECT pg_advisory_xact_lock(4711)"))
-        other = await asyncpg.connect(self.url)
-        try:
-            await other.execute("SELECT pg_advisory_lock(4711)")
-            passing = asyncio.create_task(world.tick(reserve=world.reservation(), ahead=instant("01:00")))
-            while not await other.fetchval(BLOCKED):
-                assert not passing.done()
-            yield passing
-        finally:
-            await other.close()
-        await asyncio.wait([passing])
-
-    async def nearly_one(self, world: World, **given: Any) -> None:
-        await world.define(*alike(**given))
-        await world.tick()
-        world.go("00:59:59")
-        world.clock.advance(0.95)
-
-    async def test_it_decides_when_the_second_has_come(
-        self, world: World, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """S3: several nodes prepare at once, each job fires once, and in the database's time not too early."""
-        monkeypatch.setattr(batch, "MIN_BATCH", 1)
-        await self.nearly_one(world)
-        begun = monotonic()
-        passes = [world.tick(node=node, limit=30, ahead=instant("01:00")) for node in ("t1", "t2", "t3")]
-        ticked = await asyncio.gather(*passes)
-        assert monotonic() - begun >= 0.05
-        assert sum(one.runs for one in ticked) == MANY
-        assert all(one.more for one in ticked)
-        world.go("01:00")
-        assert (await world.tick()).runs == 0
-        assert [await world.ran(name) for name in NAMES] == [["01:00"]] * MANY
-
-    async def test_a_second_that_is_too_far(self, world: World) -> None:
-        """What is locked for longer than a moment would be felt: nothing is prepared."""
-        await self.nearly_one(world)
-        ticked = await world.tick(ahead=instant("02:00"))
-        assert (ticked.jobs, ticked.runs, ticked.more) == (0, 0, True)
-        assert await world.runs() == []
-
-    async def test_who_is_not_alike_is_left_for_then(self, world: World) -> None:
-        """S14: a run that is active before the second, and not any more when it comes, is in nobody's way."""
-        await self.nearly_one(world)
-        await world.trigger(BUSY)
-        ticked = await world.tick(reserve=world.reservation(0), ahead=instant("01:00"))
-        assert (ticked.runs, await world.ran(BUSY)) == (MANY - 1, [])
-        (lease,) = await world.lease(1, functions=frozenset({BUSY}))
-        await world.end(lease)
-        world.go("01:00")
-        assert (await world.tick()).runs == 1
-        assert await world.ran(BUSY) == ["01:00"]
-
-    async def test_everything_is_paused_meanwhile(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-        """S29: a pause is not overtaken by what was planned before it."""
-        await self.nearly_one(world)
-        async with self.waiting(world, monkeypatch) as passing:
-            await world.store.pause(Pause(0))
-        assert (passing.result().runs, passing.result().leases, await world.runs()) == (0, (), [])
-        await world.store.pause(None)
-        world.go("01:00")
-        assert (await world.tick()).runs == MANY
-
-    async def test_one_is_run_by_hand_meanwhile(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-        """S30: who asks for that waits for the slot that was planned, and hears that its run is active."""
-        await self.nearly_one(world)
-        async with self.waiting(world, monkeypatch) as passing:
-            asking = asyncio.create_task(world.trigger(BUSY))
-        with pytest.raises(ConflictError):
-            await asking
-        assert passing.result().runs == MANY
-
-    async def test_one_loses_its_lane_meanwhile(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-        """S14, S16: none of them are written then; all others fire when the time has come."""
-        await self.nearly_one(world)
-        run = int(await world.enqueue(BUSY))
-        async with self.waiting(world, monkeypatch) as passing:
-            await self.say(f"{TAKE_LANE} :run", run=run)
-        assert (passing.result().runs, passing.result().more) == (0, True)
-        world.go("01:00")
-        assert (await world.tick()).runs == MANY - 1
-        assert await world.decided(BUSY) == ["overlap 01:00"]
-
-    async def test_one_is_edited_meanwhile(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-        """S24: the edit waits for the slot that was planned, and holds for the next."""
-        await self.nearly_one(world)
-        async with self.waiting(world, monkeypatch) as passing:
-            editing = asyncio.create_task(world.define(job(NAMES[0], "30 * * * *")))
-        await editing
-        assert passing.result().runs == MANY
-        world.go("01:00")
-        await world.pass_time("01:30")
-        assert (await world.ran(NAMES[0]), await world.next_slot(NAMES[0])) == (["01:00"], "02:30")
-
-    async def test_its_node_gives_up_meanwhile(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-        """S16: nothing was written, and who comes next does it."""
-        await self.nearly_one(world)
-        async with self.waiting(world, monkeypatch) as passing:
-            passing.cancel()
-        assert await world.runs() == []
-        world.go("01:00")
-        assert (await world.tick()).runs == MANY
 
 
 BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))"
@@ -531,10 +394,11 @@ def test_a_herd_lives_as_its_members_would(tmp_path: Path) -> None:
     """S1, S12, S34: whoever are alike, and whatever happens, the store looks as if each had gone alone."""
     with asyncio.Runner() as loop, emptied.sql(loop, f"sqlite:///{tmp_path}/herd.db") as empty:
 
-        async def life(least: int, jobs: list[JobDefinition], hours: list[Hour]) -> Life:
+        async def life(jobs: list[JobDefinition], hours: list[Hour], *, long_way: bool) -> Life:
             clock = FakeClock(START)
             life = Life(World(await empty(lambda: microseconds(clock)), clock))
-            with patch.object(batch, "MIN_BATCH", least):
+            simple = patch.object(claimed_rows, "cached_job", lambda *_: None) if long_way else nullcontext()
+            with simple:
                 await life.live(jobs, hours)
             return life
 
@@ -542,9 +406,9 @@ def test_a_herd_lives_as_its_members_would(tmp_path: Path) -> None:
         @given(many=st.integers(2, 4), hours=st.lists(HOURS, min_size=2, max_size=4))
         def check(many: int, hours: list[Hour]) -> None:
             jobs = [_job(kind, n) for kind in KINDS for n in range(many)]
-            together, alone = (loop.run(life(least, jobs, hours)) for least in (1, len(jobs) + 1))
-            assert together.passes == alone.passes
-            assert together.looks == alone.looks
+            plain, long = (loop.run(life(jobs, hours, long_way=long_way)) for long_way in (False, True))
+            assert plain.passes == long.passes
+            assert plain.looks == long.looks
 
         check()
 

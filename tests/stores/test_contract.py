@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tickwise.core.change import BackfillAsked, Deleted, Paused, Rescheduled
+from tickwise.core.change import BackfillAsked, Deleted, Paused, Rescheduled, Switched
 from tickwise.core.definition import JobDefinition
 from tickwise.core.errors import InputError
 from tickwise.core.model import Pause, Trigger
@@ -111,7 +111,7 @@ MOVES: dict[str, list[Bad]] = {
         Bad(lambda store, bad: store.change("a", Paused(bad)), WRONG_TEXTS),
         Bad(lambda store, bad: store.change("a", Rescheduled(bad)), WRONG_SECONDS),
         Bad(lambda store, bad: store.change("a", BackfillAsked(0, bad)), WRONG_SECONDS),
-        Bad(lambda store, bad: store.change("a", bad), [Deleted("app")]),
+        Bad(lambda store, bad: store.change("a", bad), [Deleted("app"), Switched(enabled=False)]),
     ],
     "_pause": [Bad(lambda store, bad: store.pause(Pause(0, "ann", bad)), WRONG_TEXTS)],
     "_tick": [

@@ -75,7 +75,7 @@ class TestPlans(PostgresStories):
     async def test_a_herd_is_moved_by_places(self, world: World) -> None:
         """Nothing of a job's state is looked up again that the claim has locked."""
         await world.begin()
-        plan = await self.plan_of(compiled(batch._FIRE, postgres.DIALECT).text)
+        plan = await self.plan_of(compiled(batch._START, postgres.DIALECT).text)
         of_state = {n["Node Type"] for n in plan if n.get("Relation Name") == "tickwise_job_state"}
         assert of_state == {"ModifyTable", "Tid Scan"}
 
@@ -97,7 +97,7 @@ class TestPlans(PostgresStories):
         made = {moves[text]: (once, anew) for text, once, anew in await self.say(KEPT) if text in moves}
         assert {name for name, (once, _) in made.items() if once >= 7} >= {
             "claim._DUE",
-            "batch._FIRE",
+            "batch._START",
             "tick._INSERT",
         }
         assert {name: anew for name, (_, anew) in made.items() if anew} == {}

@@ -7,7 +7,7 @@ Hypothesis makes up the moves, the clock's included; what both stores answer and
 import asyncio
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,7 +20,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tickwise.core.errors import TickwiseError
 from tickwise.stores.contract import Store
 from tickwise.stores.memory.store import MemoryStore
-from tickwise.stores.sql import batch, finish, lease
+from tickwise.stores.sql import batch, claimed_rows, finish, lease
 from tickwise.stores.sql.statement import Compound, Statement
 
 from . import emptied
@@ -29,21 +29,25 @@ from .twins import FIRST_RUN, Emptied
 
 MORE = int(os.environ.get("TICKWISE_EXAMPLES", "1"))
 QUICKLY = settings(max_examples=200, stateful_step_count=30, phases=[Phase.generate], report_multiple_bugs=False)
-of_herds = pytest.mark.parametrize("least", [batch.MIN_BATCH, 1])  # members; with one, each job is a herd
+both_ways = pytest.mark.parametrize("long_way", [False, True])  # simple jobs, too, go the long way
 
 
-@of_herds
-def test_sqlite_is_as_memory(tmp_path: Path, least: int) -> None:
+@both_ways
+def test_sqlite_is_as_memory(tmp_path: Path, long_way: bool) -> None:
     """SQLite answers every move as the reference does, and looks the same after every few."""
-    with asyncio.Runner() as loop, emptied.sql(loop, f"sqlite:///{tmp_path}/twin.db") as empty, _herds_of(least):
+    with (
+        asyncio.Runner() as loop,
+        emptied.sql(loop, f"sqlite:///{tmp_path}/twin.db") as empty,
+        _simple_jobs(long_way=long_way),
+    ):
         few = settings(max_examples=16 * MORE, stateful_step_count=40)
         run_state_machine_as_test(machine(loop, empty, looks_every=4), settings=few)
 
 
-@of_herds
-def test_postgres_is_as_memory(postgres_database: str, least: int) -> None:
+@both_ways
+def test_postgres_is_as_memory(postgres_database: str, long_way: bool) -> None:
     """PostgreSQL answers every move as the reference does, and looks the same after every few."""
-    with asyncio.Runner() as loop, emptied.sql(loop, postgres_database) as empty, _herds_of(least):
+    with asyncio.Runner() as loop, emptied.sql(loop, postgres_database) as empty, _simple_jobs(long_way=long_way):
         few = settings(max_examples=7 * MORE, stateful_step_count=50)
         run_state_machine_as_test(machine(loop, empty, looks_every=5), settings=few)
 
@@ -84,8 +88,8 @@ SLIPS: dict[str, tuple[ModuleType, str, str, str]] = {  # a statement, what it s
     "a lease before its time": (lease, "_PICK", f"AND due_at <= {lease._AT}", ""),
     "a finish that ignores the token": (finish, "_SUCCEED", "AND token = :token", ""),
     "a report that ignores the token": (lease, "_FENCE", "AND token = :token", ""),
-    "a herd whose newest slots are forgotten": (batch, "_ADVANCE", "last_slot = :slot,", ""),
-    "a herd of which one too many is running": (batch, "_INSERT", "n < CAST", "n <= CAST"),
+    "simple jobs whose newest slots are forgotten": (batch, "_ADVANCE", ", last_slot = v.slot", ""),
+    "simple jobs that hold their lane as if they waited": (batch, "_INSERT", "token IS NOT NULL AS", "FALSE AS"),
 }
 
 
@@ -96,13 +100,12 @@ def test_a_statement_that_is_wrong_is_found_out(slip: str, tmp_path: Path) -> No
         asyncio.Runner() as loop,
         emptied.sql(loop, f"sqlite:///{tmp_path}/wrong.db") as empty,
         _mistaken(*SLIPS[slip]),
-        _herds_of(1 if SLIPS[slip][0] is batch else batch.MIN_BATCH),
     ):
         _check_that_it_is_found_out(loop, empty)
 
 
-def _herds_of(least: int) -> AbstractContextManager[object]:
-    return patch.object(batch, "MIN_BATCH", least)
+def _simple_jobs(*, long_way: bool) -> AbstractContextManager[object]:
+    return patch.object(claimed_rows, "cached_job", lambda *_: None) if long_way else nullcontext()
 
 
 @contextmanager

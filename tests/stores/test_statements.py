@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
@@ -10,7 +11,8 @@ import asyncpg
 import pytest
 
 from tickwise.stores.sql import postgres, sqlite
-from tickwise.stores.sql.statement import Dialect, Statement, compiled
+from tickwise.stores.sql.dialect import Dialect
+from tickwise.stores.sql.statement import Compound, Statement, compiled
 
 Ask: TypeAlias = Callable[..., list[tuple[Any, ...]]]
 MICRO = 1_000_000
@@ -129,11 +131,46 @@ def test_now(ask: Ask) -> None:
 
 
 def test_locks_are_for_those_who_have_them(ask: Ask) -> None:
-    """Where one writes at a time, the words for locking rows are left out, wherever the line breaks."""
+    """Where one writes at a time, the words for locking rows are left out."""
     ask("CREATE TEMPORARY TABLE t (n bigint)")
-    assert ask("SELECT n FROM t ORDER BY n LIMIT 1 FOR UPDATE") == []
-    assert ask("SELECT n FROM t WHERE n IN (SELECT n FROM t FOR UPDATE SKIP LOCKED)") == []
-    assert ask("SELECT n FROM t WHERE n IN (SELECT n FROM t FOR SHARE\n    SKIP LOCKED)") == []
+    for lock in ("{lock}", "{lock_free}", "{share}", "{share_free}"):
+        assert ask(f"SELECT n FROM t ORDER BY n LIMIT 1 {lock}") == []
+        assert ask(f"SELECT n FROM t WHERE n IN (SELECT n FROM t {lock})") == []
+
+
+def test_rows_whose_key_is_taken(ask: Ask) -> None:
+    """They are left out, or replace what they name."""
+    ask("CREATE TEMPORARY TABLE k (a bigint, b bigint, c text, d text, PRIMARY KEY (a, b))")
+    insert = "INSERT INTO k SELECT a, b, c, d FROM :rows[a bigint, b bigint, c text, d text] AS v WHERE TRUE"
+    ask(f"{insert} {{ignore}}", rows=[(1, 1, "x", "x"), (1, 2, "x", "x")])
+    ask(f"{insert} {{ignore}}", rows=[(1, 1, "y", "y"), (2, 1, "y", "y")])
+    ask(f"{insert} {{upsert a, b: c}}", rows=[(1, 2, "z", "z"), (3, 1, "z", "z")])
+    found = ask("SELECT a, b, c, d FROM k ORDER BY a, b")
+    assert found == [(1, 1, "x", "x"), (1, 2, "z", "x"), (2, 1, "y", "y"), (3, 1, "z", "z")]
+
+
+def test_a_row_by_where_it_is(ask: Ask) -> None:
+    """A locked row is found again by its row id, alone or with values of its own."""
+    ask("CREATE TEMPORARY TABLE r (n bigint)")
+    ask("INSERT INTO r SELECT n FROM :rows[n bigint] AS v", rows=[(1,), (2,), (3,)])
+    places: dict[int, str] = dict(ask("SELECT n, CAST({row_id} AS text) FROM r"))
+    ask("UPDATE r SET n = 10 WHERE {row_id} IN :places[row_id]", places=[places[1]])
+    given = [(places[2], 20), (places[3], 30)]
+    ask("UPDATE r SET n = v.n FROM :rows[place row_id, n bigint] AS v WHERE r.{row_id} = v.place", rows=given)
+    assert sorted(n for (n,) in ask("SELECT n FROM r")) == [10, 20, 30]
+
+
+def test_hooks_are_few() -> None:
+    """Another database is one table of hooks, and not a longer one with every feature."""
+    assert len(fields(Dialect)) - 1 <= 12  # but its name
+
+
+def test_several_in_one() -> None:
+    """PostgreSQL takes a compound as one text, in which the others read what the first returns."""
+    both = Compound(Statement("SELECT :a AS a"), Statement("SELECT a, :b FROM :made[a bigint] AS m"))
+    assert compiled(both, postgres.DIALECT).text == (
+        "WITH part_0 AS (SELECT $1 AS a), part_1 AS (SELECT a, $2 FROM part_0 AS m) SELECT * FROM part_0"
+    )
 
 
 @pytest.mark.parametrize("dialect", [sqlite.DIALECT, postgres.DIALECT], ids=lambda dialect: dialect.name)

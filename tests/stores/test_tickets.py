@@ -5,7 +5,7 @@ from typing import Any
 
 import asyncpg
 
-from tickwise.stores.sql.statement import TICKET_LOCK, TICKETS
+from tickwise.stores.sql.postgres import TICKET_LOCK, TICKETS
 from tickwise.testing.conformance.world import HOURLY, World, job
 
 from .tables import PostgresStories

@@ -172,7 +172,7 @@ class Twins:
         async def told(side: Side) -> TickResult:
             ticked = await act(side)
             found.append(sorted(ticked.leases, key=_number))
-            return ticked._replace(leases=tuple(found[-1]), more=False, next_due=None, crowd=False)
+            return ticked._replace(leases=tuple(found[-1]), more=False, next_due=None)
 
         self.both(told)
         self.leases += zip(*found, strict=True)

@@ -14,7 +14,7 @@ from ..app.upcoming import ForecastCache
 from ..core.errors import InputError
 from .auth import Identity
 from .events import EventBroadcaster
-from .masking import masked
+from .mask import masked
 from .problems import Refusal, unknown_name
 
 T = TypeVar("T")

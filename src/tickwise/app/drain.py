@@ -33,7 +33,7 @@ async def drain(store: Store, functions: Mapping[str, Callable[..., Any]]) -> in
     name, queues = f"drain-{uuid4().hex[:12]}", await _queues(store)
     execution = Execution(store, functions, may_run=lambda _job: True)
     worker = Worker(store, name, execution, options=WorkerOptions(_CONCURRENCY, queues, _LEASE), on_ended=count)
-    ticker = Ticker(store, name, hands=worker)
+    ticker = Ticker(store, name, worker=worker)
     await store.beat(Node(name, (Role.TICKER, Role.WORKER), queues=queues, seconds=_LEASE))
     try:
         before = -1

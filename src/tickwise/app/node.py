@@ -150,9 +150,11 @@ class NodeProcess:
             return settings.allow_commands or self._options.private or services.definitions.trusts(job)
 
         execution = Execution(
-            services.store, self._registry.functions, tools=Services(addresses=AddressPolicy(settings.addresses)),
+            services.store,
+            self._registry.functions,
             may_run=may_run,
-        )  # fmt: skip
+            services=Services(addresses=AddressPolicy(settings.addresses)),
+        )
         return Worker(
             services.store, self.id, execution,
             options=WorkerOptions(settings.concurrency, settings.queues, settings.lease),
@@ -184,7 +186,12 @@ class NodeProcess:
     def _make_tickers(self) -> list[Loop]:
         settings, store = self.settings, self._services.store
         ticker = Ticker(
-            store, self.id, batch=settings.claim_batch, poll=settings.poll, hands=self.worker, on_pass=self._passed
+            store,
+            self.id,
+            batch=settings.claim_batch,
+            poll=settings.poll,
+            worker=self.worker,
+            on_pass=self._passed,
         )
         self._local = LocalTicker(
             store, ticker, monotonic, ticking=settings.ticking, poll=settings.poll,

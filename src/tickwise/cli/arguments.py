@@ -1,13 +1,14 @@
-"""Times as people type them, and as they are shown: in a schedule's own zone, with its offset."""
+"""Arguments of commands: times as people type them, and names and ids as paths of the API."""
 
 import re
-from datetime import UTC, datetime
 
 from ..clock import now
 from ..core.cron.zone import zone
 from ..core.definition import check_name
 from ..core.errors import InputError
-from ..core.timeparse import floor_second, format_duration, instant, iso, parse_duration, read_moment
+from ..core.timeparse import floor_second, instant, iso, parse_duration, read_moment
+
+_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
 def read_second(text: str | None, timezone: str) -> int:
@@ -16,7 +17,7 @@ def read_second(text: str | None, timezone: str) -> int:
 
 
 def as_instant(text: str, timezone: str = "UTC") -> str:
-    """A date or time in a zone, as the API takes it."""
+    """A date or time in a zone, in the format of the API."""
     return iso(read_second(text, timezone))
 
 
@@ -27,15 +28,15 @@ def as_when(text: str, timezone: str) -> str:
 
 def as_past(text: str | None) -> str | None:
     """A date or time in UTC, or how long ago it was."""
-    return _beside_now(text, -1)
+    return _relative_to_now(text, -1)
 
 
 def as_future(text: str | None) -> str | None:
     """A date or time in UTC, or how far ahead it is."""
-    return _beside_now(text, 1)
+    return _relative_to_now(text, 1)
 
 
-def _beside_now(text: str | None, sign: int) -> str | None:
+def _relative_to_now(text: str | None, sign: int) -> str | None:
     if text is None or _begins_like_a_date(text):
         return text and as_instant(text)
     return iso(floor_second(now()) + sign * parse_duration(text))
@@ -43,27 +44,6 @@ def _beside_now(text: str | None, sign: int) -> str | None:
 
 def _begins_like_a_date(text: str) -> bool:
     return text.strip()[4:5] == "-"
-
-
-def shown_time(text: str | None, timezone: str = "UTC") -> str:
-    """A time of the API in a zone, with the day of the week and the offset; nothing for none."""
-    if text is None:
-        return ""
-    return f"{datetime.fromisoformat(text).astimezone(zone(timezone).tzinfo):%a %Y-%m-%d %H:%M:%S %z}"
-
-
-def shown_span(start: str | None, end: str | None) -> str:
-    """How long it took, or has taken until now."""
-    if start is None:
-        return ""
-    last = now().astimezone(UTC) if end is None else datetime.fromisoformat(end)
-    seconds = (last - datetime.fromisoformat(start)).total_seconds()
-    return f"{seconds:.1f}s" if 0 <= seconds < 10 else format_duration(max(0, round(seconds)))
-
-
-# Names and ids as parts of the API's addresses; what cannot be one is told before it is asked for.
-
-_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
 def schedule_path(name: str) -> str:
@@ -76,5 +56,5 @@ def queue_path(name: str) -> str:
 
 def run_path(run: str) -> str:
     if not _ID.fullmatch(run):
-        raise InputError(f"{run[:60]!r} cannot be the id of a run: see tickwise runs list")
+        raise InputError(f"{run[:60]!r} is not a run id: see tickwise runs list")
     return f"/runs/{run}"

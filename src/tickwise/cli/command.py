@@ -1,7 +1,7 @@
-"""Commands that ask the API: all take the options that say where it is, and `--json`.
+"""Commands that use the API: all take the options that say where it is, and `--json`.
 
-A command is an async function of the API and its own arguments. It returns what the API answered and how people
-are shown that: so `--json` prints the API's own answer whatever the command.
+A command is an async function of the API client and its own arguments. It returns what the API answered and how to
+print that for people. So `--json` prints the API's own response, whatever the command.
 """
 
 import asyncio
@@ -12,67 +12,69 @@ from typing import Annotated, Any, Concatenate, NamedTuple, ParamSpec
 
 import typer
 
-from .client import ApiClient, ApiTarget, reached
+from .client import ApiClient, ApiTarget, connect
 from .output import AsJson, print_json
 
 P = ParamSpec("P")
 Server = Annotated[
-    str | None, typer.Option("--server", metavar="URL", help="Ask a server, such as http://127.0.0.1:8484.")
+    str | None, typer.Option("--server", metavar="URL", help="The server to use, such as http://127.0.0.1:8484.")
 ]
 Token = Annotated[
     str | None,
-    typer.Option("--token", envvar="TICKWISE_TOKEN", help="Who asks; default: the admin of this machine."),
+    typer.Option("--token", envvar="TICKWISE_TOKEN", help="An API token; default: this machine's admin token."),
 ]
 StoreUrl = Annotated[
-    str | None, typer.Option("--store", metavar="URL", help="Open a store; default: as configured.")
+    str | None, typer.Option("--store", metavar="URL", help="The store to open; default: as configured.")
 ]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="Default: tickwise.toml, if there is one.")]
 
 
 class CommandResult(NamedTuple):
-    """What the API answered, how people are shown it, and how the command ends."""
+    """What the API answered, how to print it for people, and the exit code."""
 
     answer: Any
     show: Callable[[], Awaitable[None] | None]
     exit_code: int = 0
 
 
-def _shared(
+def _shared_options(
     *, server: Server = None, token: Token = None, store: StoreUrl = None, config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> tuple[ApiTarget, bool]:  # fmt: skip
     return ApiTarget(server, token, store, config), as_json
 
 
-_SHARED = inspect.signature(_shared).parameters
+_SHARED_OPTIONS = inspect.signature(_shared_options).parameters
 
 
 def api_command(
     command: Callable[Concatenate[ApiClient, P], Coroutine[Any, Any, CommandResult | None]],
 ) -> Callable[..., None]:
-    """The command as Typer sees it: with the shared options, and without the API."""
+    """The command as Typer sees it: with the shared options, and without the client."""
 
     def run(**given: Any) -> None:
-        place, as_json = _shared(**{name: given.pop(name) for name in _SHARED})
-        asyncio.run(_told(command, place, given, as_json=as_json))
+        target, as_json = _shared_options(**{name: given.pop(name) for name in _SHARED_OPTIONS})
+        asyncio.run(_run_command(command, target, given, as_json=as_json))
 
     own = list(inspect.signature(command).parameters.values())[1:]
     named = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own]
-    signature = inspect.Signature([*named, *_SHARED.values()])
+    signature = inspect.Signature([*named, *_SHARED_OPTIONS.values()])
     run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
     run.__signature__ = signature  # type: ignore[attr-defined]  # (how a function says what it takes)
     run.__annotations__ = {name: one.annotation for name, one in signature.parameters.items()}
     return run
 
 
-async def _told(command: Callable[..., Any], place: ApiTarget, given: dict[str, Any], *, as_json: bool) -> None:
-    async with reached(place, as_json=as_json) as api:
-        told: CommandResult | None = await command(api, **given)
-        if told is None:
+async def _run_command(
+    command: Callable[..., Any], target: ApiTarget, given: dict[str, Any], *, as_json: bool
+) -> None:
+    async with connect(target, as_json=as_json) as api:
+        result: CommandResult | None = await command(api, **given)
+        if result is None:
             return
         if as_json:
-            print_json(told.answer)
-        elif (shown := told.show()) is not None:
+            print_json(result.answer)
+        elif (shown := result.show()) is not None:
             await shown
-    if told.exit_code:
-        raise typer.Exit(told.exit_code)
+    if result.exit_code:
+        raise typer.Exit(result.exit_code)

@@ -1,4 +1,4 @@
-"""Names of schedules for the shell, from the store; silent when there is none to read."""
+"""Completion of schedule names in the shell, from the store; without a store there are none."""
 
 import asyncio
 from contextlib import suppress
@@ -11,21 +11,21 @@ from ..stores.records import ScheduleFilter
 from ..stores.url import open_store
 from .client import store_exists
 
-_MOST = 100
+_MAX_NAMES = 100
 
 
 def schedule_names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Those that begin with what has been typed."""
-    with suppress(Exception):  # a shell that completes is no place for complaints
+    """The names that begin with what was typed."""
+    with suppress(Exception):  # an error would be printed into the command line
         settings = load({"store": ctx.params.get("store")}, file=ctx.params.get("config"))
-        return asyncio.run(_names(settings.store, incomplete)) if store_exists(settings.store) else []
+        return asyncio.run(_fetch_names(settings.store, incomplete)) if store_exists(settings.store) else []
     return []
 
 
-async def _names(url: str, begin: str) -> list[str]:
+async def _fetch_names(url: str, begin: str) -> list[str]:
     store = open_store(url)
     try:
-        page = await store.insights.schedules(ScheduleFilter(text=begin or None), limit=_MOST)
+        page = await store.insights.schedules(ScheduleFilter(text=begin or None), limit=_MAX_NAMES)
     finally:
         await store.close()
     return [name for row in page.items if (name := row.schedule.name).startswith(begin)]

@@ -1,4 +1,4 @@
-"""A text timeline: a line a schedule, a column a stretch of time."""
+"""A timeline as text: one line per schedule, one column per stretch of time."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +15,7 @@ _MARKS = {
     Verdict.COALESCED: "·",
     Verdict.SUPERSEDED: "·",
     Verdict.EXPIRED: "x",
-}  # what stands further up is drawn over what stands below
+}
 _RANK = {mark: rank for rank, mark in enumerate([" ", "·", "x", "?", "▓", "█"])}
 
 
@@ -42,4 +42,4 @@ def gantt(scenario: Scenario, reports: Sequence[SlotReport]) -> Iterator[str]:
     if scenario.down:
         down = {place for begin, end in scenario.down for place in range(column(begin), column(end - 1) + 1)}
         yield f"{'down':<{indent}} |{''.join('▒' if place in down else ' ' for place in range(_WIDTH))}|"
-    yield f"{'':{indent}}  █ on time  ▓ caught up  x skipped or expired  · stood for by another  ? still waiting"
+    yield f"{'':{indent}}  █ on time  ▓ caught up  x skipped or expired  · covered by another run  ? still waiting"

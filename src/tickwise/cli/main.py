@@ -1,7 +1,7 @@
-"""`tickwise`: all commands in one place, and how they end.
+"""`tickwise`: the list of commands, and how they end.
 
-Exit codes: 0 fine, 1 the answer is no, 2 wrong use or bad input, 130 interrupted. A command's module is imported
-when the command is asked for, so that each starts as fast as what it needs.
+Exit codes: 0 fine, 1 refused or failed, 2 wrong use or bad input, 130 interrupted. A command's module is imported
+when the command is used, so that no command waits for the imports of another.
 """
 
 import os
@@ -14,9 +14,9 @@ import typer
 from typer.core import TyperGroup
 
 from ..core.errors import TickwiseError
-from .output import complain, print_line
+from .output import print_error, print_line
 
-_PLAIN: Any = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
+_PLAIN_OUTPUT: Any = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 COMMANDS = {
     "serve": "serve:serve",
     "ticker": "serve:ticker",
@@ -29,12 +29,12 @@ COMMANDS = {
     "upcoming": "upcoming:upcoming",
     "why": "why:why",
     "forecast": "forecast:forecast",
-    "queues": "fleet:queues",
-    "workers": "fleet:workers",
+    "queues": "queues:app",
+    "workers": "workers:workers",
     "simulate": "simulate:simulate_jobs",
     "validate": "validate:validate",
     "cron": "cron:app",
-    "templates": "audit:templates",
+    "templates": "templates:templates",
     "store": "store:app",
     "token": "token:app",
     "audit": "audit:audit",
@@ -43,16 +43,16 @@ COMMANDS = {
 }
 
 
-class _Loaded(Mapping[str, Any]):
-    """The commands by their names, each made when it is first looked at."""
+class _LazyCommands(Mapping[str, Any]):
+    """The commands by name, each imported when it is first used."""
 
     def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
+        self._loaded: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._made:
-            self._made[name] = _made(name)
-        return self._made[name]
+        if name not in self._loaded:
+            self._loaded[name] = _load_command(name)
+        return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
@@ -61,36 +61,36 @@ class _Loaded(Mapping[str, Any]):
         return len(COMMANDS)
 
 
-def _made(name: str) -> Any:
+def _load_command(name: str) -> Any:
     module, _, attribute = COMMANDS[name].partition(":")
-    found = getattr(import_module(f".commands.{module}", __package__), attribute)
-    around = typer.Typer(add_completion=False, **_PLAIN)
-    around.callback()(lambda: None)
-    if isinstance(found, typer.Typer):
-        around.add_typer(found, name=name)
+    command_or_group = getattr(import_module(f".commands.{module}", __package__), attribute)
+    wrapper = typer.Typer(add_completion=False, **_PLAIN_OUTPUT)
+    wrapper.callback()(lambda: None)
+    if isinstance(command_or_group, typer.Typer):
+        wrapper.add_typer(command_or_group, name=name)
     else:
-        around.command(name)(found)
-    return typer.main.get_group(around).commands[name]
+        wrapper.command(name)(command_or_group)
+    return typer.main.get_group(wrapper).commands[name]
 
 
-class _Commands(TyperGroup):
-    """A group that loads its commands late."""
+class _CommandGroup(TyperGroup):
+    """A group that imports its commands late."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        self.commands = _Loaded()  # type: ignore[assignment]  # (nobody adds to it)
+        self.commands = _LazyCommands()  # type: ignore[assignment]  # (nothing adds to it)
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  (its place in the class says so)
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  (the base class passes it)
         return list(self.commands)
 
 
 app = typer.Typer(
-    cls=_Commands,
+    cls=_CommandGroup,
     name="tickwise",
-    help="A scheduler for Python people: what will run, what ran, and why something did not.",
+    help="A job scheduler for Python: what will run, what ran, and why something did not.",
     no_args_is_help=True,
     invoke_without_command=True,
-    **_PLAIN,
+    **_PLAIN_OUTPUT,
 )
 
 
@@ -108,12 +108,11 @@ def main() -> None:
     try:
         app()
     except TickwiseError as error:
-        complain(str(error))
+        print_error(str(error))
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # so that the flush at exit does not fail too
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, sys.stdout.fileno())  # so that the flush at exit does not fail too
         sys.exit(0)

@@ -1,13 +1,14 @@
-"""What commands print: tables for people, JSON for programs, complaints on the other channel.
+"""What commands print: tables for people, JSON for programs, errors on stderr.
 
-Colours and window widths are for terminals; in a pipe a line stays a line and says the same in plain text. What
-others have written may hold anything: characters that would move a cursor are not passed on.
+Colours and window widths are for terminals; in a pipe a line is never folded and has no colours. Text from other
+people may contain anything: control characters are replaced.
 """
 
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from io import StringIO
 from typing import Annotated, Any, TypeVar
 
@@ -17,7 +18,13 @@ from rich.table import Table
 from rich.text import Text
 from ruamel.yaml import YAML
 
-_PIPE_WIDTH = 1_000  # nobody's window: a line stays a line
+from ..clock import now
+from ..core.cron.zone import zone
+from ..core.timeparse import format_duration
+
+T = TypeVar("T")
+_RUNS_PER_SCHEDULE = 3
+_PIPE_WIDTH = 1_000  # so that no line is folded
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 _STYLES = {
     "succeeded": "green", "running": "cyan", "queued": "blue", "failed": "red", "lost": "red", "expired": "yellow",
@@ -32,38 +39,60 @@ def print_json(value: Any) -> None:
 
 
 def plain(text: str, style: str = "") -> Text:
-    """A text as it is: nothing in it is read as markup, or by the terminal."""
+    """A text without markup; control characters are replaced."""
     return Text("".join(c if c.isprintable() or c in "\n\t" else "�" for c in text), style)
 
 
 def print_line(text: str | Text, style: str = "") -> None:
-    """A line that is not folded."""
+    """Print a line that is not folded."""
     Console().print(plain(text, style) if isinstance(text, str) else text, soft_wrap=True)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
-    """A table without frames; in a pipe it is as wide as it needs to be."""
+    """Print a table without frames; in a pipe it is as wide as it needs to be."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(plain(cell) if isinstance(cell, str) else cell for cell in row))
-    print_whole(table)
+    print_block(table)
 
 
 def print_fields(fields: Iterable[tuple[str, str | Text]]) -> None:
-    """A name and its value in each line; what has no value is left out."""
+    """Print a name and its value in each line; empty values are left out."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column(overflow="fold")
     for name, value in fields:
         if value:
             grid.add_row(plain(name), plain(value) if isinstance(value, str) else value)
-    print_whole(grid)
+    print_block(grid)
+
+
+def format_time(text: str | None, timezone: str = "UTC") -> str:
+    """A time of the API in a zone, with the day of the week and the offset; nothing for none."""
+    if text is None:
+        return ""
+    return f"{datetime.fromisoformat(text).astimezone(zone(timezone).tzinfo):%a %Y-%m-%d %H:%M:%S %z}"
+
+
+def format_elapsed(start: str | None, end: str | None) -> str:
+    """How long it took, or has taken until now."""
+    if start is None:
+        return ""
+    last = now().astimezone(UTC) if end is None else datetime.fromisoformat(end)
+    seconds = (last - datetime.fromisoformat(start)).total_seconds()
+    return f"{seconds:.1f}s" if 0 <= seconds < 10 else format_duration(max(0, round(seconds)))
+
+
+def print_empty_list(what: str, filters: Mapping[str, Any]) -> None:
+    """Say that there is nothing, or that no item passes the filters."""
+    filtered = any(value is not None for value in filters.values())
+    print_line(f"No {what} match." if filtered else f"No {what}.", "dim")
 
 
 def in_colour(word: str) -> Text:
-    """A state, a verdict or a severity."""
+    """A state, a verdict or a severity in its colour."""
     return Text(word, style_of(word))
 
 
@@ -71,23 +100,23 @@ def style_of(word: str) -> str:
     return _STYLES.get(word, "")
 
 
-def complain(text: str) -> None:
+def print_error(text: str) -> None:
     Console(stderr=True).print(Text("error: ", "bold red") + plain(text), soft_wrap=True)
 
 
-def remark(text: str) -> None:
-    """A word beside the answer, which a pipe does not take for it."""
+def print_note(text: str) -> None:
+    """Print a note on stderr, apart from the result."""
     Console(stderr=True).print(plain(text, "dim"), soft_wrap=True)
 
 
-def hint(text: str) -> None:
-    """A remark for people only: who reads a pipe did not ask."""
+def print_hint(text: str) -> None:
+    """Print a note, but only on a terminal."""
     if Console(stderr=True).is_terminal:
-        remark(text)
+        print_note(text)
 
 
-def print_whole(shown: RenderableType) -> None:
-    """Something of several lines; in a pipe they are as long as they need to be, and end with their last word."""
+def print_block(shown: RenderableType) -> None:
+    """Print something of several lines; in a pipe they are as long as needed, without spaces at their ends."""
     console = Console()
     if console.is_terminal:
         console.print(shown)
@@ -99,7 +128,7 @@ def print_whole(shown: RenderableType) -> None:
 
 
 def as_yaml(fields: dict[str, Any]) -> list[str]:
-    """A definition as the job file that would say it."""
+    """A definition as the lines of a job file."""
     stream = StringIO()
     writer = YAML()
     writer.default_flow_style = False
@@ -107,20 +136,14 @@ def as_yaml(fields: dict[str, Any]) -> list[str]:
     return stream.getvalue().splitlines()
 
 
-# A list in which a frequent schedule does not hide the others.
-
-T = TypeVar("T")
-_EACH = 3
-
-
 def limit_per_schedule(coming: Iterable[T], schedules: int, name: Callable[[T], str]) -> Iterator[T]:
-    """The first runs of each of so many schedules."""
+    """The first runs of each schedule, so that a frequent one does not hide the others."""
     seen: Counter[str] = Counter()
     full = 0
     for run in coming:
         seen[name(run)] += 1
-        if seen[name(run)] <= _EACH:
+        if seen[name(run)] <= _RUNS_PER_SCHEDULE:
             yield run
-        full += seen[name(run)] == _EACH
+        full += seen[name(run)] == _RUNS_PER_SCHEDULE
         if full == schedules:
             return

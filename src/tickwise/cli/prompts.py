@@ -1,4 +1,4 @@
-"""Questions before what cannot be undone."""
+"""Confirmation before an action that cannot be undone."""
 
 import asyncio
 import signal
@@ -9,30 +9,30 @@ from contextlib import contextmanager
 import typer
 
 from ..core.errors import InputError
-from .output import remark
+from .output import print_note
 
-Yes = typer.Option("--yes", "-y", help="Do not ask.")
+Yes = typer.Option("--yes", "-y", help="Do not ask for confirmation.")
 
 
-async def make_sure(question: str, *, yes: bool) -> None:
-    """Go on only if the person says so; in a pipe nobody can be asked."""
+async def confirm(question: str, *, yes: bool) -> None:
+    """Ask on the terminal, and end the command unless the answer is yes; without a terminal, refuse."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise InputError(f"{question} Nobody can be asked here: say --yes")
+        raise InputError(f"{question} There is no terminal to ask on: pass --yes")
     with _interruptible():
-        await asyncio.sleep(0)  # a Ctrl-C from before is heard here
+        await asyncio.sleep(0)  # an earlier Ctrl-C is delivered here
         sys.stderr.write(f"{question} [y/N] ")
         sys.stderr.flush()
         answer = sys.stdin.readline()
     if answer.strip().lower() not in ("y", "yes"):
-        remark("Nothing was changed.")
+        print_note("Nothing was changed.")
         raise typer.Exit(1)
 
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Ctrl-C ends the question at once: the event loop would only hear of it after the answer."""
+    """Let Ctrl-C end the question at once: the event loop would handle it only after the answer."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield

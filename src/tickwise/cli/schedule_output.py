@@ -1,28 +1,28 @@
-"""Parts of responses that several commands print: next times and zones of schedules."""
+"""What several commands print of schedules: their next runs and their zones."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from rich.text import Text
 
-from .arguments import schedule_path, shown_time
+from .arguments import schedule_path
 from .client import ApiClient, ApiRefusal
-from .output import in_colour
+from .output import format_time, in_colour
 
 
-def shown_next(one: dict[str, Any]) -> Text:
-    """The next time of a schedule in its own zone, or why there is none."""
+def format_next_run(one: dict[str, Any]) -> Text:
+    """The next run of a schedule in its own zone, or why there is none."""
     if one["next_run_at"] is not None:
-        return Text(shown_time(one["next_run_at"], one["timezone"]))
+        return Text(format_time(one["next_run_at"], one["timezone"]))
     return in_colour("paused" if one["paused"] else "finished")
 
 
-async def zones(api: ApiClient, names: Iterable[str | None]) -> dict[str | None, str]:
-    """The zone of each schedule; UTC for those that are gone."""
-    return {name: await _zone(api, name) for name in dict.fromkeys(names)}
+async def fetch_zones(api: ApiClient, names: Iterable[str | None]) -> dict[str | None, str]:
+    """The zone of each schedule; UTC for those that no longer exist."""
+    return {name: await _fetch_zone(api, name) for name in dict.fromkeys(names)}
 
 
-async def _zone(api: ApiClient, name: str | None) -> str:
+async def _fetch_zone(api: ApiClient, name: str | None) -> str:
     if name is None:
         return "UTC"
     try:

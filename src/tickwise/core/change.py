@@ -297,7 +297,7 @@ def _pause(schedule: Schedule, change: Paused, now: int) -> ChangeResult:
 
 
 def _resume(schedule: Schedule, change: Resumed, now: int) -> ChangeResult:
-    """A person's word goes before `enabled: false`, until the definition enables the schedule (S28)."""
+    """A person's resume overrules `enabled: false`, until the definition enables the schedule (S28)."""
     if change.since is not None:
         return _end_pause(schedule, schedule.paused, change.since, now, run_missed=change.run_missed)
     pauses = [pause for pause in (schedule.manual_pause, schedule.disabled_pause) if pause]

@@ -5,7 +5,7 @@ returns a new value, so a refusal leaves nothing behind. What it decides and whi
 in the value, and is written with it in one step:
 
 - `redefine` applies a definition, `change` a person's request, `end_pauses` the ends of pauses of everything;
-- `slots_needed` and `successes_needed` say what must be read before a pass, `facts_of` hands it to the planner;
+- `slots_needed` and `successes_needed` say what must be read before a pass, `facts_of` makes facts of it;
 - `commit` takes what the planner has decided about the job;
 - `wake_at`, `waiting`, `lanes`, `is_local`, `needs` are what stores keep of a job to find it by.
 
@@ -40,6 +40,7 @@ from .policy import catchup_mode
 from .reasons import Reason
 
 UNREADABLE_SECONDS = 60  # after which a schedule that cannot be read is looked at again
+# Fields that make a schedule special, unless they are as in a new one.
 SPECIAL_STATE = ("manual_pause", "disabled", "moved", "backfill", "reopened", "dropped", "deleted_at")
 SPECIAL_POLICY = ("jitter", "until", "max_runs", "after")
 _state_of, _policy_of = attrgetter(*SPECIAL_STATE), attrgetter(*SPECIAL_POLICY)

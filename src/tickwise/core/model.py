@@ -29,9 +29,9 @@ class Trigger(StrEnum):
         """As it is kept. One that only a newer version knows is passed on as it stands, and is none of these."""
         if text in _TRIGGERS:
             return _TRIGGERS[text]
-        stranger = str.__new__(cls, text)
-        stranger._name_ = stranger._value_ = text
-        return stranger
+        unknown = str.__new__(cls, text)
+        unknown._name_ = unknown._value_ = text
+        return unknown
 
 
 _TRIGGERS = {str(trigger): trigger for trigger in Trigger}

@@ -2,16 +2,16 @@
 
 A job is the unit: the slots of its schedules are decided together, in time order (S12). For each job
 
-1. the backlog of each schedule is found and sifted: what has a run already, what is too much, too old or too
+1. the backlog of each schedule is found and filtered: what has a run already, what is too much, too old or too
    late, what a newer slot stands for (`catchup`, `policy`);
 2. the slots still wanted are judged in order. One that starts counts as active for those behind it, one that
    waits makes those behind it wait;
-3. the verdicts become starts, cancels, decisions, moved cursors, and the time to look again (`desk`).
+3. the verdicts become starts, cancels, decisions, moved cursors, and the time to look again (`schedule_pass`).
 
-Most passes over most jobs find one slot on time, or none. Those take a short way to the same answer (`ordinary`).
+Most passes over most jobs find one slot on time, or none. For those `plan_simple` is a fast path to the same plan.
 
-Nothing here reads a clock, waits or draws lots: the same schedules and facts give the same plan, and planning jobs
-apart gives the same as planning them together.
+Nothing here reads a clock, waits or uses chance: the same schedules and facts give the same plan, and planning
+jobs apart gives the same as planning them together.
 """
 
 from collections import defaultdict
@@ -123,69 +123,69 @@ _Judged: TypeAlias = tuple[SchedulePass, Pending, Ruling]
 
 
 class _JobPass:
-    """The pass over one job: its schedules on their desks, and who holds its lanes as the pass goes on."""
+    """The pass over one job: a pass over each of its schedules, and the holders of its lanes as it goes on."""
 
     def __init__(self, now: int, schedules: Sequence[Schedule], job: JobFacts, facts: Facts) -> None:
         self.now = now
         self.facts = facts
         self.job = job
-        self.desks = [
+        self.passes = [
             SchedulePass(now, s, facts.schedules.get(s.name, _NO_FACTS))
             for s in sorted(schedules, key=lambda s: s.name)
         ]
 
     def plan(self) -> TickPlan:
-        for desk in self.desks:
-            desk.filter_backlog(held(desk.schedule, self.job, self.now + LONGEST_SLEEP))
+        for each in self.passes:
+            each.filter_backlog(held(each.schedule, self.job, self.now + LONGEST_SLEEP))
         verdicts, holders = self._verdicts()
-        for desk, pending, verdict in verdicts:
-            desk.apply(pending, verdict)
-        for desk in self.desks:
-            desk.continue_backfill(holders)
-        return _merge([desk.plan() for desk in self.desks])
+        for each, pending, verdict in verdicts:
+            each.apply(pending, verdict)
+        for each in self.passes:
+            each.continue_backfill(holders)
+        return _merge([each.plan() for each in self.passes])
 
     def _verdicts(self) -> tuple[list[_Judged], list[Holder]]:
         """All verdicts, in time order. Catch-up under way holds stop and restart back (S22)."""
-        others = [desk for desk in self.desks if desk.kind is not Kind.START and any(desk.pending())]
+        others = [each for each in self.passes if each.kind is not Kind.START and any(each.pending())]
         if not others:
-            return self._judge(self.desks)
-        verdicts, holders = self._judge([desk for desk in self.desks if desk.kind is Kind.START])
+            return self._judge(self.passes)
+        verdicts, holders = self._judge([each for each in self.passes if each.kind is Kind.START])
         if any(pending.missed and not isinstance(verdict, Skip) for _, pending, verdict in verdicts):
             back = Skip(Reason.CATCHUP_GOES_FIRST)
-            return verdicts + [(desk, pending, back) for desk in others for pending in desk.pending()], holders
-        return self._judge(self.desks)
+            return verdicts + [(each, pending, back) for each in others for pending in each.pending()], holders
+        return self._judge(self.passes)
 
-    def _judge(self, desks: Sequence[SchedulePass]) -> tuple[list[_Judged], list[Holder]]:
+    def _judge(self, passes: Sequence[SchedulePass]) -> tuple[list[_Judged], list[Holder]]:
         """Judge slot by slot, until each schedule has none left or one that waits."""
         holders, verdicts = list(self.job.holders), list[_Judged]()
-        made = {desk.schedule.name: desk.schedule.runs_made for desk in desks}
+        made = {each.schedule.name: each.schedule.runs_made for each in passes}
         first_waiting: Pending | None = None
-        rows = [desk.entries() for desk in desks]
-        for _, pending, desk in rows[0] if len(rows) == 1 else merge(*rows):
-            if first_waiting and desk.kind is Kind.START:
+        rows = [each.entries() for each in passes]
+        for _, pending, each in rows[0] if len(rows) == 1 else merge(*rows):
+            if first_waiting and each.kind is Kind.START:
                 verdict: Ruling = Wait(Reason.WAITS_BEHIND, iso(first_waiting.slot))
             else:
-                verdict = self._possible(self._verdict(desk, pending, holders, made[desk.schedule.name]), holders)
-            verdicts.append((desk, pending, verdict))
+                verdict = self._possible(self._verdict(each, pending, holders, made[each.schedule.name]), holders)
+            verdicts.append((each, pending, verdict))
             if isinstance(verdict, Go):
-                made[desk.schedule.name] += 1
-                holders.append(Holder(desk.run_name(pending.slot), verdict.lane, desk.trigger(pending)))
+                made[each.schedule.name] += 1
+                holders.append(Holder(each.run_name(pending.slot), verdict.lane, each.trigger(pending)))
             elif verdict.cancel:
                 holders = [h._replace(cancelling=True) if h.run in verdict.cancel else h for h in holders]
             if isinstance(verdict, Wait):
-                desk.waits = True
-                if desk.kind is Kind.START:
+                each.waits = True
+                if each.kind is Kind.START:
                     first_waiting = first_waiting or pending
         return verdicts, holders
 
-    def _verdict(self, desk: SchedulePass, pending: Pending, holders: list[Holder], made: int) -> Ruling:
-        schedule, policy = desk.schedule, desk.schedule.definition.policy
-        if desk.kind is Kind.STOP:
+    def _verdict(self, each: SchedulePass, pending: Pending, holders: list[Holder], made: int) -> Ruling:
+        schedule, policy = each.schedule, each.schedule.definition.policy
+        if each.kind is Kind.STOP:
             return stop(holders)
-        if desk.kind is Kind.START:
+        if each.kind is Kind.START:
             if policy.max_runs is not None and made >= policy.max_runs:
                 return Skip(Reason.FINISHED, str(policy.max_runs))
-            if done := guard(schedule, pending, self.job, desk.own):
+            if done := guard(schedule, pending, self.job, each.own):
                 return done
             if policy.after:
                 following = next_slot(schedule, pending.slot)
@@ -195,21 +195,21 @@ class _JobPass:
         return overlap(schedule, holders)
 
     def _possible(self, verdict: Ruling, holders: list[Holder]) -> Ruling:
-        """What this pass starts has no id yet: whoever would cancel it waits for the pass that follows at once."""
+        """What this pass starts has no id yet: a slot that would cancel it waits for the next pass."""
         if isinstance(verdict, Go) or not verdict.cancel:
             return verdict
         new = next((h.run for h in holders[len(self.job.holders) :] if h.run in verdict.cancel), None)
         return verdict if new is None else Wait(Reason.WAITS_BEHIND, new, until=self.now)
 
 
-# The ordinary case in a few lines: one start schedule of a job, and no slot to decide or one that is on time.
+# The fast path: one simple start schedule of a job, and no slot to decide or one that is on time.
 #
-# This is a short way and not a rule: what a pass decides is defined by the long way through `planner`, and where
-# this one answers, it answers the same. What it does not know it leaves to the long way, and says so by None.
+# What a pass decides is defined by `_JobPass`. Where the fast path answers, it answers the same; what it does not
+# cover it leaves to `_JobPass`, by returning None.
 
 
 def plan_simple(now: int, schedule: Schedule, job: JobFacts, own: ScheduleFacts) -> TickPlan | None:
-    """The plan for a job with this one schedule, if nothing about it is out of the ordinary."""
+    """The plan for a job with this one schedule, if nothing about it is special."""
     if not is_simple(schedule) or job.unreadable or job.unserved_queue:
         return None
     times, taken = schedule.definition.times, own.slots_with_run

@@ -1,7 +1,7 @@
 """One schedule during a pass: what is pending, what is decided of it, and how the pass leaves it.
 
-`sift` finds what is still wanted, `entries` hands it out in order, `carry_out` takes the ruling on each slot, and
-`plan` says what came of it. Who rules, and who else wants the job's lanes, is not known here (see `planner`).
+`filter_backlog` finds what is still wanted, `entries` gives it in order, `apply` takes the verdict on each slot,
+and `plan` returns the result. The verdicts, and the other schedules of the job, are the planner's.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ from .slots import passed_over, summed_up
 from .timeparse import iso
 
 LONGEST_SLEEP = 60  # of a schedule with pending slots, whatever wake-up was lost (S15)
-_BACKFILL_AT_ONCE = 1_000  # slots of a backfill that one pass looks at
+_BACKFILL_BATCH = 1_000  # slots of a backfill that one pass looks at
 _KIND_ORDER = {kind: place for place, kind in enumerate(Kind)}
 
 
@@ -60,7 +60,7 @@ class SchedulePass:
         self._look_again: int | None = None
 
     def filter_backlog(self, hold: Wait | None) -> None:
-        """Meet what is pending and sift it; or hold it all if nothing can be decided now."""
+        """Note what is pending and filter it; or hold all of it if nothing can be decided now."""
         if self._rests:
             self._deferral = self.schedule.deferral
             return
@@ -122,7 +122,7 @@ class SchedulePass:
             return
         cursor, most = asked.cursor, asked.most
         spoken_for = {*self._work.reopened, *(start.slot for start in self.starts)}
-        for _ in range(_BACKFILL_AT_ONCE):
+        for _ in range(_BACKFILL_BATCH):
             slot = self.schedule.definition.times.after(cursor)
             if slot is None or slot >= asked.end or not most:
                 self._work = self._work._replace(backfill=None)

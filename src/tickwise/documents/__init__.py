@@ -1,8 +1,7 @@
 """Turns any collection or table of your own into a queue of timed jobs."""
 
-from .contract import JobStore, Locked, LockLostError, Renew
+from .contract import COLUMNS, Fields, JobStore, Locked, LockLostError, Renew
 from .decide import DocumentFacts, Release, Sleep
-from .fields import COLUMNS, Fields
 from .memory import MemoryJobStore
 from .mongodb import MongoJobStore
 from .postgres import PostgresJobStore

@@ -1,4 +1,4 @@
-"""What stores with a connection share: they are opened by the first scheduler that starts, closed by the last."""
+"""Stores with a connection: opened by the first scheduler that starts, closed by the last one that stops."""
 
 import asyncio
 from abc import abstractmethod
@@ -13,15 +13,15 @@ from ..core.errors import ConflictError, InputError
 from .contract import JobStore
 
 
-def driver(module: str, extra: str) -> Any:
-    """A database's driver, or how to get it."""
+def load_driver(module: str, extra: str) -> Any:
+    """The driver of a database; InputError with the fix if it is not installed."""
     try:
         return import_module(module)
     except ImportError:
         raise InputError(f"{module} is not installed: pip install 'tickwise[{extra}]'") from None
 
 
-def address(url: str) -> SplitResult:
+def split_url(url: str) -> SplitResult:
     """The parts of a URL, for errors that must not show its password."""
     try:
         return urlsplit(url)
@@ -29,7 +29,7 @@ def address(url: str) -> SplitResult:
         raise InputError(f"the URL cannot be read: {error}") from error
 
 
-def too_old(name: str, version: Sequence[int], oldest: tuple[int, int]) -> InputError:
+def version_error(name: str, version: Sequence[int], oldest: tuple[int, int]) -> InputError:
     first, second = oldest
     return InputError(
         f"this is {name} {version[0]}.{version[1]}, which lacks what the lock needs: "
@@ -44,37 +44,37 @@ class ConnectedStore(JobStore):
         self._users = 0
         self._is_open = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._turn = asyncio.Lock()
+        self._open_lock = asyncio.Lock()
 
     @abstractmethod
     async def _connect(self) -> None:
-        """Connect, and check that the collection can be worked off."""
+        """Connect, and check that the collection can be processed."""
 
     @abstractmethod
     async def _close(self) -> None:
-        """Let go of what there is of a connection."""
+        """Close the connection, even one that is not fully open."""
 
     @property
     @abstractmethod
     def _errors(self) -> tuple[type[Exception], ...]:
-        """What the driver raises."""
+        """The exceptions of the driver."""
 
     @abstractmethod
-    def _explained(self, error: Exception) -> InputError:
-        """The same in words that help."""
+    def _explain(self, error: Exception) -> InputError:
+        """The error with a fix."""
 
     @asynccontextmanager
-    async def _explaining(self) -> AsyncIterator[None]:
+    async def _explained_errors(self) -> AsyncIterator[None]:
         try:
             yield
         except InputError:
             raise
         except self._errors as error:
-            raise self._explained(error) from error
+            raise self._explain(error) from error
 
     async def _open(self) -> None:
         try:
-            async with self._explaining():
+            async with self._explained_errors():
                 await self._connect()
         except BaseException:
             await self._close()
@@ -87,10 +87,10 @@ class ConnectedStore(JobStore):
                 raise ConflictError(
                     "this store is in use on another event loop: give each loop a store of its own"
                 )
-            self._loop, self._turn, self._is_open = loop, asyncio.Lock(), False
+            self._loop, self._open_lock, self._is_open = loop, asyncio.Lock(), False
         self._users += 1
         try:
-            async with self._turn:
+            async with self._open_lock:
                 if not self._is_open:
                     await self._open()
                     self._is_open = True
@@ -103,7 +103,7 @@ class ConnectedStore(JobStore):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._users -= 1
-        async with self._turn:
+        async with self._open_lock:
             if self._is_open and not self._users:
                 self._is_open = False
                 await self._close()

@@ -1,11 +1,12 @@
-"""What becomes of a document after its run. Pure: facts, the store's now and the outcome in, a verdict out.
+"""The verdict on a document after its run. Pure: a function of the facts, the store's now and the outcome.
 
 A recurring document sleeps until the first time of its interval strictly after now, and after its old time plus
-the reprocess delay: one that is overdue by days runs once and then at its next slot. Its last time is at or before
-`repeat_until`. A document without a next time is done: it sleeps for ever, or is removed if it asks for that.
+the reprocess delay: one that is overdue by days runs once, and then at its next slot. Its last time is at or
+before `repeat_until`. A document without a next time is done: it sleeps for ever, or is removed if `auto_remove`
+is set.
 
-What cannot be read is never taken for "done": the document gets the error, and comes back when its lock would have
-run out, or as soon as somebody sets a new time.
+A document whose facts cannot be read does not count as done. The error is written to it, and it becomes due again
+when its lock would have expired, or as soon as somebody sets a new time.
 """
 
 from dataclasses import dataclass
@@ -20,44 +21,46 @@ from ..core.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class DocumentFacts:
-    """What a document says about its times, as it stands there and not yet understood."""
+    """What a document says about its times, not yet parsed."""
 
-    key: Any  # what the store knows it by; `H` in an interval is spread by it
+    key: Any  # its id in the store; seeds `H` in an interval
     sleep_until: Any
     interval: Any = None
     repeat_until: Any = None
     auto_remove: Any = False
-    moved: bool = False  # somebody set a new time while it was locked
+    moved: bool = False  # a new time was set while it was locked
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the scheduler adds to the facts."""
+    """The scheduler's options that affect a verdict."""
 
     timezone: str = "UTC"
     reprocess_delay: timedelta = timedelta()
 
     def __post_init__(self) -> None:
-        zone(self.timezone)  # refuses an unknown one
+        zone(self.timezone)  # raises InputError if it is unknown
 
 
 class DocumentOutcome(Enum):
+    """How a run of a document ended."""
+
     PROCESSED = "processed"  # the handler returned
     FAILED = "failed"  # it raised
 
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """Unlock it until then; none: it is done."""
+    """Unlock it, due again then; none: it is done."""
 
     until: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Unlock it and leave its time alone: when its lock would have run out, or what somebody set meanwhile."""
+    """Unlock it and keep its time: the end of its lock, or the time that was set meanwhile."""
 
-    error: str | None = None  # kept on the document
+    error: str | None = None  # written to the document
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +72,16 @@ Verdict: TypeAlias = Sleep | Release | Remove
 
 
 def decide(facts: DocumentFacts, now: datetime, outcome: DocumentOutcome, rules: Rules) -> Verdict:
-    """The verdict on a document whose run has ended; before a run, a `Release` tells why it cannot be run."""
+    """The verdict on a document whose run has ended. Before a run, a `Release` says why it cannot be run."""
     if outcome is DocumentOutcome.FAILED or facts.moved:
         return Release()
     try:
-        following = _next_time(facts, now, rules)
+        next_time = _next_time(facts, now, rules)
     except InputError as error:
         return Release(str(error))
-    if following is None and facts.auto_remove:
+    if next_time is None and facts.auto_remove:
         return Remove()
-    return Sleep(following)
+    return Sleep(next_time)
 
 
 def _next_time(facts: DocumentFacts, now: datetime, rules: Rules) -> datetime | None:
@@ -87,18 +90,18 @@ def _next_time(facts: DocumentFacts, now: datetime, rules: Rules) -> datetime | 
     if facts.interval is None:
         return None
     times = parse(facts.interval, rules.timezone, str(facts.key))
-    following = times.next(max(now, slept_until + rules.reprocess_delay))
-    if following is None or (last is not None and following > last):
+    next_time = times.next(max(now, slept_until + rules.reprocess_delay))
+    if next_time is None or (last is not None and next_time > last):
         return None
-    return following.astimezone(UTC)
+    return next_time.astimezone(UTC)
 
 
 def instant(value: Any, name: str) -> datetime:
-    """An aware datetime from one that a store gave or a person wrote; without a zone it is meant in UTC."""
+    """An aware datetime from a value that a store returned or a person wrote; without a zone it is UTC."""
     try:
-        read = datetime.fromisoformat(value) if isinstance(value, str) else value
+        time = datetime.fromisoformat(value) if isinstance(value, str) else value
     except ValueError:
-        read = None
-    if not isinstance(read, datetime):
+        time = None
+    if not isinstance(time, datetime):
         raise InputError(f"{name} is {value!r}, which is no time: write one such as 2026-03-01T09:00:00Z")
-    return read if read.tzinfo else read.replace(tzinfo=UTC)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)

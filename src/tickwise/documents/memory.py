@@ -1,7 +1,7 @@
 """Documents in memory: for tests and for one process. The reference for the other stores.
 
-A heap holds the instants at which documents become available. Every write puts a new entry into it; one that no
-longer says what its document says is dropped when it comes up.
+A heap holds the instants at which documents become available. Every write pushes a new entry; an outdated entry,
+which no longer agrees with its document, is dropped when it reaches the top.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,15 +15,12 @@ from uuid import uuid4
 
 from .. import clock as machine
 from ..core.errors import InputError
-from .contract import JobStore, Locked, Renew
+from .contract import Fields, JobStore, Locked, Renew, Wakeup, clear_at, set_at, value_at
 from .decide import Release, Sleep, instant
-from .fields import Fields, clear_at, set_at, value_at
-from .sql_rows import held, held_still
-from .wakeup import Wakeup
 
 
 class MemoryJobStore(JobStore):
-    """Documents are dicts with an `_id`; they go in and come out as copies. Safe to use from several threads."""
+    """Documents are dicts with an `_id`, copied on the way in and out. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -40,12 +37,12 @@ class MemoryJobStore(JobStore):
         self._heap: list[tuple[datetime, int, Any]] = []
         self._order = count()
         self._lock = Lock()
-        self._bell = Wakeup()
+        self._wakeup = Wakeup()
         for document in documents:
             self.add(document)
 
     def add(self, document: Mapping[str, Any]) -> Any:
-        """Keep a copy; returns its `_id`, which is made if it has none."""
+        """Add a copy; returns its `_id`, a new one if it has none."""
         new = {"_id": uuid4().hex, **deepcopy(dict(document))}
         key = new["_id"]
         with self._lock:
@@ -53,7 +50,7 @@ class MemoryJobStore(JobStore):
                 raise InputError(f"there is a document {key!r} already")
             self._documents[key] = new
             self._push(key)
-        self._bell.ring()
+        self._wakeup.notify()
         return key
 
     def get(self, key: Any) -> dict[str, Any] | None:
@@ -66,7 +63,7 @@ class MemoryJobStore(JobStore):
             if key not in self._documents:
                 raise InputError(f"there is no document {key!r}")
             self._write(key, deepcopy(dict(values)))
-        self._bell.ring()
+        self._wakeup.notify()
 
     def delete(self, key: Any) -> None:
         with self._lock:
@@ -84,49 +81,49 @@ class MemoryJobStore(JobStore):
             before = deepcopy(self._documents[key])
             end = now + lock_until
             self._write(key, {fields.sleep_until: end, fields.lock_until: end, fields.lock_owner: owner})
-        return held(before, fields, key, owner, now)
+        return Locked.from_document(before, fields, key=key, owner=owner, now=now)
 
     async def update(self, locked: Locked, change: Sleep | Release | Renew) -> Locked | None:
         with self._lock:
-            still = self._still(locked)
-            if still is None or (isinstance(change, Sleep) and still.facts != locked.facts):
-                return still
-            self._write(locked.facts.key, self._values(change, still))
-        self._bell.ring()
+            current = self._current(locked)
+            if current is None or (isinstance(change, Sleep) and current.facts != locked.facts):
+                return current
+            self._write(locked.facts.key, self._values(change, current))
+        self._wakeup.notify()
         return None
 
     async def remove(self, locked: Locked) -> Locked | None:
         with self._lock:
-            still = self._still(locked)
-            if still is None or still.facts != locked.facts:
-                return still
+            current = self._current(locked)
+            if current is None or current.facts != locked.facts:
+                return current
             del self._documents[locked.facts.key]
         return None
 
     async def next_due(self) -> float | None:
         with self._lock:
-            while self._heap and not self._is_true(self._heap[0]):
+            while self._heap and not self._is_current(self._heap[0]):
                 heappop(self._heap)
             return (self._heap[0][0] - self._clock()).total_seconds() if self._heap else None
 
     async def wait(self, at_most: float) -> None:
-        await self._bell.wait(self.next_due, at_most)
+        await self._wakeup.wait(self.next_due, at_most)
 
-    def _still(self, locked: Locked) -> Locked | None:
-        return held_still(locked, self._documents.get(locked.facts.key), self._fields, self._clock())
+    def _current(self, locked: Locked) -> Locked | None:
+        return locked.refreshed(self._documents.get(locked.facts.key), self._fields, self._clock())
 
-    def _values(self, change: Sleep | Release | Renew, still: Locked) -> dict[str, Any]:
+    def _values(self, change: Sleep | Release | Renew, current: Locked) -> dict[str, Any]:
         fields = self._fields
         if isinstance(change, Renew):
             end = self._clock() + change.lock_until
-            return {fields.lock_until: end} | ({} if still.facts.moved else {fields.sleep_until: end})
+            return {fields.lock_until: end} | ({} if current.facts.moved else {fields.sleep_until: end})
         unlocked: dict[str, Any] = {fields.lock_owner: None, fields.lock_until: None}
         if isinstance(change, Release):
             return unlocked | {fields.error: change.error}
         return unlocked | {fields.error: None, fields.sleep_until: change.until}
 
     def _write(self, key: Any, values: Mapping[str, Any]) -> None:
-        """Set fields; those of the scheduler's own that have become empty are left out."""
+        """Set fields; the scheduler's own are deleted if their value is none."""
         document, fields = self._documents[key], self._fields
         for path, value in values.items():
             if value is None and path in (fields.lock_owner, fields.lock_until, fields.error):
@@ -143,16 +140,16 @@ class MemoryJobStore(JobStore):
     def _pop_due(self, now: datetime) -> Any:
         while self._heap and self._heap[0][0] <= now:
             entry = heappop(self._heap)
-            if self._is_true(entry):
+            if self._is_current(entry):
                 return entry[2]
         return None
 
-    def _is_true(self, entry: tuple[datetime, int, Any]) -> bool:
+    def _is_current(self, entry: tuple[datetime, int, Any]) -> bool:
         available, _, key = entry
         return self._available(key) == available
 
     def _available(self, key: Any) -> datetime | None:
-        """When it can be locked: as soon as it is due and no lock is in the way; never, without a time."""
+        """When it can be locked: when it is due and its lock is over; none: never."""
         document = self._documents.get(key)
         if document is None or not self._condition(document):
             return None

@@ -1,7 +1,7 @@
 """A table of PostgreSQL. Times are `timestamptz`.
 
-A few connections serve all schedulers of a process: more that lock at the same time only stand in each other's
-way. Rows that others are just locking are passed over, so nobody waits for anybody.
+A few connections serve all schedulers of a process: more concurrent locks would only compete with each other. A
+lock skips rows that others are locking (`SKIP LOCKED`), so no scheduler waits for another.
 """
 
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from datetime import timedelta
 from typing import Any
 
 from ..core.errors import InputError
-from .connection import address, driver, too_old
-from .fields import Fields
-from .sql import SqlJobStore, TableDialect, quoted
+from .connection import load_driver, split_url, version_error
+from .contract import Fields
+from .sql import SqlJobStore, TableDialect, quote
 
-OLDEST = 9, 5  # the first with SKIP LOCKED
+_OLDEST_VERSION = 9, 5  # the first with SKIP LOCKED
 _CONNECTIONS = 4
 _LOCK = (
     "WITH due AS ({due} FOR UPDATE SKIP LOCKED) "
@@ -33,7 +33,7 @@ _COLUMNS = "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass($1) AN
 
 
 class PostgresJobStore(SqlJobStore):
-    """The rows of a table on a server; the table's name may have a schema in front."""
+    """The rows of a table on a server; the table's name may begin with a schema."""
 
     dialect = TableDialect(
         p="$",
@@ -57,16 +57,16 @@ class PostgresJobStore(SqlJobStore):
     def __init__(
         self, url: str, table: str, *, key: str = "id", fields: Fields | None = None, condition: str = "TRUE"
     ) -> None:
-        self._driver = driver("asyncpg", "postgres")
+        self._driver = load_driver("asyncpg", "postgres")
         super().__init__(table, key=key, fields=fields, condition=condition)
         self._url = url
-        self._address = address(url)
+        self._address = split_url(url)
         terms = {"due": self._statements["due"], "later": "now() + $1::interval"}
-        self._statements["lock"] = _LOCK.format_map(self._words | terms)
+        self._statements["lock"] = _LOCK.format_map(self._terms | terms)
         self._pool: Any = None
 
     def _quoted_table(self) -> str:
-        return ".".join(quoted(part) for part in self._table.split("."))
+        return ".".join(quote(part) for part in self._table.split("."))
 
     async def _connect(self) -> None:
         self._pool = await self._driver.create_pool(self._url, min_size=1, max_size=_CONNECTIONS)
@@ -82,23 +82,23 @@ class PostgresJobStore(SqlJobStore):
     async def _check_version(self) -> None:
         async with self._pool.acquire() as connection:
             version = connection.get_server_version()
-        if tuple(version[:2]) < OLDEST:
-            raise too_old("PostgreSQL", version, OLDEST)
+        if tuple(version[:2]) < _OLDEST_VERSION:
+            raise version_error("PostgreSQL", version, _OLDEST_VERSION)
 
     async def _check_permissions(self) -> None:
-        """A statement that is only explained asks for the same permissions as one that is run."""
-        for name, places in (("lock", 2), ("remove", 5)):
-            await self._fetch(f"EXPLAIN {self._statements[name]}", *[None] * places)
+        """EXPLAIN requires the same permissions as the statement itself."""
+        for name, parameters in (("lock", 2), ("remove", 5)):
+            await self._fetch(f"EXPLAIN {self._statements[name]}", *[None] * parameters)
 
     @property
     def _errors(self) -> tuple[type[Exception], ...]:
         return OSError, ValueError, self._driver.PostgresError, self._driver.InterfaceError
 
-    def _explained(self, error: Exception) -> InputError:
-        place = self._address.netloc.rpartition("@")[2]
+    def _explain(self, error: Exception) -> InputError:
+        host = self._address.netloc.rpartition("@")[2]
         fix = _FIXES.get(type(error).__name__, "is the server running, and is the address right?")
-        text = fix.format(table=self._words["table"], user=self._address.username)
-        return InputError(f"PostgreSQL at {place}, table {self._table}: {error}. Fix: {text}")
+        text = fix.format(table=self._terms["table"], user=self._address.username)
+        return InputError(f"PostgreSQL at {host}, table {self._table}: {error}. Fix: {text}")
 
     async def _lock(self, owner: str, length: timedelta) -> dict[str, Any] | None:
         rows = await self._fetch(self._statements["lock"], length, owner)

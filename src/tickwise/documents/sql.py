@@ -1,7 +1,7 @@
-"""What tables have in common: the statements, and the columns that they need.
+"""Tables of an SQL database: the statements, and the columns that they need.
 
-`{p}1` is the first place of a statement: `$1` in PostgreSQL, `?1` in SQLite. The first two are always the key and
-the owner, the next three of `is_untouched` the facts as they were locked.
+`{p}1` is the first parameter of a statement: `$1` in PostgreSQL, `?1` in SQLite. The first two are always the key
+and the owner; parameters 3 to 5 of `is_untouched` are the facts as they were locked.
 """
 
 from abc import abstractmethod
@@ -13,10 +13,8 @@ from uuid import uuid4
 
 from ..core.errors import InputError
 from .connection import ConnectedStore
-from .contract import Locked, Renew
+from .contract import COLUMNS, Fields, Locked, Renew
 from .decide import DocumentFacts, Release, Sleep, instant
-from .fields import COLUMNS, Fields
-from .sql_rows import held, held_still
 
 NOW = "tickwise now"  # a column beside those of the table
 _CLAUSES = {
@@ -43,24 +41,24 @@ _STATEMENTS = {
 
 @dataclass(frozen=True, slots=True)
 class TableDialect:
-    """How a database says the same; `{}` is a column's name."""
+    """The expressions in which databases differ; `{}` is a column's name."""
 
-    p: str  # before the number of a place
-    same: str  # equal, or both null
-    at: str  # a column as something to compare with `now`
+    p: str  # prefix of a parameter's number
+    same: str  # an operator: equal, or both null
+    at: str  # a column, comparable with `now`
     now: str
-    shown_now: str  # as a value to read
-    later: str  # now and the length at place 3
+    shown_now: str  # now, as a value to read
+    later: str  # now plus the length in parameter 3
     seconds_left: str  # until a column's instant
     types: Mapping[str, str]  # of the columns
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
 class SqlJobStore(ConnectedStore):
-    """A table of the user's own, worked off row by row."""
+    """A table of the user's own; each row is a document."""
 
     dialect: TableDialect
 
@@ -69,25 +67,25 @@ class SqlJobStore(ConnectedStore):
         self._table = table
         self._key = key
         self._fields = fields or COLUMNS
-        self._words = self._names() | self._terms() | {"condition": condition}
-        self._words |= {name: text.format_map(self._words) for name, text in _CLAUSES.items()}
-        self._statements = {name: text.format_map(self._words) for name, text in _STATEMENTS.items()}
+        self._terms = self._name_terms() | self._dialect_terms() | {"condition": condition}
+        self._terms |= {name: text.format_map(self._terms) for name, text in _CLAUSES.items()}
+        self._statements = {name: text.format_map(self._terms) for name, text in _STATEMENTS.items()}
 
-    def _names(self) -> dict[str, str]:
-        return {name: quoted(column) for name, column in asdict(self._fields).items()} | {
+    def _name_terms(self) -> dict[str, str]:
+        return {name: quote(column) for name, column in asdict(self._fields).items()} | {
             "table": self._quoted_table(),
-            "key": quoted(self._key),
-            "index": quoted(f"tickwise_{self._table}_{self._fields.sleep_until}"),
-            "now_column": quoted(NOW),
+            "key": quote(self._key),
+            "index": quote(f"tickwise_{self._table}_{self._fields.sleep_until}"),
+            "now_column": quote(NOW),
         }
 
-    def _terms(self) -> dict[str, str]:
-        dialect, sleep_until = self.dialect, quoted(self._fields.sleep_until)
+    def _dialect_terms(self) -> dict[str, str]:
+        dialect, sleep_until = self.dialect, quote(self._fields.sleep_until)
         return {
             "p": dialect.p,
             "same": dialect.same,
             "due_at": dialect.at.format(sleep_until),
-            "locked_to": dialect.at.format(quoted(self._fields.lock_until)),
+            "locked_to": dialect.at.format(quote(self._fields.lock_until)),
             "now": dialect.now,
             "shown_now": dialect.shown_now,
             "later": dialect.later,
@@ -95,7 +93,7 @@ class SqlJobStore(ConnectedStore):
         }
 
     def _quoted_table(self) -> str:
-        return quoted(self._table)
+        return quote(self._table)
 
     async def lock_next(self, lock_until: timedelta) -> Locked | None:
         owner = uuid4().hex
@@ -103,25 +101,27 @@ class SqlJobStore(ConnectedStore):
         if row is None:
             return None
         now = instant(row.pop(NOW), "now")
-        return held(row, self._fields, row[self._key], owner, now)
+        return Locked.from_document(row, self._fields, key=row[self._key], owner=owner, now=now)
 
     async def update(self, locked: Locked, change: Sleep | Release | Renew) -> Locked | None:
         if isinstance(change, Sleep):
-            return await self._change(locked, "sleep", *_as_locked(locked.facts), self._time(change.until))
+            return await self._change(
+                locked, "sleep", *_locked_facts(locked.facts), self._encode_time(change.until)
+            )
         if isinstance(change, Release):
             return await self._change(locked, "release", change.error)
-        return await self._change(locked, "renew", self._length(change.lock_until))
+        return await self._change(locked, "renew", self._encode_length(change.lock_until))
 
     async def remove(self, locked: Locked) -> Locked | None:
-        return await self._change(locked, "remove", *_as_locked(locked.facts))
+        return await self._change(locked, "remove", *_locked_facts(locked.facts))
 
     async def next_due(self) -> float | None:
         rows = await self._fetch(self._statements["next_due"])
         return float(next(iter(rows[0].values()))) if rows else None
 
     async def create_index(self) -> None:
-        """Make the index that keeps lookups fast, if it is not there; rows without a time are not in it."""
-        async with self, self._explaining():
+        """Create the index that keeps lookups fast, if it does not exist. It omits rows without a time."""
+        async with self, self._explained_errors():
             await self._execute(self._statements["index"])
 
     async def _change(self, locked: Locked, name: str, *values: Any) -> Locked | None:
@@ -131,19 +131,19 @@ class SqlJobStore(ConnectedStore):
         if not rows:
             return None
         now = instant(rows[0].pop(NOW), "now")
-        return held_still(locked, rows[0], self._fields, now)
+        return locked.refreshed(rows[0], self._fields, now)
 
     async def _check_columns(self) -> None:
-        """Say what a table lacks, in statements that add it."""
-        found = await self._columns()
-        if not found:
+        """Raise InputError with the statements that add what the table lacks."""
+        columns = await self._columns()
+        if not columns:
             raise InputError(f"there is no table {self._table}: create it, or name the one that you mean")
-        if self._key not in found:
+        if self._key not in columns:
             raise InputError(f"table {self._table} has no column {self._key}: name its primary key with key=…")
         missing = [
-            f"ALTER TABLE {self._words['table']} ADD COLUMN {quoted(column)} {self.dialect.types[name]};"
+            f"ALTER TABLE {self._terms['table']} ADD COLUMN {quote(column)} {self.dialect.types[name]};"
             for name, column in asdict(self._fields).items()
-            if column not in found
+            if column not in columns
         ]
         if missing:
             raise InputError(
@@ -151,28 +151,28 @@ class SqlJobStore(ConnectedStore):
                 + "\n  ".join(missing)
             )
 
-    def _time(self, time: datetime | None) -> Any:
+    def _encode_time(self, time: datetime | None) -> Any:
         return time
 
-    def _length(self, length: timedelta) -> Any:
+    def _encode_length(self, length: timedelta) -> Any:
         return length
 
     @abstractmethod
     async def _lock(self, owner: str, length: timedelta) -> dict[str, Any] | None:
-        """Lock the row that has been due the longest; as it was before."""
+        """Lock the row that has been due the longest; returns it as it was before."""
 
     @abstractmethod
     async def _fetch(self, statement: str, *values: Any) -> Sequence[dict[str, Any]]:
-        """Rows, by column."""
+        """Execute a query; returns rows by column."""
 
     @abstractmethod
     async def _execute(self, statement: str, *values: Any) -> bool:
-        """Whether any row was written."""
+        """Execute a statement; whether it wrote any row."""
 
     @abstractmethod
     async def _columns(self) -> set[str]:
-        """The names of the table's columns; none: there is no such table."""
+        """The names of the table's columns; empty if there is no such table."""
 
 
-def _as_locked(facts: DocumentFacts) -> tuple[Any, Any, Any]:
+def _locked_facts(facts: DocumentFacts) -> tuple[Any, Any, Any]:
     return facts.interval, facts.repeat_until, facts.auto_remove

@@ -1,6 +1,6 @@
-"""A table of SQLite. Times are text as ISO 8601 writes them, in UTC unless they say otherwise.
+"""A table of SQLite. Times are ISO 8601 texts, in UTC unless they say otherwise.
 
-One thread has the connection. The file's own settings (journal mode, durability) are left as they are.
+The connection belongs to one thread. The file's own settings (journal mode, durability) are not changed.
 """
 
 import asyncio
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..core.errors import InputError
-from .fields import Fields
+from .contract import Fields
 from .sql import SqlJobStore, TableDialect
 
 T = TypeVar("T")
-_PATIENCE = 60.0  # seconds for a lock that another process holds
+_LOCK_TIMEOUT = 60.0  # seconds
 _LOCK = "UPDATE {table} SET {sleep_until} = {later}, {lock_until} = {later}, {lock_owner} = ?2 WHERE {key} = ?1"
 _ISO = "%Y-%m-%dT%H:%M:%fZ"
 
@@ -55,18 +55,18 @@ class SqliteJobStore(SqlJobStore):
     ) -> None:
         super().__init__(table, key=key, fields=fields, condition=condition)
         self._path = Path(path)
-        self._statements["lock"] = _LOCK.format_map(self._words)
+        self._statements["lock"] = _LOCK.format_map(self._terms)
         self._thread: ThreadPoolExecutor
         self._connection: Any = None
 
     async def _connect(self) -> None:
         self._thread = ThreadPoolExecutor(1, "tickwise-documents-sqlite")
-        self._connection = await self._in_thread(self._opened)
+        self._connection = await self._in_thread(self._open_file)
         await self._check_columns()
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open_file(self) -> sqlite3.Connection:
         address = f"{self._path.absolute().as_uri()}?mode=rw"
-        connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=_PATIENCE)
+        connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=_LOCK_TIMEOUT)
         connection.row_factory = sqlite3.Row
         return connection
 
@@ -80,17 +80,17 @@ class SqliteJobStore(SqlJobStore):
     def _errors(self) -> tuple[type[Exception], ...]:
         return (sqlite3.Error,)
 
-    def _explained(self, error: Exception) -> InputError:
+    def _explain(self, error: Exception) -> InputError:
         return InputError(
             f"{self._path} cannot be used: {error}. It must be an SQLite database that exists and that this user "
             "may write"
         )
 
     async def _lock(self, owner: str, length: timedelta) -> dict[str, Any] | None:
-        return await self._in_thread(partial(self._lock_now, owner, self._length(length)))
+        return await self._in_thread(partial(self._lock_in_thread, owner, self._encode_length(length)))
 
-    def _lock_now(self, owner: str, length: str) -> dict[str, Any] | None:
-        """One transaction, which takes the file's only write lock before it reads."""
+    def _lock_in_thread(self, owner: str, length: str) -> dict[str, Any] | None:
+        """One transaction, which takes the file's write lock before it reads."""
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -112,10 +112,10 @@ class SqliteJobStore(SqlJobStore):
         rows = await self._fetch("SELECT name FROM pragma_table_info(?1)", self._table)
         return {row["name"] for row in rows}
 
-    def _time(self, time: datetime | None) -> str | None:
+    def _encode_time(self, time: datetime | None) -> str | None:
         return None if time is None else f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.000Z"
 
-    def _length(self, length: timedelta) -> str:
+    def _encode_length(self, length: timedelta) -> str:
         return f"+{length.total_seconds():.3f} seconds"
 
     async def _in_thread(self, work: Callable[[], T]) -> T:

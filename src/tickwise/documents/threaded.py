@@ -1,4 +1,4 @@
-"""The document scheduler for code that does not await: it lives on an event loop in a thread of its own."""
+"""The document scheduler for synchronous code: it runs on an event loop in a thread of its own."""
 
 import asyncio
 from concurrent.futures import Future
@@ -13,16 +13,16 @@ class ThreadedScheduler:
 
     def __init__(self, scheduler: DocumentScheduler) -> None:
         self.scheduler = scheduler
-        self._turn = Lock()
+        self._lock = Lock()
         self._thread: Thread | None = None
 
     def start(self) -> None:
-        """Begin; returns after `on_start`. What is wrong with the store is raised here."""
-        with self._turn:
+        """Start; returns after `on_start`. A problem with the store is raised here."""
+        with self._lock:
             if self._thread is not None and self._thread.is_alive():
                 return
             started: Future[None] = Future()
-            self._thread = Thread(target=self._live, args=(started,), name="tickwise-documents", daemon=True)
+            self._thread = Thread(target=self._run, args=(started,), name="tickwise-documents", daemon=True)
             self._thread.start()
             started.result()
 
@@ -31,18 +31,18 @@ class ThreadedScheduler:
         if self.scheduler.is_inside():
             self.scheduler.request_stop()
             return
-        with self._turn:
+        with self._lock:
             if self._thread is not None:
                 self.scheduler.request_stop()
                 self._thread.join()
 
-    def _live(self, started: "Future[None]") -> None:
+    def _run(self, started: "Future[None]") -> None:
         asyncio.run(self._start_and_join(started))
 
     async def _start_and_join(self, started: "Future[None]") -> None:
         try:
             await self.scheduler.start()
-        except BaseException as error:  # noqa: BLE001  (it is raised where somebody waits for it)
+        except BaseException as error:  # noqa: BLE001  (`start` raises it)
             started.set_exception(error)
             return
         started.set_result(None)

@@ -1,8 +1,8 @@
-"""One attempt of one run, from its definition to how it ended.
+"""One attempt of one run, from its definition to its result.
 
-`execute` never raises, with one exception: if its task is cancelled, it ends everything it started and goes on as
-CancelledError. Only who cancelled knows what that means: a person's wish (then `conclude` does what is to be done
-after a cancelled run), a worker that shuts down, or a lease that was lost.
+`execute` never raises, with one exception: if its task is cancelled, it ends everything that it started and raises
+CancelledError. Only the caller knows why it cancelled: a person asked for it (then it calls `conclude`, which
+executes the handlers of a cancelled run), the worker shuts down, or the lease was lost.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -42,11 +42,11 @@ from .pipeline import Pipeline, timed_out
 from .step_context import Services, StepContext
 
 Functions: TypeAlias = Mapping[str, Callable[..., Any]]
-Act: TypeAlias = Callable[[Step, StepContext], Awaitable[AttemptResult]]
+ExecuteStep: TypeAlias = Callable[[Step, StepContext], Awaitable[AttemptResult]]
 PRECONDITIONS = "job:preconditions"  # their name in the log; no step can have it
-_HANDLER = "on:"  # begins the names of what is done after a run
-_ERROR_FOR_HANDLERS = 4_096  # characters
-_AFTERWARDS: dict[type, tuple[str, str]] = {  # how the run ended, and which handler that asks for besides `exit`
+_HANDLER = "on:"  # prefix of the names of handlers, as steps
+_MAX_HANDLER_ERROR = 4_096  # characters
+_HANDLERS: dict[type, tuple[str, str]] = {  # how the run ended, and its handler besides `exit`
     Succeeded: ("succeeded", "success"),
     Failed: ("failed", "failure"),
     Cancelled: ("cancelled", ""),
@@ -56,123 +56,130 @@ _NONE_DONE: Mapping[str, StepState] = MappingProxyType({})
 
 async def execute(
     job: JobDefinition,
-    context: RunContext,
+    run: RunContext,
     *,
     functions: Functions,
     pool: FunctionPool,
-    tools: Services,
+    services: Services,
     done: Mapping[str, StepState] = _NONE_DONE,
 ) -> AttemptResult:
-    """Do what the job says, but for the steps that succeeded before; if the run is over then, `conclude` it."""
+    """Execute the job's steps, except those already `done`; if the run is over then, `conclude` it."""
     try:
-        steps, act = _plan(job, functions, pool, tools)
-        actions = _Actions(job, context, tools, act)
-        ended = await _attempt(job, actions, Pipeline(steps, actions, tools, key=context.id, done=done))
+        steps, execute_step = _plan(job, functions, pool, services)
+        actions = _Actions(job, run, services, execute_step)
+        ended = await _attempt(job, actions, Pipeline(steps, actions, services, key=run.id, done=done))
     except InputError as error:
         ended = failed(str(error))
     except Exception as error:  # noqa: BLE001 (a store that fails, or a bug of ours, costs an attempt and no worker)
         ended = failed(f"the attempt could not be carried out\n{failure_text(error)}")
-    if _is_over(job, context, ended):
-        await conclude(job, context, ended, tools)
+    if _is_over(job, run, ended):
+        await conclude(job, run, ended, services)
     return ended
 
 
-async def conclude(job: JobDefinition, context: RunContext, ended: AttemptResult, tools: Services) -> None:
-    """Do what is to be done after a run that is over (`on`). How that ends is reported, and changes nothing."""
-    word, handler = _AFTERWARDS[type(ended.outcome)]
-    steps = _handlers(job.on, handler, job.timeout)
-    if not steps or not tools.allow_commands:
+async def conclude(job: JobDefinition, run: RunContext, ended: AttemptResult, services: Services) -> None:
+    """Execute the handlers (`on`) of a run that is over. Their result is reported, and changes nothing."""
+    outcome, handler = _HANDLERS[type(ended.outcome)]
+    steps = _handler_steps(job.on, handler, job.timeout)
+    if not steps or not services.allow_commands:
         return
-    context = replace(context, outcome=word, error=clip(ended.error, _ERROR_FOR_HANDLERS))
+    run = replace(run, outcome=outcome, error=clip(ended.error, _MAX_HANDLER_ERROR))
     try:
-        await Pipeline(steps, _Actions(job, context, tools, _by_action), tools, key=context.id).run()
-    except Exception as error:  # noqa: BLE001 (the run has ended as it has)
-        tools.log(steps[0].name, OWN, failure_text(error))
+        await Pipeline(steps, _Actions(job, run, services, _execute_action), services, key=run.id).run()
+    except Exception as error:  # noqa: BLE001 (the run has already ended)
+        services.log(steps[0].name, OWN, failure_text(error))
 
 
 def _plan(
-    job: JobDefinition, functions: Functions, pool: FunctionPool, tools: Services
-) -> tuple[Sequence[Step], Act]:
-    """The steps and how to do them; a job without steps is one without a name, which calls its function."""
+    job: JobDefinition, functions: Functions, pool: FunctionPool, services: Services
+) -> tuple[Sequence[Step], ExecuteStep]:
+    """The steps and how to execute them. A job without steps is one nameless step that calls its function."""
     handlers = (job.on.success, job.on.failure, job.on.exit)
-    if (job.steps or job.preconditions or any(handlers)) and not tools.allow_commands:
+    if (job.steps or job.preconditions or any(handlers)) and not services.allow_commands:
         raise InputError(
             f"this worker executes only what its own sources say, and {job.name} is from elsewhere: "
             "start it with the job's folder or app, or with --allow-commands"
         )
     if job.steps:
-        return job.steps, _by_action
+        return job.steps, _execute_action
     if job.name not in functions:
         known = did_you_mean(nearest_word(job.name, list(functions)))
         raise InputError(f"this worker knows no function for the job {job.name}{known}")
     function = functions[job.name]
-    return (Step("", PythonCall(job.name)),), lambda _step, here: pool.call(function, here)
+    return (Step("", PythonCall(job.name)),), lambda _step, context: pool.call(function, context)
 
 
 async def _attempt(job: JobDefinition, actions: "_Actions", pipeline: Pipeline) -> AttemptResult:
+    """Check the job's preconditions and run its steps, within its timeout."""
     try:
-        return await limited(_checked(job, actions, pipeline), job.timeout, actions.tools.sleep)
+        return await limited(_check_and_run(job, actions, pipeline), job.timeout, actions.services.sleep)
     except TimedOut:
-        return timed_out(job.timeout, "the run", pipeline.cautions)
+        return timed_out(job.timeout, "the run", pipeline.warnings)
 
 
-async def _checked(job: JobDefinition, actions: "_Actions", pipeline: Pipeline) -> AttemptResult:
-    no = await _unmet(job.preconditions, actions) if job.preconditions else None
-    return no or await pipeline.run()
+async def _check_and_run(job: JobDefinition, actions: "_Actions", pipeline: Pipeline) -> AttemptResult:
+    refusal = await _check_job(job.preconditions, actions) if job.preconditions else None
+    return refusal or await pipeline.run()
 
 
-async def _unmet(preconditions: Sequence[Precondition], actions: "_Actions") -> AttemptResult | None:
-    log = StepLog(partial(actions.tools.log, PRECONDITIONS))
+async def _check_job(preconditions: Sequence[Precondition], actions: "_Actions") -> AttemptResult | None:
+    log = StepLog(partial(actions.services.log, PRECONDITIONS))
     try:
-        return await unmet(preconditions, actions.surroundings(log), perform)
+        return await unmet(preconditions, actions.context(log), perform)
     finally:
         log.close()
 
 
 class _Actions:
-    """How the steps of one attempt are done."""
+    """How the steps of one attempt are checked and executed."""
 
-    def __init__(self, job: JobDefinition, context: RunContext, tools: Services, act: Act) -> None:
-        self.tools = tools
+    def __init__(self, job: JobDefinition, run: RunContext, services: Services, execute_step: ExecuteStep) -> None:
+        self.services = services
         self._env = job.env
-        self._context = replace(context, params=params_of(job, context.params))
-        self._act = act
+        self._run = replace(run, params=params_of(job, run.params))
+        self._execute_step = execute_step
 
     async def check(self, step: Step, log: StepLog) -> AttemptResult | None:
-        return await unmet(step.preconditions, self.surroundings(log, step), perform)
+        return await unmet(step.preconditions, self.context(log, step), perform)
 
     async def act(self, step: Step, log: StepLog) -> AttemptResult:
         try:
-            return await self._act(step, self.surroundings(log, step))
+            return await self._execute_step(step, self.context(log, step))
         except InputError as error:
             return failed(str(error))
 
-    def surroundings(self, log: StepLog, step: Step | None = None) -> StepContext:
+    def context(self, log: StepLog, step: Step | None = None) -> StepContext:
         if step is None:
-            return StepContext(self._context, self.tools, log, self._env)
-        env = {**self._env, **step.env}
-        return StepContext(self._context, self.tools, log, env, step.dir, step.timeout)
+            return StepContext(self._run, self.services, log, self._env)
+        return StepContext(
+            run=self._run,
+            services=self.services,
+            log=log,
+            env={**self._env, **step.env},
+            folder=step.dir,
+            timeout=step.timeout,
+        )
 
 
-async def perform(action: Action, here: StepContext) -> AttemptResult:
-    """Do it once. Raises InputError if it cannot even begin."""
+async def perform(action: Action, context: StepContext) -> AttemptResult:
+    """Execute an action once. Raises InputError if it cannot be started."""
     match action:
         case Command():
-            return await run_command(action, here)
+            return await run_command(action, context)
         case Script():
-            return await run_script(action, here)
+            return await run_script(action, context)
         case PythonCall():
-            return await call_in_process(named_target(action.target), here, strict=False)
+            return await call_in_process(named_target(action.target), context, strict=False)
         case HttpCall():
-            return await send(action, here)
+            return await send(action, context)
 
 
-async def _by_action(step: Step, here: StepContext) -> AttemptResult:
-    return await perform(step.action, here)
+async def _execute_action(step: Step, context: StepContext) -> AttemptResult:
+    return await perform(step.action, context)
 
 
-def _handlers(on: Handlers, own: str, timeout: int | None) -> list[Step]:
-    """The handlers as steps: the one for this ending, then, whatever became of it, `exit`."""
+def _handler_steps(on: Handlers, own: str, timeout: int | None) -> list[Step]:
+    """The handlers as steps: first the one for this outcome, then, even if that fails, `exit`."""
     steps: list[Step] = []
     for name in filter(None, (own, "exit")):
         action = getattr(on, name)
@@ -183,9 +190,9 @@ def _handlers(on: Handlers, own: str, timeout: int | None) -> list[Step]:
     return steps
 
 
-def _is_over(job: JobDefinition, context: RunContext, ended: AttemptResult) -> bool:
+def _is_over(job: JobDefinition, run: RunContext, ended: AttemptResult) -> bool:
     """Whether the run has ended for good: it began, and is not tried again."""
-    if type(ended.outcome) not in _AFTERWARDS:
+    if type(ended.outcome) not in _HANDLERS:
         return False
-    run = EndingRun(context.id, RunState.RUNNING, context.failures, retry=job.retry, at_most_once=job.at_most_once)
-    return settle(run, ended.outcome, 0).state in FINAL
+    ending = EndingRun(run.id, RunState.RUNNING, run.failures, retry=job.retry, at_most_once=job.at_most_once)
+    return settle(ending, ended.outcome, 0).state in FINAL

@@ -1,7 +1,7 @@
-"""What an attempt is told about its run, and what it tells about its steps.
+"""What an attempt knows about its run, and what it reports about its steps.
 
-A run has three faces: variables for commands, `run` for functions, and plain JSON for a function in a process of
-its own. That process imports this module, so it stays light: nothing heavier than `core.instant`.
+A run is shown in three forms: as variables to commands, as `run` to functions, and as JSON to a function in a
+process of its own. That process imports this module, so it imports nothing heavier than `core.timeparse`.
 """
 
 import json
@@ -34,14 +34,14 @@ class Run:
     id: str
     job: str
     schedule: str | None
-    slot: datetime | None  # none: the run was asked for by hand
+    slot: datetime | None  # none: the run was started by hand
     previous_slot: datetime | None
     trigger: str
     attempt: int  # 1 for the first
     params: Mapping[str, Any]
-    outcome: str  # for what is done after the run: how it ended, and why
+    outcome: str  # only in handlers, after the run: how it ended, and why
     error: str
-    log: Callable[[str], None]  # a line, or several, for the run's log
+    log: Callable[[str], None]  # writes a line, or several, to the run's log
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,12 @@ class RunContext:
     attempt: int = 1
     failures: int = 0  # attempts that failed before this one; decides whether a failure is the last (S44)
     params: Mapping[str, Any] = field(default_factory=dict)
-    env: Mapping[str, str] = field(default_factory=dict)  # of this run alone; wins over the job's and the step's
-    outcome: str = ""  # how the run ended; only for what is done after it
+    env: Mapping[str, str] = field(default_factory=dict)  # of this run; overrides the job's and the step's
+    outcome: str = ""  # how the run ended; only for handlers
     error: str = ""
 
     def facts(self) -> dict[str, str]:
-        """The run in words; what it has not is empty."""
+        """The run as texts; empty where it has no value."""
         facts = {
             "id": self.id,
             "job": self.job,
@@ -76,13 +76,13 @@ class RunContext:
         return facts | ({"outcome": self.outcome} if self.outcome else {})
 
     def variables(self) -> dict[str, str]:
-        """The facts and the params, as a command finds them in its environment."""
+        """The facts and the params, as environment variables of a command."""
         facts = {_VARIABLES[name]: text for name, text in self.facts().items()}
         params = {f"{_PARAM}{name.upper()}": as_text(value) for name, value in self.params.items()}
         return facts | params | ({_ERROR: self.error} if self.outcome else {})
 
     def headers(self) -> dict[str, str]:
-        """The facts, as a web server finds them in a request: `Tickwise-Slot` and its like."""
+        """The facts, as headers of a request, such as `Tickwise-Slot`."""
         facts = self.facts().items()
         return {_VARIABLES[name].replace("_", "-").title(): text for name, text in facts if text}
 
@@ -102,33 +102,33 @@ class RunContext:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """All fields as JSON can hold them; `RunContext(**fields)` reads them back."""
+        """All fields, as JSON; `RunContext(**fields)` reads them back."""
         fields = {name: getattr(self, name) for name in self.__slots__}
         return fields | {"params": dict(self.params), "env": dict(self.env)}
 
 
 def as_text(value: Any) -> str:
-    """A param for a command: a text as it is, all else as JSON."""
+    """A param as text: a string as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=dict)
 
 
 class StepState(StrEnum):
-    """Where a step is. A step that has not begun has no state."""
+    """The state of a step. A step that has not begun has none."""
 
     RUNNING = "running"
     WAITING = "waiting"  # it failed or snoozed, and will be tried again
     SUCCEEDED = "succeeded"
     FAILED = "failed"
-    SKIPPED = "skipped"  # its preconditions say no, or what it depends on held it up
-    CANCELLED = "cancelled"  # it was ended from outside
+    SKIPPED = "skipped"  # its preconditions are not met, or a step that it depends on did not succeed
+    CANCELLED = "cancelled"  # it was stopped from outside
 
 
 class StepRecord(NamedTuple):
-    """A change of a step, as it is reported when it happens."""
+    """A change of a step's state, reported when it happens."""
 
     name: str  # empty: the only step of a job that is a function
     state: StepState
-    started_at: datetime | None = None  # its first try
+    started_at: datetime | None = None  # of its first try
     finished_at: datetime | None = None
     attempt: int = 1  # which try, within this attempt of the run
     error: str = ""

@@ -1,8 +1,9 @@
-"""One run in a worker: from its lease to how it ended, with its steps and log told to the store on the way."""
+"""Executes the runs of a worker, and stores their steps and logs on the way."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from ..clock import microseconds
@@ -15,17 +16,17 @@ from ..stores.records import Finish, Lease, LogPart, StepReport
 from .attempt import conclude, execute
 from .context import RunContext, StepRecord, StepState
 from .executors.arguments import params_of
-from .executors.function import FunctionPool, call_plain, is_plain
+from .executors.function import FunctionPool, call_directly, can_call_directly
 from .executors.result import AttemptResult
 from .step_context import Services
 
 _log = get_logger()
-_FLUSH_EVERY = 0.5
-_MOST_PARTS = 1_000  # of a log that wait to be stored; a run that prints faster has them joined
+_FLUSH_EVERY = 0.5  # seconds
+_MAX_PARTS = 1_000  # of a log that wait to be stored; if a run prints faster, further ones are joined
 
 
 class Execution:
-    """What a worker can do: functions it knows, and commands of definitions that it may trust."""
+    """What a worker can execute: the functions it knows, and commands of definitions that it trusts."""
 
     def __init__(
         self,
@@ -33,19 +34,19 @@ class Execution:
         functions: Mapping[str, Callable[..., Any]],
         *,
         may_run: Callable[[JobDefinition], bool] = lambda _job: False,
-        tools: Services | None = None,
+        services: Services | None = None,
     ) -> None:
         self._store = store
         self._functions = functions
         self._known = frozenset(functions)
         self._may_run = may_run
-        self._tools = tools or Services()
+        self._services = services or Services()
         self._pool = FunctionPool()
-        self._journals: dict[str, _Journal] = {}
+        self._journals: dict[str, _RunJournal] = {}
 
     @property
     def known(self) -> frozenset[str]:
-        """The names of its functions; there may be more of them than at first."""
+        """The names of its functions. Functions may be added later."""
         if len(self._known) != len(self._functions):
             self._known = frozenset(self._functions)
         return self._known
@@ -55,52 +56,54 @@ class Execution:
         return self._pool.stuck
 
     def run(self, lease: Lease) -> Coroutine[Any, Any, AttemptResult]:
-        """Execute an attempt. Cancelling this ends it."""
+        """Execute an attempt. Cancelling the coroutine ends it."""
         function = self._functions.get(lease.job.name)
-        if function is not None and is_plain(lease.job, function):
-            return call_plain(function, params_of(lease.job, lease.params or {}))
+        if function is not None and can_call_directly(lease.job, function):
+            return call_directly(function, params_of(lease.job, lease.params or {}))
         return self._execute(lease)
 
     async def _execute(self, lease: Lease) -> AttemptResult:
-        tools = self._tools_for(lease)
-        done = await self._done(lease) if lease.attempt > 1 and lease.job.steps else {}
-        context = context_of(lease)
+        services = self._services_for(lease)
+        done = await self._done_steps(lease) if lease.attempt > 1 and lease.job.steps else {}
+        run = context_of(lease)
         return await execute(
-            lease.job, context, functions=self._functions, pool=self._pool, tools=tools, done=done
+            lease.job, run, functions=self._functions, pool=self._pool, services=services, done=done
         )
 
     async def conclude_cancelled(self, lease: Lease, reason: str) -> None:
-        """Do what the job wants done after a run that a person ended."""
+        """Execute the handlers of a run that a person cancelled."""
         ended = AttemptResult(Cancelled(), error=reason)
-        await conclude(lease.job, context_of(lease), ended, self._tools_for(lease))
+        await conclude(lease.job, context_of(lease), ended, self._services_for(lease))
 
-    def _tools_for(self, lease: Lease) -> Services:
-        journal = self._journals.setdefault(lease.id, _Journal(lease))
-        return replace(self._tools, report=journal.step, log=journal.line, allow_commands=self._may_run(lease.job))
+    def _services_for(self, lease: Lease) -> Services:
+        journal = self._journals.setdefault(lease.id, _RunJournal(lease))
+        return replace(
+            self._services, report=journal.step, log=journal.line, allow_commands=self._may_run(lease.job)
+        )
 
-    async def _done(self, lease: Lease) -> dict[str, StepState]:
-        """Steps of earlier attempts that need not be repeated."""
+    async def _done_steps(self, lease: Lease) -> dict[str, StepState]:
+        """Steps that succeeded in earlier attempts and are not repeated."""
         steps = await self._store.insights.steps(lease.id)
         return {step.name: StepState.SUCCEEDED for step in steps if step.state == StepState.SUCCEEDED}
 
     async def flush_turn(self) -> float:
-        """Tell the store what runs under way have printed and done."""
+        """Store the steps and logs of active runs."""
         for journal in list(self._journals.values()):
-            await self._tell(journal)
+            await self._store_journal(journal)
         return _FLUSH_EVERY
 
     async def flush(self, ended: Iterable[Finish]) -> None:
-        """The same for runs that have ended, before that is stored: afterwards their token is old."""
+        """Store those of ended runs, before their ends are stored: after that their tokens are old."""
         for finish in ended:
             if journal := self._journals.get(finish.run):
-                await self._tell(journal)
+                await self._store_journal(journal)
 
     def forget(self, run: str) -> None:
-        """The run is over here; if it comes again, it is another attempt."""
+        """Drop what is kept of a run that this worker no longer holds."""
         self._journals.pop(run, None)
 
-    async def _tell(self, journal: "_Journal") -> None:
-        """One at a time, so that nothing is under way when the end of the run is stored."""
+    async def _store_journal(self, journal: "_RunJournal") -> None:
+        """One report at a time, so that none is under way when the end of the run is stored."""
         async with journal.lock:
             steps, log = journal.drain()
             if not steps and not log:
@@ -108,7 +111,7 @@ class Execution:
             try:
                 await self._store.report(journal.lease.id, journal.lease.token, steps, log)
             except StoreUnavailableError:
-                journal.put_back(steps, log)
+                journal.restore(steps, log)
                 raise
             except TickwiseError as error:
                 _log.warning("log not stored", run=journal.lease.id, error=str(error))
@@ -133,8 +136,8 @@ def context_of(lease: Lease) -> RunContext:
     )
 
 
-class _Journal:
-    """What one run has to tell."""
+class _RunJournal:
+    """The steps and log of one run that are not stored yet."""
 
     def __init__(self, lease: Lease) -> None:
         self.lease = lease
@@ -145,13 +148,17 @@ class _Journal:
     async def step(self, record: StepRecord) -> None:
         if record.name:
             self._steps[record.name] = StepReport(
-                record.name, str(record.state), _micro(record.started_at), _micro(record.finished_at),
-                record.attempt, record.error,
-            )  # fmt: skip
+                name=record.name,
+                state=str(record.state),
+                started_at=_microseconds(record.started_at),
+                finished_at=_microseconds(record.finished_at),
+                attempt=record.attempt,
+                error=record.error,
+            )
 
     def line(self, step: str, stream: str, text: str) -> None:
         last = self._log[-1] if self._log else None
-        if last and len(self._log) >= _MOST_PARTS and (last.step, last.stream) == (step, stream):
+        if last and len(self._log) >= _MAX_PARTS and (last.step, last.stream) == (step, stream):
             self._log[-1] = last._replace(text=f"{last.text}{text}\n")
         else:
             self._log.append(LogPart(step, stream, f"{text}\n", microseconds()))
@@ -161,10 +168,10 @@ class _Journal:
         self._steps, self._log = {}, []
         return steps, log
 
-    def put_back(self, steps: list[StepReport], log: list[LogPart]) -> None:
+    def restore(self, steps: list[StepReport], log: list[LogPart]) -> None:
         self._steps = {step.name: step for step in steps} | self._steps
         self._log = log + self._log
 
 
-def _micro(instant: Any) -> int | None:
+def _microseconds(instant: datetime | None) -> int | None:
     return None if instant is None else round(instant.timestamp() * 1_000_000)

@@ -14,7 +14,7 @@ from ..log import get_logger
 T = TypeVar("T")
 Turn: TypeAlias = Callable[[], Awaitable[float]]  # returns the seconds until the next
 OnError: TypeAlias = Callable[[str, Exception], None]
-_FIRST_BACK_OFF, _LONGEST_BACK_OFF = 0.2, 5.0
+_FIRST_BACK_OFF, _MAX_BACK_OFF = 0.2, 5.0
 _log = get_logger()
 
 
@@ -58,7 +58,7 @@ class Loop:
             delay = await self._turn()
         except Exception as error:  # noqa: BLE001  (whatever it is, the role continues)
             self.failures += 1
-            delay = min(_FIRST_BACK_OFF * 2 ** min(self.failures - 1, 20), _LONGEST_BACK_OFF)
+            delay = min(_FIRST_BACK_OFF * 2 ** min(self.failures - 1, 20), _MAX_BACK_OFF)
             _log.warning(
                 "turn failed", role=self.name, error=str(error), kind=type(error).__name__, again_in=delay
             )

@@ -149,17 +149,17 @@ class Worker:
         self._update_idle()
         self._wake_if_backlog()
 
-    def has_room(self, least: int) -> bool:
+    def _has_room(self, least: int) -> bool:
         """Whether so much is free and no queued run waits for it."""
         return self.free >= least and not self._backlog
 
     async def wait_for_room(self, least: int, seconds: float) -> bool:
-        """Wait until `has_room`; false if no run ends in that time, or too few do in ten times as much."""
+        """Wait for so much room; false if no run ends in that time, or too few do in ten times as much."""
         if self.concurrency < least:
             return False
         clock = asyncio.get_running_loop().time
         until = clock() + _MAX_WAITS * seconds
-        while not self.has_room(least):
+        while not self._has_room(least):
             self._room_freed.clear()
             try:
                 async with asyncio.timeout(seconds):  # wait_for loses a cancellation that comes with the event

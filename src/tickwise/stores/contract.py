@@ -128,19 +128,17 @@ class Store(ABC):
         limit: int = 200,
         jobs: Sequence[str] | None = None,
         reserve: LeaseRequest | None = None,
-        ahead: int | None = None,
     ) -> TickResult:
         """Claim due jobs that no other node holds, plan them, and commit the plan.
 
         With `jobs`, only these are planned (local ticking). With `reserve`, runs that the node could lease next
-        anyway are created as leased to it. A job whose runs were not all created stays due. With `ahead`, a second
-        that is about to come, a store may claim what is due then; it still decides at that second.
+        anyway are created as leased to it. A job whose runs were not all created stays due.
         """
         validation.check_node_id(node)
         if reserve is not None:
             validation.check_lease_request(reserve)
         names = None if jobs is None else tuple(name for name in jobs if validation.can_exist(name))
-        return await self._tick(planner, TickRequest(node, limit, jobs=names, reserve=reserve, ahead=ahead))
+        return await self._tick(planner, TickRequest(node, limit, jobs=names, reserve=reserve))
 
     async def enqueue(self, asked: Sequence[Enqueue], connection: Any = None) -> tuple[Enqueued, ...]:
         """Queue runs, all or none; a taken key gives the run that has it (S48). By hand takes a lane (S30).

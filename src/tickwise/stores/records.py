@@ -63,7 +63,6 @@ class TickRequest(NamedTuple):
     limit: int
     jobs: tuple[str, ...] | None = None  # only these, due or not
     reserve: LeaseRequest | None = None
-    ahead: int | None = None  # a second that is about to come
 
 
 class TickResult(NamedTuple):
@@ -75,7 +74,6 @@ class TickResult(NamedTuple):
     leases: tuple[Lease, ...] = ()  # of those, the ones leased to the node at once
     more: bool = False  # more jobs may be due: the limit was reached, or enough other nodes are claiming
     next_due: int | None = None  # second at which a job must be looked at
-    crowd: bool = False  # then there are more than were asked for; a store need not know
 
 
 @dataclass(frozen=True, slots=True)

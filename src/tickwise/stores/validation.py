@@ -302,12 +302,12 @@ def run_number_in(wanted: RunFilter) -> int | None:
     return int(wanted.text) if wanted.text and is_number(wanted.text) else None
 
 
-def names_part(text: str, *names: str | None) -> bool:
+def is_part_of_name(text: str, *names: str | None) -> bool:
     """Whether a text is part of one of these names, in any case."""
     return any(text.lower() in name.lower() for name in names if name is not None)
 
 
-def like(text: str | None) -> str | None:
+def like_pattern(text: str | None) -> str | None:
     """The pattern that `LIKE … ESCAPE '!'` compares with lower-case names, to the same effect."""
     if text is None:
         return None

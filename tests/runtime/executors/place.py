@@ -73,10 +73,10 @@ class Witness:
 
 @dataclass
 class Place:
-    """Surroundings, with a witness."""
+    """A step context, with a witness."""
 
     witness: Witness
-    here: StepContext
+    context: StepContext
     log: StepLog
 
     @property
@@ -90,18 +90,18 @@ def place(
     params: Mapping[str, Any] | None = None,
     env: Mapping[str, str] | None = None,
     folder: Path | None = None,
-    **tools: Any,
+    **services: Any,
 ) -> Place:
     witness = Witness()
     log = StepLog(lambda stream, line: witness.log("", stream, line))
-    context = RunContext("17", "etl", "nightly", 3_600, 0, "schedule", attempt=2, params=params or {})
-    here = StepContext(context, Services(**tools), log, env or {}, str(folder) if folder else None)
-    return Place(witness, here, log)
+    run = RunContext("17", "etl", "nightly", 3_600, 0, "schedule", attempt=2, params=params or {})
+    context = StepContext(run, Services(**services), log, env or {}, str(folder) if folder else None)
+    return Place(witness, context, log)
 
 
 def timed(there: Place, timers: Timers) -> Place:
-    tools = replace(there.here.tools, sleep=timers.sleep)
-    return replace(there, here=replace(there.here, tools=tools))
+    services = replace(there.context.services, sleep=timers.sleep)
+    return replace(there, context=replace(there.context, services=services))
 
 
 @asynccontextmanager

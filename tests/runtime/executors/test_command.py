@@ -13,18 +13,18 @@ from tickwise.core.definition import Command, Script
 from tickwise.core.errors import InputError
 from tickwise.core.settle import Failed, Succeeded
 from tickwise.runtime.executors.command import run_command, run_script
-from tickwise.runtime.executors.log import BOUND, StepLog
+from tickwise.runtime.executors.log import HEAD_SIZE, TAIL_SIZE, StepLog
 from tickwise.runtime.executors.result import AttemptResult
 
 from .place import Place, Timers, deaths, ended, place, run, timed
 
 
 def command(*arguments: str, there: Place | None = None) -> AttemptResult:
-    return run(run_command(Command(arguments), (there or place()).here))
+    return run(run_command(Command(arguments), (there or place()).context))
 
 
 def script(text: str, there: Place | None = None) -> AttemptResult:
-    return run(run_script(Script(text), (there or place()).here))
+    return run(run_script(Script(text), (there or place()).context))
 
 
 def test_output_comes_line_by_line_by_stream() -> None:
@@ -139,7 +139,7 @@ def test_of_much_output_the_beginning_and_the_end_are_kept() -> None:
     command("seq", "1", "100000", there=there)
     lines = there.lines
     assert (lines[0], lines[-1]) == ("1", "100000")
-    assert sum(len(line) + 1 for line in lines) <= 2 * BOUND + 10
+    assert sum(len(line) + 1 for line in lines) <= HEAD_SIZE + TAIL_SIZE + 10
     assert "left out" in there.witness.said("tickwise")[0]
 
 
@@ -157,9 +157,9 @@ def test_a_command_that_prints_for_ever_is_ended_in_bounded_memory() -> None:
                 much.set()
 
     async def cancelling() -> int:
-        here = replace(place().here, log=Counting(lambda _stream, _line: None))
+        context = replace(place().context, log=Counting(lambda _stream, _line: None))
         tracemalloc.start()
-        task = asyncio.create_task(run_command(Command(("yes", "all work and no play")), here))
+        task = asyncio.create_task(run_command(Command(("yes", "all work and no play")), context))
         await much.wait()
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
@@ -187,11 +187,11 @@ def test_a_cancelled_command_takes_its_descendants_along(tmp_path: Path, deaf: s
         timers = Timers()
         there = timed(place(env={"DEATHS": str(tmp_path / "deaths"), "DEAF": deaf}), timers)
         async with deaths(tmp_path / "deaths") as pipe:
-            task = asyncio.create_task(run_command(Command(("sh", "-c", FAMILY)), there.here))
+            task = asyncio.create_task(run_command(Command(("sh", "-c", FAMILY)), there.context))
             assert await pipe.readline() == b"ready\n"
             task.cancel()
             if deaf:
-                await timers.ring(there.here.tools.kill_grace)
+                await timers.ring(there.context.services.kill_grace)
             await asyncio.gather(task, return_exceptions=True)
             assert task.cancelled()
             assert await pipe.read() == b""  # its end: nobody has it open any more
@@ -206,10 +206,10 @@ def test_a_second_cancellation_kills_at_once(tmp_path: Path) -> None:
         timers = Timers()
         there = timed(place(env={"DEATHS": str(tmp_path / "deaths"), "DEAF": "TERM"}), timers)
         async with deaths(tmp_path / "deaths") as pipe:
-            task = asyncio.create_task(run_command(Command(("sh", "-c", FAMILY)), there.here))
+            task = asyncio.create_task(run_command(Command(("sh", "-c", FAMILY)), there.context))
             await pipe.readline()
             task.cancel()
-            await timers.asleep(there.here.tools.kill_grace)
+            await timers.asleep(there.context.services.kill_grace)
             await ended(task)
             assert await pipe.read() == b""
 
@@ -223,7 +223,7 @@ def test_a_command_that_ends_leaves_nobody_behind(tmp_path: Path) -> None:
         there = place(env={"DEATHS": str(tmp_path / "deaths")})
         async with deaths(tmp_path / "deaths") as pipe:
             text = 'exec 9>"$DEATHS"; echo ready >&9; sleep 1000 & exit 0'
-            done = await run_command(Command(("sh", "-c", text)), there.here)
+            done = await run_command(Command(("sh", "-c", text)), there.context)
             assert await pipe.read() == b"ready\n"
             return done
 
@@ -249,7 +249,7 @@ def test_who_leaves_the_session_is_not_waited_for(tmp_path: Path) -> None:
         there = timed(place(env={"DEATHS": str(tmp_path / "deaths"), "GO": str(go), "DAEMON": DAEMON}), timers)
         text = 'python3 -c "$DAEMON" & read -r word < "$GO"; echo "$word"'
         async with deaths(tmp_path / "deaths") as pipe:
-            task = asyncio.create_task(run_command(Command(("sh", "-c", text)), there.here))
+            task = asyncio.create_task(run_command(Command(("sh", "-c", text)), there.context))
             daemon = int(await pipe.readline())
             await asyncio.to_thread(go.write_text, "bye\n")
             await timers.ring(1.0)
@@ -258,6 +258,6 @@ def test_who_leaves_the_session_is_not_waited_for(tmp_path: Path) -> None:
             assert await pipe.read() == b""
         assert done == AttemptResult(Succeeded())
         assert there.lines == ["bye"]
-        assert "left the program's session" in there.log.cautions[0]
+        assert "left the program's session" in there.log.warnings[0]
 
     run(ending())

@@ -23,7 +23,7 @@ def call(function: Callable[..., Any], there: Place | None = None, **params: Any
     async def calling() -> AttemptResult:
         pool = FunctionPool()
         try:
-            return await pool.call(function, (there or place(params=params)).here)
+            return await pool.call(function, (there or place(params=params)).context)
         finally:
             pool.close()
 
@@ -93,7 +93,7 @@ def test_context_variables_reach_the_thread() -> None:
 
     async def calling() -> AttemptResult:
         variable.set("set")
-        return await FunctionPool().call(look, place().here)
+        return await FunctionPool().call(look, place().context)
 
     assert run(calling()).result == "set"
 
@@ -206,12 +206,12 @@ def test_a_thread_that_is_cancelled_is_left_behind_and_counted() -> None:
 
     async def cancelling() -> None:
         pool, there = FunctionPool(), place()
-        task = asyncio.create_task(pool.call(hang, there.here))
+        task = asyncio.create_task(pool.call(hang, there.context))
         await asyncio.to_thread(started.wait)
         await ended(task)
         assert pool.stuck == 1
-        assert "a thread cannot be killed" in there.log.cautions[0]
-        assert (await pool.call(lambda: "others go on", place().here)).result == "others go on"
+        assert "a thread cannot be killed" in there.log.warnings[0]
+        assert (await pool.call(lambda: "others go on", place().context)).result == "others go on"
         release.set()
         await until(lambda: pool.stuck == 0)
         pool.close()
@@ -232,8 +232,8 @@ def test_threads_are_used_again() -> None:
             barrier.wait()
             return ident()
 
-        beside = await asyncio.gather(*(pool.call(meet, place().here) for _ in range(3)))
-        after = [await pool.call(ident, place().here) for _ in range(10)]
+        beside = await asyncio.gather(*(pool.call(meet, place().context) for _ in range(3)))
+        after = [await pool.call(ident, place().context) for _ in range(10)]
         pool.close()
         return {one.result for one in beside}, {one.result for one in after}
 
@@ -259,7 +259,7 @@ def test_an_async_function_is_cancelled_and_may_clean_up() -> None:
                 steps.append("cleaned up")
 
         pool = FunctionPool()
-        task = asyncio.create_task(pool.call(work, place().here))
+        task = asyncio.create_task(pool.call(work, place().context))
         await started.wait()
         await ended(task)
         return pool.stuck
@@ -284,13 +284,13 @@ def test_an_async_function_that_ignores_its_cancellation_is_left_behind() -> Non
 
         pool, timers = FunctionPool(), Timers()
         there = timed(place(), timers)
-        task = asyncio.create_task(pool.call(stubborn, there.here))
+        task = asyncio.create_task(pool.call(stubborn, there.context))
         await started.wait()
         task.cancel()
-        await timers.ring(there.here.tools.kill_grace)
+        await timers.ring(there.context.services.kill_grace)
         await asyncio.gather(task, return_exceptions=True)
         assert (task.cancelled(), pool.stuck) == (True, 1)
-        assert "does not let itself be cancelled" in there.log.cautions[0]
+        assert "does not let itself be cancelled" in there.log.warnings[0]
         release.set()
         await until(lambda: pool.stuck == 0)
 

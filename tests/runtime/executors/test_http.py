@@ -96,7 +96,7 @@ def web(request: pytest.FixtureRequest) -> Iterator[Web]:
 
 
 def sent(call: HttpCall, there: Place | None = None, policy: AddressPolicy = NEAR) -> AttemptResult:
-    return run(send(call, (there or place(addresses=policy)).here))
+    return run(send(call, (there or place(addresses=policy)).context))
 
 
 def names_are(monkeypatch: pytest.MonkeyPatch, addresses: list[str]) -> list[str]:
@@ -216,7 +216,7 @@ def test_nobody_there_is_a_failure() -> None:
 
 def test_a_server_that_does_not_answer_is_a_failure(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     """A request without a timeout of its own is not waited for endlessly."""
-    monkeypatch.setattr("tickwise.runtime.executors.http._ANSWER_SECONDS", 0.01)
+    monkeypatch.setattr("tickwise.runtime.executors.http._RESPONSE_TIMEOUT", 0.01)
     assert sent(HttpCall(web.url("/hang/"))).error == f"GET {web.url('/hang/')}: no answer in time (ReadTimeout)"
 
 
@@ -224,7 +224,7 @@ def test_cancelling_hangs_up(web: Web) -> None:
     """A request that is cancelled while it waits for its answer ends at once."""
 
     async def cancelling() -> None:
-        task = asyncio.create_task(send(HttpCall(web.url("/hang/")), place(addresses=NEAR).here))
+        task = asyncio.create_task(send(HttpCall(web.url("/hang/")), place(addresses=NEAR).context))
         await asyncio.to_thread(web.waiting.wait)
         await ended(task)
 

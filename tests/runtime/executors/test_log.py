@@ -110,5 +110,5 @@ def test_what_comes_after_the_end_is_dropped() -> None:
     log = StepLog(lambda _stream, line: lines.append(line))
     log.close()
     log.feed(OUT, b"late\n")
-    log.say("late")
+    log.write_note("late")
     assert lines == []

@@ -13,7 +13,7 @@ from .place import place, run
 
 def asked(action: Command | PythonCall, expected: str | None = None) -> AttemptResult | None:
     there = place()
-    return run(unmet([Precondition(action, expected)], there.here, perform))
+    return run(unmet([Precondition(action, expected)], there.context, perform))
 
 
 def shell(text: str) -> Command:
@@ -68,6 +68,6 @@ def test_the_first_no_is_the_last_question() -> None:
     """After a precondition that is not met no other is asked."""
     there = place()
     asking = [Precondition(shell("echo first; exit 1")), Precondition(shell("echo second"))]
-    no = run(unmet(asking, there.here, perform))
+    no = run(unmet(asking, there.context, perform))
     assert no is not None
     assert there.lines == ["first"]

@@ -77,7 +77,7 @@ def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def call(name: str, there: Place | None = None, **params: Any) -> AttemptResult:
     target = named_target(f"some_jobs:{name}")
-    return run(call_in_process(target, (there or place(params=params)).here, strict=False))
+    return run(call_in_process(target, (there or place(params=params)).context, strict=False))
 
 
 @pytest.mark.usefixtures("jobs")
@@ -113,7 +113,7 @@ def test_a_result_that_is_not_json_is_dropped_with_a_warning() -> None:
     """A result that is not JSON leaves a success without a result, and a line in the log."""
     there = place()
     assert call("unfit", there) == AttemptResult(Succeeded())
-    assert "no result is kept" in there.log.cautions[0]
+    assert "no result is kept" in there.log.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_whatever_happens_ends_that_run_only(name: str, words: list[str]) -> Non
 def test_what_cannot_be_called_is_told_in_words(target: str, params: dict[str, Any], words: str) -> None:
     """S44: a target that cannot be imported, found or called says what is wrong with it."""
     with pytest.raises(InputError, match=words):
-        run(call_in_process(named_target(target), place(params=params).here, strict=False))
+        run(call_in_process(named_target(target), place(params=params).context, strict=False))
 
 
 @pytest.mark.usefixtures("jobs")
@@ -161,7 +161,9 @@ def test_a_cancelled_function_is_ended_and_may_clean_up(tmp_path: Path) -> None:
     async def cancelling() -> None:
         there = place(env={"DEATHS": str(tmp_path / "deaths")})
         async with deaths(tmp_path / "deaths") as pipe:
-            task = asyncio.create_task(call_in_process(named_target("some_jobs:hang"), there.here, strict=False))
+            task = asyncio.create_task(
+                call_in_process(named_target("some_jobs:hang"), there.context, strict=False)
+            )
             assert await pipe.readline() == b"ready\n"
             await ended(task)
             assert await pipe.read() == b"cleaned up\n"
@@ -175,7 +177,7 @@ def test_an_isolated_function_is_called_in_a_process(jobs: Any) -> None:
     async def both() -> list[AttemptResult]:
         pool = FunctionPool()
         calls = [(jobs.vanish, {}), (jobs.later, {"word": "unharmed"})]
-        return await asyncio.gather(*(pool.call(Isolated(f), place(params=params).here) for f, params in calls))
+        return await asyncio.gather(*(pool.call(Isolated(f), place(params=params).context) for f, params in calls))
 
     crashed, other = run(both())
     assert crashed.outcome == Failed()
@@ -188,7 +190,7 @@ def test_an_isolated_function_takes_its_own_params_only(jobs: Any) -> None:
     with pytest.raises(InputError, match="did you mean word"):
         check_arguments(isolated, {"wrd": "hello"})
     with pytest.raises(InputError, match="did you mean word"):
-        run(FunctionPool().call(isolated, place(params={"wrd": "hello"}).here))
+        run(FunctionPool().call(isolated, place(params={"wrd": "hello"}).context))
 
 
 def test_an_isolated_function_can_still_be_called(jobs: Any) -> None:

@@ -5,8 +5,6 @@ from contextlib import suppress
 from itertools import count
 from random import Random
 
-from tickwise.stores.sql import batch
-
 from .clock import START
 from .place import Place, check_each_once, job, pair, slots_of, slots_of_pairs
 from .processes import ROUNDS, Crew, Gone, next_word, say, tell
@@ -17,28 +15,28 @@ LEASE = 30
 def test_killed_at_every_statement(on_sql: Place, crew: Crew) -> None:
     """Whatever a ticker, worker and finisher was about to do, another process completes it exactly once (S42)."""
     on_sql.install(pair("a"))
-    _kill_at_each(on_sql, crew, every=120 + LEASE + 1, herds_of=batch.MIN_BATCH)
+    _kill_at_each(on_sql, crew, every=120 + LEASE + 1)
     check_each_once(on_sql.runs(), slots_of_pairs(["a"], START, on_sql.clock.second))
 
 
-def test_killed_at_every_statement_of_a_herd(on_sql: Place, crew: Crew) -> None:
-    """The same where jobs that are alike are decided together: each of them gets its slot once (S1, S42)."""
+def test_killed_at_every_statement_of_the_plain_path(on_sql: Place, crew: Crew) -> None:
+    """The same where simple jobs are started by one statement: each of them gets its slot once (S1, S42)."""
     jobs = [job(name, "* * * * *") for name in "abc"]
     on_sql.install(*jobs)
     on_sql.clock.advance(LEASE + 1)
-    passed = _kill_at_each(on_sql, crew, every=60, herds_of=len(jobs))
-    assert any("runs_made = coalesce(runs_made, 0) + 1" in text for text in passed), "there was a herd"
+    passed = _kill_at_each(on_sql, crew, every=60)
+    assert any("runs_made = coalesce(a.runs_made, 0) + 1" in text for text in passed), "they were simple"
     until = on_sql.clock.second
     wanted = [(one.name, slot) for one in jobs for slot in slots_of(one.schedules[0].times, START, until)]
     check_each_once(on_sql.runs(), wanted)
 
 
-def _kill_at_each(place: Place, crew: Crew, *, every: int, herds_of: int) -> list[str]:
+def _kill_at_each(place: Place, crew: Crew, *, every: int) -> list[str]:
     """Let a process die at the first point, another at the second and so on, each so long after the one before."""
     rescuer = crew.one("dying.rescue_on_word", **place.address, node="rescuer")
     for point in count(1):
         place.clock.advance(every - LEASE - 1)
-        given = {"node": f"victim-{point}", "die_at": point, "herds_of": herds_of}
+        given = {"node": f"victim-{point}", "die_at": point}
         victim = crew.one("dying.one_cycle", **place.address, **given)
         passed: list[str] = []
         with suppress(Gone):

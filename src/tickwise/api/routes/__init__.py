@@ -19,7 +19,7 @@ from . import (
     logs,
     overview,
     pause,
-    planning,
+    preview,
     runs,
     schedules,
     times,
@@ -27,7 +27,7 @@ from . import (
 )
 
 _RESOURCES = (
-    bulk, adoption, schedules, actions, backfill, runs, logs, jobs, times, decisions, planning, fleet, pause,
+    bulk, adoption, schedules, actions, backfill, runs, logs, jobs, times, decisions, preview, fleet, pause,
     overview, doctor, events, tokens,
 )  # fmt: skip
 PREFIX = "/api/v1"

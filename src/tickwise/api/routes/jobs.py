@@ -7,7 +7,7 @@ from fastapi import Query, Request, Response
 from ...app.definitions import stored_job
 from ...app.records import AccessRole, JobRow
 from ..context import Context
-from ..masking import masked
+from ..mask import masked
 from ..routing import Router
 from ..schemas.common import NamePath, PageResponse, page_of, to_moment
 from ..schemas.jobs import JobDetailResponse, JobResponse

@@ -19,7 +19,7 @@ from ...app.values import ScheduleInfo, is_due
 from ...core.timeparse import ceil_second
 from ..context import Context, RequestContext
 from ..etags import etag, matching_edit, not_modified
-from ..masking import masked, unmasked
+from ..mask import masked, unmasked
 from ..problems import Refusal, hidden_names
 from ..routing import Router
 from ..schemas.common import NamePath, PageResponse, page_of, resource_path

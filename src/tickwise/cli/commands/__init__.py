@@ -1,1 +1,1 @@
-"""One file a command, or a group of commands that share a noun."""
+"""One module per command, or per group of commands about one thing."""

@@ -1,14 +1,13 @@
-"""`tickwise audit` and `tickwise templates`."""
+"""`tickwise audit`: who changed what."""
 
 import json
 from typing import Annotated, Any
 
 import typer
 
-from ..arguments import shown_time
 from ..client import ApiClient
 from ..command import CommandResult, api_command
-from ..output import print_line, print_table
+from ..output import format_time, print_line, print_table
 
 
 @api_command
@@ -19,20 +18,14 @@ async def audit(
 ) -> CommandResult:
     """List who changed what, the newest first."""
     page = await api.pages("/audit", limit, subject=subject)
-    rows = [(shown_time(o["at"]), o["who"], o["action"], o["subject"], _short(o["after"])) for o in page["items"]]
+    rows = [
+        (format_time(o["at"]), o["who"], o["action"], o["subject"], _shorten(o["after"])) for o in page["items"]
+    ]
     if not rows:
-        return CommandResult(page, lambda: print_line("Nothing was changed.", "dim"))
-    return CommandResult(page, lambda: print_table(["when", "who", "what", "of", "with"], rows))
+        return CommandResult(page, lambda: print_line("No changes recorded.", "dim"))
+    return CommandResult(page, lambda: print_table(["when", "who", "action", "subject", "details"], rows))
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = "" if value is None else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:60]}…"
-
-
-@api_command
-async def templates(api: ApiClient) -> CommandResult:
-    """List the schedules that have a name of their own: schedule: {template: NAME}."""
-    answer = await api.get("/templates")
-    rows = [(one["name"], one["expression"], one["description"]) for one in answer["items"]]
-    return CommandResult(answer, lambda: print_table(["template", "expression", "what it means"], rows))

@@ -30,7 +30,7 @@ def show(
 ) -> None:
     """Show every setting with its value, its origin and what it is for; passwords are left out."""
     settings = load(file=config)
-    values = {name: _shown(name, getattr(settings, name)) for name in NAMES}
+    values = {name: _printable(name, getattr(settings, name)) for name in NAMES}
     if as_json:
         print_json(
             {
@@ -39,11 +39,11 @@ def show(
             }
         )
         return
-    rows = [(name, _in_words(value), settings.origins[name], ABOUT[name]) for name, value in values.items()]
+    rows = [(name, _format_value(value), settings.origins[name], ABOUT[name]) for name, value in values.items()]
     print_table(["setting", "value", "from", "what it is"], rows)
 
 
-def _shown(name: str, value: Any) -> Any:
+def _printable(name: str, value: Any) -> Any:
     match value:
         case Secret():
             return str(value)
@@ -54,7 +54,7 @@ def _shown(name: str, value: Any) -> Any:
     return _SECRETS.sub(r"\1…", hidden(value)) if name == "store" else value
 
 
-def _in_words(value: Any) -> str:
+def _format_value(value: Any) -> str:
     match value:
         case bool():
             return str(value).lower()

@@ -18,14 +18,14 @@ Expression = Annotated[
     str, typer.Argument(metavar="EXPR", help='A cron expression in quotes, such as "*/5 9-17 * * MON-FRI".')
 ]
 Timezone = Annotated[
-    str, typer.Option("--timezone", "-z", help="An IANA zone; one in the expression goes before it.")
+    str, typer.Option("--timezone", "-z", help="An IANA zone; a zone in the expression takes precedence.")
 ]
 Key = Annotated[str, typer.Option("--key", help="What H is hashed from: the schedule's name.")]
 
 
 @app.command()
 def explain(expression: Expression, timezone: Timezone = "UTC", key: Key = "", *, as_json: AsJson = False) -> None:
-    """Say in plain words what an expression means, and warn of what it may not have been meant to."""
+    """Explain an expression in plain words, and warn of likely mistakes."""
     times = parse(expression, timezone, key)
     warnings = times.warnings_after(floor_second(now()))
     if as_json:

@@ -1,4 +1,4 @@
-"""`tickwise forecast`: how busy it will be, as a heat map."""
+"""`tickwise forecast`: how many runs start when, as a heat map."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -7,10 +7,9 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from ..arguments import shown_time
 from ..client import ApiClient
 from ..command import CommandResult, api_command
-from ..output import print_line
+from ..output import format_time, print_line
 
 _SHADES = " ▁▂▃▄▅▆▇█"
 _COLOURS = ("", "blue", "blue", "cyan", "cyan", "green", "yellow", "dark_orange", "red")
@@ -21,23 +20,23 @@ _MINUTE, _HOUR = 60, 3_600
 async def forecast(
     api: ApiClient, hours: Annotated[int, typer.Option(min=1, max=168, help="How far to look ahead.")] = 24
 ) -> CommandResult:
-    """Show how many runs start when: an hour a line and a minute a column, or a day and an hour."""
+    """Show how many runs start when: a line per hour and a column per minute, or per day and hour."""
     answer = await api.get("/forecast", hours=hours)
-    return CommandResult(answer, lambda: _show(answer))
+    return CommandResult(answer, lambda: _print_forecast(answer))
 
 
-def _show(answer: dict[str, Any]) -> None:
+def _print_forecast(answer: dict[str, Any]) -> None:
     for line in heat_map(answer):
         print_line(line)
     for herd in answer["herds"]:
         names = ", ".join(herd["schedules"][:5]) + (" …" if len(herd["schedules"]) > 5 else "")
-        print_line(f"{herd['count']} schedules start at {shown_time(herd['minute'])}: {names}", "yellow")
+        print_line(f"{herd['count']} schedules start at {format_time(herd['minute'])}: {names}", "yellow")
         if herd["suggestion"]:
             print_line(f"  → spread them: {herd['suggestion']} instead of {herd['instead_of']}")
 
 
 def heat_map(answer: dict[str, Any]) -> Iterator[Text]:
-    """A row an hour or a day, in UTC; shades are shares of the busiest cell."""
+    """A row per hour or day, in UTC; shades are shares of the busiest cell."""
     by_minute = answer["step"] == _MINUTE
     per_row, form = (60, "%a %H:00") if by_minute else (24, "%a %m-%d")
     start, counts = datetime.fromisoformat(answer["start"]), answer["counts"]

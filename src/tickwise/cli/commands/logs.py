@@ -1,4 +1,4 @@
-"""`tickwise runs logs`: what a run printed, or prints while one looks."""
+"""`tickwise runs logs`: what a run printed, or prints now."""
 
 import json
 import re
@@ -11,9 +11,9 @@ from rich.console import Console
 from ..arguments import run_path
 from ..client import ApiClient
 from ..command import CommandResult, api_command
-from ..output import hint, plain, remark
+from ..output import plain, print_hint, print_note
 
-_MOST = 1_000_000  # parts
+_MAX_PARTS = 1_000_000
 _UNSAFE = re.compile(r"\x1b(?!\[[0-9;]*m)|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]")  # all but colours
 
 
@@ -22,15 +22,15 @@ async def logs(
     api: ApiClient,
     run: Annotated[str, typer.Argument(metavar="RUN", help="The id of a run.")],
     *,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run is over.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the log until the run ends.")] = False,
 ) -> CommandResult | None:
-    """Print what a run printed; with --json --follow, one object a line."""
+    """Print what a run printed; with --json --follow, one object per line."""
     path = f"{run_path(run)}/logs"
     if not follow:
-        page = await api.pages(path, _MOST)
+        page = await api.pages(path, _MAX_PARTS)
         return CommandResult(page, lambda: _Printer().all(page["items"]))
     printer = _Printer()
-    hint("Ctrl-C ends this look, not the run.")
+    print_hint("Ctrl-C stops following, not the run.")
     async for kind, data in api.events(path):
         if api.as_json:
             sys.stdout.write(json.dumps({"event": kind, **data}, ensure_ascii=False) + "\n")
@@ -38,12 +38,12 @@ async def logs(
         elif kind == "log":
             printer.print(data)
         else:
-            remark(f"Run {run} is {data['state'] or 'not kept any longer'}.")
+            print_note(f"Run {run} is {data['state'] or 'no longer kept'}.")
     return None
 
 
 class _Printer:
-    """The text as it is in a pipe; on a terminal a line says which step speaks, and errors are red."""
+    """Prints the text unchanged into a pipe; on a terminal, a line names each step, and stderr is red."""
 
     def __init__(self) -> None:
         self._console = Console()

@@ -1,4 +1,4 @@
-"""`tickwise pause` and `tickwise resume`: everything at once."""
+"""`tickwise pause` and `tickwise resume`: all schedules at once."""
 
 from ..client import ApiClient
 from ..command import CommandResult, api_command
@@ -8,13 +8,13 @@ from .schedule_actions import Reason
 
 @api_command
 async def pause(api: ApiClient, reason: Reason = "") -> CommandResult:
-    """Pause everything: no slot of any schedule is decided until `tickwise resume`."""
+    """Pause all schedules: no slot runs until `tickwise resume`; queued runs go on."""
     answer = await api.put("/pause", reason=reason)
-    return CommandResult(answer, lambda: print_line("Everything is paused: tickwise resume"))
+    return CommandResult(answer, lambda: print_line("All schedules are paused. To resume: tickwise resume"))
 
 
 @api_command
 async def resume(api: ApiClient) -> CommandResult:
-    """Go on after a pause of everything."""
+    """Resume after `tickwise pause`."""
     answer = await api.delete("/pause")
-    return CommandResult(answer, lambda: print_line("Nothing holds everything back any longer."))
+    return CommandResult(answer, lambda: print_line("Resumed."))

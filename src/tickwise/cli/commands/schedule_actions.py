@@ -1,4 +1,4 @@
-"""`tickwise schedules pause`, `resume`, `trigger`, `reschedule`, `reset`: a person's word on one schedule."""
+"""`tickwise schedules pause`, `resume`, `trigger`, `reschedule`, `reset`: actions on one schedule."""
 
 import json
 from typing import Annotated, Any
@@ -6,14 +6,14 @@ from typing import Annotated, Any
 import typer
 
 from ...core.errors import InputError
-from ..arguments import as_when, schedule_path, shown_time
+from ..arguments import as_when, schedule_path
 from ..client import ApiClient
 from ..command import CommandResult, api_command
 from ..completion import Name
-from ..output import print_line
-from ..prompts import Yes, make_sure
+from ..output import format_time, print_line
+from ..prompts import Yes, confirm
 
-Reason = Annotated[str, typer.Option("--reason", help="Why, for who asks later.")]
+Reason = Annotated[str, typer.Option("--reason", help="The reason, shown wherever the pause is.")]
 Params = Annotated[
     list[str] | None, typer.Option("--param", "-p", metavar="NAME=VALUE", help="For the run. May be repeated.")
 ]
@@ -21,9 +21,9 @@ Params = Annotated[
 
 @api_command
 async def pause(api: ApiClient, name: Name, reason: Reason = "") -> CommandResult:
-    """Decide no slot of a schedule until it is resumed; runs that are queued go on."""
+    """Pause a schedule: none of its slots runs until it is resumed; queued runs go on."""
     one = await api.post(f"{schedule_path(name)}:pause", reason=reason)
-    return CommandResult(one, lambda: print_line(f"{name} is paused: tickwise schedules resume {name}"))
+    return CommandResult(one, lambda: print_line(f"{name} is paused. To resume: tickwise schedules resume {name}"))
 
 
 @api_command
@@ -33,12 +33,14 @@ async def resume(
     *,
     run_missed: Annotated[
         bool | None,
-        typer.Option("--run-missed/--drop-missed", help="The slots of the pause; default: as catchup says."),
+        typer.Option(
+            "--run-missed/--drop-missed", help="What to do with slots of the pause; default: as catchup says."
+        ),
     ] = None,
 ) -> CommandResult:
-    """Go on after a pause."""
+    """Resume a paused schedule."""
     one = await api.post(f"{schedule_path(name)}:resume", run_missed=run_missed)
-    return CommandResult(one, lambda: print_line(_next(one)))
+    return CommandResult(one, lambda: print_line(_format_next(one)))
 
 
 @api_command
@@ -47,10 +49,10 @@ async def trigger(
     name: Name,
     params: Params = None,
     *,
-    allow_overlap: Annotated[bool, typer.Option("--allow-overlap", help="Although the job is active.")] = False,
+    allow_overlap: Annotated[bool, typer.Option("--allow-overlap", help="Even if the job is active.")] = False,
 ) -> CommandResult:
-    """Run a schedule's job now; its next time stays."""
-    given = dict(_param(text) for text in params or ())
+    """Run a schedule's job now; its next run stays."""
+    given = dict(_parse_param(text) for text in params or ())
     run = await api.post(f"{schedule_path(name)}:trigger", params=given or None, allow_overlap=allow_overlap)
     return CommandResult(
         run, lambda: print_line(f"Run {run['id']} is {run['state']}: tickwise runs show {run['id']}")
@@ -66,27 +68,27 @@ async def reschedule(
     """Move the next run to another time, once."""
     zone = (await api.get(schedule_path(name)))["timezone"]
     one = await api.post(f"{schedule_path(name)}:reschedule", to=as_when(to, zone))
-    return CommandResult(one, lambda: print_line(_next(one)))
+    return CommandResult(one, lambda: print_line(_format_next(one)))
 
 
 @api_command
 async def reset(api: ApiClient, name: Name, *, yes: Annotated[bool, Yes] = False) -> CommandResult:
-    """Drop the backlog of a schedule: it goes on from now."""
-    await make_sure(f"Drop all slots of {name} that are not decided yet?", yes=yes)
+    """Drop the backlog of a schedule: it continues from now."""
+    await confirm(f"Drop all slots of {name} that are not decided yet?", yes=yes)
     one = await api.post(f"{schedule_path(name)}:reset")
-    return CommandResult(one, lambda: print_line(_next(one)))
+    return CommandResult(one, lambda: print_line(_format_next(one)))
 
 
-def _next(one: dict[str, Any]) -> str:
-    at = shown_time(one["next_run_at"], one["timezone"])
-    return f"{one['name']} runs next at {at}" if at else f"{one['name']} has no next time"
+def _format_next(one: dict[str, Any]) -> str:
+    at = format_time(one["next_run_at"], one["timezone"])
+    return f"{one['name']} runs next at {at}" if at else f"{one['name']} has no next run"
 
 
-def _param(text: str) -> tuple[str, Any]:
+def _parse_param(text: str) -> tuple[str, Any]:
     """The value as JSON if it is JSON, else as text."""
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise InputError(f"{text!r} is no param: write its name and its value, such as table=orders")
+        raise InputError(f"{text!r} is not a parameter: write NAME=VALUE, such as table=orders")
     try:
         return name, json.loads(value)
     except ValueError:

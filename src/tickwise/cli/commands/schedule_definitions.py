@@ -1,4 +1,4 @@
-"""`tickwise schedules add`, `update`, `remove`: definitions that the API keeps."""
+"""`tickwise schedules add`, `update`, `remove`: definitions from the command line."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,23 +11,23 @@ from ..client import ApiClient, ApiRefusal
 from ..command import CommandResult, api_command
 from ..completion import Name
 from ..job_files import Document, read_documents
-from ..output import print_line, print_table, remark
-from ..prompts import Yes, make_sure
-from ..schedule_output import shown_next
+from ..output import print_line, print_note, print_table
+from ..prompts import Yes, confirm
+from ..schedule_output import format_next_run
 
-JobFile = Annotated[str | None, typer.Argument(metavar="[FILE|-]", help="A job file; - reads it from the pipe.")]
-Cron = Annotated[str | None, typer.Option("--cron", help='When, as cron text: "0 3 * * *".')]
-Every = Annotated[str | None, typer.Option("--every", help="When, as a pace: 15m.")]
+JobFile = Annotated[str | None, typer.Argument(metavar="[FILE|-]", help="A job file; - reads standard input.")]
+Cron = Annotated[str | None, typer.Option("--cron", help='When, as a cron expression: "0 3 * * *".')]
+Every = Annotated[str | None, typer.Option("--every", help="When, as an interval: 15m.")]
 At = Annotated[str | None, typer.Option("--at", help="When, once: 2027-03-01T09:00:00.")]
 Timezone = Annotated[str | None, typer.Option("--timezone", "-z", help="The zone of these times.")]
-Command = Annotated[str | None, typer.Option("--command", help="What to run; no shell reads it.")]
+Command = Annotated[str | None, typer.Option("--command", help="The command to run, without a shell.")]
 
 
 @api_command
 async def add(
     api: ApiClient,
     file: JobFile = None,
-    name: Annotated[str | None, typer.Option("--name", help="The name, if no file says it.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="The name, if there is no file.")] = None,
     cron: Cron = None,
     every: Every = None,
     at: At = None,
@@ -35,18 +35,18 @@ async def add(
     command: Command = None,
 ) -> CommandResult:
     """Define jobs with their schedules: from a job file, or by options."""
-    fields = _fields(name, cron, every, at, timezone, command)
+    fields = _fields_from_options(name, cron, every, at, timezone, command)
     documents = read_documents(file) if file else [Document(fields)]
     if file and fields:
-        raise InputError("give a file or options, and not both")
+        raise InputError("give a file or options, not both")
     if not file and name is None:
-        raise InputError("name a job file, or give --name and when, such as --cron '0 3 * * *'")
+        raise InputError("give a job file, or --name and a time such as --cron '0 3 * * *'")
     if file and file != "-":
         documents[0].fields.setdefault("name", Path(file).stem)
     made: list[Any] = []
     for document in documents:
         made.append(await _create(api, document, made))
-    return CommandResult(made[0] if len(made) == 1 else {"items": made}, lambda: _show(made))
+    return CommandResult(made[0] if len(made) == 1 else {"items": made}, lambda: _print_definitions(made))
 
 
 @api_command
@@ -61,7 +61,7 @@ async def update(
     command: Command = None,
 ) -> CommandResult:
     """Change some fields of a definition; what is not named stays as it is, and null in a file removes a field."""
-    fields = _fields(None, cron, every, at, timezone, command)
+    fields = _fields_from_options(None, cron, every, at, timezone, command)
     documents = read_documents(file) if file else [Document(fields)]
     if bool(file) == bool(fields):
         raise InputError("say what to change: a file with the fields, or options such as --cron")
@@ -71,16 +71,16 @@ async def update(
     patch = {key: value for key, value in document.fields.items() if (key, value) != ("name", name)}
     try:
         one = await api.patch(schedule_path(name), patch)
-    except ApiRefusal as refused:
-        raise document.placed(refused) from None
-    return CommandResult(one, lambda: _show([one]))
+    except ApiRefusal as refusal:
+        raise document.with_position(refusal) from None
+    return CommandResult(one, lambda: _print_definitions([one]))
 
 
 @api_command
 async def remove(api: ApiClient, name: Name, *, yes: Annotated[bool, Yes] = False) -> CommandResult:
     """Delete a schedule, and its job if that has no other; queued runs are cancelled."""
     await api.get(schedule_path(name))
-    await make_sure(f"Delete {name}?", yes=yes)
+    await confirm(f"Delete {name}?", yes=yes)
     await api.delete(schedule_path(name))
     return CommandResult({"name": name, "removed": True}, lambda: print_line(f"{name} is deleted."))
 
@@ -88,26 +88,26 @@ async def remove(api: ApiClient, name: Name, *, yes: Annotated[bool, Yes] = Fals
 async def _create(api: ApiClient, document: Document, before: list[Any]) -> Any:
     try:
         return await api.post("/schedules", **document.fields)
-    except ApiRefusal as refused:
+    except ApiRefusal as refusal:
         if before:
-            remark(f"Added before that: {', '.join(one['name'] for one in before)}.")
-        raise document.placed(refused) from None
+            print_note(f"Added before the error: {', '.join(one['name'] for one in before)}.")
+        raise document.with_position(refusal) from None
 
 
-def _fields(
+def _fields_from_options(
     name: str | None, cron: str | None, every: str | None, at: str | None, timezone: str | None,
     command: str | None,
 ) -> dict[str, Any]:  # fmt: skip
     times = [cron, every and {"every": every}, at and {"at": at}]
     given = [when for when in times if when is not None]
     if len(given) > 1:
-        raise InputError("say when in one way: --cron, --every or --at")
+        raise InputError("give only one of --cron, --every and --at")
     fields = {"name": name, "schedule": next(iter(given), None), "timezone": timezone, "command": command}
     return {key: value for key, value in fields.items() if value is not None}
 
 
-def _show(made: list[Any]) -> None:
-    rows = [(one["name"], shown_next(one), one["means"]) for one in made]
+def _print_definitions(made: list[Any]) -> None:
+    rows = [(one["name"], format_next_run(one), one["means"]) for one in made]
     print_table(["schedule", "next", "what it means"], rows)
     for warning in (warning for one in made for warning in one["warnings"]):
         print_line(f"warning: {warning}", "yellow")

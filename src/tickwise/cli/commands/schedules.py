@@ -1,19 +1,19 @@
-"""`tickwise schedules`: list and show; the other commands of the group are in files of their own."""
+"""`tickwise schedules`: list and show; the other commands of the group have modules of their own."""
 
 from typing import Annotated, Any
 
 import typer
 
-from ..arguments import as_future, schedule_path, shown_time
+from ..arguments import as_future, schedule_path
 from ..client import ApiClient
 from ..command import CommandResult, api_command
 from ..completion import Name
-from ..output import as_yaml, in_colour, print_fields, print_line, print_table
-from ..schedule_output import shown_next
+from ..output import as_yaml, format_time, in_colour, print_empty_list, print_fields, print_line, print_table
+from ..schedule_output import format_next_run
 from . import adopt, backfill, schedule_actions, schedule_definitions
 
-app = typer.Typer(help="Schedules: look at them, define them, act on them.", no_args_is_help=True)
-_SHOWN = "name job kind times means timezone source".split()
+app = typer.Typer(help="Schedules: list, show, define and control them.", no_args_is_help=True)
+_FIELDS = "name job kind times means timezone source".split()
 
 
 @app.command("list")
@@ -21,55 +21,56 @@ _SHOWN = "name job kind times means timezone source".split()
 async def list_schedules(
     api: ApiClient,
     job: Annotated[str | None, typer.Option(help="Only of this job.")] = None,
-    text: Annotated[str | None, typer.Option(help="Only with this in their name.")] = None,
+    text: Annotated[str | None, typer.Option(help="Only if the name contains this.")] = None,
     label: Annotated[str | None, typer.Option(help="Only of jobs with this label: KEY or KEY=VALUE.")] = None,
-    source: Annotated[str | None, typer.Option(help="Only what this source has written.")] = None,
-    due_before: Annotated[str | None, typer.Option(help="Only what is due before a time, or within 2h.")] = None,
+    source: Annotated[str | None, typer.Option(help="Only from this source.")] = None,
+    due_before: Annotated[str | None, typer.Option(help="Only if due before a time, or within 2h.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="How many at most.")] = 1_000,
     *,
-    paused: Annotated[bool | None, typer.Option("--paused/--not-paused", help="Only these or those.")] = None,
+    paused: Annotated[bool | None, typer.Option("--paused/--not-paused", help="Only if paused, or not.")] = None,
 ) -> CommandResult:
-    """List schedules in order of their names, with their next time and how their last run ended."""
-    page = await api.pages(
-        "/schedules", limit, job=job, text=text, label=label, source=source, due_before=as_future(due_before),
-        paused=paused,
-    )  # fmt: skip
-    return CommandResult(page, lambda: _table(page))
-
-
-def _table(page: dict[str, Any]) -> None:
+    """List schedules by name, with their next run and how their last run ended."""
+    filters = {
+        "job": job, "text": text, "label": label, "source": source, "due_before": as_future(due_before),
+        "paused": paused,
+    }  # fmt: skip
+    page = await api.pages("/schedules", limit, **filters)
     if not page["items"]:
-        print_line("There is no such schedule.", "dim")
-        return
+        return CommandResult(page, lambda: print_empty_list("schedules", filters))
+    return CommandResult(page, lambda: _print_schedules(page))
+
+
+def _print_schedules(page: dict[str, Any]) -> None:
     rows = [
-        (one["name"], shown_next(one), in_colour(one["last_state"] or ""), one["means"]) for one in page["items"]
+        (one["name"], format_next_run(one), in_colour(one["last_state"] or ""), one["means"])
+        for one in page["items"]
     ]
     print_table(["schedule", "next", "last run", "what it means"], rows)
     if page["next"] is not None:
-        print_line(f"More than {len(rows):,}: see --limit.", "dim")
+        print_line(f"More than {len(rows):,}: raise --limit to see them.", "dim")
 
 
 @app.command("show")
 @api_command
 async def show_schedule(api: ApiClient, name: Name) -> CommandResult:
-    """Show one schedule: when it runs, how far it is, and its definition."""
+    """Show one schedule: when it runs, what is decided so far, and its definition."""
     one = await api.get(schedule_path(name))
-    return CommandResult(one, lambda: _show(one))
+    return CommandResult(one, lambda: _print_schedule(one))
 
 
-def _show(one: dict[str, Any]) -> None:
+def _print_schedule(one: dict[str, Any]) -> None:
     zone, pause, last = one["timezone"], one["paused"], one["last_run_at"]
-    at = {key: shown_time(one[key], zone) for key in ("last_run_at", "cursor", "moved_to")}
+    at = {key: format_time(one[key], zone) for key in ("last_run_at", "cursor", "moved_to")}
     print_fields(
         [
-            *((key, one[key]) for key in _SHOWN),
-            ("paused", "" if pause is None else f"since {shown_time(pause['at'], zone)}{_why(pause)}"),
-            ("next run", shown_next(one)),
+            *((key, one[key]) for key in _FIELDS),
+            ("paused", "" if pause is None else f"since {format_time(pause['at'], zone)}{_format_pause(pause)}"),
+            ("next run", format_next_run(one)),
             ("moved to", at["moved_to"]),
             ("waits", one["waits"]),
             ("last run", f"{at['last_run_at']} {one['last_state']}, run {one['last_run_id']}" if last else ""),
             ("decided up to", at["cursor"]),
-            ("backfill", "under way" if one["backfilling"] else ""),
+            ("backfill", "in progress" if one["backfilling"] else ""),
         ]
     )  # fmt: skip
     for warning in one["warnings"]:
@@ -79,7 +80,7 @@ def _show(one: dict[str, Any]) -> None:
         print_line(line, "cyan")
 
 
-def _why(pause: dict[str, Any]) -> str:
+def _format_pause(pause: dict[str, Any]) -> str:
     by = f" by {pause['by']}" if pause["by"] else ""
     return f"{by}: {pause['reason']}" if pause["reason"] else by
 

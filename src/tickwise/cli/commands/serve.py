@@ -1,4 +1,4 @@
-"""`tickwise serve`, `ticker` and `worker`: run, and say at the start what will happen."""
+"""`tickwise serve`, `api`, `ticker` and `worker`: run a node, and print at its start what will run next."""
 
 import asyncio
 import importlib
@@ -19,23 +19,25 @@ from ...app.values import ScheduleInfo
 from ...core.errors import InputError
 from ...stores.records import Role
 from ...stores.url import hidden
-from ..output import complain, print_line, print_table
+from ..output import print_error, print_line, print_table
 
 Targets = Annotated[
     list[str] | None, typer.Argument(metavar="[PATH|MODULE:APP]...", help="Folders of job files, or an app.")
 ]
-StoreUrl = Annotated[str | None, typer.Option("--store", help="Where everything is kept: a URL.")]
+StoreUrl = Annotated[str | None, typer.Option("--store", help="The URL of the store.")]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="Default: tickwise.toml, if there is one.")]
 Host = Annotated[str | None, typer.Option("--host", help="Default: 127.0.0.1.")]
-Port = Annotated[int | None, typer.Option("--port", help="Default: 8484; 0 takes any free one.")]
-Concurrency = Annotated[int | None, typer.Option("--concurrency", min=1, help="Runs at once; default 10.")]
+Port = Annotated[int | None, typer.Option("--port", help="Default: 8484; 0 takes a free port.")]
+Concurrency = Annotated[
+    int | None, typer.Option("--concurrency", min=1, help="Runs at the same time; default: 10.")
+]
 Queues = Annotated[str | None, typer.Option("--queues", help="Queues to serve, separated by commas.")]
 AllowCommands = Annotated[
     bool | None, typer.Option("--allow-commands", help="Execute commands of jobs from any source.")
 ]
-LogJson = Annotated[bool, typer.Option("--log-json", help="Log as JSON, one object a line.")]
-_SHOWN = 8
-_FEW = 200  # schedules, of which it is no work to find the next
+LogJson = Annotated[bool, typer.Option("--log-json", help="Log as JSON, one object per line.")]
+_MAX_LISTED = 8
+_MAX_SCHEDULES = 200  # above which the next runs are not listed
 
 
 def serve(
@@ -43,10 +45,10 @@ def serve(
     port: Port = None, concurrency: Concurrency = None, queues: Queues = None,
     allow_commands: AllowCommands = None, *, log_json: LogJson = False,
 ) -> None:  # fmt: skip
-    """Schedule and run, with the API and the dashboard beside it."""
-    settings = _given(store=store, host=host, port=port, concurrency=concurrency, queues=queues,
-                      allow_commands=allow_commands or None)  # fmt: skip
-    _main(targets or [], config, settings, (Role.TICKER, Role.WORKER, Role.API), log_json=log_json)
+    """Schedule and run jobs, and serve the API and the dashboard."""
+    settings = _without_none(store=store, host=host, port=port, concurrency=concurrency, queues=queues,
+                             allow_commands=allow_commands or None)  # fmt: skip
+    _serve(targets or [], config, settings, (Role.TICKER, Role.WORKER, Role.API), log_json=log_json)
 
 
 def api(
@@ -54,7 +56,7 @@ def api(
     *, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Only serve the API and the dashboard; tickers and workers run elsewhere."""
-    _main([], config, _given(store=store, host=host, port=port), (Role.API,), log_json=log_json)
+    _serve([], config, _without_none(store=store, host=host, port=port), (Role.API,), log_json=log_json)
 
 
 def ticker(
@@ -62,7 +64,9 @@ def ticker(
     port: Port = None, *, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Only decide what is due; workers elsewhere run it."""
-    _main(targets or [], config, _given(store=store, host=host, port=port), (Role.TICKER,), log_json=log_json)
+    _serve(
+        targets or [], config, _without_none(store=store, host=host, port=port), (Role.TICKER,), log_json=log_json
+    )
 
 
 def worker(
@@ -71,26 +75,26 @@ def worker(
     allow_commands: AllowCommands = None, *, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Only run what is queued; a ticker elsewhere decides."""
-    settings = _given(store=store, host=host, port=port, concurrency=concurrency, queues=queues,
-                      allow_commands=allow_commands or None)  # fmt: skip
-    _main(targets or [], config, settings, (Role.WORKER,), log_json=log_json)
+    settings = _without_none(store=store, host=host, port=port, concurrency=concurrency, queues=queues,
+                             allow_commands=allow_commands or None)  # fmt: skip
+    _serve(targets or [], config, settings, (Role.WORKER,), log_json=log_json)
 
 
-def _given(**settings: Any) -> dict[str, Any]:
+def _without_none(**settings: Any) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def _main(
+def _serve(
     targets: Sequence[str], config: Path | None, settings: dict[str, Any], roles: Sequence[Role], *, log_json: bool
 ) -> None:
     _log_to_stderr(as_json=log_json)
     scheduler, folders = find(targets)
     scheduler.configure(config, **settings)
-    asyncio.run(_run(scheduler, folders, roles))
+    asyncio.run(_run_node(scheduler, folders, roles))
 
 
 def find(targets: Sequence[str]) -> tuple[AsyncTickwise, list[Path]]:
-    """The app that the targets name, or a new one, and the folders."""
+    """The app among the targets, or a new one, and the folders."""
     apps: list[AsyncTickwise] = []
     folders: list[Path] = []
     for target in targets:
@@ -98,7 +102,7 @@ def find(targets: Sequence[str]) -> tuple[AsyncTickwise, list[Path]]:
         if path.exists():
             folders.append(path)
         elif ":" in target:
-            apps.append(_imported(target))
+            apps.append(_import_app(target))
         else:
             raise InputError(f"{target} is neither a file or folder here, nor an app written as module:name")
     if len(apps) > 1:
@@ -106,7 +110,7 @@ def find(targets: Sequence[str]) -> tuple[AsyncTickwise, list[Path]]:
     return apps[0] if apps else AsyncTickwise(), folders
 
 
-def _imported(target: str) -> AsyncTickwise:
+def _import_app(target: str) -> AsyncTickwise:
     module, _, name = target.partition(":")
     sys.path.insert(0, "")
     try:
@@ -124,57 +128,60 @@ def _imported(target: str) -> AsyncTickwise:
     raise InputError(f"{target} is a {type(found).__name__}, not a Tickwise")
 
 
-async def _run(scheduler: AsyncTickwise, folders: Sequence[Path], roles: Sequence[Role]) -> None:
+async def _run_node(scheduler: AsyncTickwise, folders: Sequence[Path], roles: Sequence[Role]) -> None:
     listener = listen(scheduler.settings.host, scheduler.settings.port)
     where = address(scheduler.settings, listener)
     try:
-        doors = [f"Health: {where}/readyz"]
+        addresses = [f"Health: {where}/readyz"]
         if Role.API in roles:
-            doors.insert(0, f"Dashboard: {where}/ (sign in with the token in {await _door(scheduler)})")
+            token_file = await _prepare_access(scheduler)
+            addresses.insert(0, f"Dashboard: {where}/ (sign in with the token in {token_file})")
         async with serve_node(scheduler, listener, roles):
             node = await scheduler.start(*folders, roles=roles)
             tune_garbage_collector()
-            told = asyncio.create_task(_tell(scheduler, node, doors))
+            printing = asyncio.create_task(_print_start(scheduler, node, addresses))
             await scheduler.wait()
-            told.cancel()
+            printing.cancel()
     finally:
         await scheduler.close()
         listener.close()
 
 
-async def _door(scheduler: AsyncTickwise) -> Path:
-    """Where the admin's token is; what a person should know is told."""
+async def _prepare_access(scheduler: AsyncTickwise) -> Path:
+    """Prepare authentication and print its warnings; returns the file with the admin's token."""
     token, cautions = await load_auth(await scheduler.store(), scheduler.settings)
     for caution in cautions:
-        complain(caution)
+        print_error(caution)
     return token
 
 
-async def _tell(scheduler: AsyncTickwise, node: NodeProcess, doors: Sequence[str]) -> None:
-    """What is scheduled and comes next, once the first pass is over."""
+async def _print_start(scheduler: AsyncTickwise, node: NodeProcess, addresses: Sequence[str]) -> None:
+    """Print what is scheduled and what runs next, once the first pass is over."""
     await node.settled()
     print_line(f"Tickwise is running ({', '.join(node.roles)}) on {hidden(scheduler.settings.store)}", "bold")
-    for door in doors:
-        print_line(door)
-    page = await (await scheduler.store()).insights.schedules(limit=_FEW)
+    for line in addresses:
+        print_line(line)
+    page = await (await scheduler.store()).insights.schedules(limit=_MAX_SCHEDULES)
     if page.after is not None:
-        print_line(f"More than {_FEW} schedules: tickwise upcoming", "dim")
+        print_line(f"More than {_MAX_SCHEDULES} schedules: tickwise upcoming", "dim")
     elif page.items:
-        _show_next([ScheduleInfo.of(row) for row in page.items])
+        _print_next([ScheduleInfo.of(row) for row in page.items])
     else:
-        print_line("Nothing is scheduled yet: put a job file into the folder, or declare a job.", "dim")
+        print_line("No schedules yet: add a job file to the folder, or declare a job.", "dim")
     for problem in node.problems:
-        complain(problem)
+        print_error(problem)
 
 
-def _show_next(rows: list[ScheduleInfo]) -> None:
+def _print_next(rows: list[ScheduleInfo]) -> None:
     rows.sort(key=lambda s: (s.next_run_at is None, s.next_run_at or s.created_at, s.name))
-    print_table(["next", "schedule", "what it means"], [(_when(s), s.name, s.means) for s in rows[:_SHOWN]])
-    if len(rows) > _SHOWN:
-        print_line(f"… and {len(rows) - _SHOWN} more: tickwise upcoming", "dim")
+    print_table(
+        ["next", "schedule", "what it means"], [(_format_next(s), s.name, s.means) for s in rows[:_MAX_LISTED]]
+    )
+    if len(rows) > _MAX_LISTED:
+        print_line(f"… and {len(rows) - _MAX_LISTED} more: tickwise upcoming", "dim")
 
 
-def _when(schedule: ScheduleInfo) -> str:
+def _format_next(schedule: ScheduleInfo) -> str:
     if schedule.next_run_at is None:
         return "paused" if schedule.paused else "finished"
     return f"{schedule.next_run_at:%a %Y-%m-%d %H:%M:%S} UTC"
@@ -182,7 +189,7 @@ def _when(schedule: ScheduleInfo) -> str:
 
 def _log_to_stderr(*, as_json: bool) -> None:
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
-    for library in ("watchfiles", "httpx"):  # they tell of every change and every request
+    for library in ("watchfiles", "httpx"):  # they log every change and every request
         logging.getLogger(library).setLevel(logging.WARNING)
     renderer: Any = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=False)
     structlog.configure(

@@ -1,4 +1,4 @@
-"""`tickwise simulate`: what would run between two times, and why not."""
+"""`tickwise simulate`: what would run between two times, and why something would not."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -15,7 +15,7 @@ from ..gantt import gantt
 from ..output import AsJson, print_json, print_line, print_table
 from .validate import JobsPath, read_jobs
 
-_LONGEST = 366 * 86_400
+_MAX_SECONDS = 366 * 86_400
 
 
 def simulate_jobs(
@@ -39,9 +39,9 @@ def simulate_jobs(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Play the real planner through a stretch of time: each slot with its verdict and its reason."""
+    """Run the real planner over a period: each slot with its verdict and its reason."""
     begin, stop = read_second(start, timezone), read_second(end, timezone)
-    if stop - begin > _LONGEST:
+    if stop - begin > _MAX_SECONDS:
         raise InputError("a simulation covers at most a year: bring --from and --to closer together")
     scenario = Scenario(
         jobs=read_jobs(path),
@@ -54,9 +54,9 @@ def simulate_jobs(
     with Console(stderr=True).status("simulating"):
         reports = simulate(scenario)
     if as_json:
-        print_json({"slots": [_as_json(report) for report in reports]})
+        print_json({"slots": [_report_json(report) for report in reports]})
         return
-    print_table(["slots", "", "schedule", "verdict", "why"], _rows(reports))
+    print_table(["slots", "", "schedule", "verdict", "why"], _verdict_rows(reports))
     print_line("")
     for line in gantt(scenario, reports):
         print_line(line)
@@ -77,8 +77,8 @@ def _run_time(text: str) -> tuple[str, int]:
     return name, parse_duration(duration)
 
 
-def _rows(reports: Sequence[SlotReport]) -> list[tuple[str, str, str, str, str]]:
-    """Slots of one schedule in a row with the same verdict are one line."""
+def _verdict_rows(reports: Sequence[SlotReport]) -> list[tuple[str, str, str, str, str]]:
+    """One line for consecutive slots of a schedule with the same verdict."""
     by_schedule = sorted(reports, key=lambda report: report.schedule)
     rows = []
     for (name, verdict, why), group in groupby(by_schedule, key=lambda r: (r.schedule, r.verdict, r.detail)):
@@ -88,7 +88,7 @@ def _rows(reports: Sequence[SlotReport]) -> list[tuple[str, str, str, str, str]]
     return sorted(rows)
 
 
-def _as_json(report: SlotReport) -> dict[str, object]:
+def _report_json(report: SlotReport) -> dict[str, object]:
     run = report.run
     return {
         "schedule": report.schedule,

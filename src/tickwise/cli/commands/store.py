@@ -1,4 +1,4 @@
-"""`tickwise store`: the tables themselves, of which the API knows nothing."""
+"""`tickwise store`: the tables themselves, which no API route touches."""
 
 import asyncio
 from pathlib import Path
@@ -8,15 +8,15 @@ import typer
 from ...config import load
 from ...stores.url import hidden, open_store
 from ..command import ConfigFile, StoreUrl
-from ..output import AsJson, complain, print_json, print_line
+from ..output import AsJson, print_error, print_json, print_line
 
 app = typer.Typer(help="The store itself: its tables or collections.", no_args_is_help=True)
 
 
 @app.command("upgrade")
 def upgrade(store: StoreUrl = None, config: ConfigFile = None, *, as_json: AsJson = False) -> None:
-    """Bring a store to this version; nodes of the version before go on beside it."""
-    url, applied = asyncio.run(_act(store, config, check=False))
+    """Upgrade a store to this version; nodes of the version before keep working."""
+    url, applied = asyncio.run(_check_or_upgrade(store, config, check=False))
     if as_json:
         print_json({"store": url, "applied": applied})
     else:
@@ -25,19 +25,19 @@ def upgrade(store: StoreUrl = None, config: ConfigFile = None, *, as_json: AsJso
 
 @app.command("check")
 def check(store: StoreUrl = None, config: ConfigFile = None, *, as_json: AsJson = False) -> None:
-    """Say whether this version can work with a store; exits with 1 if not."""
-    url, problems = asyncio.run(_act(store, config, check=True))
+    """Check whether this version can use a store; exits with 1 if not."""
+    url, problems = asyncio.run(_check_or_upgrade(store, config, check=True))
     if as_json:
         print_json({"store": url, "problems": problems})
     else:
         for problem in problems:
-            complain(problem)
+            print_error(problem)
         if not problems:
             print_line(f"{url} is fine")
     raise typer.Exit(1 if problems else 0)
 
 
-async def _act(given: str | None, config: Path | None, *, check: bool) -> tuple[str, list[str]]:
+async def _check_or_upgrade(given: str | None, config: Path | None, *, check: bool) -> tuple[str, list[str]]:
     url = load({"store": given}, file=config).store
     store = open_store(url)
     try:

@@ -5,13 +5,13 @@ from typing import Annotated, Any
 import typer
 
 from ...core.errors import InputError, did_you_mean, nearest_word
-from ..arguments import as_when, shown_time
+from ..arguments import as_when
 from ..client import ApiClient
 from ..command import CommandResult, api_command
-from ..output import in_colour, print_line, print_table, remark
-from ..prompts import Yes, make_sure
+from ..output import format_time, in_colour, print_line, print_note, print_table
+from ..prompts import Yes, confirm
 
-app = typer.Typer(help="Tokens: who may ask the API, and for what.", no_args_is_help=True)
+app = typer.Typer(help="API tokens and their roles.", no_args_is_help=True)
 
 
 @app.command("create")
@@ -23,34 +23,34 @@ async def create(
     scope: Annotated[list[str] | None, typer.Option(help="Only jobs named like etl-*. May be repeated.")] = None,
     expires: Annotated[str | None, typer.Option(help="A time in UTC, or 30d from now.")] = None,
 ) -> CommandResult:
-    """Make a token; it is shown this once, alone on its line."""
+    """Create a token; it is printed only once, alone on its line."""
     until = None if expires is None else as_when(expires, "UTC")
     made = await api.post("/tokens", name=name, role=role, scopes=scope or [], expires=until)
-    return CommandResult(made, lambda: _show(made))
+    return CommandResult(made, lambda: _print_token(made))
 
 
-def _show(made: dict[str, Any]) -> None:
+def _print_token(made: dict[str, Any]) -> None:
     print_line(made["secret"], "bold")
-    remark(f"{made['name']} is {made['role']} with this token. Keep it: nobody can show it again.")
+    print_note(f"This token has the role {made['role']}. Save it now: it cannot be shown again.")
 
 
 @app.command("list")
 @api_command
 async def list_tokens(api: ApiClient) -> CommandResult:
-    """List all tokens that were ever made, without their secrets."""
+    """List all tokens, revoked ones too, without their secrets."""
     answer = await api.get("/tokens")
     rows = [
         (
-            one["name"], one["role"], ", ".join(one["scopes"]) or "all jobs", in_colour(_state(one)),
-            shown_time(one["expires_at"]) or "never", shown_time(one["used_at"]) or "never", one["id"],
+            one["name"], one["role"], ", ".join(one["scopes"]) or "all jobs", in_colour(_token_state(one)),
+            format_time(one["expires_at"]) or "never", format_time(one["used_at"]) or "never", one["id"],
         )
         for one in answer["items"]
     ]  # fmt: skip
-    columns = ["name", "role", "sees", "state", "expires", "last used", "id"]
+    columns = ["name", "role", "jobs", "state", "expires", "last used", "id"]
     return CommandResult(answer, lambda: print_table(columns, rows))
 
 
-def _state(one: dict[str, Any]) -> str:
+def _token_state(one: dict[str, Any]) -> str:
     return "revoked" if one["revoked_at"] else "valid"
 
 
@@ -62,15 +62,15 @@ async def revoke(
     *,
     yes: Annotated[bool, Yes] = False,
 ) -> CommandResult:
-    """Let nobody in with a token any longer."""
-    one = _found(which, (await api.get("/tokens"))["items"])
-    await make_sure(f"Revoke the token {one['name']} ({one['role']})?", yes=yes)
+    """Revoke a token: the API no longer accepts it."""
+    one = _find_token(which, (await api.get("/tokens"))["items"])
+    await confirm(f"Revoke the token {one['name']} ({one['role']})?", yes=yes)
     revoked = await api.delete(f"/tokens/{one['id']}")
     return CommandResult(revoked, lambda: print_line(f"The token {one['name']} is revoked."))
 
 
-def _found(which: str, known: list[dict[str, Any]]) -> dict[str, Any]:
-    """By its id; or by its name, if it is valid."""
+def _find_token(which: str, known: list[dict[str, Any]]) -> dict[str, Any]:
+    """The token with this id; or with this name, if it is valid."""
     fits = [one for one in known if one["id"] == which or (one["name"] == which and not one["revoked_at"])]
     if not fits:
         hint = did_you_mean(nearest_word(which, [one["name"] for one in known if not one["revoked_at"]]))

@@ -12,11 +12,11 @@ from ...clock import now
 from ...core.errors import InputError
 from ...core.timeparse import floor_second, iso
 from ...core.upcoming import count_upcoming
-from ..arguments import read_second, schedule_path, shown_time
+from ..arguments import read_second, schedule_path
 from ..client import ApiClient
 from ..command import CommandResult, ConfigFile, Server, StoreUrl, Token, api_command
 from ..completion import schedule_names
-from ..output import AsJson, limit_per_schedule, print_json, print_line, print_table
+from ..output import AsJson, format_time, limit_per_schedule, print_json, print_line, print_table
 from .validate import read_jobs
 
 _MAX_RUNS = 1_000  # as many as the API lists at once
@@ -125,5 +125,5 @@ async def _print_from_store(api: ApiClient, runs: list[dict[str, Any]], hours: f
 
 
 def _print_runs(runs: list[dict[str, Any]], means: Mapping[str, str]) -> None:
-    rows = [(shown_time(run["at"], run["timezone"]), run["schedule"], means[run["schedule"]]) for run in runs]
+    rows = [(format_time(run["at"], run["timezone"]), run["schedule"], means[run["schedule"]]) for run in runs]
     print_table(["when", "schedule", "what it means"], rows)

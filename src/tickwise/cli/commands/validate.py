@@ -1,4 +1,4 @@
-"""`tickwise validate`, and how other commands read job files."""
+"""`tickwise validate`: check job files; other commands read them with `read_jobs`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,27 +11,27 @@ from ...core.definition import JobDefinition
 from ...core.errors import InputError
 from ...core.timeparse import floor_second
 from ...sources.yaml import Loaded, read_path
-from ..output import AsJson, complain, print_json, print_line
+from ..output import AsJson, print_error, print_json, print_line
 
 JobsPath = Annotated[Path, typer.Argument(metavar="PATH", help="A job file, or a folder of them.")]
 
 
 def read_jobs(path: Path) -> list[JobDefinition]:
-    """The jobs of a file or a folder, if all of them can be used."""
-    loaded = _read(path)
+    """The jobs of a file or a folder; raises if any of them has a mistake."""
+    loaded = _load_path(path)
     if loaded.errors:
         raise InputError("\n".join(str(error) for error in loaded.errors))
     return [placed.job for placed in loaded.jobs]
 
 
-def _read(path: Path) -> Loaded:
-    """As `tickwise serve` would read them here: with the zone and the templates of the settings."""
+def _load_path(path: Path) -> Loaded:
+    """Read job files as `tickwise serve` would here: with the zone and the templates of the settings."""
     return read_path(path, defaults=load().of_definitions)
 
 
 def validate(path: JobsPath, *, as_json: AsJson = False) -> None:
-    """Check job files: each mistake with its place and its repair, and what may not have been meant."""
-    loaded, today = _read(path), floor_second(now())
+    """Check job files: each mistake with its position and its repair, and warnings."""
+    loaded, today = _load_path(path), floor_second(now())
     warnings = [
         (placed.file, schedule.name, warning)
         for placed in loaded.jobs
@@ -53,10 +53,12 @@ def validate(path: JobsPath, *, as_json: AsJson = False) -> None:
         for file, name, text in warnings:
             print_line(f"{file}: {name}: warning: {text}", "yellow")
         for error in loaded.errors:
-            complain(str(error))
-        print_line(f"{_count(len(loaded.jobs), 'job')} fine, {_count(len(loaded.errors), 'mistake')}")
+            print_error(str(error))
+        print_line(
+            f"{_format_count(len(loaded.jobs), 'job')} fine, {_format_count(len(loaded.errors), 'mistake')}"
+        )
     raise typer.Exit(2 if loaded.errors else 0)
 
 
-def _count(n: int, what: str) -> str:
+def _format_count(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"

@@ -1,4 +1,4 @@
-"""Which addresses a request may go to. Names are resolved here, and what was checked is what is connected to."""
+"""Which addresses a request may reach. A name is resolved once; the address that was checked is connected to."""
 
 import asyncio
 import socket
@@ -13,7 +13,7 @@ Address: TypeAlias = IPv4Address | IPv6Address
 
 
 class Reach(StrEnum):
-    """What kind of place an address is."""
+    """The kind of an address."""
 
     PUBLIC = "public"
     PRIVATE = "private"
@@ -31,8 +31,8 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def reach_of(address: Address) -> Reach:
-    """The kind of an address; one that carries an IPv4 address inside is what that is."""
-    address = _inner(address)
+    """The kind of an address; an embedded IPv4 address decides."""
+    address = _embedded(address)
     if address in _METADATA:
         return Reach.METADATA
     if address.is_unspecified or (isinstance(address, IPv4Address) and address in _THIS_NETWORK):
@@ -46,7 +46,7 @@ def reach_of(address: Address) -> Reach:
     return Reach.PUBLIC if address.is_global else Reach.PRIVATE
 
 
-def _inner(address: Address) -> Address:
+def _embedded(address: Address) -> Address:
     if isinstance(address, IPv6Address):
         if address in _NAT64:
             return IPv4Address(int(address) & 0xFFFF_FFFF)
@@ -56,17 +56,17 @@ def _inner(address: Address) -> Address:
 
 @dataclass(frozen=True, slots=True)
 class AddressPolicy:
-    """The kinds of address that may be reached. Neither a name nor a redirect gets around it."""
+    """The kinds of address that requests may reach, by name and by redirect too."""
 
     allowed: frozenset[Reach] = frozenset({Reach.PUBLIC, Reach.PRIVATE})
 
     async def resolve(self, host: str, port: int) -> list[str]:
         """The addresses of a host that may be connected to, best first; InputError if there is none."""
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            answers = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
             raise InputError(f"the name {host} cannot be resolved: {error}") from None
-        addresses = list(dict.fromkeys(str(place[4][0]) for place in found))
+        addresses = list(dict.fromkeys(str(answer[4][0]) for answer in answers))
         usable = [text for text in addresses if reach_of(ip_address(text)) in self.allowed]
         if not usable:
             kinds = ", ".join(f"{text} ({reach_of(ip_address(text))})" for text in addresses)

@@ -1,4 +1,4 @@
-"""The other side of `process`: find the function, call it, leave the answer. Imports little, to start fast."""
+"""The child of `process`: finds the function, calls it, writes the answer. Imports little, to start fast."""
 
 import importlib
 import json
@@ -21,20 +21,20 @@ from .result import Signal, why_not_kept
 
 def main(request: dict[str, Any]) -> None:
     os.set_inheritable(request["answer"], False)
-    signal.signal(signal.SIGTERM, _asked_to_end)
-    text = json.dumps(_answer(request))
+    signal.signal(signal.SIGTERM, _on_sigterm)
+    text = json.dumps(_call(request))
     with os.fdopen(request["answer"], "w", encoding="utf-8") as answer:
         answer.write(text)
 
 
-def _asked_to_end(_signal: int, _frame: FrameType | None) -> NoReturn:
-    """As an exception, so that `finally` and `with` of the function are honoured."""
+def _on_sigterm(_signal: int, _frame: FrameType | None) -> NoReturn:
+    """End by an exception, so that the function's `finally` and `with` blocks are executed."""
     sys.exit("it was asked to end")
 
 
-def _answer(request: dict[str, Any]) -> dict[str, Any]:
+def _call(request: dict[str, Any]) -> dict[str, Any]:
     try:
-        function = _find(request)
+        function = _find_function(request)
         context = RunContext(**request["context"])
         if request["strict"]:
             check_arguments(function, context.params)
@@ -43,35 +43,35 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         return {"refused": str(error)}
     try:
         value = function(**arguments)
-        return _spoken(_awaited(value) if iscoroutine(value) else value)
-    except BaseException as error:  # noqa: BLE001 (whatever it is, the other side wants to know: S46)
-        return _spoken(error) if isinstance(error, Signal) else {"raised": failure_text(error)}
+        return _encode_answer(_run_coroutine(value) if iscoroutine(value) else value)
+    except BaseException as error:  # noqa: BLE001 (whatever it is, the worker is told: S46)
+        return _encode_answer(error) if isinstance(error, Signal) else {"raised": failure_text(error)}
 
 
-def _awaited(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    import asyncio  # noqa: PLC0415 (most functions need none of it, and it takes half of the start)
+def _run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    import asyncio  # noqa: PLC0415 (most functions do not need it, and it takes half of the start)
 
     return asyncio.run(coroutine)
 
 
-def _spoken(value: Any) -> dict[str, Any]:
+def _encode_answer(value: Any) -> dict[str, Any]:
     if isinstance(value, Signal):
-        return {"wish": value.kind, "seconds": value.seconds, "reason": value.reason}
+        return {"signal": value.kind, "seconds": value.seconds, "reason": value.reason}
     problem = why_not_kept(value)
-    return {"unfit": problem} if problem else {"returned": value}
+    return {"no_result": problem} if problem else {"returned": value}
 
 
-def _find(request: dict[str, Any]) -> Callable[..., Any]:
+def _find_function(request: dict[str, Any]) -> Callable[..., Any]:
     module, name = request["module"], request["name"]
     try:
-        found = _run_file(request["file"]) if request["file"] else vars(importlib.import_module(module))
+        names = _run_file(request["file"]) if request["file"] else vars(importlib.import_module(module))
     except BaseException as error:  # noqa: BLE001 (a module may do anything when it is imported, sys.exit too)
         raise InputError(f"{module} cannot be imported on this worker\n{failure_text(error)}") from None
     first, *inner = name.split(".")
     try:
-        function: Any = reduce(getattr, inner, found[first])
+        function: Any = reduce(getattr, inner, names[first])
     except (KeyError, AttributeError):
-        functions = [word for word, value in found.items() if callable(value)]
+        functions = [word for word, value in names.items() if callable(value)]
         raise InputError(f"{module} has no function {name}{did_you_mean(nearest_word(name, functions))}") from None
     if not callable(function):
         raise InputError(f"{module}:{name} is not a function")
@@ -80,5 +80,5 @@ def _find(request: dict[str, Any]) -> Callable[..., Any]:
 
 
 def _run_file(file: str) -> dict[str, Any]:
-    """The names that a program defines, without what it does when it is started."""
+    """The names that a program defines, without its `__main__` part."""
     return runpy.run_path(file, run_name="__tickwise_main__")

@@ -1,7 +1,7 @@
-"""Commands and scripts: programs with arguments, which no shell reads.
+"""Commands and scripts: programs with arguments, started without a shell.
 
 `${params.table}` and `${run.slot}` in an argument are filled in after the splitting, so a value is never split or
-read as code: the program itself and the text of `sh -c` may hold none. A script gets its values as variables.
+read as code. The program itself and the text of `sh -c` may contain none. A script gets its values as variables.
 """
 
 import re
@@ -22,23 +22,23 @@ _SHELLS = frozenset({"sh", "ash", "bash", "dash", "fish", "ksh", "zsh"})
 _READS_CODE = re.compile(r"-[A-Za-z]*c")
 
 
-async def run_command(command: Command, here: StepContext) -> AttemptResult:
-    """Raises InputError if it cannot be started."""
-    return await _run(filled_in(command.arguments, here.context), here)
+async def run_command(command: Command, context: StepContext) -> AttemptResult:
+    """Run a command. Raises InputError if it cannot be started."""
+    return await _run_arguments(fill_in(command.arguments, context.run), context)
 
 
-async def run_script(script: Script, here: StepContext) -> AttemptResult:
-    """The same for a text, through a file that only its owner can read."""
+async def run_script(script: Script, context: StepContext) -> AttemptResult:
+    """Run a script, from a file that only its owner can read."""
     with TemporaryDirectory(prefix="tickwise-", ignore_cleanup_errors=True) as folder:
-        return await _run([*_interpreter(script.text), _written(script.text, folder)], here)
+        return await _run_arguments([*_interpreter(script.text), _write_script(script.text, folder)], context)
 
 
-async def _run(arguments: Sequence[str], here: StepContext) -> AttemptResult:
-    end = await run_program(Program(arguments), here)
-    return AttemptResult(Succeeded()) if end.code == 0 else failed(f"{end.in_words()}\n{end.last_words}".rstrip())
+async def _run_arguments(arguments: Sequence[str], context: StepContext) -> AttemptResult:
+    end = await run_program(Program(arguments), context)
+    return AttemptResult(Succeeded()) if end.code == 0 else failed(f"{end.describe()}\n{end.stderr_tail}".rstrip())
 
 
-def filled_in(arguments: Sequence[str], context: RunContext) -> list[str]:
+def fill_in(arguments: Sequence[str], context: RunContext) -> list[str]:
     """The arguments with their placeholders filled in; unknown and unsafe ones are refused."""
     values = {f"params.{name}": as_text(value) for name, value in context.params.items()}
     values |= {f"run.{name}": text for name, text in context.facts().items()}
@@ -52,31 +52,31 @@ def filled_in(arguments: Sequence[str], context: RunContext) -> list[str]:
             "use the variables TICKWISE_PARAM_…, or give the value as an argument behind the text"
         )
 
-    def value(found: re.Match[str]) -> str:
-        name = found[1]
+    def value(match: re.Match[str]) -> str:
+        name = match[1]
         if name not in values:
-            raise InputError(f"there is no value for {found[0]}{did_you_mean(nearest_word(name, list(values)))}")
+            raise InputError(f"there is no value for {match[0]}{did_you_mean(nearest_word(name, list(values)))}")
         return values[name]
 
     return [_PLACEHOLDER.sub(value, argument) for argument in arguments]
 
 
 def _code_argument(arguments: Sequence[str]) -> int | None:
-    """Which argument a shell would read as code."""
+    """The index of the argument that a shell reads as code."""
     if PurePath(arguments[0]).name not in _SHELLS:
         return None
-    flags = (place for place, argument in enumerate(arguments[:-1]) if _READS_CODE.fullmatch(argument))
+    flags = (index for index, argument in enumerate(arguments[:-1]) if _READS_CODE.fullmatch(argument))
     flag = next(flags, None)
     return None if flag is None else flag + 1
 
 
 def _interpreter(text: str) -> list[str]:
-    """As the kernel reads the first line: a program and at most one argument."""
+    """The shebang as the kernel reads it: a program and at most one argument; `sh` without one."""
     first = text.split("\n", 1)[0].strip()
     return first[2:].split(None, 1) if first[:2] == "#!" and first[2:].strip() else ["sh"]
 
 
-def _written(text: str, folder: str) -> str:
+def _write_script(text: str, folder: str) -> str:
     path = Path(folder) / "script"
     path.write_text(text, encoding="utf-8", newline="")
     return str(path)

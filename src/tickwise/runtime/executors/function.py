@@ -1,11 +1,15 @@
 """Functions of this process: async ones on the loop, the others in threads.
 
-Neither can be killed. A function that is cancelled or takes too long is left behind: a thread goes on until it
-returns, and so does an async function that will not be cancelled. Nobody waits for them; `stuck` counts them, so
-that a worker takes on as much less. `Isolated` asks for a process instead, which can be killed.
+Neither can be killed. A function that is cancelled or takes too long is abandoned: a thread goes on until the
+function returns, and so does an async function that ignores its cancellation. `stuck` counts them, so that a
+worker takes on as many runs less. `Isolated` asks for a process instead, which can be killed.
 
-Whatever a function raises ends its run only (S46). It is caught where it comes up and carried as a value, because
-a SystemExit or a KeyboardInterrupt that reaches the loop would end that.
+An exception of a function ends its run only (S46). It is caught at the call and passed on as a value, because a
+SystemExit or a KeyboardInterrupt that reached the loop would end the loop.
+
+An async function that needs no log, no run, no time limit and no handlers is called directly, in the run's own
+task. That saves a pipeline of one step, a second task and a log. All others go through `attempt`, with the same
+result.
 """
 
 import asyncio
@@ -30,7 +34,7 @@ from .timeout import Sleep, finishes
 
 @dataclass(frozen=True, slots=True)
 class Isolated:
-    """A function that wants a process of its own for each call. It is still callable as it was."""
+    """A function that runs in a process of its own. It can still be called as before."""
 
     function: Callable[..., Any]
 
@@ -39,7 +43,7 @@ class Isolated:
 
     @property
     def __wrapped__(self) -> Callable[..., Any]:
-        return self.function  # whose parameters are asked for
+        return self.function  # its parameters are checked
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -54,43 +58,43 @@ class FunctionPool:
     """Where a worker's functions run."""
 
     def __init__(self) -> None:
-        self.stuck = 0  # calls that nobody waits for any more and that have not ended
+        self.stuck = 0  # abandoned calls that have not ended
         self._threads = Threads()
 
-    async def call(self, function: Callable[..., Any], here: StepContext) -> AttemptResult:
+    async def call(self, function: Callable[..., Any], context: StepContext) -> AttemptResult:
         """Check and bind the arguments, and call it. Raises InputError, and CancelledError if cancelled."""
         if isinstance(function, Isolated):
-            return await call_in_process(target_of(function.function), here, strict=True)
-        check_arguments(function, here.context.params)
-        run = here.context.as_run(_writer(here.log))
-        call = partial(function, **arguments_for(function, here.context.params, run))
+            return await call_in_process(target_of(function.function), context, strict=True)
+        check_arguments(function, context.run.params)
+        run = context.run.as_run(_log_writer(context.log))
+        call = partial(function, **arguments_for(function, context.run.params, run))
         if _is_async(function):
-            answer = await self._on_loop(call, here)
+            answer = await self._on_loop(call, context)
         else:
-            answer = await self._in_thread(call, here)
+            answer = await self._in_thread(call, context)
             if iscoroutine(answer):
-                answer = await self._on_loop(lambda: answer, here)
-        return raised(answer.error) if isinstance(answer, _Raised) else returned(answer, here.log.caution)
+                answer = await self._on_loop(lambda: answer, context)
+        return raised(answer.error) if isinstance(answer, _Raised) else returned(answer, context.log.write_warning)
 
     def close(self) -> None:
         self._threads.close()
 
-    async def _in_thread(self, call: Callable[[], Any], here: StepContext) -> Any:
+    async def _in_thread(self, call: Callable[[], Any], context: StepContext) -> Any:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Any] = loop.create_future()
         call = partial(copy_context().run, call)
 
-        def tell(value: Any) -> None:
-            with suppress(RuntimeError):  # the loop is gone, and so is everybody who waited
+        def on_result(value: Any) -> None:
+            with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(self._deliver, answer, value)
 
-        self._threads.start(partial(_outcome_of, call), tell)
+        self._threads.start(partial(_catch, call), on_result)
         try:
             return await answer
         except asyncio.CancelledError:
             if answer.cancelled():
                 self.stuck += 1
-                here.log.caution(
+                context.log.write_warning(
                     "a thread cannot be killed: the function goes on in its thread until it returns, "
                     "and its result is dropped"
                 )
@@ -102,24 +106,24 @@ class FunctionPool:
         else:
             answer.set_result(value)
 
-    async def _on_loop(self, call: Callable[[], Awaitable[Any]], here: StepContext) -> Any:
-        task = asyncio.ensure_future(_awaited(call))
+    async def _on_loop(self, call: Callable[[], Awaitable[Any]], context: StepContext) -> Any:
+        task = asyncio.ensure_future(_catch_async(call))
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            await self._cancel(task, here.log, here.tools.sleep, here.tools.kill_grace)
+            await self._cancel(task, context.log, context.services.sleep, context.services.kill_grace)
             raise
 
     async def _cancel(self, task: "asyncio.Task[Any]", log: Sink, sleep: Sleep, grace: float) -> None:
         task.cancel()
         if not await finishes(task, grace, sleep):
             self.stuck += 1
-            task.add_done_callback(self._ended_after_all)
-            log.caution(
+            task.add_done_callback(self._on_abandoned_done)
+            log.write_warning(
                 "the async function does not let itself be cancelled: it goes on, and its result is dropped"
             )
 
-    def _ended_after_all(self, _task: "asyncio.Task[Any]") -> None:
+    def _on_abandoned_done(self, _task: "asyncio.Task[Any]") -> None:
         self.stuck -= 1
 
 
@@ -127,52 +131,46 @@ def _is_async(function: Callable[..., Any]) -> bool:
     return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
 
 
-def _outcome_of(call: Callable[[], Any]) -> Any:
+def _catch(call: Callable[[], Any]) -> Any:
     try:
         return call()
     except BaseException as error:  # noqa: BLE001 (whatever it is, it ends this run only: S46)
         return _Raised(error)
 
 
-async def _awaited(call: Callable[[], Awaitable[Any]]) -> Any:
+async def _catch_async(call: Callable[[], Awaitable[Any]]) -> Any:
     try:
         return await call()
-    except BaseException as error:  # noqa: BLE001 (the same, and CancelledError is its own business too)
+    except BaseException as error:  # noqa: BLE001 (the same; a CancelledError that it raises itself is a failure too)
         return _Raised(error)
 
 
-def _writer(log: Sink) -> Callable[[str], None]:
-    """What `run.log` is: callable from any thread."""
+def _log_writer(log: Sink) -> Callable[[str], None]:
+    """The function `run.log`, callable from any thread."""
     loop = asyncio.get_running_loop()
 
     def write(text: str) -> None:
-        with suppress(RuntimeError):  # the loop is gone
+        with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(log.feed, OUT, f"{text}\n".encode("utf-8", "replace"))
 
     return write
 
 
-# The short way of a plain async function: it asks for no log and no run, has no time limit and nobody to tell.
-#
-# It is awaited in the run's own task, which spares a pipeline of one step, a second task and a log that nobody
-# writes to. Everything else goes the long way (`attempt`), and ends the same.
-
-
-def is_plain(job: JobDefinition, function: Callable[..., Any]) -> bool:
+def can_call_directly(job: JobDefinition, function: Callable[..., Any]) -> bool:
     on = job.on
     if job.steps or job.preconditions or job.timeout is not None or on.success or on.failure or on.exit:
         return False
-    return _asks_for_nothing(function)
+    return _is_async_without_run(function)
 
 
 @lru_cache(maxsize=1024)
-def _asks_for_nothing(function: Callable[..., Any]) -> bool:
+def _is_async_without_run(function: Callable[..., Any]) -> bool:
     return iscoroutinefunction(function) and not takes(function, RUN)
 
 
-async def call_plain(function: Callable[..., Any], params: Mapping[str, Any]) -> AttemptResult:
-    """Call it. Whatever it raises ends this run only (S46); cancelled from outside, it goes on as that."""
-    notes: list[str] = []
+async def call_directly(function: Callable[..., Any], params: Mapping[str, Any]) -> AttemptResult:
+    """Call it in this task. Its exceptions end this run only (S46); CancelledError is raised if cancelled."""
+    warnings: list[str] = []
     try:
         if params:
             check_arguments(function, params)
@@ -180,12 +178,12 @@ async def call_plain(function: Callable[..., Any], params: Mapping[str, Any]) ->
     except InputError as error:
         return failed(str(error))
     try:
-        ended = returned(await function(**arguments), notes.append)
+        ended = returned(await function(**arguments), warnings.append)
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
         return raised(error)
-    except BaseException as error:  # noqa: BLE001  (a SystemExit that reached the loop would end that)
+    except BaseException as error:  # noqa: BLE001  (a SystemExit that reached the loop would end the loop)
         return raised(error)
-    return AttemptResult(ended.outcome, ended.result, "\n".join(notes)) if notes else ended
+    return AttemptResult(ended.outcome, ended.result, "\n".join(warnings)) if warnings else ended

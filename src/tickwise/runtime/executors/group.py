@@ -1,10 +1,10 @@
 """One program in a process group of its own, from its start until nothing of it is left.
 
-The program leads a new session, so that whatever it starts can be signalled together. When it exits, or when the
-wait for it is cancelled, the group is asked to end (SIGTERM) and, if somebody is left after the grace, ended
-(SIGKILL). Who has gone into a session of its own (a daemon) escapes that, and is not waited for.
+The program leads a new session, so that it can be signalled together with everything that it starts. When it
+exits, or when the wait for it is cancelled, the group gets SIGTERM and, if a process is left after the grace,
+SIGKILL. A process that starts a session of its own (a daemon) escapes that, and is not waited for.
 
-Output is taken by a protocol as it comes, without tasks of its own; the log it goes to is bounded.
+A protocol receives the output as it comes, without tasks of its own; the log that it goes to is bounded.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ from .log import ERR, OUT, Sink
 from .timeout import finishes
 
 _STREAMS = {1: OUT, 2: ERR}
-_LAST_WORDS = 4_096
-_PIPE_GRACE = 1.0  # for output of those who escaped
+_STDERR_TAIL = 4_096  # bytes
+_PIPE_GRACE = 1.0  # seconds for the output of processes that escaped
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What to start. The first argument is looked for in PATH; a relative one counts from the folder."""
+    """What to start. The first argument is looked up in PATH; a relative path starts at the folder."""
 
     arguments: Sequence[str]
     stdin: IO[bytes] | int = asyncio.subprocess.DEVNULL
@@ -39,42 +39,42 @@ class Exit(NamedTuple):
     """How the program ended."""
 
     code: int  # below zero: the signal that ended it
-    last_words: str  # the end of what it wrote to stderr
+    stderr_tail: str  # the end of what it wrote to stderr
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         names = {number.value: number.name for number in signal.Signals}
         killer = names.get(-self.code, f"signal {-self.code}")
         return f"exit code {self.code}" if self.code >= 0 else f"ended by {killer}"
 
 
-async def run_program(program: Program, here: StepContext) -> Exit:
-    """Start it and wait; if that is cancelled, end all of it. Raises InputError if it cannot be started."""
-    watch = _Watch(here.log)
-    starting = asyncio.ensure_future(_start(program, here, watch))
+async def run_program(program: Program, context: StepContext) -> Exit:
+    """Start it and wait; if that is cancelled, end the group. Raises InputError if it cannot be started."""
+    protocol = _ProgramProtocol(context.log)
+    starting = asyncio.ensure_future(_start(program, context, protocol))
     try:
         transport = await asyncio.shield(starting)
-        await asyncio.shield(watch.exited)
+        await asyncio.shield(protocol.exited)
     finally:
         await asyncio.wait({starting})
         if starting.exception() is None:
-            await _end(starting.result(), watch, here)
-    return Exit(transport.get_returncode() or 0, watch.last_words.decode("utf-8", "replace").strip())
+            await _end(starting.result(), protocol, context)
+    return Exit(transport.get_returncode() or 0, protocol.stderr_tail.decode("utf-8", "replace").strip())
 
 
-class _Watch(asyncio.SubprocessProtocol):
-    """Passes output on, and knows when the program has exited and when its output has ended too."""
+class _ProgramProtocol(asyncio.SubprocessProtocol):
+    """Passes output on to the log, and reports when the program has exited and when its output has ended."""
 
     def __init__(self, log: Sink) -> None:
         loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[None] = loop.create_future()
         self.closed: asyncio.Future[None] = loop.create_future()
-        self.last_words = b""
+        self.stderr_tail = b""
         self._log = log
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         self._log.feed(_STREAMS[fd], data)
         if fd == 2:
-            self.last_words = (self.last_words + data)[-_LAST_WORDS:]
+            self.stderr_tail = (self.stderr_tail + data)[-_STDERR_TAIL:]
 
     def process_exited(self) -> None:
         self.exited.set_result(None)
@@ -83,16 +83,18 @@ class _Watch(asyncio.SubprocessProtocol):
         self.closed.set_result(None)
 
 
-async def _start(program: Program, here: StepContext, watch: _Watch) -> asyncio.SubprocessTransport:
+async def _start(
+    program: Program, context: StepContext, protocol: _ProgramProtocol
+) -> asyncio.SubprocessTransport:
     name = program.arguments[0]
-    _check_folder(here.folder)
+    _check_folder(context.folder)
     try:
         transport, _ = await asyncio.get_running_loop().subprocess_exec(
-            lambda: watch,
+            lambda: protocol,
             *program.arguments,
             stdin=program.stdin,
-            cwd=here.folder,
-            env=here.environment(),
+            cwd=context.folder,
+            env=context.environment(),
             start_new_session=True,
             pass_fds=program.pass_fds,
         )
@@ -112,25 +114,25 @@ def _check_folder(folder: str | None) -> None:
         raise InputError(f"the folder {folder} does not exist on this worker")
 
 
-async def _end(transport: asyncio.SubprocessTransport, watch: _Watch, here: StepContext) -> None:
+async def _end(transport: asyncio.SubprocessTransport, protocol: _ProgramProtocol, context: StepContext) -> None:
     group = transport.get_pid()
-    sleep = here.tools.sleep
+    sleep = context.services.sleep
     with closing(transport):
         try:
             if _signal(group, signal.SIGTERM):
-                await finishes(watch.closed, here.tools.kill_grace, sleep)
+                await finishes(protocol.closed, context.services.kill_grace, sleep)
         finally:
             _signal(group, signal.SIGKILL)
-            if not await finishes(watch.closed, _PIPE_GRACE, sleep):
-                here.log.caution(
+            if not await finishes(protocol.closed, _PIPE_GRACE, sleep):
+                context.log.write_warning(
                     "a process that left the program's session holds its output: it is not waited for"
                 )
 
 
-def _signal(group: int, what: signal.Signals) -> bool:
-    """Whether anybody was there to get it."""
+def _signal(group: int, number: signal.Signals) -> bool:
+    """Signal a group; whether it had any process."""
     try:
-        os.killpg(group, what)
+        os.killpg(group, number)
     except (ProcessLookupError, PermissionError):
         return False
     return True

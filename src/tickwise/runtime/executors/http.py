@@ -1,4 +1,4 @@
-"""One HTTP request. A status below 400 is a success; the answer goes into the log, up to a bound."""
+"""One HTTP request. A status below 400 is a success; the response goes into the log, up to a limit."""
 
 import ssl
 from functools import cache
@@ -10,19 +10,19 @@ from ...core.errors import InputError
 from ...core.settle import Succeeded
 from ..step_context import StepContext
 from .address import AddressPolicy
-from .log import BOUND, OUT, Sink
+from .log import HEAD_SIZE, OUT, Sink
 from .result import AttemptResult, failed
 
-_MOST_REDIRECTS = 5
-_CONNECT_SECONDS = 10
-_ANSWER_SECONDS = 60  # if the step has no timeout
-_SHOWN = 500  # of a bad answer, in the error
+_MAX_REDIRECTS = 5
+_CONNECT_TIMEOUT = 10  # seconds
+_RESPONSE_TIMEOUT = 60  # seconds, if the step has no timeout
+_EXCERPT = 500  # bytes of a bad response, in the error
 
 
 class CheckedTransport(httpx.AsyncHTTPTransport):
-    """Connects to the address that was checked, for every request of a chain of redirects.
+    """Connects to the address that was checked, for every request of a redirect chain.
 
-    The name is resolved once, by the policy; the connection is made to that number, with the name only in the Host
+    The policy resolves the name once. The connection goes to that address; the name is used only in the Host
     header and in TLS. So a name that resolves differently the second time gains nothing.
     """
 
@@ -37,13 +37,13 @@ class CheckedTransport(httpx.AsyncHTTPTransport):
         *others, last = await self._policy.resolve(host, port)
         for address in others:
             try:
-                return await super().handle_async_request(_to(request, address, host))
+                return await super().handle_async_request(_with_address(request, address, host))
             except (httpx.ConnectError, httpx.ConnectTimeout):
                 continue
-        return await super().handle_async_request(_to(request, last, host))
+        return await super().handle_async_request(_with_address(request, last, host))
 
 
-def _to(request: httpx.Request, address: str, host: str) -> httpx.Request:
+def _with_address(request: httpx.Request, address: str, host: str) -> httpx.Request:
     return httpx.Request(
         request.method,
         request.url.copy_with(host=address),
@@ -58,59 +58,59 @@ def tls() -> ssl.SSLContext:
     return httpx.create_ssl_context()  # SSL_CERT_FILE and SSL_CERT_DIR add authorities
 
 
-async def send(call: HttpCall, here: StepContext) -> AttemptResult:
-    """Send it and wait for the answer. Raises InputError if it cannot go to where it is sent."""
-    headers = _headers(call, here)
-    timeout = httpx.Timeout(here.timeout or _ANSWER_SECONDS, connect=_CONNECT_SECONDS)
+async def send(call: HttpCall, context: StepContext) -> AttemptResult:
+    """Send a request and wait for the response. Raises InputError if its address is invalid or not allowed."""
+    headers = _headers(call, context)
+    timeout = httpx.Timeout(context.timeout or _RESPONSE_TIMEOUT, connect=_CONNECT_TIMEOUT)
     client = httpx.AsyncClient(
-        transport=CheckedTransport(here.tools.addresses),
+        transport=CheckedTransport(context.services.addresses),
         timeout=timeout,
         follow_redirects=True,
-        max_redirects=_MOST_REDIRECTS,
+        max_redirects=_MAX_REDIRECTS,
         trust_env=False,
     )
-    what = f"{call.method} {_shown(call.url)}"
+    what = f"{call.method} {_redacted(call.url)}"
     try:
-        async with client, client.stream(call.method, call.url, headers=headers, content=call.body) as answer:
-            here.log.say(f"{what}: {answer.status_code} {answer.reason_phrase}")
-            beginning = await _read(answer, here.log)
+        async with client, client.stream(call.method, call.url, headers=headers, content=call.body) as response:
+            context.log.write_note(f"{what}: {response.status_code} {response.reason_phrase}")
+            beginning = await _log_response(response, context.log)
     except httpx.InvalidURL as error:
-        raise InputError(f"{_shown(call.url)} is not a web address: {error}") from None
+        raise InputError(f"{_redacted(call.url)} is not a web address: {error}") from None
     except httpx.TimeoutException as error:
         return failed(f"{what}: no answer in time ({type(error).__name__})")
     except httpx.TooManyRedirects:
-        return failed(f"{what}: redirected more than {_MOST_REDIRECTS} times")
+        return failed(f"{what}: redirected more than {_MAX_REDIRECTS} times")
     except httpx.HTTPError as error:
         return failed(f"{what}: {str(error) or type(error).__name__}")
-    if answer.status_code < 400:
+    if response.status_code < 400:
         return AttemptResult(Succeeded())
-    return failed(f"{what}: {answer.status_code} {answer.reason_phrase}\n{beginning}".rstrip())
+    return failed(f"{what}: {response.status_code} {response.reason_phrase}\n{beginning}".rstrip())
 
 
-def _headers(call: HttpCall, here: StepContext) -> httpx.Headers:
-    headers = httpx.Headers({"Accept-Encoding": "identity", **here.context.headers()})
+def _headers(call: HttpCall, context: StepContext) -> httpx.Headers:
+    headers = httpx.Headers({"Accept-Encoding": "identity", **context.run.headers()})
     try:
         headers.update(call.headers)
     except UnicodeError as error:
-        raise InputError(f"the headers for {_shown(call.url)} must be plain ASCII: {error}") from None
+        raise InputError(f"the headers for {_redacted(call.url)} must be plain ASCII: {error}") from None
     return headers
 
 
-async def _read(answer: httpx.Response, log: Sink) -> str:
-    """Log the answer up to a bound, and return its beginning."""
+async def _log_response(response: httpx.Response, log: Sink) -> str:
+    """Log the response up to a limit, and return its beginning."""
     size, beginning = 0, b""
-    async for data in answer.aiter_raw(16_384):
+    async for data in response.aiter_raw(16_384):
         log.feed(OUT, data)
-        beginning += data[: _SHOWN - len(beginning)]
+        beginning += data[: _EXCERPT - len(beginning)]
         size += len(data)
-        if size >= BOUND:
-            log.say(f"the answer is longer than {size:,} bytes: the rest is left out")
+        if size >= HEAD_SIZE:
+            log.write_note(f"the answer is longer than {size:,} bytes: the rest is left out")
             break
     return beginning.decode("utf-8", "replace")
 
 
-def _shown(url: str) -> str:
-    """The address without what may be secret in it."""
+def _redacted(url: str) -> str:
+    """The URL without the parts that may be secret."""
     try:
         return str(httpx.URL(url).copy_with(userinfo=None, query=None, fragment=None))
     except httpx.InvalidURL:

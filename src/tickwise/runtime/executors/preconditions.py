@@ -1,7 +1,8 @@
-"""What must hold before a run or a step: actions that are asked, not believed.
+"""Preconditions of a run or a step.
 
-A program that exits with an error, a function that raises or returns False, or an answer other than the expected
-say no. What cannot be asked at all (a program that is missing) is a failure: it must not look like a no for ever.
+A precondition is not met if its program exits with an error, its function raises or returns False, or its answer
+is not the expected one. If it cannot be checked at all (the program is missing), that is a failure: otherwise it
+would look unmet for ever.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,51 +18,51 @@ from .log import OUT, Sink
 from .result import AttemptResult, failed
 
 Perform: TypeAlias = Callable[[Action, StepContext], Awaitable[AttemptResult]]
-_LONGEST_ANSWER = 65_536
+_MAX_ANSWER = 65_536  # bytes
 
 
 async def unmet(
-    preconditions: Sequence[Precondition], here: StepContext, perform: Perform
+    preconditions: Sequence[Precondition], context: StepContext, perform: Perform
 ) -> AttemptResult | None:
-    """How it ends because of the first that is not met; none if all are."""
+    """The result for the first precondition that is not met; none if all are met."""
     for precondition in preconditions:
-        heard = _Heard(here.log)
-        asked = _in_words(precondition.action)
+        output = _Capture(context.log)
+        text = _describe(precondition.action)
         try:
-            ended = await perform(precondition.action, replace(here, log=heard))
+            ended = await perform(precondition.action, replace(context, log=output))
         except InputError as error:
-            return failed(f"the precondition {asked} cannot be checked: {error}")
-        if problem := _problem(precondition, ended, heard):
-            return AttemptResult(Unmet(), error=f"the precondition {asked} is not met: {problem}")
+            return failed(f"the precondition {text} cannot be checked: {error}")
+        if problem := _problem(precondition, ended, output):
+            return AttemptResult(Unmet(), error=f"the precondition {text} is not met: {problem}")
     return None
 
 
-class _Heard:
-    """Keeps the beginning of what is printed, and passes everything on."""
+class _Capture:
+    """A log that keeps the beginning of the output, and passes everything on."""
 
     def __init__(self, log: Sink) -> None:
         self.data = b""
-        self.say = log.say
-        self.caution = log.caution
+        self.write_note = log.write_note
+        self.write_warning = log.write_warning
         self._feed = log.feed
 
     def feed(self, stream: str, data: bytes) -> None:
         if stream == OUT:
-            self.data += data[: _LONGEST_ANSWER - len(self.data)]
+            self.data += data[: _MAX_ANSWER - len(self.data)]
         self._feed(stream, data)
 
 
-def _problem(precondition: Precondition, ended: AttemptResult, heard: _Heard) -> str:
+def _problem(precondition: Precondition, ended: AttemptResult, output: _Capture) -> str:
     if not ended.succeeded:
         return ended.error
     if ended.result is False:
         return "it returned False"
-    printed = heard.data.decode("utf-8", "replace").strip()
+    printed = output.data.decode("utf-8", "replace").strip()
     answer = printed if ended.result is None else as_text(ended.result)
     if precondition.expected is None or answer == precondition.expected.strip():
         return ""
     return f"the answer is {answer[:200]!r} and not {precondition.expected!r}"
 
 
-def _in_words(action: Command | PythonCall) -> str:
+def _describe(action: Command | PythonCall) -> str:
     return repr(" ".join(action.arguments) if isinstance(action, Command) else action.target)

@@ -1,8 +1,8 @@
 """A Python function in a process of its own, fresh for each call.
 
-Nothing is pickled: the process gets JSON (which function, which run) through stdin and leaves JSON in a nameless
-file that both have open. What it prints is the step's output, it has the step's variables and folder, it can be
-killed, and if it crashes nobody else notices (S46). It costs the start of an interpreter, and the imports.
+Nothing is pickled: the process reads JSON (the function and the run) from stdin and writes its answer as JSON to a
+nameless file that both have open. Its output is the step's output, and it has the step's variables and folder. It
+can be killed, and a crash affects nothing else (S46). It costs the start of an interpreter, and the imports.
 """
 
 import json
@@ -26,7 +26,7 @@ _BOOT = (
 
 
 class Target(NamedTuple):
-    """Where a function is found by another process."""
+    """Where another process finds a function."""
 
     module: str
     name: str
@@ -34,10 +34,10 @@ class Target(NamedTuple):
 
 
 def target_of(function: Callable[..., Any]) -> Target:
-    """Where this function is found; InputError if it has no place of its own."""
+    """Where this function is found; InputError if it is not at the top of a module."""
     name, module = getattr(function, "__qualname__", "<"), getattr(function, "__module__", None)
-    of_an_object = ismethod(function) and not isinstance(function.__self__, type)
-    if "<" in name or module is None or of_an_object:
+    is_bound_method = ismethod(function) and not isinstance(function.__self__, type)
+    if "<" in name or module is None or is_bound_method:
         raise InputError(
             f"{function!r} cannot run in a process of its own: define it with def at the top of a module"
         )
@@ -52,31 +52,31 @@ def target_of(function: Callable[..., Any]) -> Target:
 
 
 def named_target(text: str) -> Target:
-    """The function that `package.module:name` stands for."""
+    """The target that `package.module:name` names."""
     module, _, name = text.partition(":")
     return Target(module, name)
 
 
-async def call_in_process(target: Target, here: StepContext, *, strict: bool) -> AttemptResult:
-    """Call it and wait. `strict`: params that it does not take are an error, not left out.
+async def call_in_process(target: Target, context: StepContext, *, strict: bool) -> AttemptResult:
+    """Call the function and wait. With `strict`, params that it does not take are an error; otherwise left out.
 
     Raises InputError if it cannot be found or its arguments do not fit.
     """
     with TemporaryFile() as request, TemporaryFile() as answer:
-        _write_request(request, answer, target, here, strict=strict)
+        _write_request(request, answer, target, context, strict=strict)
         program = Program((sys.executable, "-u", "-c", _BOOT), stdin=request, pass_fds=(answer.fileno(),))
-        end = await run_program(program, here)
+        end = await run_program(program, context)
         answer.seek(0)
-        return _ended(answer.read(), end, here)
+        return _read_answer(answer.read(), end, context)
 
 
 def _write_request(
-    request: IO[bytes], answer: IO[bytes], target: Target, here: StepContext, *, strict: bool
+    request: IO[bytes], answer: IO[bytes], target: Target, context: StepContext, *, strict: bool
 ) -> None:
     fields = {
         "path": [place or str(Path.cwd()) for place in sys.path],
         **target._asdict(),
-        "context": here.context.to_json(),
+        "context": context.run.to_json(),
         "strict": strict,
         "answer": answer.fileno(),
     }
@@ -84,18 +84,18 @@ def _write_request(
     request.seek(0)
 
 
-def _ended(answer: bytes, end: Exit, here: StepContext) -> AttemptResult:
+def _read_answer(answer: bytes, end: Exit, context: StepContext) -> AttemptResult:
     match json.loads(answer) if answer else None:
         case {"returned": value}:
             return AttemptResult(Succeeded(), value)
-        case {"unfit": problem}:
-            here.log.caution(problem)
+        case {"no_result": problem}:
+            context.log.write_warning(problem)
             return AttemptResult(Succeeded())
-        case {"wish": kind, "seconds": seconds, "reason": reason}:
+        case {"signal": kind, "seconds": seconds, "reason": reason}:
             return signalled(kind, seconds, reason)
         case {"raised": text}:
             return failed(text)
         case {"refused": text}:
             raise InputError(text)
         case _:
-            return failed(f"its process ended without an answer: {end.in_words()}\n{end.last_words}".rstrip())
+            return failed(f"its process ended without an answer: {end.describe()}\n{end.stderr_tail}".rstrip())

@@ -1,4 +1,8 @@
-"""Whether a function's return value can be kept."""
+"""The result of an attempt or a step, and the signals by which a function asks for another one than success.
+
+A function may return a signal (`Retry`, `Cancel`, `Snooze`), or raise it at any depth: signals are exceptions. The
+child process imports this module, so it stays light.
+"""
 
 import math
 from collections.abc import Callable
@@ -9,82 +13,11 @@ from ...core.errors import InputError
 from ...core.payload import clip, encode
 from ...core.settle import Cancelled, Failed, Outcome, Snoozed, Succeeded
 from ...core.timeparse import parse_duration
-from .failure import LONGEST_ERROR, failure_text
+from .failure import MAX_ERROR_LENGTH, failure_text
 
 
-def why_not_kept(value: Any) -> str | None:
-    """Why this is no result, for people; none if it is one."""
-    try:
-        encode(value, "the result")
-    except InputError as problem:
-        return f"no result is kept: {problem}"
-    return None
-
-
-# How an attempt or a step ended, and how the word of a function becomes that.
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptResult:
-    """An outcome, with what it returned or why it is not a success."""
-
-    outcome: Outcome
-    result: Any = None  # JSON
-    error: str = ""
-
-    def __post_init__(self) -> None:
-        if self.error:
-            object.__setattr__(self, "error", clip(self.error, LONGEST_ERROR))
-
-    @property
-    def succeeded(self) -> bool:
-        return isinstance(self.outcome, Succeeded)
-
-
-def failed(error: str) -> AttemptResult:
-    return AttemptResult(Failed(), error=error)
-
-
-_RETURNED_NOTHING = AttemptResult(Succeeded())
-
-
-def returned(value: Any, warn: Callable[[str], None]) -> AttemptResult:
-    """What a function's return value means; one that is not JSON is kept as no result, with a warning."""
-    if value is None:
-        return _RETURNED_NOTHING
-    if isinstance(value, Signal):
-        return signalled(value.kind, value.seconds, value.reason)
-    if problem := why_not_kept(value):
-        warn(problem)
-        return AttemptResult(Succeeded())
-    return AttemptResult(Succeeded(), value)
-
-
-def raised(error: BaseException) -> AttemptResult:
-    """What an exception means."""
-    if isinstance(error, Signal):
-        return signalled(error.kind, error.seconds, error.reason)
-    return failed(failure_text(error))
-
-
-def signalled(kind: str, seconds: int | None, reason: str) -> AttemptResult:
-    """What a wish comes to."""
-    match kind:
-        case "snooze":
-            return AttemptResult(Snoozed(seconds or 0), error=reason)
-        case "cancel":
-            return AttemptResult(Cancelled(), error=reason or "it asked to be cancelled")
-        case _:
-            return AttemptResult(Failed(seconds), error=reason or "it asked to be tried again")
-
-
-# What a function may return or raise instead of a result: a wish for what becomes of its run.
-#
-# They are exceptions, so that code at any depth can raise them. The child process imports this module.
-
-
-class Signal(Exception):  # noqa: N818 (a wish is no error)
-    """The base of the three."""
+class Signal(Exception):  # noqa: N818 (a signal is no error)
+    """The base of the three signals."""
 
     kind: ClassVar[str]
     seconds: int | None = None
@@ -101,7 +34,7 @@ class Retry(Signal):
 
     def __init__(self, after: str | float | None = None, reason: str = "") -> None:
         super().__init__(after, str(reason))
-        self.seconds = None if after is None else _seconds(after)
+        self.seconds = None if after is None else _whole_seconds(after)
         self.reason = str(reason)
 
 
@@ -122,11 +55,74 @@ class Snooze(Signal):
 
     def __init__(self, for_: str | float, reason: str = "") -> None:
         super().__init__(for_, str(reason))
-        self.seconds = _seconds(for_)
+        self.seconds = _whole_seconds(for_)
         self.reason = str(reason)
 
 
-def _seconds(time: str | float) -> int:
+@dataclass(frozen=True, slots=True)
+class AttemptResult:
+    """An outcome, with the function's result, or with the error if it is no success."""
+
+    outcome: Outcome
+    result: Any = None  # JSON
+    error: str = ""
+
+    def __post_init__(self) -> None:
+        if self.error:
+            object.__setattr__(self, "error", clip(self.error, MAX_ERROR_LENGTH))
+
+    @property
+    def succeeded(self) -> bool:
+        return isinstance(self.outcome, Succeeded)
+
+
+_RETURNED_NOTHING = AttemptResult(Succeeded())
+
+
+def failed(error: str) -> AttemptResult:
+    return AttemptResult(Failed(), error=error)
+
+
+def returned(value: Any, warn: Callable[[str], None]) -> AttemptResult:
+    """The result of a call that returned this. A value that is not JSON is dropped, with a warning."""
+    if value is None:
+        return _RETURNED_NOTHING
+    if isinstance(value, Signal):
+        return signalled(value.kind, value.seconds, value.reason)
+    if problem := why_not_kept(value):
+        warn(problem)
+        return AttemptResult(Succeeded())
+    return AttemptResult(Succeeded(), value)
+
+
+def raised(error: BaseException) -> AttemptResult:
+    """The result of a call that raised this."""
+    if isinstance(error, Signal):
+        return signalled(error.kind, error.seconds, error.reason)
+    return failed(failure_text(error))
+
+
+def signalled(kind: str, seconds: int | None, reason: str) -> AttemptResult:
+    """The result of a call that ended with a signal."""
+    match kind:
+        case "snooze":
+            return AttemptResult(Snoozed(seconds or 0), error=reason)
+        case "cancel":
+            return AttemptResult(Cancelled(), error=reason or "it asked to be cancelled")
+        case _:
+            return AttemptResult(Failed(seconds), error=reason or "it asked to be tried again")
+
+
+def why_not_kept(value: Any) -> str | None:
+    """Why a returned value cannot be kept as a result; none if it can."""
+    try:
+        encode(value, "the result")
+    except InputError as problem:
+        return f"no result is kept: {problem}"
+    return None
+
+
+def _whole_seconds(time: str | float) -> int:
     if isinstance(time, str):
         return parse_duration(time)
     if not 0 <= time < math.inf:

@@ -1,6 +1,7 @@
-"""Daemon threads, as many as are busy at once, used again when they are free.
+"""A pool of daemon threads without a limit; idle threads are reused.
 
-The standard pool would not do: a thread that hangs would hold one of its places, and the end of the program.
+ThreadPoolExecutor does not fit: a thread that hangs would take one of its places for ever, and keep the program
+from ending.
 """
 
 from collections.abc import Callable
@@ -8,36 +9,36 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeAlias
 
-Work: TypeAlias = tuple[Callable[[], Any], Callable[[Any], None]]  # what to do, whom to tell; neither raises
+Work: TypeAlias = tuple[Callable[[], Any], Callable[[Any], None]]  # the call and its callback; neither raises
 
 
 class Threads:
-    """Grows to what is asked of it; who asks keeps the bound."""
+    """Grows with demand; the caller keeps the number of concurrent calls bounded."""
 
     def __init__(self) -> None:
         self._idle: list[SimpleQueue[Work | None]] = []
         self._closed = False
 
-    def start(self, work: Callable[[], Any], tell: Callable[[Any], None]) -> None:
+    def start(self, work: Callable[[], Any], on_result: Callable[[Any], None]) -> None:
         if self._idle:
             inbox = self._idle.pop()
         else:
             inbox = SimpleQueue()
             Thread(target=self._serve, args=(inbox,), name="tickwise-function", daemon=True).start()
-        inbox.put((work, tell))
+        inbox.put((work, on_result))
 
     def close(self) -> None:
-        """Let the idle threads end now, and the busy ones when they are done."""
+        """End the idle threads now, and the busy ones when their call returns."""
         self._closed = True
         while self._idle:
             self._idle.pop().put(None)
 
     def _serve(self, inbox: "SimpleQueue[Work | None]") -> None:
-        while found := inbox.get():
-            work, tell = found
+        while item := inbox.get():
+            work, on_result = item
             result = work()
             if self._closed:
                 inbox.put(None)
             else:
-                self._idle.append(inbox)  # before it is told, so that who hears of it finds a free thread
-            tell(result)
+                self._idle.append(inbox)  # first, so that the callback finds an idle thread
+            on_result(result)

@@ -1,4 +1,4 @@
-"""Waiting for one thing, but not for ever. The sleep is an argument, so that tests move time."""
+"""Waiting with a timeout. The sleep is an argument, so that tests control time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -9,11 +9,11 @@ T = TypeVar("T")
 
 
 class TimedOut(Exception):  # noqa: N818 (a name of its own: user code raises TimeoutError too)
-    """The work was ended, because it took too long."""
+    """The work was cancelled, because it took too long."""
 
 
 async def finishes(work: "asyncio.Future[Any]", seconds: float, sleep: Sleep) -> bool:
-    """Whether the work is done in this time. It is left alone if not."""
+    """Whether the work ends in this time. If not, it is not cancelled."""
     timer = asyncio.ensure_future(sleep(seconds))
     try:
         await asyncio.wait({work, timer}, return_when=asyncio.FIRST_COMPLETED)
@@ -23,7 +23,7 @@ async def finishes(work: "asyncio.Future[Any]", seconds: float, sleep: Sleep) ->
 
 
 async def limited(work: Coroutine[Any, Any, T], seconds: float | None, sleep: Sleep) -> T:
-    """The result of the work; `TimedOut` after it was cancelled and has cleaned up, if it takes longer."""
+    """The result of the work. If it takes longer, it is cancelled, and `TimedOut` raised when it has ended."""
     if seconds is None:
         return await work
     task = asyncio.ensure_future(work)

@@ -1,1 +1,1 @@
-"""Messages to people: what they are told of, when, and over which channel."""
+"""Notifications to people: what they report, when, and over which channel."""

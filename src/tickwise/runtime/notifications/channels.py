@@ -1,4 +1,4 @@
-"""The ways to people: a webhook, and a program of their own."""
+"""Notification channels: a webhook, and a command."""
 
 import asyncio
 import hmac
@@ -19,17 +19,17 @@ from ..executors.log import StepLog
 from ..step_context import Services, StepContext
 from .notice import Notice
 
-REQUEST_SECONDS = 10.0
-_PROGRAM_SECONDS = 30.0
+REQUEST_TIMEOUT = 10.0  # seconds
+_COMMAND_TIMEOUT = 30.0
 _NO_HEADERS: Mapping[str, str] = {}
 
 
 class UndeliveredError(TickwiseError):
-    """It did not arrive; its text names no secret."""
+    """A notice did not arrive. The text contains no secret."""
 
 
 class Channel(Protocol):
-    """One way; `second` is the store's now."""
+    """One way to deliver notices. `second` is the store's now."""
 
     @property
     def name(self) -> str: ...
@@ -40,12 +40,12 @@ class Channel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WebhookChannel:
-    """JSON to a web address, signed if there is a key."""
+    """Posts JSON to a URL, signed if there is a secret."""
 
     url: str
     secret: str
     addresses: AddressPolicy
-    seconds: float = REQUEST_SECONDS
+    seconds: float = REQUEST_TIMEOUT
     name: str = "webhook"
 
     async def send(self, notice: Notice, second: int) -> None:
@@ -58,46 +58,46 @@ class WebhookChannel:
 
 @dataclass(frozen=True, slots=True)
 class CommandChannel:
-    """A program that gets the JSON on its standard input, and the most important in variables."""
+    """Starts a program with the JSON on its standard input and the most important values in variables."""
 
     arguments: Sequence[str]
-    seconds: float = _PROGRAM_SECONDS
+    seconds: float = _COMMAND_TIMEOUT
     name: str = "command"
 
-    async def send(self, notice: Notice, second: int) -> None:  # noqa: ARG002  (nothing here bears a time)
-        here = StepContext(notice.context, Services(), StepLog(lambda _stream, _line: None))
-        with TemporaryFile() as given:
-            given.write(_json(notice))
-            given.seek(0)
+    async def send(self, notice: Notice, second: int) -> None:  # noqa: ARG002  (only signatures contain the time)
+        context = StepContext(notice.context, Services(), StepLog(lambda _stream, _line: None))
+        with TemporaryFile() as stdin:
+            stdin.write(_json(notice))
+            stdin.seek(0)
             try:
                 async with asyncio.timeout(self.seconds):
-                    end = await run_program(Program(self.arguments, stdin=given), here)
+                    end = await run_program(Program(self.arguments, stdin=stdin), context)
             except TimeoutError:
                 raise UndeliveredError(f"the program did not end within {self.seconds:g} s") from None
             except InputError as error:
                 raise UndeliveredError(str(error)) from None
         if end.code != 0:
-            raise UndeliveredError(f"{end.in_words()} {end.last_words.rpartition(chr(10))[2][:200]}".rstrip())
+            raise UndeliveredError(f"{end.describe()} {end.stderr_tail.rpartition(chr(10))[2][:200]}".rstrip())
 
 
 def signature(secret: str, second: int, body: bytes) -> str:
-    """What a receiver can check: that we sent it, and when."""
-    signed = hmac.new(secret.encode(), f"{second}.".encode() + body, sha256).hexdigest()
-    return f"t={second},v1={signed}"
+    """The signature header, by which a receiver checks who sent the body, and when."""
+    digest = hmac.new(secret.encode(), f"{second}.".encode() + body, sha256).hexdigest()
+    return f"t={second},v1={digest}"
 
 
 async def request(
     method: str, url: str, addresses: AddressPolicy, *, headers: Mapping[str, str] = _NO_HEADERS,
-    content: bytes = b"", seconds: float = REQUEST_SECONDS,
+    content: bytes = b"", seconds: float = REQUEST_TIMEOUT,
 ) -> None:  # fmt: skip
-    """Ask, and be content with any 2xx; what is answered is not read. Redirects are not followed."""
+    """Send a request; any 2xx is a success. The response body is not read, redirects are not followed."""
     try:
         async with (
             asyncio.timeout(seconds),
             httpx.AsyncClient(transport=CheckedTransport(addresses), timeout=seconds, trust_env=False) as client,
-            client.stream(method, url, headers={"User-Agent": "Tickwise", **headers}, content=content) as answer,
+            client.stream(method, url, headers={"User-Agent": "Tickwise", **headers}, content=content) as response,
         ):
-            status = answer.status_code
+            status = response.status_code
     except (TimeoutError, httpx.TimeoutException):
         raise UndeliveredError(f"no answer within {seconds:g} s") from None
     except (httpx.HTTPError, httpx.InvalidURL, InputError) as error:

@@ -1,4 +1,4 @@
-"""What there was to tell before a notifier began: found by what went wrong, not by going through all that ran."""
+"""What happened before a notifier started: read from the failures and missed slots, not from all runs."""
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -9,13 +9,13 @@ from ...stores.contract import Store
 from ...stores.records import MICRO, DecisionFilter, DecisionRow, RunFilter, RunRow
 from .notice import MISSED, Notice, Occasion, about_run, about_slots, subject
 
-LOOK_BACK = 3_600 * MICRO  # how long nobody may have been there
+LOOK_BACK = 3_600 * MICRO  # how long there may have been no notifier
 _ENDED = FAILURES | {RunState.SUCCEEDED}
-_MOST, _RECENT = 5_000, 50  # rows: of failures and missed slots, and of one subject
+_MAX_ROWS, _MAX_SUBJECT_ROWS = 5_000, 50  # of failures and of missed slots; of runs of one subject
 
 
 class NotificationHistory(NamedTuple):
-    """Who has failed and not recovered (subject and run), and what may not have been told yet."""
+    """Subjects that have not recovered, each with its failed run, and notices that may not have been sent."""
 
     broken: dict[str, str]
     notices: list[Notice]
@@ -23,29 +23,29 @@ class NotificationHistory(NamedTuple):
 
 async def read_history(store: Store, now: int) -> NotificationHistory:
     since = now - LOOK_BACK
-    failed = (await store.insights.runs(RunFilter(states=FAILURES), limit=_MOST)).items
-    notices = [about_run(Occasion.FAILURE, run) for run in failed if end(run) >= since]
+    failed = (await store.insights.runs(RunFilter(states=FAILURES), limit=_MAX_ROWS)).items
+    notices = [about_run(Occasion.FAILURE, run) for run in failed if ended_at(run) >= since]
     broken = {}
     for name, run in {subject(run): run for run in reversed(failed)}.items():
-        rows = await ended_like(store, run)
-        notices += [about_run(Occasion.RECOVERY, row) for row in recoveries(rows) if end(row) >= since]
-        if max(rows, key=end, default=run).state in FAILURES:
+        rows = await recent_ends(store, run)
+        notices += [about_run(Occasion.RECOVERY, row) for row in recoveries(rows) if ended_at(row) >= since]
+        if max(rows, key=ended_at, default=run).state in FAILURES:
             broken[name] = run.id
-    missed = (await store.insights.decisions(DecisionFilter(reasons=MISSED), limit=_MOST)).items
+    missed = (await store.insights.decisions(DecisionFilter(reasons=MISSED), limit=_MAX_ROWS)).items
     notices += [about_slots(row, await job_of(store, row)) for row in missed if row.extended_at >= since]
     return NotificationHistory(broken, sorted(notices, key=lambda notice: notice.at))
 
 
-async def ended_like(store: Store, run: RunRow) -> list[RunRow]:
-    """The newest runs of the same subject that have failed or succeeded, newest first."""
-    wanted = RunFilter(job=run.job, schedule=run.schedule, states=_ENDED)
-    rows = (await store.insights.runs(wanted, limit=_RECENT)).items
+async def recent_ends(store: Store, run: RunRow) -> list[RunRow]:
+    """The newest failed or succeeded runs of the same subject, newest first."""
+    same_subject = RunFilter(job=run.job, schedule=run.schedule, states=_ENDED)
+    rows = (await store.insights.runs(same_subject, limit=_MAX_SUBJECT_ROWS)).items
     return [row for row in rows if row.schedule == run.schedule]
 
 
 def recoveries(rows: Iterable[RunRow]) -> Iterator[RunRow]:
-    """Of runs of one subject, newest first: successes that came after a failure, by when they ended."""
-    for later, earlier in pairwise(sorted(rows, key=end, reverse=True)):
+    """The successes that ended next after a failure, newest first. The runs are of one subject."""
+    for later, earlier in pairwise(sorted(rows, key=ended_at, reverse=True)):
         if earlier.state in FAILURES and later.state is RunState.SUCCEEDED:
             yield later
 
@@ -56,5 +56,5 @@ async def job_of(store: Store, row: DecisionRow) -> str:
     return schedule.schedule.job if schedule else ""
 
 
-def end(run: RunRow) -> int:
+def ended_at(run: RunRow) -> int:
     return run.finished_at or 0

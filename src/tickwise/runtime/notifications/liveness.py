@@ -1,7 +1,7 @@
-"""The sign of life: an address outside is asked for as long as this node's passes come as they should.
+"""The liveness ping: requests a URL outside as long as this node is healthy.
 
-Whoever listens there raises the alarm when it stays silent: when passes do not come, the process has died, the
-machine is gone or its way out is cut.
+A monitor there raises an alarm when the pings stop: passes do not complete, the process has died, the machine is
+down or its network is cut off.
 """
 
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from ..executors.address import AddressPolicy
 from .channels import UndeliveredError, request
 
 _log = get_logger()
-_SOON = 5.0  # seconds, to look again whether all is well
+_RETRY_DELAY = 5.0  # seconds, if the node is not healthy or a ping did not arrive
 
 
 @dataclass(frozen=True, slots=True)
 class LivenessPing:
-    """Says that all is well, or nothing."""
+    """Pings while the node is healthy."""
 
     url: str
     healthy: Callable[[], bool]
@@ -26,10 +26,10 @@ class LivenessPing:
 
     async def turn(self) -> float:
         if not self.healthy():
-            return min(self.every, _SOON)
+            return min(self.every, _RETRY_DELAY)
         try:
             await request("GET", self.url, self.addresses)
         except UndeliveredError as error:
-            _log.warning("the sign of life did not arrive", error=str(error))
-            return min(self.every, _SOON)
+            _log.warning("the liveness ping did not arrive", error=str(error))
+            return min(self.every, _RETRY_DELAY)
         return self.every

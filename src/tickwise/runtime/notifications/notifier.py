@@ -1,15 +1,14 @@
-"""The notifier tells people what went wrong, and when it is well again.
+"""The notifier sends notices about failures, recoveries and missed slots.
 
-Every ticker's node has one, and all of them see the same: what went wrong in the hour before their start, and what
-happens from then on. Who claims a notice first sends it, and leaves word of how that ended: `sent`, or `given up`
-after so many tries. The others look again until there is such a word, so that a node that dies on the way is stood
-in for, and who starts anew neither repeats what was told nor loses what happened meanwhile.
+Every node with a ticker has one, and all of them see the same events: those of the hour before their start, and
+those since. The first one to claim a notice in the store sends it, and records the outcome there: `sent`, or
+`given up` after several tries. The others check again until an outcome is recorded. So another node takes over if
+the sender dies, and a node that restarts neither repeats a notice nor loses one.
 
-For a recovery they must know who has failed. They keep that in mind, and ask the store only about successes of
-those.
+To find recoveries, a notifier remembers which subjects have failed, and reads the store only about their
+successes.
 """
 
-import asyncio
 from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -19,28 +18,30 @@ from ...log import get_logger
 from ...stores.contract import Store
 from ...stores.records import MICRO, DecisionRow, RunRow
 from ..change_feed import OVERLAP, ChangeFeed
+from ..loop import together
 from .channels import Channel, UndeliveredError
-from .history import LOOK_BACK, ended_like, job_of, read_history, recoveries
+from .history import LOOK_BACK, job_of, read_history, recent_ends, recoveries
 from .notice import MISSED, Notice, Occasion, about_run, about_slots, subject
 
 _log = get_logger()
-_EVERY = 2.0  # seconds
-_BACK_OFF = (2, 8, 30, 60, 90)  # seconds after the first tries; there is one more
-_HELD = 600  # seconds: longer than all tries take
-_LOOK_AGAIN = 30 * MICRO  # whether who has claimed it has sent it
-_AT_ONCE, _MOST_OPEN = 8, 1_000
-_MOST_BROKEN = 10_000
+_POLL = 2.0  # seconds
+_RETRY_DELAYS = (2, 8, 30, 60, 90)  # seconds; the last try has none
+_CLAIM_SECONDS = 600  # longer than all tries take
+_CHECK_AGAIN = 30 * MICRO  # whether the node that claimed a notice has sent it
+_CONCURRENT_SENDS = 8
+_MAX_OPEN = 1_000  # deliveries; with more, no new events are read
+_MAX_BROKEN = 10_000  # subjects that are remembered as failed
 
 
 @dataclass(slots=True)
 class _Delivery:
-    """A notice on its way by one channel."""
+    """A notice to be sent over one channel."""
 
     notice: Notice
     channel: Channel
     try_at: int = 0  # microseconds
     tries: int = 0
-    outcome: str = ""  # once it is over, and until the store knows
+    outcome: str = ""  # once it is over; then it has to be recorded in the store
 
     @property
     def key(self) -> str:
@@ -48,7 +49,7 @@ class _Delivery:
 
 
 class Notifier:
-    """One node's; `mark` is the node's id."""
+    """The notifier of one node; `mark` is the node's id, by which it claims."""
 
     def __init__(
         self, store: Store, mark: str, channels: Sequence[Channel], occasions: Collection[Occasion]
@@ -57,46 +58,43 @@ class Notifier:
         self._mark = mark
         self._channels = channels
         self._occasions = occasions
-        self._following: ChangeFeed | None = None
-        self._broken: dict[str, str] = {}  # who failed last, as far as is known: subject and run
+        self._feed: ChangeFeed | None = None
+        self._broken: dict[str, str] = {}  # subjects whose last known run failed, and that run
         self._unread: deque[RunRow | DecisionRow] = deque()
         self._open: dict[str, _Delivery] = {}
 
     async def turn(self) -> float:
-        """Look for what happened, if there is room for it, and send what is due."""
+        """Read new events, unless too many deliveries are open, and send those that are due."""
         now = await self._store.now()
-        if self._following is None or self._following.since < now - LOOK_BACK:
-            self._following = await self._begin(now)
-        if len(self._open) < _MOST_OPEN:
-            await self._look(self._following)
+        if self._feed is None or self._feed.since < now - LOOK_BACK:
+            self._feed = await self._start(now)
+        if len(self._open) < _MAX_OPEN:
+            await self._read_events(self._feed)
         due = [one for one in sorted(self._open.values(), key=lambda one: one.try_at) if one.try_at <= now]
-        tried = await asyncio.gather(*map(self._try, due[:_AT_ONCE]), return_exceptions=True)
-        for error in tried:
-            if isinstance(error, BaseException):
-                raise error
-        return 0.0 if len(due) > _AT_ONCE or not self._following.caught_up else _EVERY
+        await together(map(self._deliver, due[:_CONCURRENT_SENDS]))
+        return 0.0 if len(due) > _CONCURRENT_SENDS or not self._feed.caught_up else _POLL
 
-    # What to tell.
+    # Events
 
-    async def _begin(self, now: int) -> ChangeFeed:
+    async def _start(self, now: int) -> ChangeFeed:
         self._broken, notices = await read_history(self._store, now)
         for notice in notices:
             self._add(notice)
         return ChangeFeed(self._store, now - OVERLAP)
 
-    async def _look(self, following: ChangeFeed) -> None:
-        news = await following.poll()
-        self._unread.extend((*news.runs, *news.decisions))
-        while self._unread:  # what was not read because the store failed is read at the next look
-            await self._note(self._unread[0])
+    async def _read_events(self, feed: ChangeFeed) -> None:
+        changes = await feed.poll()
+        self._unread.extend((*changes.runs, *changes.decisions))
+        while self._unread:  # if the store fails, the rest is read in the next turn
+            await self._read_event(self._unread[0])
             self._unread.popleft()
 
-    async def _note(self, row: RunRow | DecisionRow) -> None:
+    async def _read_event(self, row: RunRow | DecisionRow) -> None:
         if isinstance(row, DecisionRow):
             if row.reason in MISSED:
                 self._add(about_slots(row, await job_of(self._store, row)))
         elif row.state in FAILURES:
-            self._remember(row)
+            self._add_broken(row)
             self._add(about_run(Occasion.FAILURE, row))
         elif row.state is RunState.SUCCEEDED and subject(row) in self._broken:
             if await self._recovered(row):
@@ -108,27 +106,27 @@ class Notifier:
             delivery = _Delivery(notice, channel)
             self._open.setdefault(delivery.key, delivery)
 
-    def _remember(self, run: RunRow) -> None:
+    def _add_broken(self, run: RunRow) -> None:
         self._broken[subject(run)] = run.id
-        if len(self._broken) > _MOST_BROKEN:
+        if len(self._broken) > _MAX_BROKEN:
             del self._broken[next(iter(self._broken))]
 
     async def _recovered(self, run: RunRow) -> bool:
-        """Whether what ended before this success had failed: a run before it, or itself before it was put back."""
+        """Whether the end before this success was a failure: of an earlier run, or of this one before a retry."""
         if self._broken[subject(run)] == run.id:
             return True
-        return run.id in {row.id for row in recoveries(await ended_like(self._store, run))}
+        return run.id in {row.id for row in recoveries(await recent_ends(self._store, run))}
 
-    # How to tell it.
+    # Deliveries
 
-    async def _try(self, delivery: _Delivery) -> None:
+    async def _deliver(self, delivery: _Delivery) -> None:
         if not delivery.outcome:
-            claim = await self._store.access.claim(delivery.key, self._mark, _HELD)
+            claim = await self._store.access.claim(delivery.key, self._mark, _CLAIM_SECONDS)
             if claim is not None and claim.answer is not None:
                 del self._open[delivery.key]
                 return
             if claim is not None and claim.mark != self._mark:
-                delivery.try_at = await self._store.now() + _LOOK_AGAIN
+                delivery.try_at = await self._store.now() + _CHECK_AGAIN
                 return
             await self._send(delivery)
         if delivery.outcome:
@@ -140,9 +138,9 @@ class Notifier:
         about = {"way": delivery.channel.name, "notice": delivery.notice.key}
         try:
             await delivery.channel.send(delivery.notice, now // MICRO)
-        except Exception as error:  # noqa: BLE001  (whatever it is, it did not arrive)
-            if delivery.tries < len(_BACK_OFF):
-                delivery.try_at = now + _BACK_OFF[delivery.tries] * MICRO
+        except Exception as error:  # noqa: BLE001  (whatever it is, the notice did not arrive)
+            if delivery.tries < len(_RETRY_DELAYS):
+                delivery.try_at = now + _RETRY_DELAYS[delivery.tries] * MICRO
                 delivery.tries += 1
                 return
             delivery.outcome = "given up"

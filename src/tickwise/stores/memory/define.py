@@ -22,7 +22,7 @@ def define(memory: MemoryState, job: JobDefinition, source: str, over: int | Non
     if entry and known and entry.source != source:
         raise ConflictError(_owned(job.name, entry.source))
     check_version(job.name, entry.version if entry and known else 0, over)
-    _check_names(memory, job)
+    _check_unique(memory, job)
     now, text = memory.clock(), encode_job(job)
     before = memory.load(entry) if entry else JobState(job.name, pauses_seen=memory.pauses_ended)
     before = before.inherit(_deleted_elsewhere(memory, job))
@@ -47,7 +47,7 @@ def _owned(name: str, owner: str) -> str:
     )
 
 
-def _check_names(memory: MemoryState, job: JobDefinition) -> None:
+def _check_unique(memory: MemoryState, job: JobDefinition) -> None:
     """A schedule belongs to one job (S26); one that another job has deleted is free."""
     for name in (schedule.name for schedule in job.schedules):
         other = memory.schedules.get(name)

@@ -30,7 +30,7 @@ from ..records import (
     StepReport,
 )
 from ..statistics import LATELY, NOT_RUN, Counts, HourlyStats, MinuteStats, Recent
-from ..validation import decision_page, has_label, names_part
+from ..validation import decision_page, has_label, is_part_of_name
 from .moves import MemoryMoves, atomic
 from .state import JobEntry, RunEntry, ScheduleEntry
 
@@ -264,7 +264,7 @@ def _run_matches(run: RunEntry, wanted: RunFilter) -> bool:
         and wanted.slot in (None, run.slot)
         and (wanted.since is None or run.created_at >= wanted.since)
         and (wanted.until is None or run.created_at < wanted.until)
-        and (wanted.text is None or run.id == wanted.text or names_part(wanted.text, run.job, run.schedule))
+        and (wanted.text is None or run.id == wanted.text or is_part_of_name(wanted.text, run.job, run.schedule))
     )
 
 
@@ -273,7 +273,7 @@ def _schedule_matches(entry: ScheduleEntry, job: JobEntry, wanted: ScheduleFilte
         wanted.job in (None, job.name)
         and wanted.source in (None, job.source)
         and wanted.paused in (None, entry.state.paused is not None)
-        and (wanted.text is None or names_part(wanted.text, entry.state.name, job.name))
+        and (wanted.text is None or is_part_of_name(wanted.text, entry.state.name, job.name))
         and (wanted.due_before is None or (entry.wake_at is not None and entry.wake_at < wanted.due_before))
         and (wanted.label is None or has_label(job.definition.labels, wanted.label))
         and (not wanted.local or job.local)

@@ -1,8 +1,8 @@
 """What the memory store holds: entries that change in place, and the moves that all operations share.
 
-A run is in `active` while it is queued or running. Its place among the unique keys is with those who own them: its
-slot with the schedule, its lane and its key with the job. `wake` is the one way to have a job looked at sooner;
-it sets `news`, for who waits.
+A run is in `active` while it is queued or running. Unique keys are kept by their owners: slots by the schedule,
+lanes and keys by the job. `load` makes a `JobState` of a job and `save` keeps it. `wake` makes a schedule due
+sooner, and sets `news`, which ends waiting for a notification.
 """
 
 from collections import defaultdict
@@ -114,7 +114,7 @@ class ScheduleEntry:
 
 @dataclass(slots=True)
 class JobEntry:
-    """A job, its schedules (deleted ones too), and who has its lanes and keys."""
+    """A job, its schedules (deleted ones too), and the runs that have its lanes and keys."""
 
     definition: JobDefinition  # without its schedules
     text: str  # of the definition
@@ -168,7 +168,7 @@ class JobEntry:
 
 
 class MemoryState:
-    """All there is."""
+    """All that the store holds."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self.clock = clock
@@ -258,7 +258,7 @@ class MemoryState:
             self.needed_by[other].add(name)
 
     def add(self, run: RunEntry) -> RunEntry:
-        """Take in a new run; who calls has seen that its keys are free."""
+        """Add a new run, whose keys the caller has found free."""
         self._numbers = run.number = self._numbers + 1
         self.runs[run.id] = run
         self._activate(run)
@@ -269,7 +269,7 @@ class MemoryState:
         return run
 
     def retry(self, run: RunEntry, lane: int | None, now: int) -> None:
-        """Queue a run again that was over (S41); who calls has seen that its keys are free."""
+        """Queue a run again that was over (S41), whose keys the caller has found free."""
         if run.attempt and run.attempt not in {known.number for known in run.attempts}:
             ended, at = _ENDED_BY[run.state], run.finished_at or now
             run.attempts.append(AttemptRow(run.attempt, ended, run.started_at, at, run.node, run.error))
@@ -322,7 +322,7 @@ class MemoryState:
         return settled
 
     def _over(self, run: RunEntry, now: int) -> None:
-        """Free the lane of a run that has ended, and wake who waits for it (S15) or for its success (S35)."""
+        """Free the lane of a run that has ended, and wake what waits for it (S15) or for its success (S35)."""
         job, second = self.jobs[run.job], now // MICRO
         run.finished_at = now
         del self.active[run.id]

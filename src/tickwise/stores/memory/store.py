@@ -78,7 +78,7 @@ class MemoryStore(MemoryMoves, Store):
 
     @atomic
     def _tick(self, planner: Planner, request: TickRequest, /) -> TickResult:
-        node, limit, names, reserve, _ = request  # nothing here takes long, so nothing is done ahead
+        node, limit, names, reserve = request
         return run_pass(self._memory, planner, node, limit=limit, names=names, reserve=reserve)
 
     @atomic

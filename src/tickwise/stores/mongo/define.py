@@ -33,7 +33,7 @@ async def define(mongo: Mongo, job: JobDefinition, source: str, over: int | None
 
 async def _define(mongo: Mongo, job: JobDefinition, source: str, over: int | None) -> tuple[Schedule, ...]:
     now = await mongo.now()
-    document = await _read(mongo, job.name, now)
+    document = await _settled_document(mongo, job.name, now)
     known = document is not None and "deleted_at" not in document
     if document and known and document["source"] != source:
         raise ConflictError(
@@ -41,7 +41,7 @@ async def _define(mongo: Mongo, job: JobDefinition, source: str, over: int | Non
             "here it can be paused, triggered, rescheduled and backfilled"
         )
     check_version(job.name, document["version"] if document and known else 0, over)
-    await _check_names(mongo, job)
+    await _check_unique(mongo, job)
     await _check_needs(mongo, job)
     fresh = {"_id": job.name, "seq": 0, "pause_seen": (await pause_state(mongo)).ended, "schedules": []}
     (loaded,) = await load(mongo, [document or fresh])
@@ -53,11 +53,13 @@ async def _define(mongo: Mongo, job: JobDefinition, source: str, over: int | Non
         return ()
     gone = sorted(state.cancel_queued)
     dropped = {"schedules": gone, "until": await _newest_run(mongo)} if gone else None
-    await _write(mongo, replace(loaded, state=state), _job_fields(loaded.document, job, source, now), now, dropped)
+    await _commit_job(
+        mongo, replace(loaded, state=state), _job_fields(loaded.document, job, source, now), now, dropped
+    )
     return tuple(state.schedules[name].schedule for name in state.changed)
 
 
-async def _read(mongo: Mongo, name: str, now: int) -> Document | None:
+async def _settled_document(mongo: Mongo, name: str, now: int) -> Document | None:
     """A job's document, with nothing of an earlier intent left to apply."""
     document = await mongo.jobs.find_one({"_id": name})
     if document and await apply_all(mongo, [document], now):
@@ -65,7 +67,7 @@ async def _read(mongo: Mongo, name: str, now: int) -> Document | None:
     return document
 
 
-async def _check_names(mongo: Mongo, job: JobDefinition) -> None:
+async def _check_unique(mongo: Mongo, job: JobDefinition) -> None:
     """A schedule belongs to one job (S26)."""
     wanted = [schedule.name for schedule in job.schedules]
     other = await mongo.jobs.find_one({"names": {"$in": wanted}, "_id": {"$ne": job.name}}, {"names": 1})
@@ -142,7 +144,7 @@ def _job_fields(before: Document, job: JobDefinition, source: str, now: int) -> 
     }  # fmt: skip
 
 
-async def _write(
+async def _commit_job(
     mongo: Mongo, job: JobDocument, job_fields: Document, now: int, dropped: Document | None = None
 ) -> None:
     """Commit a changed job."""
@@ -170,7 +172,7 @@ async def remove(mongo: Mongo, name: str, source: str, over: int | None = None) 
 
 async def _remove(mongo: Mongo, name: str, source: str, over: int | None) -> None:
     now = await mongo.now()
-    document = await _read(mongo, name, now)
+    document = await _settled_document(mongo, name, now)
     if document is None or "deleted_at" in document:
         return
     if document["source"] != source:
@@ -178,7 +180,7 @@ async def _remove(mongo: Mongo, name: str, source: str, over: int | None) -> Non
     check_version(name, document["version"], over)
     (job,) = await load(mongo, [document])
     removed = replace(job, state=job.state.redefine(JobDefinition(name), now // MICRO))
-    await _write(mongo, removed, {"deleted_at": now}, now, {"job": name, "until": await _newest_run(mongo)})
+    await _commit_job(mongo, removed, {"deleted_at": now}, now, {"job": name, "until": await _newest_run(mongo)})
 
 
 async def _newest_run(mongo: Mongo) -> int:
@@ -203,5 +205,5 @@ async def _change(mongo: Mongo, name: str, wanted: Change) -> Schedule:
     if name in job.state.unreadable:
         raise ConflictError(f"{name} cannot be read: {job.state.unreadable[name].problem}")
     state = job.state.change(name, wanted, now // MICRO)
-    await _write(mongo, replace(job, state=state), {}, now)
+    await _commit_job(mongo, replace(job, state=state), {}, now)
     return state.schedules[name].schedule

@@ -12,7 +12,7 @@ from ...core.definition import JobDefinition, ScheduleDefinition
 from ...core.payload import UnreadableText
 
 T = TypeVar("T")
-_MOST = 200_000  # entries of each kind that are kept
+_MAX_ENTRIES = 200_000  # entries of each kind that are kept
 
 
 class DigestCache:
@@ -89,5 +89,5 @@ def _body(definition: JobDefinition | ScheduleDefinition) -> str:
 
 
 def _make_room(entries: dict[Any, Any]) -> None:  # what is needed again is read again
-    if len(entries) >= _MOST:
+    if len(entries) >= _MAX_ENTRIES:
         entries.clear()

@@ -1,4 +1,4 @@
-"""Runs that somebody asks for.
+"""Runs that people and code ask for; and what people ask of one run: to end it, or to run it again.
 
 One run is one insert; if it takes a lane, one compare-and-set of its job. Several are *drafts* at first, which
 nobody sees; then a document of their batch says that all of them are wanted, and from then on whoever finds it
@@ -14,19 +14,19 @@ from typing import TypeAlias
 from bson import ObjectId
 from pymongo import InsertOne
 
-from ...core.errors import TickwiseError, no_such
+from ...core.errors import ConflictError, InputError, TickwiseError, no_such
 from ...core.model import Trigger
 from ...core.payload import encode
-from ...core.states import RunState
+from ...core.states import ACTIVE, MOVES, Event, RunState
 from ..records import MICRO, Enqueue, Enqueued
-from .base import Document, Mongo, changes
-from .finish import wake
+from .base import Document, Mongo, changes, present
+from .finish import ask_to_end, end_queued, wake
 from .intents import Effects, LostRaceError, persist
 from .jobs import with_lanes
-from .runs import DRAFT, FORGOTTEN, ids_of, new_run
+from .runs import DRAFT, FORGOTTEN, SHOWN, ended_attempt, ids_of, new_run, put_back
 
 _ABANDONED = 60 * MICRO  # age of drafts that nobody will want any more: twice as long as a move may take
-_MOST_NAMES = 1_000
+_MAX_NAMES = 1_000
 _SOME_LANE = -1  # until it is known which
 
 
@@ -43,7 +43,7 @@ async def known_jobs(mongo: Mongo, asked: Sequence[Enqueue]) -> dict[str, Docume
     jobs = {job["_id"]: job for job in found}
     for name in names:
         if name not in jobs:
-            known = [job["_id"] async for job in mongo.jobs.find(live, {"_id": 1}).sort("_id").limit(_MOST_NAMES)]
+            known = [job["_id"] async for job in mongo.jobs.find(live, {"_id": 1}).sort("_id").limit(_MAX_NAMES)]
             raise no_such("job", name, known, ": define it first")
     return jobs
 
@@ -58,7 +58,7 @@ async def _enqueue(mongo: Mongo, asked: Sequence[Enqueue], jobs: Mapping[str, Do
     new = fresh(asked, taken)
     ids = dict(zip(new, await mongo.numbers(len(new)), strict=True))
     if ids:
-        await _bring_in(mongo, new_runs(asked, ids, jobs, now), now)
+        await _add(mongo, new_runs(asked, ids, jobs, now), now)
     return answers(asked, taken, ids)
 
 
@@ -88,7 +88,7 @@ def new_runs(
     asked: Sequence[Enqueue], ids: Mapping[int, int], jobs: Mapping[str, Document], now: int
 ) -> list[Document]:
     """Their documents; `ids` are by place."""
-    return [_run(id_, asked[place], jobs[asked[place].job], now) for place, id_ in ids.items()]
+    return [_new_run(id_, asked[place], jobs[asked[place].job], now) for place, id_ in ids.items()]
 
 
 def answers(asked: Sequence[Enqueue], taken: Keys, ids: Mapping[int, int]) -> tuple[Enqueued, ...]:
@@ -99,7 +99,7 @@ def answers(asked: Sequence[Enqueue], taken: Keys, ids: Mapping[int, int]) -> tu
     )
 
 
-def _run(id_: int, one: Enqueue, job: Document, now: int) -> Document:
+def _new_run(id_: int, one: Enqueue, job: Document, now: int) -> Document:
     by_hand = one.trigger is Trigger.MANUAL and not one.allow_overlap
     return new_run(
         _id=id_, job=one.job, trigger=str(one.trigger), definition=job["definition"], queue=job["queue"],
@@ -110,7 +110,7 @@ def _run(id_: int, one: Enqueue, job: Document, now: int) -> Document:
     )  # fmt: skip
 
 
-async def _bring_in(mongo: Mongo, runs: Sequence[Document], now: int) -> None:
+async def _add(mongo: Mongo, runs: Sequence[Document], now: int) -> None:
     """Write runs, several as drafts that are then announced together."""
     batch = ObjectId() if len(runs) > 1 else None
     if batch:
@@ -133,14 +133,14 @@ async def _insert(mongo: Mongo, runs: Sequence[Document], now: int) -> None:
         if "lane" in run:
             by_hand[run["job"]].append(run)
     for job, wanted in by_hand.items():
-        await with_lanes(mongo, job, len(wanted), partial(_on_lanes, wanted), now)
+        await with_lanes(mongo, job, len(wanted), partial(_insert_on, wanted), now)
     await mongo.write(mongo.runs, [InsertOne(run) for run in runs if "lane" not in run])
     keyed = [run["_id"] for run in runs if "held_key" in run]
     if keyed and await mongo.runs.count_documents({"_id": {"$in": keyed}}) < len(keyed):
         raise LostRaceError  # somebody has taken a key meanwhile
 
 
-def _on_lanes(runs: Sequence[Document], lanes: Sequence[int]) -> Effects:
+def _insert_on(runs: Sequence[Document], lanes: Sequence[int]) -> Effects:
     return Effects(runs=[run | {"lane": lane} for run, lane in zip(runs, lanes, strict=True)])
 
 
@@ -152,7 +152,7 @@ async def _announce(mongo: Mongo, batch: ObjectId) -> None:
 
 
 async def _abandon(mongo: Mongo, which: Document, now: int) -> None:
-    """Forget drafts; lanes that they held are free, and who waited for one may look."""
+    """Forget drafts; lanes that they held are free, and jobs that waited for one are woken."""
     drafts = await mongo.runs.find({**which, "state": DRAFT}, {"job": 1, "state": 1}).to_list()
     gone = {"lane": None, "held_key": None, "batch": None}
     forgotten = changes({**gone, "state": FORGOTTEN, "finished_at": now, "unwoken": True})
@@ -166,3 +166,69 @@ async def tidy_up(mongo: Mongo, now: int) -> None:
         await _announce(mongo, batch["_id"])
     if abandoned := await ids_of(mongo.runs, {"state": DRAFT, "created_at": {"$lt": now - _ABANDONED}}):
         await _abandon(mongo, {"_id": {"$in": abandoned}}, now)
+
+
+_ENDED_BY = {RunState.FAILED: Event.FAILURE, RunState.LOST: Event.LOSS, RunState.CANCELLED: Event.CANCEL}
+_WITH_LAST_ATTEMPT: Document = {"attempts": {"$slice": -1}, "printed": 0, "params": 0, "result": 0}
+
+
+async def cancel(mongo: Mongo, run: int) -> RunState:
+    """A queued run ends at once, a running one is asked to."""
+    state = RunState((await _find_run(mongo, run))["state"])
+    if state not in ACTIVE:
+        return state
+    which, now = [{"_id": run}], await mongo.now()
+    await end_queued(mongo, which, now)
+    await ask_to_end(mongo, which)
+    await end_queued(mongo, which, now)  # if it came back to the queue just then
+    after = await mongo.runs.find_one({"_id": run, **SHOWN}, {"state": 1})
+    return RunState(after["state"]) if after else RunState.SUCCEEDED  # it has, and was to be forgotten then
+
+
+async def _find_run(mongo: Mongo, run: int) -> Document:
+    found = await mongo.runs.find_one({"_id": run, **SHOWN}, _WITH_LAST_ATTEMPT)
+    if found is None:
+        raise InputError(f"there is no run {run}: it was never made, or is not kept any longer")
+    return found
+
+
+async def retry(mongo: Mongo, run: int) -> None:
+    """Queue a failed, lost or cancelled run again, on a lane unless code had enqueued it (S41)."""
+    await persist(partial(_retry, mongo, run))
+
+
+async def _retry(mongo: Mongo, id_: int) -> None:
+    run, now = await _find_run(mongo, id_), await mongo.now()
+    state, job = RunState(run["state"]), run["job"]
+    if (state, Event.PUT_BACK) not in MOVES:
+        raise ConflictError(f"run {id_} is {state}: only a failed, lost or cancelled run can be put back")
+    if "key" in run:
+        other = await mongo.runs.find_one({"job": job, "held_key": run["key"]}, {"_id": 1})
+        if other:
+            raise ConflictError(f"run {other['_id']} has the key {run['key']!r} meanwhile")
+    back = _put_back_request(run, state)
+    if run["trigger"] != Trigger.ENQUEUE:
+        await with_lanes(mongo, job, 1, partial(_put_back_on, back), now)
+    else:
+        await _put_back_without_lane(mongo, back, job, now)
+    after = await mongo.runs.find_one({"_id": id_}, {"rev": 1})
+    if after and after["rev"] == run["rev"]:
+        raise LostRaceError  # somebody has taken its key meanwhile
+    await mongo.news.tell()
+
+
+def _put_back_request(run: Document, state: RunState) -> Document:
+    ended = ended_attempt(run, _ENDED_BY[state], run["finished_at"], run.get("error", ""))
+    on_record = [each["number"] for each in run.get("attempts", ())]  # if it ended in the queue
+    attempt = ended if run["attempt"] and run["attempt"] not in on_record else None
+    return present({"run": run["_id"], "rev": run["rev"], "key": run.get("key"), "attempt": attempt})
+
+
+def _put_back_on(back: Document, lanes: Sequence[int]) -> Effects:
+    return Effects(backs=[back | {"lane": lanes[0]}])
+
+
+async def _put_back_without_lane(mongo: Mongo, back: Document, job: str, now: int) -> None:
+    """Nothing of the job changes; but plans that were made of it before say nothing of the run any longer."""
+    owner = await mongo.jobs.find_one({"_id": job}, {"seq": 1})
+    await mongo.write(mongo.runs, [put_back(back, owner["seq"] if owner else 0, now)])

@@ -1,8 +1,8 @@
-"""The end of attempts: a run goes where `settle` says, and who waited for it is woken.
+"""The end of attempts: a run goes where `settle` says, and jobs that waited for it are woken.
 
 A run is moved as it was read (`rev`), or looked at again. The write that ends it marks it `unwoken`; then its
 job's `seq` is raised, and the job made due if it waits, and so are those that wait for a success; then the mark
-goes. Why that loses no wake-up is told in `plans`.
+goes. `intents` explains why that loses no wake-up.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +20,7 @@ from .base import Document, Mongo, Write, changes, move_id
 from .runs import FOR_MOVES, FORGOTTEN, ended_attempt, ids_of, on_record, reference
 
 _KEEPS_KEY = ACTIVE | {RunState.SUCCEEDED}  # S48
-_AT_ONCE = 1_000
+_BATCH_SIZE = 1_000
 _NO_RETRY = RetryPolicy()
 
 
@@ -174,5 +174,5 @@ async def end_queued(mongo: Mongo, which: Sequence[Document], now: int) -> None:
     """End queued runs, many at a time."""
     if which:
         queued = {"state": RunState.QUEUED, "$or": which}
-        while runs := await ids_of(mongo.runs, queued, _AT_ONCE):
+        while runs := await ids_of(mongo.runs, queued, _BATCH_SIZE):
             await end(mongo, [RunEnding(run, Cancelled(), is_queued) for run in runs], now)

@@ -1,4 +1,4 @@
-"""Who is there: nodes and what they serve, the fleet's limits on queues, and the pause of everything."""
+"""The fleet: nodes and what they serve, the fleet's limits on queues, and the pause of everything."""
 
 from dataclasses import asdict, fields
 from typing import NamedTuple

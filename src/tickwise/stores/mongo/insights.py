@@ -33,7 +33,7 @@ from . import tick
 from .base import Document, Mongo
 from .fleet import pause_state
 from .jobs import load
-from .report import numbered, steps_of
+from .lease import numbered, steps_of
 from .runs import SHOWN, attempt_of, digests, row_of
 from .search import contains_text, matching_names
 

@@ -3,23 +3,23 @@
     1. decide    read the job's document (its `seq` is n) and what else matters; decide what is to be done
     2. commit    one compare-and-set: if `seq` still is n, the document gets its new state, `seq` n + 1, and the
                  *plan*: all that is still to be done in other documents, ids included
-    3. fulfil    do it: insert runs, end runs, record decisions. Each of these can be done twice
+    3. apply     do it: insert runs, end runs, record decisions. Each of these can be done twice
     4. settle    take the plan out of the document
 
-The second step is the move. Whoever reads a document with a plan in it fulfils that first, whoever wrote it: a
-process may die anywhere. Until it is settled the job is due in a moment, so a pass comes by; `expire` looks,
-too.
+The second step is the move. A process that reads a document with a plan in it applies the plan first, whichever
+process wrote it: one may die anywhere. Until the plan is settled the job is due soon, so a pass finds it; `expire`
+looks for plans, too.
 
 Why nothing is lost or done twice:
 
 - *Lanes and slots* are taken only by a compare-and-set of the job's document: by passes, triggers, and runs put
-  back. Who decides reads them after the document, so if the compare-and-set succeeds nobody has taken one since,
+  back. They are read after the document, so if the compare-and-set succeeds nobody has taken one since,
   and an insert of step 3 can only meet its own run.
 - *Wake-ups.* After the end of a run is written, `seq` is raised. A pass that has not seen the end loses its
-  compare-and-set and looks again; one that was faster and wrote that a slot waits is seen by who ends the run,
+  compare-and-set and looks again; one that was faster and wrote that a slot waits is seen by the end of the run,
   and the job is made due. The write that ends a run marks it `unwoken` until that is done; `expire` looks for
   the mark.
-- *Somebody late*, who fulfils a plan that others have settled: its runs are there already under their ids (no
+- *A late process*, which applies a plan that others have settled: its runs are there already under their ids (no
   run is deleted within an hour, and nobody is later than `MOVE_SECONDS`); what a later plan recorded is not
   recorded over (`seq`); a run that was put back since (`back`) is not ended; and only a plan that is still there
   is settled.
@@ -40,7 +40,7 @@ from .runs import ids_of, put_back
 
 T = TypeVar("T")
 SOON = 2  # seconds of the store's time after which a plan that is not settled makes its job due
-_MOST_TRIES = 200
+_MAX_TRIES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Intent:
 
 
 async def commit(mongo: Mongo, intents: Sequence[Intent], now: int) -> set[str]:
-    """Make moves of several jobs, each by itself, and fulfil their plans; the jobs that were moved."""
+    """Make moves of several jobs, each by itself, and apply their plans; the jobs that were moved."""
     move, second = move_id(), now // MICRO
     new = [(intent, _new_fields(intent, move, second, now)) for intent in intents]
     matched = await mongo.write(
@@ -174,10 +174,10 @@ class LostRaceError(Exception):
 
 
 async def persist(attempt: Callable[[], Awaitable[T]]) -> T:
-    """Try until no race is lost. Of those who race one always wins, so few tries are many."""
-    for tries in range(_MOST_TRIES):
+    """Retry until no race is lost. One of the racers always wins, so a few tries are enough."""
+    for tries in range(_MAX_TRIES):
         try:
             return await attempt()
         except LostRaceError:
             await asyncio.sleep(min(tries, 20) / 1_000)
-    raise StoreUnavailableError(f"others were first {_MOST_TRIES} times in a row: try again")
+    raise StoreUnavailableError(f"others were first {_MAX_TRIES} times in a row: try again")

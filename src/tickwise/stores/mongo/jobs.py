@@ -66,7 +66,7 @@ def _job_state(mongo: Mongo, document: Document) -> JobState:
     for entry in document["schedules"]:
         last_slot = entry.get("last_slot")
         try:
-            schedule = _schedule(mongo, document["_id"], entry)
+            schedule = _schedule_from_entry(mongo, document["_id"], entry)
         except UnreadableText as error:
             unreadable[entry["name"]] = UnreadableSchedule(str(error), last_slot, "deleted_at" not in entry)
         else:
@@ -84,7 +84,7 @@ def _job_state(mongo: Mongo, document: Document) -> JobState:
     )
 
 
-def _schedule(mongo: Mongo, job: str, entry: Document) -> Schedule:
+def _schedule_from_entry(mongo: Mongo, job: str, entry: Document) -> Schedule:
     definition = mongo.book.schedule(entry["definition"], entry["name"], job)
     others = decode_rest(entry.get("rest"))
     numbers: dict[str, Any] = {name: _whole(entry, name) for name in _NUMBERS}

@@ -1,23 +1,33 @@
-"""What workers do with runs: take them and keep them; and what happens when they do not."""
+"""Leases: workers take runs within the fleet's limits, renew them and report on them; `expire` takes them back.
+
+A limit on a queue holds by its documents, whatever happens at the same time. *Concurrency*: a run that is started
+takes a *seat* of its queue, under a unique key, and has it until the attempt is over. Runs that were running when
+the limit was set have none, and a lowered limit leaves some on seats that are too high; those are counted as long
+as they last. *Starts per second*: a bucket of credit in the queue's document that fills with time; credit is taken
+by compare-and-set before the runs, and what was not used is given back.
+
+A report is fenced by its run's document: that reserves places in the log, then the parts are written.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
 
-from pymongo import UpdateMany, UpdateOne
+from pymongo import InsertOne, UpdateMany, UpdateOne
 
 from ...core.model import Trigger
 from ...core.payload import UnreadableText
 from ...core.settle import Failed, LeaseExpired, TooLate
 from ...core.states import RunState
-from ..records import MICRO, Expired, Lease, LeaseRequest, Renewed
+from ..records import LOG_HEAD, LOG_TAIL, MICRO, Expired, Lease, LeaseRequest, LogPart, Renewed, StepReport
 from .base import Document, Mongo, move_id, present
 from .enqueue import tidy_up
 from .finish import RunEnding, end, has_token, lapsed_by, never_began, wake
-from .intents import SOON, apply_all
-from .limits import free_seats, give_back, limited, spend
+from .intents import SOON, LostRaceError, apply_all, persist
 from .runs import FOR_LEASES, FOR_MOVES, digests, held_by, ids_of, lease_of, waiting
 
-_AT_ONCE = 500  # what the reaper takes in one move
+_BATCH_SIZE = 500  # what the reaper takes in one move
 _RUNNING = {"state": str(RunState.RUNNING)}
 
 
@@ -27,7 +37,7 @@ async def lease(mongo: Mongo, wanted: LeaseRequest) -> tuple[Lease, ...]:
     limits = await limited(mongo, wanted.queues)
     for queue in dict.fromkeys(wanted.queues):
         while (left := wanted.capacity - len(runs)) > 0:
-            tried, taken = await _take(mongo, wanted, queue, limits.get(queue), left, now)
+            tried, taken = await _take_some(mongo, wanted, queue, limits.get(queue), left, now)
             runs += taken
             if len(taken) == tried:  # else somebody was faster: there may be others
                 break
@@ -37,7 +47,7 @@ async def lease(mongo: Mongo, wanted: LeaseRequest) -> tuple[Lease, ...]:
     return await _leases(mongo, runs, now)
 
 
-async def _take(
+async def _take_some(
     mongo: Mongo, wanted: LeaseRequest, queue: str, limit: Document | None, most: int, now: int
 ) -> tuple[int, list[Document]]:
     """Try to take runs of a queue, all in one batch: how many were tried, and those that were got."""
@@ -48,7 +58,7 @@ async def _take(
     found = await in_order.limit(len(seats)).to_list() if seats else []
     if "rate" in limit:
         found = found[: await spend(mongo, limit, len(found), now)]
-    got = await _write(
+    got = await _take_all(
         mongo,
         [
             (run, present({**held_by(wanted, now, run["attempt"]), "seat": seat}))
@@ -63,7 +73,7 @@ async def _take(
 _ORDER = [("priority", -1), ("due_at", 1), ("_id", 1)]
 
 
-async def _write(mongo: Mongo, taken: Sequence[tuple[Document, Document]]) -> list[Document]:
+async def _take_all(mongo: Mongo, taken: Sequence[tuple[Document, Document]]) -> list[Document]:
     """Take runs as they were read; those that were got, with their new fields."""
     move = move_id()
     updates = [
@@ -120,24 +130,133 @@ async def renew(mongo: Mongo, node: str, held: Mapping[int, str], seconds: int) 
 async def expire(mongo: Mongo) -> Expired:
     """Take back what vanished workers hold, end what waited too long; before that, go on with what others left."""
     now = await mongo.now()
-    await _go_on(mongo, now)
-    lapsed = await ids_of(mongo.runs, {**_RUNNING, "lease_until": {"$lt": now}}, _AT_ONCE)
+    await _finish_interrupted(mongo, now)
+    lapsed = await ids_of(mongo.runs, {**_RUNNING, "lease_until": {"$lt": now}}, _BATCH_SIZE)
     too_late = {"state": str(RunState.QUEUED), "expires_at": {"$lte": now}, "attempt": 0}
-    waited = await ids_of(mongo.runs, too_late, _AT_ONCE)
+    waited = await ids_of(mongo.runs, too_late, _BATCH_SIZE)
     gone = "its worker did not renew the lease"
     endings = [RunEnding(run, LeaseExpired(), lapsed_by(now), error=gone) for run in lapsed]
     settled = await end(mongo, [*endings, *(RunEnding(run, TooLate(), never_began) for run in waited)], now)
     return Expired(_count(settled, lapsed), _count(settled, waited))
 
 
-async def _go_on(mongo: Mongo, now: int) -> None:
-    """Fulfil plans, wake who waits and bring in what was enqueued, where a process died before it had."""
-    left = mongo.jobs.find({"plan.at": {"$lt": now - SOON * MICRO}}).limit(_AT_ONCE)
+async def _finish_interrupted(mongo: Mongo, now: int) -> None:
+    """Apply plans, wake waiting jobs and announce enqueued runs that a process left when it died."""
+    left = mongo.jobs.find({"plan.at": {"$lt": now - SOON * MICRO}}).limit(_BATCH_SIZE)
     await apply_all(mongo, await left.to_list(), now)
-    unwoken = mongo.runs.find({"unwoken": True}, FOR_MOVES).limit(_AT_ONCE)
+    unwoken = mongo.runs.find({"unwoken": True}, FOR_MOVES).limit(_BATCH_SIZE)
     await wake(mongo, await unwoken.to_list(), now)
     await tidy_up(mongo, now)
 
 
 def _count(settled: Mapping[int, object], runs: Iterable[int]) -> int:
     return sum(run in settled for run in runs)
+
+
+async def limited(mongo: Mongo, queues: Iterable[str]) -> dict[str, Document]:
+    """The limits on these queues, as they are now."""
+    return {limit["_id"]: limit async for limit in mongo.queues.find({"_id": {"$in": list(queues)}})}
+
+
+async def free_seats(mongo: Mongo, limit: Document, most: int) -> list[int]:
+    """The lowest seats that are free, as many as may be taken."""
+    concurrency = limit["concurrency"]
+    running = mongo.runs.find({"queue": limit["_id"], "state": RunState.RUNNING}, {"seat": 1})
+    held = [run.get("seat", concurrency) async for run in running]
+    count = concurrency
+    while count > 0 and count + sum(seat >= count for seat in held) > concurrency:
+        count -= 1
+    taken = set(held)
+    return list(islice((seat for seat in range(count) if seat not in taken), most))
+
+
+async def spend(mongo: Mongo, limit: Document, wanted: int, now: int) -> int:
+    """Take credit for so many starts, or for as many as there is credit for."""
+    while True:
+        credit = _credit(limit, now)
+        spent = min(wanted, int(credit))
+        as_read = {name: limit[name] for name in ("_id", "rate", "credit", "credited_at")}
+        new = {"credit": credit - spent, "credited_at": max(now, limit["credited_at"])}
+        if not spent or (await mongo.queues.update_one(as_read, {"$set": new})).matched_count:
+            return spent
+        again = await mongo.queues.find_one({"_id": limit["_id"], "rate": {"$exists": True}})
+        if again is None:  # it was lifted meanwhile
+            return wanted
+        limit = again
+
+
+def _credit(limit: Document, now: int) -> float:
+    """The bucket holds the starts of a second, and one at least."""
+    rate, credit = float(limit["rate"]), float(limit["credit"])
+    seconds: float = max(0, now - limit["credited_at"]) / MICRO
+    return min(max(1.0, rate), credit + rate * seconds)
+
+
+async def give_back(mongo: Mongo, queue: str, unused: int) -> None:
+    if unused:
+        await mongo.queues.update_one({"_id": queue, "rate": {"$exists": True}}, {"$inc": {"credit": unused}})
+
+
+async def report(mongo: Mongo, run: int, token: str, steps: Sequence[StepReport], log: Sequence[LogPart]) -> bool:
+    """False, and nothing kept, if the token is old (S42)."""
+    return await persist(partial(_keep_report, mongo, run, token, steps, log))
+
+
+async def _keep_report(
+    mongo: Mongo, run: int, token: str, steps: Sequence[StepReport], log: Sequence[LogPart]
+) -> bool:
+    """Reserve places in the run's document, by compare-and-set, and put there what was reported."""
+    mine = {"_id": run, "token": token, "state": str(RunState.RUNNING)}
+    before = await mongo.runs.find_one(mine, {"parts": 1, "printed": 1})
+    if before is None:
+        return False
+    parts, printed = before.get("parts", 0), dict(before.get("printed", ()))
+    rows = list(_log_rows(run, log, parts, printed))
+    count = len(rows) + len(steps)
+    as_read = {**mine, "parts": before.get("parts", {"$exists": False})}
+    after = {"parts": parts + count, "printed": list(printed.items())}
+    if count and not (await mongo.runs.update_one(as_read, {"$set": after})).matched_count:
+        raise LostRaceError
+    await mongo.write(mongo.logs, [InsertOne(row) for row in rows])
+    await mongo.write(mongo.steps, list(_step_updates(run, steps, parts + len(rows))))
+    await _trim(mongo, run, {part.step: printed[part.step] for part in log})
+    return True
+
+
+def _log_rows(run: int, log: Sequence[LogPart], first: int, printed: dict[str, int]) -> Iterator[Document]:
+    """Each part with its place in all that its step has printed; `printed` moves on."""
+    for number, part in enumerate(log, first):
+        start = printed.get(part.step, 0)
+        end = printed[part.step] = start + len(part.text)
+        yield {
+            "_id": {"run": run, "number": number}, "step": part.step, "stream": part.stream, "text": part.text,
+            "at": part.at, "start": start, "end": end,
+        }  # fmt: skip
+
+
+def _step_updates(run: int, steps: Sequence[StepReport], first: int) -> Iterator[UpdateOne]:
+    """A later report on a step takes the place of the one before; it keeps its place in the row."""
+    for number, step in {step.name: (n, step) for n, step in enumerate(steps, first)}.values():
+        yield UpdateOne(
+            {"_id": {"run": run, "name": step.name}, "number": {"$lt": number}},
+            {"$set": {"number": number, "report": present(step._asdict())}, "$setOnInsert": {"place": number}},
+            upsert=True,
+        )
+
+
+async def _trim(mongo: Mongo, run: int, printed: dict[str, int]) -> None:
+    """Of a step that prints very much, whole parts between its head and its tail go."""
+    for step, length in printed.items():
+        if length > LOG_HEAD + LOG_TAIL:
+            middle = {"start": {"$gte": LOG_HEAD}, "end": {"$lte": length - LOG_TAIL}}
+            await mongo.logs.delete_many({"_id": numbered(run), "step": step, **middle})
+
+
+def numbered(run: int, after: int = -1) -> Document:
+    """Which parts of a run's log: those after a number."""
+    return {"$gt": {"run": run, "number": after}, "$lt": {"run": run + 1, "number": 0}}
+
+
+def steps_of(run: int) -> Document:
+    """Which steps: those of a run."""
+    return {"$gt": {"run": run, "name": ""}, "$lt": {"run": run + 1, "name": ""}}

@@ -9,19 +9,19 @@ from collections.abc import Sequence
 from ..records import MICRO
 from .base import Document, Mongo
 from .jobs import load
-from .report import numbered, steps_of
+from .lease import numbered, steps_of
 from .runs import FORGOTTEN, ids_of
 
 _HOUR = 3_600 * MICRO
 _DAY = 24 * _HOUR
-_JOBS_AT_ONCE, _RUNS_AT_ONCE = 50, 100
+_JOBS_PER_PASS, _RUNS_PER_BATCH = 50, 100
 
 
 async def prune(mongo: Mongo, most: int) -> int:
     """Look at jobs whose turn it is, and remove at most so many runs; an hour later it is their turn again."""
     now, removed = await mongo.now(), 0
     await _remove(mongo, await ids_of(mongo.runs, {"state": FORGOTTEN, "finished_at": {"$lt": now - _HOUR}}, most))
-    for job in await mongo.jobs.find({"prune_at": {"$lte": now}}).sort("prune_at").limit(_JOBS_AT_ONCE).to_list():
+    for job in await mongo.jobs.find({"prune_at": {"$lte": now}}).sort("prune_at").limit(_JOBS_PER_PASS).to_list():
         if removed >= most:
             break
         unwanted = await _unwanted(mongo, job, most - removed, now)
@@ -68,8 +68,8 @@ async def _spared(mongo: Mongo, job: str) -> set[int | None]:
 
 async def _remove(mongo: Mongo, runs: Sequence[int]) -> None:
     """What hangs on a run goes first, so that nothing is left without its run."""
-    for first in range(0, len(runs), _RUNS_AT_ONCE):
-        some = runs[first : first + _RUNS_AT_ONCE]
+    for first in range(0, len(runs), _RUNS_PER_BATCH):
+        some = runs[first : first + _RUNS_PER_BATCH]
         await mongo.logs.delete_many({"$or": [{"_id": numbered(run)} for run in some]})
         await mongo.steps.delete_many({"$or": [{"_id": steps_of(run)} for run in some]})
         await mongo.runs.delete_many({"_id": {"$in": list(some)}})

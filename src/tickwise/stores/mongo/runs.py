@@ -1,10 +1,10 @@
 """The document of a run, as others see it.
 
 Fields that have no value are left out: the unique keys (`lane` and `held_key` of a job, `slot` of a schedule,
-`seat` of a queue) count only documents that have them. Every write that matters raises `rev`, so who has read a
-run moves it as it was read or not at all. Two states are never shown: a *draft* is enqueued together with others
+`seat` of a queue) count only documents that have them. Every write that matters raises `rev`, so a run is
+moved as it was read or not at all. Two states are never shown: a *draft* is enqueued together with others
 and waits for them; a *forgotten* run has succeeded and was to be removed then, which is not done at once (see
-`plans`).
+`intents`).
 """
 
 from collections.abc import Sequence

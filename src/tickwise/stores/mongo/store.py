@@ -17,9 +17,7 @@ from . import (
     insights_changes,
     insights_statistics,
     lease,
-    report,
     retention,
-    run_actions,
     schema,
     tick,
 )
@@ -46,11 +44,11 @@ class MongoStore(MongoMoves, Store):
     _remove = move(define.remove)
     _change = move(define.change)
     _pause = move(fleet.pause)
-    _cancel = move(run_actions.cancel)
-    _retry = move(run_actions.retry)
+    _cancel = move(enqueue.cancel)
+    _retry = move(enqueue.retry)
     _lease = move(lease.lease)
     _renew = move(lease.renew)
-    _report = move(report.report)
+    _report = move(lease.report)
     expire = move(lease.expire)
     _beat = move(fleet.beat)
     _leave = move(fleet.leave)
@@ -58,7 +56,7 @@ class MongoStore(MongoMoves, Store):
     _prune = move(retention.prune)
 
     async def _tick(self, planner: Planner, request: TickRequest, /) -> TickResult:
-        node, limit, jobs, reserve, _ = request  # nothing is locked here, so nothing is claimed ahead
+        node, limit, jobs, reserve = request
         return await self.execute(tick.tick, planner, tick.ClaimQuery(node, limit, jobs, reserve))
 
     async def _enqueue(self, asked: Sequence[Enqueue], connection: Any, /) -> tuple[Enqueued, ...]:

@@ -19,12 +19,12 @@ from .base import Document, Mongo
 from .fleet import pause_state
 from .intents import Effects, Intent, apply_all, commit
 from .jobs import JobDocument, fields, load, read_facts, recorded
-from .limits import limited
+from .lease import limited
 from .runs import held_by, lease_of, new_run, waiting
 
 
 class ClaimQuery(NamedTuple):
-    """Who passes, and over what: so many due jobs, or those that are named."""
+    """Which node passes, and over what: so many due jobs, or those that are named."""
 
     node: str
     limit: int
@@ -45,14 +45,14 @@ async def tick(mongo: Mongo, planner: Planner, claim: ClaimQuery) -> TickResult:
     plan = planner(now // MICRO, schedules, facts)
     contested = contested_jobs(plan.starts, await _taken(mongo, plan, facts))
     starts = [start for start in plan.starts if start.job not in contested]
-    runs = await _runs(mongo, starts, jobs, claim, await mongo.now() if starts else now)
+    runs = await _start_documents(mongo, starts, jobs, claim, await mongo.now() if starts else now)
     parts = by_job(plan)
     intents = [
         _intent(job, parts.get(name, TickPlan()), runs.get(name, ()), now)
         for name, job in jobs.items() if name not in contested
     ]  # fmt: skip
     won = await commit(mongo, intents, now)
-    return await _ticked(mongo, claim, now, won, len(claimed), [r for job in won for r in runs.get(job, ())])
+    return await _result(mongo, claim, now, won, len(claimed), [r for job in won for r in runs.get(job, ())])
 
 
 async def next_due(mongo: Mongo) -> int | None:
@@ -89,17 +89,17 @@ async def _taken(mongo: Mongo, plan: TickPlan, facts: Facts) -> set[Key]:
     return taken
 
 
-async def _runs(
+async def _start_documents(
     mongo: Mongo, starts: Sequence[Start], jobs: Mapping[str, JobDocument], claim: ClaimQuery, now: int
 ) -> dict[str, list[Document]]:
     """The runs to insert, by job, with their ids; some may be leased to the node already."""
     await mongo.book.read(jobs[start.job].document["definition"] for start in starts)
-    reserve = await _reserved(mongo, claim.reserve, now) if starts and claim.reserve else None
+    reserve = await _reservable(mongo, claim.reserve, now) if starts and claim.reserve else None
     free = reserve.capacity if reserve else 0
     found: dict[str, list[Document]] = defaultdict(list)
     for id_, start in zip(await mongo.numbers(len(starts)), starts, strict=True):
         job = jobs[start.job]
-        run = _run(id_, start, job, now) | {"claimed_by": claim.node}
+        run = _start_document(id_, start, job, now) | {"claimed_by": claim.node}
         if free and reserve and _may_lease(mongo, job.document, reserve):
             free -= 1
             run |= held_by(reserve, now)
@@ -107,7 +107,7 @@ async def _runs(
     return found
 
 
-def _run(id_: int, start: Start, job: JobDocument, now: int) -> Document:
+def _start_document(id_: int, start: Start, job: JobDocument, now: int) -> Document:
     document, schedule = job.document, job.state.schedules[start.schedule].schedule
     policy, live = schedule.definition.policy, start.trigger is Trigger.SCHEDULE
     return new_run(
@@ -120,8 +120,8 @@ def _run(id_: int, start: Start, job: JobDocument, now: int) -> Document:
     )  # fmt: skip
 
 
-async def _reserved(mongo: Mongo, reserve: LeaseRequest, now: int) -> LeaseRequest | None:
-    """What may be handed out at once: nothing while others wait, and nothing of a queue with a limit."""
+async def _reservable(mongo: Mongo, reserve: LeaseRequest, now: int) -> LeaseRequest | None:
+    """What may be leased at once: nothing while other runs wait, and nothing of a queue with a limit."""
     if not reserve.capacity or await mongo.runs.find_one(waiting(reserve.queues, now), {"_id": 1}):
         return None
     limits = await limited(mongo, reserve.queues)
@@ -146,7 +146,7 @@ def _intent(job: JobDocument, plan: TickPlan, runs: Sequence[Document], now: int
     return Intent(job.document, state.wake_at(now // MICRO), new, effects)
 
 
-async def _ticked(
+async def _result(
     mongo: Mongo, claim: ClaimQuery, now: int, won: set[str], claimed: int, runs: Sequence[Document]
 ) -> TickResult:
     leased = sorted((run for run in runs if run["state"] == RunState.RUNNING), key=lambda run: int(run["_id"]))

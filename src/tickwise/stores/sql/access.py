@@ -41,7 +41,7 @@ _AUDIT = Statement("""
 _FORGET = Statement("""
     DELETE FROM tickwise_claims WHERE claim_key IN (
         SELECT claim_key FROM tickwise_claims WHERE claimed_at < :forgotten
-        ORDER BY claimed_at LIMIT :most FOR UPDATE SKIP LOCKED)
+        ORDER BY claimed_at LIMIT :most {lock_free})
 """)
 _CLAIM = Statement("""
     INSERT INTO tickwise_claims AS known (claim_key, mark, claimed_at, until) VALUES (:key, :mark, :now, :until)

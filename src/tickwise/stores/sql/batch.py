@@ -1,68 +1,75 @@
-"""Jobs that differ only in what they do: decided once, and written together.
+"""The plain case of a pass: jobs that start a slot on time and nothing else, all written by one statement.
 
-When a thousand schedules share a second, most of them are alike. Each is the only one of its job; their times,
-their policy and how far they are decided are the same; nothing about them is out of the ordinary. So is their
-plan the same, for planning reads nothing else of them. One of each herd is planned, and if it simply starts on
-time, the plan is written for all by statements whose values are lists of ids.
+A job is simple if it has one schedule about which nothing is special. The node remembers such a job with the
+revision at which it was read (`CachedJob`); the claim returns the current revision, so what is remembered is
+right or not used. Nothing is read for a simple job but the holders of its lanes, and if there are none it is
+planned from memory. Its schedule's plan depends on the definition, the cursor and the time only: equal ones are
+planned once in a pass.
 
-Whatever is not alike goes the long way, through objects of its own, to the same rows. So does a small herd, which
-would cost more statements than it spares; and all of a pass in which somebody was first with a run of a herd.
+Everything else goes the long way in `tick`, to the same rows: jobs with a run that holds a lane, with a second
+schedule, with a pause, a guard or a limit, and those whose plan is anything but one start on time.
+
+The statement inserts without asking first whether a slot or a lane is taken: to ask costs the database a third
+of the insert. If one is taken, the database refuses the whole statement, and the pass begins again with every
+job on the long way, where conflicts are met one by one. So also then only the job that lost stays due (S16).
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from ...core.codec import encode_rest
 from ...core.definition import JobDefinition
 from ...core.jobstate import is_simple
-from ...core.model import Facts, Planned, Schedule, Start, Trigger
+from ...core.model import Facts, Schedule, Trigger
 from ...core.payload import UnreadableText
 from ..records import MICRO, Lease, Planner
-from .claim import UNPAUSED, ClaimRequest, Due, PassContext
-from .definitions import BatchKey, CachedJob, DefinitionCache
+from .claim import ClaimRequest, Due, PassContext
+from .definitions import CachedJob, DefinitionCache
 from .jobs import JobColumns
-from .runs import ON_LANE, insert_runs
+from .runs import ON_FIRST_LANE, insert_runs
 from .statement import Compound, Procedure, Statement
 
-MIN_BATCH = 25  # members
 _INSERT = insert_runs(
-    "n bigint, job_id bigint, schedule_id bigint, definition_id bigint, function text",
-    leased="n < CAST(:leased AS bigint)", condition=UNPAUSED, conflict="",
-    returned="id, job_id, token IS NOT NULL AS running",
-    slot="bigint", lane="bigint", trigger_name="text", schedule_definition_id="bigint", queue="text",
-    priority="bigint", due_at="bigint", expires_at="bigint",
+    "n bigint, job_id bigint, schedule_id bigint, slot bigint, definition_id bigint, "
+    "schedule_definition_id bigint, queue text, priority bigint, function text, expires_at bigint, leased boolean",
+    conflict="", returned="id, job_id, token IS NOT NULL AS running",
+    lane="0", trigger_name="'schedule'", due_at=f"slot * {MICRO}",
 )  # fmt: skip
-_ADVANCE = Statement(f"""
-    UPDATE tickwise_job_state SET wake_at = :wake_at, waiting = FALSE, cursor = :cursor,
-        last_seen_slot = :last_seen_slot, last_slot = :slot, runs_made = coalesce(runs_made, 0) + 1
-    WHERE ctid IN :places[tid] AND {UNPAUSED}
+_ADVANCE = Statement("""
+    UPDATE tickwise_job_state AS a
+    SET wake_at = v.wake_at, waiting = FALSE, cursor = v.slot, last_seen_slot = v.slot, last_slot = v.slot,
+        runs_made = coalesce(a.runs_made, 0) + 1
+    FROM :moves[place row_id, slot bigint, wake_at bigint] AS v WHERE a.{row_id} = v.place
 """)
-_FIRE = Compound(_INSERT, ON_LANE, _ADVANCE)
+_START = Compound(_INSERT, ON_FIRST_LANE, _ADVANCE)
 
 
-class JobBatch(NamedTuple):
-    """Members, and what one of them is planned to do: all do the same."""
+class _NextSlot(NamedTuple):
+    """The slot that is started, and when the job must be looked at after that."""
 
-    kind: BatchKey
-    leasable: bool  # the node that claims knows what they do
-    members: list[CachedJob]
-    places: list[str]  # of their rows of state, which are locked: so they need not be looked up again
-    start: Start
-    planned: Planned
+    slot: int
+    wake_at: int | None
+
+
+class SimpleStart(NamedTuple):
+    """A job, the place of its locked row of state, and what is started."""
+
+    job: CachedJob
+    place: str
+    slot: int
+    wake_at: int | None
 
     @property
     def key(self) -> tuple[int, int]:
-        """Of the first: a schedule's id, and the slot."""
-        return self.members[0].schedule_id, self.start.slot
+        return self.job.schedule_id, self.slot
 
     @property
     def due_at(self) -> int:
-        return self.start.slot * MICRO
+        return self.slot * MICRO
 
 
 def cached_job(book: DefinitionCache, job: JobColumns, schedules: Sequence[Sequence[Any]]) -> CachedJob | None:
-    """None: it goes alone. What its definitions say has been read."""
+    """A job that can be simple, as it was read with its definitions; none if it cannot."""
     if len(schedules) != 1 or job.guarded:
         return None
     id_, _, name, times_id, cursor, seen, missed, edited, first_seen, _, rest, last_slot, *_ = schedules[0]
@@ -74,99 +81,91 @@ def cached_job(book: DefinitionCache, job: JobColumns, schedules: Sequence[Seque
         return None
     if not is_simple(Schedule(definition, cursor, seen, missed, edited, first_seen)):
         return None
-    what = leasable(book, job)
-    kind = BatchKey(times_id, job.queue, job.priority, lent=what is not None)
     return CachedJob(
-        job.revision, kind, cursor, job.id, what or JobDefinition(job.name), job.definition_id, job.function, id_,
-        definition, edited, first_seen,
+        id=job.id, revision=job.revision, definition=leasable(book, job), definition_id=job.definition_id,
+        function=job.function, queue=job.queue, priority=job.priority, schedule_id=id_, schedule=definition,
+        schedule_definition_id=times_id, cursor=cursor, edited=edited, first_seen=first_seen,
     )  # fmt: skip
 
 
 def leasable(book: DefinitionCache, job: JobColumns) -> JobDefinition | None:
-    """What a job does, if a run of it may be handed over at once."""
+    """The definition of a job, if a run of it may be leased when it is made."""
     try:
-        what = book.job(job.definition_id, job.name)
-    except UnreadableText:  # who leases it will find that out
+        definition = book.job(job.definition_id, job.name)
+    except UnreadableText:  # the worker that leases it will find that out
         return None
-    return None if what.at_most_once else what
+    return None if definition.at_most_once else definition
 
 
 def unknown_jobs(book: DefinitionCache, due: Sequence[Due]) -> list[int]:
-    """Jobs of which all must be read: their cards do not tell enough, or they are too few to go together."""
-    if len(due) < MIN_BATCH:
-        return [row[0] for row in due]
-    cards = book.cards
-    return [id_ for id_, revision, *_ in due if id_ not in cards or cards[id_].revision != revision]
+    """Jobs that must be read: the node does not remember them at this revision."""
+    known = book.simple_jobs
+    return [id_ for id_, revision, *_ in due if id_ not in known or known[id_].revision != revision]
 
 
-def batches(
-    book: DefinitionCache,
-    planner: Planner,
-    due: Sequence[Due],
-    busy: Collection[int],
-    around: PassContext,
-    claim: ClaimRequest,
-) -> tuple[list[JobBatch], list[int]]:
-    """Those that are large enough, and the jobs that go alone."""
-    cards, alone = book.cards, list[int]()
-    alike: dict[tuple[BatchKey, int, bool], tuple[list[CachedJob], list[str]]] = defaultdict(lambda: ([], []))
-    knows, latest_pause = claim.knows, around.latest_pause
-    for id_, revision, pause_seen, last_manual, cursor, place, _ in due:
-        one = cards.get(id_)
-        if one is None or one.revision != revision or id_ in busy or pause_seen < latest_pause:
-            alone.append(id_)
+def plan_simple_jobs(
+    book: DefinitionCache, planner: Planner, due: Sequence[Due], busy: Collection[int], context: PassContext
+) -> tuple[list[SimpleStart], list[int]]:
+    """The jobs that simply start, and the ids of all others."""
+    starts, others = list[SimpleStart](), list[int]()
+    known, latest_pause, served = book.simple_jobs, context.latest_pause, context.served
+    planned: dict[tuple[int, int], _NextSlot | None] = {}
+    for id_, revision, pause_seen, last_manual, moved_to, place, _ in due:
+        job = known.get(id_)
+        if job is None or job.revision != revision or id_ in busy or pause_seen < latest_pause:
+            others.append(id_)
             continue
-        decided = one.cursor if cursor is None else cursor
-        if last_manual is not None and last_manual > decided:
-            alone.append(id_)
+        cursor = job.cursor if moved_to is None else moved_to
+        key = job.schedule_definition_id, cursor
+        if key not in planned:
+            planned[key] = _plan(planner, job, cursor, context.now)
+        following = planned[key]
+        if following is None or job.queue not in served or (last_manual is not None and last_manual > cursor):
+            others.append(id_)
         else:
-            members, places = alike[one.kind, decided, one.kind.lent and knows(one.function)]
-            members.append(one)
-            places.append(place)
-    found = []
-    for (kind, cursor, leasable), (members, places) in alike.items():
-        served = len(members) >= MIN_BATCH and kind.queue in around.served
-        plan = _plan(planner, members[0], cursor, around.now) if served else None
-        if plan:
-            found.append(JobBatch(kind, leasable, members, places, *plan))
-        else:
-            alone += [one.id for one in members]
-    return found, alone
+            starts.append(SimpleStart(job, place, *following))
+    return starts, others
 
 
-def _plan(planner: Planner, one: CachedJob, cursor: int, now: int) -> tuple[Start, Planned] | None:
-    """What is to be done with it, if that is to start on time and nothing else."""
-    state = Schedule(one.definition, cursor, cursor, cursor, one.edited, one.first_seen)
-    starts, cancels, decisions, schedules = planner(now // MICRO, [state], Facts())
-    if len(starts) != 1 or len(schedules) != 1 or cancels or decisions:
+def _plan(planner: Planner, job: CachedJob, cursor: int, now: int) -> _NextSlot | None:
+    """What the planner says of its schedule, if that is to start one slot on time and nothing else."""
+    state = Schedule(job.schedule, cursor, cursor, cursor, job.edited, job.first_seen)
+    plan = planner(now // MICRO, [state], Facts())
+    if len(plan.starts) != 1 or len(plan.schedules) != 1 or plan.cancels or plan.decisions:
         return None
-    planned, start = schedules[0], starts[0]
+    [start], [planned] = plan.starts, plan.schedules
     after = planned.schedule
-    on_time = (
+    is_plain = (
         start.trigger is Trigger.SCHEDULE
+        and start.lane == 0
+        and after.cursor == after.last_seen_slot == start.slot
         and after.last_missed_slot == cursor
-        and after.last_seen_slot <= after.cursor
+        and not planned.remove
+        and encode_rest(after) is None
     )
-    return (start, planned) if on_time and not planned.remove and encode_rest(after) is None else None
+    return _NextSlot(start.slot, planned.wake_at) if is_plain else None
 
 
-def start_batch(herd: JobBatch, leased: int, claim: ClaimRequest, now: int) -> Procedure[list[Lease] | None]:
-    """Make the runs, the first so many of them for who claims, and move the jobs: all of them, or it fails.
-
-    None of them, and nothing is handed over, if everything was paused meanwhile.
-    """
-    kind, _, members, places, start, planned = herd
-    state = planned.schedule
-    expires = state.definition.policy.expires
-    made = yield _FIRE(
-        rows=[(n, one.id, one.schedule_id, one.definition_id, one.function) for n, one in enumerate(members)],
-        leased=leased, slot=start.slot, lane=start.lane, trigger_name=str(start.trigger),
-        schedule_definition_id=kind.times_id, queue=kind.queue, priority=kind.priority, due_at=herd.due_at,
-        expires_at=None if expires is None else now + expires * MICRO, **claim.handed_over(now),
-        cursor=state.cursor, last_seen_slot=state.last_seen_slot, wake_at=planned.wake_at, places=places,
-    )  # fmt: skip
-    if not made:
-        return None
+def start_simple_jobs(
+    starts: Sequence[SimpleStart], leased: Collection[tuple[int, int]], claim: ClaimRequest, now: int
+) -> Procedure[list[Lease]]:
+    """Make the runs and move the jobs, all of them or none; the claimer leases those whose key is in `leased`."""
+    made = yield _START(
+        rows=[_row(n, start, start.key in leased, now) for n, start in enumerate(starts)],
+        moves=[(start.place, start.slot, start.wake_at) for start in starts],
+        **claim.handed_over(now),
+    )
     runs = {job: run for run, job, _ in made}
-    given = ((runs[one.id], one.job, one.definition.name) for one in members[:leased])
-    return claim.leases(given, start, state.definition, herd.due_at, now)
+    return [
+        claim.lease(runs[job.id], job.definition, job.schedule, start.slot, Trigger.SCHEDULE, start.due_at, now)
+        for start in starts if start.key in leased and (job := start.job).definition
+    ]  # fmt: skip
+
+
+def _row(n: int, start: SimpleStart, leased: bool, now: int) -> tuple[object, ...]:  # noqa: FBT001  (a column)
+    job = start.job
+    expires = job.schedule.policy.expires
+    return (
+        n, job.id, job.schedule_id, start.slot, job.definition_id, job.schedule_definition_id, job.queue,
+        job.priority, job.function, None if expires is None else now + expires * MICRO, leased,
+    )  # fmt: skip

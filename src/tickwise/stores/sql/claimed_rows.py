@@ -52,7 +52,7 @@ def read_claimed(book: DefinitionCache, due: Sequence[Due], unknown: Sequence[in
     yield from book.read(row[3] for rows in hand.schedules.values() for row in rows)
     for job in hand.jobs.values():
         if found := cached_job(book, job, hand.schedules[job.id]):
-            book.lay(found)
+            book.remember(found)
     return hand
 
 

@@ -21,12 +21,12 @@ _CIRCUMSTANCES = Statement(f"SELECT {{now}}, {LATEST_PAUSE}")
 _NEW_JOB = Statement("""
     INSERT INTO tickwise_jobs (name, source, definition_id, version, queue, priority, lanes, created_at,
         updated_at)
-    VALUES (:name, :source, :definition, 0, '', 0, 1, :now, :now) ON CONFLICT (name) DO NOTHING
+    VALUES (:name, :source, :definition, 0, '', 0, 1, :now, :now) {ignore}
 """)
 _NEW_JOB_STATE = Statement("""
     INSERT INTO tickwise_job_state (job_id, revision, local, guarded, waiting, pause_seen)
     SELECT id, 0, FALSE, FALSE, FALSE, CAST(:pause_seen AS bigint) FROM tickwise_jobs WHERE name = :name
-    ON CONFLICT (job_id) DO NOTHING
+    {ignore}
 """)
 _WRITE_JOB = Statement("""
     UPDATE tickwise_jobs SET source = :source, definition_id = :definition, version = version + 1, queue = :queue,
@@ -57,7 +57,7 @@ _INHERIT = Statement("""
     SELECT DISTINCT CAST(:job AS bigint), n.job_id
     FROM tickwise_dependencies n JOIN tickwise_schedules s ON s.job_id = n.needed_job_id
     WHERE s.name IN :names[text] AND s.job_id <> :job AND s.deleted IS NOT NULL
-    ON CONFLICT DO NOTHING
+    {ignore}
 """)
 _ADOPT = Statement("""
     UPDATE tickwise_schedules SET job_id = :job
@@ -78,10 +78,10 @@ _DELETE_UNREADABLE = Statement("""
 """)
 _QUEUED = Statement("""
     SELECT id FROM tickwise_runs WHERE schedule_id IN :schedules[bigint] AND queued
-    ORDER BY id FOR UPDATE SKIP LOCKED
+    ORDER BY id {lock_free}
 """)
 _QUEUED_OF_JOB = Statement("""
-    SELECT id FROM tickwise_runs WHERE job_id = :job AND queued ORDER BY id FOR UPDATE SKIP LOCKED
+    SELECT id FROM tickwise_runs WHERE job_id = :job AND queued ORDER BY id {lock_free}
 """)
 _OF_SCHEDULE = Statement("""
     SELECT j.name FROM tickwise_schedules s JOIN tickwise_jobs j ON j.id = s.job_id
@@ -132,7 +132,7 @@ def define(
     definition = yield from book.keep(job)
     row, known = yield from _locked(job.name, source, definition, latest_pause, now)
     check_version(job.name, row.version if known else 0, over)
-    yield from _check_names(row, [schedule.name for schedule in job.schedules])
+    yield from _check_unique(row, [schedule.name for schedule in job.schedules])
     yield from _check_needs(book, job)
     loaded = (yield from load(book, [row], latest_pause, deleted=True))[0]
     second = now // MICRO
@@ -142,7 +142,7 @@ def define(
     if known and row.definition_id == definition and not (after.changed or after.cancel_queued):
         return ()
     yield from _write_job(row.id, job, source, definition, now)
-    yield from _write(loaded, changed, now)
+    yield from _write_changed(loaded, changed, now)
     yield from _cancel_queued(book, _QUEUED(schedules=[loaded.keys[name].id for name in after.cancel_queued]), now)
     yield _FORGET_NEEDS(job=row.id)
     if needed := after.needs:
@@ -170,7 +170,7 @@ def _locked(
     return row, known
 
 
-def _check_names(row: JobColumns, wanted: Sequence[str]) -> Procedure[None]:
+def _check_unique(row: JobColumns, wanted: Sequence[str]) -> Procedure[None]:
     """A schedule belongs to one job (S26); one that another job has deleted is taken over."""
     for schedule, owner in (yield _OWNERS(names=sorted(wanted), job=row.id)):
         raise ConflictError(
@@ -221,7 +221,7 @@ def _keep_definitions(
     return job._replace(keys=keys)
 
 
-def _write(before: LoadedJob, job: LoadedJob, now: int) -> Procedure[None]:
+def _write_changed(before: LoadedJob, job: LoadedJob, now: int) -> Procedure[None]:
     """Write a changed job; schedules that cannot be read and are not defined any longer are deleted."""
     yield from write([job], now)
     gone = [job.keys[name].id for name in before.state.unreadable if name not in job.state.schedules]
@@ -260,7 +260,7 @@ def remove(book: DefinitionCache, name: str, source: str, over: int | None = Non
         raise ConflictError(f"{name} was defined by {row.source or 'another source'}: delete it there")
     check_version(name, row.version, over)
     job = (yield from load(book, [row], latest_pause))[0]
-    yield from _write(job, job._replace(state=job.state.redefine(JobDefinition(name), now // MICRO)), now)
+    yield from _write_changed(job, job._replace(state=job.state.redefine(JobDefinition(name), now // MICRO)), now)
     yield _DELETE_JOB(job=row.id, now=now)
     yield from _cancel_queued(book, _QUEUED_OF_JOB(job=row.id), now)
     yield _FORGET_NEEDS(job=row.id)
@@ -280,6 +280,6 @@ def change(book: DefinitionCache, name: str, wanted: Change) -> Procedure[Schedu
         known = job.state.unreadable.get(name)
         raise ConflictError(known.problem if known else f"{name} was just deleted")
     after = job.state.change(name, wanted, now // MICRO)
-    yield from _write(job, job._replace(state=after), now)
+    yield from _write_changed(job, job._replace(state=after), now)
     yield NOTIFY
     return after.schedules[name].schedule

@@ -13,52 +13,45 @@ T = TypeVar("T")
 _READ = Statement("SELECT id, body FROM tickwise_definitions WHERE id IN :ids[bigint]")
 _KEEP = Statement("""
     INSERT INTO tickwise_definitions (digest, body) VALUES (:digest, :body)
-    ON CONFLICT (digest) DO NOTHING RETURNING id
+    {ignore} RETURNING id
 """)
 _FIND = Statement("SELECT id, body FROM tickwise_definitions WHERE digest = :digest")
-_MEND = Statement("UPDATE tickwise_definitions SET body = :body WHERE id = :id")
+_REPAIR = Statement("UPDATE tickwise_definitions SET body = :body WHERE id = :id")
 _JOB_NAMES = Statement("SELECT id, name FROM tickwise_jobs WHERE id IN :ids[bigint]")
 _SCHEDULE_NAMES = Statement("SELECT id, name FROM tickwise_schedules WHERE id IN :ids[bigint]")
 _MAX_ENTRIES = 200_000  # entries of each kind that are kept
 
 
-class BatchKey(NamedTuple):
-    """What jobs have in common that can be in one herd: all that their plan and their runs depend on."""
-
-    times_id: int  # the definition of the schedule
-    queue: str
-    priority: int
-    lent: bool  # may be handed over at once
-
-
 class CachedJob(NamedTuple):
-    """A job that can be in a herd, and its only schedule: what holds as long as the job's revision stays."""
+    """A job whose passes are mostly simple, with its only schedule: right while the job's revision stays."""
 
-    revision: int
-    kind: BatchKey
-    cursor: int  # what was met and missed up to there has been decided, and is not asked for again
     id: int
-    job: JobDefinition  # only its name, if that may not be handed over at once
+    revision: int
+    definition: JobDefinition | None  # none if a run may not be leased when it is made
     definition_id: int
     function: str | None
+    queue: str
+    priority: int
     schedule_id: int
-    definition: ScheduleDefinition
+    schedule: ScheduleDefinition
+    schedule_definition_id: int
+    cursor: int  # all slots up to there are decided
     edited: int
     first_seen: int
 
 
 class DefinitionCache:
-    """What was read so far. Names are in it too: a row keeps its own for good."""
+    """What was read so far: texts and names, which never change, and simple jobs with their revision."""
 
     def __init__(self) -> None:
         self._bodies: dict[int, str] = {}
-        self._broken: set[int] = set()  # cannot be read; they may be mended meanwhile
+        self._broken: set[int] = set()  # cannot be decoded; read again, because they may be repaired
         self._jobs: dict[tuple[int, str], JobDefinition] = {}
         self._schedules: dict[tuple[int, str, str], ScheduleDefinition] = {}
         self.job_names: dict[int, str] = {}
         self.schedule_names: dict[int, str] = {}
-        self.cards: dict[int, CachedJob] = {}  # by the job's id
-        self.strangers: set[str] = set()  # functions that some worker here was offered and does not know
+        self.simple_jobs: dict[int, CachedJob] = {}  # by id
+        self.unknown_functions: set[str] = set()  # that some worker here was offered and does not know
 
     def read(self, ids: Iterable[int]) -> Procedure[None]:
         """Fetch the texts that are not known yet."""
@@ -105,19 +98,19 @@ class DefinitionCache:
             self._broken.add(definition)
             raise
 
-    def lay(self, card: CachedJob) -> None:
-        _make_room(self.cards)
-        self.cards[card.id] = card
+    def remember(self, job: CachedJob) -> None:
+        _make_room(self.simple_jobs)
+        self.simple_jobs[job.id] = job
 
     def keep(self, definition: JobDefinition | ScheduleDefinition) -> Procedure[int]:
-        """The id of a definition's text, written if nobody has yet."""
+        """The id of a definition's text, which is written if it is new."""
         body = encode_job(definition) if isinstance(definition, JobDefinition) else encode_schedule(definition)
         digest = blake2b(body.encode(), digest_size=16).hexdigest()
         if made := (yield _KEEP(digest=digest, body=body)):
             return int(made[0][0])
         id_, known = (yield _FIND(digest=digest))[0]
-        if known != body:  # it was damaged
-            yield _MEND(id=id_, body=body)
+        if known != body:  # the row was damaged
+            yield _REPAIR(id=id_, body=body)
         return int(id_)
 
 

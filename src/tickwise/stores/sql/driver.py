@@ -6,7 +6,8 @@ from enum import Enum
 from typing import Any, TypeAlias, TypeVar
 
 from ...core.errors import TickwiseError
-from .statement import TICKET, Compiled, Dialect, Notify, Procedure, Query, Rows, Statement, compiled
+from .dialect import Dialect
+from .statement import Compiled, Notify, Procedure, Query, Rows, Statement, TakeTicket, compiled
 
 T = TypeVar("T")
 _ALONE: Rows = ("alone",)  # the only ticket, where one writes at a time
@@ -37,7 +38,6 @@ class Driver(ABC):
 
     dialect: Dialect
     upgrade_lock: Statement | None = None
-    can_wait = False  # a transaction may take its time, and keeps nobody out but from what it has locked
     logs_lost: Statement | None = None  # where logs have a file of their own: a row if its tables are missing
 
     def __init__(self, clock: Callable[[], int] | None) -> None:
@@ -47,6 +47,14 @@ class Driver(ABC):
     @abstractmethod
     async def run(self, protocol: Callable[[], Procedure[T]], lane: Pool) -> T:
         """Run a protocol in one transaction; it may be begun again if the database asks for that."""
+
+    @abstractmethod
+    def accepts(self, connection: Any) -> bool:
+        """Whether a connection of the caller's is of a library that speaks to this kind of database."""
+
+    @abstractmethod
+    async def run_inside(self, connection: Any, procedure: Procedure[T]) -> T:
+        """Run a procedure inside the transaction of a caller's connection; raises InputError for another store."""
 
     @abstractmethod
     async def wait(self, seconds: float) -> bool:
@@ -76,8 +84,10 @@ def drive(protocol: Procedure[T], ask: Callable[[Query], Rows]) -> tuple[T, bool
         while True:
             if isinstance(asked, Notify):
                 news, rows = True, ()
+            elif isinstance(asked, TakeTicket):
+                rows = _ALONE
             else:
-                rows = _ALONE if asked is TICKET else ask(asked)
+                rows = ask(asked)
             asked = protocol.send(rows)
     except StopIteration as done:
         return done.value, news

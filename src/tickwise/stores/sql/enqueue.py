@@ -36,7 +36,7 @@ _INSERT_ENQUEUED = Statement("""
     FROM :rows[n bigint, job_id bigint, lane bigint, run_key text, trigger_name text, definition_id bigint,
         queue text, priority bigint, function text, params text, due_at bigint, requested_by text,
         auto_remove boolean] AS v
-    WHERE TRUE ORDER BY n ON CONFLICT DO NOTHING RETURNING id
+    WHERE TRUE ORDER BY n {ignore} RETURNING id
 """)
 
 
@@ -53,7 +53,7 @@ _RUN_OF_KEY = Statement("""
 _LANES_OF = Statement("SELECT lanes FROM tickwise_jobs WHERE id = :job")
 
 
-_LOCK_RUN = Statement("SELECT state FROM tickwise_runs WHERE id = :run FOR UPDATE")
+_LOCK_RUN = Statement("SELECT state FROM tickwise_runs WHERE id = :run {lock}")
 
 
 _ASK_TO_END = Statement("UPDATE tickwise_runs SET cancelling = TRUE WHERE id = :run AND state = 'running'")
@@ -64,7 +64,7 @@ _KEEP_ATTEMPT = Statement("""
     SELECT id, attempt, CAST(:event AS text), started_at, finished_at, node, error FROM tickwise_runs WHERE id
         = :run AND
         attempt > 0
-    ON CONFLICT (run_id, number) DO NOTHING
+    {ignore}
 """)
 
 

@@ -21,10 +21,8 @@ from .statement import NOTIFY, Compound, Procedure, Statement
 
 _FIELDS = """id, job_id, schedule_id, slot, state, definition_id, attempt, failures, losses, cancelling, token,
     node, started_at, due_at, lane, auto_remove"""
-_LOCK = Statement(f"SELECT {_FIELDS} FROM tickwise_runs WHERE id IN :ids[bigint] ORDER BY id FOR UPDATE")
-_LOCK_FREE = Statement(
-    f"SELECT {_FIELDS} FROM tickwise_runs WHERE id IN :ids[bigint] ORDER BY id FOR UPDATE SKIP LOCKED"
-)
+_LOCK = Statement(f"SELECT {_FIELDS} FROM tickwise_runs WHERE id IN :ids[bigint] ORDER BY id {{lock}}")
+_LOCK_FREE = Statement(f"SELECT {_FIELDS} FROM tickwise_runs WHERE id IN :ids[bigint] ORDER BY id {{lock_free}}")
 _SUCCEEDED = """id, job_id, lane, coalesce(slot, started_at / 1000000), failures, losses, auto_remove, finished_at,
     token"""
 _SUCCEED = Statement(f"""
@@ -51,7 +49,7 @@ _ATTEMPT = Statement("""
     INSERT INTO tickwise_attempts (run_id, number, event, started_at, finished_at, node, error)
     SELECT run_id, number, event, started_at, CAST(:now AS bigint), node, error
     FROM :rows[run_id bigint, number bigint, event text, started_at bigint, node text, error text] AS v WHERE TRUE
-    ON CONFLICT (run_id, number) DO UPDATE SET event = excluded.event, error = excluded.error
+    {upsert run_id, number: event, error}
 """)
 _AFFECTED = Statement("""
     SELECT job_id, waiting, guarded FROM tickwise_job_state WHERE job_id IN :jobs[bigint] AND (waiting OR guarded)
@@ -61,10 +59,10 @@ _AFFECTED = Statement("""
 _WAKE_JOBS = Statement("""
     UPDATE tickwise_job_state SET wake_at = CASE WHEN wake_at < :second THEN wake_at ELSE :second END
     WHERE job_id IN (
-        SELECT job_id FROM tickwise_job_state WHERE job_id IN :jobs[bigint] ORDER BY job_id FOR UPDATE)
+        SELECT job_id FROM tickwise_job_state WHERE job_id IN :jobs[bigint] ORDER BY job_id {lock})
 """)
 LOCK_JOBS = Statement("""
-    SELECT job_id FROM tickwise_job_state WHERE job_id IN :ids[bigint] ORDER BY job_id FOR UPDATE
+    SELECT job_id FROM tickwise_job_state WHERE job_id IN :ids[bigint] ORDER BY job_id {lock}
 """)
 NOTE_SUCCESS = Statement("""
     UPDATE tickwise_job_state AS a SET last_success = v.reference FROM :rows[job bigint, reference bigint] AS v

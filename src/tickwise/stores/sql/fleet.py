@@ -14,9 +14,11 @@ from .statement import NOTIFY, Procedure, Statement
 _DAY = 86_400 * MICRO
 _BEAT = Statement("""
     INSERT INTO tickwise_nodes (id, facts, worker, started_at, seen_at, live_until, passed_at)
-    VALUES (:id, :facts, :worker, :now, :now, :live_until, :passed_at)
-    ON CONFLICT (id) DO UPDATE SET facts = excluded.facts, worker = excluded.worker, seen_at = excluded.seen_at,
-        live_until = excluded.live_until, passed_at = coalesce(excluded.passed_at, tickwise_nodes.passed_at)
+    SELECT CAST(:id AS text), CAST(:facts AS text), CAST(:worker AS boolean), CAST(:now AS bigint),
+        CAST(:now AS bigint), CAST(:live_until AS bigint),
+        coalesce(CAST(:passed_at AS bigint), (SELECT passed_at FROM tickwise_nodes WHERE id = :id))
+    WHERE TRUE
+    {upsert id: facts, worker, seen_at, live_until, passed_at}
 """)
 _CANCELLING = Statement(f"""
     SELECT id FROM tickwise_runs WHERE {RUNNING} AND cancelling AND node = :id
@@ -28,25 +30,29 @@ _NODES = Statement("""
 _LIMIT = Statement("""
     INSERT INTO tickwise_queues (name, concurrency, starts_per_second, credit, credited_at)
     VALUES (:name, :concurrency, :rate, :credit, :now)
-    ON CONFLICT (name) DO UPDATE SET concurrency = excluded.concurrency,
-        starts_per_second = excluded.starts_per_second, credit = excluded.credit, credited_at =
-            excluded.credited_at
+    {upsert name: concurrency, starts_per_second, credit, credited_at}
 """)
 _LIFT = Statement("DELETE FROM tickwise_queues WHERE name = :name")
-_LIMITS = Statement("SELECT name, concurrency, starts_per_second FROM tickwise_queues ORDER BY name")
+_LIMITS = Statement("SELECT name, concurrency, starts_per_second FROM tickwise_queues ORDER BY name", alone=True)
 _PAUSED = Statement("SELECT id FROM tickwise_pauses WHERE until IS NULL")
 _PAUSE = Statement("""
     INSERT INTO tickwise_pauses (paused_at, paused_by, reason) VALUES (:second, :by, :reason)
-    ON CONFLICT DO NOTHING
+    {ignore}
 """)
 _RESUME = Statement("UPDATE tickwise_pauses SET until = :second WHERE until IS NULL")
-_PAUSES = Statement("SELECT paused_at, paused_by, reason, until FROM tickwise_pauses ORDER BY id DESC")
-_NOW = Statement("SELECT {now}")
+_PAUSES = Statement("SELECT paused_at, paused_by, reason, until FROM tickwise_pauses ORDER BY id DESC", alone=True)
+_CLOCK = Statement("SELECT {now}")
+_ONLY_CLOCK = Statement("SELECT {now}", alone=True)
 
 
 def clock() -> Procedure[int]:
+    """The store's time, for a procedure that asks more than that."""
+    return int((yield _CLOCK())[0][0])
+
+
+def now() -> Procedure[int]:
     """The store's time."""
-    return int((yield _NOW())[0][0])
+    return int((yield _ONLY_CLOCK())[0][0])
 
 
 def beat(node: Node, *, passed: bool) -> Procedure[frozenset[str]]:

@@ -28,15 +28,18 @@ from ..records import (
     ScheduleRow,
     StepReport,
 )
-from ..validation import decision_page, has_label, like, page_number
+from ..validation import decision_page, has_label, like_pattern, page_number
 from .definitions import DefinitionCache
 from .jobs import COLUMNS, JOBS, JobColumns, LoadedJob, load
 from .statement import Procedure, Statement
 
-_NEXT_DUE = Statement("""
+_NEXT_DUE = Statement(
+    """
     SELECT min(wake_at) FROM tickwise_job_state WHERE NOT local AND NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE
         until IS NULL)
-""")
+""",
+    alone=True,
+)
 _JOBS = Statement("""
     SELECT id, name, definition_id, version, source, created_at, updated_at, history_from FROM tickwise_jobs
     WHERE deleted_at IS NULL AND name > :after AND (CAST(:name AS text) IS NULL OR name = :name)
@@ -67,20 +70,30 @@ _LAST_RUNS = Statement("""
         ORDER BY n.id DESC LIMIT 1)
     WHERE s.id IN :ids[bigint] AND s.last_slot IS NOT NULL
 """)
-_ATTEMPTS = Statement("""
+_ATTEMPTS = Statement(
+    """
     SELECT number, event, started_at, finished_at, node, error FROM tickwise_attempts WHERE run_id = :run ORDER
         BY number
-""")
-_STEPS = Statement("""
+""",
+    alone=True,
+)
+_STEPS = Statement(
+    """
     SELECT name, state, started_at, finished_at, attempt, error FROM tickwise_steps WHERE run_id = :run ORDER
         BY position
-""")
-_LOG = Statement("""
+""",
+    alone=True,
+)
+_LOG = Statement(
+    """
     SELECT id, step, stream, text, at FROM tickwise_logs WHERE run_id = :run AND id > :after ORDER BY id LIMIT
         :most
-""")
+""",
+    alone=True,
+)
 DECISION_COLUMNS = """s.name, d.reason, d.first_slot, d.last_slot, d.slots, d.detail, d.made_at, d.extended_at"""
-_DECISIONS = Statement(f"""
+_DECISIONS = Statement(
+    f"""
     SELECT {DECISION_COLUMNS}, d.schedule_id
     FROM tickwise_decisions d JOIN tickwise_schedules s ON s.id = d.schedule_id
     WHERE (CAST(:schedule AS text) IS NULL OR s.name = :schedule)
@@ -90,7 +103,9 @@ _DECISIONS = Statement(f"""
         AND (d.first_slot < :first OR (d.first_slot = :first AND (d.schedule_id < :id
             OR (d.schedule_id = :id AND d.reason > :reason))))
     ORDER BY d.first_slot DESC, d.schedule_id DESC, d.reason LIMIT :most
-""")
+""",
+    alone=True,
+)
 _FIRST, _LAST = -(1 << 62), 1 << 62
 _BATCH_SIZE = 1_000  # rows that are read to filter them by a label
 
@@ -165,7 +180,7 @@ def _schedules(
     while True:
         rows = yield _SCHEDULES(
             after=after, most=batch_size, name=name, job=wanted.job, local=wanted.local, source=wanted.source,
-            paused=wanted.paused, due_before=wanted.due_before, pattern=like(wanted.text),
+            paused=wanted.paused, due_before=wanted.due_before, pattern=like_pattern(wanted.text),
         )  # fmt: skip
         found += rows if wanted.label is None else (yield from _labelled(book, rows, wanted.label))
         if len(rows) < batch_size or len(found) >= most:

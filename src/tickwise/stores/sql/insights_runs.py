@@ -15,7 +15,7 @@ from ...core.payload import UnreadableText, shown, shown_params
 from ...core.states import RunState
 from ..records import MICRO, Page, RunFilter, RunRow
 from ..statistics import Recent
-from ..validation import like, run_number_in
+from ..validation import like_pattern, run_number_in
 from .definitions import DefinitionCache
 from .runs import RUNNING
 from .statement import Procedure, Statement
@@ -101,7 +101,7 @@ def _conditions(wanted: RunFilter, after: int | None) -> Iterator[tuple[str, Any
     given = {
         "after": after, "job": wanted.job, "schedule": wanted.schedule, states: sorted(map(str, wanted.states)),
         "triggers": sorted(map(str, wanted.triggers)), "slot": wanted.slot, "queue": wanted.queue,
-        "key": wanted.key, "since": wanted.since, "until": wanted.until, "text": like(wanted.text),
+        "key": wanted.key, "since": wanted.since, "until": wanted.until, "text": like_pattern(wanted.text),
     }  # fmt: skip
     return ((name, value) for name, value in given.items() if value not in (None, []))
 

@@ -17,7 +17,7 @@ COLUMNS = """j.id, j.name, j.source, j.definition_id, j.version, j.queue, j.prio
     a.guarded, a.waiting, a.pause_seen, a.last_manual, a.last_success, j.history_from,
     j.deleted_at, a.wake_at, a.revision"""
 JOBS = "tickwise_jobs j JOIN tickwise_job_state a ON a.job_id = j.id"
-LOCK_JOB = Statement(f"SELECT {COLUMNS} FROM {JOBS} WHERE j.name = :name FOR UPDATE")
+LOCK_JOB = Statement(f"SELECT {COLUMNS} FROM {JOBS} WHERE j.name = :name {{lock}}")
 
 OF_SCHEDULE = """s.id, s.job_id, s.name, s.definition_id, s.cursor, s.last_seen_slot, s.last_missed_slot, s.edited,
     s.first_seen, s.runs_made, s.rest, s.last_slot, s.deleted, s.wake_at"""
@@ -65,8 +65,7 @@ _RECORD = Statement("""
     FROM :rows[schedule_id bigint, first_slot bigint, reason text, last_slot bigint, slots bigint, detail text]
         AS v
     WHERE TRUE
-    ON CONFLICT (schedule_id, first_slot, reason) DO UPDATE SET last_slot = excluded.last_slot,
-        slots = excluded.slots, detail = excluded.detail, extended_at = excluded.extended_at
+    {upsert schedule_id, first_slot, reason: last_slot, slots, detail, extended_at}
 """)
 
 
@@ -142,7 +141,7 @@ def _loaded(
     for row in rows:
         id_, _, name, definition_id, *_, last_slot, deleted, wake_at = row
         try:
-            schedule = _schedule(book, job.name, row)
+            schedule = _schedule_from_row(book, job.name, row)
         except UnreadableText as error:
             keys[name] = ScheduleKey(id_, definition_id)
             unreadable[name] = UnreadableSchedule(str(error), last_slot, deleted is None)
@@ -157,7 +156,7 @@ def _loaded(
     return LoadedJob(job, keys, state.end_pauses(pauses) if pauses else state)
 
 
-def _schedule(book: DefinitionCache, job: str, row: Sequence[Any]) -> Schedule:
+def _schedule_from_row(book: DefinitionCache, job: str, row: Sequence[Any]) -> Schedule:
     _, _, name, definition_id, cursor, seen, missed, edited, first_seen, runs_made, rest, _, deleted, _ = row
     definition = book.schedule(definition_id, name, job)
     others = decode_rest(rest) if rest else {}
@@ -176,7 +175,9 @@ def write(jobs: Iterable[LoadedJob], now: int, *, planned: bool = False) -> Proc
             whole.append(job)
     if advanced:
         yield _ADVANCE(rows=advanced)
-    if rows := [_row(job.keys[name], each) for job in whole for name, each in job.state.schedules.items()]:
+    if rows := [
+        _schedule_values(job.keys[name], each) for job in whole for name, each in job.state.schedules.items()
+    ]:
         yield _WRITE(rows=rows)
     if whole:
         yield _WRITE_STATE(
@@ -206,7 +207,7 @@ def _advanced(job: LoadedJob) -> tuple[object, ...] | None:
     return job.row.id, wake_at, cursor, schedule.last_seen_slot, last_slot, schedule.runs_made - read.runs_made
 
 
-def _row(key: ScheduleKey, state: ScheduleState) -> tuple[object, ...]:
+def _schedule_values(key: ScheduleKey, state: ScheduleState) -> tuple[object, ...]:
     schedule, wake_at, last_slot = state
     return (
         key.id, key.definition_id, schedule.cursor, schedule.last_seen_slot, schedule.last_missed_slot,

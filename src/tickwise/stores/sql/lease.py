@@ -19,7 +19,7 @@ _LIMITED = Statement(f"""
     FROM tickwise_queues q WHERE name = :queue
 """)
 _LOCK_LIMITS = Statement("""
-    SELECT name FROM tickwise_queues WHERE name IN :queues[text] ORDER BY name FOR UPDATE
+    SELECT name FROM tickwise_queues WHERE name IN :queues[text] ORDER BY name {lock}
 """)
 _SPEND = Statement("UPDATE tickwise_queues SET credit = :credit, credited_at = :now WHERE name = :queue")
 _LEASED = """id, job_id, lane, schedule_id, slot, trigger_name, definition_id, schedule_definition_id, params,
@@ -28,10 +28,10 @@ _AT = "(SELECT coalesce(CAST(:now AS bigint), {now}))"
 _PICK = Statement(f"""
     SELECT id, function, {_AT} FROM tickwise_runs
     WHERE queued AND queue = :queue AND due_at <= {_AT}
-        AND (function IS NULL OR NOT function IN :strangers[text])
+        AND (function IS NULL OR NOT function IN :unknown[text])
         AND (expires_at IS NULL OR attempt > 0 OR expires_at > {_AT})
         AND (CAST(:now AS bigint) IS NOT NULL OR NOT EXISTS (SELECT 1 FROM tickwise_queues WHERE name = :queue))
-    ORDER BY priority DESC, due_at, id LIMIT :most FOR UPDATE SKIP LOCKED
+    ORDER BY priority DESC, due_at, id LIMIT :most {{lock_free}}
 """)
 _TO_RUNNING = Statement(f"""
     UPDATE tickwise_runs SET state = 'running', node = :node, attempt = attempt + 1,
@@ -42,12 +42,12 @@ _TO_RUNNING = Statement(f"""
 _LEASE = Compound(_TO_RUNNING, SET_RUNNING)
 _NOTE_MANUAL = Statement("""
     UPDATE tickwise_job_state SET last_manual = :second WHERE job_id IN (
-        SELECT job_id FROM tickwise_job_state WHERE job_id IN :jobs[bigint] ORDER BY job_id FOR UPDATE)
+        SELECT job_id FROM tickwise_job_state WHERE job_id IN :jobs[bigint] ORDER BY job_id {lock})
 """)
 _RENEW = Statement("""
     UPDATE tickwise_runs AS r SET lease_until = :lease_until FROM :rows[held bigint, held_by text] AS v
     WHERE r.id = v.held AND r.token = v.held_by AND r.finished_at IS NULL AND r.id IN (
-        SELECT id FROM tickwise_runs WHERE id IN :ids[bigint] ORDER BY id FOR UPDATE SKIP LOCKED)
+        SELECT id FROM tickwise_runs WHERE id IN :ids[bigint] ORDER BY id {lock_free})
 """)
 _OURS = Statement("""
     SELECT r.id, r.cancelling FROM tickwise_runs r JOIN :rows[held bigint, held_by text] AS v
@@ -57,7 +57,7 @@ _HELD = Statement(f"""
     SELECT {_LEASED} FROM tickwise_runs WHERE {RUNNING} AND node = :node AND lease_until > :now
 """)
 _FENCE = Statement("""
-    SELECT id FROM tickwise_runs WHERE id = :run AND token = :token AND state = 'running' FOR SHARE
+    SELECT id FROM tickwise_runs WHERE id = :run AND token = :token AND state = 'running' {share}
 """)
 _STEP = Statement("""
     INSERT INTO tickwise_steps (run_id, name, position, state, started_at, finished_at, attempt, error)
@@ -65,8 +65,7 @@ _STEP = Statement("""
     FROM :rows[name text, position bigint, state text, started_at bigint, finished_at bigint, attempt bigint,
         error text]
         AS v WHERE TRUE
-    ON CONFLICT (run_id, name) DO UPDATE SET state = excluded.state, started_at = excluded.started_at,
-        finished_at = excluded.finished_at, attempt = excluded.attempt, error = excluded.error
+    {upsert run_id, name: state, started_at, finished_at, attempt, error}
 """)
 _PLACES = Statement("SELECT name, position FROM tickwise_steps WHERE run_id = :run")
 _LOG_ENDS = Statement("""
@@ -83,11 +82,11 @@ _LOG_TRIM = Statement("""
 """)
 _LAPSED = Statement(f"""
     SELECT id FROM tickwise_runs WHERE {RUNNING} AND lease_until < :now
-    ORDER BY lease_until LIMIT :most FOR UPDATE SKIP LOCKED
+    ORDER BY lease_until LIMIT :most {{lock_free}}
 """)
 _WAITED = Statement("""
     SELECT id FROM tickwise_runs WHERE queued AND expires_at IS NOT NULL AND expires_at <= :now AND attempt = 0
-    ORDER BY expires_at LIMIT :most FOR UPDATE SKIP LOCKED
+    ORDER BY expires_at LIMIT :most {lock_free}
 """)
 _AT_ONCE = 500  # what the reaper takes in one move
 
@@ -165,12 +164,12 @@ def _picked(
     along but the few that were met and are not among them; a page with a new one is asked for again.
     """
     while True:
-        strangers = book.strangers - functions
-        rows = yield _PICK(queue=queue, now=now, most=most, strangers=sorted(strangers))
+        unknown = book.unknown_functions - functions
+        rows = yield _PICK(queue=queue, now=now, most=most, unknown=sorted(unknown))
         new = {row[1] for row in rows if row[1] is not None} - functions
         if not new:
             return _Picked([row[0] for row in rows], rows[0][2] if rows else 0)
-        book.strangers |= new
+        book.unknown_functions |= new
 
 
 def _leases(book: DefinitionCache, rows: Sequence[Any], now: int) -> Procedure[tuple[Lease, ...]]:

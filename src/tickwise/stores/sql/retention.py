@@ -10,7 +10,7 @@ _DAY = 86_400 * MICRO
 _AGAIN = 3_600 * MICRO  # a job without anything to remove is looked at again after so long
 _JOBS = Statement(f"""
     SELECT j.id, j.keep_days, j.keep_runs FROM {JOBS} WHERE j.prune_at <= :now
-    ORDER BY j.prune_at LIMIT 50 FOR UPDATE SKIP LOCKED
+    ORDER BY j.prune_at LIMIT 50 {{lock_free}}
 """)
 _NEWEST_TO_GO = Statement("""
     SELECT id FROM tickwise_runs WHERE job_id = :job AND finished_at IS NOT NULL ORDER BY id DESC LIMIT 1

@@ -10,9 +10,10 @@ from hashlib import blake2b
 from importlib.resources import files
 from typing import NamedTuple
 
+from .dialect import Dialect
 from .driver import Driver, SchemaError
 from .fleet import clock
-from .statement import Dialect, Procedure, Statement
+from .statement import Procedure, Statement
 
 _TABLE = """
     CREATE TABLE IF NOT EXISTS tickwise_migrations (

@@ -8,7 +8,6 @@ reads: several processes may share the file, and wait for each other rather than
 
 import asyncio
 import json
-import re
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -20,9 +19,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from ...core.errors import InputError, TickwiseError
 from ..contract import StoreUnavailableError
+from .dialect import NO_LOCKS, Dialect, Lists, Tables, on_conflict
 from .driver import UPGRADE, Driver, Pool, SchemaError, StatementError, drive
 from .fork_lock import lock_against_forks
-from .statement import Dialect, Procedure, Query, Rows, Statement
+from .statement import Procedure, Query, Rows, Statement
 
 T = TypeVar("T")
 _LOOK_EVERY = 0.5  # seconds
@@ -50,18 +50,18 @@ def _json(value: Any) -> str:
 
 DIALECT = Dialect(
     name="sqlite",
-    place=lambda number: f"?{number}",
-    listed=lambda place, _kind: f"IN (SELECT value FROM json_each({place}))",
-    table=_table,
-    places_of_table=lambda _columns: 1,
-    bind_list=lambda values, _kind: _json(values),
-    bind_table=lambda rows, _columns: [_json(rows)],
-    now="CAST((julianday('now') - 2440587.5) * 86400000000 AS integer)",
-    words=(
-        (re.compile(r"\bFOR (?:UPDATE|SHARE)(?:\s+SKIP LOCKED)?"), ""),
-        (re.compile(r"AS (?:bigint|boolean)\)"), "AS integer)"),
-        (re.compile(r"\bctid\b"), "rowid"),
+    placeholder=lambda number: f"?{number}",
+    lists=Lists(
+        condition=lambda placeholder, _kind: f"IN (SELECT value FROM json_each({placeholder}))",
+        bind=lambda values, _kind: _json(values),
     ),
+    tables=Tables(select=_table, width=lambda _columns: 1, bind=lambda rows, _columns: [_json(rows)]),
+    now="CAST((julianday('now') - 2440587.5) * 86400000000 AS integer)",
+    locks=NO_LOCKS,
+    row_id="rowid",
+    insert_ignore="ON CONFLICT DO NOTHING",
+    upsert=on_conflict,
+    compound=None,
     schema_words={
         "id": "INTEGER PRIMARY KEY AUTOINCREMENT",
         "name": "text",
@@ -108,6 +108,23 @@ class SqliteDriver(Driver):
         done: T = await hand.take(protocol)
         return done
 
+    def accepts(self, connection: Any) -> bool:
+        return isinstance(connection, sqlite3.Connection)
+
+    async def run_inside(self, connection: Any, procedure: Procedure[T]) -> T:
+        self._check_file(connection)
+        return drive(procedure, lambda query: _fetch(connection, *self.prepare(query)))[0]
+
+    def _check_file(self, connection: sqlite3.Connection) -> None:
+        """In another file the run would exist in another store, or fail with an error of the database."""
+        attached = _fetch(connection, "PRAGMA database_list", [])
+        theirs = next((file for _, name, file in attached if name == "main"), "")
+        if not theirs or not self.path.exists() or not Path(theirs).samefile(self.path):
+            raise InputError(
+                f"the connection is to {theirs or 'a database in memory'}, and this store is {self.path}: "
+                "pass one to the same file"
+            )
+
     async def wait(self, seconds: float) -> bool:
         """News of this process come at once; whether another has written is looked up now and then."""
         left = seconds
@@ -134,6 +151,12 @@ class SqliteDriver(Driver):
 
     def announce(self) -> None:
         self._news.announce()
+
+
+def _fetch(connection: sqlite3.Connection, text: str, values: list[Any]) -> Rows:
+    cursor = connection.cursor()
+    cursor.row_factory = None  # the caller may have rows made into anything
+    return cursor.execute(text, values).fetchall()
 
 
 def _data_version() -> Procedure[Rows]:

@@ -1,29 +1,29 @@
-"""Statements, written once in PostgreSQL's words and turned into what a database speaks.
+"""Statements are written once, with forms for what differs between databases, and compiled for each dialect.
 
-    :name                    a value
-    IN :name[bigint]         one of a list of values
-    :name[a bigint, b text]  a table of values, to select from; given as rows
-    {now}                    the database's time in microseconds; tests can give theirs instead
-    ctid                     the place of a row, good as long as the row is locked; IN :name[tid]
-
-A dialect is a table of such forms. Rows come back as tuples, in the order of the columns.
+A procedure is a generator: it yields queries and receives their rows, so that neither statements nor the logic
+between them know how a database is reached. Rows are tuples, in the order of the columns.
 """
 
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from .dialect import Dialect
 
 T = TypeVar("T")
 Rows: TypeAlias = Sequence[Any]
 
 
 class Statement:
-    """A text with named places for values; called with them it is ready to be asked."""
+    """A text with named places for values; called with values it is a query.
 
-    def __init__(self, text: str) -> None:
+    `alone` promises that a procedure which asks this first asks nothing else, so that it needs no transaction.
+    """
+
+    def __init__(self, text: str, *, alone: bool = False) -> None:
         self.text = text
+        self.alone = alone
 
     def __call__(self, **values: Any) -> "Query":
         return Query(self, values)
@@ -34,18 +34,14 @@ class Statement:
         return (self,)
 
 
-_MADE = re.compile(r":made\[[^\]]*\]")
-
-
 class Compound(Statement):
-    """Statements in one. The first one's rows are the answer, and `:made[…]` to the others: their first columns.
+    """Several statements in one. The rows of the first are the result.
 
-    Else none depends on another.
+    The others see the first columns of these as the table of values `:made[…]`; else none depends on another.
     """
 
     def __init__(self, *parts: Statement) -> None:
-        named = ", ".join(f"part_{n} AS ({_MADE.sub('part_0', part.text)})" for n, part in enumerate(parts))
-        super().__init__(f"WITH {named} SELECT * FROM part_0")
+        super().__init__("; ".join(part.text for part in parts))
         self._parts = parts
 
     @property
@@ -54,7 +50,7 @@ class Compound(Statement):
 
 
 def as_wide_as(columns: str, *values: str) -> str:
-    """Values that stand beside rows of these columns, in the same answer: nothing in the columns that are left."""
+    """Values as a row of these columns, with NULL in the columns that are left."""
     return ", ".join([*values, *["NULL"] * (columns.count(",") + 1 - len(values))])
 
 
@@ -70,30 +66,16 @@ class Query(NamedTuple):
 
 
 class Notify:
-    """Tell everybody who waits for news, once the transaction is committed."""
+    """Wake every process that waits for news, once the transaction is committed."""
+
+
+class TakeTicket:
+    """Ask to be one of the few that claim at a time: no rows mean that there are enough of them."""
 
 
 NOTIFY = Notify()
-TICKETS, TICKET_LOCK = 2, 742638296
-_FREE = " OR ".join(f"pg_try_advisory_xact_lock({TICKET_LOCK}, {number})" for number in range(TICKETS))
-TICKET = Statement(f"SELECT 1 WHERE {_FREE}")()  # a row for who is among the few that have one at a time
-Procedure: TypeAlias = Generator[Query | Notify, Rows, T]
-
-
-@dataclass(frozen=True, eq=False)
-class Dialect:
-    """How a database differs."""
-
-    name: str
-    place: Callable[[int], str]  # of a value, by its number
-    listed: Callable[[str, str], str]  # a list, after the column: from its place and type
-    table: Callable[[Sequence[str], Sequence[tuple[str, str]]], str]  # from places and (column, type)
-    places_of_table: Callable[[int], int]  # how many it takes, by its columns
-    bind_list: Callable[[Sequence[Any], str], Any]  # values and their type
-    bind_table: Callable[[Sequence[Sequence[Any]], Sequence[str]], Sequence[Any]]  # rows and types of columns
-    now: str
-    words: Sequence[tuple[re.Pattern[str], str]]  # what is said otherwise
-    schema_words: Mapping[str, str]  # the same, in migrations
+TICKET = TakeTicket()
+Procedure: TypeAlias = Generator[Query | Notify | TakeTicket, Rows, T]
 
 
 class Compiled(NamedTuple):
@@ -103,48 +85,74 @@ class Compiled(NamedTuple):
     bind: Callable[[Mapping[str, Any]], list[Any]]
 
 
-_FORM = re.compile(r"(?P<in>\bIN )?:(?P<name>[a-z_]+)(?:\[(?P<columns>[^\]]+)\])?(?![:\w])")
+FIRST_PART = "part_0"  # what a compound calls the rows of its first statement
+_FORM = re.compile(
+    r"(?P<in>\bIN )?:(?P<name>[a-z_]+)(?:\[(?P<columns>[^\]]+)\])?(?![:\w])"
+    r"|\{(?P<word>[a-z_]+)(?: (?P<keys>[^:}]+): (?P<replaced>[^}]+))?\}"
+)
 
 
 @lru_cache(maxsize=1_024)
 def compiled(statement: Statement, dialect: Dialect) -> Compiled:
     """The statement in a dialect; done once for each."""
-    layout = _Layout(dialect)
-    text = statement.text.replace("{now}", f"coalesce(CAST(:clock AS bigint), {dialect.now})")
-    text = _FORM.sub(layout.write, text)
-    for word, other in dialect.words:
-        text = word.sub(other, text)
-    return Compiled(text, layout.bind)
+    is_compound = dialect.compound is not None and len(statement.parts) > 1
+    layout = _Layout(dialect, is_compound=is_compound)
+    if dialect.compound and is_compound:
+        return Compiled(dialect.compound([layout.write(part.text) for part in statement.parts]), layout.bind)
+    return Compiled(layout.write(statement.text), layout.bind)
 
 
 class _Layout:
     """Where the values of a statement go."""
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, *, is_compound: bool) -> None:
         self._dialect = dialect
-        self._places: dict[str, list[str]] = {}
+        self._is_compound = is_compound
+        self._words = {**dialect.locks, "row_id": dialect.row_id, "ignore": dialect.insert_ignore}
+        self._placeholders: dict[str, list[str]] = {}
         self._binders: list[tuple[str, Callable[[Any], Sequence[Any]]]] = []
         self._taken = 0
 
-    def write(self, found: re.Match[str]) -> str:
-        """What stands in the text for a form."""
-        dialect, name, columns = self._dialect, found["name"], found["columns"]
+    def write(self, text: str) -> str:
+        """The text with all its forms replaced."""
+        return _FORM.sub(self._replace, text)
+
+    def _replace(self, form: re.Match[str]) -> str:
+        if form["word"]:
+            return self._write_word(form["word"], form["keys"], form["replaced"])
+        name, columns = form["name"], form["columns"]
         if columns is None:
-            return (found["in"] or "") + self._at(name, 1, lambda value: (value,))[0]
-        if found["in"]:
-            place = self._at(name, 1, lambda values: (dialect.bind_list(values, columns),))[0]
-            return dialect.listed(place, columns)
+            return (form["in"] or "") + self._at(name, 1, lambda value: (value,))[0]
+        if form["in"]:
+            lists = self._dialect.lists
+            placeholder = self._at(name, 1, lambda values: (lists.bind(values, columns),))[0]
+            return lists.condition(placeholder, columns)
+        return self._write_table(name, columns)
+
+    def _write_word(self, word: str, keys: str | None, replaced: str | None) -> str:
+        if keys and replaced:
+            return self._dialect.upsert(keys.split(", "), replaced.split(", "))
+        if word == "now":  # tests can give a time of their own
+            given = self._at("clock", 1, lambda value: (value,))[0]
+            return f"coalesce(CAST({given} AS bigint), {self._dialect.now})"
+        return self._words[word]
+
+    def _write_table(self, name: str, columns: str) -> str:
+        if name == "made" and self._is_compound:
+            return FIRST_PART
+        tables = self._dialect.tables
         fields = [(column, kind) for column, kind in (field.split() for field in columns.split(","))]
         kinds = [kind for _, kind in fields]
-        places = self._at(name, dialect.places_of_table(len(fields)), lambda rows: dialect.bind_table(rows, kinds))
-        return dialect.table(places, fields)
+        return tables.select(
+            self._at(name, tables.width(len(fields)), lambda rows: tables.bind(rows, kinds)), fields
+        )
 
     def _at(self, name: str, width: int, bind: Callable[[Any], Sequence[Any]]) -> list[str]:
-        if name not in self._places:
-            self._places[name] = [self._dialect.place(self._taken + n + 1) for n in range(width)]
+        if name not in self._placeholders:
+            self._placeholders[name] = [self._dialect.placeholder(self._taken + n + 1) for n in range(width)]
             self._taken += width
             self._binders.append((name, bind))
-        return self._places[name]
+        return self._placeholders[name]
 
     def bind(self, values: Mapping[str, Any]) -> list[Any]:
         return [bound for name, bind in self._binders for bound in bind(values[name])]

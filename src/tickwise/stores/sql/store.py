@@ -49,7 +49,7 @@ class SqlStore(SqlMoves, Store):
         self._floor = _NO_FLOOR  # claims look from here on: dead rows below it cost nothing
         self._whole_scan_at = 0
 
-    now = move(Pool.READ, fleet.clock)
+    now = move(Pool.READ, fleet.now)
     _define = cached_move(Pool.OTHER, define.define)
     _remove = cached_move(Pool.OTHER, define.remove)
     _change = cached_move(Pool.OTHER, define.change)
@@ -66,9 +66,8 @@ class SqlStore(SqlMoves, Store):
 
     async def _tick(self, planner: Planner, request: TickRequest, /) -> TickResult:
         """A batch that the database refuses is halved until the bad job stands alone, and that is put off."""
-        node, limit, jobs, reserve, ahead = request
-        ahead = ahead if self.driver.can_wait else None
-        claim = ClaimRequest(node, limit, self._floor, jobs, reserve, ahead)
+        node, limit, jobs, reserve = request
+        claim = ClaimRequest(node, limit, self._floor, jobs, reserve)
         claimed: list[int] = []
         try:
             ticked = await self.execute(Pool.CLAIM, tick.tick, self.definitions, planner, claim, claimed)
@@ -87,9 +86,9 @@ class SqlStore(SqlMoves, Store):
 
     async def _tick_halves(self, planner: Planner, request: TickRequest, names: Sequence[str]) -> TickResult:
         half, reserve = len(names) // 2, request.reserve
-        first = await self._tick(planner, request._replace(jobs=tuple(names[:half]), ahead=None))
+        first = await self._tick(planner, request._replace(jobs=tuple(names[:half])))
         left = reserve and reserve._replace(capacity=reserve.capacity - len(first.leases))
-        others = request._replace(jobs=tuple(names[half:]), reserve=left, ahead=None)
+        others = request._replace(jobs=tuple(names[half:]), reserve=left)
         second = await self._tick(planner, others)
         return second._replace(
             jobs=first.jobs + second.jobs, runs=first.runs + second.runs, leases=first.leases + second.leases,

@@ -1,37 +1,32 @@
-"""One pass over the store: claim due jobs, plan them, and make the plan true. All in one transaction.
+"""One pass over the store: claim due jobs, load them, plan them, commit the plan. All in one transaction.
 
 Why each step is where it is (a build without them lost runs under stress):
 
-1. *Jobs* are claimed, not schedules: order, lanes, stop and restart are per job. The claim locks their rows and
-   skips those that another node has locked.
-2. Schedules and facts are read by later statements. Joined into the claim they would be older than its locks: at
-   READ COMMITTED each statement has its own snapshot. What was read in an earlier pass is as good, if the revision
-   that the claim tells is still the same: it is raised, under the lock of the job, with every other change.
-3. A slot that waits for a run relies on that run's end to wake it. So the runs in its way are locked for sharing
-   before the wait is written: one that cannot be had is just ending, and the job simply stays due; one that is had
-   ends after this commit, and then its finish sees the wait and wakes the job.
+1. *Jobs* are claimed, not schedules: order, lanes, stop and restart are per job. The claim locks their rows of
+   state and skips those that another node has locked.
+2. Schedules and facts are read by later statements. Joined into the claim they would be older than its locks:
+   at READ COMMITTED each statement has its own snapshot. What an earlier pass read is as good, if the revision
+   that the claim returns is the same: every other change of the job raises it, under the job's lock.
+3. A slot that waits for a run relies on that run's end to wake it. So the runs in its way are locked for
+   sharing before the wait is written: one that cannot be had is just ending, and the job simply stays due; one
+   that is had ends after this commit, and then its finish sees the wait and wakes the job.
 4. A cancel is written only on runs that could be locked without waiting, for waiting could deadlock with their
    finish, which locks the run first and the job second. If one could not, the job stays as it was, and due.
 5. Runs are inserted under the unique keys, in the order of the plan. A job whose runs did not all come to be
    lost a race: its cursors stay where they were, it stays due, and the runs that exist decide their slots next
    time (S1).
 
-Who claims steps over every row that another has locked, and fifty at once spend their time on each other.
-So it takes a ticket first: few may claim at a time, the others are turned away and leave what is due to those.
+`SKIP LOCKED` still checks every locked row, so fifty concurrent claimers mostly scan each other's locks. A
+claimer first takes a ticket, of which there are few; if none is free it returns at once and leaves what is due
+to the others.
 
-Jobs that differ only in what they do are planned once and written together (`herd`), under the same locks and
-keys; their rows are moved by the places that the claim has told, where they stay while they are locked. If one of
-those lost a race, the database refuses all, and the pass begins again with each job on its own: so also there only
-that job stays due (S16). Whatever stays due is met by the next pass.
-
-A pass may be ahead of a second that is about to come: then it plans the herds that are due at that, with their
-jobs locked, and lets the second come before it writes. Nothing but a pause of everything can come between the two,
-and the statement that writes looks for that. Jobs that go alone are left to a pass after that second: what they
-depend on (a run that is in the way) is not locked, and may change until then. Nothing else here sleeps.
+The plain case goes through `batch`: one statement writes all jobs of the pass that simply start on time. The
+functions below are the long way for all other jobs, under the same locks and keys. A job that stays due is
+decided by the next pass.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from ...core.jobstate import JobState, by_job, facts_of, successes_needed
@@ -40,13 +35,13 @@ from ...core.reasons import Reason
 from ...core.settle import Cancelled
 from ...core.slots import due_at
 from ..records import MICRO, Lease, Planner, TickResult
-from .batch import JobBatch, batches, leasable, start_batch, unknown_jobs
-from .claim import ClaimRequest, Due, NextDue, PassContext, claimed_jobs, next_due
+from .batch import SimpleStart, leasable, plan_simple_jobs, start_simple_jobs, unknown_jobs
+from .claim import ClaimRequest, PassContext, claim_jobs, next_due
 from .claimed_rows import load_claimed, read_claimed
 from .definitions import DefinitionCache
 from .finish import RunEnd, end
 from .fleet import clock
-from .jobs import JobColumns, LoadedJob, ScheduleKey, record_broken, write
+from .jobs import LoadedJob, ScheduleKey, record_broken, write
 from .runs import ON_LANES, insert_runs
 from .statement import NOTIFY, TICKET, Procedure, Statement
 
@@ -62,11 +57,11 @@ _SUCCESSES = Statement("""
     ORDER BY s.name, reference
 """)
 _HOLD = Statement("""
-    SELECT id FROM tickwise_runs WHERE id IN :ids[bigint] AND finished_at IS NULL ORDER BY id FOR SHARE SKIP LOCKED
+    SELECT id FROM tickwise_runs WHERE id IN :ids[bigint] AND finished_at IS NULL ORDER BY id {share_free}
 """)
 _TAKE = Statement("""
     SELECT id, state FROM tickwise_runs WHERE id IN :ids[bigint] AND finished_at IS NULL
-    ORDER BY id FOR UPDATE SKIP LOCKED
+    ORDER BY id {lock_free}
 """)
 _TAKE_BACK = Statement("DELETE FROM tickwise_runs WHERE id IN :ids[bigint]")  # whose lane was taken
 _CANCEL = Statement("UPDATE tickwise_runs SET cancelling = TRUE WHERE id IN :ids[bigint]")
@@ -86,15 +81,11 @@ _NOTED = Statement("""
         last_slot = NULL, runs_made = NULL
     WHERE job_id IN :jobs[bigint]
 """)
-_SLEEP = Statement(  # for drivers that can wait
-    "SELECT pg_sleep(greatest(0, CAST(:until AS bigint) - {now}) / 1000000.0)"
-)
 _SET_ASIDE = Statement("UPDATE tickwise_job_state SET wake_at = :at WHERE job_id = :job")
 _JOB_NAMES = Statement("SELECT name FROM tickwise_jobs WHERE id IN :ids[bigint] ORDER BY id")
 _SCHEDULES_OF = Statement("SELECT id FROM tickwise_schedules WHERE job_id = :job AND deleted IS NULL")
 _WAITS_FOR_A_RUN = frozenset({Reason.WAITS_FOR_RUN, Reason.WAITS_FOR_LANE, Reason.WAITS_BEHIND})
 SET_ASIDE_SECONDS = 60  # for a job whose plan the database refuses
-LONGEST_LEAD = MICRO  # of a pass that is ahead of its second: it locks what it has claimed
 _TURNED_AWAY = TickResult(0, more=True)
 _NO_PLAN = TickPlan()
 _Key: TypeAlias = tuple[int, int]  # the id of a schedule, and a slot
@@ -113,53 +104,57 @@ class StartedRun(NamedTuple):
 def tick(
     book: DefinitionCache, planner: Planner, claim: ClaimRequest, claimed: list[int]
 ) -> Procedure[TickResult]:
-    """The pass. `claimed` tells the caller which jobs were in hand when a statement failed.
+    """The pass. `claimed` tells the caller which jobs a refused statement was about.
 
-    If it tells of something already, an earlier try was refused: then none go as a herd.
+    If it is filled at the beginning, an earlier try was refused: then all jobs go the long way.
     """
-    again = bool(claimed)
+    refused = bool(claimed)
     if claim.names is None and not (yield TICKET):
         return _TURNED_AWAY
-    due, around = yield from claimed_jobs(claim)
+    due, context = yield from claim_jobs(claim)
     claimed[:] = [row[0] for row in due]
-    now, second = around.now, around.now // MICRO
-    if lead := claim.lead(now):
-        if again or not due or lead > LONGEST_LEAD:
-            return TickResult(now, more=True)
-        return (yield from _ahead(book, planner, claim, due, around._replace(now=now + lead)))
     if not due:
-        return TickResult(now, next_due=around.next_due.at, crowd=around.next_due.crowd)
-    hand = yield from read_claimed(book, due, claimed if again else unknown_jobs(book, due))
-    alike, alone = ([], claimed) if again else batches(book, planner, due, hand.holders, around, claim)
-    jobs = {job.row.name: job for job in (yield from load_claimed(book, hand, alone, around.latest_pause))}
-    facts = yield from _facts(jobs, hand.holders, around.served)
+        return TickResult(context.now, next_due=context.next_due)
+    rows = yield from read_claimed(book, due, claimed if refused else unknown_jobs(book, due))
+    simple, others = ([], claimed) if refused else plan_simple_jobs(book, planner, due, rows.holders, context)
+    jobs = {job.row.name: job for job in (yield from load_claimed(book, rows, others, context.latest_pause))}
+    facts = yield from _facts(jobs, rows.holders, context.served)
     schedules = [schedule for job in jobs.values() for schedule in job.state.live.values()]
-    plan = planner(second, schedules, facts) if schedules else _NO_PLAN
-    kept_due = yield from _cancel(book, plan, jobs, now)
-    leases, came = yield from _start(book, _made(plan, jobs, kept_due, now), alike, kept_due, claim, around)
+    plan = planner(context.now // MICRO, schedules, facts) if schedules else _NO_PLAN
+    return (yield from _commit(_Pass(book, claim, context), simple, plan, jobs, facts))
+
+
+class _Pass(NamedTuple):
+    """What all steps of a commit need."""
+
+    book: DefinitionCache
+    claim: ClaimRequest
+    context: PassContext
+
+
+def _commit(
+    own: _Pass, simple: Sequence[SimpleStart], plan: TickPlan, jobs: dict[str, LoadedJob], facts: Facts
+) -> Procedure[TickResult]:
+    """Write what was planned: simple jobs by one statement, the others by a few for all of them."""
+    claim, now = own.claim, own.context.now
+    kept_due = yield from _cancel(own.book, plan, jobs, now)
+    made = _made(plan, jobs, kept_due, now)
+    leased = yield from _leased(own, simple, made)
+    leases: list[Lease] = []
+    if simple:
+        leases += yield from start_simple_jobs(simple, leased, claim, now)
+    ids = yield from _start(own, made, leased, kept_due)
+    leases += [_lease(own, made[key], run) for key, run in ids.items() if key in leased]
     ending = yield from _ending(plan, facts)
-    decided = _decide(plan, jobs, kept_due, ending, second)
+    decided = _decide(plan, jobs, kept_due, ending, now // MICRO)
     if decided:
         yield from write(decided, now, planned=True)
-    if came > len(leases):
+    runs, due = len(simple) + len(ids), len(simple) + len(jobs)
+    if runs > len(leases):
         yield NOTIFY
-    more = bool(kept_due) or (claim.names is None and len(due) == claim.limit)
-    coming = NextDue() if more else (yield from next_due(claim))
-    return TickResult(now, len(due) - len(kept_due), came, tuple(leases), more, *coming)
-
-
-def _ahead(
-    book: DefinitionCache, planner: Planner, claim: ClaimRequest, due: Sequence[Due], then: PassContext
-) -> Procedure[TickResult]:
-    """Plan what is alike as things will stand `then`, and write it when that has come; the rest stays as it is."""
-    hand = yield from read_claimed(book, due, unknown_jobs(book, due))
-    alike, _ = batches(book, planner, due, hand.holders, then, claim)
-    if alike:
-        yield _SLEEP(until=then.now)
-    leases, came = yield from _start(book, {}, alike, set(), claim, then)
-    if came > len(leases):
-        yield NOTIFY
-    return TickResult(then.now, came, came, tuple(leases), more=True)
+    more = bool(kept_due) or (claim.names is None and due == claim.limit)
+    following = None if more else (yield from next_due())
+    return TickResult(now, due - len(kept_due), runs, tuple(leases), more, following)
 
 
 def set_aside(job: int) -> Procedure[None]:
@@ -239,45 +234,28 @@ def _made(plan: TickPlan, jobs: dict[str, LoadedJob], kept_due: set[str], now: i
 
 
 def _start(
-    book: DefinitionCache, made: Mapping[_Key, StartedRun], alike: Sequence[JobBatch], kept_due: set[str],
-    claim: ClaimRequest, around: PassContext,
-) -> Procedure[tuple[list[Lease], int]]:  # fmt: skip
+    own: _Pass, made: Mapping[_Key, StartedRun], leased: Collection[_Key], kept_due: set[str]
+) -> Procedure[dict[_Key, int]]:
     """Insert the runs. A job that did not get all of its own is added to those that stay due."""
-    yield from book.read({one.job.row.definition_id for one in made.values()})
-    shares = _shares(book, made, alike, claim, around)
-    leases: list[Lease] = []
-    came, lost = 0, list[JobColumns]()
-    for herd in alike:
-        given = yield from start_batch(herd, shares.get(herd.key, 0), claim, around.now)
-        if given is None:
-            kept_due |= {one.job.name for one in herd.members}
-        else:
-            leases += given
-            came += len(herd.members)
-    if made:
-        ids = yield from _insert(made, shares, claim, around.now)
-        for key, run in ids.items():
-            if key in shares:
-                leases += _lease(book, made[key], run, claim, around.now)
-        lost += [one.job.row for key, one in made.items() if key not in ids]
-        came += len(ids)
-    if lost:
+    if not made:
+        return {}
+    ids = yield from _insert(own, made, leased)
+    if lost := [one.job.row for key, one in made.items() if key not in ids]:
         kept_due |= {job.name for job in lost}
         yield _NOTE_SLOTS(jobs=sorted({job.id for job in lost}))
         yield _NOTED(jobs=sorted({job.id for job in lost}))
-    return leases, came
+    return ids
 
 
-def _insert(
-    made: Mapping[_Key, StartedRun], shares: Mapping[_Key, int], claim: ClaimRequest, now: int
-) -> Procedure[dict[_Key, int]]:
-    """The runs that came to be: one whose slot or lane somebody else has does not."""
+def _insert(own: _Pass, made: Mapping[_Key, StartedRun], leased: Collection[_Key]) -> Procedure[dict[_Key, int]]:
+    """The runs that came to be: one whose slot or lane is taken does not."""
+    now = own.context.now
     rows = yield _INSERT(
-        rows=[(n, *_row(one, now), key in shares) for n, (key, one) in enumerate(made.items())],
-        **claim.handed_over(now),
+        rows=[(n, *_row(one, now), key in leased) for n, (key, one) in enumerate(made.items())],
+        **own.claim.handed_over(now),
     )
     new = {(schedule, slot): (run, job) for run, job, schedule, slot in rows}
-    taken = [(job, made[key].start.lane, run, key in shares) for key, (run, job) in new.items()]
+    taken = [(job, made[key].start.lane, run, key in leased) for key, (run, job) in new.items()]
     on_lanes = {row[0] for row in (yield ON_LANES(rows=taken))}
     if without := [run for run, _ in new.values() if run not in on_lanes]:
         yield _TAKE_BACK(ids=without)
@@ -288,39 +266,26 @@ def _due(schedule: Schedule, start: Start, now: int) -> int:
     return due_at(schedule, start.slot) * MICRO if start.trigger is Trigger.SCHEDULE else now
 
 
-def _shares(
-    book: DefinitionCache,
-    made: Mapping[_Key, StartedRun],
-    alike: Sequence[JobBatch],
-    claim: ClaimRequest,
-    around: PassContext,
-) -> dict[_Key, int]:
-    """What the node gets at once, as a lease would choose: which starts, and how many of a herd (by its first).
+def _leased(own: _Pass, simple: Sequence[SimpleStart], made: Mapping[_Key, StartedRun]) -> Procedure[set[_Key]]:
+    """The starts that the claimer leases when they are made, chosen as a lease would.
 
-    None while others wait or the fleet has a limit.
+    None while runs wait in its queues, and none of a queue on which the fleet has a limit.
     """
+    book, claim, context = own
     reserve = claim.reserve
-    if not reserve or around.waiting:
-        return {}
-    place = {queue: n for n, queue in enumerate(dict.fromkeys(reserve.queues)) if queue not in around.limited}
-    wishes = [
-        (one.job.row.queue, one.job.row.priority, one.due_at, 1, key) for key, one in made.items()
-        if claim.knows(one.job.row.function) and leasable(book, one.job.row)
+    if not reserve or context.waiting:
+        return set()
+    yield from book.read({one.job.row.definition_id for one in made.values()})
+    rank = {queue: n for n, queue in enumerate(dict.fromkeys(reserve.queues)) if queue not in context.limited}
+    wanted = [
+        (rank[start.job.queue], -start.job.priority, start.due_at, n, start.key) for n, start in enumerate(simple)
+        if start.job.queue in rank and start.job.definition and claim.knows(start.job.function)
     ]  # fmt: skip
-    wishes += [
-        (herd.kind.queue, herd.kind.priority, herd.due_at, len(herd.members), herd.key) for herd in alike
-        if herd.leasable
+    wanted += [
+        (rank[row.queue], -row.priority, one.due_at, n, key) for n, (key, one) in enumerate(made.items())
+        if (row := one.job.row).queue in rank and claim.knows(row.function) and leasable(book, row)
     ]  # fmt: skip
-    may = [
-        (place[queue], -priority, due, n, many, key)
-        for n, (queue, priority, due, many, key) in enumerate(wishes) if queue in place
-    ]  # fmt: skip
-    shares, left = {}, reserve.capacity
-    for *_, many, key in sorted(may):
-        if left > 0:
-            shares[key] = min(many, left)
-            left -= many
-    return shares
+    return {key for *_, key in sorted(wanted)[: max(0, reserve.capacity)]}
 
 
 def _row(made: StartedRun, now: int) -> tuple[object, ...]:
@@ -332,10 +297,13 @@ def _row(made: StartedRun, now: int) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _lease(book: DefinitionCache, made: StartedRun, run: int, claim: ClaimRequest, now: int) -> list[Lease]:
-    job = book.job(made.job.row.definition_id, made.job.row.name)
-    given = [(run, job, made.start.schedule)]
-    return claim.leases(given, made.start, made.schedule.definition, made.due_at, now)
+def _lease(own: _Pass, made: StartedRun, run: int) -> Lease:
+    start, job = made.start, made.job.row
+    definition = own.book.job(job.definition_id, job.name)
+    return own.claim.lease(
+        run, definition, made.schedule.definition, start.slot, start.trigger, due_at=made.due_at,
+        now=own.context.now,
+    )  # fmt: skip
 
 
 def _ending(plan: TickPlan, facts: Facts) -> Procedure[set[str]]:

@@ -123,19 +123,6 @@ class TickStories(Stories):
         assert (await world.tick(jobs=["b", "unknown"])).jobs == 1
         assert [run.job for run in await world.runs()] == ["b"]
 
-    async def test_a_pass_ahead_decides_nothing_before_its_second(self, world: World) -> None:
-        """S3: whether or not a store prepares for a second to come, each slot is decided then, and once."""
-        names = [f"j{n:02}" for n in range(30)]
-        await world.define(*(job(name, HOURLY) for name in names))
-        world.go("00:59:58")
-        assert (await world.tick(ahead=instant("01:00"))).runs == 0
-        assert await world.runs() == []
-        world.go("01:00")
-        assert (await world.tick(ahead=instant("01:00"))).runs == len(names)
-        assert (await world.tick()).runs == 0
-        assert {run.job for run in await world.runs()} == {*names}
-
-    @pytest.mark.parametrize("taken", [{"slot": instant("01:00")}, {"lane": 0}])
     async def test_a_taken_key_keeps_the_job_due(self, world: World, taken: dict[str, int]) -> None:
         """A start whose slot or lane is taken moves nothing of its job; the others go on, and it is replanned."""
         await world.define(job("a", HOURLY, overlap="allow"), job("b", HOURLY, overlap="allow"))

@@ -14,7 +14,7 @@ const MISSED = [["", "as its catch-up says"], ["true", "run them"], ["false", "d
 const OVERLAPS = [
   ["queue", "one after the other"],
   ["allow", "side by side"],
-  ["skip", "skip what finds the job active"],
+  ["skip", "skip slots while the job is active"],
 ];
 const SHOWN = 100; // slots of a dry run
 
@@ -25,7 +25,7 @@ export function pause(names) {
   const reason = h("input", { maxlength: "1000", placeholder: "the database moves tonight", autocomplete: "off" });
   return ask({
     title: `Pause ${listed(names)}`,
-    body: [h("p", {}, "No slot is decided until you resume. Queued runs go on."), field("Reason", reason)],
+    body: [h("p", {}, "No slot runs until you resume. Queued runs go on."), field("Reason", reason)],
     confirm: "Pause",
     act: () => many(names, "pause", { reason: reason.value }, "Paused"),
   });
@@ -52,8 +52,8 @@ export function trigger(names, params) {
   return ask({
     title: `Run ${listed(names)} now`,
     body: [
-      h("p", {}, "A run by hand, at once. Its next time stays as it is."),
-      field("Params for this run (JSON)", given, { hint: "Left empty, those of the definition." }),
+      h("p", {}, "Starts a run now. The next scheduled run stays as it is."),
+      field("Params for this run (JSON)", given, { hint: "If empty, those of the definition." }),
       h("label", { class: "check" }, overlap, "also while the job is active"),
     ],
     confirm: "Run now",
@@ -75,9 +75,9 @@ function reschedule(schedule) {
   return ask({
     title: `Move the next fire of ${schedule.name}`,
     body: [
-      h("p", {}, "Once: then its times go on as before. Slots in between are recorded as rescheduled."),
+      h("p", {}, "Moves one run; later runs keep their times. Slots in between are recorded as rescheduled."),
       field(`At (${zone.get()})`, at),
-      field("Or after a while", after, { hint: "such as 15m or 2h; it goes before the time above" }),
+      field("Or after a delay", after, { hint: "such as 15m or 2h; it replaces the time above" }),
     ],
     confirm: "Move",
     act: async () => {
@@ -117,9 +117,9 @@ function backfill(schedule) {
     body: [
       h("p", {}, "Runs the slots of the past that have no run yet, the oldest first."),
       h("div", { class: "pair" }, field(`From (${zone.get()})`, start), field(`Until (${zone.get()})`, end)),
-      field("Runs go", overlap),
+      field("Overlap", overlap),
       h("label", { class: "check" }, again, "also before the time from which runs are kept"),
-      button("Dry run: which slots?", look), found,
+      button("Dry run: list the slots", look), found,
     ],
     confirm: "Backfill",
     act: async () => {
@@ -131,7 +131,7 @@ function backfill(schedule) {
 }
 
 const slots = (found) => [
-  h("p", {}, found.length ? `${found.length} slots would run:` : "No slot of that time is without a run."),
+  h("p", {}, found.length ? `${found.length} slots would run:` : "No slots without a run in that range."),
   h("ol", { class: "slots" }, found.slice(0, SHOWN).map((slot) => h("li", {}, stamp(slot)))),
   found.length > SHOWN && h("p", { class: "faint" }, `and ${found.length - SHOWN} more`),
 ];
@@ -140,11 +140,11 @@ const reset = (schedule) =>
   ask({
     title: `Reset ${schedule.name}`,
     body: [
-      h("p", {}, "Its backlog is dropped and recorded; it goes on from now. To undo that, backfill the slots."),
+      h("p", {}, "Its backlog is dropped and recorded, and it continues from now. To undo this, backfill the slots."),
     ],
     confirm: "Drop the backlog",
     danger: true,
-    act: async () => done(await send("POST", path(schedule.name, "reset")), `${schedule.name} goes on from now.`),
+    act: async () => done(await send("POST", path(schedule.name, "reset")), `${schedule.name} continues from now.`),
   });
 
 export const remove = (schedule, version) =>
@@ -152,7 +152,7 @@ export const remove = (schedule, version) =>
     title: `Delete ${schedule.name}`,
     body: [
       h("p", {},
-        "Its queued runs are cancelled, running ones go on. If it is the job's only schedule, the job goes too.",
+        "Its queued runs are cancelled; running ones go on. If it is the job's only schedule, the job is deleted too.",
       ),
     ],
     confirm: "Delete",

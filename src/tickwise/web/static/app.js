@@ -45,7 +45,7 @@ async function render({ moved = false } = {}) {
 }
 
 function gone() {
-  throw new Problem(0, { detail: "this page cannot be loaded: reload it, for the server may have another by now" });
+  throw new Problem(0, { detail: "this page cannot be loaded: reload it, since the server may have been updated" });
 }
 
 async function draw({ name, params }, page, moved) {

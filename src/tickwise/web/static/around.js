@@ -37,7 +37,7 @@ class Around {
     this.hours = Number(page.query.hours) || 1;
     this.picture = new Timeline("Runs around now");
     this.none = h("div", { hidden: true },
-      empty("Nothing ran, and nothing will run in this time.", "Choose a longer time, or add a schedule."),
+      empty("No runs in this period.", "Choose a longer period, or add a schedule."),
     );
     this.wrong = h("div", {});
     const zoom = choices("Zoom", ZOOMS, String(this.hours), (hours) => {
@@ -97,8 +97,8 @@ class Around {
     const lanes = lanesOf([...this.#runs.values()].filter(within), coming);
     this.none.hidden = lanes.length > 0;
     const about = [
-      this.#from && `Runs are drawn from ${stamp(this.#from)} on. `,
-      coming.length > 0 && this.#upcoming.length >= this.#limit && `Runs to come are drawn up to ${stamp(coming.at(-1).at)}.`,
+      this.#from && `Runs are shown from ${stamp(this.#from)}. `,
+      coming.length > 0 && this.#upcoming.length >= this.#limit && `Upcoming runs are shown up to ${stamp(coming.at(-1).at)}.`,
     ];
     this.picture.show({ start, end, lanes, about });
   }

@@ -20,19 +20,19 @@ export function backfillPanel(name, page) {
   }
 
   const shown = (found) =>
-    panel("Backfill", { aside: may("operator") && button("Stop it", stop, { kind: "danger" }) },
+    panel("Backfill", { aside: may("operator") && button("Stop backfill", stop, { kind: "danger" }) },
       h("progress", { max: found.asked || 1, value: found.made, "aria-label": "Backfill" }),
       h("p", { role: "status" }, `${found.made} of ${found.asked} slots have a run, ${found.left} are left.`));
 
   const stop = () =>
     ask({
       title: `Stop the backfill of ${name}`,
-      confirm: "Stop it",
+      confirm: "Stop backfill",
       danger: true,
-      body: [h("p", {}, "No more of it is enqueued; what it has enqueued stays.")],
+      body: [h("p", {}, "No more slots are enqueued; runs that are already enqueued stay.")],
       act: async () => {
         await send("DELETE", path);
-        say("The backfill has ended.");
+        say("The backfill was stopped.");
         await look();
       },
     });

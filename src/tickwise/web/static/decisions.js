@@ -12,7 +12,7 @@ const MARKS = { yes: "succeeded", no: "failed", wait: "queued", do: "running" };
 
 /** The newest, as a page of the API has them. */
 export function decisionTable({ items: shown, next }) {
-  if (!shown.length) return empty("Every slot has run so far.");
+  if (!shown.length) return empty("Every slot so far has run.");
   const isNews = (one) => one.reason !== shown[shown.indexOf(one) - 1]?.reason; // the same advice is given once
   const range = (one) => (
     one.first === one.last ? timeAt(one.first) : [timeAt(one.first), " – ", timeAt(one.last)]
@@ -51,7 +51,7 @@ export function whyPanel(name) {
   };
   return panel("Why?", { wide: true },
     h("div", { class: "row" },
-      field(`Slot (${zone.get()}); left empty, the newest that is due`, slot),
+      field(`Slot (${zone.get()}); if empty, the newest that is due`, slot),
       button("Explain", look),
     ),
     answer,

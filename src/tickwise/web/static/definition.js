@@ -25,7 +25,7 @@ const ACTIONS = [
   ["script", "a script"],
   ["python", "a Python function (module:name)"],
   ["http", "an HTTP request (URL)"],
-  ["", "nothing here: see below"],
+  ["", "set in the JSON below"],
 ];
 const TEXTS = [
   ["description", "Description", ""],
@@ -73,10 +73,10 @@ export class DefinitionForm {
   nodes() {
     const { rows } = this;
     const pair = (...both) => h("div", { class: "pair" }, both);
-    const elsewhere = "Its times are a list or of several kinds: change them as JSON below.";
+    const elsewhere = "This schedule has several times: edit them as JSON below.";
     return [
       panel("What and when", {}, rows.name, rows.description, this.times?.node ?? h("p", {}, elsewhere)),
-      panel("What it does", {}, field("It runs", this.kind), rows.action),
+      panel("What it does", {}, field("Runs", this.kind), rows.action),
       panel("Rules", {},
         pair(rows.catchup, rows.catchup_window),
         pair(rows.overlap, rows.jitter),
@@ -153,6 +153,6 @@ function read(text) {
   try {
     return parseExact(text);
   } catch (error) {
-    throw Object.assign(new Error(`this is no JSON: ${error.message}`), { field: "more" });
+    throw Object.assign(new Error(`this is not JSON: ${error.message}`), { field: "more" });
   }
 }

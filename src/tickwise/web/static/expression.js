@@ -54,7 +54,7 @@ export class ExpressionField {
     const { schedule: expression, timezone } = this.values();
     this.row.fail("");
     this.zoneRow.fail("");
-    if (!expression) return put(this.preview, h("p", { class: "faint" }, "The next ten fires appear here."));
+    if (!expression) return put(this.preview, h("p", { class: "faint" }, "The next ten runs appear here."));
     try {
       const found = await send("POST", "preview", { expression, timezone, name: this.nameOf() });
       if (mine === this.#asked) put(this.preview, previewOf(found, (better) => this.use(better)));
@@ -101,7 +101,7 @@ const previewOf = (found, use) => [
     " ",
     button("Use it", () => use(found.suggestion), { kind: "quiet" }),
   ),
-  found.next.length === 0 && h("p", { class: "faint" }, "It will not fire again."),
+  found.next.length === 0 && h("p", { class: "faint" }, "It will not run again."),
   h("ol", { class: "times" },
     found.next.map((at) => h("li", {},
       timeAt(at, { zone: found.timezone, label: true }),

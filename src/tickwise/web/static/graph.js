@@ -92,7 +92,7 @@ function box(step, place) {
 /** Bars over the time of the run. */
 export function gantt(steps) {
   const begun = steps.filter((step) => step.started_at);
-  if (!begun.length) return h("p", { class: "faint" }, "No step has begun.");
+  if (!begun.length) return h("p", { class: "faint" }, "No step has started.");
   const first = Math.min(...begun.map(begin));
   const length = Math.max(1, ...begun.map((step) => end(step) - first));
   const share = (milliseconds) => `${(milliseconds / length) * 100}%`;

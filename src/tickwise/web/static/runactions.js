@@ -32,14 +32,14 @@ const cancel = (run) =>
     title: `Cancel run #${run.id} of ${run.job}`,
     body: [
       h("p", {},
-        run.state === "running" ? "It is asked to end; what it has done stays done." : "It will not start.",
+        run.state === "running" ? "It is asked to stop; work that is already done stays." : "It will not start.",
       ),
     ],
     confirm: "Cancel the run",
     danger: true,
     act: async () => {
       const { state } = await send("POST", path(run, "cancel"));
-      say(state === "running" ? "The run was asked to end." : "The run is cancelled.");
+      say(state === "running" ? "The run was asked to stop." : "The run is cancelled.");
       return state;
     },
   });
@@ -52,7 +52,7 @@ function retry(run, hasSteps) {
   const ways = [
     way(
       "failed",
-      hasSteps ? "from the failed step on; what succeeded is not repeated" : "the same run, once more",
+      hasSteps ? "from the failed step on; successful steps are not repeated" : "the same run again",
       true,
     ),
     way("start", "everything, as a new run", false),

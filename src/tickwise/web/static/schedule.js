@@ -42,7 +42,7 @@ export const headOf = (one, version, changed) => [
   one.warnings.map((text) => h("div", { class: "warning" }, icon("warning"), h("div", {}, text))),
   facts([
     ["Next", next(one)],
-    one.moved_to && ["Moved by hand to", timeAt(one.moved_to, { label: true })],
+    one.moved_to && ["Moved to", timeAt(one.moved_to, { label: true })],
     ["Last", last(one)],
     ["Decided up to", timeAt(one.cursor, { label: true })],
     ["Job", h("a", { href: to(["runs"], { job: one.job }) }, one.job)],
@@ -73,7 +73,7 @@ function next({ next_run_at: at, timezone, finished }) {
 }
 
 const last = ({ last_run_id: id, last_state: state, last_run_at: ran, last_enqueued_at: queued }) =>
-  id ? [state && badge(state), " ", runLink(id), " ", countdown(ran ?? queued)] : "it has not run yet";
+  id ? [state && badge(state), " ", runLink(id), " ", countdown(ran ?? queued)] : "not run yet";
 
 const labels = (given) =>
   Object.entries(given).map(([key, value]) => `${key}=${value}`).map((label) =>
@@ -83,7 +83,7 @@ const labels = (given) =>
 export function comingOf(one, items) {
   const times = items.map(({ at }) => at);
   if (!times.length && one.next_run_at) times.push(one.next_run_at);
-  if (!times.length) return empty(one.paused ? "Nothing fires while it is paused." : "It will not fire again.");
+  if (!times.length) return empty(one.paused ? "It does not run while it is paused." : "It will not run again.");
   return h("ol", { class: "times" },
     times.map((at) => h("li", {},
       timeAt(at),
@@ -135,7 +135,7 @@ export function weekOf(hours) {
 }
 
 export function historyOf(runs, job) {
-  if (!runs.length) return empty("It has not run yet.");
+  if (!runs.length) return empty("No runs yet.");
   const late = (run) => (lateness(run) === null ? "" : span(lateness(run)));
   const columns = [
     ["Run", (run) => runLink(run.id)],

@@ -15,7 +15,7 @@ const PLACES = [
   ["fleet", "Workers", "fleet"],
   ["audit", "Audit", "audit"],
 ];
-const AWAY = "The server cannot be reached. What you see may be old; trying again …";
+const AWAY = "The server cannot be reached. This page may be out of date; retrying …";
 const THEMES = { "": "as the system", light: "light", dark: "dark" };
 
 applyTheme(settings.get("theme") ?? "");

@@ -39,7 +39,7 @@ export function simulationPanel(name) {
     };
     try {
       const { items } = await send("POST", "simulate", body);
-      if (!items.length) return put(answer, empty("It has no slot in that time."));
+      if (!items.length) return put(answer, empty("No slots in that period."));
       put(answer, picture.node, listOf(items));
       picture.show({ start: Date.parse(body.start), end: Date.parse(body.end), lanes: lanesOf(items), shades });
     } catch (problem) {

@@ -19,7 +19,7 @@ export function tokensPanel(page, changed) {
   const list = h("div", {}, loading(2));
   const load = async () => {
     const { items } = await get("tokens", {}, page.signal);
-    put(list, items.length ? tokenTable(items, reload) : empty("There is no token."));
+    put(list, items.length ? tokenTable(items, reload) : empty("No tokens."));
   };
   const reload = () => Promise.all([load(), changed()]);
   page.ready(load);
@@ -37,7 +37,7 @@ const tokenTable = (tokens, changed) =>
       ["Name", (one) => h("strong", {}, one.name)],
       ["Role", (one) => one.role],
       ["Jobs", (one) => one.scopes.join(", ") || "all"],
-      ["Made", (one) => countdown(one.created_at)],
+      ["Created", (one) => countdown(one.created_at)],
       ["Used", (one) => countdown(one.used_at)],
       ["Expires", (one) => countdown(one.expires_at)],
       [
@@ -63,12 +63,12 @@ function create() {
   const role = select(ROLES, "viewer");
   return ask({
     title: "New token",
-    confirm: "Make it",
+    confirm: "Create token",
     body: [
-      field("For whom", name),
+      field("Name", name),
       field("Role", role),
-      field("Jobs", scopes, { hint: "Patterns, separated by commas; left empty: all." }),
-      field("Expires after", expires, { hint: "Left empty: never." }),
+      field("Jobs", scopes, { hint: "Patterns, separated by commas; if empty: all." }),
+      field("Expires after", expires, { hint: "If empty: never." }),
     ],
     act: async () => {
       const made = await send(
@@ -83,7 +83,7 @@ function create() {
       );
       tell(
         "The new token",
-        h("p", {}, "It is shown now and never again:"),
+        h("p", {}, "Copy it now; it cannot be shown again:"),
         h("p", { class: "secret mono" }, made.secret),
         button("Copy", () => copy(made.secret), { name: "copy" }),
       );
@@ -97,7 +97,7 @@ const revoke = (token) =>
     title: `Revoke the token of ${token.name}`,
     confirm: "Revoke",
     danger: true,
-    body: [h("p", {}, "Whoever uses it is locked out at once.")],
+    body: [h("p", {}, "The API stops accepting it at once.")],
     act: async () => {
       await send("DELETE", `tokens/${encodeURIComponent(token.id)}`);
       say("Revoked.");

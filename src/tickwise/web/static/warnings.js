@@ -62,8 +62,8 @@ const told = (text) => text.split(INSTANT).map((part, place) => (
 
 /** Where it is not done by itself. */
 export function doctorButton(warnings, schedules) {
-  const ask = async () => (await warnings.examine())?.length === 0 && say("Nothing is wrong.");
-  return mayAll("operator") && schedules > MANY && button("Ask the doctor", ask, { kind: "quiet" });
+  const ask = async () => (await warnings.examine())?.length === 0 && say("No problems found.");
+  return mayAll("operator") && schedules > MANY && button("Run the doctor", ask, { kind: "quiet" });
 }
 
 const ownWarnings = () =>

@@ -2,14 +2,14 @@
 
 const CATCHUP = {
   skip: "Missed slots are not run; each is recorded as skipped.",
-  once: "After an interruption one run stands for all missed slots.",
+  once: "After an interruption, one run covers all missed slots.",
   all: "Missed slots run one by one, the oldest first",
 };
 const OVERLAP = {
-  skip: "A slot that finds the job active is skipped.",
-  queue: "A slot that finds the job active waits; slots run strictly one after the other.",
-  latest: "While the job is active only the newest slot waits; older ones give way to it.",
-  allow: "Runs go side by side",
+  skip: "A slot is skipped if the job is active.",
+  queue: "A slot waits if the job is active; slots run strictly one after the other.",
+  latest: "While the job is active only the newest slot waits; older ones are superseded.",
+  allow: "Runs may overlap",
   replace: "A new slot cancels the active run and takes its place.",
 };
 
@@ -28,7 +28,7 @@ export function policies(definition) {
     d.jitter && ["Jitter", `Each start is delayed by up to ${d.jitter}, always the same for a slot.`],
     d.skip_if_successful && ["Guard", "A slot is skipped if the job has succeeded since the slot before."],
     d.after && ["After", `Runs only after a success of ${d.after.map(before).join(" and of ")}.`],
-    d.wait_for && ["Waits", `For that it waits up to ${d.wait_for}.`],
+    d.wait_for && ["Waits", `Waits for that up to ${d.wait_for}.`],
     d.until && ["Until", `Ends at ${d.until}.`],
     d.max_runs && ["At most", `Ends after ${d.max_runs} runs.`],
     d.expires && ["Expires", `A run that has not started after ${d.expires} is dropped.`],
@@ -47,7 +47,7 @@ export function policies(definition) {
 const before = (one) => `${one.schedule} within ${one.within}`;
 
 function retry(given) {
-  if (!given?.limit) return "A failure is final.";
+  if (!given?.limit) return "A failed run is not retried.";
   const growth = given.backoff && Number(given.backoff) !== 1 ? `, ${given.backoff} times longer each time` : "";
-  return `A failure is tried again up to ${given.limit} times, ${given.interval ?? "at once"} apart${growth}.`;
+  return `A failed run is retried up to ${given.limit} times, ${given.interval ?? "at once"} apart${growth}.`;
 }

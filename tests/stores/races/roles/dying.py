@@ -8,7 +8,6 @@ from tickwise.core.planner import plan
 from tickwise.core.states import ACTIVE
 from tickwise.stores.contract import Store
 from tickwise.stores.records import MICRO, LeaseRequest, LogPart, StepReport
-from tickwise.stores.sql import batch
 
 from ..failpoints import in_sql
 from ..line import Line
@@ -16,10 +15,9 @@ from ..place import opened, opened_sql
 from .working import finish
 
 
-async def one_cycle(line: Line, url: str, clock: str, node: str, die_at: int, herds_of: int) -> list[str]:
+async def one_cycle(line: Line, url: str, clock: str, node: str, die_at: int) -> list[str]:
     """All that ticker and worker do; killed at the point of that number, or else the points that were passed."""
     del line
-    batch.MIN_BATCH = herds_of
     store = opened_sql(url, clock)
     points = in_sql(store)
     points.arm(die_at, lambda: os.kill(os.getpid(), signal.SIGKILL))

@@ -20,8 +20,8 @@ export async function show(page) {
     page.view.append(
       heading("Audit"),
       empty(
-        "Only an admin of all jobs sees who did what.",
-        "Sign in with an admin's token: tickwise serve says where the first one is.",
+        "Only an admin of all jobs can see the audit.",
+        "Sign in with an admin token: tickwise serve prints where the first one is.",
       ),
     );
     return;
@@ -38,7 +38,7 @@ export async function show(page) {
     columns,
     row,
     more: () => list.more(),
-    none: () => (list.done ? empty("Nobody has changed anything.") : "Loading …"),
+    none: () => (list.done ? empty("No changes recorded.") : "Loading …"),
   });
   const subject = (text) => (refine(page.query, { subject: text }), list.restart());
   page.view.append(

@@ -9,7 +9,7 @@ import { say } from "../say.js";
 import { countdown } from "../time.js";
 
 const LOOK_EVERY = 5000;
-const NOBODY = () => empty("No process is running.", "Start one: tickwise serve.");
+const NOBODY = () => empty("No processes are running.", "Start one: tickwise serve.");
 
 export const title = () => "Workers and queues";
 
@@ -18,7 +18,7 @@ export async function show(page) {
   const queues = h("div", {}, loading(2));
   page.view.append(
     heading("Workers and queues"),
-    panel("Processes", { wide: true, about: "live, and those seen within a day" }, workers),
+    panel("Processes", { wide: true, about: "live, or seen in the last 24 hours" }, workers),
     panel("Queues", { wide: true }, queues),
   );
   async function load() {
@@ -27,8 +27,8 @@ export async function show(page) {
     put(
       queues,
       lines.items.length ? queueTable(lines.items, load) : empty(
-        "No queue is in use.",
-        "A worker serves the queue default unless it is told otherwise.",
+        "No queues in use.",
+        "Workers serve the queue default, unless configured otherwise.",
       ),
     );
   }
@@ -65,10 +65,10 @@ const queueTable = (queues, changed) =>
     [
       ["Queue", (one) => h("strong", {}, one.name)],
       ["Running", (one) => link(["runs"], String(one.running), { queue: one.name, state: "running" }), "number"],
-      ["Waiting", (one) => link(["runs"], String(one.waiting), { queue: one.name, state: "queued" }), "number"],
+      ["Queued", (one) => link(["runs"], String(one.waiting), { queue: one.name, state: "queued" }), "number"],
       ["Workers", (one) => (one.workers ? String(one.workers) : badge("failed", "no worker")), "number"],
-      ["At once, at most", (one) => String(one.concurrency ?? "no limit")],
-      ["Starts a second", (one) => String(one.starts_per_second ?? "no limit")],
+      ["Max running", (one) => String(one.concurrency ?? "no limit")],
+      ["Max starts per second", (one) => String(one.starts_per_second ?? "no limit")],
       [
         "",
         (one) => mayAll("admin") && button(
@@ -89,9 +89,9 @@ function limit(queue) {
     title: `Limit the queue ${queue.name}`,
     confirm: "Set",
     body: [
-      h("p", {}, "In the whole fleet. Left empty: no limit."),
-      field("At once, at most", atOnce),
-      field("Starts a second, at most", starts),
+      h("p", {}, "For the whole fleet. If empty: no limit."),
+      field("Max running", atOnce),
+      field("Max starts per second", starts),
     ],
     act: async () => {
       const set = await send(

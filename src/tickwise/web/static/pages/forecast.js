@@ -29,7 +29,7 @@ class Forecast {
     this.picture = h("div", {}, loading(8));
     this.herds = h("div", {});
     this.chosen = h("div", { "aria-live": "polite" },
-      h("p", { class: "faint" }, "Choose a cell to see who starts then."),
+      h("p", { class: "faint" }, "Choose a cell to see what starts then."),
     );
   }
 
@@ -40,7 +40,7 @@ class Forecast {
       heading("Forecast"),
       h("div", { class: "filters" }, choices("How far", SPANS, this.query.hours ?? "24", change)),
       panel("Starts", { wide: true, about }, this.picture),
-      panel("Who", { wide: true }, this.chosen),
+      panel("Schedules in the cell", { wide: true }, this.chosen),
       panel("Herds", { wide: true, about: "many schedules in one minute" }, this.herds),
     ];
   }
@@ -49,14 +49,14 @@ class Forecast {
     const found = await get("forecast", { hours: this.query.hours ?? 24 }, this.signal);
     const pick = (index) => this.pick(found, index);
     const none = empty(
-      "Nothing will start in that time.",
-      "Everything may be paused, or there is no schedule yet.",
+      "No runs in that period.",
+      "All schedules may be paused, or there are none yet.",
     );
     const start = Date.parse(found.start);
     put(this.picture, found.counts.some(Boolean) ? heat({ ...found, start, pick }) : none);
     put(
       this.herds,
-      found.herds.length ? herdTable(found.herds) : empty("Nowhere do ten schedules start in one minute."),
+      found.herds.length ? herdTable(found.herds) : empty("In no minute do ten or more schedules start."),
     );
   }
 
@@ -88,7 +88,7 @@ function who(upcoming, from, count) {
         ["First at", ([one]) => [timeAt(one.at), inZone(one.at, one.timezone)]],
       ],
       rows,
-    ) : h("p", { class: "faint" }, "Nobody."),
+    ) : h("p", { class: "faint" }, "No runs."),
     upcoming.length < count && h("p", { class: "faint" },
       `${upcoming.length} of ${count} starts are counted here.`,
     ),
@@ -110,7 +110,7 @@ const herdTable = (herds) =>
         "grow",
       ],
       ["Instead of", (herd) => herd.instead_of && h("code", {}, herd.instead_of)],
-      ["Write", (herd) => herd.suggestion && h("code", {}, herd.suggestion)],
+      ["Suggestion", (herd) => herd.suggestion && h("code", {}, herd.suggestion)],
     ],
     herds,
   );

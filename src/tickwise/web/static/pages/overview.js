@@ -73,7 +73,7 @@ function tilesOf({ now: at, counts, workers, tickers, oldest_waiting_at: oldest 
       number(failed),
       { href: to(["runs"], { state: ["failed", "lost"], since: hourAgo() }), kind: failed ? "bad" : "" },
     ),
-    tile("Oldest waiting", oldest ? countdown(oldest) : at ? "none" : "…"),
+    tile("Oldest queued", oldest ? countdown(oldest) : at ? "none" : "…"),
     tile("Workers", number(workers), { href: to(["fleet"]), kind: none(workers) }),
     tile("Tickers", number(tickers), { href: to(["fleet"]), kind: none(tickers) }),
   ];
@@ -85,23 +85,23 @@ function everything(found, refresh) {
   const change = (options) => async () => (await ask(options)) && refresh();
   return found.paused
     ? button(
-      "Resume everything",
+      "Resume all",
       change({
-        title: "Resume everything",
+        title: "Resume all",
         confirm: "Resume",
-        body: [h("p", {}, "Slots of the pause are treated as each schedule says.")],
-        act: () => told(send("DELETE", "pause"), "Everything goes on."),
+        body: [h("p", {}, "Slots of the pause are handled by each schedule's catch-up.")],
+        act: () => told(send("DELETE", "pause"), "Resumed."),
       }),
       { kind: "primary", name: "runs" },
     )
     : button(
-      "Pause everything",
+      "Pause all",
       change({
-        title: "Pause everything",
-        confirm: "Pause everything",
+        title: "Pause all",
+        confirm: "Pause all",
         danger: true,
-        body: [h("p", {}, "No slot of any schedule is decided until you resume."), field("Reason", reason)],
-        act: () => told(send("PUT", "pause", { reason: reason.value }), "Everything is paused."),
+        body: [h("p", {}, "No slot of any schedule runs until you resume."), field("Reason", reason)],
+        act: () => told(send("PUT", "pause", { reason: reason.value }), "All schedules are paused."),
       }),
       { name: "paused" },
     );

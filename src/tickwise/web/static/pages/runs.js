@@ -139,8 +139,8 @@ function filterBar(query, filter, news) {
   const labelled = (node, label) => (node.setAttribute("aria-label", label), node);
   const since = h("input", {
     type: "datetime-local",
-    "aria-label": `Made since (${zone.get()})`,
-    title: `Made since (${zone.get()})`,
+    "aria-label": `Created since (${zone.get()})`,
+    title: `Created since (${zone.get()})`,
     value: query.since ? localText(Date.parse(query.since)) : "",
     max: localText(now()),
     on: { change: () => filter({ since: instantOf(since.value) ?? "" }) },
@@ -190,7 +190,7 @@ function fits(run, query) {
 
 const nothing = (query) =>
   Object.keys(query).length ? empty(
-    "No run is like that.",
-    "Ask for less.",
+    "No runs match.",
+    "Clear a filter.",
     button("Show all", () => go(["runs"])),
-  ) : empty("Nothing has run yet.", "Wait for the next slot, or run a schedule now.");
+  ) : empty("No runs yet.", "Wait for the next slot, or run a schedule now.");

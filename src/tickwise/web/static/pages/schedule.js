@@ -49,9 +49,9 @@ class SchedulePage {
     const { upcoming, rules, past, decisions, definition } = this.parts;
     const panels = [
       panel("Upcoming", { about: zone.get() }, upcoming),
-      panel("Rules in words", {}, rules),
+      panel("Rules", {}, rules),
       panel("History", { wide: true }, past),
-      panel("Decisions", { wide: true, about: "slots that did not simply run" }, decisions),
+      panel("Decisions", { wide: true, about: "slots that did not run, or not on time" }, decisions),
       whyPanel(this.name),
       simulationPanel(this.name),
       panel("Definition", { wide: true }, definition),

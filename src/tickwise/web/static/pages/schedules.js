@@ -35,8 +35,8 @@ class ScheduleList {
     this.query = page.query;
     this.again = page.calmly(() => this.list.restart(), CALM);
     this.wrong = h("div", {});
-    this.bar = h("div", { class: "bulk", role: "group", "aria-label": "For those chosen" });
-    this.all = may("operator") && box("Choose all that are listed", false, (yes) => this.chooseAll(yes));
+    this.bar = h("div", { class: "bulk", role: "group", "aria-label": "Selected schedules" });
+    this.all = may("operator") && box("Select all", false, (yes) => this.chooseAll(yes));
     this.list = new Pager(
       (after) => get("schedules", { ...filters(this.query), after, limit: after ? PAGE : FIRST }, page.signal),
       () => this.draw(),
@@ -85,7 +85,7 @@ class ScheduleList {
   row(one) {
     const choose = (yes) => (yes ? this.#chosen.add(one.name) : this.#chosen.delete(one.name), this.draw());
     return h("tr", { class: one.paused ? "is-off" : "" },
-      h("td", { class: "pick" }, may("operator") && box(`Choose ${one.name}`, this.#chosen.has(one.name), choose)),
+      h("td", { class: "pick" }, may("operator") && box(`Select ${one.name}`, this.#chosen.has(one.name), choose)),
       h("td", { class: "grow" },
         scheduleLink(one.name),
         one.kind !== "start" && h("span", { class: "tag" }, one.kind),
@@ -101,11 +101,11 @@ class ScheduleList {
   bulk(names) {
     const then = (act) => async () => (await act(names)) && this.restart();
     return [
-      h("span", {}, `${names.length} chosen`),
+      h("span", {}, `${names.length} selected`),
       button("Pause", then(pause), { name: "paused" }),
       button("Resume", then(resume)),
       button("Run now", then((given) => trigger(given)), { name: "runs" }),
-      button("Choose none", () => this.chooseAll(false), { kind: "quiet" }),
+      button("Clear selection", () => this.chooseAll(false), { kind: "quiet" }),
     ];
   }
 
@@ -195,12 +195,12 @@ function next(one) {
 
 function nothing(query) {
   if (Object.keys(query).length) return empty(
-    "No schedule is like that.",
-    "Ask for less.",
+    "No schedules match.",
+    "Clear a filter.",
     button("Show all", () => go(["schedules"])),
   );
   return empty(
-    "There is no schedule yet.",
-    "Put a job file into the folder that is served, decorate a function with @tw.job, or sign in as an admin.",
+    "No schedules yet.",
+    "Add a job file to the watched folder, decorate a function with @tw.job, or sign in as an admin.",
   );
 }

@@ -29,7 +29,7 @@ export async function show(page) {
     h("form", { class: "panel narrow", on: { submit } },
       row,
       h("button", { class: "button primary", type: "submit" }, "Sign in"),
-      put(h("p", { class: "faint" }), "The token is kept until this tab is closed, and nowhere else."),
+      put(h("p", { class: "faint" }), "The token is kept only in this tab, until you close it."),
     ),
   );
   token.focus();
