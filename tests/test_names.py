@@ -18,7 +18,6 @@ GLOSSARY = frozenset(
     signal retry heartbeat coalesce reconcile validate schema
     """.split()
 )
-KNOWN_HELPERS = frozenset({"_row"})  # to become empty
 
 
 def _modules(root: Path) -> Iterator[tuple[str, ast.Module]]:
@@ -55,7 +54,7 @@ def test_a_helper_says_what_it_does() -> None:
                 homes[node.name].add(module)
     common = {name for name, where in homes.items() if len(where) > MAX_MODULES and not name.endswith("__")}
     unclear = {name for name in common if not _is_glossary_word(name)}
-    assert {name: sorted(homes[name]) for name in unclear - KNOWN_HELPERS} == {}
+    assert {name: sorted(homes[name]) for name in unclear} == {}
 
 
 def test_a_module_is_named_by_a_noun() -> None:

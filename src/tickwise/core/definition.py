@@ -57,7 +57,7 @@ class Overlap(StrEnum):
 
 
 class Ticking(StrEnum):
-    """Who finds due slots: a claim in the store, or this node's own index."""
+    """What finds due slots: a claim in the store, or the index of this node."""
 
     STORE = "store"
     LOCAL = "local"

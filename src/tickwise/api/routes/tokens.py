@@ -55,7 +55,7 @@ async def revoke_token(token: _TokenPath, context: Context) -> TokenResponse:
 async def list_audit(
     request: Request, response: Response, context: Context, query: Annotated[AuditQuery, Query()]
 ) -> PageResponse[AuditEntryResponse]:
-    """Who changed what, the newest first."""
+    """Changes and the people or tokens that made them, the newest first."""
     page = await context.store.access.audit(query.subject, query.after, query.limit)
     rows = [AuditEntryResponse.model_validate({**row._asdict(), "at": to_moment(row.at)}) for row in page.items]
     return page_of(request, response, rows, page.after)

@@ -126,7 +126,7 @@ class NewTokenResponse(TokenResponse):
 
 
 class IdentityResponse(ResponseModel):
-    """Who you are here."""
+    """The identity that the request came with."""
 
     name: str
     role: str

@@ -45,7 +45,7 @@ class ClaimedRows(NamedTuple):
 
 
 def read_claimed(book: DefinitionCache, due: Sequence[Due], unknown: Sequence[int]) -> Procedure[ClaimedRows]:
-    """Who holds lanes of the jobs, and all about those that are unknown; what may be kept of that is."""
+    """Read the holders of the jobs' lanes, and everything about unknown jobs; simple jobs are remembered."""
     hand = ClaimedRows({}, defaultdict(list), defaultdict(list))
     yield from _read_rows(hand, unknown, [row[0] for row in due])
     yield from book.read(job.definition_id for job in hand.jobs.values())

@@ -88,7 +88,7 @@ def enqueue(asked: Sequence[Enqueue]) -> Procedure[tuple[Enqueued, ...]]:
     found: dict[int, Enqueued] = {}
     plain: list[tuple[Any, ...]] = []
     for n, one in enumerate(asked):
-        row = (n, *_row(one, jobs[one.job], params[n], now))
+        row = (n, *_enqueued_row(one, jobs[one.job], params[n], now))
         if one.key is None and (one.trigger is not Trigger.MANUAL or one.allow_overlap):
             plain.append(row)
             continue
@@ -110,7 +110,7 @@ def _jobs(names: list[str]) -> Procedure[dict[str, Any]]:
     return jobs
 
 
-def _row(one: Enqueue, job: Any, params: str | None, now: int) -> tuple[object, ...]:
+def _enqueued_row(one: Enqueue, job: Any, params: str | None, now: int) -> tuple[object, ...]:
     due = now if one.at is None else max(now, one.at * MICRO)
     id_, _, definition, queue, priority, function, _ = job
     by = one.by or None

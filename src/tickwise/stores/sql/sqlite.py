@@ -304,7 +304,7 @@ class _ConnectionThread:
             failure = _told(error, _both(self._driver.path), _RECOVER)
             answers, news = [(move, None, failure) for move in moves], False
         for move, answer, failure in answers:
-            with suppress(RuntimeError):  # who waited has gone, with his event loop
+            with suppress(RuntimeError):  # the caller is gone, with its event loop
                 move.loop.call_soon_threadsafe(_settle, move.future, answer, failure)
         if news:
             self._driver.announce()
