@@ -1,4 +1,4 @@
-"""Reads on PostgreSQL: as of one instant, and without a transaction where one question is all there is."""
+"""Reads on PostgreSQL: as of one instant, and without a transaction where one statement is all there is."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,21 +15,16 @@ from tickwise.stores.sql.statement import Procedure, Statement
 from ..support.app import patiently
 
 COUNT = Statement("SELECT count(*) FROM numbers")
+ONLY_COUNT = Statement("SELECT count(*) FROM numbers", alone=True)  # no other statement follows it
 
 
 def once() -> Procedure[int]:
-    return int((yield COUNT())[0][0])
+    return int((yield ONLY_COUNT())[0][0])
 
 
 def twice() -> Procedure[tuple[int, int]]:
     first = (yield COUNT())[0][0]
     return first, (yield COUNT())[0][0]
-
-
-def once_or_twice(times: list[int]) -> Procedure[int]:
-    for _ in range(times[0]):
-        found = yield COUNT()
-    return int(found[0][0])
 
 
 @pytest.fixture
@@ -54,8 +49,8 @@ def url(postgres_database: str) -> str:
 
 
 @patiently
-async def test_one_question_begins_nothing(url: str, begun: list[str]) -> None:
-    """Its answer is of one instant by itself."""
+async def test_one_statement_begins_no_transaction(url: str, begun: list[str]) -> None:
+    """Its rows are of one instant by themselves."""
     driver = PostgresDriver(url)
     try:
         assert [await driver.run(once, Pool.READ) for _ in range(3)] == [0, 0, 0]
@@ -68,7 +63,7 @@ async def test_one_question_begins_nothing(url: str, begun: list[str]) -> None:
 
 @patiently
 async def test_several_are_answered_as_of_one_instant(url: str, begun: list[str]) -> None:
-    """Whatever is written between two of them, also when it was not known that there would be two."""
+    """Whatever is written between two of them."""
     driver = PostgresDriver(url)
     with psycopg.connect(url, autocommit=True) as other:
 
@@ -85,14 +80,17 @@ async def test_several_are_answered_as_of_one_instant(url: str, begun: list[str]
             await driver.close()
 
 
+def promised_alone() -> Procedure[int]:
+    yield ONLY_COUNT()
+    return int((yield COUNT())[0][0])
+
+
 @patiently
-async def test_what_is_expected_is_as_the_last_time(url: str, begun: list[str]) -> None:
-    """Who once had more to ask does not keep its transactions for good."""
+async def test_a_statement_that_is_not_alone_after_all(url: str) -> None:
+    """A procedure that breaks its promise is refused, and never reads as of two instants."""
     driver = PostgresDriver(url)
-    times = [1]
     try:
-        for times[0], transactions in ((1, 0), (2, 1), (2, 2), (1, 3), (1, 3)):
-            await driver.run(lambda: once_or_twice(times), Pool.READ)
-            assert len(begun) == transactions
+        with pytest.raises(AssertionError, match="more than one statement"):
+            await driver.run(promised_alone, Pool.READ)
     finally:
         await driver.close()

@@ -111,7 +111,7 @@ class Nest(Forker):
     """Where processes come from; none outlives it. Variables are for all of them."""
 
     def __init__(self, variables: Mapping[str, str] | None = None) -> None:
-        super().__init__(f"{__package__}.nest", variables)
+        super().__init__(f"{__package__}.tickwise_fork_server", variables)
         self._variables = variables or {}
         self._hatched: list[Process] = []
 

@@ -30,7 +30,7 @@ class Nursery(Forker):
     """The process that forks children which have all modules and nothing open."""
 
     def __init__(self) -> None:
-        super().__init__(f"{__package__}.nursery")
+        super().__init__(f"{__package__}.fork_server")
 
     def child(self, role: str, **arguments: Any) -> "Child":
         ours, theirs = socket.socketpair()
