@@ -11,7 +11,7 @@ from pymongo import MongoClient
 from tickwise.documents import scheduler
 
 from ..stores.mongo.servers import standalone
-from ..support.documents.collections import (
+from ..support.documents.user_collections import (
     MemoryCollection,
     MongoCollection,
     PostgresPlace,

@@ -20,7 +20,7 @@ from tickwise.documents import (
 from tickwise.documents import mongodb as mongodb_module
 from tickwise.documents import postgres as postgres_module
 
-from ..support.documents.collections import (
+from ..support.documents.user_collections import (
     HOUR,
     MemoryCollection,
     MongoCollection,

@@ -20,7 +20,7 @@ import pytest
 from tickwise.documents import DocumentScheduler
 
 from ..support.documents import racer
-from ..support.documents.collections import (
+from ..support.documents.user_collections import (
     PATIENCE,
     MongoCollection,
     PostgresPlace,

@@ -10,8 +10,8 @@ import pytest
 from tickwise.documents import DocumentFacts, DocumentScheduler, JobStore, Locked, Release, Renew, Sleep
 from tickwise.testing import FakeClock
 
-from ..support.documents.collections import run
 from ..support.documents.handlers import NOON, PAST, Desk, Watched, memory, worked_off
+from ..support.documents.user_collections import run
 
 
 def test_one_time_documents() -> None:

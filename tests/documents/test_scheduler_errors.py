@@ -17,8 +17,8 @@ from tickwise.documents import (
 )
 from tickwise.testing import FakeClock
 
-from ..support.documents.collections import run
 from ..support.documents.handlers import NOON, PAST, Desk, Watched, memory, worked_off
+from ..support.documents.user_collections import run
 
 
 @pytest.mark.usefixtures("impatient")

@@ -14,8 +14,8 @@ from tickwise.documents import (
     Release,
 )
 
-from ..support.documents.collections import run
 from ..support.documents.handlers import NOON, PAST, Desk, memory, worked_off
+from ..support.documents.user_collections import run
 
 
 @pytest.mark.usefixtures("impatient")

@@ -20,7 +20,17 @@ from tickwise.documents import (
     Sleep,
 )
 
-from ..support.documents.collections import HOUR, LATER, MINUTE, UserCollection, ago, lock, now, run, with_store
+from ..support.documents.user_collections import (
+    HOUR,
+    LATER,
+    MINUTE,
+    UserCollection,
+    ago,
+    lock,
+    now,
+    run,
+    with_store,
+)
 
 
 def test_nothing_is_due(place: UserCollection) -> None:

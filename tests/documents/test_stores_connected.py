@@ -15,7 +15,7 @@ from tickwise.documents import (
     Sleep,
 )
 
-from ..support.documents.collections import (
+from ..support.documents.user_collections import (
     HOUR,
     LATER,
     MINUTE,

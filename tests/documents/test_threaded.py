@@ -11,7 +11,7 @@ import pytest
 from tickwise.core.errors import InputError
 from tickwise.documents import DocumentScheduler, MemoryJobStore, SqliteJobStore, ThreadedScheduler
 
-from ..support.documents.collections import PATIENCE, SqlitePlace, UserCollection, ago
+from ..support.documents.user_collections import PATIENCE, SqlitePlace, UserCollection, ago
 
 
 def test_work_in_the_background(connected: UserCollection) -> None:

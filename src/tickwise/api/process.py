@@ -21,6 +21,7 @@ from ..clock import monotonic
 from ..config import DEFAULT, NAMES, Settings
 from ..core.errors import TickwiseError
 from ..log import get_logger
+from .server import serve_api
 
 _log = get_logger()
 _SPAWN = get_context("spawn")
@@ -90,8 +91,6 @@ class ApiProcess:
 
 def _main(given: Mapping[str, Any], listener: socket.socket, pulse: Any, pipe: Connection) -> None:
     """The process. It ends by the pipe from its node and ignores signals, which the whole group may get."""
-    from .server import serve_api  # noqa: PLC0415  (that module imports this one)
-
     os.nice(_NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -3,19 +3,17 @@
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 import uvicorn
 
 from ..app import AsyncTickwise
-from ..app.health import App, health
-from ..app.records import Role
+from ..app.health import App
 from ..app.stores import StoreUnavailableError
 from ..config import Settings
 from ..core.errors import InputError
 from .auth_settings import auth_settings
-from .process import ApiProcess
 
 _SHUTDOWN_TIMEOUT = 1  # seconds for requests that are under way at the end
 
@@ -94,35 +92,3 @@ async def serve_api(
     api = make_api(tickwise, access=auth_settings(settings), ready=ready, root_path=settings.root_path)
     async with serve_app(api, listener, settings):
         yield
-
-
-@asynccontextmanager
-async def serve_node(
-    tickwise: AsyncTickwise, listener: socket.socket, roles: Sequence[Role]
-) -> AsyncIterator[None]:
-    """Serve while the block runs."""
-    settings = tickwise.settings
-
-    def healthy() -> bool:
-        return tickwise.node is not None and tickwise.node.healthy
-
-    if Role.API not in roles:
-        async with serve_app(health(healthy), listener, settings):
-            yield
-    elif len(roles) == 1 or settings.store.startswith("memory:"):  # nothing to delay, or no shared store
-        async with serve_api(tickwise, listener, healthy):
-            yield
-    else:
-        async with _in_own_process(ApiProcess(settings, listener, healthy)):
-            yield
-
-
-@asynccontextmanager
-async def _in_own_process(process: ApiProcess) -> AsyncIterator[None]:
-    stop = asyncio.Event()
-    task = asyncio.create_task(process.run(stop))
-    try:
-        yield
-    finally:
-        stop.set()
-        await task

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -176,9 +176,3 @@ def _own_token(target: ApiTarget) -> str | None:
     with suppress(OSError, UnicodeDecodeError):
         return (state_folder(load(file=target.config).store) / FILE).read_text("ascii").strip() or None
     return None
-
-
-def store_exists(url: str) -> bool:
-    """Whether a SQLite store has its file: opening it would create one. Other stores are on a server."""
-    parts = urlsplit(url)
-    return parts.scheme != "sqlite" or Path(unquote(parts.path).removeprefix("/")).exists()

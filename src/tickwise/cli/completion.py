@@ -8,8 +8,7 @@ import typer
 
 from ..config import load
 from ..stores.records import ScheduleFilter
-from ..stores.url import open_store
-from .client import store_exists
+from ..stores.url import open_store, store_exists
 
 _MAX_NAMES = 100
 

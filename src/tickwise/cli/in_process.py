@@ -18,7 +18,7 @@ from ..api.auth_settings import AuthSettings
 from ..app import AsyncTickwise
 from ..core.errors import TickwiseError
 from ..stores.records import AccessRole
-from .client import store_exists
+from ..stores.url import store_exists
 from .output import print_hint
 
 Message: TypeAlias = MutableMapping[str, Any]

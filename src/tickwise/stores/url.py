@@ -99,3 +99,9 @@ def is_private(url: str) -> bool:
 def hidden(url: str) -> str:
     """The URL without its password."""
     return _PASSWORD.sub(lambda match: f"{match[1]}:…@" if match[1] else f"{match[2]}…", url)
+
+
+def store_exists(url: str) -> bool:
+    """Whether a SQLite store has its file: opening it would create one. Other stores are on a server."""
+    parts = urlsplit(url)
+    return parts.scheme != "sqlite" or Path(unquote(parts.path).removeprefix("/")).exists()

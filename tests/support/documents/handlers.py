@@ -15,7 +15,7 @@ from tickwise.documents import (
 )
 from tickwise.testing import FakeClock
 
-from .collections import run
+from .user_collections import run
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PAST = NOON - timedelta(hours=1)

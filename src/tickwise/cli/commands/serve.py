@@ -12,7 +12,8 @@ import structlog
 import typer
 
 from ...api.auth_settings import load_auth
-from ...api.server import address, listen, serve_node
+from ...api.node_server import serve_node
+from ...api.server import address, listen
 from ...app import AsyncTickwise, Tickwise
 from ...app.node import NodeProcess, tune_garbage_collector
 from ...app.values import ScheduleInfo

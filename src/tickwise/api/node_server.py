@@ -1,0 +1,44 @@
+"""What answers on a node's socket: the API if that is one of its roles, else only its health."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from ..app import AsyncTickwise
+from ..app.health import health
+from ..app.records import Role
+from .process import ApiProcess
+from .server import serve_api, serve_app
+
+
+@asynccontextmanager
+async def serve_node(
+    tickwise: AsyncTickwise, listener: socket.socket, roles: Sequence[Role]
+) -> AsyncIterator[None]:
+    """Serve while the block runs."""
+    settings = tickwise.settings
+
+    def healthy() -> bool:
+        return tickwise.node is not None and tickwise.node.healthy
+
+    if Role.API not in roles:
+        async with serve_app(health(healthy), listener, settings):
+            yield
+    elif len(roles) == 1 or settings.store.startswith("memory:"):  # nothing to delay, or no shared store
+        async with serve_api(tickwise, listener, healthy):
+            yield
+    else:
+        async with _in_own_process(ApiProcess(settings, listener, healthy)):
+            yield
+
+
+@asynccontextmanager
+async def _in_own_process(process: ApiProcess) -> AsyncIterator[None]:
+    stop = asyncio.Event()
+    task = asyncio.create_task(process.run(stop))
+    try:
+        yield
+    finally:
+        stop.set()
+        await task
