@@ -36,3 +36,12 @@ def test_files_and_a_store_give_the_same_json(command: Command, tmp_path: Path, 
     if target == "all":
         assert len(runs) == 40
         assert [run["schedule"] for run in runs].count("few") == 3
+
+
+@pytest.mark.parametrize("target", ["files", "store"])
+def test_a_list_has_at_most_a_thousand_runs(command: Command, tmp_path: Path, target: str) -> None:
+    """More is refused as wrong use, whether files or a store are asked."""
+    (tmp_path / "daily.yaml").write_text(JOBS["daily"])
+    code, out, err = command("upcoming", *([tmp_path / "daily.yaml"] if target == "files" else []), "-n", 1_001)
+    assert (code, out) == (2, "")
+    assert "1000" in err.replace(",", "")
