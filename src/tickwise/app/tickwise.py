@@ -42,6 +42,7 @@ class AsyncTickwise:
         name: str = "app",
         clock: Callable[[], int] | None = None,
         hooks: Hooks | None = None,
+        create_store: bool = True,
         **settings: Any,
     ) -> None:
         self._arguments = {"store": store, **settings}
@@ -50,7 +51,7 @@ class AsyncTickwise:
         self.hooks = hooks or Hooks()
         self._source = f"app:{name}"
         self._registry = Registry(self._defaults)
-        self._stores = LoopStores(lambda: self.settings.store, clock)
+        self._stores = LoopStores(lambda: self.settings.store, clock, create=create_store)
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None  # the node's, while there is one
         self.node: NodeProcess | None = None
