@@ -47,10 +47,10 @@ async def known_jobs(mongo: Mongo, asked: Sequence[Enqueue]) -> dict[str, Docume
         if name not in jobs:
             known = [job["_id"] async for job in mongo.jobs.find(live, {"_id": 1}).sort("_id").limit(_MAX_NAMES)]
             raise no_such("job", name, known, ": define it first")
-    await mongo.book.read(job["definition"] for job in found)
+    await mongo.cache.read(job["definition"] for job in found)
     for one in asked:
         with suppress(UnreadableText):  # then nobody knows what it takes
-            mongo.book.job(jobs[one.job]["definition"], one.job).check_params(one.params or {})
+            mongo.cache.job(jobs[one.job]["definition"], one.job).check_params(one.params or {})
     return jobs
 
 

@@ -79,12 +79,12 @@ _PUT_BACK = Statement("""
 _ENDED_BY = {RunState.FAILED: Event.FAILURE, RunState.LOST: Event.LOSS, RunState.CANCELLED: Event.CANCEL}
 
 
-def enqueue(book: DefinitionCache, asked: Sequence[Enqueue]) -> Procedure[tuple[Enqueued, ...]]:
+def enqueue(cache: DefinitionCache, asked: Sequence[Enqueue]) -> Procedure[tuple[Enqueued, ...]]:
     """All of them or none. Those without a key or a lane, which are most, take one statement together."""
     params = [None if one.params is None else encode(dict(one.params), "params") for one in asked]
     now = yield from clock()
     jobs = yield from _jobs(sorted({one.job for one in asked}))
-    yield from _check_params(book, asked, jobs)
+    yield from _check_params(cache, asked, jobs)
     if by_hand := sorted({jobs[one.job][0] for one in asked if one.trigger is Trigger.MANUAL}):
         yield LOCK_JOBS(ids=by_hand)
     found: dict[int, Enqueued] = {}
@@ -112,11 +112,11 @@ def _jobs(names: list[str]) -> Procedure[dict[str, Any]]:
     return jobs
 
 
-def _check_params(book: DefinitionCache, asked: Sequence[Enqueue], jobs: Mapping[str, Any]) -> Procedure[None]:
-    yield from book.read({row[2] for row in jobs.values()})
+def _check_params(cache: DefinitionCache, asked: Sequence[Enqueue], jobs: Mapping[str, Any]) -> Procedure[None]:
+    yield from cache.read({row[2] for row in jobs.values()})
     for one in asked:
         with suppress(UnreadableText):  # then nobody knows what it takes
-            definition = book.job(jobs[one.job][2], one.job)
+            definition = cache.job(jobs[one.job][2], one.job)
             definition.check_params(one.params or {})
 
 
