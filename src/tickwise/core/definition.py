@@ -17,6 +17,7 @@ from .parameters import Parameters
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 DEFAULT_QUEUE = "default"
+MAX_PRIORITY = 1_000  # of a job or a run; and as far below 0
 _DAY = 86_400
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
