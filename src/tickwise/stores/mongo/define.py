@@ -27,7 +27,7 @@ _MAX_BYTES = 2_000_000  # of a job's document: its intents come on top, and it e
 
 async def define(mongo: Mongo, job: JobDefinition, source: str, over: int | None) -> tuple[Schedule, ...]:
     """Write a job as its source has it. What is written already is left alone (S28)."""
-    await mongo.book.keep([job, *job.schedules])
+    await mongo.cache.keep([job, *job.schedules])
     return await persist(partial(_define, mongo, job, source, over))
 
 

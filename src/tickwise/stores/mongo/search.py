@@ -23,7 +23,7 @@ async def matching_names(mongo: Mongo, wanted: ScheduleFilter, which: Document |
     batch_size = most if wanted.label is None and wanted.paused is None else _BATCH_SIZE
     while True:
         rows = await (await mongo.jobs.aggregate(_stages(wanted, which, batch_size))).to_list()
-        await mongo.book.read(row["definition"] for row in rows if wanted.label is not None)
+        await mongo.cache.read(row["definition"] for row in rows if wanted.label is not None)
         found += [row["schedules"]["name"] for row in rows if _is_wanted(mongo, row, wanted)]
         if len(rows) < batch_size or len(found) >= most:
             return found[:most]
@@ -54,6 +54,6 @@ def _is_wanted(mongo: Mongo, row: Document, wanted: ScheduleFilter) -> bool:
         if wanted.paused is not None and wanted.paused is not row["schedules"].get("paused", False):
             return False
         return wanted.label is None or has_label(
-            mongo.book.job(row["definition"], row["_id"]).labels, wanted.label
+            mongo.cache.job(row["definition"], row["_id"]).labels, wanted.label
         )
     return False

@@ -157,14 +157,14 @@ def free_lane(job: int, lanes: int, name: str) -> Procedure[int]:
     return free
 
 
-def cancel(book: DefinitionCache, run: int) -> Procedure[RunState]:
+def cancel(cache: DefinitionCache, run: int) -> Procedure[RunState]:
     now = yield from clock()
     rows = yield _LOCK_RUN(run=run)
     if not rows:
         raise InputError(f"there is no run {run}")
     state = RunState(rows[0][0])
     if state is RunState.QUEUED:
-        yield from end(book, [RunEnd(run, Cancelled())], now)
+        yield from end(cache, [RunEnd(run, Cancelled())], now)
         return RunState.CANCELLED
     if state in ACTIVE:
         yield _ASK_TO_END(run=run)
@@ -172,7 +172,7 @@ def cancel(book: DefinitionCache, run: int) -> Procedure[RunState]:
     return state
 
 
-def retry(run: int, book: DefinitionCache) -> Procedure[None]:
+def retry(run: int, cache: DefinitionCache) -> Procedure[None]:
     now = yield from clock()
     rows = yield _RUN_OF_KEY(run=run)
     if not rows:
@@ -184,11 +184,11 @@ def retry(run: int, book: DefinitionCache) -> Procedure[None]:
         raise ConflictError(f"run {run} is {state}: only a failed, lost or cancelled run can be put back")
     if key is not None and (other := (yield _BY_KEY(job=job, key=key))):
         raise ConflictError(f"run {other[0][0]} has the key {key!r} meanwhile")
-    yield from book.read_names([job], ())
+    yield from cache.read_names([job], ())
     lane = None
     if trigger != Trigger.ENQUEUE:
         lanes = (yield _LANES_OF(job=job))[0][0]
-        lane = yield from free_lane(job, lanes, book.job_names[job])
+        lane = yield from free_lane(job, lanes, cache.job_names[job])
     yield _KEEP_ATTEMPT(run=run, event=str(_ENDED_BY[state]))
     yield _PUT_BACK(run=run, lane=lane, now=now)
     if lane is not None:

@@ -69,17 +69,17 @@ class TickStories(Stories):
 
     async def test_time_is_the_stores(self, world: World) -> None:
         """The planner gets the store's second, whatever the clock of its node says (S5)."""
-        told = []
+        recorded = []
 
         def planner(now: int, due: Iterable[Schedule], facts: Facts) -> TickPlan:
-            told.append(now)
+            recorded.append(now)
             return plan(now, due, facts)
 
         await world.define(job("a", HOURLY))
         world.go("01:00:30")
         world.clock.advance(0.75)
         assert (await world.tick(planner)).now == await world.store.now() == world.micro
-        assert told == [instant("01:00:30")]
+        assert recorded == [instant("01:00:30")]
 
     async def test_a_clock_that_goes_back_fires_nothing_again(self, world: World) -> None:
         """The cursor never moves back (S4)."""
