@@ -8,7 +8,9 @@ import asyncio
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
+from ..config import Settings
 from ..core.definition import JobDefinition
+from ..ownership import WriterCheck
 from ..stores.contract import Store, StoreUnavailableError
 from ..stores.url import open_store
 from .definition_sync import DefinitionSync
@@ -29,8 +31,8 @@ class StoreOfLoop:
 class LoopStores:
     """Opens and closes the stores of an app."""
 
-    def __init__(self, url: Callable[[], str], clock: Callable[[], int] | None) -> None:
-        self._url = url
+    def __init__(self, settings: Callable[[], Settings], clock: Callable[[], int] | None) -> None:
+        self._settings = settings
         self._clock = clock
         self._memory: Store | None = None
         self._opened: dict[asyncio.AbstractEventLoop, StoreOfLoop] = {}
@@ -42,10 +44,11 @@ class LoopStores:
 
     def make(self) -> Store:
         """A new store; a memory store is always the same."""
-        if urlsplit(self._url()).scheme != "memory":
-            return open_store(self._url(), self._clock)
+        url, writers = self._settings().store, WriterCheck(self._settings().trusted_folders)
+        if urlsplit(url).scheme != "memory":
+            return open_store(url, self._clock, writers)
         if self._memory is None:
-            self._memory = open_store(self._url(), self._clock)
+            self._memory = open_store(url, self._clock)
         return self._memory
 
     async def here(self) -> StoreOfLoop:

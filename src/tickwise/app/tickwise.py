@@ -10,6 +10,7 @@ from typing import Any, Self, TypeAlias, TypeVar, overload
 from ..config import Settings, load
 from ..core.errors import ConflictError
 from ..core.model import Pause, Trigger
+from ..ownership import WriterCheck
 from ..sources.defaults import Defaults
 from ..sources.folder import FolderSource
 from ..stores.contract import Store
@@ -50,7 +51,7 @@ class AsyncTickwise:
         self.hooks = hooks or Hooks()
         self._source = f"app:{name}"
         self._registry = Registry(self._defaults)
-        self._stores = LoopStores(lambda: self.settings.store, clock)
+        self._stores = LoopStores(lambda: self.settings, clock)
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None  # the node's, while there is one
         self.node: NodeProcess | None = None
@@ -163,7 +164,8 @@ class AsyncTickwise:
         opened = await self._opened()
         if self._task is not None:
             raise ConflictError("it is running already: stop it first")
-        folders = [FolderSource(Path(path), defaults=self._defaults()) for path in paths]
+        writers = WriterCheck(self.settings.trusted_folders)
+        folders = [FolderSource(Path(path), defaults=self._defaults(), writers=writers) for path in paths]
         node_options = NodeOptions(roles, folders, is_private(self.settings.store))
         services = NodeServices(opened.store, opened.definitions, self._stores.make, self.store)
         node = self.node = NodeProcess(self.settings, services, self._registry, node_options, self.hooks)
