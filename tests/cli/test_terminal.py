@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from pathlib import Path
 
 import pytest
 
@@ -20,13 +19,6 @@ def test_a_list_has_colours(filled: Filled) -> None:
     assert "\x1b[32msucceeded" in shown.shown
     assert "\x1b[31mfailed" in shown.shown
     assert COLOUR.sub("", shown.shown).splitlines()[0].split()[:2] == ["run", "schedule"]
-
-
-def test_a_new_store_is_told(tmp_path: Path) -> None:
-    """Who looks into the wrong folder is told that there was nothing."""
-    shown = Terminal(tmp_path, "schedules", "list")
-    assert shown.end() == 0
-    assert "Creating a new store: sqlite:///.tickwise/tickwise.db" in COLOUR.sub("", shown.shown)
 
 
 def test_logs_say_which_step_speaks(filled: Filled) -> None:

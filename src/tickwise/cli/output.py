@@ -85,10 +85,15 @@ def format_elapsed(start: str | None, end: str | None) -> str:
     return f"{seconds:.1f}s" if 0 <= seconds < 10 else format_duration(max(0, round(seconds)))
 
 
-def print_empty_list(what: str, filters: Mapping[str, Any]) -> None:
+def print_empty_list(what: str, filters: Mapping[str, Any], where: str) -> None:
     """Say that there is nothing, or that no item passes the filters."""
     filtered = any(value is not None for value in filters.values())
-    print_line(f"No {what} match." if filtered else f"No {what}.", "dim")
+    print_nothing(f"No {what} match." if filtered else f"No {what}.", where)
+
+
+def print_nothing(text: str, where: str) -> None:
+    """Print an empty answer, and the store or the server that gave it: it may be the wrong one."""
+    print_line(f"{text} Looked in {where}.", "dim")
 
 
 def in_colour(word: str) -> Text:

@@ -45,7 +45,7 @@ async def list_runs(
     }  # fmt: skip
     page = await api.pages("/runs", limit, **filters)
     if not page["items"]:
-        return CommandResult(page, lambda: print_empty_list("runs", filters))
+        return CommandResult(page, lambda: print_empty_list("runs", filters, api.where))
     return CommandResult(page, lambda: _print_runs(api, page))
 
 

@@ -36,7 +36,7 @@ async def list_schedules(
     }  # fmt: skip
     page = await api.pages("/schedules", limit, **filters)
     if not page["items"]:
-        return CommandResult(page, lambda: print_empty_list("schedules", filters))
+        return CommandResult(page, lambda: print_empty_list("schedules", filters, api.where))
     return CommandResult(page, lambda: _print_schedules(page))
 
 

@@ -16,7 +16,7 @@ from ..arguments import read_second, schedule_path
 from ..client import ApiClient
 from ..command import CommandResult, ConfigFile, Server, StoreUrl, Token, api_command
 from ..completion import schedule_names
-from ..output import AsJson, format_time, limit_per_schedule, print_json, print_line, print_table
+from ..output import AsJson, format_time, limit_per_schedule, print_json, print_line, print_nothing, print_table
 from .validate import read_jobs
 
 _MAX_RUNS = 1_000  # as many as the API lists at once
@@ -118,7 +118,7 @@ async def _later_runs(api: ApiClient, listed: set[str], hours: float, count: int
 
 async def _print_from_store(api: ApiClient, runs: list[dict[str, Any]], hours: float) -> None:
     if not runs:
-        print_line(f"No runs in the next {hours:g} hours.")
+        print_nothing(f"No runs in the next {hours:g} hours.", api.where)
         return
     names = dict.fromkeys(run["schedule"] for run in runs)
     _print_runs(runs, {name: (await api.get(schedule_path(name)))["means"] for name in names})
