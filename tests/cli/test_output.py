@@ -51,12 +51,32 @@ def test_a_run_is_shown_with_its_steps_and_its_reason(command: Command, filled: 
     assert steps[1][1:] == ["count", "succeeded"]
 
 
+def test_a_run_is_shown_with_its_earlier_attempts(command: Command, filled: Filled) -> None:
+    """A27: how each earlier attempt ended, and its error, is in a table."""
+    command("runs", "retry", filled.runs["breaks"])
+    with Tickwise(filled.url) as tickwise:
+
+        @tickwise.job("30 4 * * *", name="breaks")
+        def breaks() -> None:
+            raise LookupError("gone for good")
+
+        tickwise.drain()
+    shown = command("runs", "show", filled.runs["breaks"])[1]
+    head, row = shown[shown.index("earlier attempt") :].splitlines()[:2]
+    assert head.split()[-1] == "error"
+    assert row.split()[:2] == ["1", "failure"]
+    assert "LookupError: no such table" in shown
+    assert "LookupError: gone for good" in shown
+
+
 @pytest.mark.usefixtures("filled")
 def test_upcoming_hides_nothing_behind_a_frequent_schedule(command: Command) -> None:
     """Three of a frequent schedule are shown, all of it on request, and one schedule alone by its name."""
     command("schedules", "add", "--name", "often", "--every", "1m", "--command", "ls")
     _, out, _ = command("upcoming")
     assert (out.count("often"), out.count("nightly")) == (3, 1)
+    assert "of more than 1,000 runs in the next 24 hours" in out.splitlines()[-1]  # A27
+    assert "These are 20 of 50 runs" in command("upcoming", "often", "--hours", "0.84")[1]
     assert command("upcoming", "--all", "-n", "50")[1].count("often") > 40
     _, out, _ = command("upcoming", "nightly", "--hours", "50", "--json")
     assert {one["schedule"] for one in json.loads(out)["items"]} == {"nightly"}

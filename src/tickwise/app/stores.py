@@ -8,8 +8,10 @@ import asyncio
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
+from ..config import Settings
 from ..core.definition import JobDefinition
 from ..core.errors import InputError
+from ..ownership import WriterCheck
 from ..stores.contract import Store, StoreUnavailableError
 from ..stores.url import check_exists, hidden, open_store
 from .definition_sync import DefinitionSync
@@ -30,8 +32,8 @@ class StoreOfLoop:
 class LoopStores:
     """Opens and closes the stores of an app."""
 
-    def __init__(self, url: Callable[[], str], clock: Callable[[], int] | None, *, create: bool) -> None:
-        self._url = url
+    def __init__(self, settings: Callable[[], Settings], clock: Callable[[], int] | None, *, create: bool) -> None:
+        self._settings = settings
         self._clock = clock
         self._create = create  # a store that is not there; else it is refused
         self._memory: Store | None = None
@@ -44,10 +46,11 @@ class LoopStores:
 
     def make(self) -> Store:
         """A new store; a memory store is always the same."""
-        if urlsplit(self._url()).scheme != "memory":
-            return open_store(self._url(), self._clock)
+        url, writers = self._settings().store, WriterCheck(self._settings().trusted_folders)
+        if urlsplit(url).scheme != "memory":
+            return open_store(url, self._clock, writers)
         if self._memory is None:
-            self._memory = open_store(self._url(), self._clock)
+            self._memory = open_store(url, self._clock)
         return self._memory
 
     async def here(self) -> StoreOfLoop:
@@ -61,7 +64,7 @@ class LoopStores:
 
     async def _open(self) -> Store:
         if not self._create:
-            check_exists(self._url())
+            check_exists(self._settings().store)
         store = self.make()
         try:
             await (store.schema.upgrade() if self._create else self._check_schema(store))
@@ -72,7 +75,7 @@ class LoopStores:
 
     async def _check_schema(self, store: Store) -> None:
         if problems := await store.schema.check(thorough=False):
-            raise InputError(f"{hidden(self._url())}: {problems[0]}")
+            raise InputError(f"{hidden(self._settings().store)}: {problems[0]}")
 
     def _forget_dead_loops(self) -> None:
         for loop in [loop for loop in self._locks if loop.is_closed()]:

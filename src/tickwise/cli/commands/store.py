@@ -6,6 +6,7 @@ from pathlib import Path
 import typer
 
 from ...config import load
+from ...ownership import WriterCheck
 from ...stores.url import check_exists, hidden, open_store
 from ..command import ConfigFile, StoreUrl
 from ..output import AsJson, print_error, print_json, print_line
@@ -38,10 +39,11 @@ def check(store: StoreUrl = None, config: ConfigFile = None, *, as_json: AsJson 
 
 
 async def _check_or_upgrade(given: str | None, config: Path | None, *, check: bool) -> tuple[str, list[str]]:
-    url = load({"store": given}, file=config).store
+    settings = load({"store": given}, file=config)
+    url, writers = settings.store, WriterCheck(settings.trusted_folders)
     if check:
         check_exists(url)
-    store = open_store(url)
+    store = open_store(url, writers=writers)
     try:
         return hidden(url), list(await (store.schema.check() if check else store.schema.upgrade()))
     finally:

@@ -19,7 +19,8 @@ def _print_workers(items: list[dict[str, Any]], where: str) -> None:
         print_nothing("No processes seen in the last 24 hours. To start one: tickwise serve.", where)
         return
     columns = ["state", "roles", "host", "process", "busy", "queues", "last seen", "version", "id"]
-    print_table(columns, [_worker_cells(one) for one in items])
+    optional = ["version", "process", "queues", "roles", "last seen"]
+    print_table(columns, [_worker_cells(one) for one in items], optional=optional)
     for problem in (f"{one['host']}: {problem}" for one in items if one["live"] for problem in one["problems"]):
         print_error(problem)
 

@@ -180,7 +180,21 @@ class InsightStories(Stories):
     async def test_nodes(self, world: World) -> None:
         """The store's clock says when a node was seen and when it completed a pass; one that left is gone (S5)."""
         await world.store.leave("w1")
-        node = Node("n", (Role.TICKER, Role.WORKER), "host", 7, "1.0", ("q",), 4, 1, ("bad.yaml",), 30, 5, 5)
+        node = Node(
+            "n",
+            (Role.TICKER, Role.WORKER),
+            "host",
+            7,
+            "1.0",
+            ("q",),
+            4,
+            1,
+            ("bad.yaml",),
+            30,
+            5,
+            5,
+            claims_fail="why",
+        )
         await world.store.beat(node, passed=True)
         began = world.micro
         world.clock.advance(10)
@@ -189,7 +203,7 @@ class InsightStories(Stories):
         assert (seen.started_at, seen.seen_at, seen.passed_at) == (began, world.micro, began)
         assert (seen.roles, seen.host, seen.pid, seen.queues) == (node.roles, "host", 7, ("q",))
         assert (seen.version, seen.capacity, seen.busy, seen.seconds) == ("1.0", 4, 1, 30)
-        assert seen.problems == ("bad.yaml",)
+        assert (seen.problems, seen.claims_fail) == (("bad.yaml",), "why")
         world.go("2T00:00")
         assert ((await world.insights.counts()).nodes, len(await world.insights.nodes())) == (0, 1)
         world.go("2T00:01")
