@@ -144,6 +144,7 @@ class RetryPolicy:
     interval: int = 10
     backoff: float = 2.0
     max_interval: int = 3_600
+    jitter: float = 0.1  # a wait is longer by up to this share of it
 
 
 @dataclass(frozen=True, slots=True)
