@@ -170,6 +170,17 @@ class InsightStories(Stories):
         assert (row.last_run_id, row.last_state) == (lease.id, S.RUNNING)
         assert (row.last_enqueued_at, row.last_run_at) == (lease.started_at - MICRO, lease.started_at)
 
+    async def test_a_schedule_that_moved_keeps_its_last_run(self, world: World) -> None:
+        """A schedule that goes from one job to another shows the last run of its slots under the job it left."""
+        await world.define(job("first", also=[schedule("x", HOURLY)]))
+        await world.pass_time("01:00")
+        await world.work()
+        [run] = await world.runs()
+        await world.define(job("first"))
+        await world.define(job("second", also=[schedule("x", HOURLY)]))
+        row = await world.row("x")
+        assert (row.schedule.job, row.last_run_id, row.last_state) == ("second", run.id, S.SUCCEEDED)
+
     async def test_the_next_slot(self, world: World) -> None:
         """The oldest that is pending, if one is; else the next to come."""
         await world.define(job("a", HOURLY, overlap="queue"))
