@@ -245,7 +245,7 @@ class NodeProcess:
             *self._work_loops(),
             self._loop("definitions", self._define),
             self._loop("reaper", Reaper(store, lease=self.settings.lease).turn),
-            self._loop("pruner", Pruner(store).turn),
+            self._loop("pruner", Pruner(store, keep=self.settings.keep).turn),
             *(self._notifier_loops() if self._tickers else []),
         ]
 

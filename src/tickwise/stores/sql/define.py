@@ -240,12 +240,11 @@ def _cancel_queued(cache: DefinitionCache, which: Query, now: int) -> Procedure[
 
 
 def _write_job(id_: int, job: JobDefinition, source: str, definition: int, now: int) -> Procedure[None]:
-    keeps_all = job.keep.days is None and job.keep.runs is None
     yield _WRITE_JOB(
         job=id_, source=source, definition=definition, queue=job.queue, priority=job.priority,
         function=None if job.steps else job.name,
         lanes=max((s.policy.max_active_runs for s in job.schedules), default=1),
-        keep_days=job.keep.days, keep_runs=job.keep.runs, prune_at=None if keeps_all else now, now=now,
+        keep_days=job.keep.days, keep_runs=job.keep.runs, prune_at=now, now=now,
     )  # fmt: skip
     yield _GUARD(job=id_, guarded=any(s.policy.skip_if_successful for s in job.schedules))
     yield _VERSION(job=id_)
