@@ -10,6 +10,7 @@ from typing import Any, Self, TypeAlias, TypeVar, overload
 from ..config import Settings, load
 from ..core.errors import ConflictError
 from ..core.model import Pause, Trigger
+from ..ownership import WriterCheck
 from ..sources.defaults import Defaults
 from ..sources.folder import FolderSource
 from ..stores.contract import Store
@@ -17,7 +18,7 @@ from ..stores.records import MICRO, Enqueue, Role
 from ..stores.url import is_private
 from .drain import drain
 from .explain import Explanation, why
-from .health import App, health
+from .health import App, Readiness, health
 from .hooks import Hooks
 from .managers import Jobs, Runs, Schedules, When, enqueued
 from .node import EVERY_ROLE, NodeOptions, NodeProcess, NodeServices
@@ -42,6 +43,7 @@ class AsyncTickwise:
         name: str = "app",
         clock: Callable[[], int] | None = None,
         hooks: Hooks | None = None,
+        create_store: bool = True,
         **settings: Any,
     ) -> None:
         self._arguments = {"store": store, **settings}
@@ -50,7 +52,7 @@ class AsyncTickwise:
         self.hooks = hooks or Hooks()
         self._source = f"app:{name}"
         self._registry = Registry(self._defaults)
-        self._stores = LoopStores(lambda: self.settings.store, clock)
+        self._stores = LoopStores(lambda: self.settings, clock, create=create_store)
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None  # the node's, while there is one
         self.node: NodeProcess | None = None
@@ -71,16 +73,23 @@ class AsyncTickwise:
     def _defaults(self) -> Defaults:
         return self.settings.of_definitions
 
+    @overload
+    def job(self, function: Function, /) -> Function: ...
+    @overload
     def job(
         self, schedule: Any = None, *, name: str | None = None, **options: Any
-    ) -> Callable[[Function], Function]:
-        """Declare a function as a job; options are the fields of a job file, and `pool="process"`."""
+    ) -> Callable[[Function], Function]: ...
+    def job(self, schedule: Any = None, *, name: str | None = None, **options: Any) -> Any:
+        """Declare a function as a job; options are the fields of a job file, and `pool="process"`.
 
-        def declare(function: Function) -> Function:
-            self._registry.declare(function, schedule, name, dict(options))
+        Without parentheses, or without a schedule, it runs only on demand.
+        """
+
+        def declare(function: Function, times: Any = schedule) -> Function:
+            self._registry.declare(function, times, name, dict(options))
             return function
 
-        return declare
+        return declare(schedule, None) if callable(schedule) else declare
 
     @property
     def declared(self) -> tuple[str, frozenset[str]]:
@@ -133,7 +142,6 @@ class AsyncTickwise:
         store, name = opened.store, self._registry.job_of(job)
         if callable(job) and (why := self._refusal_of(opened, name)):
             raise ConflictError(why)
-        self._registry.check(name, params or {})
         second = None if at is None else as_second(at, await store.now() // MICRO)
         return store, Enqueue(name, Trigger.ENQUEUE, params, second, key, auto_remove=auto_remove)
 
@@ -163,7 +171,8 @@ class AsyncTickwise:
         opened = await self._opened()
         if self._task is not None:
             raise ConflictError("it is running already: stop it first")
-        folders = [FolderSource(Path(path), defaults=self._defaults()) for path in paths]
+        writers = WriterCheck(self.settings.trusted_folders)
+        folders = [FolderSource(Path(path), defaults=self._defaults(), writers=writers) for path in paths]
         node_options = NodeOptions(roles, folders, is_private(self.settings.store))
         services = NodeServices(opened.store, opened.definitions, self._stores.make, self.store)
         node = self.node = NodeProcess(self.settings, services, self._registry, node_options, self.hooks)
@@ -233,7 +242,7 @@ class AsyncTickwise:
 
     def asgi(self) -> App:
         """An ASGI application that runs the scheduler as long as its server lives, and answers for its health."""
-        return health(lambda: self.node is not None and self.node.healthy, self.lifespan)
+        return health(lambda: self.node.readiness if self.node else Readiness.NOT_READY, self.lifespan)
 
     async def close(self) -> None:
         """Stop, and let go of the store."""

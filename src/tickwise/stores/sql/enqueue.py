@@ -1,11 +1,12 @@
 """Runs that somebody asks for: enqueued by code, triggered by hand, cancelled, retried."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ...core.errors import ConflictError, InputError, no_such
 from ...core.model import Trigger
-from ...core.payload import encode
+from ...core.payload import UnreadableText, encode
 from ...core.settle import Cancelled
 from ...core.states import ACTIVE, MOVES, Event, RunState
 from ..records import MICRO, Enqueue, Enqueued
@@ -78,11 +79,12 @@ _PUT_BACK = Statement("""
 _ENDED_BY = {RunState.FAILED: Event.FAILURE, RunState.LOST: Event.LOSS, RunState.CANCELLED: Event.CANCEL}
 
 
-def enqueue(asked: Sequence[Enqueue]) -> Procedure[tuple[Enqueued, ...]]:
+def enqueue(cache: DefinitionCache, asked: Sequence[Enqueue]) -> Procedure[tuple[Enqueued, ...]]:
     """All of them or none. Those without a key or a lane, which are most, take one statement together."""
     params = [None if one.params is None else encode(dict(one.params), "params") for one in asked]
     now = yield from clock()
     jobs = yield from _jobs(sorted({one.job for one in asked}))
+    yield from _check_params(cache, asked, jobs)
     if by_hand := sorted({jobs[one.job][0] for one in asked if one.trigger is Trigger.MANUAL}):
         yield LOCK_JOBS(ids=by_hand)
     found: dict[int, Enqueued] = {}
@@ -108,6 +110,14 @@ def _jobs(names: list[str]) -> Procedure[dict[str, Any]]:
             known = [row[0] for row in (yield _NAMES())]
             raise no_such("job", name, known, ": define it first")
     return jobs
+
+
+def _check_params(cache: DefinitionCache, asked: Sequence[Enqueue], jobs: Mapping[str, Any]) -> Procedure[None]:
+    yield from cache.read({row[2] for row in jobs.values()})
+    for one in asked:
+        with suppress(UnreadableText):  # then nobody knows what it takes
+            definition = cache.job(jobs[one.job][2], one.job)
+            definition.check_params(one.params or {})
 
 
 def _enqueued_row(one: Enqueue, job: Any, params: str | None, now: int) -> tuple[object, ...]:
