@@ -170,6 +170,9 @@ class RetrySpec(Spec):
         "What each wait is multiplied by; 2 if left out.", 1.5
     )
     max_interval: Duration | None = optional("The longest wait; 1h if left out.", "10m")
+    jitter: Annotated[float, Field(ge=0, le=1)] | None = optional(
+        "The share by which a wait may be longer, so that runs do not retry together; 0.1 if left out.", 0
+    )
 
     @model_validator(mode="after")
     def _longest_is_longer(self) -> Self:
