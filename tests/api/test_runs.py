@@ -40,8 +40,8 @@ async def test_big_integers_stay_exact(url: str) -> None:
     """Numbers that a float cannot hold come back as they were given."""
     async with api(url) as here:
         await here.post("/schedules", NIGHTLY)
-        run = await here.post("/runs", {"job": "nightly", "params": {"n": 2**63 - 1}})
-        assert (await here.get(f"/runs/{run['id']}"))["params"] == {"n": 2**63 - 1}
+        run = await here.post("/runs", {"job": "nightly", "params": {"table": 2**63 - 1}})
+        assert (await here.get(f"/runs/{run['id']}"))["params"] == {"table": 2**63 - 1}
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,7 @@ async def test_big_integers_stay_exact(url: str) -> None:
     [
         ({"job": "nightly", "at": "soon"}, "at"), ({"job": "nightly", "parms": {}}, "parms"),
         ({"job": "nightly", "params": {"a": "x" * 1_100_000}}, None), ({"job": 7}, "job"), ({}, "job"),
+        ({"job": "nightly", "params": {"tabel": "users"}}, "params.tabel"),
         ({"job": "nightly", "key": ""}, "key"), ({"job": "nightly", "at": "2026-02-30T00:00:00Z"}, "at"),
     ],
 )  # fmt: skip

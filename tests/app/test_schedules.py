@@ -189,6 +189,17 @@ def test_one_off(tw: Tickwise, clock: Clock) -> None:
     assert [(run.slot, run.state) for run in tw.runs.list()] == [(at("00:10"), "succeeded")]
 
 
+def test_overdue_one_offs_all_run(tw: Tickwise, clock: Clock) -> None:
+    """A6, S33: two overdue one-offs of a list run one after the other; overlap drops neither."""
+    tw.schedules.add("reminder", schedule=[{"at": at("00:10")}, {"at": at("00:20")}], command="true")
+    pass_to(tw, clock, "03:00")
+    runs = tw.runs.list(schedule="reminder")
+    assert sorted((run.slot, run.state) for run in runs) == [
+        (at("00:10"), "succeeded"),
+        (at("00:20"), "succeeded"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

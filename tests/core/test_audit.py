@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tickwise.core.audit import AuditedRun, Checked, DefinedSpan, Fault, Ledger, check, overlapping
+from tickwise.core.audit import AuditedRun, Checked, DefinedSpan, Fault, ScheduleHistory, check, overlapping
 from tickwise.core.cron import parse
 from tickwise.core.model import Decision, Trigger
 from tickwise.core.reasons import Reason
@@ -44,7 +44,7 @@ def found(
     """The slots of the first minutes, checked."""
     spans = given.pop("spans", (DefinedSpan(BEGIN, slot(until), MINUTES),))
     known = None if moves is None else frozenset(map(slot, moves))
-    return check(Ledger("s", spans, tuple(runs), decisions, known, **given))
+    return check(ScheduleHistory("s", spans, tuple(runs), decisions, known, **given))
 
 
 def kinds(checked: Checked) -> list[Fault]:

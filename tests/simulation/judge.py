@@ -1,9 +1,9 @@
-"""Whether a world that has settled is whole: the ledger as it is written, against what really happened."""
+"""Whether a world that has settled is whole: the history as it is written, against what really happened."""
 
 from collections.abc import Callable, Iterable, Iterator
 
 from tickwise.app.audit import audit, decisions_of, runs_of
-from tickwise.core.audit import AuditFinding, DefinedSpan, Fault, Ledger, check, overlapping
+from tickwise.core.audit import AuditFinding, DefinedSpan, Fault, ScheduleHistory, check, overlapping
 from tickwise.core.definition import Catchup, Kind, Overlap, ScheduleDefinition
 from tickwise.core.reasons import Reason
 from tickwise.core.slots import due_at
@@ -32,7 +32,7 @@ async def judge(world: World) -> list[AuditFinding]:
     }
     found = [*world.truth.findings, *world.truth.broken_laws(ONCE_ONLY, most)]
     for row in schedules:
-        found += await _ledger(world, row)
+        found += await _history(world, row)
         found += _undecided(world, row)
         found += _reasons(world, row, [one for one in told if one.schedule == row.schedule.name])
     for job in world.jobs:
@@ -46,13 +46,14 @@ async def judge(world: World) -> list[AuditFinding]:
     return found
 
 
-async def _ledger(world: World, row: ScheduleRow) -> Iterable[AuditFinding]:
+async def _history(world: World, row: ScheduleRow) -> Iterable[AuditFinding]:
     name, spans = row.schedule.name, world.spans[row.schedule.name]
     spans[-1] = spans[-1]._replace(until=max(spans[-1].after, row.schedule.cursor))
     whole = DefinedSpan(spans[0].after, spans[-1].until, spans[0].times)
     runs = [run for run in await runs_of(world.store.insights, row.schedule.job, None) if run.schedule == name]
-    told = await decisions_of(world.store.insights, name, whole)
-    return check(Ledger(name, tuple(spans), tuple(runs), told, frozenset(world.truth.moves[name]))).findings
+    decisions = await decisions_of(world.store.insights, name, whole)
+    moves = frozenset(world.truth.moves[name])
+    return check(ScheduleHistory(name, tuple(spans), tuple(runs), decisions, moves)).findings
 
 
 def _undecided(world: World, row: ScheduleRow) -> Iterator[AuditFinding]:
@@ -68,6 +69,7 @@ def _undecided(world: World, row: ScheduleRow) -> Iterator[AuditFinding]:
 
 _POSSIBLE: dict[Reason, Callable[[ScheduleDefinition], bool]] = {
     Reason.MISSED: lambda one: one.kind is not Kind.START or one.policy.catchup is Catchup.SKIP,
+    Reason.STOPPED_SINCE: lambda one: one.kind is Kind.START,
     Reason.COALESCED: lambda one: one.policy.catchup is Catchup.ONCE,
     Reason.TOO_OLD: lambda one: one.policy.catchup is Catchup.ALL,
     Reason.OVERLAP: lambda one: one.policy.overlap is Overlap.SKIP,

@@ -92,10 +92,10 @@ class TestTogether(TableStories):
         assert _jobs_of(await world.lease()) == {one.name: replace(one, schedules=()) for one in shy}
 
     @pytest.mark.parametrize("room", [0, 100])
-    async def test_a_run_of_a_herd_is_as_any_other(self, world: World, room: int) -> None:
+    async def test_a_run_of_a_batch_is_like_any_other(self, world: World, room: int) -> None:
         """S1: run, schedule and lease are, field by field, what they are for a job that goes alone."""
         common: dict[str, Any] = {"expires": 600, "grace": 50, "queue": "other", "priority": 3, "params": {"n": 1}}
-        yearly = schedule("alone.yearly", "0 0 1 7 *")  # who has two schedules is in no herd
+        yearly = schedule("alone.yearly", "0 0 1 7 *")  # a job with two schedules is in no batch
         await world.define(*alike(**common), job("alone", HOURLY, also=[yearly], **common))
         world.go("01:00")
         world.clock.advance(2.5)
@@ -185,8 +185,8 @@ class TestOddOnes(TableStories):
         assert (await world.tick()).runs == 0
         assert await world.decided(NAMES[0]) == ["rescheduled 01:00", "already_successful 02:00"]
 
-    async def test_a_herd_without_a_definition(self, world: World) -> None:
-        """S20: what none of them can read stops none of the others, and each of them says so."""
+    async def test_a_batch_without_a_definition(self, world: World) -> None:
+        """S20: a definition that cannot be read holds up no other job, and each of its jobs records an error."""
         await world.define(*alike(), *alike([f"good-{n}" for n in range(MANY)], grace=59))
         await self.say(SPOIL.format(table="tickwise_schedules"), name=NAMES[0])
         world.go("01:00")
@@ -194,8 +194,8 @@ class TestOddOnes(TableStories):
         assert [len(await world.decided(name, waits=True)) for name in NAMES] == [1] * MANY
         assert [await world.ran(name) for name in ("good-0", NAMES[0])] == [["01:00"], []]
 
-    async def test_a_herd_whose_jobs_cannot_be_read(self, world: World) -> None:
-        """S1, S20: it gets its runs, and leaves it to who leases them to find out."""
+    async def test_a_batch_whose_jobs_cannot_be_read(self, world: World) -> None:
+        """S1, S20: the pass starts the runs; the worker that leases them meets the damage."""
         await world.define(*alike())
         await self.say(SPOIL.format(table="tickwise_jobs"), name=NAMES[0])
         world.go("01:00")
@@ -217,7 +217,7 @@ SPOIL = """
 
 class TestRoom(TableStories):
     async def test_no_more_than_there_is_room_for(self, world: World) -> None:
-        """So many of the herd are leased at once; the rest is queued, and next."""
+        """A pass leases as many runs as the node has room for; the rest is queued."""
         await world.define(*alike())
         world.go("01:00")
         ticked = await world.tick(reserve=world.reservation(10))
@@ -228,7 +228,7 @@ class TestRoom(TableStories):
 
     @pytest.mark.parametrize("room", [1, 11, MANY + 1])
     async def test_the_most_urgent_first(self, world: World, room: int) -> None:
-        """Who goes alone with a higher priority is before the herd, and with a lower one behind it."""
+        """A single job with a higher priority is leased before the batch, one with a lower priority after it."""
         await world.define(*alike(), job("urgent", HOURLY, priority=5), job("idle", HOURLY, priority=-5))
         world.go("01:00")
         names = {lease.job.name for lease in (await world.tick(reserve=world.reservation(room))).leases}
@@ -236,7 +236,7 @@ class TestRoom(TableStories):
 
     @pytest.mark.parametrize("why", ["unknown", "other queue", "limited", "at_most_once", "others wait"])
     async def test_what_is_not_leased_at_once(self, world: World, why: str) -> None:
-        """S43, S46: a herd goes around no limit and before nobody who waits, and only to who may have it."""
+        """S43, S46: a batch respects limits and queued runs, and goes only to a node that may execute it."""
         await world.define(*alike(at_most_once=why == "at_most_once"), job("waits"))
         if why == "others wait":
             await world.enqueue("waits")
@@ -258,10 +258,10 @@ class TestRoom(TableStories):
 
 
 class TestPlaces(TableStories):
-    """A herd moves the rows that it has locked, by the places where they are."""
+    """A batch updates the rows that it has locked by their row ids."""
 
     async def test_rows_that_have_been_moved_about(self, world: World) -> None:
-        """S1: two herds whose rows lie among each other take turns; each moves its own, wherever they are."""
+        """S1: two batches with interleaved rows take turns; each updates only its own."""
         odd, even = NAMES, [f"e{n:02}" for n in range(MANY)]
         both = zip(alike(odd, "20 * * * *"), alike(even, "40 * * * *"), strict=True)
         await world.define(*(definition for pair in both for definition in pair))
@@ -320,7 +320,7 @@ class TestRace(PostgresStories):
 BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))"
 
 
-# Whatever lives in a store, lives the same in herds as without them.
+# A batch gives each of its jobs the history that the job would have alone.
 
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -390,9 +390,9 @@ HOURS = st.builds(
 )
 
 
-def test_a_herd_lives_as_its_members_would(tmp_path: Path) -> None:
+def test_a_batch_gives_each_job_its_own_history(tmp_path: Path) -> None:
     """S1, S12, S34: whoever are alike, and whatever happens, the store looks as if each had gone alone."""
-    with asyncio.Runner() as loop, reusable_stores.sql(loop, f"sqlite:///{tmp_path}/herd.db") as empty:
+    with asyncio.Runner() as loop, reusable_stores.sql(loop, f"sqlite:///{tmp_path}/batch.db") as empty:
 
         async def life(jobs: list[JobDefinition], hours: list[Hour], *, long_way: bool) -> Life:
             clock = FakeClock(START)

@@ -72,8 +72,8 @@ class TestPlans(PostgresStories):
         assert {name: tables for name, tables in whole.items() if tables} == {}
         assert len(asked) > 60
 
-    async def test_a_herd_is_moved_by_places(self, world: World) -> None:
-        """Nothing of a job's state is looked up again that the claim has locked."""
+    async def test_a_batch_is_updated_by_row_ids(self, world: World) -> None:
+        """The update of a batch finds the rows that the claim has locked by their row ids."""
         await world.begin()
         plan = await self.plan_of(compiled(batch._START, postgres.DIALECT).text)
         of_state = {n["Node Type"] for n in plan if n.get("Relation Name") == "tickwise_job_state"}
@@ -86,7 +86,7 @@ class TestPlans(PostgresStories):
         assert options is None  # the default fills them
 
     async def test_plans_are_made_once(self, world: World) -> None:
-        """Herds and odd ones are fired, leased and ended for hours: no statement is planned for its values."""
+        """Batches and single jobs fire and finish for hours: no statement is planned again for its values."""
         odd = [job(f"odd-{n}", HOURLY, overlap="queue", jitter=n + 1) for n in range(3)]
         await world.define(*(job(f"j{n}", HOURLY) for n in range(MANY)), *odd)
         for hour in range(1, 8):

@@ -125,11 +125,11 @@ def live(url: str) -> Iterator[tuple[str, str]]:
 class Terminal:
     """A command at a terminal of its own: what it shows, and keys for it."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, columns: int = 120) -> None:
         self._master, slave = pty.openpty()
-        termios.tcsetwinsize(slave, (40, 120))
+        termios.tcsetwinsize(slave, (40, columns))
         kept = {name: value for name, value in os.environ.items() if not name.startswith("TICKWISE_")}
-        environment = {**kept, "TERM": "xterm-256color", "COLUMNS": "120"}
+        environment = {**kept, "TERM": "xterm-256color", "COLUMNS": str(columns)}
         self._process = subprocess.Popen(
             [*PROGRAM, *arguments], cwd=folder, env=environment, stdin=slave, stdout=slave, stderr=slave
         )

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
-from ..core.audit import AuditedRun, AuditFinding, Checked, DefinedSpan, Ledger, check, overlapping
+from ..core.audit import AuditedRun, AuditFinding, Checked, DefinedSpan, ScheduleHistory, check, overlapping
 from ..core.model import Decision
 from ..core.reasons import Reason
 from ..core.slots import due_at
@@ -100,11 +100,11 @@ async def _check_job(store: Store, job: JobRow, since: int | None, until: int | 
         span = _span(job, row, pauses, by_schedule[own], since, until)
         decisions = await decisions_of(insights, own, span)
         pending = _pending(row, now)
-        ledger = Ledger(
+        history = ScheduleHistory(
             schedule=own, spans=(span,), runs=tuple(by_schedule[own]), decisions=decisions, pending=pending,
             wake_at=row.wake_at, now=later,
         )  # fmt: skip
-        found.append(check(ledger))
+        found.append(check(history))
     limit = max((row.schedule.definition.policy.max_active_runs for row in rows), default=0)
     comparable = [run for run in runs if run.made_at > job.updated_at] if limit else []
     return [*found, Checked(0, 0, 0, tuple(overlapping(comparable, limit)))]

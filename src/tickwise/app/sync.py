@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Any, Self
+from typing import Any, Self, overload
 
 from ..config import Settings
 from ..stores.records import Role
@@ -57,10 +57,17 @@ class Tickwise(Face):
         """Change settings before anything is opened: what is given here goes before what was given first."""
         self.awaited.configure(config, **settings)
 
+    @overload
+    def job(self, function: Function, /) -> Function: ...
+    @overload
     def job(
         self, schedule: Any = None, *, name: str | None = None, **options: Any
-    ) -> Callable[[Function], Function]:
-        """Declare a function as a job; options are the fields of a job file, and `pool="process"`."""
+    ) -> Callable[[Function], Function]: ...
+    def job(self, schedule: Any = None, *, name: str | None = None, **options: Any) -> Any:
+        """Declare a function as a job; options are the fields of a job file, and `pool="process"`.
+
+        Without parentheses, or without a schedule, it runs only on demand.
+        """
         return self.awaited.job(schedule, name=name, **options)
 
     def start(self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE) -> NodeProcess:

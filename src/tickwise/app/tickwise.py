@@ -43,6 +43,7 @@ class AsyncTickwise:
         name: str = "app",
         clock: Callable[[], int] | None = None,
         hooks: Hooks | None = None,
+        create_store: bool = True,
         **settings: Any,
     ) -> None:
         self._arguments = {"store": store, **settings}
@@ -51,7 +52,7 @@ class AsyncTickwise:
         self.hooks = hooks or Hooks()
         self._source = f"app:{name}"
         self._registry = Registry(self._defaults)
-        self._stores = LoopStores(lambda: self.settings, clock)
+        self._stores = LoopStores(lambda: self.settings, clock, create=create_store)
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None  # the node's, while there is one
         self.node: NodeProcess | None = None
@@ -72,16 +73,23 @@ class AsyncTickwise:
     def _defaults(self) -> Defaults:
         return self.settings.of_definitions
 
+    @overload
+    def job(self, function: Function, /) -> Function: ...
+    @overload
     def job(
         self, schedule: Any = None, *, name: str | None = None, **options: Any
-    ) -> Callable[[Function], Function]:
-        """Declare a function as a job; options are the fields of a job file, and `pool="process"`."""
+    ) -> Callable[[Function], Function]: ...
+    def job(self, schedule: Any = None, *, name: str | None = None, **options: Any) -> Any:
+        """Declare a function as a job; options are the fields of a job file, and `pool="process"`.
 
-        def declare(function: Function) -> Function:
-            self._registry.declare(function, schedule, name, dict(options))
+        Without parentheses, or without a schedule, it runs only on demand.
+        """
+
+        def declare(function: Function, times: Any = schedule) -> Function:
+            self._registry.declare(function, times, name, dict(options))
             return function
 
-        return declare
+        return declare(schedule, None) if callable(schedule) else declare
 
     @property
     def declared(self) -> tuple[str, frozenset[str]]:
@@ -134,7 +142,6 @@ class AsyncTickwise:
         store, name = opened.store, self._registry.job_of(job)
         if callable(job) and (why := self._refusal_of(opened, name)):
             raise ConflictError(why)
-        self._registry.check(name, params or {})
         second = None if at is None else as_second(at, await store.now() // MICRO)
         return store, Enqueue(name, Trigger.ENQUEUE, params, second, key, auto_remove=auto_remove)
 

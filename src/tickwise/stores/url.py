@@ -113,5 +113,13 @@ def hidden(url: str) -> str:
 
 def store_exists(url: str) -> bool:
     """Whether a SQLite store has its file: opening it would create one. Other stores are on a server."""
-    parts = urlsplit(url)
-    return parts.scheme != "sqlite" or Path(unquote(parts.path).removeprefix("/")).exists()
+    return urlsplit(url).scheme != "sqlite" or _file(url).exists()
+
+
+def check_exists(url: str) -> None:
+    """Refuse a SQLite store that is not there."""
+    if not store_exists(url):
+        raise InputError(
+            f"there is no store {hidden(url)} ({_file(url).absolute()}): start `tickwise serve`, name another "
+            "store with --store, or create this one with `tickwise store upgrade`"
+        )

@@ -33,7 +33,7 @@ def test_killed_before_every_write(on_mongodb: Race, crew: Crew, part: str) -> N
     """Whatever somebody was about to do, another process completes it once, or it never began (S1, S42)."""
     place = on_mongodb
     place.install(*JOBS[part])
-    rescuer = crew.one("dying.rescue_on_word", **place.address, node="rescuer", queues=QUEUES)
+    rescuer = crew.one("crash.rescue_on_word", **place.address, node="rescuer", queues=QUEUES)
     for point in count(1):
         place.clock.advance(60)
         victim = crew.one("mongo.die", **place.address, node=f"victim-{point}", part=part, die_at=point)

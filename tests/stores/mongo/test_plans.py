@@ -20,8 +20,8 @@ from ...support.races.file_clock import START
 from ...support.races.race import Race, check_each_once, job
 from ...support.twins import reusable_stores
 from ...support.twins.machine import machine
-from ..races.roles.dying import settle_everything
-from ..races.roles.working import finish
+from ..races.roles.crash import settle_everything
+from ..races.roles.worker import finish
 from ..test_state_machine import MORE
 
 LATE = 5  # plans that are fulfilled once more

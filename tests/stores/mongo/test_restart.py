@@ -30,7 +30,7 @@ def _kill_and_go_on(server: Server, place: Race, crew: Crew) -> None:
     place.install(*(pair(name) for name in names))
     clock.advance(900)
     wanted = slots_of_pairs(names, begin, clock.second)
-    clients, done = crew.start(3, "persevering.persevere", **place.address), 0
+    clients, done = crew.start(3, "retry.persevere", **place.address), 0
     while done < len(wanted) // 3:
         done += next_word(clients)[1]
     with restarted(server):

@@ -14,7 +14,7 @@ def test_a_stopped_claimer_blocks_nobody(on_mongodb: Race, crew: Crew) -> None:
     """Before whichever write a pass is stopped, others go on; continued, it changes nothing any more (S1)."""
     place = on_mongodb
     place.install(pair("a"))
-    rescuer = crew.one("dying.rescue_on_word", **place.address, node="rescuer")
+    rescuer = crew.one("crash.rescue_on_word", **place.address, node="rescuer")
     stopped: list[Child] = []
     for write in count(1):
         place.clock.advance(120)

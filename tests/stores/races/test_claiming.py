@@ -19,7 +19,7 @@ SIDE_BY_SIDE = Policy.of(overlap=Overlap.ALLOW, max_active_runs=1_000)
 def test_one_slot_gets_one_run(place: Race, crew: Crew, processes: int) -> None:
     """However many processes tick one due schedule at once, one of them makes the run (S1)."""
     place.install(job("a", EVERY_MINUTE, policy=SIDE_BY_SIDE))
-    racers = crew.start(processes, "working.tick_on_word", **place.address)
+    racers = crew.start(processes, "worker.tick_on_word", **place.address)
     assert {racer.hear() for racer in racers} == {"ready"}
     slots = [START + 60 * n for n in range(1, 3 * ROUNDS + 1)]
     for slot in slots:
@@ -33,7 +33,7 @@ def test_a_thousand_schedules_and_fifty_claimers(place: Race, crew: Crew) -> Non
     """Fifty stores in ten processes divide a thousand due schedules among them, and none is decided twice (S1)."""
     names = [f"job-{n}" for n in range(1_000)]
     place.install(*(job(name, EVERY_MINUTE, policy=SIDE_BY_SIDE) for name in names))
-    racers = crew.start(10, "working.claim_everything", **place.address, stores=5, limit=20)
+    racers = crew.start(10, "worker.claim_everything", **place.address, stores=5, limit=20)
     assert {racer.hear() for racer in racers} == {"ready"}
     place.clock.advance(60)
     say(racers, "go")
@@ -49,7 +49,7 @@ def test_runs_that_the_cursor_does_not_know(on_sql: Race, crew: Crew) -> None:
     place = on_sql
     place.install(job("a", EVERY_MINUTE, policy=SIDE_BY_SIDE))
     place.clock.advance(120)
-    tickers = crew.start(5, "working.tick_on_word", **place.address)
+    tickers = crew.start(5, "worker.tick_on_word", **place.address)
     assert {ticker.hear() for ticker in tickers} == {"ready"}
     place.execute(
         "UPDATE tickwise_schedules SET cursor = first_seen, last_slot = NULL",

@@ -32,7 +32,7 @@ def test_a_crowd_does_everything_at_once(place: Race, crew: Crew) -> None:
     if place.is_postgres:
         tell(f"deadlocks: {asyncio.run(_deadlocks(place.url))}")
     place.clock.advance(31)
-    rescuer = crew.one("dying.rescue_on_word", **place.address, node="rescuer")
+    rescuer = crew.one("crash.rescue_on_word", **place.address, node="rescuer")
     rescuer.say("go")
     assert rescuer.hear() == "settled"
     runs = place.runs()

@@ -16,7 +16,7 @@ def test_cancelled_at_every_statement(on_sql: Race, crew: Crew) -> None:
     """Whichever statement a task is cancelled in, nothing is half done, and the store takes the next call."""
     place = on_sql
     place.install(pair("a"))
-    points = crew.one("giving_up.cancel_everywhere", **place.address, node="c").heard_last()
+    points = crew.one("timeout.cancel_everywhere", **place.address, node="c").heard_last()
     tell(f"{points} points")
     assert points > 10
     check_each_once(place.runs(), slots_of_pairs(["a"], START, place.clock.second))
@@ -25,27 +25,27 @@ def test_cancelled_at_every_statement(on_sql: Race, crew: Crew) -> None:
 def test_a_loop_that_has_ended(on_sqlite: Race, crew: Crew) -> None:
     """A move whose event loop was closed before it was done takes nobody along: others can use the store."""
     on_sqlite.install(pair("a"))
-    assert crew.one("giving_up.leave_a_loop", **on_sqlite.address, node="c").heard_last() == "the next loop works"
+    assert crew.one("timeout.leave_a_loop", **on_sqlite.address, node="c").heard_last() == "the next loop works"
 
 
 def test_closed_while_moves_are_under_way(place: Race, crew: Crew) -> None:
     """Whoever is still waiting when the store is closed gets his answer, or hears that it is closed."""
     place.install(pair("a"))
-    answered, refused = crew.one("giving_up.close_under_way", **place.address, node="c").heard_last()
+    answered, refused = crew.one("timeout.close_under_way", **place.address, node="c").heard_last()
     assert answered + refused == 200
 
 
 def test_a_call_behind_the_end(on_sqlite: Race, crew: Crew) -> None:
     """A call that comes when the store is about to be closed hears so, and does not wait for ever."""
     on_sqlite.install(pair("a"))
-    said = crew.one("giving_up.call_behind_the_end", **on_sqlite.address, node="c").heard_last()
+    said = crew.one("timeout.call_behind_the_end", **on_sqlite.address, node="c").heard_last()
     assert "has been closed" in said
 
 
 def test_many_callers_on_one_store(place: Race, crew: Crew) -> None:
     """Hundreds of calls at once, half of them given up, use few connections and leave no transaction open."""
     place.install(pair("a"))
-    child = crew.one("giving_up.many_callers", **place.address, node="c")
+    child = crew.one("timeout.many_callers", **place.address, node="c")
     assert child.hear() == "done"
     if place.is_postgres:
         sessions, in_transaction = asyncio.run(_sessions(place.url))

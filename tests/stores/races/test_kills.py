@@ -33,11 +33,11 @@ def test_killed_at_every_statement_of_the_plain_path(on_sql: Race, crew: Crew) -
 
 def _kill_at_each(place: Race, crew: Crew, *, every: int) -> list[str]:
     """Let a process die at the first point, another at the second and so on, each so long after the one before."""
-    rescuer = crew.one("dying.rescue_on_word", **place.address, node="rescuer")
+    rescuer = crew.one("crash.rescue_on_word", **place.address, node="rescuer")
     for point in count(1):
         place.clock.advance(every - LEASE - 1)
         given = {"node": f"victim-{point}", "die_at": point}
-        victim = crew.one("dying.one_cycle", **place.address, **given)
+        victim = crew.one("crash.one_cycle", **place.address, **given)
         passed: list[str] = []
         with suppress(Gone):
             passed = victim.hear()
@@ -56,18 +56,18 @@ def test_killed_at_any_moment(place: Race, crew: Crew) -> None:
     names, chance = [f"job-{n}" for n in range(100 * ROUNDS)], Random(1)  # more than the dead can hold
     place.install(*map(pair, names))
     place.clock.advance(600)
-    fleet = crew.start(3, "persevering.do_everything", **place.address)
+    fleet = crew.start(3, "retry.do_everything", **place.address)
     for _ in range(10 * ROUNDS):
         for _ in range(chance.randint(1, 20)):
             next_word(fleet)
         victim = fleet.pop(chance.randrange(len(fleet)))
         victim.signal(signal.SIGKILL)
-        fleet += crew.start(1, "persevering.do_everything", **place.address)
+        fleet += crew.start(1, "retry.do_everything", **place.address)
     say(fleet, "enough")
     for survivor in fleet:
         survivor.heard_last()
     place.clock.advance(LEASE + 1)
-    rescuer = crew.one("dying.rescue_on_word", **place.address, node="rescuer")
+    rescuer = crew.one("crash.rescue_on_word", **place.address, node="rescuer")
     rescuer.say("go")
     assert rescuer.hear() == "settled"
     check_each_once(place.runs(), slots_of_pairs(names, START, place.clock.second))

@@ -12,7 +12,7 @@ from ...support.races.race import Race, job
 def test_no_more_run_than_may(place: Race, crew: Crew) -> None:
     """Ten processes that lease at once get as many runs as the queue allows in all, and no more."""
     place.install(job("a"))
-    workers = crew.start(10, "holding.lease_on_word", **place.address, capacity=2)
+    workers = crew.start(10, "halt.lease_on_word", **place.address, capacity=2)
     assert {worker.hear() for worker in workers} == {"ready"}
     place.do(lambda store: store.enqueue([Enqueue("a")] * 100))
     for allowed in range(3, 3 + 4 * ROUNDS):
@@ -27,7 +27,7 @@ def test_no_more_run_than_may(place: Race, crew: Crew) -> None:
 def test_no_more_start_than_may(place: Race, crew: Crew) -> None:
     """A burst is given out once, whoever asks for it."""
     place.install(job("a"))
-    workers = crew.start(10, "holding.lease_on_word", **place.address, capacity=2)
+    workers = crew.start(10, "halt.lease_on_word", **place.address, capacity=2)
     assert {worker.hear() for worker in workers} == {"ready"}
     place.do(lambda store: store.enqueue([Enqueue("a")] * 100))
     place.do(lambda store: store.limit(QueueLimit("default", starts_per_second=5.0)))
@@ -43,16 +43,16 @@ def test_a_slow_lease_gives_nobody_credit(on_postgres: Race, crew: Crew) -> None
     place.install(job("a"))
     place.do(lambda store: store.enqueue([Enqueue("a")] * 100))
     place.do(lambda store: store.limit(QueueLimit("default", starts_per_second=5.0)))
-    slow = crew.one("holding.lease_haltingly", **place.address, node="slow", before="FROM tickwise_queues")
+    slow = crew.one("halt.lease_haltingly", **place.address, node="slow", before="FROM tickwise_queues")
     assert slow.hear() == "halted"
     place.clock.advance(60)
-    quick = crew.one("holding.lease_on_word", **place.address, node="quick", capacity=1)
+    quick = crew.one("halt.lease_on_word", **place.address, node="quick", capacity=1)
     assert quick.hear() == "ready"
     quick.say("go")
     assert quick.hear() == 1
     slow.say("go on")
     started = 1 + slow.heard_last()
-    rest = crew.one("holding.lease_on_word", **place.address, node="rest", capacity=100)
+    rest = crew.one("halt.lease_on_word", **place.address, node="rest", capacity=100)
     assert rest.hear() == "ready"
     rest.say("go")
     assert started + rest.hear() == 5

@@ -15,10 +15,10 @@ def test_a_renewal_waits_for_nobody(on_postgres: Race, crew: Crew) -> None:
     place.install(job("a"), job("b"))
     place.do(lambda store: store.enqueue([Enqueue("a"), Enqueue("b")]))
     finisher = crew.one(
-        "holding.finish_haltingly", **place.address, node="n", failing=["a"], before="ORDER BY id FOR UPDATE"
+        "halt.finish_haltingly", **place.address, node="n", failing=["a"], before="ORDER BY id FOR UPDATE"
     )
     held = dict(finisher.hear().values())
-    keeper = crew.one("holding.renew_on_word", **place.address, node="n")
+    keeper = crew.one("halt.renew_on_word", **place.address, node="n")
     finisher.say("finish")
     assert finisher.hear() == "halted"
     keeper.say(held)
@@ -50,6 +50,6 @@ def test_two_finishers_meet_at_two_jobs(on_postgres: Race, crew: Crew) -> None:
 def _finisher(place: Race, crew: Crew, failing: str, halts: dict[str, str]) -> Child:
     """A process that holds a run of either job; the one will fail, the other succeed."""
     place.do(lambda store: store.enqueue([Enqueue("a"), Enqueue("b")]))
-    child = crew.one("holding.finish_haltingly", **place.address, **halts, node=failing, failing=[failing])
+    child = crew.one("halt.finish_haltingly", **place.address, **halts, node=failing, failing=[failing])
     assert sorted(child.hear()) == ["a", "b"]
     return child

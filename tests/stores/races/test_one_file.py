@@ -16,7 +16,7 @@ def test_three_processes_do_everything_at_once(on_sqlite: Race, crew: Crew) -> N
     place.clock.advance(600)
     wanted = slots_of_pairs(names, begin, place.clock.second)
     total, done = len(wanted) + 3 * enqueues + enqueues, 0
-    crowd = crew.start(3, "persevering.do_everything", **place.address, enqueues=enqueues)
+    crowd = crew.start(3, "retry.do_everything", **place.address, enqueues=enqueues)
     while done < total:
         done += next_word(crowd)[1]
     say(crowd, "enough")

@@ -36,7 +36,7 @@ def test_a_rollback_leaves_nothing(place: Race, crew: Crew, driver: str) -> None
 def test_a_late_commit_is_found(place: Race, crew: Crew, driver: str) -> None:
     """A worker that has meanwhile finished runs with later ids finds one that was committed late."""
     place.install(job("a"))
-    worker = crew.one("working.keep_working", **place.address, node="w", **_patience(place))
+    worker = crew.one("worker.keep_working", **place.address, node="w", **_patience(place))
     assert worker.hear() == "ready"
     user = begun(place, crew, driver)
     run, _ = user.hear()

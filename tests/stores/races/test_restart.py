@@ -14,7 +14,7 @@ def test_restarted_in_mid_batch(mortal: Server, clock: SharedClock, crew: Crew) 
     place.install(*(pair(name) for name in names))
     clock.advance(1_200)
     wanted = slots_of_pairs(names, begin, clock.second)
-    clients = crew.start(4, "persevering.persevere", **place.address)
+    clients = crew.start(4, "retry.persevere", **place.address)
     done = 0
     while done < len(wanted) // 3:
         done += next_word(clients)[1]

@@ -6,7 +6,7 @@ from ...support.races.race import Race
 
 def test_a_fleet_starts_on_nothing(place: Race, crew: Crew) -> None:
     """Each migration is applied by one process, all define the same jobs, nobody is told of the others (S28)."""
-    fleet = crew.start(10, "starting.start_up", **place.address)
+    fleet = crew.start(10, "start.start_up", **place.address)
     assert {node.hear() for node in fleet} == {"ready"}
     say(fleet, "go")
     applied = [migration for node in fleet for migration in node.heard_last()]
@@ -21,7 +21,7 @@ def test_a_fleet_starts_on_nothing(place: Race, crew: Crew) -> None:
 def test_a_schedule_name_that_all_want(place: Race, crew: Crew) -> None:
     """Of many jobs defined at once with one schedule's name, one gets it; the others are told by whom (S26)."""
     place.install()
-    fleet = [crew.one("starting.define_one", **place.address, node=f"job-{n}", minute=n) for n in range(6)]
+    fleet = [crew.one("start.define_one", **place.address, node=f"job-{n}", minute=n) for n in range(6)]
     assert {node.hear() for node in fleet} == {"ready"}
     say(fleet, "go")
     said = sorted(node.heard_last() for node in fleet)

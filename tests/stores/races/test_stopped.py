@@ -23,14 +23,14 @@ def test_a_stopped_claimer_blocks_nobody_for_long(on_postgres: Race, crew: Crew)
     place = on_postgres
     place.install(pair("a"), job("b", queue="other"))
     place.clock.advance(120)
-    crew.one("stopping.claim_one", **place.address, node="first").heard_last()
-    finisher = crew.one("stopping.hold_and_finish", **place.address, node="finisher")
+    crew.one("stop.claim_one", **place.address, node="first").heard_last()
+    finisher = crew.one("stop.hold_and_finish", **place.address, node="finisher")
     assert finisher.hear() == 1
     place.clock.advance(60)
-    stopped = crew.one("stopping.stop_while_claiming", **place.address, node="stopped")
+    stopped = crew.one("stop.stop_while_claiming", **place.address, node="stopped")
     assert stopped.hear() == "stopping"
     session, _ = asyncio.run(_idle_session(place.url))
-    other = crew.one("stopping.claim_one", **place.address, node="other")
+    other = crew.one("stop.claim_one", **place.address, node="other")
     finisher.say("finish")
     rounds, blocked_for = _serve_others_until_it_is_over(place, crew, session)
     assert (finisher.heard_last(), other.heard_last() > 1) == (1, True)
@@ -42,7 +42,7 @@ def test_a_stopped_claimer_blocks_nobody_for_long(on_postgres: Race, crew: Crew)
 
 def _serve_others_until_it_is_over(place: Race, crew: Crew, session: int) -> tuple[int, float]:
     """How often another job was served while the stopped session stood, and for how long that was."""
-    server = crew.one("stopping.serve_others", **place.address, node="server", job="b", queue="other")
+    server = crew.one("stop.serve_others", **place.address, node="server", job="b", queue="other")
     rounds, age = 0, 0.0
     while True:
         server.say("go")
@@ -59,7 +59,7 @@ def _check_that_it_goes_on(place: Race, crew: Crew, stopped: Child) -> None:
     stopped.signal(signal.SIGCONT)
     assert stopped.hear().startswith("unavailable: PostgreSQL does not answer")
     stopped.heard_last()
-    rescuer = crew.one("dying.rescue_on_word", **place.address, node="rescuer")
+    rescuer = crew.one("crash.rescue_on_word", **place.address, node="rescuer")
     place.clock.set(START + 180 + 31)
     rescuer.say("go")
     assert rescuer.hear() == "settled"

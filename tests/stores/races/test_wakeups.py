@@ -14,7 +14,7 @@ from ...support.races.file_clock import START
 from ...support.races.processes import ROUNDS, Child, Crew, next_word, say
 from ...support.races.race import Race, check_each_once, job, pair, slots_of_pairs
 from ...support.races.server import wait_until_somebody_waits
-from .roles.working import Worked
+from .roles.worker import Worked
 
 JOBS, MINUTES = 40, 26  # of two schedules each: 39 slots a job
 NOWHERE = "no statement says this"
@@ -30,10 +30,10 @@ def test_a_storm_of_ends_and_wakes(place: Race, crew: Crew, number: int) -> None
     wanted = slots_of_pairs(names, START, place.clock.second)
     # who shares a SQLite file looks whether others wrote, which is no event: there they look again at once
     patience = {} if place.has_news else {"poll": 0.01}
-    tickers = crew.start(3, "working.keep_ticking", **place.address, **patience)
+    tickers = crew.start(3, "worker.keep_ticking", **place.address, **patience)
     workers = [
-        *crew.start(2, "working.keep_working", **place.address, **patience, capacity=8),
-        *crew.start(2, "working.keep_working", **place.address, **patience, capacity=1),
+        *crew.start(2, "worker.keep_working", **place.address, **patience, capacity=8),
+        *crew.start(2, "worker.keep_working", **place.address, **patience, capacity=1),
     ]
     made, worked = _until_done(tickers, workers, len(wanted))
     runs = place.runs()
@@ -72,7 +72,7 @@ def _check_one_after_the_other(
 def test_the_run_ended_before_its_lock(on_postgres: Race, crew: Crew) -> None:
     """A run that a slot would wait for, and that is over when the pass locks it, puts no slot to sleep (S15)."""
     place, finisher = on_postgres, _in_the_way(on_postgres, crew)
-    ticker = crew.one("holding.tick_haltingly", **place.address, node="t", before="FOR SHARE")
+    ticker = crew.one("halt.tick_haltingly", **place.address, node="t", before="FOR SHARE")
     assert ticker.hear() == "halted"
     finisher.say("finish")
     assert finisher.heard_last() == (1, 1)
@@ -86,7 +86,7 @@ def test_the_run_is_just_ending(on_postgres: Race, crew: Crew) -> None:
     place, finisher = on_postgres, _in_the_way(on_postgres, crew, before="COMMIT")
     finisher.say("finish")
     assert finisher.hear() == "halted"
-    crew.one("holding.tick_haltingly", **place.address, node="t", before=NOWHERE).heard_last()
+    crew.one("halt.tick_haltingly", **place.address, node="t", before=NOWHERE).heard_last()
     finisher.say("go on")
     assert finisher.heard_last() == (1, 1)
     _check_that_it_goes_on(place)
@@ -95,7 +95,7 @@ def test_the_run_is_just_ending(on_postgres: Race, crew: Crew) -> None:
 def test_the_run_ends_before_the_wait_is_written(on_postgres: Race, crew: Crew) -> None:
     """An end that comes while a pass lets a slot wait for it is held up until it sees that, and wakes it (S15)."""
     place, finisher = on_postgres, _in_the_way(on_postgres, crew)
-    ticker = crew.one("holding.tick_haltingly", **place.address, node="t", before="UPDATE tickwise_schedules")
+    ticker = crew.one("halt.tick_haltingly", **place.address, node="t", before="UPDATE tickwise_schedules")
     assert ticker.hear() == "halted"
     finisher.say("finish")
     wait_until_somebody_waits(place.url)
@@ -109,8 +109,8 @@ def test_an_end_that_took_its_time(on_postgres: Race, crew: Crew) -> None:
     """A job that is woken with an instant which the tickers have passed meanwhile is found all the same."""
     place, finisher = on_postgres, _in_the_way(on_postgres, crew, before="UPDATE tickwise_runs")
     place.install(job("later", "0 * * * *"))
-    ticker = crew.one("working.keep_ticking", **place.address, node="t")
-    worker = crew.one("working.keep_working", **place.address, node="w")
+    ticker = crew.one("worker.keep_ticking", **place.address, node="t")
+    worker = crew.one("worker.keep_working", **place.address, node="w")
     assert ticker.hear() == worker.hear() == "ready"
     finisher.say("finish")
     assert finisher.hear() == "halted"
@@ -128,7 +128,7 @@ def _in_the_way(place: Race, crew: Crew, before: str = NOWHERE) -> Child:
     """A process that holds a run by hand, and will finish it on a word; then a slot falls due, the first."""
     place.install(pair("a"))
     place.do(lambda store: store.enqueue([Enqueue("a", Trigger.MANUAL)]))
-    finisher = crew.one("holding.finish_haltingly", **place.address, node="f", before=before)
+    finisher = crew.one("halt.finish_haltingly", **place.address, node="f", before=before)
     assert "a" in finisher.hear()
     place.clock.advance(90)
     return finisher

@@ -1,7 +1,7 @@
 """Processes that race: started together, talked to, stopped and killed by the test.
 
     with Nursery() as nursery, Crew(nursery) as crew:
-        racers = crew.start(10, "working.tick_on_word", url=…, clock=…)
+        racers = crew.start(10, "worker.tick_on_word", url=…, clock=…)
         say(racers, "go")
         results = [racer.hear() for racer in racers]
 

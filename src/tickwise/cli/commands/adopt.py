@@ -25,10 +25,10 @@ async def adopt(
         raise InputError("name the schedules to move, or say --all")
     to = Ticking.LOCAL if back else Ticking.STORE
     answer = await api.post("/schedules:adopt", names=names or None, ticking=str(to), dry_run=dry_run)
-    return CommandResult(answer, lambda: _print_moves(answer))
+    return CommandResult(answer, lambda: _print_moves(answer, api.where))
 
 
-def _print_moves(answer: dict[str, Any]) -> None:
+def _print_moves(answer: dict[str, Any], where: str) -> None:
     """What was moved; then the first that could not be, as an error."""
     moves = [(one["name"], one["was"], one["now"]) for one in answer["items"] if one["problem"] is None]
     problems = [one["problem"] for one in answer["items"] if one["problem"] is not None]
@@ -37,4 +37,4 @@ def _print_moves(answer: dict[str, Any]) -> None:
     elif not problems:
         print_line("Nothing is to be moved.")
     if problems:
-        raise ApiRefusal(problems[0]["status"], problems[0])
+        raise ApiRefusal(problems[0]["status"], problems[0], where)

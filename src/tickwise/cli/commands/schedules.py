@@ -36,7 +36,7 @@ async def list_schedules(
     }  # fmt: skip
     page = await api.pages("/schedules", limit, **filters)
     if not page["items"]:
-        return CommandResult(page, lambda: print_empty_list("schedules", filters))
+        return CommandResult(page, lambda: print_empty_list("schedules", filters, api.where))
     return CommandResult(page, lambda: _print_schedules(page))
 
 
@@ -45,7 +45,7 @@ def _print_schedules(page: dict[str, Any]) -> None:
         (one["name"], format_next_run(one), in_colour(one["last_state"] or ""), one["means"])
         for one in page["items"]
     ]
-    print_table(["schedule", "next", "last run", "what it means"], rows)
+    print_table(["schedule", "next", "last run", "what it means"], rows, optional=["last run"])
     if page["next"] is not None:
         print_line(f"More than {len(rows):,}: raise --limit to see them.", "dim")
 

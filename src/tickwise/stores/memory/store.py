@@ -94,6 +94,8 @@ class MemoryStore(MemoryMoves, Store):
         if connection is not None:
             raise InputError("the memory store shares no transaction: leave the connection out")
         jobs, now = [self._live_job(one.job) for one in asked], self._memory.clock()
+        for job, one in zip(jobs, asked, strict=True):
+            job.definition.check_params(one.params or {})
         made: list[Enqueued] = []
         try:
             for job, one in zip(jobs, asked, strict=True):

@@ -61,7 +61,7 @@ class Mongo:
         self.name = name
         self._clock = clock
         self._is_ready = False
-        self.book = DigestCache(self.collection("definitions"))
+        self.cache = DigestCache(self.collection("definitions"))
         self.news = ChangeNumber(self.collection("counters").with_options(write_concern=_LIGHT))
         self.jobs = self.collection("jobs")
         self.runs = self.collection("runs")

@@ -29,7 +29,7 @@ _MAX_BYTES = 2_000_000  # of a job's document: its intents come on top, and it e
 
 async def define(mongo: Mongo, job: JobDefinition, source: str, over: int | None) -> tuple[Schedule, ...]:
     """Write a job as its source has it. What is written already is left alone (S28)."""
-    await mongo.book.keep([job, *job.schedules])
+    await mongo.cache.keep([job, *job.schedules])
     return await persist(partial(_define, mongo, job, source, over))
 
 
@@ -73,7 +73,7 @@ async def _without_taken(mongo: Mongo, job: JobState) -> JobState:
 
 async def extend(mongo: Mongo, extra: JobDefinition, source: str, over: int | None) -> tuple[Schedule, ...]:
     """Write the schedules that a source has added to a job of another."""
-    await mongo.book.keep(extra.schedules)
+    await mongo.cache.keep(extra.schedules)
     return await persist(partial(_extend, mongo, extra, source, over))
 
 
@@ -89,8 +89,8 @@ async def _extend(mongo: Mongo, extra: JobDefinition, source: str, over: int | N
     (loaded,) = await load(mongo, [document])
     loaded = await _inherit(mongo, loaded, extra)
     missed = await _missed(mongo, loaded.state.reopened_by(extra, now // MICRO))
-    await mongo.book.read([document["definition"]])
-    enabled = replace(extra, enabled=mongo.book.job(document["definition"], extra.name).enabled)
+    await mongo.cache.read([document["definition"]])
+    enabled = replace(extra, enabled=mongo.cache.job(document["definition"], extra.name).enabled)
     state = job_sources.extend(loaded.state, enabled, source, now // MICRO, missed)
     await _check_needs(mongo, state.scheduled)
     if state.changed or state.cancel_queued:
@@ -113,7 +113,7 @@ async def _reassign(mongo: Mongo, name: str, source: str, to: str) -> bool:
     state = job_sources.reassign(loaded.state, source, to)
     if document["source"] != source and not state.changed:
         return False
-    await mongo.book.keep([state.schedules[each].schedule.definition for each in sorted(state.changed)])
+    await mongo.cache.keep([state.schedules[each].schedule.definition for each in sorted(state.changed)])
     owner = to if document["source"] == source else document["source"]
     job_fields = {"source": owner, "version": document["version"] + 1, "updated_at": now}
     await _commit_job(mongo, replace(loaded, state=state), job_fields, now)

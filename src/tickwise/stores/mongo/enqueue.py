@@ -8,6 +8,7 @@ forgotten after a minute.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TypeAlias
 
@@ -16,7 +17,7 @@ from pymongo import InsertOne
 
 from ...core.errors import ConflictError, InputError, TickwiseError, no_such
 from ...core.model import Trigger
-from ...core.payload import encode
+from ...core.payload import UnreadableText, encode
 from ...core.states import ACTIVE, MOVES, Event, RunState
 from ..records import MICRO, Enqueue, Enqueued
 from .base import Document, Mongo, changes, present
@@ -37,6 +38,7 @@ async def enqueue(mongo: Mongo, asked: Sequence[Enqueue]) -> tuple[Enqueued, ...
 
 
 async def known_jobs(mongo: Mongo, asked: Sequence[Enqueue]) -> dict[str, Document]:
+    """The jobs that are asked for; refused if one is not there, or does not take its params."""
     names = sorted({one.job for one in asked})
     live = {"deleted_at": {"$exists": False}}
     found = await mongo.jobs.find({"_id": {"$in": names}, **live}, {"schedules": 0, "plan": 0}).to_list()
@@ -45,6 +47,10 @@ async def known_jobs(mongo: Mongo, asked: Sequence[Enqueue]) -> dict[str, Docume
         if name not in jobs:
             known = [job["_id"] async for job in mongo.jobs.find(live, {"_id": 1}).sort("_id").limit(_MAX_NAMES)]
             raise no_such("job", name, known, ": define it first")
+    await mongo.cache.read(job["definition"] for job in found)
+    for one in asked:
+        with suppress(UnreadableText):  # then nobody knows what it takes
+            mongo.cache.job(jobs[one.job]["definition"], one.job).check_params(one.params or {})
     return jobs
 
 

@@ -70,7 +70,7 @@ async def end(mongo: Mongo, endings: Iterable[RunEnding], now: int) -> dict[int,
     while left:
         found = await mongo.runs.find({"_id": {"$in": list(left)}}, FOR_MOVES).to_list()
         runs = [run for run in found if left[run["_id"]].holds(run)]
-        await mongo.book.read(run["definition"] for run in runs)
+        await mongo.cache.read(run["definition"] for run in runs)
         moves = [_decided(mongo, run, left[run["_id"]], now) for run in runs]
         won = await _write(mongo, moves, now)
         made += [move for move in moves if move.run["_id"] in won]
@@ -83,7 +83,7 @@ async def end(mongo: Mongo, endings: Iterable[RunEnding], now: int) -> dict[int,
 
 def _decided(mongo: Mongo, run: Document, ending: RunEnding, now: int) -> _Move:
     try:
-        definition = mongo.book.job(run["definition"], run["job"])
+        definition = mongo.cache.job(run["definition"], run["job"])
         retry, once = definition.retry, definition.at_most_once
     except UnreadableText:  # it ends without retries
         retry, once = _NO_RETRY, False

@@ -60,14 +60,14 @@ async def jobs(mongo: Mongo, after: str, limit: int) -> Page[JobRow]:
 
 
 async def _job_rows(mongo: Mongo, found: Sequence[Document]) -> list[JobRow]:
-    await mongo.book.read(job["definition"] for job in found)
+    await mongo.cache.read(job["definition"] for job in found)
     return [_job_row(mongo, job) for job in found]
 
 
 def _job_row(mongo: Mongo, job: Document) -> JobRow:
     name, problem = job["_id"], ""
     try:
-        definition = mongo.book.job(job["definition"], name)
+        definition = mongo.cache.job(job["definition"], name)
     except UnreadableText as error:
         definition, problem = JobDefinition(name), str(error)
     return JobRow(
@@ -188,8 +188,8 @@ async def recent(mongo: Mongo, names: Sequence[str], limit: int) -> dict[str, tu
 
 
 async def run_rows(mongo: Mongo, found: Sequence[Document]) -> list[RunRow]:
-    await mongo.book.read(digest for each in found for digest in digests(each))
-    return [row_of(mongo.book, each) for each in found]
+    await mongo.cache.read(digest for each in found for digest in digests(each))
+    return [row_of(mongo.cache, each) for each in found]
 
 
 async def attempts(mongo: Mongo, id_: int) -> tuple[AttemptRow, ...]:

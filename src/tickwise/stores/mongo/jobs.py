@@ -48,7 +48,7 @@ async def load(mongo: Mongo, documents: Iterable[Document]) -> list[JobDocument]
     documents = list(documents)
     if not documents:
         return []
-    await mongo.book.read(entry["definition"] for document in documents for entry in document["schedules"])
+    await mongo.cache.read(entry["definition"] for document in documents for entry in document["schedules"])
     pauses = await ended_pauses(mongo, min(document["pause_seen"] for document in documents))
     return [
         JobDocument(
@@ -85,7 +85,7 @@ def _job_state(mongo: Mongo, document: Document) -> JobState:
 
 
 def _schedule_from_entry(mongo: Mongo, job: str, entry: Document) -> Schedule:
-    definition = mongo.book.schedule(entry["definition"], entry["name"], job)
+    definition = mongo.cache.schedule(entry["definition"], entry["name"], job)
     others = decode_rest(entry.get("rest"))
     numbers: dict[str, Any] = {name: _whole(entry, name) for name in _NUMBERS}
     return Schedule(definition, **numbers, deleted_at=entry.get("deleted_at"), **others)

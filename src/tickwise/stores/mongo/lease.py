@@ -93,11 +93,11 @@ async def _take_all(mongo: Mongo, taken: Sequence[tuple[Document, Document]]) ->
 
 async def _leases(mongo: Mongo, runs: Sequence[Document], now: int) -> tuple[Lease, ...]:
     """Runs with their definitions. One whose definition cannot be read fails, and the others go on."""
-    await mongo.book.read(digest for run in runs for digest in digests(run))
+    await mongo.cache.read(digest for run in runs for digest in digests(run))
     leases, unreadable = [], []
     for run in runs:
         try:
-            leases.append(lease_of(mongo.book, run))
+            leases.append(lease_of(mongo.cache, run))
         except UnreadableText as error:
             unreadable.append(RunEnding(run["_id"], Failed(), has_token(run["token"]), error=str(error)))
     await end(mongo, unreadable, now)

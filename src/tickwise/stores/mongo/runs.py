@@ -66,33 +66,33 @@ def digests(run: Document) -> tuple[str, str | None]:
     return run["definition"], run.get("times")
 
 
-def lease_of(book: DigestCache, run: Document) -> Lease:
+def lease_of(cache: DigestCache, run: Document) -> Lease:
     """The run as its worker sees it; its definitions have been read."""
     name, schedule = run["job"], run.get("schedule")
-    when = book.schedule(run["times"], schedule, name) if schedule is not None else None
+    when = cache.schedule(run["times"], schedule, name) if schedule is not None else None
     return Lease(
-        str(run["_id"]), run["token"], book.job(run["definition"], name), run["attempt"],
+        str(run["_id"]), run["token"], cache.job(run["definition"], name), run["attempt"],
         Trigger.of(run["trigger"]), schedule, run.get("slot"), when.times if when else None,
         when.label if when else "", decode(run["params"]) if "params" in run else None,
         run["due_at"], run["started_at"], run["failures"],
     )  # fmt: skip
 
 
-def row_of(book: DigestCache, run: Document) -> RunRow:
+def row_of(cache: DigestCache, run: Document) -> RunRow:
     """The run as people see it; its definitions have been read."""
     return RunRow(
         **{name: run.get(name) for name in _AS_THEY_ARE},  # type: ignore[arg-type]  # (as they were put there)
-        id=str(run["_id"]), trigger=Trigger.of(run["trigger"]), label=_label(book, run),
+        id=str(run["_id"]), trigger=Trigger.of(run["trigger"]), label=_label(cache, run),
         state=RunState(run["state"]), params=shown_params(run.get("params")), result=shown(run.get("result")),
         error=run.get("error", ""), cancelling=run["cancelling"], by=run.get("by", ""),
     )  # fmt: skip
 
 
-def _label(book: DigestCache, run: Document) -> str:
+def _label(cache: DigestCache, run: Document) -> str:
     if "times" not in run:
         return ""
     try:
-        return book.schedule(run["times"], run["schedule"], run["job"]).label
+        return cache.schedule(run["times"], run["schedule"], run["job"]).label
     except UnreadableText:
         return ""
 

@@ -25,8 +25,8 @@ async def matching_names(mongo: Mongo, wanted: ScheduleFilter, which: Document |
     batch_size = most if is_whole else _BATCH_SIZE
     while True:
         rows = await (await mongo.jobs.aggregate(_stages(wanted, which, batch_size))).to_list()
-        await mongo.book.read(row["definition"] for row in rows if wanted.label is not None)
-        await mongo.book.read(row["schedules"]["definition"] for row in rows if wanted.source is not None)
+        await mongo.cache.read(row["definition"] for row in rows if wanted.label is not None)
+        await mongo.cache.read(row["schedules"]["definition"] for row in rows if wanted.source is not None)
         found += [row["schedules"]["name"] for row in rows if _is_wanted(mongo, row, wanted)]
         if len(rows) < batch_size or len(found) >= most:
             return found[:most]
@@ -59,11 +59,11 @@ def _is_wanted(mongo: Mongo, row: Document, wanted: ScheduleFilter) -> bool:
         if wanted.source is not None and wanted.source != _source_of(mongo, row):
             return False
         return wanted.label is None or has_label(
-            mongo.book.job(row["definition"], row["_id"]).labels, wanted.label
+            mongo.cache.job(row["definition"], row["_id"]).labels, wanted.label
         )
     return False
 
 
 def _source_of(mongo: Mongo, row: Document) -> str:
     entry = row["schedules"]
-    return mongo.book.schedule(entry["definition"], entry["name"], row["_id"]).source
+    return mongo.cache.schedule(entry["definition"], entry["name"], row["_id"]).source

@@ -93,7 +93,7 @@ async def _start_documents(
     mongo: Mongo, starts: Sequence[Start], jobs: Mapping[str, JobDocument], claim: ClaimQuery, now: int
 ) -> dict[str, list[Document]]:
     """The runs to insert, by job, with their ids; some may be leased to the node already."""
-    await mongo.book.read(jobs[start.job].document["definition"] for start in starts)
+    await mongo.cache.read(jobs[start.job].document["definition"] for start in starts)
     reserve = await _reservable(mongo, claim.reserve, now) if starts and claim.reserve else None
     free = reserve.capacity if reserve else 0
     found: dict[str, list[Document]] = defaultdict(list)
@@ -133,7 +133,7 @@ def _may_lease(mongo: Mongo, job: Document, reserve: LeaseRequest) -> bool:
     if job["queue"] not in reserve.queues or not (function is None or function in reserve.functions):
         return False
     try:
-        return not mongo.book.job(job["definition"], job["_id"]).at_most_once
+        return not mongo.cache.job(job["definition"], job["_id"]).at_most_once
     except UnreadableText:  # the worker that leases it will find that out
         return False
 
@@ -150,7 +150,7 @@ async def _result(
     mongo: Mongo, claim: ClaimQuery, now: int, won: set[str], claimed: int, runs: Sequence[Document]
 ) -> TickResult:
     leased = sorted((run for run in runs if run["state"] == RunState.RUNNING), key=lambda run: int(run["_id"]))
-    leases: tuple[Lease, ...] = tuple(lease_of(mongo.book, run) for run in leased)
+    leases: tuple[Lease, ...] = tuple(lease_of(mongo.cache, run) for run in leased)
     if len(runs) > len(leases):
         await mongo.news.tell()
     more = len(won) < claimed or (claim.names is None and claimed == claim.limit)

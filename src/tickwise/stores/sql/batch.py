@@ -68,7 +68,7 @@ class SimpleStart(NamedTuple):
         return self.slot * MICRO
 
 
-def cached_job(book: DefinitionCache, job: JobColumns, schedules: Sequence[Sequence[Any]]) -> CachedJob | None:
+def cached_job(cache: DefinitionCache, job: JobColumns, schedules: Sequence[Sequence[Any]]) -> CachedJob | None:
     """A job that can be simple, as it was read with its definitions; none if it cannot."""
     if len(schedules) != 1 or job.guarded:
         return None
@@ -76,39 +76,39 @@ def cached_job(book: DefinitionCache, job: JobColumns, schedules: Sequence[Seque
     if rest or max(seen, missed, last_slot or cursor) > cursor:
         return None
     try:
-        definition = book.schedule(times_id, name, job.name)
+        definition = cache.schedule(times_id, name, job.name)
     except UnreadableText:
         return None
     if not is_simple(Schedule(definition, cursor, seen, missed, edited, first_seen)):
         return None
     return CachedJob(
-        id=job.id, revision=job.revision, definition=leasable(book, job), definition_id=job.definition_id,
+        id=job.id, revision=job.revision, definition=leasable(cache, job), definition_id=job.definition_id,
         function=job.function, queue=job.queue, priority=job.priority, schedule_id=id_, schedule=definition,
         schedule_definition_id=times_id, cursor=cursor, edited=edited, first_seen=first_seen,
     )  # fmt: skip
 
 
-def leasable(book: DefinitionCache, job: JobColumns) -> JobDefinition | None:
+def leasable(cache: DefinitionCache, job: JobColumns) -> JobDefinition | None:
     """The definition of a job, if a run of it may be leased when it is made."""
     try:
-        definition = book.job(job.definition_id, job.name)
+        definition = cache.job(job.definition_id, job.name)
     except UnreadableText:  # the worker that leases it will find that out
         return None
     return None if definition.at_most_once else definition
 
 
-def unknown_jobs(book: DefinitionCache, due: Sequence[Due]) -> list[int]:
+def unknown_jobs(cache: DefinitionCache, due: Sequence[Due]) -> list[int]:
     """Jobs that must be read: the node does not remember them at this revision."""
-    known = book.simple_jobs
+    known = cache.simple_jobs
     return [id_ for id_, revision, *_ in due if id_ not in known or known[id_].revision != revision]
 
 
 def plan_simple_jobs(
-    book: DefinitionCache, planner: Planner, due: Sequence[Due], busy: Collection[int], context: PassContext
+    cache: DefinitionCache, planner: Planner, due: Sequence[Due], busy: Collection[int], context: PassContext
 ) -> tuple[list[SimpleStart], list[int]]:
     """The jobs that simply start, and the ids of all others."""
     starts, others = list[SimpleStart](), list[int]()
-    known, latest_pause, served = book.simple_jobs, context.latest_pause, context.served
+    known, latest_pause, served = cache.simple_jobs, context.latest_pause, context.served
     planned: dict[tuple[int, int], _NextSlot | None] = {}
     for id_, revision, pause_seen, last_manual, moved_to, place, _ in due:
         job = known.get(id_)

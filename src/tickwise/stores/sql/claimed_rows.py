@@ -44,15 +44,15 @@ class ClaimedRows(NamedTuple):
     holders: dict[int, list[Holder]]  # of their lanes
 
 
-def read_claimed(book: DefinitionCache, due: Sequence[Due], unknown: Sequence[int]) -> Procedure[ClaimedRows]:
+def read_claimed(cache: DefinitionCache, due: Sequence[Due], unknown: Sequence[int]) -> Procedure[ClaimedRows]:
     """Read the holders of the jobs' lanes, and everything about unknown jobs; simple jobs are remembered."""
     hand = ClaimedRows({}, defaultdict(list), defaultdict(list))
     yield from _read_rows(hand, unknown, [row[0] for row in due])
-    yield from book.read(job.definition_id for job in hand.jobs.values())
-    yield from book.read(row[3] for rows in hand.schedules.values() for row in rows)
+    yield from cache.read(job.definition_id for job in hand.jobs.values())
+    yield from cache.read(row[3] for rows in hand.schedules.values() for row in rows)
     for job in hand.jobs.values():
-        if found := cached_job(book, job, hand.schedules[job.id]):
-            book.remember(found)
+        if found := cached_job(cache, job, hand.schedules[job.id]):
+            cache.remember(found)
     return hand
 
 
@@ -70,9 +70,9 @@ def _read_rows(hand: ClaimedRows, unknown: Sequence[int], jobs: Sequence[int] = 
 
 
 def load_claimed(
-    book: DefinitionCache, hand: ClaimedRows, jobs: Sequence[int], latest_pause: int
+    cache: DefinitionCache, hand: ClaimedRows, jobs: Sequence[int], latest_pause: int
 ) -> Procedure[list[LoadedJob]]:
     if more := [id_ for id_ in jobs if id_ not in hand.jobs]:
         yield from _read_rows(hand, more)
     rows = [row for id_ in jobs for row in hand.schedules[id_]]
-    return (yield from assemble(book, [hand.jobs[id_] for id_ in jobs], rows, latest_pause))
+    return (yield from assemble(cache, [hand.jobs[id_] for id_ in jobs], rows, latest_pause))

@@ -133,31 +133,31 @@ def as_written(jobs: Sequence[JobDefinition], source: str) -> Procedure[frozense
 
 
 def define(
-    book: DefinitionCache, job: JobDefinition, source: str, over: int | None
+    cache: DefinitionCache, job: JobDefinition, source: str, over: int | None
 ) -> Procedure[tuple[Schedule, ...]]:
     """Write a job as its source has it. What is written already is left alone (S28)."""
     now, latest_pause = (yield _CIRCUMSTANCES())[0]
-    definition = yield from book.keep(job)
+    definition = yield from cache.keep(job)
     row, known = yield from _locked(job.name, source, definition, latest_pause, now)
     check_version(job.name, row.version if known else 0, over)
     yield from _check_unique(row, [schedule.name for schedule in job.schedules])
-    loaded = (yield from load(book, [row], latest_pause, deleted=True))[0]
+    loaded = (yield from load(cache, [row], latest_pause, deleted=True))[0]
     before, second = loaded.state, now // MICRO
     if row.deleted_at is not None:
         before = restore(before, row.deleted_at // MICRO, row.source, second)
     missed = yield from _missed(loaded, before.reopened_by(job, second))
     after = before.redefine(job, source, second, missed)
-    yield from _check_needs(book, after.scheduled)
-    changed = yield from _keep_definitions(book, loaded._replace(state=after), job.schedules, now)
+    yield from _check_needs(cache, after.scheduled)
+    changed = yield from _keep_definitions(cache, loaded._replace(state=after), job.schedules, now)
     if known and row.definition_id == definition and not (after.changed or after.cancel_queued):
         return ()
     yield from _write_job(row.id, job, source, definition, now)
-    yield from _write_schedules(book, loaded, changed, now)
+    yield from _write_schedules(cache, loaded, changed, now)
     return tuple(after.schedules[name].schedule for name in after.changed)
 
 
 def extend(
-    book: DefinitionCache, extra: JobDefinition, source: str, over: int | None
+    cache: DefinitionCache, extra: JobDefinition, source: str, over: int | None
 ) -> Procedure[tuple[Schedule, ...]]:
     """Write the schedules that a source has added to a job of another."""
     now, latest_pause = (yield _CIRCUMSTANCES())[0]
@@ -167,32 +167,32 @@ def extend(
     check_extension(extra.name, row.source, source)
     check_version(extra.name, row.version, over)
     yield from _check_unique(row, [schedule.name for schedule in extra.schedules])
-    loaded = (yield from load(book, [row], latest_pause, deleted=True))[0]
+    loaded = (yield from load(cache, [row], latest_pause, deleted=True))[0]
     missed = yield from _missed(loaded, loaded.state.reopened_by(extra, now // MICRO))
-    yield from book.read([row.definition_id])
-    enabled = replace(extra, enabled=book.job(row.definition_id, extra.name).enabled)
+    yield from cache.read([row.definition_id])
+    enabled = replace(extra, enabled=cache.job(row.definition_id, extra.name).enabled)
     after = job_sources.extend(loaded.state, enabled, source, now // MICRO, missed)
-    yield from _check_needs(book, after.scheduled)
-    changed = yield from _keep_definitions(book, loaded._replace(state=after), extra.schedules, now)
+    yield from _check_needs(cache, after.scheduled)
+    changed = yield from _keep_definitions(cache, loaded._replace(state=after), extra.schedules, now)
     if after.changed or after.cancel_queued:
         yield _NEXT_VERSION(job=row.id, source=row.source, now=now)
         yield _VERSION(job=row.id)
-        yield from _write_schedules(book, loaded, changed, now)
+        yield from _write_schedules(cache, loaded, changed, now)
     return tuple(after.schedules[name].schedule for name in after.changed)
 
 
-def reassign(book: DefinitionCache, name: str, source: str, to: str) -> Procedure[bool]:
+def reassign(cache: DefinitionCache, name: str, source: str, to: str) -> Procedure[bool]:
     """Give another source what a source has written of a job."""
     now, latest_pause = (yield _CIRCUMSTANCES())[0]
     row = yield from _live_row(name)
     if row is None:
         return False
-    loaded = (yield from load(book, [row], latest_pause))[0]
+    loaded = (yield from load(cache, [row], latest_pause))[0]
     after = job_sources.reassign(loaded.state, source, to)
     if row.source != source and not after.changed:
         return False
     moved = [after.schedules[each].schedule.definition for each in sorted(after.changed)]
-    changed = yield from _keep_definitions(book, loaded._replace(state=after), moved, now)
+    changed = yield from _keep_definitions(cache, loaded._replace(state=after), moved, now)
     yield _NEXT_VERSION(job=row.id, source=to if row.source == source else row.source, now=now)
     yield _VERSION(job=row.id)
     yield from _write_changed(loaded, changed, now)
@@ -207,13 +207,15 @@ def _live_row(name: str) -> Procedure[JobColumns | None]:
     return row if row and row.version > 0 and row.deleted_at is None else None
 
 
-def _write_schedules(book: DefinitionCache, before: LoadedJob, changed: LoadedJob, now: int) -> Procedure[None]:
+def _write_schedules(cache: DefinitionCache, before: LoadedJob, changed: LoadedJob, now: int) -> Procedure[None]:
     """Write a job whose schedules were redefined, with all that its row says about them."""
     job, after = changed.row.id, changed.state
     yield _LANES(job=job, lanes=after.lanes)
     yield _GUARD(job=job, guarded=any(s.definition.policy.skip_if_successful for s in after.live.values()))
     yield from _write_changed(before, changed, now)
-    yield from _cancel_queued(book, _QUEUED(schedules=[before.keys[name].id for name in after.cancel_queued]), now)
+    yield from _cancel_queued(
+        cache, _QUEUED(schedules=[before.keys[name].id for name in after.cancel_queued]), now
+    )
     yield _FORGET_NEEDS(job=job)
     if needed := after.needs:
         yield _NEED(job=job, names=needed)
@@ -246,16 +248,16 @@ def _check_unique(row: JobColumns, wanted: Sequence[str]) -> Procedure[None]:
     yield _ADOPT(names=sorted(wanted), job=row.id)
 
 
-def _check_needs(book: DefinitionCache, job: JobDefinition) -> Procedure[None]:
+def _check_needs(cache: DefinitionCache, job: JobDefinition) -> Procedure[None]:
     """What `after` names must exist, and must not lead back (S35): followed as far as it goes."""
     known: dict[str, Sequence[str]] = {}
     own = {s.name for s in job.schedules}
     wanted = {after.schedule for s in job.schedules for after in s.policy.after} - own
     while wanted:
         rows = yield _DEFINITIONS(names=sorted(wanted), job=job.name)
-        yield from book.read(row[1] for row in rows)
+        yield from cache.read(row[1] for row in rows)
         for name, definition, owner, _ in rows:
-            known[name] = [after.schedule for after in book.schedule(definition, name, owner).policy.after]
+            known[name] = [after.schedule for after in cache.schedule(definition, name, owner).policy.after]
         found = {row[0] for row in rows}
         if missing := wanted - found:
             known |= {row[0]: () for row in (yield _SCHEDULE_NAMES()) if row[0] not in {*known, *missing}}
@@ -273,12 +275,12 @@ def _missed(job: LoadedJob, needed: Mapping[str, int]) -> Procedure[dict[str, li
 
 
 def _keep_definitions(
-    book: DefinitionCache, job: LoadedJob, schedules: Iterable[ScheduleDefinition], now: int
+    cache: DefinitionCache, job: LoadedJob, schedules: Iterable[ScheduleDefinition], now: int
 ) -> Procedure[LoadedJob]:
     """Write the texts of the schedules, and rows for those that have none yet."""
     keys = dict(job.keys)
     for schedule in schedules:
-        name, kept = schedule.name, (yield from book.keep(schedule))
+        name, kept = schedule.name, (yield from cache.keep(schedule))
         if name in keys:
             keys[name] = keys[name]._replace(definition_id=kept)
         else:
@@ -298,10 +300,10 @@ def _write_changed(before: LoadedJob, job: LoadedJob, now: int) -> Procedure[Non
         yield _TOUCH(ids=changed, now=now)
 
 
-def _cancel_queued(book: DefinitionCache, which: Query, now: int) -> Procedure[None]:
+def _cancel_queued(cache: DefinitionCache, which: Query, now: int) -> Procedure[None]:
     """End queued runs. That is done last: it wakes what waits for them."""
     rows = yield which
-    yield from end(book, [RunEnd(row[0], Cancelled()) for row in rows], now)
+    yield from end(cache, [RunEnd(row[0], Cancelled()) for row in rows], now)
 
 
 def _write_job(id_: int, job: JobDefinition, source: str, definition: int, now: int) -> Procedure[None]:
@@ -314,7 +316,7 @@ def _write_job(id_: int, job: JobDefinition, source: str, definition: int, now: 
     yield _VERSION(job=id_)
 
 
-def remove(book: DefinitionCache, name: str, source: str, over: int | None = None) -> Procedure[None]:
+def remove(cache: DefinitionCache, name: str, source: str, over: int | None = None) -> Procedure[None]:
     """Delete a job with its schedules; one that is gone already is no error."""
     now, latest_pause = (yield _CIRCUMSTANCES())[0]
     row = yield from _live_row(name)
@@ -323,15 +325,15 @@ def remove(book: DefinitionCache, name: str, source: str, over: int | None = Non
     if row.source != source:
         raise other_source(name, row.source, source)
     check_version(name, row.version, over)
-    job = (yield from load(book, [row], latest_pause))[0]
+    job = (yield from load(cache, [row], latest_pause))[0]
     yield from _write_changed(job, job._replace(state=job.state.remove(now // MICRO)), now)
     yield _DELETE_JOB(job=row.id, now=now)
-    yield from _cancel_queued(book, _QUEUED_OF_JOB(job=row.id), now)
+    yield from _cancel_queued(cache, _QUEUED_OF_JOB(job=row.id), now)
     yield _FORGET_NEEDS(job=row.id)
     yield NOTIFY
 
 
-def change(book: DefinitionCache, name: str, wanted: Change) -> Procedure[Schedule]:
+def change(cache: DefinitionCache, name: str, wanted: Change) -> Procedure[Schedule]:
     """Do what a person asks of one schedule."""
     now, latest_pause = (yield _CIRCUMSTANCES())[0]
     rows = yield _OF_SCHEDULE(name=name)
@@ -339,7 +341,7 @@ def change(book: DefinitionCache, name: str, wanted: Change) -> Procedure[Schedu
         names = [row[0] for row in (yield _SCHEDULE_NAMES())]
         raise no_such("schedule", name, names)
     row = JobColumns._make((yield LOCK_JOB(name=rows[0][0]))[0])
-    job = (yield from load(book, [row], latest_pause))[0]
+    job = (yield from load(cache, [row], latest_pause))[0]
     if name not in job.state.schedules:
         known = job.state.unreadable.get(name)
         raise ConflictError(known.problem if known else f"{name} was just deleted")

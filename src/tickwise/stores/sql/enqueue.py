@@ -1,11 +1,12 @@
 """Runs that somebody asks for: enqueued by code, triggered by hand, cancelled, retried."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ...core.errors import ConflictError, InputError, no_such
 from ...core.model import Trigger
-from ...core.payload import encode
+from ...core.payload import UnreadableText, encode
 from ...core.settle import Cancelled
 from ...core.states import ACTIVE, MOVES, Event, RunState
 from ..records import MICRO, Enqueue, Enqueued
@@ -78,11 +79,12 @@ _PUT_BACK = Statement("""
 _ENDED_BY = {RunState.FAILED: Event.FAILURE, RunState.LOST: Event.LOSS, RunState.CANCELLED: Event.CANCEL}
 
 
-def enqueue(asked: Sequence[Enqueue]) -> Procedure[tuple[Enqueued, ...]]:
+def enqueue(cache: DefinitionCache, asked: Sequence[Enqueue]) -> Procedure[tuple[Enqueued, ...]]:
     """All of them or none. Those without a key or a lane, which are most, take one statement together."""
     params = [None if one.params is None else encode(dict(one.params), "params") for one in asked]
     now = yield from clock()
     jobs = yield from _jobs(sorted({one.job for one in asked}))
+    yield from _check_params(cache, asked, jobs)
     if by_hand := sorted({jobs[one.job][0] for one in asked if one.trigger is Trigger.MANUAL}):
         yield LOCK_JOBS(ids=by_hand)
     found: dict[int, Enqueued] = {}
@@ -108,6 +110,14 @@ def _jobs(names: list[str]) -> Procedure[dict[str, Any]]:
             known = [row[0] for row in (yield _NAMES())]
             raise no_such("job", name, known, ": define it first")
     return jobs
+
+
+def _check_params(cache: DefinitionCache, asked: Sequence[Enqueue], jobs: Mapping[str, Any]) -> Procedure[None]:
+    yield from cache.read({row[2] for row in jobs.values()})
+    for one in asked:
+        with suppress(UnreadableText):  # then nobody knows what it takes
+            definition = cache.job(jobs[one.job][2], one.job)
+            definition.check_params(one.params or {})
 
 
 def _enqueued_row(one: Enqueue, job: Any, params: str | None, now: int) -> tuple[object, ...]:
@@ -157,14 +167,14 @@ def free_lane(job: int, lanes: int, name: str) -> Procedure[int]:
     return free
 
 
-def cancel(book: DefinitionCache, run: int) -> Procedure[RunState]:
+def cancel(cache: DefinitionCache, run: int) -> Procedure[RunState]:
     now = yield from clock()
     rows = yield _LOCK_RUN(run=run)
     if not rows:
         raise InputError(f"there is no run {run}")
     state = RunState(rows[0][0])
     if state is RunState.QUEUED:
-        yield from end(book, [RunEnd(run, Cancelled())], now)
+        yield from end(cache, [RunEnd(run, Cancelled())], now)
         return RunState.CANCELLED
     if state in ACTIVE:
         yield _ASK_TO_END(run=run)
@@ -172,7 +182,7 @@ def cancel(book: DefinitionCache, run: int) -> Procedure[RunState]:
     return state
 
 
-def retry(run: int, book: DefinitionCache) -> Procedure[None]:
+def retry(run: int, cache: DefinitionCache) -> Procedure[None]:
     now = yield from clock()
     rows = yield _RUN_OF_KEY(run=run)
     if not rows:
@@ -184,11 +194,11 @@ def retry(run: int, book: DefinitionCache) -> Procedure[None]:
         raise ConflictError(f"run {run} is {state}: only a failed, lost or cancelled run can be put back")
     if key is not None and (other := (yield _BY_KEY(job=job, key=key))):
         raise ConflictError(f"run {other[0][0]} has the key {key!r} meanwhile")
-    yield from book.read_names([job], ())
+    yield from cache.read_names([job], ())
     lane = None
     if trigger != Trigger.ENQUEUE:
         lanes = (yield _LANES_OF(job=job))[0][0]
-        lane = yield from free_lane(job, lanes, book.job_names[job])
+        lane = yield from free_lane(job, lanes, cache.job_names[job])
     yield _KEEP_ATTEMPT(run=run, event=str(_ENDED_BY[state]))
     yield _PUT_BACK(run=run, lane=lane, now=now)
     if lane is not None:

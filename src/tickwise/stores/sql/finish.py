@@ -116,7 +116,7 @@ class _Row(NamedTuple):
     auto_remove: bool
 
 
-def finish(book: DefinitionCache, endings: Sequence[RunEnd]) -> Procedure[dict[Attempt, Settled]]:
+def finish(cache: DefinitionCache, endings: Sequence[RunEnd]) -> Procedure[dict[Attempt, Settled]]:
     """End attempts by their tokens, each once: the first word on it counts. Old tokens are not in the answer."""
     silent: dict[str | None, list[int]] = defaultdict(list)
     telling, others = [], []
@@ -136,7 +136,7 @@ def finish(book: DefinitionCache, endings: Sequence[RunEnd]) -> Procedure[dict[A
     if others:
         now = yield from clock()
         locked = yield _LOCK(ids=sorted(e.run for e in others))
-        settled |= yield from _settle(book, others, locked, now, ended)
+        settled |= yield from _settle(cache, others, locked, now, ended)
     yield from _wake(ended, now)
     return settled
 
@@ -167,23 +167,23 @@ def _succeed(
     return now
 
 
-def end(book: DefinitionCache, endings: Sequence[RunEnd], now: int) -> Procedure[dict[Attempt, Settled]]:
+def end(cache: DefinitionCache, endings: Sequence[RunEnd], now: int) -> Procedure[dict[Attempt, Settled]]:
     """End runs without a token: by a person's word, or because their time is up. What is locked is left alone."""
     if not endings:
         return {}
     ended = _Ended([], [], set())
     locked = yield _LOCK_FREE(ids=sorted(e.run for e in endings))
-    settled = yield from _settle(book, endings, locked, now, ended)
+    settled = yield from _settle(cache, endings, locked, now, ended)
     yield from _wake(ended, now)
     return settled
 
 
 def _settle(
-    book: DefinitionCache, endings: Iterable[RunEnd], locked: Sequence[Any], now: int, ended: _Ended
+    cache: DefinitionCache, endings: Iterable[RunEnd], locked: Sequence[Any], now: int, ended: _Ended
 ) -> Procedure[dict[Attempt, Settled]]:
     rows = {row[0]: _Row._make(row) for row in locked}
-    yield from book.read({row.definition_id for row in rows.values()})
-    yield from book.read_names({row.job_id for row in rows.values()}, ())
+    yield from cache.read({row.definition_id for row in rows.values()})
+    yield from cache.read_names({row.job_id for row in rows.values()}, ())
     settled: dict[Attempt, Settled] = {}
     moves, attempts, over, waiting = [], [], [], []
     for ending in endings:
@@ -192,7 +192,7 @@ def _settle(
             continue
         if ending.token is None and row.state not in ACTIVE:
             continue
-        move = settled[row.id, ending.token] = settle(_run(book, row), ending.outcome, now // MICRO)
+        move = settled[row.id, ending.token] = settle(_run(cache, row), ending.outcome, now // MICRO)
         moves.append(_moved(row, move, ending, now))
         if move.state is not RunState.QUEUED or row.lane is None:
             over.append((row.id, row.job_id, row.lane))
@@ -215,15 +215,15 @@ def _settle(
     return settled
 
 
-def _run(book: DefinitionCache, row: _Row) -> EndingRun:
-    definition = _definition(book, row)
+def _run(cache: DefinitionCache, row: _Row) -> EndingRun:
+    definition = _definition(cache, row)
     retry, once = (definition.retry, definition.at_most_once) if definition else (_NO_RETRY, False)
     return EndingRun(str(row.id), RunState(row.state), row.failures, row.losses, retry, once, bool(row.cancelling))
 
 
-def _definition(book: DefinitionCache, row: _Row) -> JobDefinition | None:
+def _definition(cache: DefinitionCache, row: _Row) -> JobDefinition | None:
     try:
-        return book.job(row.definition_id, book.job_names[row.job_id])
+        return cache.job(row.definition_id, cache.job_names[row.job_id])
     except Exception:  # noqa: BLE001  (a run whose definition cannot be read ends without retries)
         return None
 

@@ -114,29 +114,29 @@ def next_due() -> Procedure[int | None]:
     return found
 
 
-def job(book: DefinitionCache, name: str) -> Procedure[JobRow | None]:
-    found = yield from _job_rows(book, (yield _JOBS(after="", name=name, most=1)))
+def job(cache: DefinitionCache, name: str) -> Procedure[JobRow | None]:
+    found = yield from _job_rows(cache, (yield _JOBS(after="", name=name, most=1)))
     return found[0] if found else None
 
 
-def jobs(book: DefinitionCache, after: str, limit: int) -> Procedure[Page[JobRow]]:
+def jobs(cache: DefinitionCache, after: str, limit: int) -> Procedure[Page[JobRow]]:
     rows = yield _JOBS(after=after, name=None, most=limit + 1)
-    found = yield from _job_rows(book, rows[:limit])
+    found = yield from _job_rows(cache, rows[:limit])
     return Page(tuple(found), rows[limit - 1][1] if len(rows) > limit else None)
 
 
-def _job_rows(book: DefinitionCache, rows: Sequence[Any]) -> Procedure[list[JobRow]]:
-    yield from book.read(row[2] for row in rows)
+def _job_rows(cache: DefinitionCache, rows: Sequence[Any]) -> Procedure[list[JobRow]]:
+    yield from cache.read(row[2] for row in rows)
     names: dict[int, list[str]] = defaultdict(list)
     for job_id, schedule in (yield _SCHEDULES_OF(jobs=[row[0] for row in rows])):
         names[job_id].append(schedule)
-    return [_job_row(book, row, tuple(names[row[0]])) for row in rows]
+    return [_job_row(cache, row, tuple(names[row[0]])) for row in rows]
 
 
-def _job_row(book: DefinitionCache, row: Sequence[Any], schedules: tuple[str, ...]) -> JobRow:
+def _job_row(cache: DefinitionCache, row: Sequence[Any], schedules: tuple[str, ...]) -> JobRow:
     _, name, definition, version, source, created_at, updated_at, history_from = row
     try:
-        job, problem = book.job(definition, name), ""
+        job, problem = cache.job(definition, name), ""
     except UnreadableText as error:
         job, problem = JobDefinition(name), str(error)
     return JobRow(
@@ -145,23 +145,23 @@ def _job_row(book: DefinitionCache, row: Sequence[Any], schedules: tuple[str, ..
     )  # fmt: skip
 
 
-def schedule(book: DefinitionCache, name: str) -> Procedure[ScheduleRow | None]:
-    rows = yield from _schedules(book, ALL_SCHEDULES, "", 1, name)
-    found = yield from _schedule_rows(book, rows)
+def schedule(cache: DefinitionCache, name: str) -> Procedure[ScheduleRow | None]:
+    rows = yield from _schedules(cache, ALL_SCHEDULES, "", 1, name)
+    found = yield from _schedule_rows(cache, rows)
     return found[0] if found else None
 
 
 def schedules(
-    book: DefinitionCache, wanted: ScheduleFilter, after: str, limit: int
+    cache: DefinitionCache, wanted: ScheduleFilter, after: str, limit: int
 ) -> Procedure[Page[ScheduleRow]]:
-    rows = yield from _schedules(book, wanted, after, limit + 1)
-    found = yield from _schedule_rows(book, rows[:limit])
+    rows = yield from _schedules(cache, wanted, after, limit + 1)
+    found = yield from _schedule_rows(cache, rows[:limit])
     return Page(tuple(found), rows[limit - 1][2] if len(rows) > limit else None)
 
 
-def _schedule_rows(book: DefinitionCache, rows: Sequence[Any]) -> Procedure[list[ScheduleRow]]:
+def _schedule_rows(cache: DefinitionCache, rows: Sequence[Any]) -> Procedure[list[ScheduleRow]]:
     """Those whose definitions can be read."""
-    loaded = yield from _load_schedules(book, {row[1] for row in rows})
+    loaded = yield from _load_schedules(cache, {row[1] for row in rows})
     last = {row[0]: row[1:] for row in (yield _LAST_RUNS(ids=[row[0] for row in rows]))}
     paused = (yield _PAUSED())[0][0]
     return [
@@ -171,7 +171,7 @@ def _schedule_rows(book: DefinitionCache, rows: Sequence[Any]) -> Procedure[list
 
 
 def _schedules(
-    book: DefinitionCache, wanted: ScheduleFilter, after: str, most: int, name: str | None = None
+    cache: DefinitionCache, wanted: ScheduleFilter, after: str, most: int, name: str | None = None
 ) -> Procedure[list[Any]]:
     """At most so many rows. Labels and sources are in the definitions: rows are read in batches, filtered here."""
     found: list[Any] = []
@@ -182,29 +182,29 @@ def _schedules(
             after=after, most=batch_size, name=name, job=wanted.job, local=wanted.local,
             paused=wanted.paused, due_before=wanted.due_before, pattern=like_pattern(wanted.text),
         )  # fmt: skip
-        found += rows if is_whole else (yield from _matching(book, rows, wanted))
+        found += rows if is_whole else (yield from _matching(cache, rows, wanted))
         if len(rows) < batch_size or len(found) >= most:
             return found[:most]
         after = rows[-1][2]
 
 
-def _matching(book: DefinitionCache, rows: Sequence[Any], wanted: ScheduleFilter) -> Procedure[list[Any]]:
+def _matching(cache: DefinitionCache, rows: Sequence[Any], wanted: ScheduleFilter) -> Procedure[list[Any]]:
     """The rows whose job has the label, and whose schedule is of the source."""
-    yield from book.read(definition for row in rows for definition in row[7:9])
+    yield from cache.read(definition for row in rows for definition in row[7:9])
     found = []
     for row in rows:
         with suppress(UnreadableText):
-            if wanted.source is not None and wanted.source != book.schedule(row[8], row[2], row[3]).source:
+            if wanted.source is not None and wanted.source != cache.schedule(row[8], row[2], row[3]).source:
                 continue
-            if wanted.label is None or has_label(book.job(row[7], row[3]).labels, wanted.label):
+            if wanted.label is None or has_label(cache.job(row[7], row[3]).labels, wanted.label):
                 found.append(row)
     return found
 
 
-def _load_schedules(book: DefinitionCache, ids: Iterable[int]) -> Procedure[dict[str, ScheduleState]]:
+def _load_schedules(cache: DefinitionCache, ids: Iterable[int]) -> Procedure[dict[str, ScheduleState]]:
     """Schedules by name, as the next pass will find them."""
     rows = [JobColumns._make(row) for row in (yield _JOB_ROWS(ids=sorted(ids)))]
-    loaded: list[LoadedJob] = yield from load(book, rows, (yield _LATEST_PAUSE())[0][0])
+    loaded: list[LoadedJob] = yield from load(cache, rows, (yield _LATEST_PAUSE())[0][0])
     return {name: each for job in loaded for name, each in job.state.schedules.items()}
 
 

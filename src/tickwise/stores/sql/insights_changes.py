@@ -36,12 +36,12 @@ _SCHEDULES = Statement("""
 """)
 
 
-def changes_since(book: DefinitionCache, since: int, limit: int) -> Procedure[Changes]:
+def changes_since(cache: DefinitionCache, since: int, limit: int) -> Procedure[Changes]:
     runs = yield _RUNS(since=since, newest_old=(yield from newest_old(since)), most=limit)
     decisions = yield _DECISIONS(since=since, most=limit)
     schedules = yield _SCHEDULES(since=since, most=limit)
     return Changes(
-        tuple((yield from run_rows(book, runs))),
+        tuple((yield from run_rows(cache, runs))),
         tuple(map(decision_row, decisions)),
         tuple(name for (name,) in schedules),
     )

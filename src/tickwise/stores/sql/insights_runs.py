@@ -7,7 +7,7 @@ were set back.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from ...core.model import Trigger
@@ -74,12 +74,12 @@ _RECENT = Statement("""
 """)
 
 
-def run(book: DefinitionCache, id_: int) -> Procedure[RunRow | None]:
-    rows = yield from run_rows(book, (yield _RUN(run=id_)))
+def run(cache: DefinitionCache, id_: int) -> Procedure[RunRow | None]:
+    rows = yield from run_rows(cache, (yield _RUN(run=id_)))
     return rows[0] if rows else None
 
 
-def runs(book: DefinitionCache, wanted: RunFilter, after: int | None, limit: int) -> Procedure[Page[RunRow]]:
+def runs(cache: DefinitionCache, wanted: RunFilter, after: int | None, limit: int) -> Procedure[Page[RunRow]]:
     """Newest first. The text of a filter may be the id of a run."""
     id_ = run_number_in(wanted)
     values = dict(_conditions(wanted, after))
@@ -91,7 +91,7 @@ def runs(book: DefinitionCache, wanted: RunFilter, after: int | None, limit: int
             values["only"] = jobs[0][0]
     older = 0 if wanted.since is None else (yield from newest_old(wanted.since - _CLOCK_MARGIN))
     rows = yield _select_runs(*values)(**values, id=id_, older=older, most=limit + 1)
-    found = yield from run_rows(book, rows[:limit])
+    found = yield from run_rows(cache, rows[:limit])
     return Page(tuple(found), found[-1].id if len(rows) > limit else None)
 
 
@@ -106,7 +106,7 @@ def _conditions(wanted: RunFilter, after: int | None) -> Iterator[tuple[str, Any
     return ((name, value) for name, value in given.items() if value not in (None, []))
 
 
-@cache
+@lru_cache
 def _select_runs(*conditions: str) -> Statement:
     """In order of their ids. Where another index finds fewer rows, `+` keeps the database from walking the ids."""
     which = " AND ".join(_CONDITIONS[name] for name in conditions) or "TRUE"
@@ -120,8 +120,8 @@ def newest_old(instant: int) -> Procedure[int]:
     return int(found[0][0]) if found else 0
 
 
-def timeline(book: DefinitionCache, start: int, end: int, limit: int) -> Procedure[tuple[RunRow, ...]]:
-    found = yield from run_rows(book, (yield _TIMELINE(start=start, end=end, most=limit)))
+def timeline(cache: DefinitionCache, start: int, end: int, limit: int) -> Procedure[tuple[RunRow, ...]]:
+    found = yield from run_rows(cache, (yield _TIMELINE(start=start, end=end, most=limit)))
     return tuple(sorted(found, key=lambda row: (row.started_at or 0, int(row.id))))
 
 
@@ -132,22 +132,22 @@ def recent(names: Sequence[str], limit: int) -> Procedure[dict[str, tuple[Recent
     return {name: tuple(rows) for name, rows in found.items()}
 
 
-def run_rows(book: DefinitionCache, rows: Sequence[Any]) -> Procedure[list[RunRow]]:
-    yield from book.read(row[5] for row in rows if row[5] is not None)
-    yield from book.read_names({row[1] for row in rows}, {row[2] for row in rows if row[2] is not None})
-    return [_run_row(book, row) for row in rows]
+def run_rows(cache: DefinitionCache, rows: Sequence[Any]) -> Procedure[list[RunRow]]:
+    yield from cache.read(row[5] for row in rows if row[5] is not None)
+    yield from cache.read_names({row[1] for row in rows}, {row[2] for row in rows if row[2] is not None})
+    return [_run_row(cache, row) for row in rows]
 
 
-def _run_row(book: DefinitionCache, row: Sequence[Any]) -> RunRow:
+def _run_row(cache: DefinitionCache, row: Sequence[Any]) -> RunRow:
     (
         id_, job, schedule, slot, trigger, times, state, queue, priority, attempt, created_at, due_at, started_at,
         finished_at, node, claimed_by, lane, key, params, result, error, cancelling, failures, losses, lease_until,
         expires_at, by,
     ) = row  # fmt: skip
-    schedule = None if schedule is None else book.schedule_names[schedule]
+    schedule = None if schedule is None else cache.schedule_names[schedule]
     return RunRow(
-        id=str(id_), job=book.job_names[job], schedule=schedule, slot=slot, trigger=Trigger.of(trigger),
-        label=_label(book, times, schedule), state=RunState(state), queue=queue, priority=priority,
+        id=str(id_), job=cache.job_names[job], schedule=schedule, slot=slot, trigger=Trigger.of(trigger),
+        label=_label(cache, times, schedule), state=RunState(state), queue=queue, priority=priority,
         attempt=attempt, created_at=created_at, due_at=due_at, started_at=started_at, finished_at=finished_at,
         node=node, claimed_by=claimed_by, lane=None if finished_at else lane, key=key,
         params=shown_params(params), result=shown(result), error=error or "", cancelling=bool(cancelling),
@@ -155,10 +155,10 @@ def _run_row(book: DefinitionCache, row: Sequence[Any]) -> RunRow:
     )  # fmt: skip
 
 
-def _label(book: DefinitionCache, times: int | None, schedule: str | None) -> str:
+def _label(cache: DefinitionCache, times: int | None, schedule: str | None) -> str:
     if times is None or schedule is None:
         return ""
     try:
-        return book.schedule(times, schedule, "").label
+        return cache.schedule(times, schedule, "").label
     except UnreadableText:
         return ""

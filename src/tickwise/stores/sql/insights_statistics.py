@@ -118,15 +118,15 @@ def counts() -> Procedure[Counts]:
     )  # fmt: skip
 
 
-def minute_stats(book: DefinitionCache, number: int, *, by_job: bool) -> Procedure[tuple[MinuteStats, ...]]:
+def minute_stats(cache: DefinitionCache, number: int, *, by_job: bool) -> Procedure[tuple[MinuteStats, ...]]:
     now = yield from clock()
     since = (now // MICRO // 60 - number + 1) * 60 * MICRO
     rows = yield _MINUTES["r.job_id" if by_job else "0"](
         since=since, older=(yield from newest_old(since)), reasons=[reason.code for reason in NOT_RUN]
     )
-    yield from book.read_names({row[1] for row in rows if row[1]}, ())
+    yield from cache.read_names({row[1] for row in rows if row[1]}, ())
     sums: dict[tuple[int, str], list[int]] = defaultdict(lambda: [0, 0, 0])
     for minute, job, *values in rows:
-        total = sums[minute * 60, book.job_names[job] if job else ""]
+        total = sums[minute * 60, cache.job_names[job] if job else ""]
         total[:] = [one + more for one, more in zip(total, values, strict=True)]
     return tuple(MinuteStats(*key, *total) for key, total in sorted(sums.items()))

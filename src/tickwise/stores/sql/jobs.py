@@ -109,31 +109,31 @@ class LoadedJob(NamedTuple):
 
 
 def load(
-    book: DefinitionCache, jobs: Sequence[JobColumns], latest_pause: int, *, deleted: bool = False
+    cache: DefinitionCache, jobs: Sequence[JobColumns], latest_pause: int, *, deleted: bool = False
 ) -> Procedure[list[LoadedJob]]:
     """The schedules of jobs whose rows are locked."""
     rows = yield _SCHEDULES(jobs=sorted(job.id for job in jobs), all=deleted)
-    return (yield from assemble(book, jobs, rows, latest_pause))
+    return (yield from assemble(cache, jobs, rows, latest_pause))
 
 
 def assemble(
-    book: DefinitionCache, jobs: Sequence[JobColumns], rows: Sequence[Sequence[Any]], latest_pause: int
+    cache: DefinitionCache, jobs: Sequence[JobColumns], rows: Sequence[Sequence[Any]], latest_pause: int
 ) -> Procedure[list[LoadedJob]]:
     """Jobs with the schedules that are theirs. Ends of pauses of everything reach them here (S29)."""
     own: dict[int, list[Sequence[Any]]] = {job.id: [] for job in jobs}
     for row in rows:
         if row[1] in own:
             own[row[1]].append(row)
-    yield from book.read(row[3] for some in own.values() for row in some)
+    yield from cache.read(row[3] for some in own.values() for row in some)
     pauses: list[EndedPause] = []
     seen = min((job.pause_seen for job in jobs), default=latest_pause)
     if seen < latest_pause:
         pauses = [EndedPause._make(row) for row in (yield _PAUSES(seen=seen))]
-    return [_loaded(book, job, own[job.id], pauses) for job in jobs]
+    return [_loaded(cache, job, own[job.id], pauses) for job in jobs]
 
 
 def _loaded(
-    book: DefinitionCache, job: JobColumns, rows: Sequence[Sequence[Any]], pauses: Sequence[EndedPause]
+    cache: DefinitionCache, job: JobColumns, rows: Sequence[Sequence[Any]], pauses: Sequence[EndedPause]
 ) -> LoadedJob:
     keys: dict[str, ScheduleKey] = {}
     schedules: dict[str, ScheduleState] = {}
@@ -141,7 +141,7 @@ def _loaded(
     for row in rows:
         id_, _, name, definition_id, *_, last_slot, deleted, wake_at = row
         try:
-            schedule = _schedule_from_row(book, job.name, row)
+            schedule = _schedule_from_row(cache, job.name, row)
         except UnreadableText as error:
             keys[name] = ScheduleKey(id_, definition_id)
             unreadable[name] = UnreadableSchedule(str(error), last_slot, deleted is None)
@@ -156,9 +156,9 @@ def _loaded(
     return LoadedJob(job, keys, state.end_pauses(pauses) if pauses else state)
 
 
-def _schedule_from_row(book: DefinitionCache, job: str, row: Sequence[Any]) -> Schedule:
+def _schedule_from_row(cache: DefinitionCache, job: str, row: Sequence[Any]) -> Schedule:
     _, _, name, definition_id, cursor, seen, missed, edited, first_seen, runs_made, rest, _, deleted, _ = row
-    definition = book.schedule(definition_id, name, job)
+    definition = cache.schedule(definition_id, name, job)
     others = decode_rest(rest) if rest else {}
     return Schedule(
         definition, cursor, seen, missed, edited, first_seen, runs_made=runs_made, deleted_at=deleted, **others

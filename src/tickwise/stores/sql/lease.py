@@ -109,7 +109,7 @@ class _Limit(NamedTuple):
         return max(0, wanted if self.rate is None else min(wanted, int(self.credit_at(now))))
 
 
-def lease(book: DefinitionCache, wanted: LeaseRequest) -> Procedure[tuple[Lease, ...]]:
+def lease(cache: DefinitionCache, wanted: LeaseRequest) -> Procedure[tuple[Lease, ...]]:
     """Queue by queue, in the order given, until the worker has enough.
 
     Most queues have no limit. So first a queue is asked as if it had none, which gives nothing if it has one.
@@ -121,13 +121,13 @@ def lease(book: DefinitionCache, wanted: LeaseRequest) -> Procedure[tuple[Lease,
         left = wanted.capacity - len(rows)
         if left <= 0:
             break
-        picked, limit = (yield from _picked(book, wanted.functions, queue, left)), None
+        picked, limit = (yield from _picked(cache, wanted.functions, queue, left)), None
         if not picked.runs:
             if limited is None:
                 limited = {row[0] for row in (yield _LOCK_LIMITS(queues=sorted(wanted.queues)))}
             if queue in limited:
                 limit = _Limit(*(yield _LIMITED(queue=queue))[0])
-                picked = yield from _allowed(book, wanted.functions, limit, left)
+                picked = yield from _allowed(cache, wanted.functions, limit, left)
         if not picked.runs:
             continue
         runs, now = picked
@@ -138,7 +138,7 @@ def lease(book: DefinitionCache, wanted: LeaseRequest) -> Procedure[tuple[Lease,
     by_hand = sorted({row[1] for row in rows if row[5] == Trigger.MANUAL})
     if by_hand:
         yield _NOTE_MANUAL(jobs=by_hand, second=now // MICRO)
-    return (yield from _leases(book, rows, now))
+    return (yield from _leases(cache, rows, now))
 
 
 class _Picked(NamedTuple):
@@ -148,15 +148,15 @@ class _Picked(NamedTuple):
     now: int
 
 
-def _allowed(book: DefinitionCache, functions: frozenset[str], limit: _Limit, left: int) -> Procedure[_Picked]:
+def _allowed(cache: DefinitionCache, functions: frozenset[str], limit: _Limit, left: int) -> Procedure[_Picked]:
     """What a limit, which is locked, lets a worker have."""
     now = yield from clock()  # after the count: who had ended by then did so before
     most = limit.allows(left, now)
-    return (yield from _picked(book, functions, limit.queue, most, now)) if most > 0 else _Picked([], now)
+    return (yield from _picked(cache, functions, limit.queue, most, now)) if most > 0 else _Picked([], now)
 
 
 def _picked(
-    book: DefinitionCache, functions: frozenset[str], queue: str, most: int, now: int | None = None
+    cache: DefinitionCache, functions: frozenset[str], queue: str, most: int, now: int | None = None
 ) -> Procedure[_Picked]:
     """The next runs of a queue that the worker can execute (S46), and when: now, for a queue with a limit.
 
@@ -164,43 +164,43 @@ def _picked(
     along but the few that were met and are not among them; a page with a new one is asked for again.
     """
     while True:
-        unknown = book.unknown_functions - functions
+        unknown = cache.unknown_functions - functions
         rows = yield _PICK(queue=queue, now=now, most=most, unknown=sorted(unknown))
         new = {row[1] for row in rows if row[1] is not None} - functions
         if not new:
             return _Picked([row[0] for row in rows], rows[0][2] if rows else 0)
-        book.unknown_functions |= new
+        cache.unknown_functions |= new
 
 
-def _leases(book: DefinitionCache, rows: Sequence[Any], now: int) -> Procedure[tuple[Lease, ...]]:
+def _leases(cache: DefinitionCache, rows: Sequence[Any], now: int) -> Procedure[tuple[Lease, ...]]:
     """The rows with their definitions. A run whose definition cannot be read fails, and holds up nobody."""
-    yield from book.read({id_ for row in rows for id_ in (row[6], row[7]) if id_ is not None})
-    yield from book.read_names({row[1] for row in rows}, {row[3] for row in rows if row[3] is not None})
+    yield from cache.read({id_ for row in rows for id_ in (row[6], row[7]) if id_ is not None})
+    yield from cache.read_names({row[1] for row in rows}, {row[3] for row in rows if row[3] is not None})
     leases, unreadable = [], []
     for row in rows:
         try:
-            leases.append(_lease(book, row))
+            leases.append(_lease(cache, row))
         except UnreadableText as error:
             unreadable.append(RunEnd(row[0], Failed(), error=str(error)))
-    yield from end(book, unreadable, now)
+    yield from end(cache, unreadable, now)
     return tuple(leases)
 
 
-def _lease(book: DefinitionCache, row: Sequence[Any]) -> Lease:
+def _lease(cache: DefinitionCache, row: Sequence[Any]) -> Lease:
     (
         run, job, _, schedule, slot, trigger, definition, times, params, token, attempt, due_at, started_at, _,
         failures,
     ) = row  # fmt: skip
-    name, schedule = book.job_names[job], None if schedule is None else book.schedule_names[schedule]
-    when = None if times is None or schedule is None else book.schedule(times, schedule, name)
+    name, schedule = cache.job_names[job], None if schedule is None else cache.schedule_names[schedule]
+    when = None if times is None or schedule is None else cache.schedule(times, schedule, name)
     return Lease(
-        str(run), token, book.job(definition, name), attempt, Trigger.of(trigger), schedule, slot,
+        str(run), token, cache.job(definition, name), attempt, Trigger.of(trigger), schedule, slot,
         when.times if when else None, when.label if when else "",
         None if params is None else decode(params), due_at, started_at, failures,
     )  # fmt: skip
 
 
-def renew(book: DefinitionCache, node: str, held: Mapping[int, str], seconds: int) -> Procedure[Renewed]:
+def renew(cache: DefinitionCache, node: str, held: Mapping[int, str], seconds: int) -> Procedure[Renewed]:
     """Extend leases without waiting for anybody: a run that is locked is about to end, or renewed next time."""
     now = yield from clock()
     rows: Sequence[Any] = ()
@@ -211,7 +211,7 @@ def renew(book: DefinitionCache, node: str, held: Mapping[int, str], seconds: in
     return Renewed(
         frozenset(str(run) for run, _ in rows),
         frozenset(str(run) for run, cancelling in rows if cancelling),
-        (yield from _leases(book, others, now)),
+        (yield from _leases(cache, others, now)),
     )
 
 
@@ -242,11 +242,11 @@ def _placed(log: Sequence[LogPart], ends: dict[str, int]) -> Iterator[tuple[obje
         yield number, part.step, position, part.stream, part.text, part.at
 
 
-def expire(book: DefinitionCache) -> Procedure[Expired]:
+def expire(cache: DefinitionCache) -> Procedure[Expired]:
     now = yield from clock()
     lapsed = [row[0] for row in (yield _LAPSED(now=now, most=_AT_ONCE))]
     waited = [row[0] for row in (yield _WAITED(now=now, most=_AT_ONCE))]
     gone = "its worker did not renew the lease"
-    yield from end(book, [RunEnd(run, LeaseExpired(), error=gone) for run in lapsed], now)
-    yield from end(book, [RunEnd(run, TooLate()) for run in waited], now)
+    yield from end(cache, [RunEnd(run, LeaseExpired(), error=gone) for run in lapsed], now)
+    yield from end(cache, [RunEnd(run, TooLate()) for run in waited], now)
     return Expired(len(lapsed), len(waited))

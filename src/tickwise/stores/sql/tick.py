@@ -102,7 +102,7 @@ class StartedRun(NamedTuple):
 
 
 def tick(
-    book: DefinitionCache, planner: Planner, claim: ClaimRequest, claimed: list[int]
+    cache: DefinitionCache, planner: Planner, claim: ClaimRequest, claimed: list[int]
 ) -> Procedure[TickResult]:
     """The pass. `claimed` tells the caller which jobs a refused statement was about.
 
@@ -115,19 +115,19 @@ def tick(
     claimed[:] = [row[0] for row in due]
     if not due:
         return TickResult(context.now, next_due=context.next_due)
-    rows = yield from read_claimed(book, due, claimed if refused else unknown_jobs(book, due))
-    simple, others = ([], claimed) if refused else plan_simple_jobs(book, planner, due, rows.holders, context)
-    jobs = {job.row.name: job for job in (yield from load_claimed(book, rows, others, context.latest_pause))}
+    rows = yield from read_claimed(cache, due, claimed if refused else unknown_jobs(cache, due))
+    simple, others = ([], claimed) if refused else plan_simple_jobs(cache, planner, due, rows.holders, context)
+    jobs = {job.row.name: job for job in (yield from load_claimed(cache, rows, others, context.latest_pause))}
     facts = yield from _facts(jobs, rows.holders, context.served)
     schedules = [schedule for job in jobs.values() for schedule in job.state.live.values()]
     plan = planner(context.now // MICRO, schedules, facts) if schedules else _NO_PLAN
-    return (yield from _commit(_Pass(book, claim, context), simple, plan, jobs, facts))
+    return (yield from _commit(_Pass(cache, claim, context), simple, plan, jobs, facts))
 
 
 class _Pass(NamedTuple):
     """What all steps of a commit need."""
 
-    book: DefinitionCache
+    cache: DefinitionCache
     claim: ClaimRequest
     context: PassContext
 
@@ -137,7 +137,7 @@ def _commit(
 ) -> Procedure[TickResult]:
     """Write what was planned: simple jobs by one statement, the others by a few for all of them."""
     claim, now = own.claim, own.context.now
-    kept_due = yield from _cancel(own.book, plan, jobs, now)
+    kept_due = yield from _cancel(own.cache, plan, jobs, now)
     made = _made(plan, jobs, kept_due, now)
     leased = yield from _leased(own, simple, made)
     leases: list[Lease] = []
@@ -207,7 +207,7 @@ def _slots_with_run(jobs: Iterable[LoadedJob]) -> Procedure[dict[str, set[int]]]
     return found
 
 
-def _cancel(book: DefinitionCache, plan: TickPlan, jobs: dict[str, LoadedJob], now: int) -> Procedure[set[str]]:
+def _cancel(cache: DefinitionCache, plan: TickPlan, jobs: dict[str, LoadedJob], now: int) -> Procedure[set[str]]:
     """Ask runs to end; those that are only queued end at once. Returns jobs that must be planned again."""
     if not plan.cancels:
         return set()
@@ -219,7 +219,7 @@ def _cancel(book: DefinitionCache, plan: TickPlan, jobs: dict[str, LoadedJob], n
     if running := [run for run, state in ours.items() if state == "running"]:
         yield _CANCEL(ids=running)
     queued = [RunEnd(run, Cancelled()) for run, state in ours.items() if state == "queued"]
-    yield from end(book, queued, now)
+    yield from end(cache, queued, now)
     return kept_due
 
 
@@ -271,11 +271,11 @@ def _leased(own: _Pass, simple: Sequence[SimpleStart], made: Mapping[_Key, Start
 
     None while runs wait in its queues, and none of a queue on which the fleet has a limit.
     """
-    book, claim, context = own
+    cache, claim, context = own
     reserve = claim.reserve
     if not reserve or context.waiting:
         return set()
-    yield from book.read({one.job.row.definition_id for one in made.values()})
+    yield from cache.read({one.job.row.definition_id for one in made.values()})
     rank = {queue: n for n, queue in enumerate(dict.fromkeys(reserve.queues)) if queue not in context.limited}
     wanted = [
         (rank[start.job.queue], -start.job.priority, start.due_at, n, start.key) for n, start in enumerate(simple)
@@ -283,7 +283,7 @@ def _leased(own: _Pass, simple: Sequence[SimpleStart], made: Mapping[_Key, Start
     ]  # fmt: skip
     wanted += [
         (rank[row.queue], -row.priority, one.due_at, n, key) for n, (key, one) in enumerate(made.items())
-        if (row := one.job.row).queue in rank and claim.knows(row.function) and leasable(book, row)
+        if (row := one.job.row).queue in rank and claim.knows(row.function) and leasable(cache, row)
     ]  # fmt: skip
     return {key for *_, key in sorted(wanted)[: max(0, reserve.capacity)]}
 
@@ -299,7 +299,7 @@ def _row(made: StartedRun, now: int) -> tuple[object, ...]:
 
 def _lease(own: _Pass, made: StartedRun, run: int) -> Lease:
     start, job = made.start, made.job.row
-    definition = own.book.job(job.definition_id, job.name)
+    definition = own.cache.job(job.definition_id, job.name)
     return own.claim.lease(
         run, definition, made.schedule.definition, start.slot, start.trigger, due_at=made.due_at,
         now=own.context.now,

@@ -24,10 +24,10 @@ class ChangesSinceStories(Stories):
             else:
                 await world.end(lease)
                 third = await world.enqueue("a")
-        told = [
+        recorded = [
             [run.id for run in (await world.insights.changes_since(at)).runs] for at in (*moves, world.micro + 1)
         ]
-        assert told == [[first, second, third], [second, third], [second, third], []]
+        assert recorded == [[first, second, third], [second, third], [second, third], []]
         runs = (await world.insights.changes_since(0)).runs
         assert runs == tuple([await world.run(run) for run in (first, second, third)])
 
@@ -59,8 +59,8 @@ class ChangesSinceStories(Stories):
         await world.pass_time("00:30")
         at = world.micro
         await world.pass_time("00:35")
-        told = (await world.insights.changes_since(at)).decisions
-        assert [(row.schedule, row.reason, row.first) for row in told] == [
+        recorded = (await world.insights.changes_since(at)).decisions
+        assert [(row.schedule, row.reason, row.first) for row in recorded] == [
             ("a", Reason.OVERLAP, instant("00:20")), ("b", Reason.OVERLAP, instant("00:15")),
         ]  # fmt: skip
         assert [row.schedule for row in (await world.insights.changes_since(world.micro)).decisions] == ["b"]

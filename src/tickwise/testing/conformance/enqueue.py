@@ -9,6 +9,7 @@ import pytest
 from ...core.definition import RetryPolicy
 from ...core.errors import ConflictError, InputError
 from ...core.model import Trigger
+from ...core.parameters import Parameters
 from ...core.settle import Cancelled, Failed, Outcome, Succeeded, Unmet
 from ...core.states import Event, RunState
 from ...stores.records import MICRO, Enqueue
@@ -36,6 +37,16 @@ class EnqueueStories(Stories):
         await world.define(job("a"))
         await world.store.enqueue([Enqueue("a", params=PARAMS), Enqueue("a"), Enqueue("a", params={"t": (1, 2)})])
         assert [lease.params for lease in await world.lease()] == [PARAMS, None, {"t": [1, 2]}]
+
+    async def test_params_that_the_job_does_not_take(self, world: World) -> None:
+        """They are refused with the nearest name, and so is a run without one that it needs (A18, S30)."""
+        takes = Parameters(("table", "day"), ("day",))
+        await world.define(job("a", parameters=takes), job("b", params={"day": 1}, parameters=takes))
+        async with world.refuses(InputError, "the job a has no parameter tabel (did you mean table?)"):
+            await world.store.enqueue([Enqueue("b"), Enqueue("a", params={"tabel": "x", "day": 1})])
+        async with world.refuses(InputError, "the job a needs a value for day"):
+            await world.trigger("a")
+        await world.store.enqueue([Enqueue("a", params={"day": 1, "table": None}), Enqueue("b")])
 
     async def test_later_and_in_the_past(self, world: World) -> None:
         """A deferred run starts from its second on; a time that has passed means now (S33)."""

@@ -30,7 +30,7 @@ class PauseStories(Stories):
         assert len(await world.work()) == 2
 
     @pytest.mark.parametrize(
-        ("policy", "asked", "ran", "told"),
+        ("policy", "asked", "ran", "recorded"),
         [
             ({}, None, ["04:00"], ["paused 02:00 to 03:00 (2)"]),
             ({"catchup": "all"}, None, ["02:00 catchup", "03:00 catchup", "04:00"], []),
@@ -39,7 +39,7 @@ class PauseStories(Stories):
         ],
     )
     async def test_what_becomes_of_its_slots(
-        self, world: World, policy: dict[str, Any], asked: bool | None, ran: list[str], told: list[str]
+        self, world: World, policy: dict[str, Any], asked: bool | None, ran: list[str], recorded: list[str]
     ) -> None:
         """Slots of the pause are missed under `all`, dropped otherwise, or as the resume asks (S29)."""
         await world.define(job("a", HOURLY, **policy))
@@ -52,7 +52,7 @@ class PauseStories(Stories):
         for time in ("03:30", "03:40", "04:00"):
             await world.pass_time(time)
             await world.work()
-        assert (await world.ran("a"), await world.decided("a")) == (["01:00", *ran], told)
+        assert (await world.ran("a"), await world.decided("a")) == (["01:00", *ran], recorded)
 
 
 class PauseOfEverythingStories(Stories):
@@ -87,13 +87,13 @@ class PauseOfEverythingStories(Stories):
         )
 
     @pytest.mark.parametrize(
-        ("catchup", "ran", "told"),
+        ("catchup", "ran", "recorded"),
         [
             ("once", ["01:00"], ["paused 02:00 to 03:00 (2)"]),
             ("all", ["01:00", "02:00 catchup", "03:00 catchup"], []),
         ],
     )
-    async def test_its_slots(self, world: World, catchup: str, ran: list[str], told: list[str]) -> None:
+    async def test_its_slots(self, world: World, catchup: str, ran: list[str], recorded: list[str]) -> None:
         """They are treated as those of a schedule's own pause, and the recorded reason says so (S7, S29)."""
         await world.define(job("a", HOURLY, catchup=catchup, overlap="allow"))
         await world.pass_time("01:30")
@@ -102,7 +102,7 @@ class PauseOfEverythingStories(Stories):
         await world.store.pause(None)
         world.go("03:31")
         await world.tick()
-        assert (await world.ran("a"), await world.decided("a")) == (ran, told)
+        assert (await world.ran("a"), await world.decided("a")) == (ran, recorded)
         assert await world.next_slot("a") == "04:00"
 
     async def test_pauses_that_nobody_looked_at(self, world: World) -> None:
@@ -116,9 +116,9 @@ class PauseOfEverythingStories(Stories):
             await world.store.pause(None)
         world.go("05:00:30")
         await world.tick()
-        told = await world.decided("a")
-        assert {"paused 01:00", "paused 03:00 to 04:00 (2)"} <= set(told)
-        assert (await world.ran("a"), [each for each in told if "paused" not in each]) == (
+        recorded = await world.decided("a")
+        assert {"paused 01:00", "paused 03:00 to 04:00 (2)"} <= set(recorded)
+        assert (await world.ran("a"), [each for each in recorded if "paused" not in each]) == (
             ["05:00"], ["coalesced 02:00"],
         )  # fmt: skip
 
@@ -165,8 +165,8 @@ class PauseOfEverythingStories(Stories):
         await world.store.change("a", Resumed())
         await world.pass_time("03:00")
         assert await world.ran("a") == ["03:00"]
-        told = {row.reason.code: row for row in (await world.insights.decisions()).items}
-        assert set(told) == {"paused"}
+        recorded = {row.reason.code: row for row in (await world.insights.decisions()).items}
+        assert set(recorded) == {"paused"}
 
 
 class ScheduleChangeStories(Stories):

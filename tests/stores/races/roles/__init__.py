@@ -1,31 +1,18 @@
-"""What the children do: a role is asked for as `module.function`, with the store's address and a node's name."""
+"""Roles of child processes. A test names one as `module.function`, with the store's address and a node's name."""
 
-from . import (
-    crowd,
-    dying,
-    fleet,
-    giving_up,
-    holding,
-    listening,
-    mongo,
-    persevering,
-    starting,
-    stopping,
-    users,
-    working,
-)
+from . import crash, crowd, fleet, halt, listener, mongo, retry, start, stop, timeout, users, worker
 
 __all__ = [
+    "crash",
     "crowd",
-    "dying",
     "fleet",
-    "giving_up",
-    "holding",
-    "listening",
+    "halt",
+    "listener",
     "mongo",
-    "persevering",
-    "starting",
-    "stopping",
+    "retry",
+    "start",
+    "stop",
+    "timeout",
     "users",
-    "working",
+    "worker",
 ]

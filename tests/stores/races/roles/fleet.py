@@ -10,8 +10,8 @@ from tickwise.stores.records import Finish, LeaseRequest, LogPart, StepReport
 
 from ....support.races.channel import Line
 from ....support.races.race import opened
-from .dying import settle_everything
-from .working import finish
+from .crash import settle_everything
+from .worker import finish
 
 
 async def settle_with_clock_off(line: Line, url: str, node: str, seconds: int) -> int:

@@ -1,4 +1,4 @@
-"""Dying, stopping and giving up before a write of one's choice, on MongoDB; what is done there has three parts."""
+"""On MongoDB: processes that crash, stop or time out before a chosen write. Their moves have three parts."""
 
 import asyncio
 import os
@@ -19,8 +19,8 @@ from ....support.races.channel import Line
 from ....support.races.failpoints import Writes
 from ....support.races.file_clock import SharedClock
 from ....support.races.race import SOURCE, job, opened
-from .dying import settle_everything
-from .working import finish
+from .crash import settle_everything
+from .worker import finish
 
 LEFT_ALONE = 61  # seconds after which drafts are forgotten and leases have run out
 QUEUES = ("default", "rare")

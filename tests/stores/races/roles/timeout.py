@@ -1,4 +1,4 @@
-"""Callers that give up in the middle of a move: what they leave must be whole, and in nobody's way."""
+"""Callers that time out in the middle of a move. They must leave a whole state and block nobody."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,8 +17,8 @@ from ....support.races.channel import Line
 from ....support.races.failpoints import in_sql
 from ....support.races.file_clock import SharedClock
 from ....support.races.race import opened, opened_sql
-from .dying import settle_everything
-from .working import finish
+from .crash import settle_everything
+from .worker import finish
 
 
 async def cancel_everywhere(line: Line, url: str, clock: str, node: str) -> int:

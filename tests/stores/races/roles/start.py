@@ -1,4 +1,4 @@
-"""Starting with nothing there yet, together with others who do the same."""
+"""Processes that start together on an empty database."""
 
 from dataclasses import replace
 

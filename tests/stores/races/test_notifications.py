@@ -13,7 +13,7 @@ def test_who_gave_up_while_beginning_to_listen(on_postgres: Race, crew: Crew) ->
     """A wait that ended before the connection listened leaves no connection behind that never will."""
     place = on_postgres
     place.install(job("a"))
-    listener = crew.one("listening.listen_again", **place.address, node="n")
+    listener = crew.one("listener.listen_again", **place.address, node="n")
     assert listener.hear() == "beginning"
     listener.say("give up")
     assert listener.hear() == "listening"
@@ -25,7 +25,7 @@ def test_who_waits_while_the_server_restarts(mortal: Server, clock: SharedClock,
     """A long wait does not sleep through the end of its connection, and hears what is said after the restart."""
     place = Race(mortal.url, clock)
     place.install(job("a"))
-    listener = crew.one("listening.say_news", **place.address, node="n")
+    listener = crew.one("listener.say_news", **place.address, node="n")
     assert listener.hear() == "listening"
     with restarted(mortal, CRASH):
         assert listener.hear() == "news"  # that the connection is gone: look

@@ -1,4 +1,4 @@
-"""Claiming and working: what tickers and workers do all day."""
+"""Tickers that claim and workers that run: the ordinary roles."""
 
 import asyncio
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Dying at a point of one's choice, and taking over from who did."""
+"""A process that crashes at a chosen point, and one that takes over its work."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from tickwise.stores.records import MICRO, LeaseRequest, LogPart, StepReport
 from ....support.races.channel import Line
 from ....support.races.failpoints import in_sql
 from ....support.races.race import opened, opened_sql
-from .working import finish
+from .worker import finish
 
 
 async def one_cycle(line: Line, url: str, clock: str, node: str, die_at: int) -> list[str]:

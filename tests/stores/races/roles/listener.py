@@ -1,4 +1,4 @@
-"""Waiting for news, and for nothing else."""
+"""A process that only waits for notifications."""
 
 import asyncio
 from typing import Any

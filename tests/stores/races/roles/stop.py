@@ -1,4 +1,4 @@
-"""Being stopped inside a transaction, and meeting somebody who was."""
+"""A process that is stopped inside a transaction, and one that meets its locks."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from tickwise.stores.records import Enqueue, LeaseRequest
 
 from ....support.races.channel import Line
 from ....support.races.race import opened, opened_sql
-from .working import finish
+from .worker import finish
 
 _ONLY_AFTER_A_CLAIM = "SELECT 'job', j.id"
 

@@ -1,4 +1,4 @@
-"""Halting between two statements of a move until the test lets it go on."""
+"""A process that halts between two statements of a move until the test lets it go on."""
 
 from collections.abc import Sequence
 

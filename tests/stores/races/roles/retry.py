@@ -1,4 +1,4 @@
-"""Going on whatever the store does."""
+"""Tickers and workers that go on whatever the store does."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,7 +9,7 @@ from tickwise.stores.records import MICRO, Enqueue, Lease, LeaseRequest
 
 from ....support.races.channel import Line, Stop
 from ....support.races.race import opened
-from .working import finish
+from .worker import finish
 
 _POLL = 0.02
 
