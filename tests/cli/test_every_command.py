@@ -129,6 +129,15 @@ CASES = {
         "", "is up to date", {"applied": []}, "--store redis://here", "use sqlite:///FILE"
     ),
     "store check": Case("", "is fine", {"problems": []}, "--store redis://here", "use sqlite:///FILE"),
+    "sources list": Case("", "app:app", ("GET", "/sources"), "--jsn", "No such option", reads=True),
+    "sources move": Case(
+        "app:app app:shop --dry-run", "1 jobs would move: breaks", ("POST", "/sources:move"), "app:ap api",
+        "there is no source 'app:ap' (did you mean app:app?)",
+    ),
+    "sources remove": Case(
+        "app:app --yes", "1 jobs removed: breaks", ("POST", "/sources:remove"), "app:app",
+        "There is no terminal to ask on: pass --yes",
+    ),
 }  # fmt: skip
 
 

@@ -38,7 +38,7 @@ from ..runtime.worker import Worker, WorkerOptions
 from ..sources.folder import FolderSource
 from ..stores.contract import Store
 from ..stores.records import Finish, Lease, Node, Renewed, Role, TickResult
-from .definition_sync import DefinitionSync
+from .definition_sync import DefinitionSync, jobs_of
 from .hooks import HookCaller, Hooks, RunEvent
 from .registry import Registry
 
@@ -49,6 +49,7 @@ _MAX_MISSED_POLLS, _SLACK = 3, 1.0  # after so many polls, and seconds, a node i
 _FOLDER_TIMEOUT = 30.0  # seconds for a first look at all folders
 _LAST_TURN_TIMEOUT = 10.0  # seconds for turns that are under way when a node ends
 _MAX_PROBLEMS, _MAX_PROBLEM_LENGTH = 20, 1_000
+_MAX_ORPHANS = 200  # that a node reports; once they are removed, it reports others
 _EVENT_NAMES = {"handedback": "handed_back"}
 _NOT_LOGGED = frozenset({"started", "succeeded", "snoozed", "unmet"})
 _GC_THRESHOLDS = 50_000, 20, 50  # new objects before a young collection, and how often an older one follows
@@ -61,6 +62,7 @@ class NodeServices(NamedTuple):
     definitions: DefinitionSync
     open_store: Callable[[], Store]  # for its heartbeat
     declare: Callable[[], Awaitable[object]]  # writes what the app's code has declared since
+    app_source: str = ""  # what its code has written is of this source
 
 
 class NodeOptions(NamedTuple):
@@ -87,6 +89,8 @@ class NodeProcess:
         self._passed_at: float | None = None
         self._has_new_pass = False
         self._is_idle = False
+        self._declared: frozenset[str] = frozenset()  # jobs, when orphans were last looked for
+        self._orphans: tuple[str, ...] = ()
         self._found_no_run = Role.WORKER not in self.roles  # in its last lease, and none was started since
         self._folder_events = [asyncio.Event() for _ in options.folders]
         self.up = asyncio.Event()  # its roles run
@@ -264,7 +268,17 @@ class NodeProcess:
 
     async def _define(self) -> float:
         await self._services.declare()
+        await self._find_orphans()
         return await self._services.definitions.turn()
+
+    async def _find_orphans(self) -> None:
+        """Look which jobs of its app's source the code does not declare, whenever it has declared more (S50)."""
+        declared = frozenset(self._registry.declared)
+        if declared != self._declared:
+            written = await jobs_of(self._services.store, self._services.app_source)
+            self._orphans = tuple(sorted(set(written) - declared)[:_MAX_ORPHANS])
+            self._declared = declared
+            self._heartbeat.wake()
 
     async def _wake_on_notification(self) -> float:
         """Wait for a notification of the store, and wake the loops that look for work."""
@@ -286,9 +300,15 @@ class NodeProcess:
             id=self.id, roles=self.roles, host=socket.gethostname()[:100], pid=os.getpid(), version=_VERSION,
             queues=self.settings.queues if worker else (), capacity=worker.concurrency if worker else 0,
             busy=worker.busy if worker else 0,
+            sources=self._sources, orphans=self._orphans,
             problems=tuple(clip(problem, _MAX_PROBLEM_LENGTH) for problem in self.problems[:_MAX_PROBLEMS]),
             seconds=max(3 * round(self.settings.renew), 10),
         )  # fmt: skip
+
+    @property
+    def _sources(self) -> tuple[str, ...]:
+        app = (self._services.app_source,) if self._registry.declared else ()
+        return (*app, *(folder.name for folder in self._options.folders))
 
     @property
     def problems(self) -> tuple[str, ...]:

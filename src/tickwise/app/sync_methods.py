@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from ..core.errors import InputError
 from .loop_thread import LoopThread
 from .managers import Jobs, Runs, Schedules
+from .sources import Sources
 from .tickwise import AsyncTickwise
 
 T = TypeVar("T")
@@ -68,4 +69,5 @@ def _run_synchronously(work: Coroutine[Any, Any, T]) -> T:
 SyncSchedules = _synchronous_class(Schedules, "SyncSchedules")
 SyncRuns = _synchronous_class(Runs, "SyncRuns")
 SyncJobs = _synchronous_class(Jobs, "SyncJobs")
+SyncSources = _synchronous_class(Sources, "SyncSources")
 Face = _synchronous_class(AsyncTickwise, "Face", enqueue=_enqueue)

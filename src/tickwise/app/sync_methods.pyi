@@ -12,11 +12,14 @@ from .managers import Runs
 from .managers import Schedules
 from .managers import When
 from .node import NodeProcess
+from .sources import SourceInfo
+from .sources import Sources
 from .tickwise import AsyncTickwise
 from .tickwise import Job
 from .values import RunInfo
 from .values import ScheduleInfo
 from .values import UpcomingRun
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from datetime import datetime
@@ -131,6 +134,34 @@ class SyncJobs:
     def list(self) -> list[str]:
         ...
 
+class SyncSources:
+    """Sources by name, as `list` names them."""
+    _awaited: Sources
+    _loop_thread: LoopThread
+
+    def __init__(self, awaited: Sources, loop_thread: LoopThread) -> None:
+        ...
+
+    def list(self) -> list[SourceInfo]:
+        """In order of their names."""
+        ...
+
+    def move(self, source: str, to: str, *, dry_run: bool=False) -> Sequence[str]:
+        """Give another source all that a source has written; the names of the jobs."""
+        ...
+
+    def remove(self, source: str, *, dry_run: bool=False) -> Sequence[str]:
+        """Delete all that a source has written, unless a live node has it; the names of the jobs."""
+        ...
+
+    def orphans(self) -> Sequence[str]:
+        """Jobs that the code of their app does not declare any more."""
+        ...
+
+    def remove_orphans(self, names: Iterable[str] | None=None) -> Sequence[str]:
+        """Delete orphaned jobs: these, or all; the names of those that were deleted."""
+        ...
+
 class Face:
     """A scheduler over one store; its methods are awaited."""
     _awaited: AsyncTickwise
@@ -175,15 +206,15 @@ class Face:
         """Do all that is due, without a node, and return how many attempts ended: for tests."""
         ...
 
-    def start(self, *paths: str | Path, roles: Sequence[Role]=...) -> NodeProcess:
-        """Run in the background of this event loop until `stop`."""
+    def start(self, *paths: str | Path, roles: Sequence[Role]=..., source: str | Sequence[str] | None=None) -> NodeProcess:
+        """Run in the background of this event loop until `stop`; `source` names the folders, one name for each."""
         ...
 
     def stop(self, *, grace: float | None=None) -> None:
         """Take no new work, let running work end, and hand back the rest; with `grace=0` at once."""
         ...
 
-    def run(self, *paths: str | Path, roles: Sequence[Role]=...) -> None:
+    def run(self, *paths: str | Path, roles: Sequence[Role]=..., source: str | Sequence[str] | None=None) -> None:
         """Run until SIGINT or SIGTERM, or until cancelled; then let go of the store."""
         ...
 

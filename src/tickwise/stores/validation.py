@@ -273,6 +273,8 @@ def check_node(node: Node) -> None:
     check_text(node.version, "a version", LONGEST_KEY)
     for queue in node.queues:
         check_name(queue, "the name of a queue")
+    for source in node.sources:
+        check_source(source)
 
 
 def check_limit(limit: QueueLimit) -> None:

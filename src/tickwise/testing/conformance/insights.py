@@ -180,7 +180,11 @@ class InsightStories(Stories):
     async def test_nodes(self, world: World) -> None:
         """The store's clock says when a node was seen and when it completed a pass; one that left is gone (S5)."""
         await world.store.leave("w1")
-        node = Node("n", (Role.TICKER, Role.WORKER), "host", 7, "1.0", ("q",), 4, 1, ("bad.yaml",), 30, 5, 5)
+        node = Node(
+            id="n", roles=(Role.TICKER, Role.WORKER), host="host", pid=7, version="1.0", queues=("q",), capacity=4,
+            busy=1, problems=("bad.yaml",), sources=("folder:/jobs", "app:a"), orphans=("old",), seconds=30,
+            started_at=5, seen_at=5,
+        )  # fmt: skip
         await world.store.beat(node, passed=True)
         began = world.micro
         world.clock.advance(10)
@@ -189,7 +193,7 @@ class InsightStories(Stories):
         assert (seen.started_at, seen.seen_at, seen.passed_at) == (began, world.micro, began)
         assert (seen.roles, seen.host, seen.pid, seen.queues) == (node.roles, "host", 7, ("q",))
         assert (seen.version, seen.capacity, seen.busy, seen.seconds) == ("1.0", 4, 1, 30)
-        assert seen.problems == ("bad.yaml",)
+        assert (seen.problems, seen.sources, seen.orphans) == (node.problems, node.sources, node.orphans)
         world.go("2T00:00")
         assert ((await world.insights.counts()).nodes, len(await world.insights.nodes())) == (0, 1)
         world.go("2T00:01")
