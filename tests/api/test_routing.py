@@ -69,6 +69,7 @@ WHO_MAY = {
     "GET /overview": "viewer",
     "GET /me": "viewer",
     "GET /doctor": "operator",
+    "POST /notifications:test": "admin",
     "GET /events": "viewer",
     "GET /tokens": "admin",
     "POST /tokens": "admin",

@@ -129,7 +129,7 @@ def test_upcoming_of_nothing(command: Command, tmp_path: Path) -> None:
     """An empty answer is a sentence, or JSON without items."""
     (tmp_path / "off.yaml").write_text('enabled: false\nschedule: "0 * * * *"\ncommand: ls\n')
     assert command("upcoming", tmp_path)[1].startswith("No runs in the 24 hours from ")
-    assert json.loads(command("upcoming", tmp_path, "--json")[1]) == {"items": []}
+    assert json.loads(command("upcoming", tmp_path, "--json")[1]) == {"items": [], "more": False}
 
 
 def test_validate_finds_every_mistake(command: Command, tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from ..support.cli import Filled, live
 from .conftest import Command
 
 ELSEWHERE = {
-    "serve", "ticker", "worker", "api", "validate", "simulate", "cron explain", "cron next", "config show",
+    "serve", "ticker", "worker", "api", "notify test", "validate", "simulate", "cron explain", "cron next",
+    "config show",
 }  # fmt: skip  # commands that ask no API, which have tests of their own
 
 

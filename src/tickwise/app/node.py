@@ -29,27 +29,26 @@ from ..runtime.heartbeat import Heartbeat, HeartbeatCallbacks
 from ..runtime.local_ticker import LocalTicker
 from ..runtime.loop import Loop, Turn
 from ..runtime.maintenance import Pruner, Reaper
-from ..runtime.notifications.channels import Channel, CommandChannel, WebhookChannel
-from ..runtime.notifications.liveness import LivenessPing
-from ..runtime.notifications.notifier import Notifier
 from ..runtime.step_context import Services
-from ..runtime.ticker import Ticker
+from ..runtime.ticker import MAX_MISSED_POLLS, Ticker
 from ..runtime.worker import Worker, WorkerOptions
 from ..sources.folder import FolderSource
 from ..stores.contract import Store
 from ..stores.records import Finish, Lease, Node, Renewed, Role, TickResult
-from .definition_sync import DefinitionSync, jobs_of
+from .definition_sync import DefinitionSync
+from .health import Readiness
 from .hooks import HookCaller, Hooks, RunEvent
+from .notifications import liveness_ping, make_notifier
 from .registry import Registry
+from .sources import OrphanCheck
 
 _log = get_logger()
 EVERY_ROLE = (Role.TICKER, Role.WORKER)
 _VERSION = version("tickwise")
-_MAX_MISSED_POLLS, _SLACK = 3, 1.0  # after so many polls, and seconds, a node is not healthy
+_SLACK = 1.0  # seconds beyond the polls that may be missed, after which a node is not healthy
 _FOLDER_TIMEOUT = 30.0  # seconds for a first look at all folders
 _LAST_TURN_TIMEOUT = 10.0  # seconds for turns that are under way when a node ends
 _MAX_PROBLEMS, _MAX_PROBLEM_LENGTH = 20, 1_000
-_MAX_ORPHANS = 200  # that a node reports; once they are removed, it reports others
 _EVENT_NAMES = {"handedback": "handed_back"}
 _NOT_LOGGED = frozenset({"started", "succeeded", "snoozed", "unmet"})
 _GC_THRESHOLDS = 50_000, 20, 50  # new objects before a young collection, and how often an older one follows
@@ -87,16 +86,18 @@ class NodeProcess:
         self._options = options
         self._hooks = HookCaller(hooks)
         self._passed_at: float | None = None
+        self._fell_back_at: float | None = None  # when a turn last committed without a claim
         self._has_new_pass = False
         self._is_idle = False
-        self._declared: frozenset[str] = frozenset()  # jobs, when orphans were last looked for
-        self._orphans: tuple[str, ...] = ()
+        self._orphans = OrphanCheck(services.store, services.app_source)
+        self._notifier = make_notifier(services.store, self.id, settings) if Role.TICKER in self.roles else None
         self._found_no_run = Role.WORKER not in self.roles  # in its last lease, and none was started since
         self._folder_events = [asyncio.Event() for _ in options.folders]
         self.up = asyncio.Event()  # its roles run
         self.ready = asyncio.Event()  # the first pass is over
         self.worker = self._make_worker() if Role.WORKER in self.roles else None
         self._heartbeat = self._make_heartbeat()
+        self._ticker: Ticker | None = None
         self._local: LocalTicker | None = None
         self._tickers = self._make_tickers() if Role.TICKER in self.roles else []
         self._lease_loop = self._make_lease_loop(self.worker) if self.worker else None
@@ -189,7 +190,7 @@ class NodeProcess:
 
     def _make_tickers(self) -> list[Loop]:
         settings, store = self.settings, self._services.store
-        ticker = Ticker(
+        self._ticker = ticker = Ticker(
             store,
             self.id,
             batch=settings.claim_batch,
@@ -201,7 +202,22 @@ class NodeProcess:
             store, ticker, monotonic, ticking=settings.ticking, poll=settings.poll,
             rebuild=settings.index_rebuild, lookahead=settings.lookahead,
         )  # fmt: skip
-        return [self._loop("ticker", ticker.turn), self._loop("local ticker", self._local.turn)]
+        return [self._loop("ticker", ticker.turn), self._loop("local ticker", self._local_turn(self._local))]
+
+    def _local_turn(self, local: LocalTicker) -> Turn:
+        """Its turns; the others are to know at once when it begins or ends to stand in for claims."""
+
+        async def turn() -> float:
+            before = local.fell_back
+            delay = await local.turn()
+            if local.fell_back:
+                self._fell_back_at = monotonic()
+                self.ready.set()
+            if local.fell_back is not before:
+                self._heartbeat.wake()
+            return delay
+
+        return turn
 
     def _make_lease_loop(self, worker: Worker) -> Loop:
         async def turn() -> float:
@@ -233,17 +249,10 @@ class NodeProcess:
 
     def _notifier_loops(self) -> list[Loop]:
         """Notifications and the liveness ping, if they are configured."""
-        settings, addresses = self.settings, AddressPolicy(self.settings.addresses)
-        channels: list[Channel] = []
-        if settings.notify_webhook:
-            channels.append(WebhookChannel(settings.notify_webhook.value, settings.notify_secret.value, addresses))
-        if settings.notify_command:
-            channels.append(CommandChannel(settings.notify_command))
-        notifier = Notifier(self._services.store, self.id, channels, settings.notify_on)
-        ping = LivenessPing(settings.ping.value, lambda: self.healthy, settings.ping_every, addresses)
+        notifier, ping = self._notifier, liveness_ping(self.settings, lambda: self.healthy)
         return [
-            *([self._loop("notifier", notifier.turn)] if channels else []),
-            *([self._loop("ping", ping.turn)] if settings.ping else []),
+            *([self._loop("notifier", notifier.turn)] if notifier else []),
+            *([self._loop("ping", ping.turn)] if ping else []),
         ]
 
     def _work_loops(self) -> list[Loop]:
@@ -268,17 +277,9 @@ class NodeProcess:
 
     async def _define(self) -> float:
         await self._services.declare()
-        await self._find_orphans()
-        return await self._services.definitions.turn()
-
-    async def _find_orphans(self) -> None:
-        """Look which jobs of its app's source the code does not declare, whenever it has declared more (S50)."""
-        declared = frozenset(self._registry.declared)
-        if declared != self._declared:
-            written = await jobs_of(self._services.store, self._services.app_source)
-            self._orphans = tuple(sorted(set(written) - declared)[:_MAX_ORPHANS])
-            self._declared = declared
+        if await self._orphans.look(self._registry.declared):
             self._heartbeat.wake()
+        return await self._services.definitions.turn()
 
     async def _wake_on_notification(self) -> float:
         """Wait for a notification of the store, and wake the loops that look for work."""
@@ -300,8 +301,10 @@ class NodeProcess:
             id=self.id, roles=self.roles, host=socket.gethostname()[:100], pid=os.getpid(), version=_VERSION,
             queues=self.settings.queues if worker else (), capacity=worker.concurrency if worker else 0,
             busy=worker.busy if worker else 0,
-            sources=self._sources, orphans=self._orphans,
+            sources=self._sources, orphans=self._orphans.found,
+            undelivered=self._notifier.undelivered if self._notifier else (),
             problems=tuple(clip(problem, _MAX_PROBLEM_LENGTH) for problem in self.problems[:_MAX_PROBLEMS]),
+            claims_fail=clip(self._ticker.claims.problem, _MAX_PROBLEM_LENGTH) if self._ticker else "",
             seconds=max(3 * round(self.settings.renew), 10),
         )  # fmt: skip
 
@@ -324,11 +327,19 @@ class NodeProcess:
 
     @property
     def healthy(self) -> bool:
+        """Whether it decides what is due, and leases."""
+        return self.readiness is not Readiness.NOT_READY
+
+    @property
+    def readiness(self) -> Readiness:
         """Whether passes and leases come as often as they should; three missed polls are too many."""
-        last = [self._passed_at] if self._tickers else []
+        fell_back = self._local is not None and self._local.fell_back
+        last = [self._fell_back_at if fell_back else self._passed_at] if self._tickers else []
         last += [self._lease_loop.turned_at] if self._lease_loop else []
-        oldest = monotonic() - _MAX_MISSED_POLLS * self.settings.poll - _SLACK
-        return all(at is not None and at > oldest for at in last)
+        oldest = monotonic() - MAX_MISSED_POLLS * self.settings.poll - _SLACK
+        if not all(at is not None and at > oldest for at in last):
+            return Readiness.NOT_READY
+        return Readiness.DEGRADED if fell_back else Readiness.READY
 
     def _passed(self, ticked: TickResult) -> None:
         self._passed_at = monotonic()

@@ -80,6 +80,12 @@ def _warnings(
         yield OverviewWarning(
             f"Jobs overdue: {counts.overdue}.", "Start another ticker, or see whether one is stuck."
         )
+    for node in tickers:
+        if node.claims_fail:
+            yield OverviewWarning(
+                f"{node.host}: claims fail ({node.claims_fail}); due jobs are found in its own index.",
+                "See what blocks them: tickwise store check.",
+            )
     for one in unserved_queues(counts, workers):
         then = "; then they go on as after an outage" if one.slots_held else ""
         yield OverviewWarning(
@@ -111,6 +117,9 @@ def _problems(nodes: list[Node]) -> Iterator[OverviewWarning]:
     for node in nodes:
         for problem in node.problems:
             yield OverviewWarning(f"{node.host}: {problem}", "Mend the definition; the others go on meanwhile.")
+        for problem in node.undelivered:
+            text = f"{node.host}: the last notification did not arrive over {problem}."
+            yield OverviewWarning(text, "Mend the channel, and test it: tickwise notify test.")
 
 
 async def _minutes(store: Store, second: int, sees: Callable[[str], bool] | None) -> tuple[Minute, ...]:

@@ -21,6 +21,7 @@ from .overview import is_live
 APP, FOLDER = "app:", "folder:"
 _SOURCE = re.compile(rf"api|{APP}.+|{FOLDER}(/.*|{NAME.pattern})")
 _PAGE_SIZE = 1_000
+_MAX_ORPHANS = 200  # that a node reports; once they are removed, it reports others after its next start
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,25 @@ class Sources:
         for name in wanted:
             await store.remove(name, found[name].source, over=found[name].version)
         return wanted
+
+
+class OrphanCheck:
+    """Finds the jobs of an app's source that its code does not declare, for the node that has the app."""
+
+    def __init__(self, store: Store, source: str) -> None:
+        self._store = store
+        self._source = source
+        self._declared: frozenset[str] = frozenset()
+        self.found: tuple[str, ...] = ()
+
+    async def look(self, declared: Iterable[str]) -> bool:
+        """Look again if the code has declared more; whether it did."""
+        names = frozenset(declared)
+        if names == self._declared:
+            return False
+        written = {job.definition.name for job in await _jobs(self._store) if job.source == self._source}
+        self.found, self._declared = tuple(sorted(written - names)[:_MAX_ORPHANS]), names
+        return True
 
 
 async def find_orphans(store: Store, own: DeclaredJobs = NOTHING_DECLARED) -> list[JobRow]:

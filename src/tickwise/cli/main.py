@@ -40,6 +40,7 @@ COMMANDS = {
     "token": "token:app",
     "audit": "audit:audit",
     "doctor": "doctor:doctor",
+    "notify": "notify:app",
     "config": "config:app",
 }
 

@@ -68,12 +68,13 @@ class TickRequest(NamedTuple):
 class TickResult(NamedTuple):
     """What one pass did."""
 
-    now: int  # the store's, in microseconds; 0 if enough other nodes are claiming
+    now: int  # the store's, in microseconds; 0 if it was turned away
     jobs: int = 0  # decided
     runs: int = 0  # made
     leases: tuple[Lease, ...] = ()  # of those, the ones leased to the node at once
-    more: bool = False  # more jobs may be due: the limit was reached, or enough other nodes are claiming
+    more: bool = False  # more jobs may be due: the limit was reached, or it was turned away
     next_due: int | None = None  # second at which a job must be looked at
+    turned_away: str = ""  # why no job was claimed, if the store let the node not even look: this was no pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +157,12 @@ class Node:
     problems: tuple[str, ...] = ()  # what its sources could not read
     sources: tuple[str, ...] = ()  # folders and apps whose definitions it writes
     orphans: tuple[str, ...] = ()  # jobs that its app has once written, and does not declare any more (S50)
+    undelivered: tuple[str, ...] = ()  # its notification channels whose last send failed, and why
     seconds: int = 30  # how long it counts as live after it was seen
     started_at: int = 0
     seen_at: int = 0
     passed_at: int | None = None  # when its ticker last completed a pass
+    claims_fail: str = ""  # why the claims of its ticker fail for a while now, if they do
 
 
 class QueueLimit(NamedTuple):

@@ -17,6 +17,7 @@ from . import (
     health,
     jobs,
     logs,
+    notifications,
     overview,
     pause,
     preview,
@@ -29,7 +30,7 @@ from . import (
 
 _RESOURCES = (
     bulk, adoption, schedules, actions, backfill, runs, logs, sources, jobs, times, decisions, preview, fleet,
-    pause, overview, doctor, events, tokens,
+    pause, overview, doctor, notifications, events, tokens,
 )  # fmt: skip
 PREFIX = "/api/v1"
 
