@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple, TypeVar
 
 from ..clock import microseconds
@@ -34,6 +35,7 @@ from ..stores.statistics import Counts
 from ..stores.url import hidden
 from .explain_steps import by_whom
 from .overview import is_live, unserved_queues
+from .sources import FOLDER, DeclaredJobs, orphaned
 from .tickwise import AsyncTickwise
 
 T = TypeVar("T")
@@ -45,7 +47,6 @@ _MAX_WAIT = 60 * MICRO
 _LONG_RUN, _TIMES_LONGER = 600 * MICRO, 5
 _PAGE_SIZE, _MAX_PAGES, _MAX_FINDINGS = 1_000, 20, 20
 _QUEUED, _RUNNING = (RunFilter(states=frozenset({state})) for state in (RunState.QUEUED, RunState.RUNNING))
-_FOLDER = "folder:"
 _STORE_UPGRADE = "tickwise store upgrade"
 
 
@@ -78,8 +79,7 @@ class _Snapshot(NamedTuple):
     nodes: list[Node]  # live ones
     pause: PauseInterval | None
     limited: frozenset[str]  # queues
-    source: str  # of this app
-    declared: frozenset[str]  # its jobs
+    own: DeclaredJobs  # of this app
 
     @property
     def second(self) -> int:
@@ -109,7 +109,6 @@ async def doctor(tickwise: AsyncTickwise, clock: Callable[[], int] = microsecond
 async def _take_snapshot(store: Store, tickwise: AsyncTickwise) -> _Snapshot:
     insights, now = store.insights, await store.now()
     pauses = await insights.pauses()
-    source, declared = tickwise.declared
     return _Snapshot(
         now=now,
         jobs=await _first(lambda after: insights.jobs(after, _PAGE_SIZE)),
@@ -121,8 +120,7 @@ async def _take_snapshot(store: Store, tickwise: AsyncTickwise) -> _Snapshot:
         nodes=[node for node in await insights.nodes() if is_live(node, now)],
         pause=next((pause for pause in pauses if pause.until is None), None),
         limited=frozenset(limit.queue for limit in await insights.limits()),
-        source=source,
-        declared=declared,
+        own=tickwise.declared,
     )
 
 
@@ -216,15 +214,18 @@ def _unknown_functions(snapshot: _Snapshot) -> Iterator[Finding]:
 
 
 def _orphans(snapshot: _Snapshot) -> Iterator[Finding]:
-    """Jobs that this app's code no longer declares, and jobs of folders that no longer exist here (S50)."""
-    only_here = {node.host for node in snapshot.nodes} <= {socket.gethostname()}
-    for row in snapshot.jobs:
-        name, folder = row.definition.name, row.source.removeprefix(_FOLDER)
-        forgotten = bool(snapshot.declared) and row.source == snapshot.source and name not in snapshot.declared
-        if forgotten or (row.source != folder and only_here and not Path(folder).exists()):
-            what = f"{name} was written by {row.source}, which does not have it any more"
-            repair = f"tickwise schedules pause {row.schedules[0] if row.schedules else name}"
-            yield Finding("orphaned", Severity.WARNING, what, repair)
+    """Jobs that the code of their app no longer declares, and jobs of folders that no longer exist here (S50)."""
+    for row in orphaned(snapshot.jobs, snapshot.nodes, snapshot.own):
+        what = f"no code declares {row.definition.name} any more: it was written by {row.source}"
+        yield Finding("orphaned", Severity.WARNING, what, "tickwise schedules remove --orphaned")
+    served = {source for node in snapshot.nodes for source in node.sources}
+    if {node.host for node in snapshot.nodes} <= {socket.gethostname()}:
+        for source in sorted({row.source for row in snapshot.jobs} - served):
+            folder = source.removeprefix(FOLDER)
+            if folder != source and folder.startswith("/") and not Path(folder).exists():
+                names = sorted(row.definition.name for row in snapshot.jobs if row.source == source)
+                what = f"{', '.join(names[:3])}{' …' if names[3:] else ''}: written by {source}, which is gone"
+                yield Finding("orphaned", Severity.WARNING, what, f"tickwise sources remove {quote(source)}")
 
 
 def _bad_files(snapshot: _Snapshot) -> Iterator[Finding]:
@@ -233,6 +234,14 @@ def _bad_files(snapshot: _Snapshot) -> Iterator[Finding]:
             file = problem.partition(":")[0]
             repair = f"tickwise validate {file}" if file.endswith((".yaml", ".yml")) else "mend the definition"
             yield Finding("bad_definition", Severity.ERROR, f"{node.host}: {problem}", repair)
+
+
+def _undelivered(snapshot: _Snapshot) -> Iterator[Finding]:
+    for node in snapshot.nodes:
+        for problem in node.undelivered:
+            channel = problem.partition(":")[0]
+            what = f"{node.host}: the last notification did not arrive over {problem}"
+            yield Finding("undelivered", Severity.ERROR, what, f"tickwise notify test {channel}")
 
 
 def _unreadable(snapshot: _Snapshot) -> Iterator[Finding]:
@@ -248,7 +257,7 @@ def _unreadable(snapshot: _Snapshot) -> Iterator[Finding]:
 
 _CHECKS = (
     _unwatched, _failing_claims, _cursors_ahead, _unserved_queues, _leases_over, _unknown_functions, _orphans,
-    _bad_files, _unreadable,
+    _bad_files, _undelivered, _unreadable,
 )  # fmt: skip
 
 

@@ -24,9 +24,11 @@ from .explain_steps import (
     run_timing,
     sentence,
 )
+from .sources import APP, find_orphans
 from .values import instant
 
 _KIND_SUFFIX = re.compile(r"\.(stop|restart)$")  # of the names of schedules that stop or restart a job (S21)
+_REPAIR_ORPHAN = "Declare it again, or remove it: tickwise schedules remove --orphaned."
 _RAN = {
     Trigger.SCHEDULE: Reason.ON_TIME,
     Trigger.CATCHUP: Reason.CATCH_UP,
@@ -77,8 +79,19 @@ async def why(store: Store, name: str, slot: int | None = None) -> Explanation:
     """Explain a slot; without one, the newest that is due."""
     facts = await _read_facts(store, await schedule_row(store, name), slot)
     explanation = await _explain_slot(store, facts, given=slot is not None)
+    if orphaned := await _orphaned_note(store, facts.schedule.job, facts.schedule.definition.source):
+        succeeded = facts.run is not None and facts.run.state is RunState.SUCCEEDED
+        advice = explanation.advice if succeeded else f"{orphaned} {_REPAIR_ORPHAN}"
+        explanation = replace(explanation, advice=advice, notes=(orphaned, *explanation.notes))
     steps = reason_steps(facts, explanation.verdict, explanation.reason, explanation.text, explanation.advice)
     return replace(explanation, chain=tuple(steps))
+
+
+async def _orphaned_note(store: Store, job: str, source: str) -> str:
+    """That no code declares the job any more, if so (S50)."""
+    if source.startswith(APP) and job in [row.definition.name for row in await find_orphans(store)]:
+        return f"No code declares {job} any more: {source} lives, and does not have it."
+    return ""
 
 
 async def _read_facts(store: Store, row: ScheduleRow, slot: int | None) -> SlotFacts:

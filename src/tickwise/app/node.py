@@ -29,9 +29,6 @@ from ..runtime.heartbeat import Heartbeat, HeartbeatCallbacks
 from ..runtime.local_ticker import LocalTicker
 from ..runtime.loop import FailureLog, Loop, Turn
 from ..runtime.maintenance import Pruner, Reaper
-from ..runtime.notifications.channels import Channel, CommandChannel, WebhookChannel
-from ..runtime.notifications.liveness import LivenessPing
-from ..runtime.notifications.notifier import Notifier
 from ..runtime.step_context import Services
 from ..runtime.ticker import MAX_MISSED_POLLS, Ticker
 from ..runtime.worker import Worker, WorkerOptions
@@ -41,7 +38,9 @@ from ..stores.records import Finish, Lease, Node, Renewed, Role, TickResult
 from .definition_sync import DefinitionSync
 from .health import Readiness
 from .hooks import HookCaller, Hooks, RunEvent
+from .notifications import liveness_ping, make_notifier
 from .registry import Registry
+from .sources import OrphanCheck
 
 _log = get_logger()
 EVERY_ROLE = (Role.TICKER, Role.WORKER)
@@ -62,6 +61,7 @@ class NodeServices(NamedTuple):
     definitions: DefinitionSync
     open_store: Callable[[], Store]  # for its heartbeat
     declare: Callable[[], Awaitable[object]]  # writes what the app's code has declared since
+    app_source: str = ""  # what its code has written is of this source
 
 
 class NodeOptions(NamedTuple):
@@ -90,6 +90,8 @@ class NodeProcess:
         self._fell_back_at: float | None = None  # when a turn last committed without a claim
         self._has_new_pass = False
         self._is_idle = False
+        self._orphans = OrphanCheck(services.store, services.app_source)
+        self._notifier = make_notifier(services.store, self.id, settings) if Role.TICKER in self.roles else None
         self._found_no_run = Role.WORKER not in self.roles  # in its last lease, and none was started since
         self._folder_events = [asyncio.Event() for _ in options.folders]
         self.up = asyncio.Event()  # its roles run
@@ -251,17 +253,10 @@ class NodeProcess:
 
     def _notifier_loops(self) -> list[Loop]:
         """Notifications and the liveness ping, if they are configured."""
-        settings, addresses = self.settings, AddressPolicy(self.settings.addresses)
-        channels: list[Channel] = []
-        if settings.notify_webhook:
-            channels.append(WebhookChannel(settings.notify_webhook.value, settings.notify_secret.value, addresses))
-        if settings.notify_command:
-            channels.append(CommandChannel(settings.notify_command))
-        notifier = Notifier(self._services.store, self.id, channels, settings.notify_on)
-        ping = LivenessPing(settings.ping.value, lambda: self.healthy, settings.ping_every, addresses)
+        notifier, ping = self._notifier, liveness_ping(self.settings, lambda: self.healthy)
         return [
-            *([self._loop("notifier", notifier.turn)] if channels else []),
-            *([self._loop("ping", ping.turn)] if settings.ping else []),
+            *([self._loop("notifier", notifier.turn)] if notifier else []),
+            *([self._loop("ping", ping.turn)] if ping else []),
         ]
 
     def _work_loops(self) -> list[Loop]:
@@ -286,6 +281,8 @@ class NodeProcess:
 
     async def _define(self) -> float:
         await self._services.declare()
+        if await self._orphans.look(self._registry.declared):
+            self._heartbeat.wake()
         return await self._services.definitions.turn()
 
     async def _wake_on_notification(self) -> float:
@@ -308,10 +305,17 @@ class NodeProcess:
             id=self.id, roles=self.roles, host=socket.gethostname()[:100], pid=os.getpid(), version=_VERSION,
             queues=self.settings.queues if worker else (), capacity=worker.concurrency if worker else 0,
             busy=worker.busy if worker else 0,
+            sources=self._sources, orphans=self._orphans.found,
+            undelivered=self._notifier.undelivered if self._notifier else (),
             problems=tuple(clip(problem, _MAX_PROBLEM_LENGTH) for problem in self.problems[:_MAX_PROBLEMS]),
             claims_fail=clip(self._ticker.claims.problem, _MAX_PROBLEM_LENGTH) if self._ticker else "",
             seconds=max(3 * round(self.settings.renew), 10),
         )  # fmt: skip
+
+    @property
+    def _sources(self) -> tuple[str, ...]:
+        app = (self._services.app_source,) if self._registry.declared else ()
+        return (*app, *(folder.name for folder in self._options.folders))
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -117,6 +117,9 @@ def _problems(nodes: list[Node]) -> Iterator[OverviewWarning]:
     for node in nodes:
         for problem in node.problems:
             yield OverviewWarning(f"{node.host}: {problem}", "Mend the definition; the others go on meanwhile.")
+        for problem in node.undelivered:
+            text = f"{node.host}: the last notification did not arrive over {problem}."
+            yield OverviewWarning(text, "Mend the channel, and test it: tickwise notify test.")
 
 
 async def _minutes(store: Store, second: int, sees: Callable[[str], bool] | None) -> tuple[Minute, ...]:

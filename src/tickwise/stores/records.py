@@ -158,6 +158,9 @@ class Node:
     capacity: int = 0
     busy: int = 0
     problems: tuple[str, ...] = ()  # what its sources could not read
+    sources: tuple[str, ...] = ()  # folders and apps whose definitions it writes
+    orphans: tuple[str, ...] = ()  # jobs that its app has once written, and does not declare any more (S50)
+    undelivered: tuple[str, ...] = ()  # its notification channels whose last send failed, and why
     seconds: int = 30  # how long it counts as live after it was seen
     started_at: int = 0
     seen_at: int = 0

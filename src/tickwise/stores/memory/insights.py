@@ -271,7 +271,7 @@ def _run_matches(run: RunEntry, wanted: RunFilter) -> bool:
 def _schedule_matches(entry: ScheduleEntry, job: JobEntry, wanted: ScheduleFilter) -> bool:
     return (
         wanted.job in (None, job.name)
-        and wanted.source in (None, job.source)
+        and wanted.source in (None, entry.state.definition.source)
         and wanted.paused in (None, entry.state.paused is not None)
         and (wanted.text is None or is_part_of_name(wanted.text, entry.state.name, job.name))
         and (wanted.due_before is None or (entry.wake_at is not None and entry.wake_at < wanted.due_before))

@@ -60,6 +60,14 @@ class MemoryStore(MemoryMoves, Store):
         return definitions.define(self._memory, job, source, over)
 
     @atomic
+    def _extend(self, extra: JobDefinition, source: str, over: int | None, /) -> tuple[Schedule, ...]:
+        return definitions.extend(self._memory, extra, source, over)
+
+    @atomic
+    def _reassign(self, job: str, source: str, to: str, /) -> bool:
+        return definitions.reassign(self._memory, job, source, to)
+
+    @atomic
     def _remove(self, job: str, source: str, over: int | None, /) -> None:
         definitions.remove(self._memory, job, source, over)
 

@@ -13,7 +13,7 @@ from .base import Document, Mongo, present
 
 _DAY = 86_400 * MICRO
 _MEASURED = frozenset({"id", "started_at", "seen_at", "passed_at"})
-_TUPLES = frozenset({"queues", "roles", "problems"})
+_TUPLES = frozenset({"queues", "roles", "problems", "sources", "orphans", "undelivered"})
 _KNOWN = frozenset(field.name for field in fields(Node))
 
 

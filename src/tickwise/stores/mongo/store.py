@@ -41,6 +41,8 @@ class MongoStore(MongoMoves, Store):
             return await self.mongo.now()
 
     _define = move(define.define)
+    _extend = move(define.extend)
+    _reassign = move(define.reassign)
     _remove = move(define.remove)
     _change = move(define.change)
     _pause = move(fleet.pause)

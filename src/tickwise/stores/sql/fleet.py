@@ -66,7 +66,7 @@ def beat(node: Node, *, passed: bool) -> Procedure[frozenset[str]]:
 
 
 _MEASURED = frozenset({"started_at", "seen_at", "passed_at"})
-_TUPLES = frozenset({"queues", "roles", "problems"})
+_TUPLES = frozenset({"queues", "roles", "problems", "sources", "orphans", "undelivered"})
 _KNOWN = frozenset(field.name for field in fields(Node))
 _NEEDED = frozenset({"id", "roles", "queues"})
 

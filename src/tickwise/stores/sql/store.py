@@ -51,6 +51,8 @@ class SqlStore(SqlMoves, Store):
 
     now = move(Pool.READ, fleet.now)
     _define = cached_move(Pool.OTHER, define.define)
+    _extend = cached_move(Pool.OTHER, define.extend)
+    _reassign = cached_move(Pool.OTHER, define.reassign)
     _remove = cached_move(Pool.OTHER, define.remove)
     _change = cached_move(Pool.OTHER, define.change)
     _pause = move(Pool.OTHER, fleet.pause)
