@@ -18,6 +18,7 @@ from tickwise.core.change import Paused, Rescheduled, Reset, Resumed
 from tickwise.core.definition import After, JobDefinition
 from tickwise.core.errors import ConflictError, InputError
 from tickwise.core.model import Pause
+from tickwise.core.requirements import Offers
 from tickwise.core.settle import Failed, Outcome, Succeeded
 from tickwise.core.states import RunState
 from tickwise.stores.records import Finish, Lease, QueueLimit, ScheduleRow
@@ -253,7 +254,7 @@ class TestRoom(TableStories):
         """S46: of jobs alike in all but that the worker knows them, it gets the known ones."""
         await world.define(*alike())
         world.go("01:00")
-        ticked = await world.tick(reserve=world.reservation(functions=frozenset(NAMES[5:])))
+        ticked = await world.tick(reserve=world.reservation(offers=Offers.of(NAMES[5:])))
         assert (ticked.runs, {lease.job.name for lease in ticked.leases}) == (MANY, {*NAMES[5:]})
 
 
@@ -352,7 +353,7 @@ BOTH_QUEUES = ("default", "other")
 
 async def _do_by_hand(world: World, name: str) -> None:
     await world.trigger(name)
-    for lease in await world.lease(1, queues=BOTH_QUEUES, functions=frozenset({name})):
+    for lease in await world.lease(1, queues=BOTH_QUEUES, offers=Offers.of({name})):
         await world.end(lease)
 
 

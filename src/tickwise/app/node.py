@@ -9,7 +9,7 @@ import asyncio
 import gc
 import os
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from typing import NamedTuple
@@ -17,8 +17,8 @@ from uuid import uuid4
 
 from ..clock import monotonic
 from ..config import Settings
-from ..core.definition import JobDefinition
 from ..core.payload import clip
+from ..core.requirements import ALL, NOTHING
 from ..core.settle import Settled
 from ..core.states import RunState
 from ..core.timeparse import to_datetime
@@ -50,6 +50,7 @@ _SLACK = 1.0  # seconds beyond the polls that may be missed, after which a node 
 _FOLDER_TIMEOUT = 30.0  # seconds for a first look at all folders
 _LAST_TURN_TIMEOUT = 10.0  # seconds for turns that are under way when a node ends
 _MAX_PROBLEMS, _MAX_PROBLEM_LENGTH = 20, 1_000
+_ANY_COMMANDS = frozenset({ALL})
 _EVENT_NAMES = {"handedback": "handed_back"}
 _NOT_LOGGED = frozenset({"started", "succeeded", "snoozed", "unmet"})
 _GC_THRESHOLDS = 50_000, 20, 50  # new objects before a young collection, and how often an older one follows
@@ -102,7 +103,8 @@ class NodeProcess:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Start everything, wait for the stop event, and stop everything."""
-        await self._services.store.beat(self.as_node())  # else its first pass finds no live worker and holds slots
+        await self._announce()  # else its first pass finds no live worker and holds slots
+        self._services.definitions.announce = self._announce
         down = asyncio.Event()  # the worker has ended
         until_stop = [asyncio.create_task(loop.run(stop)) for loop in self._folder_loops(stop)]
         until_down = [asyncio.create_task(self._loop("notifications", self._wake_on_notification).run(down))]
@@ -124,6 +126,10 @@ class NodeProcess:
             await self._heartbeat.close()
             self._hooks.call("on_stop")
             await self._hooks.finish(self.settings.shutdown_grace)
+
+    async def _announce(self) -> None:
+        """Let the fleet know of this node, and of what its worker may execute by now."""
+        await self._services.store.beat(self.as_node())
 
     async def _wait_for_folders(self, stop: asyncio.Event) -> None:
         """Read all folders before anything is decided or run: jobs may have been deleted or changed (S13).
@@ -149,13 +155,14 @@ class NodeProcess:
     def _make_worker(self) -> Worker:
         settings, services = self.settings, self._services
 
-        def may_run(job: JobDefinition) -> bool:
-            return settings.allow_commands or self._options.private or services.definitions.trusts(job)
+        def commands() -> Collection[str]:
+            is_any = settings.allow_commands or self._options.private
+            return _ANY_COMMANDS if is_any else services.definitions.commands
 
         execution = Execution(
             services.store,
             self._registry.functions,
-            may_run=may_run,
+            commands=commands,
             services=Services(addresses=AddressPolicy(settings.addresses)),
         )
         return Worker(
@@ -302,7 +309,8 @@ class NodeProcess:
         worker = self.worker
         return Node(
             id=self.id, roles=self.roles, host=socket.gethostname()[:100], pid=os.getpid(), version=_VERSION,
-            queues=self.settings.queues if worker else (), capacity=worker.concurrency if worker else 0,
+            queues=self.settings.queues if worker else (), offers=worker.offers if worker else NOTHING,
+            capacity=worker.concurrency if worker else 0,
             busy=worker.busy if worker else 0,
             problems=tuple(clip(problem, _MAX_PROBLEM_LENGTH) for problem in self.problems[:_MAX_PROBLEMS]),
             claims_fail=clip(self._ticker.claims.problem, _MAX_PROBLEM_LENGTH) if self._ticker else "",

@@ -18,6 +18,7 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
+from ..core.requirements import Offers
 from ..core.settle import Cancelled, HandedBack, Outcome, Settled
 from ..log import get_logger
 from ..stores.contract import Store, StoreUnavailableError
@@ -103,6 +104,11 @@ class Worker:
         return len(self._active) + len(self._pending)
 
     @property
+    def offers(self) -> Offers:
+        """What it may execute (S46)."""
+        return self._execution.offers
+
+    @property
     def concurrency(self) -> int:
         return self.options.concurrency
 
@@ -136,7 +142,7 @@ class Worker:
         capacity = self.free if limit is None else min(self.free, limit)
         options = self.options
         request = LeaseRequest(
-            self.node, capacity, queues=options.queues, functions=self._execution.known, seconds=options.lease
+            self.node, capacity, queues=options.queues, offers=self._execution.offers, seconds=options.lease
         )
         self._reserved += capacity
         self._update_idle()

@@ -109,7 +109,7 @@ def _new_run(id_: int, one: Enqueue, job: Document, now: int) -> Document:
     by_hand = one.trigger is Trigger.MANUAL and not one.allow_overlap
     return new_run(
         _id=id_, job=one.job, trigger=str(one.trigger), definition=job["definition"], queue=job["queue"],
-        priority=job["priority"], function=job.get("function"), key=one.key, held_key=one.key,
+        priority=job["priority"], requires=job["requires"], key=one.key, held_key=one.key,
         params=None if one.params is None else encode(dict(one.params), "params"), created_at=now,
         due_at=now if one.at is None else max(now, one.at * MICRO), by=one.by or None,
         auto_remove=one.auto_remove or None, lane=_SOME_LANE if by_hand else None,

@@ -15,12 +15,14 @@ from .overlap_and_lanes import DependencyStories, OverlapStories
 from .pause import PauseOfEverythingStories, PauseStories, ScheduleChangeStories
 from .retention import RetentionStories
 from .tick import ReserveStories, TickStories
+from .workers import WorkerStories
 
 
 class StoreConformance(
     DefinitionStories,
     TickStories,
     ReserveStories,
+    WorkerStories,
     OverlapStories,
     DependencyStories,
     PauseStories,
