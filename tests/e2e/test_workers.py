@@ -28,12 +28,12 @@ def test_a_folder_beside_a_worker_without_it(real: Deployment) -> None:
     real.write("command", 'command: "true"')
     real.start("worker", "tests.support.apps.chores:app").up()
     real.serve("jobs")
-    real.on_store(lambda store: store.enqueue([Enqueue("command"), Enqueue("flaky")] * RUNS))
+    real.on_store(lambda store: store.enqueue([Enqueue("command"), Enqueue("in_a_thread")] * RUNS))
     real.eventually(nothing_active)
-    nodes = {job: {run.node for run in real.runs(job)} for job in ("command", "flaky")}
+    nodes = {job: {run.node for run in real.runs(job)} for job in ("command", "in_a_thread")}
     assert {run.state for run in real.runs()} == {SUCCEEDED}
     assert [len(names) for names in nodes.values()] == [1, 1]
-    assert nodes["command"] != nodes["flaky"]
+    assert nodes["command"] != nodes["in_a_thread"]
 
 
 def test_a_restarted_worker_runs_the_slot_that_was_held(place: Deployment, clock: SharedClock) -> None:

@@ -109,7 +109,10 @@ class TestTogether(TableStories):
         assert leases.keys() == (runs.keys() if room else set())
         assert (len(runs), runs["alone"].expires_at) == (MANY + 1, world.micro + 600_000_000)
         for name in NAMES:
-            assert runs[name] == replace(runs["alone"], id=runs[name].id, job=name, schedule=name)
+            requires = f"function:{name}"
+            assert runs[name] == replace(
+                runs["alone"], id=runs[name].id, job=name, schedule=name, requires=requires
+            )
             assert rows[name] == _called(name, rows["alone"], runs[name].id)
         for name, lease in leases.items():
             its_job = replace(leases["alone"].job, name=name)
@@ -244,7 +247,7 @@ class TestRoom(TableStories):
         if why == "limited":
             await world.store.limit(QueueLimit("default", concurrency=5))
         world.go("01:00")
-        wanted: dict[str, Any] = {"unknown": {"functions": frozenset()}, "other queue": {"queues": ("other",)}}
+        wanted: dict[str, Any] = {"unknown": {"offers": Offers.of()}, "other queue": {"queues": ("other",)}}
         ticked = await world.tick(reserve=world.reservation(**wanted.get(why, {})))
         assert (ticked.runs, ticked.leases) == (MANY, ())
         states = {run.state for name in NAMES for run in await world.runs(job=name)}

@@ -37,7 +37,7 @@ from ..stores.url import hidden
 from .explain_steps import by_whom
 from .overview import unserved_queues
 from .tickwise import AsyncTickwise
-from .worker_advice import is_live, live_workers, start_command
+from .worker_advice import is_live, live_workers, start_command, workers_without_room
 
 T = TypeVar("T")
 _MAX_SKEW = 2 * MICRO
@@ -216,6 +216,11 @@ def _held_slots(snapshot: _Snapshot) -> Iterator[Finding]:
         yield Finding("slots_held", Severity.ERROR, held, repair)
 
 
+def _no_room(snapshot: _Snapshot) -> Iterator[Finding]:
+    for _, problem in workers_without_room(snapshot.nodes):
+        yield Finding("no_room", Severity.WARNING, problem, "tickwise runs list --state running")
+
+
 def _leases_over(snapshot: _Snapshot) -> Iterator[Finding]:
     for run in snapshot.running:
         if run.lease_until is not None and run.lease_until < snapshot.now - _MAX_OVERDUE_LEASE:
@@ -270,8 +275,8 @@ def _unreadable(snapshot: _Snapshot) -> Iterator[Finding]:
 
 
 _CHECKS = (
-    _unwatched, _failing_claims, _cursors_ahead, _unserved_queues, _held_slots, _leases_over, _unserved_runs,
-    _orphans, _bad_files, _unreadable,
+    _unwatched, _failing_claims, _cursors_ahead, _unserved_queues, _held_slots, _no_room, _leases_over,
+    _unserved_runs, _orphans, _bad_files, _unreadable,
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from typing import NamedTuple
 from uuid import uuid4
 
-from ..clock import monotonic
+from ..clock import microseconds, monotonic
 from ..config import Settings
 from ..core.payload import clip
 from ..core.requirements import ALL, NOTHING
@@ -37,11 +37,12 @@ from ..runtime.ticker import MAX_MISSED_POLLS, Ticker
 from ..runtime.worker import Worker, WorkerOptions
 from ..sources.folder import FolderSource
 from ..stores.contract import Store
-from ..stores.records import Finish, Lease, Node, Renewed, Role, TickResult
+from ..stores.records import MICRO, Finish, Lease, Node, Renewed, Role, TickResult
 from .definition_sync import DefinitionSync
-from .health import Readiness
+from .health import DEGRADED, NO_ROOM, NOT_READY, READY, Readiness
 from .hooks import HookCaller, Hooks, RunEvent
 from .registry import Registry
+from .worker_advice import NO_ROOM_SECONDS
 
 _log = get_logger()
 EVERY_ROLE = (Role.TICKER, Role.WORKER)
@@ -311,7 +312,7 @@ class NodeProcess:
             id=self.id, roles=self.roles, host=socket.gethostname()[:100], pid=os.getpid(), version=_VERSION,
             queues=self.settings.queues if worker else (), offers=worker.offers if worker else NOTHING,
             capacity=worker.concurrency if worker else 0,
-            busy=worker.busy if worker else 0,
+            busy=worker.busy if worker else 0, full_seconds=worker.full_seconds if worker else 0,
             problems=tuple(clip(problem, _MAX_PROBLEM_LENGTH) for problem in self.problems[:_MAX_PROBLEMS]),
             claims_fail=clip(self._ticker.claims.problem, _MAX_PROBLEM_LENGTH) if self._ticker else "",
             seconds=max(3 * round(self.settings.renew), 10),
@@ -332,7 +333,7 @@ class NodeProcess:
     @property
     def healthy(self) -> bool:
         """Whether it decides what is due, and leases."""
-        return self.readiness is not Readiness.NOT_READY
+        return self.readiness != NOT_READY
 
     @property
     def readiness(self) -> Readiness:
@@ -342,8 +343,11 @@ class NodeProcess:
         last += [self._lease_loop.turned_at] if self._lease_loop else []
         oldest = monotonic() - MAX_MISSED_POLLS * self.settings.poll - _SLACK
         if not all(at is not None and at > oldest for at in last):
-            return Readiness.NOT_READY
-        return Readiness.DEGRADED if fell_back else Readiness.READY
+            return NOT_READY
+        if fell_back:
+            return DEGRADED
+        full = self.worker.full_seconds if self.worker else 0
+        return Readiness(NO_ROOM, microseconds() // MICRO - full) if full >= NO_ROOM_SECONDS else READY
 
     def _passed(self, ticked: TickResult) -> None:
         self._passed_at = monotonic()

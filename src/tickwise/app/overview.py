@@ -12,7 +12,7 @@ from ..stores.records import MICRO, Node, PauseInterval, Role
 from ..stores.statistics import Counts
 from .explain_steps import by_whom
 from .values import moment
-from .worker_advice import is_live, start_advice, start_command, unserved_jobs
+from .worker_advice import is_live, start_advice, start_command, unserved_jobs, workers_without_room
 
 _MINUTES = 60
 
@@ -83,6 +83,8 @@ def _warnings(
                 f"{node.host}: claims fail ({node.claims_fail}); due jobs are found in its own index.",
                 "See what blocks them: tickwise store check.",
             )
+    for _, problem in workers_without_room(workers):
+        yield OverviewWarning(f"{problem}.", "See what runs there: tickwise runs list --state running.")
     for queue, number in unserved_queues(counts, workers):
         yield OverviewWarning(
             f"No live worker serves the queue {queue}, where runs wait: {number}.",

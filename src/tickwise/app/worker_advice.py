@@ -6,10 +6,12 @@ from typing import NamedTuple
 
 from ..core.definition import JobDefinition
 from ..core.requirements import COMMANDS, FUNCTION, LiveWorkers, MissingWorker, requirements_of
+from ..core.timeparse import iso
 from ..stores.contract import Store
 from ..stores.records import MICRO, Node, Role
 from ..stores.statistics import Counts
 
+NO_ROOM_SECONDS = 60  # after which a worker of which no run ends is said to have no room
 _FOLDER = "folder:"
 _ADVICE = {
     FUNCTION: "Start one with the app that declares them: tickwise worker MODULE:APP --queues {queue}",
@@ -26,6 +28,16 @@ def live_workers(nodes: Iterable[Node], now: int) -> LiveWorkers:
     """The workers among the nodes that are alive."""
     workers = (node for node in nodes if Role.WORKER in node.roles and is_live(node, now))
     return LiveWorkers((node.queues, node.offers) for node in workers)
+
+
+def workers_without_room(nodes: Iterable[Node]) -> Iterator[tuple[Node, str]]:
+    """Workers whose room has been taken for long while none was freed, and what is wrong with each."""
+    for node in nodes:
+        if Role.WORKER in node.roles and node.full_seconds >= NO_ROOM_SECONDS:
+            since = iso((node.seen_at - node.full_seconds * MICRO) // MICRO)
+            going_on = node.capacity - node.busy
+            stuck = f", {going_on} of it by code that goes on after its run has ended" if going_on > 0 else ""
+            yield node, f"{node.host}: the worker {node.id} has no room left since {since}{stuck}"
 
 
 def start_command(queue: str, requires: str = "", source: str = "") -> str:

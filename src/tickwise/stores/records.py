@@ -162,6 +162,7 @@ class Node:
     seen_at: int = 0
     passed_at: int | None = None  # when its ticker last completed a pass
     offers: Offers = EVERYTHING  # what its worker may execute (S46)
+    full_seconds: int = 0  # for how long its worker has had no room, and none was freed
     claims_fail: str = ""  # why the claims of its ticker fail for a while now, if they do
 
 
