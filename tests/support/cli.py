@@ -64,8 +64,13 @@ def fill(folder: Path) -> Filled:
         for name in ("report", "breaks"):
             filled.runs[name] = tw.schedules.trigger(name, by="ada").id
         tw.drain()
-        fields = {"timezone": "Europe/Berlin", "command": "echo hi", "params": {"table": "orders"}}
-        tw.schedules.add("nightly", schedule="0 2 * * *", **fields)
+        tw.schedules.add(
+            "nightly",
+            schedule="0 2 * * *",
+            timezone="Europe/Berlin",
+            command="echo hi",
+            params={"table": "orders"},
+        )
         filled.runs["nightly"] = tw.schedules.trigger("nightly", by="ada").id
     asyncio.run(_let_in(filled.url))
     return filled

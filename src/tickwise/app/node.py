@@ -27,7 +27,7 @@ from ..runtime.execution import Execution
 from ..runtime.executors.address import AddressPolicy
 from ..runtime.heartbeat import Heartbeat, HeartbeatCallbacks
 from ..runtime.local_ticker import LocalTicker
-from ..runtime.loop import Loop, Turn
+from ..runtime.loop import FailureLog, Loop, Turn
 from ..runtime.maintenance import Pruner, Reaper
 from ..runtime.notifications.channels import Channel, CommandChannel, WebhookChannel
 from ..runtime.notifications.liveness import LivenessPing
@@ -87,6 +87,7 @@ class NodeProcess:
         self._registry = registry
         self._options = options
         self._hooks = HookCaller(hooks)
+        self._failure_log = FailureLog()
         self._passed_at: float | None = None
         self._fell_back_at: float | None = None  # when a turn last committed without a claim
         self._has_new_pass = False
@@ -151,7 +152,10 @@ class NodeProcess:
     # Its parts
 
     def _loop(self, name: str, turn: Turn, wake_event: asyncio.Event | None = None) -> Loop:
-        return Loop(name, turn, lambda role, error: self._hooks.call("on_error", role, error), wake_event)
+        def on_error(role: str, error: Exception) -> None:
+            self._hooks.call("on_error", role, error)
+
+        return Loop(name, turn, on_error, wake_event, self._failure_log)
 
     def _make_worker(self) -> Worker:
         settings, services = self.settings, self._services

@@ -214,7 +214,7 @@ def _clearing(holders: Sequence[Holder]) -> bool:
 
 
 def retry_delay(retry: RetryPolicy, failures: int, key: str) -> int:
-    """Seconds before the next try after this many failures: growing, capped, and spread by up to a tenth."""
+    """Seconds before the next try after this many failures: growing, capped, and spread."""
     delay = min(retry.interval * retry.backoff ** (failures - 1), retry.max_interval)
     digest = blake2b(f"{key}\0{failures}".encode(), digest_size=8).digest()
-    return round(delay + delay / 10 * int.from_bytes(digest, "big") / 2**64)
+    return round(delay + delay * retry.jitter * int.from_bytes(digest, "big") / 2**64)

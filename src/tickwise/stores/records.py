@@ -91,6 +91,9 @@ class Enqueue:
     allow_overlap: bool = False  # by hand, although no lane is free (S30)
     by: str = ""
     auto_remove: bool = False  # remove the run once it has succeeded
+    key_ttl: int | None = None  # seconds after its success when the key is free again; none: never
+    queue: str | None = None  # of this run, instead of the job's
+    priority: int | None = None  # the same
 
 
 class Enqueued(NamedTuple):
