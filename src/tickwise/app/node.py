@@ -9,16 +9,16 @@ import asyncio
 import gc
 import os
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from typing import NamedTuple
 from uuid import uuid4
 
-from ..clock import monotonic
+from ..clock import microseconds, monotonic
 from ..config import Settings
-from ..core.definition import JobDefinition
 from ..core.payload import clip
+from ..core.requirements import ALL, NOTHING
 from ..core.settle import Settled
 from ..core.states import RunState
 from ..core.timeparse import to_datetime
@@ -34,13 +34,14 @@ from ..runtime.ticker import MAX_MISSED_POLLS, Ticker
 from ..runtime.worker import Worker, WorkerOptions
 from ..sources.folder import FolderSource
 from ..stores.contract import Store
-from ..stores.records import Finish, Lease, Node, Renewed, Role, TickResult
+from ..stores.records import MICRO, Finish, Lease, Node, Renewed, Role, TickResult
 from .definition_sync import DefinitionSync
-from .health import Readiness
+from .health import DEGRADED, NO_ROOM, NOT_READY, READY, Readiness
 from .hooks import HookCaller, Hooks, RunEvent
 from .notifications import liveness_ping, make_notifier
 from .registry import Registry
 from .sources import OrphanCheck
+from .worker_advice import NO_ROOM_SECONDS
 
 _log = get_logger()
 EVERY_ROLE = (Role.TICKER, Role.WORKER)
@@ -49,6 +50,7 @@ _SLACK = 1.0  # seconds beyond the polls that may be missed, after which a node 
 _FOLDER_TIMEOUT = 30.0  # seconds for a first look at all folders
 _LAST_TURN_TIMEOUT = 10.0  # seconds for turns that are under way when a node ends
 _MAX_PROBLEMS, _MAX_PROBLEM_LENGTH = 20, 1_000
+_ANY_COMMANDS = frozenset({ALL})
 _EVENT_NAMES = {"handedback": "handed_back"}
 _NOT_LOGGED = frozenset({"started", "succeeded", "snoozed", "unmet"})
 _GC_THRESHOLDS = 50_000, 20, 50  # new objects before a young collection, and how often an older one follows
@@ -105,7 +107,8 @@ class NodeProcess:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Start everything, wait for the stop event, and stop everything."""
-        await self._services.store.beat(self.as_node())  # else its first pass finds no live worker and holds slots
+        await self._announce()  # else its first pass finds no live worker and holds slots
+        self._services.definitions.announce = self._announce
         down = asyncio.Event()  # the worker has ended
         until_stop = [asyncio.create_task(loop.run(stop)) for loop in self._folder_loops(stop)]
         until_down = [asyncio.create_task(self._loop("notifications", self._wake_on_notification).run(down))]
@@ -127,6 +130,10 @@ class NodeProcess:
             await self._heartbeat.close()
             self._hooks.call("on_stop")
             await self._hooks.finish(self.settings.shutdown_grace)
+
+    async def _announce(self) -> None:
+        """Let the fleet know of this node, and of what its worker may execute by now."""
+        await self._services.store.beat(self.as_node())
 
     async def _wait_for_folders(self, stop: asyncio.Event) -> None:
         """Read all folders before anything is decided or run: jobs may have been deleted or changed (S13).
@@ -155,13 +162,14 @@ class NodeProcess:
     def _make_worker(self) -> Worker:
         settings, services = self.settings, self._services
 
-        def may_run(job: JobDefinition) -> bool:
-            return settings.allow_commands or self._options.private or services.definitions.trusts(job)
+        def commands() -> Collection[str]:
+            is_any = settings.allow_commands or self._options.private
+            return _ANY_COMMANDS if is_any else services.definitions.commands
 
         execution = Execution(
             services.store,
             self._registry.functions,
-            may_run=may_run,
+            commands=commands,
             services=Services(addresses=AddressPolicy(settings.addresses)),
         )
         return Worker(
@@ -303,8 +311,9 @@ class NodeProcess:
         worker = self.worker
         return Node(
             id=self.id, roles=self.roles, host=socket.gethostname()[:100], pid=os.getpid(), version=_VERSION,
-            queues=self.settings.queues if worker else (), capacity=worker.concurrency if worker else 0,
-            busy=worker.busy if worker else 0,
+            queues=self.settings.queues if worker else (), offers=worker.offers if worker else NOTHING,
+            capacity=worker.concurrency if worker else 0,
+            busy=worker.busy if worker else 0, full_seconds=worker.full_seconds if worker else 0,
             sources=self._sources, orphans=self._orphans.found,
             undelivered=self._notifier.undelivered if self._notifier else (),
             problems=tuple(clip(problem, _MAX_PROBLEM_LENGTH) for problem in self.problems[:_MAX_PROBLEMS]),
@@ -332,7 +341,7 @@ class NodeProcess:
     @property
     def healthy(self) -> bool:
         """Whether it decides what is due, and leases."""
-        return self.readiness is not Readiness.NOT_READY
+        return self.readiness != NOT_READY
 
     @property
     def readiness(self) -> Readiness:
@@ -342,8 +351,11 @@ class NodeProcess:
         last += [self._lease_loop.turned_at] if self._lease_loop else []
         oldest = monotonic() - MAX_MISSED_POLLS * self.settings.poll - _SLACK
         if not all(at is not None and at > oldest for at in last):
-            return Readiness.NOT_READY
-        return Readiness.DEGRADED if fell_back else Readiness.READY
+            return NOT_READY
+        if fell_back:
+            return DEGRADED
+        full = self.worker.full_seconds if self.worker else 0
+        return Readiness(NO_ROOM, microseconds() // MICRO - full) if full >= NO_ROOM_SECONDS else READY
 
     def _passed(self, ticked: TickResult) -> None:
         self._passed_at = monotonic()

@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar, Unpack, overload
 from ..config import Settings
 from ..stores.records import Role
 from ..testing.clock import FakeClock
-from .health import App, Readiness, health
+from .health import NOT_READY, App, health
 from .hooks import Hooks
 from .loop_thread import LoopThread
 from .node import EVERY_ROLE, NodeProcess
@@ -129,7 +129,7 @@ class Tickwise(Face):
 
     def asgi(self) -> App:
         """An ASGI application that runs the scheduler as long as its server lives, and answers for its health."""
-        return health(lambda: self.node.readiness if self.node else Readiness.NOT_READY, self.lifespan)
+        return health(lambda: self.node.readiness if self.node else NOT_READY, self.lifespan)
 
     def close(self) -> None:
         """Stop, and let go of the store and the thread."""

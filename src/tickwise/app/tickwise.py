@@ -20,7 +20,7 @@ from ..stores.url import is_private
 from ..testing.clock import FakeClock
 from .drain import drain
 from .explain import Explanation, why
-from .health import App, Readiness, health
+from .health import NOT_READY, App, health
 from .hooks import Hooks
 from .managers import Jobs, Runs, Schedules, enqueued
 from .node import EVERY_ROLE, NodeOptions, NodeProcess, NodeServices
@@ -284,7 +284,7 @@ class AsyncTickwise:
 
     def asgi(self) -> App:
         """An ASGI application that runs the scheduler as long as its server lives, and answers for its health."""
-        return health(lambda: self.node.readiness if self.node else Readiness.NOT_READY, self.lifespan)
+        return health(lambda: self.node.readiness if self.node else NOT_READY, self.lifespan)
 
     async def close(self) -> None:
         """Stop, and let go of the store."""

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from ...app.overview import is_live
 from ...app.records import AccessRole, Node, QueueLimit, RunFilter, all_pages
+from ...app.worker_advice import is_live
 from ...core.states import RunState
 from ..context import Context, RequestContext
 from ..routing import Router

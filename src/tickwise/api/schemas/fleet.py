@@ -84,7 +84,7 @@ class CountsResponse(ResponseModel):
     paused: int
     runs: dict[str, int] = Field(description="Queued and running, and ended in the last hour, by state.")
     waiting: dict[str, int] = Field(description="Queued runs by queue.")
-    held: dict[str, int] = Field(description="Jobs with a slot that waits, by queue.")
+    held: dict[str, int] = Field(description="Jobs whose slots are held for want of a worker, by queue.")
     overdue: int
 
 

@@ -41,7 +41,7 @@ def define(memory: MemoryState, job: JobDefinition, source: str, over: int | Non
     if entry is None:
         entry = memory.jobs[job.name] = JobEntry(definition, text, source, now, now)
     entry.definition, entry.text, entry.source, entry.deleted_at = definition, text, source, None
-    entry.version, entry.updated_at = entry.version + 1, now
+    entry.requires, entry.version, entry.updated_at = after.requires, entry.version + 1, now
     _save(memory, entry, after, now)
     return tuple(after.schedules[name].schedule for name in after.changed)
 

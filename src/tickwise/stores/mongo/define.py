@@ -15,6 +15,7 @@ from ...core.job_sources import restore
 from ...core.jobstate import JobState
 from ...core.model import Schedule
 from ...core.reasons import Reason
+from ...core.requirements import requirements_of
 from ..records import MICRO
 from ..validation import check_extension, check_needs, check_version
 from .base import Document, Mongo
@@ -199,7 +200,7 @@ def _job_fields(before: Document, job: JobDefinition, source: str, now: int) -> 
     keeps_all = job.keep.days is None and job.keep.runs is None
     return {
         "source": source, "definition": digest_of(job), "version": before.get("version", 0) + 1,
-        "queue": job.queue, "priority": job.priority, "function": None if job.steps else job.name,
+        "queue": job.queue, "priority": job.priority, "requires": requirements_of(job),
         "keep_days": job.keep.days, "keep_runs": job.keep.runs, "prune_at": None if keeps_all else now,
         "created_at": before.get("created_at", now), "updated_at": now, "deleted_at": None,
     }  # fmt: skip

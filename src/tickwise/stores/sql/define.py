@@ -12,6 +12,7 @@ from ...core.errors import ConflictError, no_such, other_source
 from ...core.job_sources import restore
 from ...core.model import Schedule
 from ...core.reasons import Reason
+from ...core.requirements import requirements_of
 from ...core.settle import Cancelled
 from ..records import MICRO
 from ..validation import check_extension, check_needs, check_version
@@ -22,18 +23,18 @@ from .statement import NOTIFY, Procedure, Query, Statement
 
 _CIRCUMSTANCES = Statement(f"SELECT {{now}}, {LATEST_PAUSE}")
 _NEW_JOB = Statement("""
-    INSERT INTO tickwise_jobs (name, source, definition_id, version, queue, priority, lanes, created_at,
+    INSERT INTO tickwise_jobs (name, source, definition_id, version, queue, priority, requires, lanes, created_at,
         updated_at)
-    VALUES (:name, :source, :definition, 0, '', 0, 1, :now, :now) {ignore}
+    VALUES (:name, :source, :definition, 0, '', 0, '', 1, :now, :now) {ignore}
 """)
 _NEW_JOB_STATE = Statement("""
-    INSERT INTO tickwise_job_state (job_id, revision, local, guarded, waiting, pause_seen)
-    SELECT id, 0, FALSE, FALSE, FALSE, CAST(:pause_seen AS bigint) FROM tickwise_jobs WHERE name = :name
+    INSERT INTO tickwise_job_state (job_id, revision, local, guarded, waiting, held, pause_seen)
+    SELECT id, 0, FALSE, FALSE, FALSE, FALSE, CAST(:pause_seen AS bigint) FROM tickwise_jobs WHERE name = :name
     {ignore}
 """)
 _WRITE_JOB = Statement("""
     UPDATE tickwise_jobs SET source = :source, definition_id = :definition, version = version + 1, queue = :queue,
-        priority = :priority, function = :function, keep_days = :keep_days,
+        priority = :priority, requires = :requires, keep_days = :keep_days,
         keep_runs = :keep_runs, prune_at = :prune_at, deleted_at = NULL, updated_at = :now
     WHERE id = :job
 """)
@@ -310,7 +311,7 @@ def _write_job(id_: int, job: JobDefinition, source: str, definition: int, now: 
     keeps_all = job.keep.days is None and job.keep.runs is None
     yield _WRITE_JOB(
         job=id_, source=source, definition=definition, queue=job.queue, priority=job.priority,
-        function=None if job.steps else job.name,
+        requires=requirements_of(job),
         keep_days=job.keep.days, keep_runs=job.keep.runs, prune_at=None if keeps_all else now, now=now,
     )  # fmt: skip
     yield _VERSION(job=id_)
