@@ -115,11 +115,20 @@ def _parse_occasions(value: Any) -> frozenset[Occasion]:
     return frozenset(map(Occasion, names))
 
 
-def _parse_queues(value: Any) -> tuple[str, ...]:
+def parse_names(value: Any, what: str) -> tuple[str, ...]:
+    """Names, as a list or separated by commas."""
     names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names) or not names:
         raise InputError("write names, separated by commas")
-    return tuple(dict.fromkeys(check_name(name, "the name of a queue") for name in names))
+    return tuple(check_name(name, what) for name in names)
+
+
+def _parse_queues(value: Any) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(parse_names(value, "the name of a queue")))
+
+
+def _parse_sources(value: Any) -> tuple[str, ...]:
+    return parse_names(value, "the name of a source") if value != () else ()
 
 
 def _parse_words(value: Any) -> tuple[str, ...]:
@@ -231,6 +240,9 @@ class Settings:
         "operator", _parse_role, "the role of requests from this machine without a token"
     )
     allow_commands: bool = _setting(default=False, read=_parse_boolean, about="execute commands from any source")
+    source: tuple[str, ...] = _setting(
+        (), _parse_sources, "names under which folders are served, in their order, instead of their paths"
+    )
     trusted_folders: tuple[str, ...] = _setting(
         (), _parse_words, "folders that are used although they belong to another user, or a group may write them"
     )

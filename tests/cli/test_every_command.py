@@ -13,7 +13,8 @@ from ..support.cli import Filled, live
 from .conftest import Command
 
 ELSEWHERE = {
-    "serve", "ticker", "worker", "api", "validate", "simulate", "cron explain", "cron next", "config show",
+    "serve", "ticker", "worker", "api", "notify test", "validate", "simulate", "cron explain", "cron next",
+    "config show",
 }  # fmt: skip  # commands that ask no API, which have tests of their own
 
 
@@ -129,6 +130,15 @@ CASES = {
         "", "is up to date", {"applied": []}, "--store redis://here", "use sqlite:///FILE"
     ),
     "store check": Case("", "is fine", {"problems": []}, "--store redis://here", "use sqlite:///FILE"),
+    "sources list": Case("", "app:app", ("GET", "/sources"), "--jsn", "No such option", reads=True),
+    "sources move": Case(
+        "app:app app:shop --dry-run", "1 jobs would move: breaks", ("POST", "/sources:move"), "app:ap api",
+        "there is no source 'app:ap' (did you mean app:app?)",
+    ),
+    "sources remove": Case(
+        "app:app --yes", "1 jobs removed: breaks", ("POST", "/sources:remove"), "app:app",
+        "There is no terminal to ask on: pass --yes",
+    ),
 }  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from tickwise import AsyncTickwise, Tickwise
 from tickwise.api.auth_settings import load_auth
 from tickwise.api.server import address, listen, serve_api
 from tickwise.api.token_file import digest
-from tickwise.app.health import Readiness
+from tickwise.app.health import READY
 from tickwise.cli.in_process import InProcessTransport
 from tickwise.stores.records import AccessRole, Token
 from tickwise.stores.url import open_store
@@ -105,7 +105,7 @@ def live(url: str) -> Iterator[tuple[str, str]]:
         async with AsyncTickwise(url, loopback_role="none") as tickwise:
             listener, stop = listen("127.0.0.1", 0), asyncio.Event()
             token, _ = await load_auth(await tickwise.store(), tickwise.settings)
-            async with serve_api(tickwise, listener, lambda: Readiness.READY):
+            async with serve_api(tickwise, listener, lambda: READY):
                 where = address(tickwise.settings, listener)
                 started.set_result((where, token.read_text().strip(), asyncio.get_running_loop(), stop))
                 await stop.wait()

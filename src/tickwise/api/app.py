@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from ..app import AsyncTickwise
-from ..app.health import Readiness
+from ..app.health import READY, Readiness
 from ..app.upcoming import ForecastCache
 from .auth import Authenticator
 from .auth_settings import AuthSettings
@@ -56,7 +56,7 @@ def make_api(
 def _store_readiness(tickwise: AsyncTickwise) -> GetReadiness:
     async def readiness() -> Readiness:
         await (await tickwise.store()).now()
-        return Readiness.READY
+        return READY
 
     return readiness
 

@@ -16,9 +16,9 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, H
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from ..app.overview import is_live
 from ..app.records import MICRO, AccessRole, DecisionRow, Role, RunRow
 from ..app.stores import Store, StoreUnavailableError
+from ..app.worker_advice import is_live
 from ..clock import monotonic
 from ..core.model import Trigger
 from ..core.reasons import Reason, Verdict

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from ..app import AsyncTickwise
-from ..app.health import Readiness, health
+from ..app.health import NOT_READY, Readiness, health
 from ..app.records import Role
 from .process import ApiProcess
 from .server import serve_api, serve_app
@@ -20,7 +20,7 @@ async def serve_node(
     settings = tickwise.settings
 
     def readiness() -> Readiness:
-        return tickwise.node.readiness if tickwise.node else Readiness.NOT_READY
+        return tickwise.node.readiness if tickwise.node else NOT_READY
 
     if Role.API not in roles:
         async with serve_app(health(readiness), listener, settings):

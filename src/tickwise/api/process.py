@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from ..app import AsyncTickwise
-from ..app.health import Readiness
+from ..app.health import DEGRADED, NO_ROOM, NOT_READY, READY, Readiness
 from ..clock import monotonic
 from ..config import DEFAULT, NAMES, Settings
 from ..core.errors import TickwiseError
@@ -29,6 +29,7 @@ _SPAWN = get_context("spawn")
 _PULSE_SECONDS, _MAX_PULSE_AGE = 0.5, 3.0  # between two heartbeats of the node, and after which one is too old
 _FIRST_DELAY, _MAX_DELAY = 1.0, 30.0  # seconds before a restart
 _STOP_TIMEOUT = 5.0  # seconds
+_STATUSES = (READY.status, DEGRADED.status, NO_ROOM)
 _NICENESS = 10  # so that the node comes first if both want a processor
 
 
@@ -39,7 +40,7 @@ class ApiProcess:
         self._given = {name: getattr(settings, name) for name in NAMES if settings.origins[name] != DEFAULT}
         self._listener = listener
         self._readiness = readiness
-        self._pulse = _SPAWN.Array("d", (0.0, 0.0), lock=False)  # when the node was ready; 1.0 if it is degraded
+        self._pulse = _SPAWN.Array("d", (0.0, 0.0, 0.0), lock=False)  # when it was ready; its status; since when
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until the stop event is set."""
@@ -60,8 +61,8 @@ class ApiProcess:
     async def _pulse_while_healthy(self) -> None:
         while True:
             found = self._readiness()
-            if found is not Readiness.NOT_READY:
-                self._pulse[:] = monotonic(), float(found is Readiness.DEGRADED)
+            if found != NOT_READY:
+                self._pulse[:] = monotonic(), float(_STATUSES.index(found.status)), float(found.since or 0)
             await asyncio.sleep(_PULSE_SECONDS)
 
     async def _run_process(self, stop: asyncio.Event) -> int | None:
@@ -110,7 +111,7 @@ def _main(given: Mapping[str, Any], listener: socket.socket, pulse: Any, pipe: C
 
 
 def _readiness(pulse: Any) -> Readiness:
-    at, is_degraded = pulse
+    at, status, since = pulse
     if monotonic() - at >= _MAX_PULSE_AGE:
-        return Readiness.NOT_READY
-    return Readiness.DEGRADED if is_degraded else Readiness.READY
+        return NOT_READY
+    return Readiness(_STATUSES[int(status)], int(since) or None)

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 import uvicorn
 
 from ..app import AsyncTickwise
-from ..app.health import App, Readiness
+from ..app.health import NOT_READY, App, Readiness
 from ..app.stores import StoreUnavailableError
 from ..config import Settings
 from ..core.errors import InputError
@@ -85,10 +85,10 @@ async def serve_api(
     async def readiness() -> Readiness:
         found = node()
         try:
-            if found is not Readiness.NOT_READY:
+            if found != NOT_READY:
                 await (await tickwise.store()).now()
         except StoreUnavailableError:
-            return Readiness.NOT_READY
+            return NOT_READY
         return found
 
     settings = tickwise.settings

@@ -250,8 +250,9 @@ class AfterSpec(Spec):
 
 
 class CronEntry(Spec):
-    cron: CronText = required("Five fields, or six with seconds first.", "0 3 * * *")
+    cron: CronText = required("Five fields, six with seconds first, or seven with a year last.", "0 3 * * *")
     timezone: ZoneName | None = optional("Its own zone.", "Europe/Berlin")
+    both: bool | None = optional("Whether day-of-month and day-of-week must both match.", True)
 
 
 class EveryEntry(Spec):

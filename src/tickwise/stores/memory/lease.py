@@ -18,10 +18,10 @@ def waits(run: RunEntry, now: int) -> bool:
 
 
 def hand_out(memory: MemoryState, wanted: LeaseRequest, runs: Iterable[RunEntry], now: int) -> tuple[Lease, ...]:
-    """Lease what waits: queue by queue as asked; in each by priority, then age (S46: only jobs that are known)."""
+    """Lease what waits: queue by queue as asked; in each by priority, then age (S46: only what it may execute)."""
     by_queue: dict[str, list[RunEntry]] = defaultdict(list)
     for run in runs:
-        if waits(run, now) and (run.definition.steps or run.job in wanted.functions):
+        if waits(run, now) and wanted.offers.allow(run.requires):
             by_queue[run.queue].append(run)
     leases: list[Lease] = []
     for queue in dict.fromkeys(wanted.queues):
