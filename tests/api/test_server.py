@@ -10,7 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tickwise.api.server import address, listen, serve_app
+from tickwise.api.server import listen, serve_app
+from tickwise.api.server_address import server_address
 from tickwise.config import Settings
 from tickwise.core.errors import InputError
 
@@ -42,7 +43,7 @@ def test_answers_come_over_tls() -> None:
             serve_app(_greet, listener, settings),
             httpx.AsyncClient(verify=ssl.create_default_context(cafile=CERTIFICATE)) as client,
         ):
-            answer = await client.get(address(settings, listener))
+            answer = await client.get(server_address(settings, listener.getsockname()[1]))
             return answer.status_code, answer.text
 
     assert asyncio.run(asked()) == (200, "https")

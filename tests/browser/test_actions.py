@@ -16,7 +16,7 @@ def test_pause_with_a_reason_and_resume(visitor: Visitor, site: Site) -> None:
     page.get_by_role("button", name="Pause", exact=True).click()
     page.get_by_label("Reason").fill("the database moves")
     confirm(page, "Pause")
-    expect(page.locator(".warning")).to_contain_text("Paused by loopback")
+    expect(page.locator(".warning")).to_contain_text("Paused by ops")
     expect(page.locator(".warning")).to_contain_text("the database moves")
     assert site.api("GET", "schedules/rare")["paused"]["reason"] == "the database moves"
     page.get_by_role("button", name="Resume", exact=True).click()
