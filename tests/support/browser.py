@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, 
 from .tickwise_processes import Nest, Process
 
 PATIENCE = 30.0  # seconds: only against hanging
-_LINK = re.compile(r"Dashboard: ((http://[^/\s]+/)#\S+)")
+_LINK = re.compile(r"Dashboard: ((http://[^#\s]+)#\S+)")
 _WICKED = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 JOBS = {
     "steady": ["schedule: {every: 1s}", "command: echo tick"],
@@ -59,6 +59,7 @@ class Site:
         self.client = httpx.Client(base_url=self.address, timeout=PATIENCE)
         made = self.api("POST", "tokens", {"name": "ops", "role": "operator"}, admin=True)
         self.operator_token: str = made["secret"]
+        self.client.headers["Authorization"] = f"Bearer {self.operator_token}"
 
     def __enter__(self) -> Self:
         return self
@@ -79,8 +80,7 @@ class Site:
         return (self.folder / ".tickwise" / "admin.token").read_text().strip()
 
     def api(self, method: str, path: str, body: Any = None, *, admin: bool = False) -> Any:
-        token = self.admin_token if admin else self.operator_token
-        headers = {"Authorization": f"Bearer {token}"}
+        headers = {"Authorization": f"Bearer {self.admin_token}"} if admin else {}
         answer = self.client.request(method, f"api/v1/{path}", json=body, headers=headers)
         assert answer.is_success, answer.text
         return answer.json()

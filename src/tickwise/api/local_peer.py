@@ -13,25 +13,28 @@ from pathlib import Path
 
 from ..config import Settings
 from ..core.errors import InputError
+from ..log import get_logger
 from ..ownership import WriterCheck
 from .token_file import private_folder, state_folder
 
+_log = get_logger()
 _TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _LISTENING = "0A"
 _MAX_PATH = 100  # bytes; the kernel's limit is 108
 _TIMEOUT = 5.0  # seconds
+_IS_SUPPORTED = hasattr(socket, "SO_PEERCRED")
 _CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
 
 
 def socket_path(settings: Settings, port: int) -> Path | None:
-    """Where the unix socket of the server on a port is; none if its path would be too long."""
+    """Where the unix socket of the server on a port is; none if the path is too long, or the kernel is another."""
     path = Path(settings.socket) if settings.socket else state_folder(settings.store) / f"api-{port}.sock"
-    return path if len(os.fsencode(path)) <= _MAX_PATH else None
+    return path if _IS_SUPPORTED and len(os.fsencode(path)) <= _MAX_PATH else None
 
 
 @contextmanager
 def local_listener(settings: Settings, port: int) -> Iterator[socket.socket | None]:
-    """A listening unix socket for its owner and root, while the block runs; none if its path is too long."""
+    """A listening unix socket for its owner and root, while the block runs; none if there can be none."""
     path = socket_path(settings, port)
     if path is None:
         yield None
@@ -42,7 +45,11 @@ def local_listener(settings: Settings, port: int) -> Iterator[socket.socket | No
         try:
             _bind(listener, path)
         except OSError as error:
-            raise InputError(f"cannot listen on {path} ({error.strerror}): choose another `socket`") from None
+            if settings.socket:
+                raise InputError(f"cannot listen on {path} ({error.strerror}): choose another `socket`") from None
+            _log.warning("no unix socket: local commands need a token", path=str(path), problem=error.strerror)
+            yield None
+            return
         try:
             yield listener
         finally:
