@@ -157,7 +157,7 @@ async def test_what_another_source_wrote_is_not_changed(url: str) -> None:
             assert "app:app" in found["detail"]
         more = {"name": "more", "job": "coded", "schedule": "0 4 * * *"}
         assert "app:app" in problem_of(await here.ask("POST", "/schedules", json=more), 409)["detail"]
-        assert (await here.post("/schedules/coded:pause", {"reason": "why not"}))["paused"]["by"] == "loopback"
+        assert (await here.post("/schedules/coded:pause", {"reason": "why not"}))["paused"]["by"] == "inside"
 
 
 FILTERS = [
