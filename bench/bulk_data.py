@@ -36,8 +36,8 @@ _RESCHEDULE = f"""
     UPDATE tickwise_schedules SET job_id = id, wake_at = {_NEXT}, runs_made = {{hours}};
     UPDATE tickwise_schedules SET last_slot = wake_at - {_HOUR};
     DELETE FROM tickwise_job_state;
-    INSERT INTO tickwise_job_state (job_id, revision, wake_at, local, guarded, waiting, pause_seen)
-        SELECT id, 1, wake_at, FALSE, FALSE, FALSE, 0 FROM tickwise_schedules;
+    INSERT INTO tickwise_job_state (job_id, revision, wake_at, local, guarded, waiting, held, pause_seen)
+        SELECT id, 1, wake_at, FALSE, FALSE, FALSE, FALSE, 0 FROM tickwise_schedules;
 """
 _RUNS = f"""
     WITH RECURSIVE hours(back) AS (SELECT 0 UNION ALL SELECT back + 1 FROM hours WHERE back < {{hours}}),
@@ -46,12 +46,12 @@ _RUNS = f"""
                 {_SLOT} - back * {_HOUR} AS slot
             FROM hours CROSS JOIN tickwise_schedules)
     INSERT INTO tickwise_runs (job_id, schedule_id, slot, trigger_name, state, definition_id,
-        schedule_definition_id, queue, priority,
+        schedule_definition_id, queue, priority, requires,
         due_at, created_at, claimed_by, auto_remove, node, attempt, failures, losses, cancelling,
         started_at, finished_at, error)
     SELECT j.id, schedule, slot, 'schedule',
         CASE WHEN luck < 10 THEN 'failed' WHEN luck < 13 THEN 'cancelled' ELSE 'succeeded' END,
-        j.definition_id, times, queue, priority, slot * {MICRO}, slot * {MICRO} + 20000, 'bulk', FALSE, 'bulk',
+        j.definition_id, times, queue, priority, requires, slot * {MICRO}, slot * {MICRO} + 20000, 'bulk', FALSE, 'bulk',
         1, 0, 0, FALSE, slot * {MICRO} + 60000, slot * {MICRO} + 60000 + luck * 30000,
         CASE WHEN luck < 10 THEN 'exit status 1' END
     FROM slots JOIN tickwise_jobs AS j ON j.id = schedule

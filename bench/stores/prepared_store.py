@@ -33,7 +33,7 @@ _NAME = "'job-' || CAST(n AS text)"
 _COPIES = {  # by table: the source of the copies, and the columns in which a copy differs
     "tickwise_jobs": (
         "numbers JOIN tickwise_jobs AS t ON t.name = 'job-0' ORDER BY n",
-        {"name": _NAME, "function": _NAME},
+        {"name": _NAME, "requires": f"'function:' || {_NAME}"},
     ),
     "tickwise_job_state": (
         """tickwise_jobs AS j JOIN tickwise_job_state AS t ON j.name <> 'job-0'
