@@ -11,6 +11,7 @@ from ..core.reasons import Reason, Verdict
 from ..core.slots import next_slot, previous_slot
 from ..core.states import FAILURES, RunState
 from ..core.timeparse import iso, to_datetime
+from ..runtime.context import FUNCTION_STEP, StepState
 from ..stores.contract import Store
 from ..stores.records import MICRO, DecisionFilter, DecisionRow, Node, QueueLimit, RunFilter, RunRow, ScheduleRow
 from ..stores.validation import all_pages
@@ -27,6 +28,8 @@ from .explain_steps import (
 from .values import instant
 
 _KIND_SUFFIX = re.compile(r"\.(stop|restart)$")  # of the names of schedules that stop or restart a job (S21)
+_MAX_UNENDED = 16  # running runs of a job that are looked at
+_END_IT = 'Let the function look at run.cancelled, or set pool="process"; to end it now, restart its worker.'
 _RAN = {
     Trigger.SCHEDULE: Reason.ON_TIME,
     Trigger.CATCHUP: Reason.CATCH_UP,
@@ -77,6 +80,8 @@ async def why(store: Store, name: str, slot: int | None = None) -> Explanation:
     """Explain a slot; without one, the newest that is due."""
     facts = await _read_facts(store, await schedule_row(store, name), slot)
     explanation = await _explain_slot(store, facts, given=slot is not None)
+    if facts.unended:
+        explanation = replace(explanation, advice=_END_IT)
     steps = reason_steps(facts, explanation.verdict, explanation.reason, explanation.text, explanation.advice)
     return replace(explanation, chain=tuple(steps))
 
@@ -88,7 +93,17 @@ async def _read_facts(store: Store, row: ScheduleRow, slot: int | None) -> SlotF
     filters = RunFilter(schedule=row.schedule.name, slot=chosen)
     run = None if chosen is None else next(iter((await store.insights.runs(filters, limit=1)).items), None)
     waiting = () if run is None else tuple([text async for text in waits(store, run)])
-    return SlotFacts(row, now, chosen, everything, run, waiting)
+    unended = tuple([text async for text in _unended(store, row.schedule.definition.job)])
+    return SlotFacts(row=row, now=now, slot=chosen, everything=everything, run=run, waits=waiting, unended=unended)
+
+
+async def _unended(store: Store, job: str) -> AsyncIterator[str]:
+    """The runs of a job that were asked to end and whose function goes on."""
+    running = RunFilter(job=job, states=frozenset({RunState.RUNNING}))
+    for run in (await store.insights.runs(running, limit=_MAX_UNENDED)).items:
+        for step in await store.insights.steps(run.id):
+            if step.name == FUNCTION_STEP and step.state == StepState.RUNNING:
+                yield f"Run {run.id}, on {run.node}: {step.error}."
 
 
 async def _explain_slot(store: Store, facts: SlotFacts, *, given: bool) -> Explanation:
@@ -190,6 +205,7 @@ def _notes(facts: SlotFacts) -> Iterator[str]:
         yield f"It is paused since {iso(state.paused.at)}{_by(state.paused.by)}."
     if state.cursor > facts.now + CURSOR_AHEAD:
         yield f"Its cursor is ahead of the clock ({iso(state.cursor)}): reset the schedule to repair that."
+    yield from facts.unended
     if facts.row.next_slot is not None:
         yield f"Next: {iso(facts.row.next_slot)}."
     elif not (state.paused or everything):

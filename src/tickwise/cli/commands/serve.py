@@ -88,8 +88,8 @@ def _without_none(**settings: Any) -> dict[str, Any]:
 def _serve(
     targets: Sequence[str], config: Path | None, settings: dict[str, Any], roles: Sequence[Role], *, log_json: bool
 ) -> None:
-    _log_to_stderr(as_json=log_json)
     scheduler, folders = find(targets)
+    _log_to_stderr(as_json=log_json)
     scheduler.configure(config, **settings)
     asyncio.run(_run_node(scheduler, folders, roles))
 
@@ -189,9 +189,12 @@ def _format_next(schedule: ScheduleInfo) -> str:
 
 
 def _log_to_stderr(*, as_json: bool) -> None:
+    """Set up logging, except what the app has set up itself when it was imported."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
     for library in ("watchfiles", "httpx"):  # they log every change and every request
         logging.getLogger(library).setLevel(logging.WARNING)
+    if structlog.is_configured():
+        return
     renderer: Any = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=False)
     structlog.configure(
         processors=[
