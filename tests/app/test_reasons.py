@@ -180,9 +180,15 @@ async def _finished(place: Place) -> Asked:
 
 
 async def _catchup_goes_first(place: Place) -> Asked:
-    await place.add({"start": "30 * * * *", "stop": HOURLY}, catchup="all")
+    await place.add({"start": "30 * * * *", "restart": HOURLY}, catchup="all")
     await place.tick("01:00")
-    return "job.stop", at("01:00")
+    return "job.restart", at("01:00")
+
+
+async def _stopped_since(place: Place) -> Asked:
+    await place.add({"start": HOURLY, "stop": "30 * * * *"})
+    await place.tick("01:45")
+    return ONE
 
 
 async def _catchup_off(place: Place) -> Asked:
@@ -274,6 +280,7 @@ SCENARIOS: dict[Reason, Scenario] = {
     Reason.STOPPED: _stopped,
     Reason.NOTHING_TO_STOP: _nothing_to_stop,
     Reason.MISSED: _missed,
+    Reason.STOPPED_SINCE: _stopped_since,
     Reason.COALESCED: _coalesced,
     Reason.TOO_OLD: _too_old,
     Reason.TOO_MANY: _too_many,

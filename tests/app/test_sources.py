@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tickwise import AsyncTickwise, ConflictError
+from tickwise import AsyncTickwise, ConflictError, InputError
 
 from ..support.app import Clock, at, patiently
 
@@ -116,7 +116,7 @@ async def test_a_name_that_is_free_again(app: AsyncTickwise) -> None:
 
 @patiently
 async def test_a_job_of_another_process(file: str, clock: Clock) -> None:
-    """A process enqueues by name what another one declares and runs; params are then checked there."""
+    """A process enqueues by name what another one declares; wrong params are refused there and then (A18)."""
     async with an_app(file, clock) as declaring:
 
         @declaring.job()
@@ -126,12 +126,12 @@ async def test_a_job_of_another_process(file: str, clock: Clock) -> None:
         await declaring.jobs.list()
         async with an_app(file, clock) as asking:
             good = await asking.enqueue("double", {"number": 4})
-            bad = await asking.enqueue("double", {"numer": 4})
+            for wrong, problem in (({"numer": 4}, "did you mean number"), ({}, "needs a value for number")):
+                with pytest.raises(InputError, match=problem):
+                    await asking.enqueue("double", wrong)
         await declaring.drain()
+        assert [run.id for run in await declaring.runs.list()] == [good.id]
         assert (await declaring.runs.get(good.id)).result == 8
-        failed = await declaring.runs.get(bad.id)
-        assert failed.state == "failed"
-        assert "did you mean number?" in failed.error
 
 
 @patiently

@@ -202,3 +202,11 @@ def test_a_server_does_the_same(command: Command, filled: Filled) -> None:
             assert (code, case.shows in out + err or name == "audit") == (case.ends, True), (name, out, err)
         followed = command("runs", "logs", filled.runs["report"], "-f", "--server", address, "--token", token)
     assert followed[:2] == (0, "three\nreports\n")
+
+
+def test_no_help_is_cut(command: Command) -> None:
+    """A27: in 80 columns the list of each group shows the first sentence of each command in full."""
+    groups = {" ".join(name.split()[:-1]) for name in CASES.keys() | ELSEWHERE}
+    for group in sorted(groups):
+        listed = command(*group.split(), "--help")[1].split("Commands:")[1]
+        assert [line for line in listed.splitlines() if line.rstrip().endswith("...")] == [], group

@@ -105,6 +105,18 @@ def test_wrong_use(command: Command, filled: Filled, arguments: str, says: str) 
 @pytest.mark.usefixtures("filled")
 def test_params_are_json_or_text(command: Command) -> None:
     """A param that is JSON is taken as that, everything else as text."""
-    given = ("-p", "table=users", "-p", "limits=[1, 2]", "-p", "note=null")
-    _, out, _ = command("schedules", "trigger", "nightly", "--allow-overlap", *given, "--json")
-    assert json.loads(out)["params"] == {"table": "users", "limits": [1, 2], "note": None}
+    for text, value in (("users", "users"), ("[1, 2]", [1, 2]), ("null", None)):
+        given = ("-p", f"table={text}", "--allow-overlap", "--json")
+        _, out, _ = command("schedules", "trigger", "nightly", *given)
+        assert json.loads(out)["params"] == {"table": value}
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_misspelled_param(command: Command) -> None:
+    """A param that the job does not have is refused with the nearest, and nothing runs (A18)."""
+    before = command("runs", "list", "--json")
+    code, out, err = command("schedules", "trigger", "nightly", "--allow-overlap", "-p", "tabel=users")
+    assert (code, out) == (2, "")
+    assert "the job nightly has no parameter tabel (did you mean table?)" in err
+    assert command("schedules", "trigger", "breaks", "-p", "x=1")[0] == 2, "a function's are known without it"
+    assert command("runs", "list", "--json") == before

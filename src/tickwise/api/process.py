@@ -2,7 +2,7 @@
 
 The node listens on the socket before the process starts. So a taken port is an error at once, and a connection
 that is made while the process starts or restarts waits instead of failing. The process ends when the pipe to its
-node closes: either the node closes it, or the node is gone. A shared clock value says whether the node is healthy.
+node closes: either the node closes it, or the node is gone. Shared values say how the node is, and as of when.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from ..app import AsyncTickwise
+from ..app.health import Readiness
 from ..clock import monotonic
 from ..config import DEFAULT, NAMES, Settings
 from ..core.errors import TickwiseError
@@ -34,11 +35,11 @@ _NICENESS = 10  # so that the node comes first if both want a processor
 class ApiProcess:
     """Starts the process, and restarts it if it ends, for as long as its node runs."""
 
-    def __init__(self, settings: Settings, listener: socket.socket, healthy: Callable[[], bool]) -> None:
+    def __init__(self, settings: Settings, listener: socket.socket, readiness: Callable[[], Readiness]) -> None:
         self._given = {name: getattr(settings, name) for name in NAMES if settings.origins[name] != DEFAULT}
         self._listener = listener
-        self._healthy = healthy
-        self._pulse = _SPAWN.Value("d", 0.0, lock=False)
+        self._readiness = readiness
+        self._pulse = _SPAWN.Array("d", (0.0, 0.0), lock=False)  # when the node was ready; 1.0 if it is degraded
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until the stop event is set."""
@@ -58,8 +59,9 @@ class ApiProcess:
 
     async def _pulse_while_healthy(self) -> None:
         while True:
-            if self._healthy():
-                self._pulse.value = monotonic()
+            found = self._readiness()
+            if found is not Readiness.NOT_READY:
+                self._pulse[:] = monotonic(), float(found is Readiness.DEGRADED)
             await asyncio.sleep(_PULSE_SECONDS)
 
     async def _run_process(self, stop: asyncio.Event) -> int | None:
@@ -98,7 +100,7 @@ def _main(given: Mapping[str, Any], listener: socket.socket, pulse: Any, pipe: C
     async def serve() -> None:
         closed = asyncio.Event()
         asyncio.get_running_loop().add_reader(pipe.fileno(), closed.set)
-        async with AsyncTickwise(**given) as tickwise, serve_api(tickwise, listener, lambda: _is_fresh(pulse)):
+        async with AsyncTickwise(**given) as tickwise, serve_api(tickwise, listener, lambda: _readiness(pulse)):
             await closed.wait()
 
     try:
@@ -107,5 +109,8 @@ def _main(given: Mapping[str, Any], listener: socket.socket, pulse: Any, pipe: C
         sys.exit(f"the API cannot run: {error}")
 
 
-def _is_fresh(pulse: Any) -> bool:
-    return monotonic() - float(pulse.value) < _MAX_PULSE_AGE
+def _readiness(pulse: Any) -> Readiness:
+    at, is_degraded = pulse
+    if monotonic() - at >= _MAX_PULSE_AGE:
+        return Readiness.NOT_READY
+    return Readiness.DEGRADED if is_degraded else Readiness.READY

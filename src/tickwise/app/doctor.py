@@ -173,6 +173,13 @@ def _unwatched(snapshot: _Snapshot) -> Iterator[Finding]:
         yield Finding("overdue", Severity.ERROR, what, f"tickwise why {due[0].schedule.name}")
 
 
+def _failing_claims(snapshot: _Snapshot) -> Iterator[Finding]:
+    for node in snapshot.nodes_of(Role.TICKER):
+        if node.claims_fail:
+            what = f"{node.host}: claims fail ({node.claims_fail}); due jobs are found in its own index meanwhile"
+            yield Finding("claims_fail", Severity.ERROR, what, "tickwise store check")
+
+
 def _cursors_ahead(snapshot: _Snapshot) -> Iterator[Finding]:
     for row in snapshot.schedules:
         if row.schedule.cursor > snapshot.second + _MAX_AHEAD:
@@ -240,8 +247,8 @@ def _unreadable(snapshot: _Snapshot) -> Iterator[Finding]:
 
 
 _CHECKS = (
-    _unwatched, _cursors_ahead, _unserved_queues, _leases_over, _unknown_functions, _orphans, _bad_files,
-    _unreadable,
+    _unwatched, _failing_claims, _cursors_ahead, _unserved_queues, _leases_over, _unknown_functions, _orphans,
+    _bad_files, _unreadable,
 )  # fmt: skip
 
 

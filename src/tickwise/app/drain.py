@@ -54,4 +54,5 @@ async def drain(store: Store, functions: Mapping[str, Callable[..., Any]]) -> in
 
 async def _queues(store: Store) -> tuple[str, ...]:
     jobs = await all_pages(lambda after: store.insights.jobs(after=after, limit=1_000))
-    return tuple(sorted({job.definition.queue for job in jobs}))
+    waiting = (await store.insights.counts()).waiting  # runs may have a queue of their own
+    return tuple(sorted({*waiting, *(job.definition.queue for job in jobs)}))

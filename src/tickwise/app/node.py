@@ -27,25 +27,26 @@ from ..runtime.execution import Execution
 from ..runtime.executors.address import AddressPolicy
 from ..runtime.heartbeat import Heartbeat, HeartbeatCallbacks
 from ..runtime.local_ticker import LocalTicker
-from ..runtime.loop import Loop, Turn
+from ..runtime.loop import FailureLog, Loop, Turn
 from ..runtime.maintenance import Pruner, Reaper
 from ..runtime.notifications.channels import Channel, CommandChannel, WebhookChannel
 from ..runtime.notifications.liveness import LivenessPing
 from ..runtime.notifications.notifier import Notifier
 from ..runtime.step_context import Services
-from ..runtime.ticker import Ticker
+from ..runtime.ticker import MAX_MISSED_POLLS, Ticker
 from ..runtime.worker import Worker, WorkerOptions
 from ..sources.folder import FolderSource
 from ..stores.contract import Store
 from ..stores.records import Finish, Lease, Node, Renewed, Role, TickResult
 from .definition_sync import DefinitionSync
+from .health import Readiness
 from .hooks import HookCaller, Hooks, RunEvent
 from .registry import Registry
 
 _log = get_logger()
 EVERY_ROLE = (Role.TICKER, Role.WORKER)
 _VERSION = version("tickwise")
-_MAX_MISSED_POLLS, _SLACK = 3, 1.0  # after so many polls, and seconds, a node is not healthy
+_SLACK = 1.0  # seconds beyond the polls that may be missed, after which a node is not healthy
 _FOLDER_TIMEOUT = 30.0  # seconds for a first look at all folders
 _LAST_TURN_TIMEOUT = 10.0  # seconds for turns that are under way when a node ends
 _MAX_PROBLEMS, _MAX_PROBLEM_LENGTH = 20, 1_000
@@ -84,7 +85,9 @@ class NodeProcess:
         self._registry = registry
         self._options = options
         self._hooks = HookCaller(hooks)
+        self._failure_log = FailureLog()
         self._passed_at: float | None = None
+        self._fell_back_at: float | None = None  # when a turn last committed without a claim
         self._has_new_pass = False
         self._is_idle = False
         self._found_no_run = Role.WORKER not in self.roles  # in its last lease, and none was started since
@@ -93,6 +96,7 @@ class NodeProcess:
         self.ready = asyncio.Event()  # the first pass is over
         self.worker = self._make_worker() if Role.WORKER in self.roles else None
         self._heartbeat = self._make_heartbeat()
+        self._ticker: Ticker | None = None
         self._local: LocalTicker | None = None
         self._tickers = self._make_tickers() if Role.TICKER in self.roles else []
         self._lease_loop = self._make_lease_loop(self.worker) if self.worker else None
@@ -141,7 +145,10 @@ class NodeProcess:
     # Its parts
 
     def _loop(self, name: str, turn: Turn, wake_event: asyncio.Event | None = None) -> Loop:
-        return Loop(name, turn, lambda role, error: self._hooks.call("on_error", role, error), wake_event)
+        def on_error(role: str, error: Exception) -> None:
+            self._hooks.call("on_error", role, error)
+
+        return Loop(name, turn, on_error, wake_event, self._failure_log)
 
     def _make_worker(self) -> Worker:
         settings, services = self.settings, self._services
@@ -185,7 +192,7 @@ class NodeProcess:
 
     def _make_tickers(self) -> list[Loop]:
         settings, store = self.settings, self._services.store
-        ticker = Ticker(
+        self._ticker = ticker = Ticker(
             store,
             self.id,
             batch=settings.claim_batch,
@@ -197,7 +204,22 @@ class NodeProcess:
             store, ticker, monotonic, ticking=settings.ticking, poll=settings.poll,
             rebuild=settings.index_rebuild, lookahead=settings.lookahead,
         )  # fmt: skip
-        return [self._loop("ticker", ticker.turn), self._loop("local ticker", self._local.turn)]
+        return [self._loop("ticker", ticker.turn), self._loop("local ticker", self._local_turn(self._local))]
+
+    def _local_turn(self, local: LocalTicker) -> Turn:
+        """Its turns; the others are to know at once when it begins or ends to stand in for claims."""
+
+        async def turn() -> float:
+            before = local.fell_back
+            delay = await local.turn()
+            if local.fell_back:
+                self._fell_back_at = monotonic()
+                self.ready.set()
+            if local.fell_back is not before:
+                self._heartbeat.wake()
+            return delay
+
+        return turn
 
     def _make_lease_loop(self, worker: Worker) -> Loop:
         async def turn() -> float:
@@ -287,6 +309,7 @@ class NodeProcess:
             queues=self.settings.queues if worker else (), capacity=worker.concurrency if worker else 0,
             busy=worker.busy if worker else 0,
             problems=tuple(clip(problem, _MAX_PROBLEM_LENGTH) for problem in self.problems[:_MAX_PROBLEMS]),
+            claims_fail=clip(self._ticker.claims.problem, _MAX_PROBLEM_LENGTH) if self._ticker else "",
             seconds=max(3 * round(self.settings.renew), 10),
         )  # fmt: skip
 
@@ -304,11 +327,19 @@ class NodeProcess:
 
     @property
     def healthy(self) -> bool:
+        """Whether it decides what is due, and leases."""
+        return self.readiness is not Readiness.NOT_READY
+
+    @property
+    def readiness(self) -> Readiness:
         """Whether passes and leases come as often as they should; three missed polls are too many."""
-        last = [self._passed_at] if self._tickers else []
+        fell_back = self._local is not None and self._local.fell_back
+        last = [self._fell_back_at if fell_back else self._passed_at] if self._tickers else []
         last += [self._lease_loop.turned_at] if self._lease_loop else []
-        oldest = monotonic() - _MAX_MISSED_POLLS * self.settings.poll - _SLACK
-        return all(at is not None and at > oldest for at in last)
+        oldest = monotonic() - MAX_MISSED_POLLS * self.settings.poll - _SLACK
+        if not all(at is not None and at > oldest for at in last):
+            return Readiness.NOT_READY
+        return Readiness.DEGRADED if fell_back else Readiness.READY
 
     def _passed(self, ticked: TickResult) -> None:
         self._passed_at = monotonic()

@@ -80,6 +80,12 @@ def _warnings(
         yield OverviewWarning(
             f"Jobs overdue: {counts.overdue}.", "Start another ticker, or see whether one is stuck."
         )
+    for node in tickers:
+        if node.claims_fail:
+            yield OverviewWarning(
+                f"{node.host}: claims fail ({node.claims_fail}); due jobs are found in its own index.",
+                "See what blocks them: tickwise store check.",
+            )
     for one in unserved_queues(counts, workers):
         then = "; then they go on as after an outage" if one.slots_held else ""
         yield OverviewWarning(

@@ -7,19 +7,23 @@ import asyncio
 import atexit
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Any, Self
+from typing import Any, Self, TypeVar, Unpack, overload
 
 from ..config import Settings
 from ..stores.records import Role
-from .health import App, health
+from ..testing.clock import FakeClock
+from .health import App, Readiness, health
 from .hooks import Hooks
 from .loop_thread import LoopThread
 from .node import EVERY_ROLE, NodeProcess
-from .sync_methods import Face, SyncJobs, SyncRuns, SyncSchedules
+from .options import FunctionOptions, Times
+from .sync_methods import Face, SyncJobs, SyncPlaySession, SyncRuns, SyncSchedules
 from .tickwise import AsyncTickwise, Function
+
+T = TypeVar("T")
 
 
 class Tickwise(Face):
@@ -57,11 +61,28 @@ class Tickwise(Face):
         """Change settings before anything is opened: what is given here goes before what was given first."""
         self.awaited.configure(config, **settings)
 
+    @overload
+    def job(self, function: Function, /) -> Function: ...
+    @overload
     def job(
-        self, schedule: Any = None, *, name: str | None = None, **options: Any
-    ) -> Callable[[Function], Function]:
-        """Declare a function as a job; options are the fields of a job file, and `pool="process"`."""
+        self, schedule: Times | None = None, *, name: str | None = None, **options: Unpack[FunctionOptions]
+    ) -> Callable[[Function], Function]: ...
+    def job(self, schedule: Any = None, *, name: str | None = None, **options: Any) -> Any:
+        """Declare a function as a job; options are the fields of a job file, and `pool="process"`.
+
+        Without parentheses, or without a schedule, it runs only on demand.
+        """
         return self.awaited.job(schedule, name=name, **options)
+
+    @contextmanager
+    def testing(self, clock: FakeClock) -> Iterator[SyncPlaySession]:
+        """Use a memory store on this clock instead of the app's own as long as the block lasts: for tests."""
+        block = self.awaited.testing(clock)
+        session = self._loop_thread.call(_entered(block))
+        try:
+            yield SyncPlaySession(session, self._loop_thread)
+        finally:
+            self._loop_thread.call(_left(block))
 
     def start(self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE) -> NodeProcess:
         """Run in a thread of its own until `stop`, or until the program ends."""
@@ -102,7 +123,7 @@ class Tickwise(Face):
 
     def asgi(self) -> App:
         """An ASGI application that runs the scheduler as long as its server lives, and answers for its health."""
-        return health(lambda: self.node is not None and self.node.healthy, self.lifespan)
+        return health(lambda: self.node.readiness if self.node else Readiness.NOT_READY, self.lifespan)
 
     def close(self) -> None:
         """Stop, and let go of the store and the thread."""
@@ -115,6 +136,14 @@ class Tickwise(Face):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+async def _entered(block: AbstractAsyncContextManager[T]) -> T:
+    return await block.__aenter__()
+
+
+async def _left(block: AbstractAsyncContextManager[object]) -> None:
+    await block.__aexit__(None, None, None)
 
 
 @contextmanager

@@ -137,6 +137,11 @@ class Schedule(NamedTuple):
         return self.manual_pause or self.disabled_pause
 
     @property
+    def rests(self) -> bool:
+        """Whether no slot of it is decided: it is paused or deleted."""
+        return self.paused is not None or self.deleted_at is not None
+
+    @property
     def disabled_pause(self) -> Pause | None:
         """The pause that `enabled: false` means, unless a person has overruled it."""
         if self.disabled is None or self.disabled.overruled:

@@ -68,12 +68,13 @@ class TickRequest(NamedTuple):
 class TickResult(NamedTuple):
     """What one pass did."""
 
-    now: int  # the store's, in microseconds; 0 if enough other nodes are claiming
+    now: int  # the store's, in microseconds; 0 if it was turned away
     jobs: int = 0  # decided
     runs: int = 0  # made
     leases: tuple[Lease, ...] = ()  # of those, the ones leased to the node at once
-    more: bool = False  # more jobs may be due: the limit was reached, or enough other nodes are claiming
+    more: bool = False  # more jobs may be due: the limit was reached, or it was turned away
     next_due: int | None = None  # second at which a job must be looked at
+    turned_away: str = ""  # why no job was claimed, if the store let the node not even look: this was no pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,9 @@ class Enqueue:
     allow_overlap: bool = False  # by hand, although no lane is free (S30)
     by: str = ""
     auto_remove: bool = False  # remove the run once it has succeeded
+    key_ttl: int | None = None  # seconds after its success when the key is free again; none: never
+    queue: str | None = None  # of this run, instead of the job's
+    priority: int | None = None  # the same
 
 
 class Enqueued(NamedTuple):
@@ -158,6 +162,7 @@ class Node:
     started_at: int = 0
     seen_at: int = 0
     passed_at: int | None = None  # when its ticker last completed a pass
+    claims_fail: str = ""  # why the claims of its ticker fail for a while now, if they do
 
 
 class QueueLimit(NamedTuple):

@@ -21,7 +21,7 @@ with guard.watched() as guarded:
 """
 MOMENTS = {
     "the group is not known yet": "",
-    "a fork holds the pipe": "guarded.started(process.pid); os.fork() or (os.setsid(), signal.alarm(60), signal.pause())",
+    "a fork holds the pipe": "guarded.started(process.pid); os.fork() or (signal.alarm(60), signal.pause())",
     "the guard was told all": "guarded.started(process.pid)",
 }
 

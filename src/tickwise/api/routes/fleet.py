@@ -46,6 +46,7 @@ def _worker(context: RequestContext, node: Node, now: int) -> WorkerResponse:
             "id": node.id, "roles": [str(role) for role in node.roles], "host": node.host, "pid": node.pid,
             "version": node.version, "queues": list(node.queues), "capacity": node.capacity, "busy": node.busy,
             "live": is_live(node, now), "problems": [] if context.identity.scopes else list(node.problems),
+            "claims_fail": node.claims_fail,
             "started_at": to_moment(node.started_at), "seen_at": to_moment(node.seen_at),
             "passed_at": to_moment(node.passed_at),
         }

@@ -6,6 +6,7 @@ from fastapi import Request, Response
 from pydantic import BaseModel
 from starlette.responses import JSONResponse
 
+from ...app.health import Readiness
 from ...app.records import AccessRole
 from ..routing import Router
 
@@ -24,10 +25,9 @@ async def healthz() -> Health:
 
 @router.get("/readyz", None, response_model=Health, responses={503: {"model": Health}})
 async def readyz(request: Request) -> Any:
-    """The node is healthy, and the store answers."""
-    if await request.app.state.ready():
-        return Health(status="ready")
-    return JSONResponse({"status": "not ready"}, 503)
+    """The node decides what is due, and the store answers; `degraded` if the node's claims fail."""
+    readiness = await request.app.state.readiness()
+    return JSONResponse({"status": readiness}, 503 if readiness is Readiness.NOT_READY else 200)
 
 
 @router.get("/openapi.json", AccessRole.VIEWER, include_in_schema=False)

@@ -22,6 +22,7 @@ class WorkerResponse(ResponseModel):
     busy: int
     live: bool
     problems: list[str] = Field(description="What its sources could not read.")
+    claims_fail: str = Field(description="Why the claims of its ticker fail; empty if they succeed.")
     started_at: datetime
     seen_at: datetime
     passed_at: datetime | None = Field(description="When its ticker last completed a pass.")

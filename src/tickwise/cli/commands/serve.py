@@ -56,7 +56,7 @@ def api(
     store: StoreUrl = None, config: ConfigFile = None, host: Host = None, port: Port = None,
     *, log_json: LogJson = False,
 ) -> None:  # fmt: skip
-    """Only serve the API and the dashboard; tickers and workers run elsewhere."""
+    """Only serve the API and the dashboard. Tickers and workers run elsewhere."""
     _serve([], config, _without_none(store=store, host=host, port=port), (Role.API,), log_json=log_json)
 
 

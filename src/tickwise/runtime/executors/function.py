@@ -25,7 +25,7 @@ from ...core.errors import InputError
 from ...core.timeparse import format_duration
 from ..context import FUNCTION_STEP, Cancellation, StepRecord, StepState
 from ..step_context import StepContext
-from .arguments import RUN, arguments_for, check_arguments, takes
+from .arguments import arguments_for, check_arguments, takes_run
 from .log import OUT, StepLog
 from .output import RunOutput, capture_into, stop_capture
 from .process import call_in_process, target_of
@@ -195,7 +195,7 @@ def can_call_directly(job: JobDefinition, function: Callable[..., Any]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_async_without_run(function: Callable[..., Any]) -> bool:
-    return iscoroutinefunction(function) and not takes(function, RUN)
+    return iscoroutinefunction(function) and not takes_run(function)
 
 
 class _DirectOutput:

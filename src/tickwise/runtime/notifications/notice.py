@@ -11,7 +11,7 @@ from ...core.timeparse import iso
 from ...stores.records import MICRO, DecisionRow, RunRow
 from ..context import RunContext
 
-MISSED = frozenset({Reason.MISSED, Reason.TOO_OLD, Reason.TOO_MANY})
+MISSED = frozenset({Reason.MISSED, Reason.STOPPED_SINCE, Reason.TOO_OLD, Reason.TOO_MANY})
 _MAX_ERROR, _MAX_LINE = 4_000, 300  # characters
 
 

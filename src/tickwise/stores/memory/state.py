@@ -53,6 +53,9 @@ class RunEntry:
     params: Mapping[str, Any] | None = None
     by: str = ""
     auto_remove: bool = False
+    key_ttl: int | None = None
+    own_queue: str | None = None  # instead of the job's
+    own_priority: int | None = None  # the same
     claimed_by: str | None = None
     expires_at: int | None = None
     state: RunState = RunState.QUEUED
@@ -80,6 +83,20 @@ class RunEntry:
     @property
     def schedule(self) -> str | None:
         return self.times.name if self.times else None
+
+    @property
+    def queue(self) -> str:
+        return self.own_queue or self.definition.queue
+
+    @property
+    def priority(self) -> int:
+        return self.definition.priority if self.own_priority is None else self.own_priority
+
+    def holds_key(self, now: int) -> bool:
+        """Whether its key is taken: a success gives it up after `key_ttl` (S48)."""
+        if self.state is not RunState.SUCCEEDED or self.key_ttl is None:
+            return self.state in _KEEPS_KEY
+        return self.finished_at is None or now < self.finished_at + self.key_ttl * MICRO
 
     def expired(self, now: int) -> bool:
         """Whether it has waited too long; once it has started, it may wait for its next attempt (S47)."""
@@ -147,10 +164,10 @@ class JobEntry:
         wakes = (entry.wake_at for entry in self.live_schedules)
         return min((wake for wake in wakes if wake is not None), default=None)
 
-    def holder(self, key: str | None) -> RunEntry | None:
+    def holder(self, key: str | None, now: int) -> RunEntry | None:
         """The run that has a key (S48)."""
         run = None if key is None else self.keys.get(key)
-        return run if run and run.state in _KEEPS_KEY else None
+        return run if run and run.holds_key(now) else None
 
     def free_lane(self) -> int:
         """The lowest lane that no run holds (S16, S30)."""

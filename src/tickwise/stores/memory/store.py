@@ -86,6 +86,8 @@ class MemoryStore(MemoryMoves, Store):
         if connection is not None:
             raise InputError("the memory store shares no transaction: leave the connection out")
         jobs, now = [self._live_job(one.job) for one in asked], self._memory.clock()
+        for job, one in zip(jobs, asked, strict=True):
+            job.definition.check_params(one.params or {})
         made: list[Enqueued] = []
         try:
             for job, one in zip(jobs, asked, strict=True):
@@ -98,12 +100,13 @@ class MemoryStore(MemoryMoves, Store):
         return tuple(made)
 
     def _add_run(self, job: JobEntry, one: Enqueue, now: int) -> Enqueued:
-        if known := job.holder(one.key):
+        if known := job.holder(one.key, now):
             return Enqueued(known.id, new=False)
         lane = job.free_lane() if one.trigger is Trigger.MANUAL and not one.allow_overlap else None
         run = RunEntry(
             0, job.name, job.definition, one.trigger, now, due_at=max(now, (one.at or 0) * MICRO), lane=lane,
-            key=one.key, params=one.params, by=one.by, auto_remove=one.auto_remove,
+            key=one.key, params=one.params, by=one.by, auto_remove=one.auto_remove, key_ttl=one.key_ttl,
+            own_queue=one.queue, own_priority=one.priority,
         )  # fmt: skip
         return Enqueued(self._memory.add(run).id, new=True)
 
@@ -135,7 +138,7 @@ class MemoryStore(MemoryMoves, Store):
                 f"run {run} is {found.state}: only a failed, lost or cancelled one can be put back"
             )
         job = self._memory.jobs[found.job]
-        if other := job.holder(found.key):
+        if other := job.holder(found.key, self._memory.clock()):
             raise ConflictError(f"run {other.id} has the key {found.key!r} meanwhile")
         lane = None if found.trigger is Trigger.ENQUEUE else job.free_lane()
         self._memory.retry(found, lane, self._memory.clock())

@@ -106,7 +106,7 @@ def _at_once(memory: MemoryState, made: Sequence[RunEntry], reserve: LeaseReques
     """New runs that may be leased in the pass that makes them: none while others wait."""
     new = {run.number for run in made}
     for run in memory.active.values():
-        if waits(run, now) and run.definition.queue in reserve.queues and run.number not in new:
+        if waits(run, now) and run.queue in reserve.queues and run.number not in new:
             return []
-    free = (run for run in made if run.state is RunState.QUEUED and run.definition.queue not in memory.limits)
+    free = (run for run in made if run.state is RunState.QUEUED and run.queue not in memory.limits)
     return [run for run in free if not run.definition.at_most_once]

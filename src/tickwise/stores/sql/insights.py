@@ -65,11 +65,12 @@ _PAUSED = Statement("SELECT count(*) FROM tickwise_pauses WHERE until IS NULL")
 _LATEST_PAUSE = Statement("SELECT coalesce(max(id), 0) FROM tickwise_pauses WHERE until IS NOT NULL")
 _LAST_RUNS = Statement("""
     SELECT s.id, r.id, r.started_at, r.created_at, r.state FROM tickwise_schedule_state s
-    JOIN tickwise_runs r ON r.id = (
-        SELECT n.id FROM tickwise_runs n WHERE n.job_id = s.job_id AND n.schedule_id = s.id AND n.slot IS NOT NULL
-        ORDER BY n.id DESC LIMIT 1)
+    JOIN tickwise_runs r ON r.id = coalesce(
+        (SELECT n.id FROM tickwise_runs n WHERE n.job_id = s.job_id AND n.schedule_id = s.id AND n.slot IS NOT NULL
+            ORDER BY n.id DESC LIMIT 1),
+        (SELECT max(n.id) FROM tickwise_runs n WHERE n.schedule_id = s.id AND n.slot IS NOT NULL))
     WHERE s.id IN :ids[bigint] AND s.last_slot IS NOT NULL
-""")
+""")  # the second looks at all runs of a schedule that has none of its present job: it moved here from another
 _ATTEMPTS = Statement(
     """
     SELECT number, event, started_at, finished_at, node, error FROM tickwise_attempts WHERE run_id = :run ORDER

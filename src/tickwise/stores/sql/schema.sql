@@ -105,6 +105,7 @@ CREATE TABLE tickwise_runs (
     slot bigint,
     lane bigint,                -- held until the run is over
     run_key text,
+    key_ttl bigint,             -- seconds after its success when the key is free; 0: it was freed
     trigger_name text NOT NULL,
     state text NOT NULL,
     definition_id bigint NOT NULL,  -- of the job, as it was then
@@ -132,7 +133,8 @@ CREATE TABLE tickwise_runs (
     error text,
     queued boolean GENERATED ALWAYS AS (state = 'queued') {generated},
     holds_key boolean
-        GENERATED ALWAYS AS (run_key IS NOT NULL AND state IN ('queued', 'running', 'succeeded')) {generated}
+        GENERATED ALWAYS AS (run_key IS NOT NULL AND state IN ('queued', 'running', 'succeeded')
+            AND coalesce(key_ttl, 1) > 0) {generated}
 ) {room_for_ends};
 -- No index of all runs contains a column that the end of a run changes, so PostgreSQL writes the end on the page of
 -- its beginning and to no index. Runs end about in the order in which they were made: a summary of each range of

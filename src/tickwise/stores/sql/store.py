@@ -111,8 +111,8 @@ class SqlStore(SqlMoves, Store):
 
     async def _enqueue(self, asked: Sequence[Enqueue], connection: Any, /) -> tuple[Enqueued, ...]:
         if connection is not None:
-            return await on_connection(self.driver, connection, lambda: enqueue.enqueue(asked))
-        return await self.execute(Pool.OTHER, enqueue.enqueue, asked)
+            return await on_connection(self.driver, connection, lambda: enqueue.enqueue(self.definitions, asked))
+        return await self.execute(Pool.OTHER, enqueue.enqueue, self.definitions, asked)
 
     async def _retry(self, run: int, /) -> None:
         await self.execute(Pool.OTHER, enqueue.retry, run, self.definitions)

@@ -86,7 +86,7 @@ _JOB_NAMES = Statement("SELECT name FROM tickwise_jobs WHERE id IN :ids[bigint] 
 _SCHEDULES_OF = Statement("SELECT id FROM tickwise_schedules WHERE job_id = :job AND deleted IS NULL")
 _WAITS_FOR_A_RUN = frozenset({Reason.WAITS_FOR_RUN, Reason.WAITS_FOR_LANE, Reason.WAITS_BEHIND})
 SET_ASIDE_SECONDS = 60  # for a job whose plan the database refuses
-_TURNED_AWAY = TickResult(0, more=True)
+_TURNED_AWAY = TickResult(0, more=True, turned_away="others hold all claim tickets")
 _NO_PLAN = TickPlan()
 _Key: TypeAlias = tuple[int, int]  # the id of a schedule, and a slot
 
