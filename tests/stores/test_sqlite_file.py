@@ -22,7 +22,7 @@ from tickwise.stores.contract import StoreUnavailableError
 from tickwise.stores.records import Enqueue, Finish, LeaseRequest, LogPart
 from tickwise.stores.sql import sqlite
 from tickwise.stores.sql.driver import Pool, SchemaError
-from tickwise.stores.sql.sqlite import DamagedError
+from tickwise.stores.sql.sqlite_errors import DamagedError
 from tickwise.stores.sql.statement import Procedure, Statement
 from tickwise.stores.sql.store import SqlStore
 from tickwise.stores.url import open_store

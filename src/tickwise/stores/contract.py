@@ -24,8 +24,10 @@ texts that can be stored, ids of runs as numbers, payloads as they will be read 
 its public method says.
 
 Reads for people are in `Insights`, what an API server needs is in `Access`. `ConflictError` and `InputError`
-refuse a move and change nothing. `StoreUnavailableError` means that the store did not answer: the move may or may
-not have been made.
+refuse a move and change nothing; so does `StatementError`, for a value that the store itself cannot keep. Other
+errors say nothing about what was asked. `StoreUnavailableError` means that the store did not answer, or that it
+refuses all writes for now (read only, no room, a lock that is not to be had): the move may or may not have been
+made.
 """
 
 from abc import ABC, abstractmethod
@@ -63,6 +65,10 @@ class StoreUnavailableError(TickwiseError):
     """The store did not answer; trying again later is right, and safe."""
 
     http_status = 503
+
+
+class StatementError(TickwiseError):
+    """The store refused a value for what it is; trying again later is of no use."""
 
 
 class Schema(ABC):

@@ -17,11 +17,12 @@ from threading import Lock, Thread
 from time import sleep
 from typing import Any, NamedTuple, TypeVar
 
-from ...core.errors import InputError, TickwiseError
+from ...core.errors import InputError
 from ..contract import StoreUnavailableError
 from .dialect import NO_LOCKS, Dialect, Lists, Tables, on_conflict
-from .driver import UPGRADE, Driver, Pool, SchemaError, StatementError, drive
+from .driver import Driver, Pool, drive
 from .fork_lock import lock_against_forks
+from .sqlite_errors import MOVE_AWAY, RECOVER, DamagedError, damaged, translate
 from .statement import Procedure, Query, Rows, Statement
 
 T = TypeVar("T")
@@ -30,13 +31,6 @@ _AT_ONCE = 64  # moves in one transaction
 _TRIES = 2  # of a move: nobody else writes meanwhile
 _PATIENCE_MS = 60_000  # for a lock that another process holds
 _SWITCH_TRIES, _SWITCH_AGAIN = 500, 0.02  # seconds between them
-_DAMAGED = ("malformed", "not a database", "disk image")
-_NO_TABLES = ("no such table", "no such column", "has no column named")
-_RECOVER = (
-    "stop all processes that use it, keep a copy, and restore a backup, or run `sqlite3 FILE .recover | sqlite3 "
-    "recovered.db` and put recovered.db in its place"
-)
-_MOVE_AWAY = "it holds only what runs have printed: move it away, and `tickwise store upgrade` makes it anew"
 
 
 def _table(places: Sequence[str], columns: Sequence[tuple[str, str]]) -> str:
@@ -143,7 +137,7 @@ class SqliteDriver(Driver):
             found = [row[0] for row in await self._reader.take(_integrity) if row[0] != "ok"]
         except DamagedError as error:
             return (str(error),)
-        return (str(_damaged(_both(self.path), found[0], _RECOVER)),) if found else ()
+        return (str(damaged(_both(self.path), found[0], RECOVER)),) if found else ()
 
     async def close(self) -> None:
         await asyncio.to_thread(self._writer.close)
@@ -172,16 +166,16 @@ def connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, timeout=_PATIENCE_MS / 1_000, cached_statements=512
     )
-    logs, file, remedy = _logs(path), path.name, _RECOVER
+    logs, file, remedy = _logs(path), path.name, RECOVER
     try:
         _set_up(connection, "main")
-        file, remedy = logs.name, _MOVE_AWAY
+        file, remedy = logs.name, MOVE_AWAY
         logs.touch(mode=0o600)  # as private as the other; SQLite itself would let everybody read it
         connection.execute("ATTACH DATABASE ? AS logs", (str(logs),))
         _set_up(connection, "logs")
     except sqlite3.Error as error:
         connection.close()
-        raise _told(error, file, remedy) from error
+        raise translate(error, file, remedy) from error
     return connection
 
 
@@ -210,28 +204,6 @@ def _switch_to_wal(connection: sqlite3.Connection, name: str) -> None:
             sleep(_SWITCH_AGAIN)
         else:
             return
-
-
-def _told(error: sqlite3.Error, file: str, remedy: str) -> TickwiseError:
-    """The error in words that help."""
-    text = str(error)
-    if any(word in text for word in _DAMAGED):
-        return _damaged(file, text, remedy)
-    if any(word in text for word in _NO_TABLES):
-        return SchemaError(f"{file}: {text}: {UPGRADE}")
-    if isinstance(error, sqlite3.OperationalError):
-        held = "another connection, maybe one of your own, holds the file for too long"
-        hint = held if "locked" in text else "see disk space and permissions"
-        return StoreUnavailableError(f"{file}: {text}: {hint}")
-    return StatementError(f"{file}: {text}")
-
-
-def _damaged(file: str, problem: str, remedy: str) -> "DamagedError":
-    return DamagedError(f"{file} is damaged or is no SQLite database ({problem}): {remedy}")
-
-
-class DamagedError(InputError):
-    """The file cannot be used."""
 
 
 class _ConnectionThread:
@@ -301,7 +273,7 @@ class _ConnectionThread:
         except sqlite3.Error as error:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            failure = _told(error, _both(self._driver.path), _RECOVER)
+            failure = translate(error, _both(self._driver.path), RECOVER)
             answers, news = [(move, None, failure) for move in moves], False
         for move, answer, failure in answers:
             with suppress(RuntimeError):  # the caller is gone, with its event loop
@@ -319,7 +291,7 @@ class _ConnectionThread:
             self._undo()
             if isinstance(error, sqlite3.IntegrityError) and tries > 1:  # somebody was first: look again
                 return self._attempt(move, tries - 1)
-            return None, _told(error, _both(self._driver.path), _RECOVER), False
+            return None, translate(error, _both(self._driver.path), RECOVER), False
         except Exception as error:  # noqa: BLE001  (it is the caller's, and goes to the caller)
             self._undo()
             return None, error, False

@@ -7,7 +7,7 @@ from typing import Any
 from ...core.payload import encode
 from ...core.settle import Settled
 from ...log import get_logger
-from ..contract import Schema, Store
+from ..contract import Schema, StatementError, Store
 from ..insights_contract import Insights
 from ..records import Enqueue, Enqueued, Finish, Planner, TickRequest, TickResult
 from . import (
@@ -28,7 +28,7 @@ from .access import SqlAccess
 from .caller_transaction import on_connection
 from .claim import ClaimRequest
 from .definitions import DefinitionCache
-from .driver import Driver, Pool, SchemaError, StatementError
+from .driver import Driver, Pool, SchemaError
 from .moves import SqlMoves, cached_move, move
 
 _log = get_logger()
