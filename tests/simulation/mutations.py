@@ -25,7 +25,7 @@ from tickwise.stores.contract import StoreUnavailableError
 from tickwise.stores.memory import lease, state, store, tick
 from tickwise.stores.memory.state import MemoryState
 from tickwise.stores.memory.store import MemoryStore
-from tickwise.stores.records import MICRO, Expired, Renewed
+from tickwise.stores.records import MICRO, Expired, Node, Renewed
 
 Patches = list[tuple[Any, str, Any]]  # of what, which name, what stands there instead
 
@@ -128,11 +128,11 @@ def _decision_lost() -> Patches:
 def _past_again() -> Patches:
     beat = MemoryStore.beat
 
-    async def restarting(self: MemoryStore, node: Any, *, passed: bool = False) -> Any:
+    async def restarting(self: MemoryStore, node: Any, *given: Any, **named: Any) -> Any:
         if node.id not in self._memory.nodes:
             for entry in self._memory.schedules.values():
                 entry.state = entry.state._replace(cursor=entry.state.cursor - 120)
-        return await beat(self, node, passed=passed)
+        return await beat(self, node, *given, **named)
 
     return [(MemoryStore, "beat", restarting)]
 
@@ -221,26 +221,26 @@ def _finish_unfenced() -> Patches:
 
 
 def _renew_unfenced() -> Patches:
-    renew = MemoryStore.renew
+    beat = MemoryStore.beat
 
-    async def generous(self: MemoryStore, node: str, held: Any, seconds: int) -> Renewed:
+    async def generous(self: MemoryStore, node: Node, held: Any = (), *given: Any, **named: Any) -> Renewed:
         known = {run: found.token for run in held if (found := self._memory.active.get(run)) and found.token}
-        return await renew(self, node, known, seconds)
+        return await beat(self, node, known, *given, **named)
 
-    return [(MemoryStore, "renew", generous)]
+    return [(MemoryStore, "beat", generous)]
 
 
 def _renew_in_vain() -> Patches:
-    renew = MemoryStore.renew
+    beat = MemoryStore.beat
 
-    async def idle(self: MemoryStore, node: str, held: Any, _seconds: int) -> Renewed:
+    async def idle(self: MemoryStore, node: Node, held: Any = None, _lease: int = 0, **named: Any) -> Renewed:
         before = {run.id: run.lease_until for run in self._memory.active.values()}
-        renewed = await renew(self, node, held, 0)
+        renewed = await beat(self, node, held, 0, **named)
         for run in self._memory.active.values():
             run.lease_until = before[run.id]
         return renewed
 
-    return [(MemoryStore, "renew", idle)]
+    return [(MemoryStore, "beat", idle)]
 
 
 def _leased_twice() -> Patches:

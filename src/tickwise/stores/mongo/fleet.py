@@ -17,8 +17,8 @@ _TUPLES = frozenset({"queues", "roles", "problems"})
 _KNOWN = frozenset(field.name for field in fields(Node))
 
 
-async def beat(mongo: Mongo, node: Node, *, passed: bool) -> frozenset[str]:
-    now = await mongo.now()
+async def beat(mongo: Mongo, node: Node, now: int, *, passed: bool) -> frozenset[str]:
+    """Record that a node is alive, and what it serves; which of its runs were asked to end."""
     facts = {name: value for name, value in asdict(node).items() if name not in _MEASURED}
     seen = {"seen_at": now, "live_until": now + node.seconds * MICRO, "is_worker": Role.WORKER in node.roles}
     await mongo.nodes.update_one(

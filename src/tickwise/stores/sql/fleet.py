@@ -56,6 +56,7 @@ def now() -> Procedure[int]:
 
 
 def beat(node: Node, *, passed: bool) -> Procedure[frozenset[str]]:
+    """Record that a node is alive, and what it serves; which of its runs were asked to end."""
     now = yield from clock()
     facts = {name: value for name, value in asdict(node).items() if name not in _MEASURED}
     yield _BEAT(

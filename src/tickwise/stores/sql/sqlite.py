@@ -4,6 +4,10 @@ Whatever waits while a transaction is under way goes into the next one together,
 its own: so a burst costs one sync to disk, and a move that fails takes nobody along. `synchronous=FULL`, because
 NORMAL may lose the last commits at a power cut, and with them a cursor. `BEGIN IMMEDIATE` takes the lock before it
 reads: several processes may share the file, and wait for each other rather than fail.
+
+A writer that finds the file locked tries again every two milliseconds. The busy handler of SQLite sleeps up to a
+tenth of a second between two tries, but the gaps between transactions of busy processes are much shorter: beside
+them a heartbeat could miss its turn for seconds.
 """
 
 import asyncio
@@ -17,19 +21,21 @@ from threading import Lock, Thread
 from time import sleep
 from typing import Any, NamedTuple, TypeVar
 
+from ...clock import monotonic
 from ...core.errors import InputError
 from ..contract import StoreUnavailableError
 from .dialect import NO_LOCKS, Dialect, Lists, Tables, on_conflict
 from .driver import Driver, Pool, drive
 from .fork_lock import lock_against_forks
-from .sqlite_errors import MOVE_AWAY, RECOVER, DamagedError, damaged, translate
+from .sqlite_errors import MOVE_AWAY, RECOVER, DamagedError, damaged, is_held, translate
 from .statement import Procedure, Query, Rows, Statement
 
 T = TypeVar("T")
 _LOOK_EVERY = 0.5  # seconds
 _AT_ONCE = 64  # moves in one transaction
 _TRIES = 2  # of a move: nobody else writes meanwhile
-_PATIENCE_MS = 60_000  # for a lock that another process holds
+_LOCK_TIMEOUT = 60.0  # seconds to wait for a lock that another process holds
+_LOCK_RETRY = 0.002  # seconds between two tries to get the lock
 _SWITCH_TRIES, _SWITCH_AGAIN = 500, 0.02  # seconds between them
 
 
@@ -164,7 +170,7 @@ def _integrity() -> Procedure[Rows]:
 def connect(path: Path) -> sqlite3.Connection:
     """Open the file, with its logs attached; damage is told with the way out of it, and nothing is changed."""
     connection = sqlite3.connect(
-        path, isolation_level=None, check_same_thread=False, timeout=_PATIENCE_MS / 1_000, cached_statements=512
+        path, isolation_level=None, check_same_thread=False, timeout=_LOCK_TIMEOUT, cached_statements=512
     )
     logs, file, remedy = _logs(path), path.name, RECOVER
     try:
@@ -218,8 +224,7 @@ class _ConnectionThread:
         self._inside = lock_against_forks()
         with self._inside:
             self._connection = connect(driver.path)
-            if not writes:
-                self._connection.execute("PRAGMA query_only = ON")
+            self._connection.execute("PRAGMA busy_timeout = 0" if writes else "PRAGMA query_only = ON")
         self._thread = Thread(target=self._work, name=f"tickwise-sqlite-{'w' if writes else 'r'}", daemon=True)
         self._thread.start()
 
@@ -264,7 +269,7 @@ class _ConnectionThread:
         answers: list[tuple[_Move, Any, BaseException | None]] = []
         news = False
         try:
-            self._connection.execute("BEGIN IMMEDIATE" if self._writes else "BEGIN")
+            self._begin()
             for move in moves:
                 answer, failure, said = self._attempt(move)
                 answers.append((move, answer, failure))
@@ -280,6 +285,21 @@ class _ConnectionThread:
                 move.loop.call_soon_threadsafe(_settle, move.future, answer, failure)
         if news:
             self._driver.announce()
+
+    def _begin(self) -> None:
+        if not self._writes:
+            self._connection.execute("BEGIN")
+            return
+        until = monotonic() + _LOCK_TIMEOUT
+        while True:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if monotonic() > until or not is_held(error):
+                    raise
+                sleep(_LOCK_RETRY)
+            else:
+                return
 
     def _attempt(self, move: _Move, tries: int = _TRIES) -> tuple[Any, BaseException | None, bool]:
         self._connection.execute("SAVEPOINT move")

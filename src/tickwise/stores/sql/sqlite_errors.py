@@ -26,7 +26,6 @@ _UNAVAILABLE = {
     sqlite3.SQLITE_AUTH: _DISK,
 }
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_PRIMARY_CODE = 0xFF  # extended result codes have more in the higher bits
 _NO_TABLES = ("no such table", "no such column", "has no column named")
 RECOVER = (
     "stop all processes that use it, keep a copy, and restore a backup, or run `sqlite3 FILE .recover | sqlite3 "
@@ -41,7 +40,7 @@ class DamagedError(StoreUnavailableError):
 
 def translate(error: sqlite3.Error, file: str, remedy: str) -> TickwiseError:
     """The error of the contract that stands for one of SQLite's."""
-    text, code = str(error), getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE
+    text, code = str(error), _primary_code(error)
     if code in _DAMAGED:
         return damaged(file, text, remedy)
     if any(words in text for words in _NO_TABLES):
@@ -49,6 +48,16 @@ def translate(error: sqlite3.Error, file: str, remedy: str) -> TickwiseError:
     if code in _UNAVAILABLE:
         return StoreUnavailableError(f"{file}: {text}: {_UNAVAILABLE[code]}")
     return StatementError(f"{file}: {text}")
+
+
+def is_held(error: sqlite3.Error) -> bool:
+    """Whether another connection has the lock."""
+    return _primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    """Extended result codes have more in the higher bits."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def damaged(file: str, problem: str, remedy: str) -> DamagedError:

@@ -15,6 +15,7 @@ from . import (
     enqueue,
     finish,
     fleet,
+    heartbeat,
     insights,
     insights_changes,
     insights_runs,
@@ -56,10 +57,9 @@ class SqlStore(SqlMoves, Store):
     _pause = move(Pool.OTHER, fleet.pause)
     _cancel = cached_move(Pool.OTHER, enqueue.cancel)
     _lease = cached_move(Pool.LEASE, lease.lease)
-    _renew = cached_move(Pool.OTHER, lease.renew)
     _report = move(Pool.OTHER, lease.report)
     expire = cached_move(Pool.OTHER, lease.expire)
-    _beat = move(Pool.OTHER, fleet.beat)
+    _beat = cached_move(Pool.OTHER, heartbeat.beat)
     _leave = move(Pool.OTHER, fleet.leave)
     _limit = move(Pool.OTHER, fleet.limit)
     _prune = move(Pool.OTHER, retention.prune)
