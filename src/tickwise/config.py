@@ -19,6 +19,7 @@ from .core.cron.zone import zone
 from .core.definition import DEFAULT_QUEUE, Ticking, check_name
 from .core.errors import InputError, did_you_mean, nearest_word
 from .core.timeparse import format_duration, parse_duration
+from .ownership import SETTING, OwnershipError, WriterCheck
 from .runtime.executors.address import AddressPolicy, Reach
 from .runtime.notifications.notice import Occasion
 from .sources.defaults import Defaults
@@ -114,11 +115,20 @@ def _parse_occasions(value: Any) -> frozenset[Occasion]:
     return frozenset(map(Occasion, names))
 
 
-def _parse_queues(value: Any) -> tuple[str, ...]:
+def parse_names(value: Any, what: str) -> tuple[str, ...]:
+    """Names, as a list or separated by commas."""
     names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names) or not names:
         raise InputError("write names, separated by commas")
-    return tuple(dict.fromkeys(check_name(name, "the name of a queue") for name in names))
+    return tuple(check_name(name, what) for name in names)
+
+
+def _parse_queues(value: Any) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(parse_names(value, "the name of a queue")))
+
+
+def _parse_sources(value: Any) -> tuple[str, ...]:
+    return parse_names(value, "the name of a source") if value != () else ()
 
 
 def _parse_words(value: Any) -> tuple[str, ...]:
@@ -209,6 +219,12 @@ class Settings:
         "operator", _parse_role, "the role of requests from this machine without a token"
     )
     allow_commands: bool = _setting(default=False, read=_parse_boolean, about="execute commands from any source")
+    source: tuple[str, ...] = _setting(
+        (), _parse_sources, "names under which folders are served, in their order, instead of their paths"
+    )
+    trusted_folders: tuple[str, ...] = _setting(
+        (), _parse_words, "folders that are used although they belong to another user, or a group may write them"
+    )
     notify_webhook: Secret = _setting(Secret(""), _parse_url, "a URL that gets notifications")
     notify_secret: Secret = _setting(Secret(""), _parse_secret, "the key that signs requests to the webhook")
     notify_command: tuple[str, ...] = _setting((), _parse_command, "a program that gets notifications")
@@ -238,21 +254,22 @@ def load(
     environ: Mapping[str, str] | None = None,
     file: Path | None = None,
 ) -> Settings:
-    """Load the settings. A file that is given must exist."""
+    """Load the settings. A file that is given must exist; it cannot say itself that its owner is trusted."""
     path = file or Path(FILE)
-    layers = [
-        (_from_file(path, named=file is not None), str(path)),
-        (_from_environment(os.environ if environ is None else environ), "environment"),
-        ({name: value for name, value in (arguments or {}).items() if value is not None}, "argument"),
-    ]
-    values: dict[str, Any] = {}
-    origins = dict.fromkeys(NAMES, DEFAULT)
-    for layer, place in layers:
-        for name, value in layer.items():
-            origin = f"{PREFIX}{name.upper()}" if place == "environment" else place
-            values[name] = _read_setting(name, value, origin)
-            origins[name] = origin
+    given = {name: value for name, value in (arguments or {}).items() if value is not None}
+    variables = _from_environment(os.environ if environ is None else environ)
+    above = {**_read_layer(variables, "environment"), **_read_layer(given, "argument")}
+    writers = WriterCheck(above[SETTING][0] if SETTING in above else ())
+    found = {**_read_layer(_from_file(path, writers, named=file is not None), str(path)), **above}
+    values = {name: value for name, (value, _) in found.items()}
+    origins = {**dict.fromkeys(NAMES, DEFAULT), **{name: origin for name, (_, origin) in found.items()}}
     return _check_renewal(Settings(**{**_derived(values), **values}, origins=origins))
+
+
+def _read_layer(layer: Mapping[str, Any], place: str) -> dict[str, tuple[Any, str]]:
+    """The values of a layer by name, each with its origin."""
+    origins = {name: f"{PREFIX}{name.upper()}" if place == "environment" else place for name in layer}
+    return {name: (_read_setting(name, value, origins[name]), origins[name]) for name, value in layer.items()}
 
 
 def _derived(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -288,12 +305,14 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _from_file(path: Path, *, named: bool) -> dict[str, Any]:
+def _from_file(path: Path, writers: WriterCheck, *, named: bool) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(writers.read(path).decode("utf-8"))
     except FileNotFoundError:
         if named:
             raise InputError(f"there is no file {path}") from None
         return {}
+    except OwnershipError:
+        raise
     except (OSError, ValueError, RecursionError) as error:  # no text, no TOML, too deep, a number too long
         raise InputError(f"{path} cannot be read: {error}") from None

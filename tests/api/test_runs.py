@@ -36,12 +36,25 @@ async def test_a_run_is_enqueued_now_or_later_once_per_key(url: str) -> None:
 
 
 @patiently
+async def test_options_of_one_run(url: str) -> None:
+    """Queue, priority and the time of a key are given for one run (A25)."""
+    async with api(url) as here:
+        await here.post("/schedules", NIGHTLY)
+        body = {"job": "nightly", "queue": "fast", "priority": 7, "key": "k", "key_ttl": "1h"}
+        run = await here.post("/runs", body)
+        assert (run["queue"], run["priority"], run["key"]) == ("fast", 7, "k")
+        for wrong in ({"priority": 1_001}, {"queue": "a b"}, {"key": "k", "key_ttl": "soon"}, {"key_ttl": "1h"}):
+            found = problem_of(await here.ask("POST", "/runs", json={"job": "nightly", **wrong}), 422)
+            assert found["field"] == list(wrong)[-1]
+
+
+@patiently
 async def test_big_integers_stay_exact(url: str) -> None:
     """Numbers that a float cannot hold come back as they were given."""
     async with api(url) as here:
         await here.post("/schedules", NIGHTLY)
-        run = await here.post("/runs", {"job": "nightly", "params": {"n": 2**63 - 1}})
-        assert (await here.get(f"/runs/{run['id']}"))["params"] == {"n": 2**63 - 1}
+        run = await here.post("/runs", {"job": "nightly", "params": {"table": 2**63 - 1}})
+        assert (await here.get(f"/runs/{run['id']}"))["params"] == {"table": 2**63 - 1}
 
 
 @pytest.mark.parametrize(
@@ -49,6 +62,7 @@ async def test_big_integers_stay_exact(url: str) -> None:
     [
         ({"job": "nightly", "at": "soon"}, "at"), ({"job": "nightly", "parms": {}}, "parms"),
         ({"job": "nightly", "params": {"a": "x" * 1_100_000}}, None), ({"job": 7}, "job"), ({}, "job"),
+        ({"job": "nightly", "params": {"tabel": "users"}}, "params.tabel"),
         ({"job": "nightly", "key": ""}, "key"), ({"job": "nightly", "at": "2026-02-30T00:00:00Z"}, "at"),
     ],
 )  # fmt: skip

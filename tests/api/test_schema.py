@@ -23,7 +23,7 @@ _APP = make_api(_TICKWISE, access=INSIDE)
 
 
 async def _fill() -> None:
-    fields = {name: value for name, value in NIGHTLY.items() if name != "name"}
+    fields: Any = {name: value for name, value in NIGHTLY.items() if name != "name"}
     await _TICKWISE.schedules.add("nightly", **fields)
     await _TICKWISE.enqueue("nightly")
 

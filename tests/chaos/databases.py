@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 import psycopg
 
+from tickwise.stores.sql.tickets import TICKET_LOCK, TICKETS
+
 from ..stores.mongo import servers as mongo
 from ..support.races import server as postgres_server
 from ..support.servers import mongodb, postgres
@@ -94,6 +96,14 @@ class Database:
             self._fill(crowd)
             self.proxy.cut()
             self._fill(crowd)
+            yield
+
+    @contextmanager
+    def tickets_held(self) -> Iterator[None]:
+        """A session of somebody else holds what a node needs to claim, but nothing that it needs to commit."""
+        with psycopg.connect(self.url, autocommit=True) as other:
+            for number in range(TICKETS):
+                other.execute("SELECT pg_advisory_lock(%s, %s)", (TICKET_LOCK, number))
             yield
 
     def _fill(self, crowd: ExitStack) -> None:

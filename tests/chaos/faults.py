@@ -11,6 +11,7 @@ Fault: TypeAlias = Callable[[Fleet, Any], None]
 LEASE = 2  # seconds
 PAST_THE_LEASE = 1.25 * LEASE
 WHILE_FULL = 1.0
+PAST_THE_POLLS = 5.0  # seconds, after which a node that cannot claim has fallen back
 _FOR_A_WRITE = 60.0  # seconds, against hanging
 
 
@@ -53,6 +54,11 @@ def _crowd(fleet: Fleet, database: Database) -> None:
         fleet.lives_for(WHILE_FULL)
 
 
+def _hold_the_tickets(fleet: Fleet, database: Database) -> None:
+    with database.tickets_held():
+        fleet.lives_for(PAST_THE_POLLS)
+
+
 def _fill_the_disk(fleet: Fleet, file: File) -> None:
     with file.full(fleet.processes):
         fleet.lives_for(WHILE_FULL)
@@ -73,13 +79,14 @@ _OF_SERVERS: Mapping[str, Fault] = {
     "a write is committed, its reply is lost": _lose_an_answer,
     "other clients use all connections": _crowd,
 }
+_OF_POSTGRES: Mapping[str, Fault] = {"other sessions hold all claim tickets": _hold_the_tickets}
 _OF_FILES: Mapping[str, Fault] = {
     "the disk is full": _fill_the_disk,
     "another process locks the file past the leases": _hold_the_file,
 }
-EVERY = tuple({**_OF_NODES, **_OF_SERVERS, **_OF_FILES})
+EVERY = tuple({**_OF_NODES, **_OF_SERVERS, **_OF_POSTGRES, **_OF_FILES})
 FAULTS: Mapping[str, Mapping[str, Fault]] = {
-    "postgres": {**_OF_NODES, **_OF_SERVERS},
+    "postgres": {**_OF_NODES, **_OF_SERVERS, **_OF_POSTGRES},
     "sqlite": {**_OF_NODES, **_OF_FILES},
     "mongodb": {**_OF_NODES, **_OF_SERVERS},
 }

@@ -26,7 +26,7 @@ def test_a_report_replaces_the_last(
     assert told.endswith("-->\nafter\n")
     assert "| slots expected | 800 | 800 | 800 |" in told
     assert "| a node is killed | 1 | 1 | 1 |" in told
-    assert "22 faults" in told
+    assert "23 faults" in told
     assert "700" not in told
     assert "outdated" not in told
 

@@ -20,6 +20,7 @@ JOBS = {
     "sleeper": ['schedule: "0 4 * * *"', 'script: "echo begun; sleep 600"'],
     "mended": [
         'schedule: "0 5 * * *"',
+        "params: {note: none}",
         "steps:",
         '  - {name: before, script: "echo prepared"}',
         '  - {name: after, depends: before, script: "test -f mended.mark && echo mended at last"}',

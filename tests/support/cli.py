@@ -23,6 +23,7 @@ from tickwise import AsyncTickwise, Tickwise
 from tickwise.api.auth_settings import load_auth
 from tickwise.api.server import address, listen, serve_api
 from tickwise.api.token_file import digest
+from tickwise.app.health import READY
 from tickwise.cli.in_process import InProcessTransport
 from tickwise.stores.records import AccessRole, Token
 from tickwise.stores.url import open_store
@@ -63,8 +64,13 @@ def fill(folder: Path) -> Filled:
         for name in ("report", "breaks"):
             filled.runs[name] = tw.schedules.trigger(name, by="ada").id
         tw.drain()
-        fields = {"timezone": "Europe/Berlin", "command": "echo hi", "params": {"table": "orders"}}
-        tw.schedules.add("nightly", schedule="0 2 * * *", **fields)
+        tw.schedules.add(
+            "nightly",
+            schedule="0 2 * * *",
+            timezone="Europe/Berlin",
+            command="echo hi",
+            params={"table": "orders"},
+        )
         filled.runs["nightly"] = tw.schedules.trigger("nightly", by="ada").id
     asyncio.run(_let_in(filled.url))
     return filled
@@ -99,7 +105,7 @@ def live(url: str) -> Iterator[tuple[str, str]]:
         async with AsyncTickwise(url, loopback_role="none") as tickwise:
             listener, stop = listen("127.0.0.1", 0), asyncio.Event()
             token, _ = await load_auth(await tickwise.store(), tickwise.settings)
-            async with serve_api(tickwise, listener, lambda: True):
+            async with serve_api(tickwise, listener, lambda: READY):
                 where = address(tickwise.settings, listener)
                 started.set_result((where, token.read_text().strip(), asyncio.get_running_loop(), stop))
                 await stop.wait()
@@ -125,11 +131,11 @@ def live(url: str) -> Iterator[tuple[str, str]]:
 class Terminal:
     """A command at a terminal of its own: what it shows, and keys for it."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, columns: int = 120) -> None:
         self._master, slave = pty.openpty()
-        termios.tcsetwinsize(slave, (40, 120))
+        termios.tcsetwinsize(slave, (40, columns))
         kept = {name: value for name, value in os.environ.items() if not name.startswith("TICKWISE_")}
-        environment = {**kept, "TERM": "xterm-256color", "COLUMNS": "120"}
+        environment = {**kept, "TERM": "xterm-256color", "COLUMNS": str(columns)}
         self._process = subprocess.Popen(
             [*PROGRAM, *arguments], cwd=folder, env=environment, stdin=slave, stdout=slave, stderr=slave
         )

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from ..app import AsyncTickwise
+from ..app.health import READY, Readiness
 from ..app.upcoming import ForecastCache
 from .auth import Authenticator
 from .auth_settings import AuthSettings
@@ -20,7 +21,7 @@ from .routes import all_routes
 from .routing import GuardedRoute
 from .schemas.common import Problem
 
-Ready = Callable[[], Awaitable[bool]]
+GetReadiness = Callable[[], Awaitable[Readiness]]
 _DEFAULT_AUTH = AuthSettings()
 _DESCRIPTION = "Schedules, runs and why: everything that the dashboard and the command line can do."
 
@@ -29,7 +30,7 @@ def make_api(
     tickwise: AsyncTickwise,
     *,
     access: AuthSettings = _DEFAULT_AUTH,
-    ready: Ready | None = None,
+    readiness: GetReadiness | None = None,
     root_path: str = "",
     **options: Any,
 ) -> FastAPI:
@@ -44,7 +45,7 @@ def make_api(
     app.state.forecasts = ForecastCache(tickwise.store)
     app.state.metrics = Metrics(tickwise.store)
     app.state.coalescer = RequestCoalescer()
-    app.state.ready = ready or _store_is_ready(tickwise)
+    app.state.readiness = readiness or _store_readiness(tickwise)
     app.router.routes.extend(GuardedRoute(route, prefix) for prefix, route in all_routes())
     app.add_middleware(LimitsMiddleware, root_path=root_path)
     install_handlers(app)
@@ -52,11 +53,12 @@ def make_api(
     return app
 
 
-def _store_is_ready(tickwise: AsyncTickwise) -> Ready:
-    async def ready() -> bool:
-        return await (await tickwise.store()).now() > 0
+def _store_readiness(tickwise: AsyncTickwise) -> GetReadiness:
+    async def readiness() -> Readiness:
+        await (await tickwise.store()).now()
+        return READY
 
-    return ready
+    return readiness
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

@@ -16,9 +16,9 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, H
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from ..app.overview import is_live
 from ..app.records import MICRO, AccessRole, DecisionRow, Role, RunRow
 from ..app.stores import Store, StoreUnavailableError
+from ..app.worker_advice import is_live
 from ..clock import monotonic
 from ..core.model import Trigger
 from ..core.reasons import Reason, Verdict
@@ -92,9 +92,8 @@ class _Gauges(Collector):
 async def _read_gauges(store: Store) -> AsyncIterator[GaugeMetricFamily]:
     now, insights = await store.now(), store.insights
     counts = await insights.counts()
-    nodes = collections.Counter(
-        role for node in await insights.nodes() if is_live(node, now) for role in node.roles
-    )
+    live = [node for node in await insights.nodes() if is_live(node, now)]
+    nodes = collections.Counter(role for node in live for role in node.roles)
     oldest = counts.oldest_due
     for name, about, value in (
         ("schedules", "Schedules there are.", counts.schedules),
@@ -103,6 +102,8 @@ async def _read_gauges(store: Store) -> AsyncIterator[GaugeMetricFamily]:
         ("runs_running", "Runs under way.", counts.runs.get(RunState.RUNNING, 0)),
         ("oldest_waiting_seconds", "How long the oldest queued run could have started.",
          0 if oldest is None else (now - oldest) / MICRO),
+        ("tickers_fallen_back", "Tickers whose claims fail, and that find due jobs in their own index.",
+         sum(bool(node.claims_fail) for node in live)),
     ):  # fmt: skip
         yield GaugeMetricFamily(f"tickwise_{name}", about, value=value)
     yield _labelled("queue_depth", "Queued runs.", "queue", counts.waiting)

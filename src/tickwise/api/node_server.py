@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from ..app import AsyncTickwise
-from ..app.health import health
+from ..app.health import NOT_READY, Readiness, health
 from ..app.records import Role
 from .process import ApiProcess
 from .server import serve_api, serve_app
@@ -19,17 +19,17 @@ async def serve_node(
     """Serve while the block runs."""
     settings = tickwise.settings
 
-    def healthy() -> bool:
-        return tickwise.node is not None and tickwise.node.healthy
+    def readiness() -> Readiness:
+        return tickwise.node.readiness if tickwise.node else NOT_READY
 
     if Role.API not in roles:
-        async with serve_app(health(healthy), listener, settings):
+        async with serve_app(health(readiness), listener, settings):
             yield
     elif len(roles) == 1 or settings.store.startswith("memory:"):  # nothing to delay, or no shared store
-        async with serve_api(tickwise, listener, healthy):
+        async with serve_api(tickwise, listener, readiness):
             yield
     else:
-        async with _in_own_process(ApiProcess(settings, listener, healthy)):
+        async with _in_own_process(ApiProcess(settings, listener, readiness)):
             yield
 
 

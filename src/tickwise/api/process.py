@@ -2,7 +2,7 @@
 
 The node listens on the socket before the process starts. So a taken port is an error at once, and a connection
 that is made while the process starts or restarts waits instead of failing. The process ends when the pipe to its
-node closes: either the node closes it, or the node is gone. A shared clock value says whether the node is healthy.
+node closes: either the node closes it, or the node is gone. Shared values say how the node is, and as of when.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from ..app import AsyncTickwise
+from ..app.health import DEGRADED, NO_ROOM, NOT_READY, READY, Readiness
 from ..clock import monotonic
 from ..config import DEFAULT, NAMES, Settings
 from ..core.errors import TickwiseError
@@ -28,17 +29,18 @@ _SPAWN = get_context("spawn")
 _PULSE_SECONDS, _MAX_PULSE_AGE = 0.5, 3.0  # between two heartbeats of the node, and after which one is too old
 _FIRST_DELAY, _MAX_DELAY = 1.0, 30.0  # seconds before a restart
 _STOP_TIMEOUT = 5.0  # seconds
+_STATUSES = (READY.status, DEGRADED.status, NO_ROOM)
 _NICENESS = 10  # so that the node comes first if both want a processor
 
 
 class ApiProcess:
     """Starts the process, and restarts it if it ends, for as long as its node runs."""
 
-    def __init__(self, settings: Settings, listener: socket.socket, healthy: Callable[[], bool]) -> None:
+    def __init__(self, settings: Settings, listener: socket.socket, readiness: Callable[[], Readiness]) -> None:
         self._given = {name: getattr(settings, name) for name in NAMES if settings.origins[name] != DEFAULT}
         self._listener = listener
-        self._healthy = healthy
-        self._pulse = _SPAWN.Value("d", 0.0, lock=False)
+        self._readiness = readiness
+        self._pulse = _SPAWN.Array("d", (0.0, 0.0, 0.0), lock=False)  # when it was ready; its status; since when
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until the stop event is set."""
@@ -58,8 +60,9 @@ class ApiProcess:
 
     async def _pulse_while_healthy(self) -> None:
         while True:
-            if self._healthy():
-                self._pulse.value = monotonic()
+            found = self._readiness()
+            if found != NOT_READY:
+                self._pulse[:] = monotonic(), float(_STATUSES.index(found.status)), float(found.since or 0)
             await asyncio.sleep(_PULSE_SECONDS)
 
     async def _run_process(self, stop: asyncio.Event) -> int | None:
@@ -98,7 +101,7 @@ def _main(given: Mapping[str, Any], listener: socket.socket, pulse: Any, pipe: C
     async def serve() -> None:
         closed = asyncio.Event()
         asyncio.get_running_loop().add_reader(pipe.fileno(), closed.set)
-        async with AsyncTickwise(**given) as tickwise, serve_api(tickwise, listener, lambda: _is_fresh(pulse)):
+        async with AsyncTickwise(**given) as tickwise, serve_api(tickwise, listener, lambda: _readiness(pulse)):
             await closed.wait()
 
     try:
@@ -107,5 +110,8 @@ def _main(given: Mapping[str, Any], listener: socket.socket, pulse: Any, pipe: C
         sys.exit(f"the API cannot run: {error}")
 
 
-def _is_fresh(pulse: Any) -> bool:
-    return monotonic() - float(pulse.value) < _MAX_PULSE_AGE
+def _readiness(pulse: Any) -> Readiness:
+    at, status, since = pulse
+    if monotonic() - at >= _MAX_PULSE_AGE:
+        return NOT_READY
+    return Readiness(_STATUSES[int(status)], int(since) or None)

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 import uvicorn
 
 from ..app import AsyncTickwise
-from ..app.health import App
+from ..app.health import NOT_READY, App, Readiness
 from ..app.stores import StoreUnavailableError
 from ..config import Settings
 from ..core.errors import InputError
@@ -77,18 +77,21 @@ def _server_config(app: App, settings: Settings) -> uvicorn.Config:
 
 @asynccontextmanager
 async def serve_api(
-    tickwise: AsyncTickwise, listener: socket.socket, healthy: Callable[[], bool]
+    tickwise: AsyncTickwise, listener: socket.socket, node: Callable[[], Readiness]
 ) -> AsyncIterator[None]:
-    """Serve the API while the block runs; it is ready if its node is healthy and the store answers."""
+    """Serve the API while the block runs; it is as ready as its node, if the store answers."""
     from .app import make_api  # noqa: PLC0415  (FastAPI, which a node without the API does not need)
 
-    async def ready() -> bool:
+    async def readiness() -> Readiness:
+        found = node()
         try:
-            return healthy() and await (await tickwise.store()).now() > 0
+            if found != NOT_READY:
+                await (await tickwise.store()).now()
         except StoreUnavailableError:
-            return False
+            return NOT_READY
+        return found
 
     settings = tickwise.settings
-    api = make_api(tickwise, access=auth_settings(settings), ready=ready, root_path=settings.root_path)
+    api = make_api(tickwise, access=auth_settings(settings), readiness=readiness, root_path=settings.root_path)
     async with serve_app(api, listener, settings):
         yield

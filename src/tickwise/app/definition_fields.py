@@ -186,7 +186,8 @@ def _retry_field(retry: RetryPolicy) -> dict[str, Any]:
     if retry == RetryPolicy():
         return {}
     waits = {name: format_duration(getattr(retry, name)) for name in ("interval", "max_interval")}
-    return {"retry": {"limit": retry.limit, "backoff": retry.backoff, **waits}}
+    jitter = {"jitter": retry.jitter} if retry.jitter != RetryPolicy().jitter else {}
+    return {"retry": {"limit": retry.limit, "backoff": retry.backoff, **waits, **jitter}}
 
 
 def _preconditions_field(preconditions: tuple[Precondition, ...]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ the store is its admin. Over HTTP the client sends a token: the one given, or th
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -17,12 +18,13 @@ from ..api.loopback import is_loopback
 from ..api.token_file import FILE, state_folder
 from ..config import load
 from ..core.errors import InputError, TickwiseError
+from ..stores.url import hidden
 
 _PREFIX = "/api/v1"
 _TIMEOUT = 60.0  # seconds
 _PAGE_SIZE = 1_000
 _EXIT_CODES = {409: 1, 412: 1}  # conflicts with the present state; every other 4xx is bad input
-_HINTS = {401: "pass --token, or set TICKWISE_TOKEN"}
+_HINTS = {401: ": pass --token, or set TICKWISE_TOKEN"}
 
 
 class ApiTarget(NamedTuple):
@@ -37,24 +39,27 @@ class ApiTarget(NamedTuple):
 class ApiRefusal(TickwiseError):  # noqa: N818  (the API works, and refuses)
     """An error response of the API, with the text of its problem document."""
 
-    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
+    def __init__(self, status: int, problem: Mapping[str, Any], where: str) -> None:
         others = [f"\n{one['field']}: {one['problem']}" for one in problem.get("errors", ())[1:]]
         self.detail = "".join((str(problem.get("detail", f"the API answered {status}")), *others))
         self.http_status = status
         self.exit_code = _EXIT_CODES.get(status, 2) if status < 500 else 1
-        hint = f": {_HINTS[status]}" if status in _HINTS else ""
+        self._where = where
+        hint = f"; looked in {where}" if status == HTTPStatus.NOT_FOUND else _HINTS.get(status, "")
         super().__init__(self.detail + hint, field=problem.get("field"))
 
     def at(self, position: str) -> "ApiRefusal":
         """The same, at a position in a file."""
-        return ApiRefusal(self.http_status, {"detail": f"{position}: {self.detail}", "field": self.field})
+        problem = {"detail": f"{position}: {self.detail}", "field": self.field}
+        return ApiRefusal(self.http_status, problem, self._where)
 
 
 class ApiClient:
     """Sends requests, and raises `ApiRefusal` for error responses."""
 
-    def __init__(self, http: httpx.AsyncClient, *, as_json: bool = False) -> None:
+    def __init__(self, http: httpx.AsyncClient, where: str, *, as_json: bool = False) -> None:
         self._http = http
+        self.where = where  # the store or the server that answers, for people
         self.as_json = as_json
 
     async def get(self, path: str, /, **query: Any) -> Any:
@@ -92,7 +97,7 @@ class ApiClient:
             async with self._http.stream("GET", _PREFIX + path, headers=headers, timeout=None) as response:
                 if response.is_error:
                     await response.aread()
-                    raise _error_from(response)
+                    raise self._error_from(response)
                 kind = ""
                 async for line in response.aiter_lines():
                     name, _, value = line.partition(": ")
@@ -105,21 +110,20 @@ class ApiClient:
         with _explain_unreachable():
             response = await self._http.request(method, _PREFIX + path, **given)
         if not response.is_success:
-            raise _error_from(response)
+            raise self._error_from(response)
         try:
             return response.json() if response.content else None
         except ValueError:
             raise TickwiseError(f"{response.url} is not the Tickwise API: its response is not JSON") from None
 
+    def _error_from(self, response: httpx.Response) -> TickwiseError:
+        if response.headers.get("content-type", "").startswith("application/problem+json"):
+            return ApiRefusal(response.status_code, response.json(), self.where)
+        return TickwiseError(f"{response.url} is not the Tickwise API: it answered {response.status_code}")
+
 
 def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _error_from(response: httpx.Response) -> TickwiseError:
-    if response.headers.get("content-type", "").startswith("application/problem+json"):
-        return ApiRefusal(response.status_code, response.json())
-    return TickwiseError(f"{response.url} is not the Tickwise API: it answered {response.status_code}")
 
 
 @contextmanager
@@ -141,11 +145,12 @@ async def connect(target: ApiTarget, *, as_json: bool = False) -> AsyncIterator[
     if target.server is None:
         from .in_process import api_in_process  # noqa: PLC0415  (it imports FastAPI, which --server does not need)
 
+        where = hidden(load({"store": target.store}, file=target.config).store)
         opened = api_in_process(target.store, target.config)
     else:
-        opened = _over_http(target.server, target)
+        where, opened = hidden(target.server), _over_http(target.server, target)
     async with opened as http:
-        yield ApiClient(http, as_json=as_json)
+        yield ApiClient(http, where, as_json=as_json)
 
 
 @asynccontextmanager

@@ -4,6 +4,9 @@ Only the question is spared. What is due is planned and committed by the same mo
 keys, so any number of nodes may tick the same schedules this way or the other. The index is built anew every
 half minute, on news, and when the clock has stepped; a slot that it does not know yet waits for that, and is
 then caught up like any other.
+
+It is also what a node falls back on while its claims fail (S5): then the index has every schedule. A turn makes at
+least one pass, if only over no job, because that shows whether the store can still commit.
 """
 
 import asyncio
@@ -11,18 +14,20 @@ from collections.abc import Callable
 
 from ..core.definition import Ticking
 from ..core.model import Schedule
+from ..log import get_logger
 from ..stores.contract import Store
 from ..stores.records import MICRO
 from .forecast import Forecast, all_schedules
 from .ticker import Ticker
 
 _STEP = 5 * MICRO  # a clock that is this far from where it should be has been set
-_AT_ONCE = 200
+_BATCH_SIZE = 200
 _SHORTEST = 0.2  # seconds between two builds, however much changes
+_log = get_logger()
 
 
 class LocalTicker:
-    """Ticks the schedules that are to be ticked here."""
+    """Ticks the schedules that are to be ticked here; all of them, while claims fail."""
 
     def __init__(
         self,
@@ -45,6 +50,8 @@ class LocalTicker:
         self._done_to = 0  # slots up to here have been looked at
         self._built: tuple[float, int] | None = None  # by the machine's steady clock, and the store's time then
         self._stale = True
+        self._has_all = False  # the index has every schedule, because claims failed when it was built
+        self.fell_back = False  # claims fail, and the last turn committed without them
 
     def changed(self) -> None:
         """There are news: look at all schedules again."""
@@ -57,11 +64,19 @@ class LocalTicker:
             await self._build(now)
         due = self.forecast.index.query(self._done_to + 1, second + 1)
         jobs = sorted({self.forecast.jobs[run.job_id] for run in due})
-        for start in range(0, len(jobs), _AT_ONCE):
-            ticked = await self._ticker.once(jobs[start : start + _AT_ONCE])
+        for start in range(0, max(len(jobs), 1 if self._has_all else 0), _BATCH_SIZE):
+            ticked = await self._ticker.once(jobs[start : start + _BATCH_SIZE])
             self._stale |= ticked.more  # some could not be decided: they stand in the next index again
         self._done_to = max(self._done_to, second)
+        self._note_fallback()
         return self._delay(now)
+
+    def _note_fallback(self) -> None:
+        before, self.fell_back = self.fell_back, self._has_all
+        if self.fell_back and not before:
+            _log.error("claims fail: due jobs are found in this node's index", why=self._ticker.claims.problem)
+        elif before and not self.fell_back:
+            _log.warning("claims succeed again: due jobs are claimed as before")
 
     def _delay(self, now: int) -> float:
         """Until the next is due, or until the index must be built anew."""
@@ -74,6 +89,8 @@ class LocalTicker:
     def _is_old(self, now: int) -> bool:
         if self._built is None or now // MICRO >= self.forecast.until:
             return True
+        if self._has_all != bool(self._ticker.claims.problem):
+            return True
         steady, then = self._built
         passed = self._monotonic() - steady
         if self._stale and passed >= _SHORTEST:
@@ -82,9 +99,10 @@ class LocalTicker:
 
     async def _build(self, now: int) -> None:
         self._stale, self._built = False, None  # if it fails, it is still to be done
-        few = self._ticking is Ticking.STORE  # only those that say so
+        self._has_all = bool(self._ticker.claims.problem)
+        few = self._ticking is Ticking.STORE and not self._has_all  # only those that say so
         found = await all_schedules(self._store.insights, local=few)
-        schedules = [schedule for schedule in found if self._is_ours(schedule)]
+        schedules = [schedule for schedule in found if self._has_all or self._is_ours(schedule)]
         await asyncio.to_thread(self.forecast.rebuild, schedules, now // MICRO)
         self._built = (self._monotonic(), now)
         self._done_to = now // MICRO - 1  # what is pending stands at its first second

@@ -3,11 +3,14 @@
 from collections.abc import Callable
 from typing import Protocol
 
+from ..clock import monotonic as machine_monotonic
 from ..core.planner import plan
 from ..stores.contract import Store
 from ..stores.records import MICRO, Lease, LeaseRequest, TickResult
+from .claim_health import ClaimHealth
 from .loop import together
 
+MAX_MISSED_POLLS = 3  # more are too many
 _NO_PROGRESS = 0.05  # seconds before due jobs are planned again that could not be decided
 _ROOM_TIMEOUT = 0.1  # seconds that a pass waits for room in the worker, so that its runs need not be queued
 _BURST = 3  # batches in a pass of a burst: half of what a pass costs is the same for one job and for hundreds
@@ -49,6 +52,7 @@ class Ticker:
         poll: float = 1.0,
         worker: LocalWorker | None = None,
         on_pass: Callable[[TickResult], None] | None = None,
+        monotonic: Callable[[], float] = machine_monotonic,
     ) -> None:
         self._store = store
         self._node = node
@@ -60,6 +64,7 @@ class Ticker:
         self._poll = poll
         self._worker = worker
         self._on_pass = on_pass
+        self.claims = ClaimHealth(MAX_MISSED_POLLS * poll, monotonic)
 
     async def turn(self) -> float:
         """A pass; and if it finds more than a batch, a burst of passes until nothing more is due."""
@@ -77,7 +82,16 @@ class Ticker:
         return ticked
 
     async def _pass(self, batch: int) -> TickResult:
-        ticked = await self.once(batch=batch)
+        """One that was turned away is no pass: nothing was looked at."""
+        try:
+            ticked = await self.once(batch=batch)
+        except Exception as error:
+            self.claims.failed(f"{type(error).__name__}: {error}")
+            raise
+        if ticked.turned_away:
+            self.claims.failed(ticked.turned_away)
+            return ticked
+        self.claims.succeeded()
         if self._on_pass:
             self._on_pass(ticked)
         return ticked

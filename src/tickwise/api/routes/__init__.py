@@ -17,18 +17,20 @@ from . import (
     health,
     jobs,
     logs,
+    notifications,
     overview,
     pause,
     preview,
     runs,
     schedules,
+    sources,
     times,
     tokens,
 )
 
 _RESOURCES = (
-    bulk, adoption, schedules, actions, backfill, runs, logs, jobs, times, decisions, preview, fleet, pause,
-    overview, doctor, events, tokens,
+    bulk, adoption, schedules, actions, backfill, runs, logs, sources, jobs, times, decisions, preview, fleet,
+    pause, overview, doctor, notifications, events, tokens,
 )  # fmt: skip
 PREFIX = "/api/v1"
 

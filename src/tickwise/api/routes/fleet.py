@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from ...app.overview import is_live
 from ...app.records import AccessRole, Node, QueueLimit, RunFilter, all_pages
+from ...app.worker_advice import is_live
 from ...core.states import RunState
 from ..context import Context, RequestContext
 from ..routing import Router
@@ -46,6 +46,8 @@ def _worker(context: RequestContext, node: Node, now: int) -> WorkerResponse:
             "id": node.id, "roles": [str(role) for role in node.roles], "host": node.host, "pid": node.pid,
             "version": node.version, "queues": list(node.queues), "capacity": node.capacity, "busy": node.busy,
             "live": is_live(node, now), "problems": [] if context.identity.scopes else list(node.problems),
+            "claims_fail": node.claims_fail, "undelivered": list(node.undelivered),
+            "sources": [] if context.identity.scopes else list(node.sources),
             "started_at": to_moment(node.started_at), "seen_at": to_moment(node.seen_at),
             "passed_at": to_moment(node.passed_at),
         }

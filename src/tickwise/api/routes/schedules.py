@@ -16,6 +16,7 @@ from ...app.definitions import (
 )
 from ...app.records import MICRO, AccessRole, DecisionFilter, Recent, ScheduleFilter, ScheduleRow
 from ...app.values import ScheduleInfo, is_due
+from ...app.worker_advice import missing_worker_warnings, worker_required
 from ...core.timeparse import ceil_second
 from ..context import Context, RequestContext
 from ..etags import etag, matching_edit, not_modified
@@ -93,7 +94,8 @@ async def create_schedule(
     stored = await stored_job(context.store, row.schedule.job)
     response.headers["Location"] = resource_path(request, f"/schedules/{new.schedule}")
     response.headers["ETag"] = etag(stored.version, row)
-    return _detail_response(row, stored.fields(new.schedule), row.updated_at)
+    missing = await missing_worker_warnings(context.store, new.job, API_SOURCE)
+    return _detail_response(row, stored.fields(new.schedule), row.updated_at, missing)
 
 
 @router.get(
@@ -121,7 +123,10 @@ async def change_schedule(
     await context.audit("schedule.change", name, edit.before, edit.after)
     row, job = await context.schedule(name), await context.job(row.schedule.job)
     response.headers["ETag"] = etag(job.version, row)
-    return _detail_response(row, fields_with(edit.job, name), job.updated_at)
+    missing: Sequence[str] = ()
+    if worker_required(edit.job) != worker_required(stored.definition):
+        missing = await missing_worker_warnings(context.store, edit.job, job.source)
+    return _detail_response(row, fields_with(edit.job, name), job.updated_at, missing)
 
 
 @router.delete("/schedules/{name:name}", AccessRole.ADMIN, status_code=204)
@@ -158,9 +163,11 @@ async def _read_schedule(context: RequestContext, name: str) -> tuple[ScheduleRo
     return stored.schedule(name) or row, stored
 
 
-def _detail_response(row: ScheduleRow, fields: dict[str, Any], now: int) -> ScheduleDetailResponse:
+def _detail_response(
+    row: ScheduleRow, fields: dict[str, Any], now: int, missing: Sequence[str] = ()
+) -> ScheduleDetailResponse:
     """`now` in microseconds: warnings are about what comes after it."""
     return ScheduleDetailResponse(
         **schedule_response(row).model_dump(), definition=masked(fields),
-        warnings=list(row.schedule.definition.times.warnings_after(now // MICRO)),
+        warnings=[*row.schedule.definition.times.warnings_after(now // MICRO), *missing],
     )  # fmt: skip

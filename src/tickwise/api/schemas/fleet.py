@@ -22,6 +22,9 @@ class WorkerResponse(ResponseModel):
     busy: int
     live: bool
     problems: list[str] = Field(description="What its sources could not read.")
+    sources: list[str] = Field(description="Folders and apps whose definitions it writes.")
+    undelivered: list[str] = Field(description="Notification channels whose last send failed, and why.")
+    claims_fail: str = Field(description="Why the claims of its ticker fail; empty if they succeed.")
     started_at: datetime
     seen_at: datetime
     passed_at: datetime | None = Field(description="When its ticker last completed a pass.")
@@ -81,7 +84,7 @@ class CountsResponse(ResponseModel):
     paused: int
     runs: dict[str, int] = Field(description="Queued and running, and ended in the last hour, by state.")
     waiting: dict[str, int] = Field(description="Queued runs by queue.")
-    held: dict[str, int] = Field(description="Jobs with a slot that waits, by queue.")
+    held: dict[str, int] = Field(description="Jobs whose slots are held for want of a worker, by queue.")
     overdue: int
 
 
@@ -141,3 +144,21 @@ class AuditEntryResponse(ResponseModel):
     subject: str
     before: Any
     after: Any
+
+
+class ChannelTestRequest(RequestModel):
+    channel: str | None = Field(
+        default=None, max_length=60, description="Null: all channels.", examples=["webhook"]
+    )
+
+
+class ChannelTestResponse(ResponseModel):
+    """Whether a test notice arrived."""
+
+    channel: str = Field(examples=["webhook"])
+    arrived: bool
+    problem: str = Field(description="Why it did not arrive.")
+
+
+class ChannelTestsResponse(ResponseModel):
+    items: list[ChannelTestResponse]

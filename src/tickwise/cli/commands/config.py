@@ -28,7 +28,7 @@ def show(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Show every setting with its value, its origin and what it is for; passwords are left out."""
+    """Show every setting, its value and its origin. Passwords are left out."""
     settings = load(file=config)
     values = {name: _printable(name, getattr(settings, name)) for name in NAMES}
     if as_json:

@@ -24,7 +24,7 @@ async def logs(
     *,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the log until the run ends.")] = False,
 ) -> CommandResult | None:
-    """Print what a run printed; with --json --follow, one object per line."""
+    """Print what a run printed. With --json --follow, one object per line."""
     path = f"{run_path(run)}/logs"
     if not follow:
         page = await api.pages(path, _MAX_PARTS)

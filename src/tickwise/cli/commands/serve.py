@@ -36,6 +36,9 @@ Queues = Annotated[str | None, typer.Option("--queues", help="Queues to serve, s
 AllowCommands = Annotated[
     bool | None, typer.Option("--allow-commands", help="Execute commands of jobs from any source.")
 ]
+SourceNames = Annotated[
+    str | None, typer.Option("--source", metavar="NAME", help="The name of the folder; default: its path.")
+]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Log as JSON, one object per line.")]
 _MAX_LISTED = 8
 _MAX_SCHEDULES = 200  # above which the next runs are not listed
@@ -44,11 +47,11 @@ _MAX_SCHEDULES = 200  # above which the next runs are not listed
 def serve(
     targets: Targets = None, store: StoreUrl = None, config: ConfigFile = None, host: Host = None,
     port: Port = None, concurrency: Concurrency = None, queues: Queues = None,
-    allow_commands: AllowCommands = None, *, log_json: LogJson = False,
+    allow_commands: AllowCommands = None, source: SourceNames = None, *, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Schedule and run jobs, and serve the API and the dashboard."""
     settings = _without_none(store=store, host=host, port=port, concurrency=concurrency, queues=queues,
-                             allow_commands=allow_commands or None)  # fmt: skip
+                             allow_commands=allow_commands or None, source=source)  # fmt: skip
     _serve(targets or [], config, settings, (Role.TICKER, Role.WORKER, Role.API), log_json=log_json)
 
 
@@ -56,28 +59,27 @@ def api(
     store: StoreUrl = None, config: ConfigFile = None, host: Host = None, port: Port = None,
     *, log_json: LogJson = False,
 ) -> None:  # fmt: skip
-    """Only serve the API and the dashboard; tickers and workers run elsewhere."""
+    """Only serve the API and the dashboard. Tickers and workers run elsewhere."""
     _serve([], config, _without_none(store=store, host=host, port=port), (Role.API,), log_json=log_json)
 
 
 def ticker(
     targets: Targets = None, store: StoreUrl = None, config: ConfigFile = None, host: Host = None,
-    port: Port = None, *, log_json: LogJson = False,
+    port: Port = None, source: SourceNames = None, *, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Only decide what is due; workers elsewhere run it."""
-    _serve(
-        targets or [], config, _without_none(store=store, host=host, port=port), (Role.TICKER,), log_json=log_json
-    )
+    settings = _without_none(store=store, host=host, port=port, source=source)
+    _serve(targets or [], config, settings, (Role.TICKER,), log_json=log_json)
 
 
 def worker(
     targets: Targets = None, store: StoreUrl = None, config: ConfigFile = None, host: Host = None,
     port: Port = None, concurrency: Concurrency = None, queues: Queues = None,
-    allow_commands: AllowCommands = None, *, log_json: LogJson = False,
+    allow_commands: AllowCommands = None, source: SourceNames = None, *, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Only run what is queued; a ticker elsewhere decides."""
     settings = _without_none(store=store, host=host, port=port, concurrency=concurrency, queues=queues,
-                             allow_commands=allow_commands or None)  # fmt: skip
+                             allow_commands=allow_commands or None, source=source)  # fmt: skip
     _serve(targets or [], config, settings, (Role.WORKER,), log_json=log_json)
 
 

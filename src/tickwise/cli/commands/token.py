@@ -8,7 +8,7 @@ from ...core.errors import InputError, did_you_mean, nearest_word
 from ..arguments import as_when
 from ..client import ApiClient
 from ..command import CommandResult, api_command
-from ..output import format_time, in_colour, print_line, print_note, print_table
+from ..output import format_time, in_colour, print_line, print_note, print_nothing, print_table
 from ..prompts import Yes, confirm
 
 app = typer.Typer(help="API tokens and their roles.", no_args_is_help=True)
@@ -46,6 +46,8 @@ async def list_tokens(api: ApiClient) -> CommandResult:
         )
         for one in answer["items"]
     ]  # fmt: skip
+    if not rows:
+        return CommandResult(answer, lambda: print_nothing("No tokens.", api.where))
     columns = ["name", "role", "jobs", "state", "expires", "last used", "id"]
     return CommandResult(answer, lambda: print_table(columns, rows))
 

@@ -24,7 +24,7 @@ from typing import Any
 from ...core.definition import JobDefinition
 from ...core.errors import InputError
 from ..step_context import StepContext
-from .arguments import RUN, arguments_for, check_arguments, takes
+from .arguments import arguments_for, check_arguments, takes_run
 from .log import OUT, Sink
 from .process import call_in_process, target_of
 from .result import AttemptResult, failed, raised, returned
@@ -165,7 +165,7 @@ def can_call_directly(job: JobDefinition, function: Callable[..., Any]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_async_without_run(function: Callable[..., Any]) -> bool:
-    return iscoroutinefunction(function) and not takes(function, RUN)
+    return iscoroutinefunction(function) and not takes_run(function)
 
 
 async def call_directly(function: Callable[..., Any], params: Mapping[str, Any]) -> AttemptResult:

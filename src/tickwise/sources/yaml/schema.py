@@ -170,6 +170,9 @@ class RetrySpec(Spec):
         "What each wait is multiplied by; 2 if left out.", 1.5
     )
     max_interval: Duration | None = optional("The longest wait; 1h if left out.", "10m")
+    jitter: Annotated[float, Field(ge=0, le=1)] | None = optional(
+        "The share by which a wait may be longer, so that runs do not retry together; 0.1 if left out.", 0
+    )
 
     @model_validator(mode="after")
     def _longest_is_longer(self) -> Self:
@@ -247,8 +250,9 @@ class AfterSpec(Spec):
 
 
 class CronEntry(Spec):
-    cron: CronText = required("Five fields, or six with seconds first.", "0 3 * * *")
+    cron: CronText = required("Five fields, six with seconds first, or seven with a year last.", "0 3 * * *")
     timezone: ZoneName | None = optional("Its own zone.", "Europe/Berlin")
+    both: bool | None = optional("Whether day-of-month and day-of-week must both match.", True)
 
 
 class EveryEntry(Spec):

@@ -17,17 +17,15 @@ def waits(run: RunEntry, now: int) -> bool:
 
 
 def hand_out(memory: MemoryState, wanted: LeaseRequest, runs: Iterable[RunEntry], now: int) -> tuple[Lease, ...]:
-    """Lease what waits: queue by queue as asked; in each by priority, then age (S46: only jobs that are known)."""
+    """Lease what waits: queue by queue as asked; in each by priority, then age (S46: only what it may execute)."""
     by_queue: dict[str, list[RunEntry]] = defaultdict(list)
     for run in runs:
-        if waits(run, now) and (run.definition.steps or run.job in wanted.functions):
-            by_queue[run.definition.queue].append(run)
+        if waits(run, now) and wanted.offers.allow(run.requires):
+            by_queue[run.queue].append(run)
     leases: list[Lease] = []
     for queue in dict.fromkeys(wanted.queues):
         room = min(wanted.capacity - len(leases), _allowed(memory, queue, now))
-        chosen = nsmallest(
-            room, by_queue[queue], key=lambda run: (-run.definition.priority, run.due_at, run.number)
-        )
+        chosen = nsmallest(room, by_queue[queue], key=lambda run: (-run.priority, run.due_at, run.number))
         leases += [memory.take(run, wanted.node, wanted.seconds, now) for run in chosen]
         if chosen and queue in memory.credits:
             memory.credits[queue] = (_credit(memory, queue, now) - len(chosen), now)
@@ -39,9 +37,7 @@ def _allowed(memory: MemoryState, queue: str, now: int) -> int:
     limit = memory.limits.get(queue, QueueLimit(queue))
     room = len(memory.active)
     if limit.concurrency is not None:
-        running = sum(
-            run.state is RunState.RUNNING and run.definition.queue == queue for run in memory.active.values()
-        )
+        running = sum(run.state is RunState.RUNNING and run.queue == queue for run in memory.active.values())
         room = max(0, limit.concurrency - running)
     return room if limit.starts_per_second is None else min(room, int(_credit(memory, queue, now)))
 

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 
 from ..records import Node, Renewed
 from .base import Mongo
-from .fleet import beat as record
+from .fleet import record_alive
 from .lease import renew
 
 
 async def beat(mongo: Mongo, node: Node, held: Mapping[int, str], lease: int, *, passed: bool) -> Renewed:
     now = await mongo.now()
-    recorded, renewed = record(mongo, node, now, passed=passed), renew(mongo, node.id, held, lease, now)
+    recorded, renewed = record_alive(mongo, node, now, passed=passed), renew(mongo, node.id, held, lease, now)
     asked_to_end, answer = await asyncio.gather(recorded, renewed)
     return Renewed(answer.held, answer.cancel | asked_to_end, answer.unknown)

@@ -5,17 +5,25 @@ loses neither.
 """
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from ..records import Node, Renewed
 from .definitions import DefinitionCache
-from .fleet import beat as record
+from .fleet import record_alive
 from .lease import renew
 from .statement import Procedure
 
 
+class Beat(NamedTuple):
+    """What came of a beat."""
+
+    renewed: Renewed
+    is_new: bool  # its worker has come alive, or offers something else than before
+
+
 def beat(
     definitions: DefinitionCache, node: Node, held: Mapping[int, str], lease: int, *, passed: bool
-) -> Procedure[Renewed]:
-    asked_to_end = yield from record(node, passed=passed)
+) -> Procedure[Beat]:
+    alive = yield from record_alive(node, passed=passed)
     renewed = yield from renew(definitions, node.id, held, lease)
-    return renewed._replace(cancel=renewed.cancel | asked_to_end)
+    return Beat(renewed._replace(cancel=renewed.cancel | alive.asked_to_end), alive.is_new)

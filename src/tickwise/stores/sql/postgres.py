@@ -24,7 +24,8 @@ from ..validation import UNREADABLE_URL
 from .dialect import LOCKS, Dialect, Lists, Tables, on_conflict
 from .driver import Driver, Pool
 from .postgres_errors import DRIVER_ERRORS, FORGOTTEN, RETRIED, error_text, translate
-from .statement import FIRST_PART, Notify, Procedure, Query, Rows, Statement, TakeTicket
+from .statement import FIRST_PART, Procedure, Query, Rows, Statement, TakeTicket
+from .tickets import TicketLine, held_for_long
 
 T = TypeVar("T")
 _NULL, _BETWEEN = "n", ";"  # in a joined column: stands for NULL, and between two values
@@ -32,10 +33,6 @@ _TYPES = {"row_id": "tid"}
 CHANNEL = "tickwise"
 _NOTIFY = f"SELECT pg_notify('{CHANNEL}', '')"
 _NUMBERED = re.compile(r"\$(\d+)")
-TICKETS, TICKET_LOCK = 2, 742638296  # how many claim at a time, and the advisory locks by which they know
-_TAKE_TICKET = "SELECT 1 WHERE " + " OR ".join(
-    f"pg_try_advisory_xact_lock({TICKET_LOCK}, {number})" for number in range(TICKETS)
-)
 _BEGIN = (  # plans are made when tables are small and kept when they have grown: all that is written goes by index
     "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '5s';"
     "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off;"
@@ -131,6 +128,7 @@ class PostgresDriver(Driver):
         self._statements = _KEPT_STATEMENTS
         self._opening = asyncio.Lock()
         self._turns = {lane: asyncio.Semaphore(_AT_ONCE.get(lane, 1)) for lane in Pool}
+        self._tickets = TicketLine()
         self._ears = _Listener(url)
 
     async def run(self, protocol: Callable[[], Procedure[T]], lane: Pool) -> T:
@@ -187,17 +185,16 @@ class PostgresDriver(Driver):
         rows: Rows = ()
         try:
             asked = next(protocol)
-            begun = await connection.execute(
-                f"{begin}; {_TAKE_TICKET}" if isinstance(asked, TakeTicket) else begin
-            )
+            if isinstance(asked, TakeTicket):
+                asked = protocol.send(await self._tickets.begin(connection, begin))
+            else:
+                await connection.execute(begin)
             while True:
-                if isinstance(asked, Notify):
-                    news, rows = True, ()
-                elif isinstance(asked, TakeTicket):
-                    rows = [begun] if begun == "SELECT 1" else []
-                else:
+                if isinstance(asked, Query):
                     text, values = self.prepare(asked)
                     rows = await connection.fetch(text, *values)
+                else:
+                    news, rows = True, ()
                 asked = protocol.send(rows)
         except StopIteration as done:
             return done.value, news
@@ -231,7 +228,7 @@ class PostgresDriver(Driver):
         return await self._ears.wait(seconds)
 
     async def check(self) -> tuple[str, ...]:
-        return ()
+        return tuple(await self.run(held_for_long, Pool.READ))
 
     async def close(self) -> None:
         await self._ears.close()

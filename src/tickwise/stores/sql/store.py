@@ -1,6 +1,6 @@
 """The store's contract over any SQL driver: each move is a procedure, run on the pool where it belongs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -9,7 +9,7 @@ from ...core.settle import Settled
 from ...log import get_logger
 from ..contract import Schema, StatementError, Store
 from ..insights_contract import Insights
-from ..records import Enqueue, Enqueued, Finish, Planner, TickRequest, TickResult
+from ..records import Enqueue, Enqueued, Finish, Node, Planner, Renewed, TickRequest, TickResult
 from . import (
     define,
     enqueue,
@@ -24,6 +24,7 @@ from . import (
     retention,
     schema,
     tick,
+    workers,
 )
 from .access import SqlAccess
 from .caller_transaction import on_connection
@@ -52,6 +53,8 @@ class SqlStore(SqlMoves, Store):
 
     now = move(Pool.READ, fleet.now)
     _define = cached_move(Pool.OTHER, define.define)
+    _extend = cached_move(Pool.OTHER, define.extend)
+    _reassign = cached_move(Pool.OTHER, define.reassign)
     _remove = cached_move(Pool.OTHER, define.remove)
     _change = cached_move(Pool.OTHER, define.change)
     _pause = move(Pool.OTHER, fleet.pause)
@@ -59,7 +62,6 @@ class SqlStore(SqlMoves, Store):
     _lease = cached_move(Pool.LEASE, lease.lease)
     _report = move(Pool.OTHER, lease.report)
     expire = cached_move(Pool.OTHER, lease.expire)
-    _beat = cached_move(Pool.OTHER, heartbeat.beat)
     _leave = move(Pool.OTHER, fleet.leave)
     _limit = move(Pool.OTHER, fleet.limit)
     _prune = move(Pool.OTHER, retention.prune)
@@ -82,7 +84,18 @@ class SqlStore(SqlMoves, Store):
                 ticked = await self._tick_halves(planner, request, names)
             return ticked._replace(more=ticked.more or jobs is None)
         self._raise_floor(ticked)
+        if ticked.held:
+            await self._wake_held()
         return ticked
+
+    async def _beat(self, node: Node, held: Mapping[int, str], lease: int, /, *, passed: bool) -> Renewed:
+        beat = await self.execute(Pool.OTHER, heartbeat.beat, self.definitions, node, held, lease, passed=passed)
+        if beat.is_new:
+            await self._wake_held()
+        return beat.renewed
+
+    async def _wake_held(self) -> None:
+        await self.execute(Pool.OTHER, workers.wake_held, self.definitions)
 
     async def _tick_halves(self, planner: Planner, request: TickRequest, names: Sequence[str]) -> TickResult:
         half, reserve = len(names) // 2, request.reserve
@@ -111,8 +124,8 @@ class SqlStore(SqlMoves, Store):
 
     async def _enqueue(self, asked: Sequence[Enqueue], connection: Any, /) -> tuple[Enqueued, ...]:
         if connection is not None:
-            return await on_connection(self.driver, connection, lambda: enqueue.enqueue(asked))
-        return await self.execute(Pool.OTHER, enqueue.enqueue, asked)
+            return await on_connection(self.driver, connection, lambda: enqueue.enqueue(self.definitions, asked))
+        return await self.execute(Pool.OTHER, enqueue.enqueue, self.definitions, asked)
 
     async def _retry(self, run: int, /) -> None:
         await self.execute(Pool.OTHER, enqueue.retry, run, self.definitions)
@@ -149,7 +162,7 @@ class SqlInsights(SqlMoves, Insights):
     _steps = move(Pool.READ, insights.steps)
     _log = move(Pool.READ, insights.log)
     _decisions = move(Pool.READ, insights.decisions)
-    nodes = move(Pool.READ, fleet.nodes)
+    nodes = cached_move(Pool.READ, workers.nodes)
     limits = move(Pool.READ, fleet.limits)
     pauses = move(Pool.READ, fleet.pauses)
     counts = move(Pool.READ, insights_statistics.counts)
