@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from .core.cron.zone import zone
-from .core.definition import DEFAULT_QUEUE, Ticking, check_name
+from .core.definition import DEFAULT_QUEUE, Keep, Ticking, check_name
 from .core.errors import InputError, did_you_mean, nearest_word
 from .core.timeparse import format_duration, parse_duration
 from .ownership import SETTING, OwnershipError, WriterCheck
@@ -172,6 +172,22 @@ def _parse_ticking(value: Any) -> Ticking:
     return Ticking(value)
 
 
+def _parse_keep(value: Any) -> Keep:
+    """`{days, runs}`, or the same as text: `days=90, runs=10000`; or `forever`."""
+    if isinstance(value, Keep):
+        return value
+    if value == "forever":
+        return Keep()
+    pairs = [part.partition("=") for part in value.split(",")] if isinstance(value, str) else ()
+    given = {name.strip(): text.strip() for name, _, text in pairs} if pairs else value
+    if not isinstance(given, Mapping) or not given or given.keys() - {"days", "runs"}:
+        raise InputError("write days=90, or runs=10000, or both, or forever")
+    days, runs = given.get("days"), given.get("runs")
+    return Keep(
+        None if days is None else _parse_number(days, most=36_500), None if runs is None else _parse_number(runs)
+    )
+
+
 def _parse_zone(value: Any) -> str:
     return zone(_parse_text(value)).name
 
@@ -199,6 +215,11 @@ class Settings:
     shutdown_grace: float = _setting(30.0, _parse_seconds, "how long running work may go on when a worker ends")
     host: str = _setting("127.0.0.1", _parse_text, "where the API listens")
     port: int = _setting(8484, _parse_port, "where the API listens; 0 takes any free one")
+    keep: Keep = _setting(
+        Keep(days=90, runs=10_000),
+        _parse_keep,
+        "how long finished runs are kept unless their job says: the larger",
+    )
     concurrency: int = _setting(10, _parse_number, "runs that a worker executes at once")
     queues: tuple[str, ...] = _setting(
         (DEFAULT_QUEUE,), _parse_queues, "queues that a worker serves, in this order"

@@ -259,7 +259,7 @@ class NodeProcess:
             *self._work_loops(),
             self._loop("definitions", self._define),
             self._loop("reaper", self._make_reaper().turn),
-            self._loop("pruner", Pruner(store).turn),
+            self._loop("pruner", Pruner(store, keep=self.settings.keep).turn),
             *(self._notifier_loops() if self._tickers else []),
         ]
 

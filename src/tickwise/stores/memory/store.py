@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...core.change import Change
-from ...core.definition import JobDefinition
+from ...core.definition import JobDefinition, Keep
 from ...core.errors import ConflictError, InputError, TickwiseError, no_such
 from ...core.model import Pause, Schedule, Trigger
 from ...core.settle import LeaseExpired, Settled, TooLate
@@ -230,14 +230,16 @@ class MemoryStore(MemoryMoves, Store):
         self._memory.news = True
 
     @atomic
-    def _prune(self, most: int, /) -> int:
+    def _prune(self, most: int, keep: Keep, /) -> int:
         now = self._memory.clock()
         finished: dict[str, list[RunEntry]] = defaultdict(list)
         for run in self._memory.runs.values():
             if run.finished_at is not None:
                 finished[run.job].append(run)
         jobs = self._memory.jobs
-        removed = [run for name, runs in finished.items() for run in unwanted(self._memory, jobs[name], runs, now)]
+        removed = [
+            run for name, runs in finished.items() for run in unwanted(self._memory, jobs[name], runs, keep, now)
+        ]
         for run in removed[:most]:
             self._memory.forget(run)
             if run.slot is not None:

@@ -197,11 +197,10 @@ async def _missed(mongo: Mongo, needed: Mapping[str, int]) -> dict[str, list[tup
 
 
 def _job_fields(before: Document, job: JobDefinition, source: str, now: int) -> Document:
-    keeps_all = job.keep.days is None and job.keep.runs is None
     return {
         "source": source, "definition": digest_of(job), "version": before.get("version", 0) + 1,
         "queue": job.queue, "priority": job.priority, "requires": requirements_of(job),
-        "keep_days": job.keep.days, "keep_runs": job.keep.runs, "prune_at": None if keeps_all else now,
+        "keep_days": job.keep.days, "keep_runs": job.keep.runs, "prune_at": now,
         "created_at": before.get("created_at", now), "updated_at": now, "deleted_at": None,
     }  # fmt: skip
 

@@ -308,11 +308,10 @@ def _cancel_queued(cache: DefinitionCache, which: Query, now: int) -> Procedure[
 
 
 def _write_job(id_: int, job: JobDefinition, source: str, definition: int, now: int) -> Procedure[None]:
-    keeps_all = job.keep.days is None and job.keep.runs is None
     yield _WRITE_JOB(
         job=id_, source=source, definition=definition, queue=job.queue, priority=job.priority,
         requires=requirements_of(job),
-        keep_days=job.keep.days, keep_runs=job.keep.runs, prune_at=None if keeps_all else now, now=now,
+        keep_days=job.keep.days, keep_runs=job.keep.runs, prune_at=now, now=now,
     )  # fmt: skip
     yield _VERSION(job=id_)
 

@@ -22,7 +22,7 @@ CREATE TABLE tickwise_jobs (
     history_from bigint,
     keep_days bigint,
     keep_runs bigint,
-    prune_at bigint,            -- when to look for runs that need not be kept; none if all are kept
+    prune_at bigint,            -- when to look for runs that need not be kept
     deleted_at bigint,
     created_at bigint NOT NULL,
     updated_at bigint NOT NULL
