@@ -196,10 +196,6 @@ class NodeProcess:
             self._services.open_store, callbacks, every=self.settings.renew, lease=self.settings.lease
         )
 
-    def _make_reaper(self) -> Reaper:
-        heartbeat = self._heartbeat
-        return Reaper(self._services.store, lease=self.settings.lease, steady_for=lambda: heartbeat.steady_for)
-
     def _renewed(self, requested: Mapping[str, str], renewed: Renewed) -> None:
         if self.worker and self.worker.on_renewed(requested, renewed):
             self._heartbeat.wake()
@@ -255,10 +251,13 @@ class NodeProcess:
     def _loops_until_stop(self) -> list[Loop]:
         """Loops that bring new work, and upkeep that any node can do: they end first."""
         store = self._services.store
+        reaper = Reaper(store, lease=self.settings.lease, steady_for=self._heartbeat.steady_for)
         return [
             *self._work_loops(),
             self._loop("definitions", self._define),
-            self._loop("reaper", self._make_reaper().turn),
+            self._loop(
+                "reaper", Reaper(store, lease=self.settings.lease, steady_for=self._heartbeat.steady_for).turn
+            ),
             self._loop("pruner", Pruner(store, keep=self.settings.keep).turn),
             *(self._notifier_loops() if self._tickers else []),
         ]

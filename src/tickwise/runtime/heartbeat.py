@@ -59,7 +59,6 @@ class Heartbeat:
         self._wake_event = asyncio.Event()
         self._ended: Future[None] = Future()
 
-    @property
     def steady_for(self) -> float:
         """The seconds for which beats have come as they should."""
         since = self._steady_since
