@@ -255,9 +255,7 @@ class NodeProcess:
         return [
             *self._work_loops(),
             self._loop("definitions", self._define),
-            self._loop(
-                "reaper", Reaper(store, lease=self.settings.lease, steady_for=self._heartbeat.steady_for).turn
-            ),
+            self._loop("reaper", reaper.turn),
             self._loop("pruner", Pruner(store, keep=self.settings.keep).turn),
             *(self._notifier_loops() if self._tickers else []),
         ]
