@@ -56,7 +56,7 @@ def test_a_server_that_logs_json_prints_nothing_else(tmp_path: Path) -> None:
     )  # fmt: skip
     try:
         assert server.stderr is not None
-        lines = []
+        lines: list[dict[str, str]] = []
         while not lines or lines[-1]["event"] != "tickwise is running":
             lines.append(json.loads(server.stderr.readline()))
         assert lines[-1]["health"].endswith("/readyz")
