@@ -91,8 +91,8 @@ def _without_none(**settings: Any) -> dict[str, Any]:
 def _serve(
     targets: Sequence[str], config: Path | None, settings: dict[str, Any], roles: Sequence[Role], *, log_json: bool
 ) -> None:
-    configure_logging(as_json=log_json)
     scheduler, folders = find(targets)
+    configure_logging(as_json=log_json)
     scheduler.configure(config, **settings)
     asyncio.run(_run_node(scheduler, folders, roles, log_json=log_json))
 
