@@ -18,7 +18,7 @@ from uuid import uuid4
 from ..clock import monotonic
 from ..config import Settings
 from ..core.definition import JobDefinition
-from ..core.payload import clip
+from ..core.payload import clip, first_line
 from ..core.settle import Settled
 from ..core.states import RunState
 from ..core.timeparse import to_datetime
@@ -368,7 +368,7 @@ class NodeProcess:
         if what not in _NOT_LOGGED:
             _log.warning(
                 "run ended", what=what, run=lease.id, job=lease.job.name, attempt=lease.attempt, state=str(state),
-                error=error.strip().rpartition("\n")[2],
+                error=first_line(error),
             )  # fmt: skip
         if self._hooks.has("on_run"):
             slot = None if lease.slot is None else to_datetime(lease.slot)
