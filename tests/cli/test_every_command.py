@@ -13,7 +13,8 @@ from ..support.cli import Filled, live
 from .conftest import Command
 
 ELSEWHERE = {
-    "serve", "ticker", "worker", "api", "validate", "simulate", "cron explain", "cron next", "config show",
+    "serve", "ticker", "worker", "api", "notify test", "validate", "simulate", "cron explain", "cron next",
+    "config show",
 }  # fmt: skip  # commands that ask no API, which have tests of their own
 
 
@@ -119,6 +120,7 @@ CASES = {
         "robot --role operator --scope 'etl-*' --expires 30d", "has the role operator", ("POST", "/tokens"),
         "robot --role boss", "role: ",
     ),
+    "token link": Case("--role viewer", "/#/signin?code=", ("POST", "/links"), "--role boss", "role: "),
     "token list": Case("", "expires", ("GET", "/tokens"), "now", "unexpected extra argument"),
     "token revoke": Case("ci --yes", "The token ci is revoked.", ("DELETE", "/tokens/id-of-ci"), "cii --yes",
                          "there is no valid token 'cii' (did you mean ci?)"),
@@ -129,6 +131,15 @@ CASES = {
         "", "is up to date", {"applied": []}, "--store redis://here", "use sqlite:///FILE"
     ),
     "store check": Case("", "is fine", {"problems": []}, "--store redis://here", "use sqlite:///FILE"),
+    "sources list": Case("", "app:app", ("GET", "/sources"), "--jsn", "No such option", reads=True),
+    "sources move": Case(
+        "app:app app:shop --dry-run", "1 jobs would move: breaks", ("POST", "/sources:move"), "app:ap api",
+        "there is no source 'app:ap' (did you mean app:app?)",
+    ),
+    "sources remove": Case(
+        "app:app --yes", "1 jobs removed: breaks", ("POST", "/sources:remove"), "app:app",
+        "There is no terminal to ask on: pass --yes",
+    ),
 }  # fmt: skip
 
 

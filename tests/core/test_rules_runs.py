@@ -203,7 +203,7 @@ def test_without_a_worker_slots_are_held(catchup: str, runs: list[tuple[str, str
     assert world.ran("etl") == []
     assert world.verdicts("etl") == []
     assert world.waits("etl") == ["no_worker 01:00"]
-    assert world.decisions("etl")[0].detail == "gpu"
+    assert world.decisions("etl")[0].detail == "serves the queue gpu"
     world.ledger.served_queues = frozenset({"default", "gpu"})
     world.pass_time(to="03:31")
     assert world.ran("etl") == runs

@@ -55,7 +55,7 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
     handlers = {name: getattr(job.on, name) for name in ("success", "failure", "exit")}
     if any(handlers.values()):
         fields["on"] = {name: _action_field(action) for name, action in handlers.items() if action}
-    if job.keep.days or job.keep.runs:
+    if job.keep:
         fields["keep"] = {"days": job.keep.days} if job.keep.days else {"runs": job.keep.runs}
     return fields | _steps_fields(job.steps)
 

@@ -15,12 +15,13 @@ from typing import Any, Self, TypeVar, Unpack, overload
 from ..config import Settings
 from ..stores.records import Role
 from ..testing.clock import FakeClock
-from .health import App, Readiness, health
+from .health import NOT_READY, App, health
 from .hooks import Hooks
 from .loop_thread import LoopThread
 from .node import EVERY_ROLE, NodeProcess
 from .options import FunctionOptions, Times
-from .sync_methods import Face, SyncJobs, SyncPlaySession, SyncRuns, SyncSchedules
+from .sources import DeclaredJobs
+from .sync_methods import Face, SyncJobs, SyncPlaySession, SyncRuns, SyncSchedules, SyncSources
 from .tickwise import AsyncTickwise, Function
 
 T = TypeVar("T")
@@ -35,6 +36,7 @@ class Tickwise(Face):
         self.schedules = SyncSchedules(self._awaited.schedules, loop_thread)
         self.runs = SyncRuns(self._awaited.runs, loop_thread)
         self.jobs = SyncJobs(self._awaited.jobs, loop_thread)
+        self.sources = SyncSources(self._awaited.sources, loop_thread)
 
     @property
     def settings(self) -> Settings:
@@ -45,7 +47,7 @@ class Tickwise(Face):
         return self.awaited.hooks
 
     @property
-    def declared(self) -> tuple[str, frozenset[str]]:
+    def declared(self) -> DeclaredJobs:
         return self.awaited.declared
 
     @property
@@ -84,17 +86,21 @@ class Tickwise(Face):
         finally:
             self._loop_thread.call(_left(block))
 
-    def start(self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE) -> NodeProcess:
+    def start(
+        self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE, source: str | Sequence[str] | None = None
+    ) -> NodeProcess:
         """Run in a thread of its own until `stop`, or until the program ends."""
-        node = self._loop_thread.call(self.awaited.start(*paths, roles=roles))
+        node = self._loop_thread.call(self.awaited.start(*paths, roles=roles, source=source))
         atexit.register(self._at_exit)
         return node
 
-    def run(self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE) -> None:
+    def run(
+        self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE, source: str | Sequence[str] | None = None
+    ) -> None:
         """Run until SIGINT or SIGTERM; a second one ends at once."""
         with _terminable():
             try:
-                self._loop_thread.call(self.awaited.start(*paths, roles=roles))
+                self._loop_thread.call(self.awaited.start(*paths, roles=roles, source=source))
                 self._loop_thread.call(self.awaited.wait())
             except KeyboardInterrupt:
                 pass
@@ -123,7 +129,7 @@ class Tickwise(Face):
 
     def asgi(self) -> App:
         """An ASGI application that runs the scheduler as long as its server lives, and answers for its health."""
-        return health(lambda: self.node.readiness if self.node else Readiness.NOT_READY, self.lifespan)
+        return health(lambda: self.node.readiness if self.node else NOT_READY, self.lifespan)
 
     def close(self) -> None:
         """Stop, and let go of the store and the thread."""

@@ -12,6 +12,7 @@ from ..core.errors import InputError
 from .loop_thread import LoopThread
 from .managers import Jobs, Runs, Schedules
 from .play_session import PlaySession
+from .sources import Sources
 from .tickwise import AsyncTickwise
 
 T = TypeVar("T")
@@ -71,4 +72,5 @@ SyncSchedules = _synchronous_class(Schedules, "SyncSchedules")
 SyncRuns = _synchronous_class(Runs, "SyncRuns")
 SyncJobs = _synchronous_class(Jobs, "SyncJobs")
 SyncPlaySession = _synchronous_class(PlaySession, "SyncPlaySession")
+SyncSources = _synchronous_class(Sources, "SyncSources")
 Face = _synchronous_class(AsyncTickwise, "Face", enqueue=_enqueue)

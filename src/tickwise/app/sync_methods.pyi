@@ -15,12 +15,15 @@ from .options import EnqueueOptions
 from .options import JobFields
 from .options import When
 from .play_session import PlaySession
+from .sources import SourceInfo
+from .sources import Sources
 from .tickwise import AsyncTickwise
 from .tickwise import Job
 from .tickwise import Params
 from .values import RunInfo
 from .values import ScheduleInfo
 from .values import UpcomingRun
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from datetime import datetime
@@ -136,6 +139,34 @@ class SyncJobs:
     def list(self) -> list[str]:
         ...
 
+class SyncSources:
+    """Sources by name, as `list` names them."""
+    _awaited: Sources
+    _loop_thread: LoopThread
+
+    def __init__(self, awaited: Sources, loop_thread: LoopThread) -> None:
+        ...
+
+    def list(self) -> list[SourceInfo]:
+        """In order of their names."""
+        ...
+
+    def move(self, source: str, to: str, *, dry_run: bool=False) -> Sequence[str]:
+        """Give another source all that a source has written; the names of the jobs."""
+        ...
+
+    def remove(self, source: str, *, dry_run: bool=False) -> Sequence[str]:
+        """Delete all that a source has written, unless a live node has it; the names of the jobs."""
+        ...
+
+    def orphans(self) -> Sequence[str]:
+        """Jobs that the code of their app does not declare any more."""
+        ...
+
+    def remove_orphans(self, names: Iterable[str] | None=None) -> Sequence[str]:
+        """Delete orphaned jobs: these, or all; the names of those that were deleted."""
+        ...
+
 class SyncPlaySession:
     """Plays what an app has scheduled."""
     _awaited: PlaySession
@@ -194,15 +225,15 @@ class Face:
         """Do all that is due, without a node, and return how many attempts ended: for tests."""
         ...
 
-    def start(self, *paths: str | Path, roles: Sequence[Role]=...) -> NodeProcess:
-        """Run in the background of this event loop until `stop`."""
+    def start(self, *paths: str | Path, roles: Sequence[Role]=..., source: str | Sequence[str] | None=None) -> NodeProcess:
+        """Run in the background of this event loop until `stop`; `source` names the folders, one name for each."""
         ...
 
     def stop(self, *, grace: float | None=None) -> None:
         """Take no new work, let running work end, and hand back the rest; with `grace=0` at once."""
         ...
 
-    def run(self, *paths: str | Path, roles: Sequence[Role]=...) -> None:
+    def run(self, *paths: str | Path, roles: Sequence[Role]=..., source: str | Sequence[str] | None=None) -> None:
         """Run until SIGINT or SIGTERM, or until cancelled; then let go of the store."""
         ...
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar, Unpack, overload
 
-from ..config import Settings, load
-from ..core.errors import ConflictError
+from ..config import Settings, load, parse_names
+from ..core.errors import ConflictError, InputError
 from ..core.model import Pause, Trigger
 from ..ownership import WriterCheck
 from ..sources.defaults import Defaults
@@ -20,13 +20,14 @@ from ..stores.url import is_private
 from ..testing.clock import FakeClock
 from .drain import drain
 from .explain import Explanation, why
-from .health import App, Readiness, health
+from .health import NOT_READY, App, health
 from .hooks import Hooks
 from .managers import Jobs, Runs, Schedules, enqueued
 from .node import EVERY_ROLE, NodeOptions, NodeProcess, NodeServices
 from .options import EnqueueOptions, FunctionOptions, Times, When, as_seconds, check_enqueue_options
 from .play_session import PlaySession
 from .registry import Registry
+from .sources import DeclaredJobs, Sources
 from .stores import LoopStores, StoreOfLoop
 from .upcoming import upcoming_runs
 from .values import RunInfo, UpcomingRun, as_second
@@ -64,6 +65,7 @@ class AsyncTickwise:
         self.schedules = Schedules(self.store, self._defaults, lambda: self.settings.ticking)
         self.runs = Runs(self.store)
         self.jobs = Jobs(self.store)
+        self.sources = Sources(self.store, lambda: self.declared)
 
     def configure(self, config: Path | None = None, **settings: Any) -> None:
         """Change settings before anything is opened: what is given here goes before what was given first."""
@@ -97,9 +99,9 @@ class AsyncTickwise:
         return declare(schedule, None) if callable(schedule) else declare
 
     @property
-    def declared(self) -> tuple[str, frozenset[str]]:
+    def declared(self) -> DeclaredJobs:
         """The source that this app is, and the jobs that its code has declared."""
-        return self._source, frozenset(self._registry.declared)
+        return DeclaredJobs(self._source, frozenset(self._registry.declared))
 
     async def store(self) -> Store:
         """The store, opened, up to date, and with all that has been declared so far."""
@@ -191,15 +193,16 @@ class AsyncTickwise:
             await self._stores.close()
             self._stores = own
 
-    async def start(self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE) -> NodeProcess:
-        """Run in the background of this event loop until `stop`."""
+    async def start(
+        self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE, source: str | Sequence[str] | None = None
+    ) -> NodeProcess:
+        """Run in the background of this event loop until `stop`; `source` names the folders, one name for each."""
         opened = await self._opened()
         if self._task is not None:
             raise ConflictError("it is running already: stop it first")
-        writers = WriterCheck(self.settings.trusted_folders)
-        folders = [FolderSource(Path(path), defaults=self._defaults(), writers=writers) for path in paths]
+        folders = self._folders(paths, source)
         node_options = NodeOptions(roles, folders, is_private(self.settings.store))
-        services = NodeServices(opened.store, opened.definitions, self._stores.make, self.store)
+        services = NodeServices(opened.store, opened.definitions, self._stores.make, self.store, self._source)
         node = self.node = NodeProcess(self.settings, services, self._registry, node_options, self.hooks)
         self._stop = asyncio.Event()
         task = self._task = asyncio.create_task(node.run(self._stop))
@@ -210,6 +213,18 @@ class AsyncTickwise:
         if task.done():
             task.result()
         return node
+
+    def _folders(self, paths: Sequence[str | Path], source: str | Sequence[str] | None) -> list[FolderSource]:
+        """The folders with their names; without names they are known by their resolved paths (S50)."""
+        given = self.settings.source if source is None else parse_names(source, "the name of a source")
+        if given and paths and len(given) != len(paths):
+            raise InputError(f"source names {len(given)} folders, and there are {len(paths)}: name each, in order")
+        names = given if paths and given else [""] * len(paths)
+        writers = WriterCheck(self.settings.trusted_folders)
+        return [
+            FolderSource(Path(path), name, defaults=self._defaults(), writers=writers)
+            for path, name in zip(paths, names, strict=True)
+        ]
 
     def _ended(self, _task: "asyncio.Task[None]") -> None:
         self._task = None
@@ -226,10 +241,12 @@ class AsyncTickwise:
         self._stop.set()
         await asyncio.shield(task)
 
-    async def run(self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE) -> None:
+    async def run(
+        self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE, source: str | Sequence[str] | None = None
+    ) -> None:
         """Run until SIGINT or SIGTERM, or until cancelled; then let go of the store."""
         try:
-            await self.start(*paths, roles=roles)
+            await self.start(*paths, roles=roles, source=source)
             await self.wait()
         finally:
             await self.close()
@@ -267,7 +284,7 @@ class AsyncTickwise:
 
     def asgi(self) -> App:
         """An ASGI application that runs the scheduler as long as its server lives, and answers for its health."""
-        return health(lambda: self.node.readiness if self.node else Readiness.NOT_READY, self.lifespan)
+        return health(lambda: self.node.readiness if self.node else NOT_READY, self.lifespan)
 
     async def close(self) -> None:
         """Stop, and let go of the store."""

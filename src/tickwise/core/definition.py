@@ -149,10 +149,13 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """How long finished runs are kept (S51): by age or by number; none means for ever."""
+    """How long finished runs are kept (S51): by age or number, or what keeps more; neither means for ever."""
 
     days: int | None = None
     runs: int | None = None
+
+    def __bool__(self) -> bool:
+        return self.days is not None or self.runs is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,8 +203,8 @@ def held(schedule: Schedule, job: JobFacts, look_again: int) -> Wait | None:
     """Whether none of a schedule's slots can be decided now (S20, S47). Stopping needs no worker."""
     if job.unreadable:
         return Wait(Reason.UNREADABLE, job.unreadable, look_again)
-    if job.unserved_queue and schedule.definition.kind is not Kind.STOP:
-        return Wait(Reason.NO_WORKER, job.unserved_queue, look_again)
+    if job.no_worker and schedule.definition.kind is not Kind.STOP:
+        return Wait(Reason.NO_WORKER, job.no_worker, look_again)
     return None
 
 

@@ -102,11 +102,15 @@ def check_span(number: int, unit: str) -> None:
 # Definitions.
 
 
+def check_source(source: str) -> None:
+    check_text(source, "a source", LONGEST_WORDS)
+
+
 def checked_job(job: JobDefinition, source: str) -> JobDefinition:
     """The job with its source on every schedule, if all of it can be kept."""
     check_name(job.name, "the name of a job")
     check_name(job.queue, "the name of a queue")
-    check_text(source, "a source", LONGEST_WORDS)
+    check_source(source)
     encode_job(job)
     names: set[str] = set()
     for schedule in job.schedules:
@@ -129,6 +133,12 @@ def valid_jobs(jobs: Sequence[JobDefinition], source: str) -> list[JobDefinition
         with suppress(TickwiseError):
             valid.append(checked_job(job, source))
     return valid
+
+
+def check_extension(job: str, owner: str, source: str) -> None:
+    """A source adds schedules to jobs of others; those of its own jobs are in their definitions."""
+    if owner == source:
+        raise InputError(f"{job} is a job of {source} itself: define it with all its schedules")
 
 
 def check_version(job: str, version: int, over: int | None) -> None:
@@ -281,6 +291,8 @@ def check_node(node: Node) -> None:
     check_text(node.version, "a version", LONGEST_KEY)
     for queue in node.queues:
         check_name(queue, "the name of a queue")
+    for source in node.sources:
+        check_source(source)
 
 
 def check_limit(limit: QueueLimit) -> None:

@@ -362,7 +362,9 @@ class JobSpec(ActionFields):
     timeout: Duration | None = optional("When a run is ended.", "2h")
     at_most_once: bool | None = optional("Never repeat an attempt that has started.", True)
     on: HandlersSpec | None = optional("What to do after a run.", {"failure": "notify-send failed"})
-    keep: KeepSpec | None = optional("How long finished runs are kept; for ever if left out.", {"days": 30})
+    keep: KeepSpec | None = optional(
+        "How long finished runs are kept; as the settings say if omitted.", {"days": 30}
+    )
     steps: Annotated[list[StepSpec], Field(min_length=1, max_length=1_000)] | None = optional(
         "The steps of a pipeline, in place of a single action.", [{"name": "extract", "command": "./extract"}]
     )

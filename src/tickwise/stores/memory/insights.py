@@ -149,7 +149,7 @@ class MemoryInsights(MemoryMoves, Insights):
             paused=sum(entry.state.paused is not None for entry in schedules),
             runs=dict(Counter(run.state for run in (*memory.active.values(), *lately))),
             waiting=dict(Counter(run.queue for run in queued)),
-            held=dict(Counter(job.definition.queue for job in jobs if _has_waiting_slot(job))),
+            unserved=dict(Counter((job.definition.queue, job.requires) for job in jobs if _is_held(job))),
             oldest_due=min((run.due_at for run in queued if run.due_at <= now), default=None),
             overdue=sum(job.wake_at is not None and job.wake_at < now // MICRO for job in jobs),
             nodes=sum(1 for _ in memory.live_nodes(now)),
@@ -249,7 +249,7 @@ def _run_row(run: RunEntry) -> RunRow:
         created_at=run.created_at, due_at=run.due_at, started_at=run.started_at, finished_at=run.finished_at,
         node=run.node, claimed_by=run.claimed_by, lane=run.lane, key=run.key, params=run.params,
         result=run.result, error=run.error, cancelling=run.cancelling, failures=run.failures, losses=run.losses,
-        lease_until=run.lease_until, expires_at=run.expires_at, by=run.by,
+        lease_until=run.lease_until, expires_at=run.expires_at, by=run.by, requires=run.requires,
     )  # fmt: skip
 
 
@@ -271,7 +271,7 @@ def _run_matches(run: RunEntry, wanted: RunFilter) -> bool:
 def _schedule_matches(entry: ScheduleEntry, job: JobEntry, wanted: ScheduleFilter) -> bool:
     return (
         wanted.job in (None, job.name)
-        and wanted.source in (None, job.source)
+        and wanted.source in (None, entry.state.definition.source)
         and wanted.paused in (None, entry.state.paused is not None)
         and (wanted.text is None or is_part_of_name(wanted.text, entry.state.name, job.name))
         and (wanted.due_before is None or (entry.wake_at is not None and entry.wake_at < wanted.due_before))
@@ -280,9 +280,8 @@ def _schedule_matches(entry: ScheduleEntry, job: JobEntry, wanted: ScheduleFilte
     )
 
 
-def _has_waiting_slot(job: JobEntry) -> bool:
-    states = [entry.state for entry in job.live_schedules]
-    return any(state.deferral is not None or state.backfill is not None for state in states)
+def _is_held(job: JobEntry) -> bool:
+    return any(entry.state.held_for_worker for entry in job.live_schedules)
 
 
 def _touched_at(run: RunEntry) -> int:

@@ -16,6 +16,7 @@ from ...core.jobstate import EndedPause, JobState, ScheduleState
 from ...core.model import Decision, Schedule, Trigger
 from ...core.payload import clip
 from ...core.reasons import Reason
+from ...core.requirements import LiveWorkers
 from ...core.settle import Cancelled, EndingRun, Outcome, Settled, settle
 from ...core.states import ACTIVE, Event, RunState
 from ..records import (
@@ -43,6 +44,7 @@ class RunEntry:
     number: int
     job: str
     definition: JobDefinition  # as it was when the run was made (S23)
+    requires: str  # what a worker must offer (S46)
     trigger: Trigger
     created_at: int
     due_at: int
@@ -138,6 +140,7 @@ class JobEntry:
     source: str
     created_at: int
     updated_at: int
+    requires: str = ""  # what a worker must offer (S46)
     version: int = 0
     deleted_at: int | None = None
     history_from: int | None = None
@@ -221,15 +224,16 @@ class MemoryState:
     def live_nodes(self, now: int) -> Iterator[Node]:
         return (node for node in self.nodes.values() if now - node.seen_at < node.seconds * MICRO)
 
-    def served_queues(self, now: int) -> set[str]:
-        """The queues that a live worker serves (S47)."""
-        return {queue for node in self.live_nodes(now) if Role.WORKER in node.roles for queue in node.queues}
+    def live_workers(self, now: int) -> LiveWorkers:
+        nodes = (node for node in self.live_nodes(now) if Role.WORKER in node.roles)
+        return LiveWorkers((node.queues, node.offers) for node in nodes)
 
     def load(self, entry: JobEntry) -> JobState:
         """A job as the pauses of everything that have ended since leave it (S29)."""
         job = JobState(
             entry.name,
             entry.definition.queue,
+            entry.requires,
             {
                 name: ScheduleState(each.state, each.wake_at, each.last_slot)
                 for name, each in entry.schedules.items()
@@ -362,7 +366,7 @@ class MemoryState:
         if run.state is RunState.QUEUED:
             self.end(run, Cancelled(), now)
         elif run.state is RunState.RUNNING:
-            run.cancelling = True
+            run.cancelling = self.news = True
 
     def take(self, run: RunEntry, node: str, seconds: int, now: int) -> Lease:
         """Hand a queued run to a worker."""

@@ -123,7 +123,7 @@ def _new_run(id_: int, one: Enqueue, job: Document, now: int) -> Document:
     return new_run(
         _id=id_, job=one.job, trigger=str(one.trigger), definition=job["definition"],
         queue=one.queue or job["queue"], priority=job["priority"] if one.priority is None else one.priority,
-        function=job.get("function"), key=one.key, held_key=one.key, key_ttl=one.key_ttl,
+        requires=job["requires"], key=one.key, held_key=one.key, key_ttl=one.key_ttl,
         params=None if one.params is None else encode(dict(one.params), "params"), created_at=now,
         due_at=now if one.at is None else max(now, one.at * MICRO), by=one.by or None,
         auto_remove=one.auto_remove or None, lane=_SOME_LANE if by_hand else None,

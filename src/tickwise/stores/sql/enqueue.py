@@ -17,7 +17,7 @@ from .runs import ON_LANES
 from .statement import NOTIFY, Procedure, Statement
 
 _JOBS = Statement("""
-    SELECT id, name, definition_id, queue, priority, function, lanes FROM tickwise_jobs
+    SELECT id, name, definition_id, queue, priority, requires, lanes FROM tickwise_jobs
     WHERE name IN :names[text] AND deleted_at IS NULL ORDER BY id
 """)
 
@@ -30,12 +30,12 @@ _LANES = Statement("SELECT lane, run_id FROM tickwise_active_runs WHERE job_id =
 
 _INSERT_ENQUEUED = Statement("""
     INSERT INTO tickwise_runs (job_id, lane, run_key, trigger_name, state, definition_id, queue, priority,
-        function,
-        params, due_at, created_at, requested_by, auto_remove, key_ttl, attempt, failures, losses, cancelling)
-    SELECT job_id, lane, run_key, trigger_name, 'queued', definition_id, queue, priority, function,
+        requires, params, due_at, created_at, requested_by, auto_remove, key_ttl, attempt, failures, losses,
+        cancelling)
+    SELECT job_id, lane, run_key, trigger_name, 'queued', definition_id, queue, priority, requires,
         params, due_at, CAST(:now AS bigint), requested_by, auto_remove, key_ttl, 0, 0, 0, FALSE
     FROM :rows[n bigint, job_id bigint, lane bigint, run_key text, trigger_name text, definition_id bigint,
-        queue text, priority bigint, function text, params text, due_at bigint, requested_by text,
+        queue text, priority bigint, requires text, params text, due_at bigint, requested_by text,
         auto_remove boolean, key_ttl bigint] AS v
     WHERE TRUE ORDER BY n {ignore} RETURNING id
 """)
@@ -126,11 +126,11 @@ def _check_params(cache: DefinitionCache, asked: Sequence[Enqueue], jobs: Mappin
 
 def _enqueued_row(one: Enqueue, job: Any, params: str | None, now: int) -> tuple[object, ...]:
     due = now if one.at is None else max(now, one.at * MICRO)
-    id_, _, definition, queue, priority, function, _ = job
+    id_, _, definition, queue, priority, requires, _ = job
     by = one.by or None
     queue, priority = one.queue or queue, priority if one.priority is None else one.priority
     return (
-        id_, None, one.key, str(one.trigger), definition, queue, priority, function, params, due, by,
+        id_, None, one.key, str(one.trigger), definition, queue, priority, requires, params, due, by,
         one.auto_remove, one.key_ttl,
     )  # fmt: skip
 
