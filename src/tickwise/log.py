@@ -2,21 +2,24 @@
 
 By default structlog prints to stdout, which may be piped to another program. A line that cannot be written,
 because the disk is full or the pipe is closed, is dropped: it must not end the role that logs it.
+
+structlog is imported with the first line: it loads Rich, and most programs that only enqueue never log.
 """
+# ruff: noqa: PLC0415
 
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
-import structlog
 
-
-class _LazyLogger:
+class _LazyOutput:
     """Looks up the configuration for each line: an application may configure logging after it has imported us."""
 
     def __getattr__(self, method: str) -> Any:
+        import structlog
+
         configured = structlog.is_configured()
         factory = (
             structlog.get_config()["logger_factory"] if configured else structlog.PrintLoggerFactory(sys.stderr)
@@ -29,6 +32,20 @@ def _write_line(write: Callable[..., Any], *line: Any, **fields: Any) -> None:
         write(*line, **fields)
 
 
+class _LazyLogger:
+    """Stands for the logger of a module until a line is written."""
+
+    def __getattr__(self, method: str) -> Any:
+        return getattr(_logger(), method)
+
+
+@cache
+def _logger() -> Any:
+    import structlog
+
+    return structlog.wrap_logger(_LazyOutput())
+
+
 def get_logger() -> Any:
     """The logger of a module."""
-    return structlog.wrap_logger(_LazyLogger())
+    return _LazyLogger()

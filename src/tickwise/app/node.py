@@ -42,9 +42,9 @@ from .definition_sync import DefinitionSync
 from .health import Readiness
 from .hooks import HookCaller, Hooks, RunEvent
 from .registry import Registry
+from .values import EVERY_ROLE
 
 _log = get_logger()
-EVERY_ROLE = (Role.TICKER, Role.WORKER)
 _VERSION = version("tickwise")
 _SLACK = 1.0  # seconds beyond the polls that may be missed, after which a node is not healthy
 _FOLDER_TIMEOUT = 30.0  # seconds for a first look at all folders

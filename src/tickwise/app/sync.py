@@ -10,16 +10,19 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from ..config import Settings
 from ..stores.records import Role
 from .health import App, Readiness, health
 from .hooks import Hooks
 from .loop_thread import LoopThread
-from .node import EVERY_ROLE, NodeProcess
 from .sync_methods import Face, SyncJobs, SyncRuns, SyncSchedules
 from .tickwise import AsyncTickwise, Function
+from .values import EVERY_ROLE
+
+if TYPE_CHECKING:
+    from .node import NodeProcess
 
 
 class Tickwise(Face):
@@ -45,7 +48,7 @@ class Tickwise(Face):
         return self.awaited.declared
 
     @property
-    def node(self) -> NodeProcess | None:
+    def node(self) -> "NodeProcess | None":
         return self.awaited.node
 
     @property
@@ -70,7 +73,7 @@ class Tickwise(Face):
         """
         return self.awaited.job(schedule, name=name, **options)
 
-    def start(self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE) -> NodeProcess:
+    def start(self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE) -> "NodeProcess":
         """Run in a thread of its own until `stop`, or until the program ends."""
         node = self._loop_thread.call(self.awaited.start(*paths, roles=roles))
         atexit.register(self._at_exit)

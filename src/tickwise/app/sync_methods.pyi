@@ -11,7 +11,6 @@ from .managers import Jobs
 from .managers import Runs
 from .managers import Schedules
 from .managers import When
-from .node import NodeProcess
 from .tickwise import AsyncTickwise
 from .tickwise import Job
 from .values import RunInfo
@@ -175,7 +174,7 @@ class Face:
         """Do all that is due, without a node, and return how many attempts ended: for tests."""
         ...
 
-    def start(self, *paths: str | Path, roles: Sequence[Role]=...) -> NodeProcess:
+    def start(self, *paths: str | Path, roles: Sequence[Role]=...) -> 'NodeProcess':
         """Run in the background of this event loop until `stop`."""
         ...
 

@@ -1,31 +1,35 @@
-"""`AsyncTickwise`: declare jobs, enqueue runs, explain them, and run a node."""
+"""`AsyncTickwise`: declare jobs, enqueue runs, explain them, and run a node.
+
+What only a node, a forecast or a test needs is imported by the method that needs it (docs/adr/0026): declaring and
+enqueueing load neither the runtime nor NumPy.
+"""
+# ruff: noqa: PLC0415
 
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, Self, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
 
 from ..config import Settings, load
 from ..core.errors import ConflictError
 from ..core.model import Pause, Trigger
 from ..ownership import WriterCheck
 from ..sources.defaults import Defaults
-from ..sources.folder import FolderSource
 from ..stores.contract import Store
 from ..stores.records import MICRO, Enqueue, Role
 from ..stores.url import is_private
-from .drain import drain
 from .explain import Explanation, why
 from .health import App, Readiness, health
 from .hooks import Hooks
 from .managers import Jobs, Runs, Schedules, When, enqueued
-from .node import EVERY_ROLE, NodeOptions, NodeProcess, NodeServices
 from .registry import Registry
 from .stores import LoopStores, StoreOfLoop
-from .upcoming import upcoming_runs
-from .values import RunInfo, UpcomingRun, as_second
+from .values import EVERY_ROLE, RunInfo, UpcomingRun, as_second
+
+if TYPE_CHECKING:
+    from .node import NodeProcess
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 Job: TypeAlias = Callable[..., Any] | str  # a function that is one, or its name
@@ -147,6 +151,8 @@ class AsyncTickwise:
 
     async def upcoming(self, hours: float = 24, limit: int = 1_000) -> list[UpcomingRun]:
         """What will run, in time order, at the times at which it will really start."""
+        from .upcoming import upcoming_runs
+
         return await upcoming_runs(await self.store(), hours, limit)
 
     async def why(self, name: str, slot: When | None = None) -> Explanation:
@@ -164,10 +170,15 @@ class AsyncTickwise:
 
     async def drain(self) -> int:
         """Do all that is due, without a node, and return how many attempts ended: for tests."""
+        from .drain import drain
+
         return await drain(await self.store(), self._registry.functions)
 
-    async def start(self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE) -> NodeProcess:
+    async def start(self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE) -> "NodeProcess":
         """Run in the background of this event loop until `stop`."""
+        from ..sources.folder import FolderSource
+        from .node import NodeOptions, NodeProcess, NodeServices
+
         opened = await self._opened()
         if self._task is not None:
             raise ConflictError("it is running already: stop it first")
