@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from tickwise.core.definition import Command, Handlers, JobDefinition, Step
+from tickwise.core.requirements import Offers
 from tickwise.core.states import RunState
 from tickwise.runtime.worker import StopReason
 from tickwise.stores.contract import StoreUnavailableError
@@ -358,7 +359,7 @@ async def test_a_lease_whose_answer_was_lost_is_adopted() -> None:
     """The store says that the node holds a run that it does not know: it runs it on a renewed lease (S42)."""
     shop = await Shop.open(noop)
     run = await shop.world.enqueue("noop")
-    await shop.world.store.lease(LeaseRequest(NODE, 1, functions=frozenset({"noop"})))
+    await shop.world.store.lease(LeaseRequest(NODE, 1, offers=Offers.of({"noop"})))
     shop.world.clock.advance(29)
     await shop.renew()
     assert shop.worker.busy == 0
@@ -374,7 +375,7 @@ async def test_a_lease_that_ran_out_meanwhile_is_not_adopted() -> None:
     """What was taken back before it could be renewed never begins here (S42)."""
     shop = await Shop.open(noop)
     await shop.world.enqueue("noop")
-    await shop.world.store.lease(LeaseRequest(NODE, 1, functions=frozenset({"noop"})))
+    await shop.world.store.lease(LeaseRequest(NODE, 1, offers=Offers.of({"noop"})))
     await shop.renew()
     shop.world.clock.advance(31)
     await shop.world.store.expire()
@@ -404,7 +405,7 @@ async def test_a_lease_that_may_be_on_its_way_is_not_adopted() -> None:
     shop = await Shop.open(noop)
     await shop.world.enqueue("noop")
     reserved = shop.worker.reserve()
-    leases = await shop.world.store.lease(LeaseRequest(NODE, 1, functions=frozenset({"noop"})))
+    leases = await shop.world.store.lease(LeaseRequest(NODE, 1, offers=Offers.of({"noop"})))
     await shop.renew()
     assert shop.worker.busy == 0
     shop.worker.take(reserved, leases)

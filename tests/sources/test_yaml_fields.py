@@ -72,6 +72,7 @@ JOB_FIELDS: list[tuple[str, Callable[[JobDefinition], Any], Any]] = [
         lambda j: j.retry,
         RetryPolicy(3, 60, 1.0, 300),
     ),
+    ("retry: {limit: 3, jitter: 0}", lambda j: j.retry, RetryPolicy(3, jitter=0.0)),
     ("retry: {limit: 3, interval: 2h}", lambda j: j.retry, RetryPolicy(3, 7200, 2.0, 7200)),
     ("timeout: 1h30m", lambda j: j.timeout, 5400),
     ("at_most_once: true", lambda j: j.at_most_once, True),

@@ -8,8 +8,12 @@ import tickwise.app
 
 APP = Path(tickwise.app.__file__).parent
 STUB = APP / "sync_methods.pyi"
-_SOURCES = ("managers", "tickwise")
-_MADE = {"Schedules": "SyncSchedules", "Runs": "SyncRuns", "Jobs": "SyncJobs", "AsyncTickwise": "Face"}
+_SOURCES = ("managers", "play_session", "sources", "tickwise")
+_MADE = {
+    "Schedules": "SyncSchedules", "Runs": "SyncRuns", "Jobs": "SyncJobs", "Sources": "SyncSources",
+    "PlaySession": "SyncPlaySession",
+    "AsyncTickwise": "Face",
+}  # fmt: skip
 _HEAD = '"""Made from the asynchronous classes by `python -m tests.support.sync_stub`: do not edit."""'
 
 
@@ -26,13 +30,15 @@ def text() -> str:
     return "\n".join([_HEAD, "", *imports, "", *(f"{ast.unparse(each)}\n" for each in classes)])
 
 
-def _homes(tree: ast.Module, module: str) -> Iterator[tuple[str, str]]:
+def _homes(tree: ast.Module | ast.If, module: str) -> Iterator[tuple[str, str]]:
     """Names that a module knows, and where each is to be had."""
     for node in tree.body:
         match node:
             case ast.ImportFrom():
                 for name in node.names:
                     yield name.name, "." * node.level + (node.module or "")
+            case ast.If():  # TYPE_CHECKING
+                yield from _homes(node, module)
             case ast.ClassDef():
                 yield node.name, module
             case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):

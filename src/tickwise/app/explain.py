@@ -24,9 +24,12 @@ from .explain_steps import (
     run_timing,
     sentence,
 )
+from .sources import APP, find_orphans
 from .values import instant
+from .worker_advice import is_live, live_workers, start_command, worker_required
 
 _KIND_SUFFIX = re.compile(r"\.(stop|restart)$")  # of the names of schedules that stop or restart a job (S21)
+_REPAIR_ORPHAN = "Declare it again, or remove it: tickwise schedules remove --orphaned."
 _RAN = {
     Trigger.SCHEDULE: Reason.ON_TIME,
     Trigger.CATCHUP: Reason.CATCH_UP,
@@ -77,8 +80,27 @@ async def why(store: Store, name: str, slot: int | None = None) -> Explanation:
     """Explain a slot; without one, the newest that is due."""
     facts = await _read_facts(store, await schedule_row(store, name), slot)
     explanation = await _explain_slot(store, facts, given=slot is not None)
+    if explanation.reason == Reason.NO_WORKER.code:
+        explanation = replace(explanation, advice=await _advise_on_worker(store, facts.schedule.job))
+    if orphaned := await _orphaned_note(store, facts.schedule.job, facts.schedule.definition.source):
+        succeeded = facts.run is not None and facts.run.state is RunState.SUCCEEDED
+        advice = explanation.advice if succeeded else f"{orphaned} {_REPAIR_ORPHAN}"
+        explanation = replace(explanation, advice=advice, notes=(orphaned, *explanation.notes))
     steps = reason_steps(facts, explanation.verdict, explanation.reason, explanation.text, explanation.advice)
     return replace(explanation, chain=tuple(steps))
+
+
+async def _orphaned_note(store: Store, job: str, source: str) -> str:
+    """That no code declares the job any more, if so (S50)."""
+    if source.startswith(APP) and job in [row.definition.name for row in await find_orphans(store)]:
+        return f"No code declares {job} any more: {source} lives, and does not have it."
+    return ""
+
+
+async def _advise_on_worker(store: Store, job: str) -> str:
+    row = await store.insights.job(job)
+    start = start_command(*worker_required(row.definition), row.source) if row else ""
+    return f"Start one: {start}." if start else Reason.NO_WORKER.advice
 
 
 async def _read_facts(store: Store, row: ScheduleRow, slot: int | None) -> SlotFacts:
@@ -150,23 +172,21 @@ async def waits(store: Store, run: RunRow) -> AsyncIterator[str]:
     if run.due_at > now:
         yield f"It may not start before {iso(run.due_at // MICRO)}."
         return
-    nodes = await store.insights.nodes()
-    serving = [node for node in nodes if run.queue in node.queues and node.seen_at > now - node.seconds * MICRO]
-    reasons = [*_missing_workers(run.queue, serving), *await _queue_limits(store, run.queue)]
-    for reason in reasons:
+    nodes = [node for node in await store.insights.nodes() if is_live(node, now)]
+    reasons = [*await _lacks_worker(store, run, nodes, now), *await _queue_limits(store, run.queue)]
+    for reason in reasons or ["It can start at once."]:
         yield reason
-    if not reasons:
-        yield (
-            f"It can start at once. If it does not, no worker of the queue {run.queue} knows the job {run.job}: "
-            "start one with the app that declares it."
-        )
 
 
-def _missing_workers(queue: str, serving: list[Node]) -> Iterator[str]:
-    if not serving:
-        yield f"No live worker serves the queue {queue}: start one (tickwise worker --queues {queue})."
-    elif all(node.busy >= node.capacity for node in serving):
-        yield f"All workers of the queue {queue} are busy ({sum(node.busy for node in serving)} runs)."
+async def _lacks_worker(store: Store, run: RunRow, nodes: list[Node], now: int) -> list[str]:
+    if missing := live_workers(nodes, now).missing(run.queue, run.requires):
+        job = await store.insights.job(run.job)
+        start = start_command(run.queue, run.requires, job.source if job else "another version")
+        return [f"No live worker {missing.text}: start one: {start}."]
+    able = [node for node in nodes if run.queue in node.queues and node.offers.allow(run.requires)]
+    if all(node.busy >= node.capacity for node in able):
+        return [f"All workers of the queue {run.queue} are busy ({sum(node.busy for node in able)} runs)."]
+    return []
 
 
 async def _queue_limits(store: Store, queue: str) -> list[str]:

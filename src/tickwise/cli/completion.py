@@ -33,3 +33,4 @@ async def _fetch_names(settings: Settings, begin: str) -> list[str]:
 
 _ARGUMENT: dict[str, Any] = {"metavar": "NAME", "help": "A schedule.", "autocompletion": schedule_names}
 Name = Annotated[str, typer.Argument(**_ARGUMENT)]
+OptionalName = Annotated[str | None, typer.Argument(**_ARGUMENT)]

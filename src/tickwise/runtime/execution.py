@@ -1,14 +1,14 @@
 """Executes the runs of a worker, and stores their steps and logs on the way."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from ..clock import microseconds
-from ..core.definition import JobDefinition
 from ..core.errors import TickwiseError
+from ..core.requirements import Offers
 from ..core.settle import Cancelled
 from ..log import get_logger
 from ..stores.contract import Store, StoreUnavailableError
@@ -26,30 +26,35 @@ _MAX_PARTS = 1_000  # of a log that wait to be stored; if a run prints faster, f
 
 
 class Execution:
-    """What a worker can execute: the functions it knows, and commands of definitions that it trusts."""
+    """What a worker can execute: the functions it knows, and commands of definitions that it trusts.
+
+    `commands` returns the digests of these definitions, or `*` for all: the same collection until it changes.
+    """
 
     def __init__(
         self,
         store: Store,
         functions: Mapping[str, Callable[..., Any]],
         *,
-        may_run: Callable[[JobDefinition], bool] = lambda _job: False,
+        commands: Callable[[], Collection[str]] = frozenset,
         services: Services | None = None,
     ) -> None:
         self._store = store
         self._functions = functions
-        self._known = frozenset(functions)
-        self._may_run = may_run
+        self._commands = commands
+        self._offered: tuple[int, Collection[str]] = len(functions), commands()
+        self._offers = Offers.of(functions, self._offered[1])
         self._services = services or Services()
         self._pool = FunctionPool()
         self._journals: dict[str, _RunJournal] = {}
 
     @property
-    def known(self) -> frozenset[str]:
-        """The names of its functions. Functions may be added later."""
-        if len(self._known) != len(self._functions):
-            self._known = frozenset(self._functions)
-        return self._known
+    def offers(self) -> Offers:
+        """What it may execute (S46). Functions and definitions may be added later."""
+        now = len(self._functions), self._commands()
+        if now != self._offered:
+            self._offered, self._offers = now, Offers.of(self._functions, now[1])
+        return self._offers
 
     @property
     def stuck(self) -> int:
@@ -78,7 +83,10 @@ class Execution:
     def _services_for(self, lease: Lease) -> Services:
         journal = self._journals.setdefault(lease.id, _RunJournal(lease))
         return replace(
-            self._services, report=journal.step, log=journal.line, allow_commands=self._may_run(lease.job)
+            self._services,
+            report=journal.step,
+            log=journal.line,
+            allow_commands=self.offers.allow_commands_of(lease.job),
         )
 
     async def _done_steps(self, lease: Lease) -> dict[str, StepState]:

@@ -18,6 +18,8 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
+from ..clock import monotonic
+from ..core.requirements import Offers
 from ..core.settle import Cancelled, HandedBack, Outcome, Settled
 from ..log import get_logger
 from ..stores.contract import Store, StoreUnavailableError
@@ -90,6 +92,7 @@ class Worker:
         self._adopted: dict[str, Lease] = {}  # to be started after the next renewal
         self._started: set[tuple[str, str]] = set()  # ids and tokens that a late renewal may still report
         self._reserved = 0
+        self._room_at = monotonic()  # when there was room last, or some was freed
         self._backlog = False  # the queues may hold more than there was room for
         self._closing = False
         self._grace_over = asyncio.Event()
@@ -103,15 +106,27 @@ class Worker:
         return len(self._active) + len(self._pending)
 
     @property
+    def offers(self) -> Offers:
+        """What it may execute (S46)."""
+        return self._execution.offers
+
+    @property
     def concurrency(self) -> int:
         return self.options.concurrency
 
     @property
     def free(self) -> int:
-        if self._closing:
-            return 0
-        taken = self.busy + self._reserved + len(self._abandoned) + self._execution.stuck
-        return max(0, self.concurrency - taken)
+        return 0 if self._closing else max(0, self.concurrency - self._taken - self._reserved)
+
+    @property
+    def _taken(self) -> int:
+        """Room for runs, and for code that goes on after its run has ended."""
+        return self.busy + len(self._abandoned) + self._execution.stuck
+
+    @property
+    def full_seconds(self) -> int:
+        """For how long there has been no room, and none was freed. The heartbeat's thread calls this too."""
+        return int(monotonic() - self._room_at) if self._taken >= self.concurrency else 0
 
     @property
     def finish_event(self) -> asyncio.Event:
@@ -136,7 +151,7 @@ class Worker:
         capacity = self.free if limit is None else min(self.free, limit)
         options = self.options
         request = LeaseRequest(
-            self.node, capacity, queues=options.queues, functions=self._execution.known, seconds=options.lease
+            self.node, capacity, queues=options.queues, offers=self._execution.offers, seconds=options.lease
         )
         self._reserved += capacity
         self._update_idle()
@@ -174,6 +189,8 @@ class Worker:
     async def turn(self) -> float:
         """Fill the free room from the queues."""
         request = self.reserve()
+        if self._taken < self.concurrency:
+            self._room_at = monotonic()
         if request is None:
             self._backlog = True
             return self._poll
@@ -299,6 +316,7 @@ class Worker:
             self._stopping.pop(run, None)
             self._concluding.discard(run)
             self._execution.forget(run)
+        self._room_at = monotonic()
         self._update_idle()
         self._room_freed.set()
         self._wake_if_backlog()
@@ -351,6 +369,8 @@ class Worker:
     async def close(self, grace: float) -> None:
         """Lease nothing more, let runs end within the grace, and hand the rest back (S45)."""
         self._closing = True
+        if self.busy:
+            _log.info("waiting for runs to end", runs=self.busy, up_to=f"{grace:g} s", to_stop_now="Ctrl-C again")
         await _wait_for_any(grace, self._idle, self._grace_over)
         self._grace_over.set()
         self._stop_all(StopReason.SHUTDOWN)

@@ -15,7 +15,7 @@ _THOROUGH_INTERVAL = 30.0
 
 
 class FolderSource:
-    """A folder of job files, or a single one.
+    """A folder of job files, or a single one, known by its name or, if it has none, by its resolved path.
 
     `poll` scans twice a second instead of waiting for file events; if it is None, only network disks are polled.
     `defaults` are used for what files do not say, and hold the user's own templates. `other_schedules` returns the
@@ -26,6 +26,7 @@ class FolderSource:
     def __init__(
         self,
         path: Path,
+        name: str = "",
         *,
         poll: bool | None = None,
         defaults: Defaults = NO_DEFAULTS,
@@ -34,7 +35,7 @@ class FolderSource:
         thorough_every: float = _THOROUGH_INTERVAL,
     ) -> None:
         self.path = path
-        self.name = f"folder:{path}"  # S50
+        self.name = f"folder:{name or path.resolve()}"  # S50
         self._poll = poll
         self._defaults = defaults
         self._writers = writers
