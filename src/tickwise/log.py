@@ -4,7 +4,10 @@ By default structlog prints to stdout, which may be piped to another program, an
 traceback, which may be tokens. So without a configuration of the application ours is used: stderr, and tracebacks
 as Python prints them. Whatever the configuration, tokens are removed from each line. A line that cannot be
 written, because the disk is full or the pipe is closed, is dropped: it must not end the role that logs it.
+
+structlog is imported with the first line: it loads Rich, and most programs that only enqueue never log.
 """
+# ruff: noqa: PLC0415
 
 import json
 import logging
@@ -17,8 +20,6 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple
-
-import structlog
 
 _CREDENTIALS = re.compile(
     r"""(?ix)(
@@ -58,6 +59,8 @@ def scrub(text: str) -> str:
 
 def configure_logging(settings: LogSettings) -> None:
     """Log to stderr: lines for people, or JSON objects. What the application has set up itself stays as it is."""
+    import structlog
+
     least = logging.getLevelNamesMapping()[settings.level.upper()]
     root = logging.getLogger()
     if not root.handlers:
@@ -99,6 +102,8 @@ def _scrub_record(record: logging.LogRecord) -> bool:
 
 
 def _processors(*, as_json: bool) -> list[Any]:
+    import structlog
+
     plain = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
     return [
         structlog.contextvars.merge_contextvars,
@@ -115,6 +120,8 @@ class _LazyLogger:
         return partial(self._log, method)
 
     def _log(self, method: str, event: str, **fields: Any) -> None:
+        import structlog
+
         configured = structlog.is_configured()
         if configured:
             logger = structlog.get_logger("tickwise")

@@ -41,10 +41,10 @@ from .hooks import HookCaller, Hooks, RunEvent
 from .notifications import liveness_ping, make_notifier
 from .registry import Registry
 from .sources import OrphanCheck
+from .values import EVERY_ROLE
 from .worker_advice import NO_ROOM_SECONDS
 
 _log = get_logger()
-EVERY_ROLE = (Role.TICKER, Role.WORKER)
 _VERSION = version("tickwise")
 _SLACK = 1.0  # seconds beyond the polls that may be missed, after which a node is not healthy
 _FOLDER_TIMEOUT = 30.0  # seconds for a first look at all folders
