@@ -251,10 +251,11 @@ class NodeProcess:
     def _loops_until_stop(self) -> list[Loop]:
         """Loops that bring new work, and upkeep that any node can do: they end first."""
         store = self._services.store
+        reaper = Reaper(store, lease=self.settings.lease, steady_for=self._heartbeat.steady_for)
         return [
             *self._work_loops(),
             self._loop("definitions", self._define),
-            self._loop("reaper", Reaper(store, lease=self.settings.lease).turn),
+            self._loop("reaper", reaper.turn),
             self._loop("pruner", Pruner(store, keep=self.settings.keep).turn),
             *(self._notifier_loops() if self._tickers else []),
         ]
