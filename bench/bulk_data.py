@@ -51,8 +51,8 @@ _RUNS = f"""
         started_at, finished_at, error)
     SELECT j.id, schedule, slot, 'schedule',
         CASE WHEN luck < 10 THEN 'failed' WHEN luck < 13 THEN 'cancelled' ELSE 'succeeded' END,
-        j.definition_id, times, queue, priority, requires, slot * {MICRO}, slot * {MICRO} + 20000, 'bulk', FALSE, 'bulk',
-        1, 0, 0, FALSE, slot * {MICRO} + 60000, slot * {MICRO} + 60000 + luck * 30000,
+        j.definition_id, times, queue, priority, requires, slot * {MICRO}, slot * {MICRO} + 20000, 'bulk', FALSE,
+        'bulk', 1, 0, 0, FALSE, slot * {MICRO} + 60000, slot * {MICRO} + 60000 + luck * 30000,
         CASE WHEN luck < 10 THEN 'exit status 1' END
     FROM slots JOIN tickwise_jobs AS j ON j.id = schedule
     WHERE slot > {{now}} - {{hours}} * {_HOUR} AND slot <= {{now}} ORDER BY slot, schedule;
