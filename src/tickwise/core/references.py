@@ -15,7 +15,6 @@ Variables may hold references anywhere in their text, and scripts get variables 
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from pathlib import PurePosixPath
 
 from .errors import InputError, did_you_mean, nearest_word
 
@@ -117,7 +116,7 @@ def _check_others(arguments: Sequence[str], reference: str) -> None:
 
 def _program_name(text: str) -> str:
     """`/usr/bin/python3.12` is `python`."""
-    return re.sub(r"[-.0-9]*(?:\.exe)?$", "", PurePosixPath(text).name.lower()) or text
+    return re.sub(r"[-.0-9]*(?:\.exe)?$", "", text.rsplit("/", 1)[-1].lower()) or text
 
 
 def _refusal(reference: str, reason: str) -> InputError:
