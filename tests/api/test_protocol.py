@@ -55,10 +55,10 @@ async def test_the_deadline_is_for_each_request(monkeypatch: pytest.MonkeyPatch)
     async with live() as server, connected(server) as (reader, writer):
         for _ in range(3):
             writer.write(WHOLE)
-            assert b" 200 " in await reader.readuntil(b'"ok"}')
+            assert b" 200 " in await reader.readuntil(b'"ok"')
         monkeypatch.setattr(protocol, "HEAD_TIMEOUT", SOON)
         writer.write(BEGUN)
-        assert (await _last_words(reader)).startswith(b"HTTP/1.1 408 ")
+        assert b"HTTP/1.1 408 " in await _last_words(reader)
 
 
 @patiently
