@@ -91,10 +91,17 @@ async def api_in_process(store: str | None, config: Path | None) -> AsyncIterato
     """A client of the API over a store, open while a block runs; its user is the admin."""
     async with AsyncTickwise(store, config=config, create_store=False) as tickwise:
         await tickwise.store()
-        access = AuthSettings(without_token=AccessRole.ADMIN, name=_user_name())  # no socket is served
-        app = make_api(tickwise, access=access)
-        async with httpx.AsyncClient(transport=InProcessTransport(app), base_url="http://localhost") as http:
+        async with api_over(tickwise) as http:
             yield http
+
+
+@asynccontextmanager
+async def api_over(tickwise: AsyncTickwise) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the API over an app of this process."""
+    access = AuthSettings(without_token=AccessRole.ADMIN, name=_user_name())  # no socket is served
+    app = make_api(tickwise, access=access)
+    async with httpx.AsyncClient(transport=InProcessTransport(app), base_url="http://localhost") as http:
+        yield http
 
 
 def _user_name() -> str:
