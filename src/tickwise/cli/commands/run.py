@@ -11,7 +11,7 @@ from ...core.definition import JobDefinition
 from ...core.errors import InputError
 from ...core.states import RunState
 from ..arguments import as_when, parse_params, run_path
-from ..client import ApiClient
+from ..client import ApiClient, ApiTarget
 from ..command import CommandResult, ConfigFile, Server, StoreUrl, Token, api_command
 from ..output import AsJson, print_hint, print_json, print_line, print_note
 from .jobs import job_path
@@ -96,7 +96,7 @@ async def _run_file(path: Path, params: dict[str, Any], *, as_json: bool) -> Non
     async with AsyncTickwise("memory://", queues=[job.queue], shutdown_grace=_SHUTDOWN_SECONDS) as tickwise:
         await (await tickwise.store()).define(replace(job, schedules=()), _SOURCE)
         async with api_over(tickwise) as http:
-            api = ApiClient(http, str(path), as_json=as_json)
+            api = ApiClient(http, ApiTarget(store="memory://"), str(path), as_json=as_json)
             run = await api.post("/runs", job=job.name, params=params or None)
             await tickwise.start(roles=(Role.WORKER,))
             state = await follow_log(api, run["id"], shown=not as_json)
