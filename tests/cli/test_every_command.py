@@ -80,6 +80,15 @@ CASES = {
         "nightly --dry-run", "would be", ("POST", "/schedules:adopt"), "",
         "name the schedules to move, or say --all",
     ),
+    "jobs list": Case("", "app:app", ("GET", "/jobs"), "now", "unexpected extra argument", reads=True),
+    "jobs show": Case(
+        "nightly", "table", ("GET", "/jobs/nightly"), "nightl", "there is no job 'nightl' (did you mean nightly?)",
+        reads=True,
+    ),
+    "run": Case(
+        "nightly -p table=users --queue fast --priority 5", "is queued", ("POST", "/runs"),
+        "nightly -p tabel=users", "the job nightly has no parameter tabel (did you mean table?)",
+    ),
     "runs list": Case(
         "--job report --state succeeded --since 2d", "succeeded", ("GET", "/runs"), "--state done",
         "state.0: ", reads=True,

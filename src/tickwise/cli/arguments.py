@@ -1,6 +1,9 @@
 """Arguments of commands: times as people type them, and names and ids as paths of the API."""
 
+import json
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from ..clock import now
 from ..core.cron.zone import zone
@@ -58,3 +61,19 @@ def run_path(run: str) -> str:
     if not _ID.fullmatch(run):
         raise InputError(f"{run[:60]!r} is not a run id: see tickwise runs list")
     return f"/runs/{run}"
+
+
+def parse_params(texts: Sequence[str] | None) -> dict[str, Any]:
+    """Params of a run, each as NAME=VALUE."""
+    return dict(_parse_param(text) for text in texts or ())
+
+
+def _parse_param(text: str) -> tuple[str, Any]:
+    """The value as JSON if it is JSON, else as text."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise InputError(f"{text!r} is not a parameter: write NAME=VALUE, such as table=orders")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value

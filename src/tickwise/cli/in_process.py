@@ -91,9 +91,16 @@ async def api_in_process(store: str | None, config: Path | None) -> AsyncIterato
     """A client of the API over a store, open while a block runs; its user is the admin."""
     async with AsyncTickwise(store, config=config, create_store=False) as tickwise:
         await tickwise.store()
-        app = identified(make_api(tickwise), Identity(_user_name(), AccessRole.ADMIN))  # no socket is served
-        async with httpx.AsyncClient(transport=InProcessTransport(app), base_url="http://localhost") as http:
+        async with api_over(tickwise) as http:
             yield http
+
+
+@asynccontextmanager
+async def api_over(tickwise: AsyncTickwise) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the API over an app of this process."""
+    app = identified(make_api(tickwise), Identity(_user_name(), AccessRole.ADMIN))  # no socket is served
+    async with httpx.AsyncClient(transport=InProcessTransport(app), base_url="http://localhost") as http:
+        yield http
 
 
 def _user_name() -> str:

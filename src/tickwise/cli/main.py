@@ -23,6 +23,8 @@ COMMANDS = {
     "worker": "serve:worker",
     "api": "serve:api",
     "schedules": "schedules:app",
+    "jobs": "jobs:app",
+    "run": "run:run",
     "runs": "runs:app",
     "pause": "pause:pause",
     "resume": "pause:resume",

@@ -28,17 +28,25 @@ async def logs(
     if not follow:
         page = await api.pages(path, _MAX_PARTS)
         return CommandResult(page, lambda: _Printer().all(page["items"]))
-    printer = _Printer()
     print_hint("Ctrl-C stops following, not the run.")
+    if not api.as_json:
+        print_note(f"Run {run} is {await follow_log(api, run, shown=True) or 'no longer kept'}.")
+        return None
     async for kind, data in api.events(path):
-        if api.as_json:
-            print_json_line({"event": kind, **data})
-            sys.stdout.flush()
-        elif kind == "log":
-            printer.print(data)
-        else:
-            print_note(f"Run {run} is {data['state'] or 'no longer kept'}.")
+        print_json_line({"event": kind, **data})
+        sys.stdout.flush()
     return None
+
+
+async def follow_log(api: ApiClient, run: str, *, shown: bool) -> str | None:
+    """Wait for the end of a run, and print its log meanwhile; its state, or none if it is no longer kept."""
+    printer, state = _Printer(), None
+    async for kind, data in api.events(f"{run_path(run)}/logs"):
+        if kind != "log":
+            state = data["state"]
+        elif shown:
+            printer.print(data)
+    return state
 
 
 class _Printer:

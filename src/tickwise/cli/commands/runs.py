@@ -105,7 +105,11 @@ async def _print_run(api: ApiClient, one: dict[str, Any]) -> None:
             [_attempt_cells(each, zone) for each in attempts],
             optional=["worker", "took"],
         )
-    steps = (await api.get(f"{path}/steps"))["items"]
+    print_steps((await api.get(f"{path}/steps"))["items"])
+
+
+def print_steps(steps: list[dict[str, Any]]) -> None:
+    """Print how far a run is with each of its steps; a single one says no more than the run."""
     if len(steps) > 1:
         print_line("")
         print_table(["step", "after", "state", "took", "error"], [_step_cells(step) for step in steps])

@@ -1,12 +1,10 @@
 """`tickwise schedules pause`, `resume`, `trigger`, `reschedule`, `reset`: actions on one schedule."""
 
-import json
 from typing import Annotated, Any
 
 import typer
 
-from ...core.errors import InputError
-from ..arguments import as_when, schedule_path
+from ..arguments import as_when, parse_params, schedule_path
 from ..client import ApiClient
 from ..command import CommandResult, api_command
 from ..completion import Name
@@ -52,7 +50,7 @@ async def trigger(
     allow_overlap: Annotated[bool, typer.Option("--allow-overlap", help="Even if the job is active.")] = False,
 ) -> CommandResult:
     """Run a schedule's job now; its next run stays."""
-    given = dict(_parse_param(text) for text in params or ())
+    given = parse_params(params)
     run = await api.post(f"{schedule_path(name)}:trigger", params=given or None, allow_overlap=allow_overlap)
     return CommandResult(
         run, lambda: print_line(f"Run {run['id']} is {run['state']}: tickwise runs show {run['id']}")
@@ -82,14 +80,3 @@ async def reset(api: ApiClient, name: Name, *, yes: Annotated[bool, Yes] = False
 def _format_next(one: dict[str, Any]) -> str:
     at = format_time(one["next_run_at"], one["timezone"])
     return f"{one['name']} runs next at {at}" if at else f"{one['name']} has no next run"
-
-
-def _parse_param(text: str) -> tuple[str, Any]:
-    """The value as JSON if it is JSON, else as text."""
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise InputError(f"{text!r} is not a parameter: write NAME=VALUE, such as table=orders")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
