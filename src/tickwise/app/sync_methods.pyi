@@ -36,7 +36,7 @@ class SyncSchedules:
         ...
 
     def add(self, name: str, **fields: Any) -> ScheduleInfo:
-        """Define a job with its schedule, by the fields of a job file."""
+        """Define a job with its schedule, by the fields of a job file; with `job`, a further schedule of a job."""
         ...
 
     def update(self, name: str, **fields: Any) -> ScheduleInfo:

@@ -6,13 +6,13 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 
 from ...app.definitions import (
-    API_SOURCE,
     StoredJob,
     edit_schedule,
     fields_with,
     read_new,
     remove_schedule,
     stored_job,
+    write_new,
 )
 from ...app.records import MICRO, AccessRole, DecisionFilter, Recent, ScheduleFilter, ScheduleRow
 from ...app.values import ScheduleInfo, is_due
@@ -73,7 +73,7 @@ async def list_schedules(
 async def create_schedule(
     body: DefinitionRequest, request: Request, response: Response, context: Context
 ) -> ScheduleDetailResponse:
-    """Define a job with its schedule, by the fields of a job file; or one more schedule of a `job`."""
+    """Define a job with its schedule, by the fields of a job file; or one more schedule of any `job`."""
     fields = body.root
     name = str(fields.get("name") or "")
     if not name:
@@ -87,7 +87,7 @@ async def create_schedule(
         )
     with hidden_names(hide=bool(context.identity.scopes)):
         new = await read_new(context.store, fields, context.tickwise.schedules.defaults())
-        await context.store.define(new.job, API_SOURCE, over=new.version)
+        await write_new(context.store, new)
     row = await context.schedule(new.schedule)
     await context.audit("schedule.create", new.schedule, None, fields)
     stored = await stored_job(context.store, row.schedule.job)

@@ -58,7 +58,7 @@ class ScheduleDetailResponse(ScheduleResponse):
 
 
 class DefinitionRequest(RootModel[dict[str, Any]]):
-    """The fields of a job file, as JSON; with `job`, one more schedule of a job that the API has defined."""
+    """The fields of a job file, as JSON; with `job`, one more schedule of that job, whatever its source."""
 
     root: Annotated[dict[str, Any], Field(min_length=1, max_length=100, examples=[_EXAMPLE])]
 
