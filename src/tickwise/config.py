@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from .core.cron.zone import zone
-from .core.definition import DEFAULT_QUEUE, Ticking, check_name
+from .core.definition import DEFAULT_QUEUE, Keep, Ticking, check_name
 from .core.errors import InputError, did_you_mean, nearest_word
 from .core.timeparse import format_duration, parse_duration
 from .ownership import SETTING, OwnershipError, WriterCheck
@@ -30,11 +30,10 @@ PREFIX = "TICKWISE_"
 DEFAULT = "default"  # the origin of a setting that is not set
 DEFAULT_STORE = "sqlite:///.tickwise/tickwise.db"
 _RUN_VARIABLES = frozenset(
-    "RUN_ID JOB SCHEDULE SLOT PREVIOUS_SLOT TRIGGER ATTEMPT OUTCOME ERROR EVENT TEXT".split()
+    "RUN_ID JOB SCHEDULE SLOT PREVIOUS_SLOT TRIGGER ATTEMPT OUTCOME ERROR EVENT TEXT PROGRAM".split()
 )
 _OTHER_VARIABLES = frozenset("TOKEN EXPLORE EXAMPLES RACES KILLS SOAK SEED DOCUMENTS PROOF".split())
 _OTHER_PREFIXES = ("PARAM_", "TEST_", "BENCH_")  # params of a run, options of our own tests and benchmarks
-_LOOPBACK_ROLES = ("operator", "viewer", "none")
 _ORIGIN = re.compile(r"https?://[^/?#@\s]+(?=[/?#]|$)")  # of a URL without user and password
 _BOOLEANS = dict.fromkeys(("true", "yes", "1", "on"), True) | dict.fromkeys(("false", "no", "0", "off"), False)
 
@@ -145,12 +144,6 @@ def _parse_path(value: Any) -> str:
     return text
 
 
-def _parse_role(value: Any) -> str:
-    if value not in _LOOPBACK_ROLES:
-        raise InputError(f"write {', '.join(_LOOPBACK_ROLES)}: an admin needs a token")
-    return str(value)
-
-
 def _parse_reaches(value: Any) -> frozenset[Reach]:
     names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
     if not isinstance(names, list | tuple | frozenset) or not all(name in tuple(Reach) for name in names):
@@ -170,6 +163,22 @@ def _parse_ticking(value: Any) -> Ticking:
     if value not in tuple(Ticking):
         raise InputError(f"write {' or '.join(Ticking)}")
     return Ticking(value)
+
+
+def _parse_keep(value: Any) -> Keep:
+    """`{days, runs}`, or the same as text: `days=90, runs=10000`; or `forever`."""
+    if isinstance(value, Keep):
+        return value
+    if value == "forever":
+        return Keep()
+    pairs = [part.partition("=") for part in value.split(",")] if isinstance(value, str) else ()
+    given = {name.strip(): text.strip() for name, _, text in pairs} if pairs else value
+    if not isinstance(given, Mapping) or not given or given.keys() - {"days", "runs"}:
+        raise InputError("write days=90, or runs=10000, or both, or forever")
+    days, runs = given.get("days"), given.get("runs")
+    return Keep(
+        None if days is None else _parse_number(days, most=36_500), None if runs is None else _parse_number(runs)
+    )
 
 
 def _parse_zone(value: Any) -> str:
@@ -199,6 +208,11 @@ class Settings:
     shutdown_grace: float = _setting(30.0, _parse_seconds, "how long running work may go on when a worker ends")
     host: str = _setting("127.0.0.1", _parse_text, "where the API listens")
     port: int = _setting(8484, _parse_port, "where the API listens; 0 takes any free one")
+    keep: Keep = _setting(
+        Keep(days=90, runs=10_000),
+        _parse_keep,
+        "how long finished runs are kept unless their job says: the larger",
+    )
     concurrency: int = _setting(10, _parse_number, "runs that a worker executes at once")
     queues: tuple[str, ...] = _setting(
         (DEFAULT_QUEUE,), _parse_queues, "queues that a worker serves, in this order"
@@ -215,8 +229,8 @@ class Settings:
     certificate: str = _setting("", _parse_text, "a file with the certificate, for TLS")
     certificate_key: str = _setting("", _parse_text, "a file with the key of the certificate")
     root_path: str = _setting("", _parse_path, "the path under which a proxy serves the API, such as /tickwise")
-    loopback_role: str = _setting(
-        "operator", _parse_role, "the role of requests from this machine without a token"
+    socket: str = _setting(
+        "", _parse_text, "a unix socket for the local command line; api-PORT.sock in the state folder if left out"
     )
     allow_commands: bool = _setting(default=False, read=_parse_boolean, about="execute commands from any source")
     source: tuple[str, ...] = _setting(

@@ -11,10 +11,14 @@ import pytest
 
 from tickwise import AsyncTickwise
 from tickwise.app.doctor import Finding, Severity, doctor
+from tickwise.core.definition import Command, Step
+from tickwise.core.requirements import ALL, Offers
 from tickwise.stores.records import Node, Role
 from tickwise.testing.conformance.world import HOURLY, World, job
 
 from ..support.app import Clock, patiently
+
+STEP = Step("only", Command(("true",)))
 
 HERE = socket.gethostname()
 FOR_GOOD = 10**9
@@ -119,10 +123,21 @@ async def _a_run_that_hangs(place: Place) -> None:
 
 
 async def _a_function_that_nobody_knows(place: Place) -> None:
-    await place.live()
+    await place.live(offers=Offers.of(["b"], [ALL]))
     await place.world.define(job("a"), source="app:shop")
     await place.world.enqueue("a")
-    place.clock.advance(120)
+
+
+async def _commands_that_nobody_may_execute(place: Place) -> None:
+    await place.live(offers=Offers.of(["a"]))
+    await place.world.define(job("a", steps=(STEP,)), source="api")
+    await place.world.enqueue("a")
+
+
+async def _slots_that_nobody_may_execute(place: Place) -> None:
+    await place.live(offers=Offers.of(["a"]))
+    await place.world.define(job("a", HOURLY, steps=(STEP,)), source="folder:/")
+    await place.world.pass_time("01:00")
 
 
 async def _code_that_declares_it_no_more(place: Place) -> None:
@@ -187,6 +202,9 @@ SCENARIOS: list[tuple[Scenario, str, str, str]] = [
     (_a_run_that_hangs, "long_run", "note", "tickwise runs logs 2"),
     (_a_function_that_nobody_knows, "unknown_function", "error",
      "tickwise worker MODULE:APP --queues default (with the app of app:shop)"),
+    (_commands_that_nobody_may_execute, "unknown_commands", "error",
+     "tickwise worker --allow-commands --queues default"),
+    (_slots_that_nobody_may_execute, "slots_held", "error", "tickwise worker / --queues default"),
     (_code_that_declares_it_no_more, "orphaned", "warning", "tickwise schedules remove --orphaned"),
     (_code_elsewhere_that_declares_it_no_more, "orphaned", "warning", "tickwise schedules remove --orphaned"),
     (_a_folder_that_is_gone, "orphaned", "warning", "tickwise sources remove folder:/nowhere/jobs"),

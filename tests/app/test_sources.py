@@ -55,20 +55,20 @@ async def test_a_restart_of_changed_code(file: str, clock: Clock) -> None:
 
 @patiently
 async def test_code_that_no_longer_declares_a_job(file: str, clock: Clock) -> None:
-    """It deletes nothing: the slots go on, and their runs say that no worker knows the job (S46, S50)."""
+    """It deletes nothing: the slots are held, and `why` says that no worker knows the function (S47, S50)."""
     async with an_app(file, clock) as app:
         app.job(HOURLY)(nothing)
         await app.drain()
     clock.set(at("01:00"))
     async with an_app(file, clock) as app:
         assert await app.jobs.list() == ["nothing"]
-        assert await app.drain() == 0
-        (run,) = await app.runs.list()
-        await app.start()
-        try:
-            assert "knows the job nothing" in (await app.runs.get(run.id)).waits[0]
-        finally:
-            await app.stop()
+        assert (await app.drain(), await app.runs.list()) == (0, [])
+        why = await app.why("nothing")
+        assert (why.reason, why.text) == (
+            "no_worker",
+            "no live worker of the queue default knows the function nothing",
+        )
+        assert "with the app of app:app" in why.advice
 
 
 @patiently

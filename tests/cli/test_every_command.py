@@ -120,6 +120,7 @@ CASES = {
         "robot --role operator --scope 'etl-*' --expires 30d", "has the role operator", ("POST", "/tokens"),
         "robot --role boss", "role: ",
     ),
+    "token link": Case("--role viewer", "/#/signin?code=", ("POST", "/links"), "--role boss", "role: "),
     "token list": Case("", "expires", ("GET", "/tokens"), "now", "unexpected extra argument"),
     "token revoke": Case("ci --yes", "The token ci is revoked.", ("DELETE", "/tokens/id-of-ci"), "cii --yes",
                          "there is no valid token 'cii' (did you mean ci?)"),
@@ -212,3 +213,11 @@ def test_a_server_does_the_same(command: Command, filled: Filled) -> None:
             assert (code, case.shows in out + err or name == "audit") == (case.ends, True), (name, out, err)
         followed = command("runs", "logs", filled.runs["report"], "-f", "--server", address, "--token", token)
     assert followed[:2] == (0, "three\nreports\n")
+
+
+def test_no_help_is_cut(command: Command) -> None:
+    """A27: in 80 columns the list of each group shows the first sentence of each command in full."""
+    groups = {" ".join(name.split()[:-1]) for name in CASES.keys() | ELSEWHERE}
+    for group in sorted(groups):
+        listed = command(*group.split(), "--help")[1].split("Commands:")[1]
+        assert [line for line in listed.splitlines() if line.rstrip().endswith("...")] == [], group

@@ -41,6 +41,7 @@ from tickwise.core.model import (
 )
 from tickwise.core.planner import plan
 from tickwise.core.reasons import Reason
+from tickwise.core.requirements import EVERYTHING, LiveWorkers
 
 from .world import instant, job, schedule
 
@@ -204,21 +205,24 @@ def test_what_a_pass_must_read() -> None:
     assert successes_needed([defined()]) is None
 
 
+ALIVE = LiveWorkers([(["default"], EVERYTHING)])
+
+
 def test_facts_and_commit_go_round() -> None:
     """What is read becomes facts, what is planned becomes the job: decisions, cursors and newest slots."""
     job_ = defined()._replace(woken_at=NOON, last_manual_start=5, last_success=6)
     now, holder = NOON + 3_600, Holder("7", 0, Trigger.SCHEDULE)
-    facts = facts_of([job_], {"etl": [holder]}, {"default"}, {"etl": {NOON}}, {"a": [5]})
+    facts = facts_of([job_], {"etl": [holder]}, ALIVE, {"etl": {NOON}}, {"a": [5]})
     assert facts.jobs == {"etl": JobFacts((holder,), "", 5, 6)}
     assert (facts.schedules, facts.successes) == ({"etl": ScheduleFacts({NOON}, None)}, {"a": (5,)})
     skipped = job_.commit(plan(now, job_.live.values(), facts), now)
     assert [d.reason for d in skipped.recorded] == [Reason.OVERLAP]
-    free = facts_of([job_], {}, {"default"}, {}, {})
+    free = facts_of([job_], {}, ALIVE, {}, {})
     started = job_.commit(plan(now, job_.live.values(), free), now)
     assert (started.schedules["etl"].last_slot, started.wake_at(now)) == (now, now + 3_600)
     assert job_.commit(plan(now, job_.live.values(), free), now, look_again=True).wake_at(now) == now
-    unserved = facts_of([job_], {}, (), {}, {})
-    assert unserved.jobs["etl"].unserved_queue == "default"
+    unserved = facts_of([job_], {}, LiveWorkers(()), {}, {})
+    assert unserved.jobs["etl"].no_worker == "serves the queue default"
 
 
 def test_a_finished_schedule_is_removed() -> None:

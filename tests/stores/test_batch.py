@@ -18,6 +18,7 @@ from tickwise.core.change import Paused, Rescheduled, Reset, Resumed
 from tickwise.core.definition import After, JobDefinition
 from tickwise.core.errors import ConflictError, InputError
 from tickwise.core.model import Pause
+from tickwise.core.requirements import Offers
 from tickwise.core.settle import Failed, Outcome, Succeeded
 from tickwise.core.states import RunState
 from tickwise.stores.records import Finish, Lease, QueueLimit, ScheduleRow
@@ -108,7 +109,10 @@ class TestTogether(TableStories):
         assert leases.keys() == (runs.keys() if room else set())
         assert (len(runs), runs["alone"].expires_at) == (MANY + 1, world.micro + 600_000_000)
         for name in NAMES:
-            assert runs[name] == replace(runs["alone"], id=runs[name].id, job=name, schedule=name)
+            requires = f"function:{name}"
+            assert runs[name] == replace(
+                runs["alone"], id=runs[name].id, job=name, schedule=name, requires=requires
+            )
             assert rows[name] == _called(name, rows["alone"], runs[name].id)
         for name, lease in leases.items():
             its_job = replace(leases["alone"].job, name=name)
@@ -243,7 +247,7 @@ class TestRoom(TableStories):
         if why == "limited":
             await world.store.limit(QueueLimit("default", concurrency=5))
         world.go("01:00")
-        wanted: dict[str, Any] = {"unknown": {"functions": frozenset()}, "other queue": {"queues": ("other",)}}
+        wanted: dict[str, Any] = {"unknown": {"offers": Offers.of()}, "other queue": {"queues": ("other",)}}
         ticked = await world.tick(reserve=world.reservation(**wanted.get(why, {})))
         assert (ticked.runs, ticked.leases) == (MANY, ())
         states = {run.state for name in NAMES for run in await world.runs(job=name)}
@@ -253,7 +257,7 @@ class TestRoom(TableStories):
         """S46: of jobs alike in all but that the worker knows them, it gets the known ones."""
         await world.define(*alike())
         world.go("01:00")
-        ticked = await world.tick(reserve=world.reservation(functions=frozenset(NAMES[5:])))
+        ticked = await world.tick(reserve=world.reservation(offers=Offers.of(NAMES[5:])))
         assert (ticked.runs, {lease.job.name for lease in ticked.leases}) == (MANY, {*NAMES[5:]})
 
 
@@ -352,7 +356,7 @@ BOTH_QUEUES = ("default", "other")
 
 async def _do_by_hand(world: World, name: str) -> None:
     await world.trigger(name)
-    for lease in await world.lease(1, queues=BOTH_QUEUES, functions=frozenset({name})):
+    for lease in await world.lease(1, queues=BOTH_QUEUES, offers=Offers.of({name})):
         await world.end(lease)
 
 

@@ -16,7 +16,7 @@ from ..core.errors import ConflictError, InputError, no_such
 from ..stores.contract import Store
 from ..stores.records import JobRow, Node, ScheduleRow
 from ..stores.validation import all_pages
-from .overview import is_live
+from .worker_advice import is_live
 
 APP, FOLDER = "app:", "folder:"
 _SOURCE = re.compile(rf"api|{APP}.+|{FOLDER}(/.*|{NAME.pattern})")

@@ -7,20 +7,24 @@ import asyncio
 import atexit
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Any, Self, overload
+from typing import Any, Self, TypeVar, Unpack, overload
 
 from ..config import Settings
 from ..stores.records import Role
-from .health import App, Readiness, health
+from ..testing.clock import FakeClock
+from .health import NOT_READY, App, health
 from .hooks import Hooks
 from .loop_thread import LoopThread
 from .node import EVERY_ROLE, NodeProcess
+from .options import FunctionOptions, Times
 from .sources import DeclaredJobs
-from .sync_methods import Face, SyncJobs, SyncRuns, SyncSchedules, SyncSources
+from .sync_methods import Face, SyncJobs, SyncPlaySession, SyncRuns, SyncSchedules, SyncSources
 from .tickwise import AsyncTickwise, Function
+
+T = TypeVar("T")
 
 
 class Tickwise(Face):
@@ -63,7 +67,7 @@ class Tickwise(Face):
     def job(self, function: Function, /) -> Function: ...
     @overload
     def job(
-        self, schedule: Any = None, *, name: str | None = None, **options: Any
+        self, schedule: Times | None = None, *, name: str | None = None, **options: Unpack[FunctionOptions]
     ) -> Callable[[Function], Function]: ...
     def job(self, schedule: Any = None, *, name: str | None = None, **options: Any) -> Any:
         """Declare a function as a job; options are the fields of a job file, and `pool="process"`.
@@ -71,6 +75,16 @@ class Tickwise(Face):
         Without parentheses, or without a schedule, it runs only on demand.
         """
         return self.awaited.job(schedule, name=name, **options)
+
+    @contextmanager
+    def testing(self, clock: FakeClock) -> Iterator[SyncPlaySession]:
+        """Use a memory store on this clock instead of the app's own as long as the block lasts: for tests."""
+        block = self.awaited.testing(clock)
+        session = self._loop_thread.call(_entered(block))
+        try:
+            yield SyncPlaySession(session, self._loop_thread)
+        finally:
+            self._loop_thread.call(_left(block))
 
     def start(
         self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE, source: str | Sequence[str] | None = None
@@ -115,7 +129,7 @@ class Tickwise(Face):
 
     def asgi(self) -> App:
         """An ASGI application that runs the scheduler as long as its server lives, and answers for its health."""
-        return health(lambda: self.node.readiness if self.node else Readiness.NOT_READY, self.lifespan)
+        return health(lambda: self.node.readiness if self.node else NOT_READY, self.lifespan)
 
     def close(self) -> None:
         """Stop, and let go of the store and the thread."""
@@ -128,6 +142,14 @@ class Tickwise(Face):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+async def _entered(block: AbstractAsyncContextManager[T]) -> T:
+    return await block.__aenter__()
+
+
+async def _left(block: AbstractAsyncContextManager[object]) -> None:
+    await block.__aexit__(None, None, None)
 
 
 @contextmanager

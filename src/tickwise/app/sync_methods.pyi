@@ -10,12 +10,16 @@ from .managers import BackfillStatus
 from .managers import Jobs
 from .managers import Runs
 from .managers import Schedules
-from .managers import When
 from .node import NodeProcess
+from .options import EnqueueOptions
+from .options import JobFields
+from .options import When
+from .play_session import PlaySession
 from .sources import SourceInfo
 from .sources import Sources
 from .tickwise import AsyncTickwise
 from .tickwise import Job
+from .tickwise import Params
 from .values import RunInfo
 from .values import ScheduleInfo
 from .values import UpcomingRun
@@ -25,6 +29,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from typing import Unpack
 from typing import overload
 
 class SyncSchedules:
@@ -35,15 +40,15 @@ class SyncSchedules:
     def __init__(self, awaited: Schedules, loop_thread: LoopThread) -> None:
         ...
 
-    def add(self, name: str, **fields: Any) -> ScheduleInfo:
+    def add(self, name: str, *, job: str | None=None, **fields: Unpack[JobFields]) -> ScheduleInfo:
         """Define a job with its schedule, by the fields of a job file; with `job`, a further schedule of a job."""
         ...
 
-    def update(self, name: str, **fields: Any) -> ScheduleInfo:
+    def update(self, name: str, **fields: Unpack[JobFields]) -> ScheduleInfo:
         """Define it anew, with all its fields; refused for what another source has written (S50)."""
         ...
 
-    def patch(self, name: str, **fields: Any) -> ScheduleInfo:
+    def patch(self, name: str, **fields: Unpack[JobFields]) -> ScheduleInfo:
         """Change some fields of what the API has defined; none removes one (RFC 7396)."""
         ...
 
@@ -162,6 +167,20 @@ class SyncSources:
         """Delete orphaned jobs: these, or all; the names of those that were deleted."""
         ...
 
+class SyncPlaySession:
+    """Plays what an app has scheduled."""
+    _awaited: PlaySession
+    _loop_thread: LoopThread
+
+    def __init__(self, awaited: PlaySession, loop_thread: LoopThread) -> None:
+        ...
+
+    def play(self, until: When) -> list[RunInfo]:
+        """Do all that is due now, and at each instant until then, with the clock there; nothing waits.
+
+Returns the runs that ended, in order. `until` is an instant, or how long from now."""
+        ...
+
 class Face:
     """A scheduler over one store; its methods are awaited."""
     _awaited: AsyncTickwise
@@ -175,15 +194,15 @@ class Face:
         ...
 
     @overload
-    def enqueue(self, job: Job, params: Mapping[str, Any] | None=None, *, connection: None=None, **options: Any) -> RunInfo:
+    def enqueue(self, job: Job, params: Params=None, *, connection: None=None, **options: Unpack[EnqueueOptions]) -> RunInfo:
         ...
 
     @overload
-    def enqueue(self, job: Job, params: Mapping[str, Any] | None=None, *, connection: Any, **options: Any) -> str:
+    def enqueue(self, job: Job, params: Params=None, *, connection: Any, **options: Unpack[EnqueueOptions]) -> str:
         ...
 
-    def prepared(self, job: Job, params: Mapping[str, Any] | None=None, *, at: When | None=None, key: str | None=None, auto_remove: bool=False) -> tuple[Store, Enqueue]:
-        """The request that `enqueue` makes, and its store; arguments are bound by name and checked here."""
+    def prepared(self, job: Job, params: Params=None, **options: Unpack[EnqueueOptions]) -> tuple[Store, Enqueue]:
+        """The request that `enqueue` makes, and its store."""
         ...
 
     def upcoming(self, hours: float=24, limit: int=1000) -> list[UpcomingRun]:

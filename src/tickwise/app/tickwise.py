@@ -4,8 +4,9 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, TypeAlias, TypeVar, overload
+from typing import Any, Self, TypeAlias, TypeVar, Unpack, overload
 
 from ..config import Settings, load, parse_names
 from ..core.errors import ConflictError, InputError
@@ -16,12 +17,15 @@ from ..sources.folder import FolderSource
 from ..stores.contract import Store
 from ..stores.records import MICRO, Enqueue, Role
 from ..stores.url import is_private
+from ..testing.clock import FakeClock
 from .drain import drain
 from .explain import Explanation, why
-from .health import App, Readiness, health
+from .health import NOT_READY, App, health
 from .hooks import Hooks
-from .managers import Jobs, Runs, Schedules, When, enqueued
+from .managers import Jobs, Runs, Schedules, enqueued
 from .node import EVERY_ROLE, NodeOptions, NodeProcess, NodeServices
+from .options import EnqueueOptions, FunctionOptions, Times, When, as_seconds, check_enqueue_options
+from .play_session import PlaySession
 from .registry import Registry
 from .sources import DeclaredJobs, Sources
 from .stores import LoopStores, StoreOfLoop
@@ -30,6 +34,7 @@ from .values import RunInfo, UpcomingRun, as_second
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 Job: TypeAlias = Callable[..., Any] | str  # a function that is one, or its name
+Params: TypeAlias = Mapping[str, Any] | None
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -79,7 +84,7 @@ class AsyncTickwise:
     def job(self, function: Function, /) -> Function: ...
     @overload
     def job(
-        self, schedule: Any = None, *, name: str | None = None, **options: Any
+        self, schedule: Times | None = None, *, name: str | None = None, **options: Unpack[FunctionOptions]
     ) -> Callable[[Function], Function]: ...
     def job(self, schedule: Any = None, *, name: str | None = None, **options: Any) -> Any:
         """Declare a function as a job; options are the fields of a job file, and `pool="process"`.
@@ -118,34 +123,41 @@ class AsyncTickwise:
 
     @overload
     async def enqueue(
-        self, job: Job, params: Mapping[str, Any] | None = None, *, connection: None = None, **options: Any
+        self, job: Job, params: Params = None, *, connection: None = None, **options: Unpack[EnqueueOptions]
     ) -> RunInfo: ...
     @overload
     async def enqueue(
-        self, job: Job, params: Mapping[str, Any] | None = None, *, connection: Any, **options: Any
+        self, job: Job, params: Params = None, *, connection: Any, **options: Unpack[EnqueueOptions]
     ) -> str: ...
     async def enqueue(
-        self, job: Job, params: Mapping[str, Any] | None = None, *, connection: Any = None, **options: Any
+        self, job: Job, params: Params = None, *, connection: Any = None, **options: Unpack[EnqueueOptions]
     ) -> RunInfo | str:
-        """Queue a run: at a time (`at`), once per key (`key`), forgotten once it has succeeded (`auto_remove`).
+        """Queue a run: at a time (`at`), once per key (`key`, `key_ttl`), forgotten on success (`auto_remove`).
 
-        With a connection of your own, its id: the run exists when you commit.
+        `queue` and `priority` go before those of the job. With a connection of your own, its id: the run exists
+        when you commit.
         """
         store, request = await self.prepared(job, params, **options)
         (made,) = await store.enqueue([request], connection)
         return made.id if connection is not None else await enqueued(store, request, made)
 
     async def prepared(
-        self, job: Job, params: Mapping[str, Any] | None = None, *, at: When | None = None,
-        key: str | None = None, auto_remove: bool = False,
-    ) -> tuple[Store, Enqueue]:  # fmt: skip
-        """The request that `enqueue` makes, and its store; arguments are bound by name and checked here."""
+        self, job: Job, params: Params = None, **options: Unpack[EnqueueOptions]
+    ) -> tuple[Store, Enqueue]:
+        """The request that `enqueue` makes, and its store."""
+        check_enqueue_options(options)
         opened = await self._opened()
         store, name = opened.store, self._registry.job_of(job)
         if callable(job) and (why := self._refusal_of(opened, name)):
             raise ConflictError(why)
-        second = None if at is None else as_second(at, await store.now() // MICRO)
-        return store, Enqueue(name, Trigger.ENQUEUE, params, second, key, auto_remove=auto_remove)
+        at, ttl = options.get("at"), options.get("key_ttl")
+        return store, Enqueue(
+            job=name, trigger=Trigger.ENQUEUE, params=params,
+            at=None if at is None else as_second(at, await store.now() // MICRO),
+            key=options.get("key"), key_ttl=None if ttl is None else as_seconds(ttl, "key_ttl"),
+            queue=options.get("queue"), priority=options.get("priority"),
+            auto_remove=options.get("auto_remove", False),
+        )  # fmt: skip
 
     async def upcoming(self, hours: float = 24, limit: int = 1_000) -> list[UpcomingRun]:
         """What will run, in time order, at the times at which it will really start."""
@@ -167,6 +179,19 @@ class AsyncTickwise:
     async def drain(self) -> int:
         """Do all that is due, without a node, and return how many attempts ended: for tests."""
         return await drain(await self.store(), self._registry.functions)
+
+    @asynccontextmanager
+    async def testing(self, clock: FakeClock) -> AsyncIterator[PlaySession]:
+        """Use a memory store on this clock instead of the app's own as long as the block lasts: for tests."""
+        if self._task is not None:
+            raise ConflictError("it is running: stop it first")
+        memory = replace(self.settings, store="memory://")
+        own, self._stores = self._stores, LoopStores(lambda: memory, clock, create=True)
+        try:
+            yield PlaySession(clock, await self.store(), self.drain)
+        finally:
+            await self._stores.close()
+            self._stores = own
 
     async def start(
         self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE, source: str | Sequence[str] | None = None
@@ -259,7 +284,7 @@ class AsyncTickwise:
 
     def asgi(self) -> App:
         """An ASGI application that runs the scheduler as long as its server lives, and answers for its health."""
-        return health(lambda: self.node.readiness if self.node else Readiness.NOT_READY, self.lifespan)
+        return health(lambda: self.node.readiness if self.node else NOT_READY, self.lifespan)
 
     async def close(self) -> None:
         """Stop, and let go of the store."""

@@ -17,6 +17,7 @@ from .parameters import Parameters
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 DEFAULT_QUEUE = "default"
+MAX_PRIORITY = 1_000  # of a job or a run; and as far below 0
 _DAY = 86_400
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -143,14 +144,18 @@ class RetryPolicy:
     interval: int = 10
     backoff: float = 2.0
     max_interval: int = 3_600
+    jitter: float = 0.1  # a wait is longer by up to this share of it
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """How long finished runs are kept (S51): by age or by number; none means for ever."""
+    """How long finished runs are kept (S51): by age or number, or what keeps more; neither means for ever."""
 
     days: int | None = None
     runs: int | None = None
+
+    def __bool__(self) -> bool:
+        return self.days is not None or self.runs is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ from .model import (
 )
 from .policy import catchup_mode
 from .reasons import Reason
+from .requirements import LiveWorkers, requirements_of
 
 UNREADABLE_SECONDS = 60  # after which a schedule that cannot be read is looked at again
 # Fields that make a schedule special, unless they are as in a new one.
@@ -111,6 +112,7 @@ class JobState(NamedTuple):
 
     name: str
     queue: str = DEFAULT_QUEUE
+    requires: str = ""  # what a worker must offer to execute it (S46)
     schedules: Mapping[str, ScheduleState] = MappingProxyType({})  # deleted ones too, if they were loaded
     unreadable: Mapping[str, UnreadableSchedule] = MappingProxyType({})
     pauses_seen: int = 0  # the number of the last pause of everything whose end has reached its schedules
@@ -130,6 +132,11 @@ class JobState(NamedTuple):
     def waiting(self) -> bool:
         """Whether the end of a run may let it go on (S15)."""
         return any(schedule.deferral or schedule.backfill for schedule in self.live.values())
+
+    @property
+    def held(self) -> bool:
+        """Whether a worker that comes alive may let it go on (S47)."""
+        return any(schedule.held_for_worker for schedule in self.live.values())
 
     @property
     def lanes(self) -> int:
@@ -197,7 +204,7 @@ class JobState(NamedTuple):
         job = with_schedules(job, definition, source, now, missed)
         for name in job.live:
             job = apply_to(job, name, Switched(definition.enabled), now)
-        return job._replace(queue=definition.queue)
+        return job._replace(queue=definition.queue, requires=requirements_of(definition))
 
     def remove(self, now: int) -> "JobState":
         """Delete all its schedules, whoever added them: there is nothing left that they could start (S23, S50)."""
@@ -205,11 +212,6 @@ class JobState(NamedTuple):
         for name, schedule in job.live.items():
             job = apply_to(job, name, Deleted(schedule.definition.source), now)
         return job
-
-    @property
-    def scheduled(self) -> JobDefinition:
-        """The job with all its schedules, and nothing else of it."""
-        return JobDefinition(self.name, schedules=tuple(each.definition for each in self.live.values()))
 
     def change(self, name: str, change: Change, now: int) -> "JobState":
         """Apply a person's request to one schedule."""
@@ -229,10 +231,11 @@ class JobState(NamedTuple):
             if each.live and each.last_slot is not None and each.last_slot > (since := each.undecided_from)
         }
 
-    def facts(self, holders: Sequence[Holder], served: Collection[str]) -> JobFacts:
-        """What the verdicts on its slots depend on: `holders` of its lanes, and the queues that workers serve."""
-        unserved = "" if self.queue in served else self.queue
-        return JobFacts(tuple(holders), unserved, self.last_manual_start, self.last_success)
+    def facts(self, holders: Sequence[Holder], workers: LiveWorkers) -> JobFacts:
+        """What the verdicts on its slots depend on: `holders` of its lanes, and the live workers."""
+        missing = workers.missing(self.queue, self.requires)
+        no_worker = missing.text if missing else ""
+        return JobFacts(tuple(holders), no_worker, self.last_manual_start, self.last_success)
 
     def commit(self, plan: TickPlan, now: int, *, look_again: bool = False) -> "JobState":
         """The job as its part of a plan leaves it; with `look_again` it stays due."""
@@ -348,14 +351,14 @@ def successes_needed(jobs: Iterable[JobState]) -> SuccessesNeeded | None:
 def facts_of(
     jobs: Iterable[JobState],
     holders: Mapping[str, Sequence[Holder]],
-    served: Collection[str],
+    workers: LiveWorkers,
     slots: Mapping[str, AbstractSet[int]],
     successes: Mapping[str, Sequence[int]],
 ) -> Facts:
     """What the planner is to know: holders of lanes by job, slots with a run and successes by schedule."""
     jobs = list(jobs)
     return Facts(
-        jobs={job.name: job.facts(holders.get(job.name, ()), served) for job in jobs},
+        jobs={job.name: job.facts(holders.get(job.name, ()), workers) for job in jobs},
         schedules={
             name: ScheduleFacts(slots.get(name, frozenset()), each.last_slot)
             for job in jobs

@@ -157,6 +157,11 @@ class Schedule(NamedTuple):
         return self.definition.job
 
     @property
+    def held_for_worker(self) -> bool:
+        """Whether its slots wait until a live worker may execute the job (S47)."""
+        return self.deferral is not None and self.deferral.reason is Reason.NO_WORKER
+
+    @property
     def finished(self) -> bool:
         """Whether max_runs has ended it (S34); what waited then is still to be decided."""
         most = self.definition.policy.max_runs
@@ -176,7 +181,7 @@ class JobFacts(NamedTuple):
     """What the verdicts on a job's slots depend on besides its schedules."""
 
     holders: tuple[Holder, ...] = ()  # of lanes
-    unserved_queue: str = ""  # the job's queue, if no live worker serves it (S47)
+    no_worker: str = ""  # what no live worker does, if none may execute the job (S47)
     last_manual_start: int | None = None  # of a run by hand (S17)
     last_success: int | None = None  # the slot of the newest success, or its start if by hand (S18)
     unreadable: str = ""  # why the facts could not be read, if so (S20)

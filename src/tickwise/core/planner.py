@@ -211,7 +211,7 @@ class _JobPass:
 
 def plan_simple(now: int, schedule: Schedule, job: JobFacts, own: ScheduleFacts) -> TickPlan | None:
     """The plan for a job with this one schedule, if nothing about it is special."""
-    if not is_simple(schedule) or job.unreadable or job.unserved_queue:
+    if not is_simple(schedule) or job.unreadable or job.no_worker:
         return None
     times, taken = schedule.definition.times, own.slots_with_run
     slot = times.after(schedule.cursor)

@@ -203,8 +203,8 @@ def held(schedule: Schedule, job: JobFacts, look_again: int) -> Wait | None:
     """Whether none of a schedule's slots can be decided now (S20, S47). Stopping needs no worker."""
     if job.unreadable:
         return Wait(Reason.UNREADABLE, job.unreadable, look_again)
-    if job.unserved_queue and schedule.definition.kind is not Kind.STOP:
-        return Wait(Reason.NO_WORKER, job.unserved_queue, look_again)
+    if job.no_worker and schedule.definition.kind is not Kind.STOP:
+        return Wait(Reason.NO_WORKER, job.no_worker, look_again)
     return None
 
 
@@ -214,7 +214,7 @@ def _clearing(holders: Sequence[Holder]) -> bool:
 
 
 def retry_delay(retry: RetryPolicy, failures: int, key: str) -> int:
-    """Seconds before the next try after this many failures: growing, capped, and spread by up to a tenth."""
+    """Seconds before the next try after this many failures: growing, capped, and spread."""
     delay = min(retry.interval * retry.backoff ** (failures - 1), retry.max_interval)
     digest = blake2b(f"{key}\0{failures}".encode(), digest_size=8).digest()
-    return round(delay + delay / 10 * int.from_bytes(digest, "big") / 2**64)
+    return round(delay + delay * retry.jitter * int.from_bytes(digest, "big") / 2**64)

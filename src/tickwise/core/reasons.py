@@ -181,8 +181,8 @@ class Reason(Enum):
     )
     NO_WORKER = (
         "no_worker", Verdict.DEFERRED,
-        "no live worker serves the queue {detail}",
-        "Start a worker for that queue, or move the job to another.",
+        "no live worker {detail}",
+        "Start a worker of that queue with the folder or the app that defines the job, or with --allow-commands.",
     )
     UNREADABLE = (
         "unreadable", Verdict.DEFERRED,

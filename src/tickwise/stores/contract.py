@@ -33,7 +33,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..core.change import Change
-from ..core.definition import JobDefinition
+from ..core.definition import JobDefinition, Keep
 from ..core.errors import TickwiseError
 from ..core.model import Pause, Schedule
 from ..core.settle import Settled
@@ -57,6 +57,8 @@ from .records import (
     TickRequest,
     TickResult,
 )
+
+KEEP_ALL = Keep()
 
 
 class StoreUnavailableError(TickwiseError):
@@ -222,9 +224,12 @@ class Store(ABC):
         validation.check_limit(limit)
         await self._limit(limit)
 
-    async def prune(self, most: int = 1_000) -> int:
-        """Remove at most so many runs that their jobs do not keep any longer (S51); how many were removed."""
-        return await self._prune(most) if most > 0 else 0
+    async def prune(self, most: int = 1_000, keep: Keep = KEEP_ALL) -> int:
+        """Remove at most so many runs that are not kept any longer (S51); how many were removed.
+
+        `keep` holds for jobs whose definition does not say how long their runs are kept.
+        """
+        return await self._prune(most, keep) if most > 0 else 0
 
     @abstractmethod
     async def wait(self, seconds: float) -> bool:
@@ -293,4 +298,4 @@ class Store(ABC):
     async def _limit(self, limit: QueueLimit, /) -> None: ...
 
     @abstractmethod
-    async def _prune(self, most: int, /) -> int: ...
+    async def _prune(self, most: int, keep: Keep, /) -> int: ...

@@ -39,7 +39,7 @@ from tickwise.testing import FakeClock
 from tickwise.testing.conformance import snapshot
 from tickwise.testing.conformance.world import START, microseconds
 
-from .strategies import DAY, FOR_GOOD, JOBS, MINUTE, QUEUES
+from .strategies import DAY, FOR_GOOD, MINUTE, QUEUES
 
 FIRST_RUN = 10_000  # ids begin here, so that no other number in a text looks like one
 ALIVE = Node("w1", (Role.WORKER,), queues=QUEUES, seconds=FOR_GOOD)
@@ -253,11 +253,11 @@ class Twins:
     def lose(self, outcome: Outcome) -> None:
         """A worker that was away speaks of its runs when others have them (S42)."""
         before = len(self.leases)
-        self.lease(LeaseRequest("w1", 3, QUEUES, frozenset(JOBS)))
+        self.lease(LeaseRequest("w1", 3, QUEUES))
         lost = len(self.leases) - before
         self.go(31)
         self.expire()
-        self.lease(LeaseRequest("w2", 3, QUEUES, frozenset(JOBS)))
+        self.lease(LeaseRequest("w2", 3, QUEUES))
         late = [len(self.leases) - 1 - place for place in range(before, before + lost)]
         for number in late:
             self.report(number, 1, [number])
@@ -294,7 +294,7 @@ class Twins:
         for _ in range(minutes):
             self.go(MINUTE)
             self.tick(200, reserve)
-            self.lease(LeaseRequest("w1", 2, QUEUES, frozenset(JOBS)))
+            self.lease(LeaseRequest("w1", 2, QUEUES))
         self.expire()
         self.finish([(0, outcome, None), (1, Succeeded(), None)])
 

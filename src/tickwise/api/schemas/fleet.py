@@ -84,7 +84,7 @@ class CountsResponse(ResponseModel):
     paused: int
     runs: dict[str, int] = Field(description="Queued and running, and ended in the last hour, by state.")
     waiting: dict[str, int] = Field(description="Queued runs by queue.")
-    held: dict[str, int] = Field(description="Jobs with a slot that waits, by queue.")
+    held: dict[str, int] = Field(description="Jobs whose slots are held for want of a worker, by queue.")
     overdue: int
 
 
@@ -107,6 +107,20 @@ class TokenRequest(RequestModel):
     role: Annotated[AccessRole, Field(strict=False)]
     scopes: list[_Pattern] = Field(default=[], max_length=100, description="Jobs that it may see; none: all.")
     expires: When | None = Field(default=None, description="An instant, or a duration from now.")
+
+
+class LinkRequest(RequestModel):
+    role: Annotated[AccessRole, Field(strict=False)] = Field(
+        default=AccessRole.ADMIN, description="Of whoever opens the link."
+    )
+
+
+class LinkResponse(ResponseModel):
+    """A link for one browser: `/#/signin?code=CODE` of the dashboard."""
+
+    code: str = Field(description="Told only now, and good for one browser.")
+    role: str
+    expires_at: datetime
 
 
 class TokenResponse(ResponseModel):

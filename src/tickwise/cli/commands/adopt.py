@@ -20,7 +20,7 @@ async def adopt(
     back: Annotated[bool, typer.Option("--back", help="From the store back to the nodes' own index.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would move.")] = False,
 ) -> CommandResult:
-    """Have the store find the slots of schedules that nodes tick locally; each slot still runs once."""
+    """Let the store find slots that nodes tick locally. Each slot still runs once."""
     if every == bool(names):
         raise InputError("name the schedules to move, or say --all")
     to = Ticking.LOCAL if back else Ticking.STORE

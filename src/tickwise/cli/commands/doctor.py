@@ -20,7 +20,7 @@ async def doctor(
         bool, typer.Option("--audit", help="Also match every slot in the store with its run or its reason.")
     ] = False,
 ) -> CommandResult:
-    """Check for problems and say how to repair them; exits with 1 if there is an error or a warning."""
+    """Check for problems and say how to repair them. Exits with 1 if there is an error or a warning."""
     answer = await api.get("/doctor", audit=audit or None)
     failed = any(finding["severity"] in _FAILURES for finding in answer["findings"])
     return CommandResult(answer, lambda: _print_findings(answer, api.where), exit_code=1 if failed else 0)

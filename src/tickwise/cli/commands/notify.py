@@ -25,7 +25,7 @@ async def send_test(
         str | None, typer.Argument(metavar="[CHANNEL]", help="webhook or command; default: all that are set.")
     ] = None,
 ) -> CommandResult:
-    """Send a test notification over each channel of the settings, once; exits with 1 if one does not arrive."""
+    """Send one test notification over each channel. Exits with 1 if one does not arrive."""
     answer = await api.post("/notifications:test", channel=channel)
     failed = not all(one["arrived"] for one in answer["items"])
     return CommandResult(answer, lambda: _print_tests(answer), exit_code=1 if failed else 0)

@@ -17,7 +17,7 @@ _LIMITS = ("concurrency", "starts_per_second")
 @app.command("list")
 @api_command
 async def list_queues(api: ApiClient) -> CommandResult:
-    """List queues with their limits, and how many runs are queued and running."""
+    """List queues, their limits and how full they are."""
     answer = await api.get("/queues")
     return CommandResult(answer, lambda: _print_queues(answer["items"], api.where))
 

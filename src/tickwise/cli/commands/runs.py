@@ -140,7 +140,7 @@ async def retry_run(
     *,
     all_steps: Annotated[bool, typer.Option("--all-steps", help="Start a new run of all steps.")] = False,
 ) -> CommandResult:
-    """Run again what failed, was lost or cancelled; steps that succeeded are not repeated."""
+    """Run again what failed, was lost or cancelled. Steps that succeeded are not repeated."""
     one = await api.post(f"{run_path(run)}:retry", from_failed=not all_steps)
     return CommandResult(
         one, lambda: print_line(f"Run {one['id']} is {one['state']}: tickwise runs show {one['id']}")

@@ -37,7 +37,7 @@ async def add(
     timezone: Timezone = None,
     command: Command = None,
 ) -> CommandResult:
-    """Define jobs with their schedules: from a job file, or by options."""
+    """Define jobs by a job file, or by options."""
     fields = _fields_from_options(name, cron, every, at, timezone, command)
     documents = read_documents(file) if file else [Document(fields)]
     if file and (fields or job):
@@ -65,7 +65,7 @@ async def update(
     timezone: Timezone = None,
     command: Command = None,
 ) -> CommandResult:
-    """Change some fields of a definition; what is not named stays as it is, and null in a file removes a field."""
+    """Change some fields of a definition. Other fields stay as they are; null in a file removes a field."""
     fields = _fields_from_options(None, cron, every, at, timezone, command)
     documents = read_documents(file) if file else [Document(fields)]
     if bool(file) == bool(fields):
@@ -91,7 +91,7 @@ async def remove(
     ] = False,
     yes: Annotated[bool, Yes] = False,
 ) -> CommandResult:
-    """Delete a schedule, and its job if that has no other; queued runs are cancelled."""
+    """Delete a schedule. Its job goes too if it has no other; queued runs are cancelled."""
     if orphaned == (name is not None):
         raise InputError("name the schedule to delete, or say --orphaned")
     if name is None:

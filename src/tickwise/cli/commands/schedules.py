@@ -29,7 +29,7 @@ async def list_schedules(
     *,
     paused: Annotated[bool | None, typer.Option("--paused/--not-paused", help="Only if paused, or not.")] = None,
 ) -> CommandResult:
-    """List schedules by name, with their next run and how their last run ended."""
+    """List schedules with their next and last run."""
     filters = {
         "job": job, "text": text, "label": label, "source": source, "due_before": as_future(due_before),
         "paused": paused,
@@ -53,7 +53,7 @@ def _print_schedules(page: dict[str, Any]) -> None:
 @app.command("show")
 @api_command
 async def show_schedule(api: ApiClient, name: Name) -> CommandResult:
-    """Show one schedule: when it runs, what is decided so far, and its definition."""
+    """Show when a schedule runs, and its definition."""
     one = await api.get(schedule_path(name))
     return CommandResult(one, lambda: _print_schedule(one))
 

@@ -16,7 +16,7 @@ SourceName = Annotated[str, typer.Argument(metavar="SOURCE", help="A source, as 
 @app.command("list")
 @api_command
 async def list_sources(api: ApiClient) -> CommandResult:
-    """List sources, how much each has written, and which live nodes have it."""
+    """List sources, their jobs, and the live nodes that have them."""
     answer = await api.get("/sources")
     if not answer["items"]:
         return CommandResult(answer, lambda: print_empty_list("sources", {}, api.where))
@@ -40,7 +40,7 @@ async def move(
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would move.")] = False,
 ) -> CommandResult:
-    """Give another source all that a source has written: after a folder was renamed, or is served by a name."""
+    """Give the jobs of a source to another. For a folder that was renamed, or is served by a name."""
     answer = await api.post("/sources:move", source=source, to=to, dry_run=dry_run)
     return CommandResult(answer, lambda: _print_jobs(answer, "would move" if dry_run else "moved"))
 
@@ -48,7 +48,7 @@ async def move(
 @app.command("remove")
 @api_command
 async def remove(api: ApiClient, source: SourceName, *, yes: Annotated[bool, Yes] = False) -> CommandResult:
-    """Delete all that a source has written; refused while a live node has the source."""
+    """Delete all jobs of a source. Refused while a live node has the source."""
     preview = await api.post("/sources:remove", source=source, dry_run=True)
     jobs = ", ".join(preview["jobs"])
     await confirm(f"Delete what {source} has written of these jobs: {jobs}?", yes=yes)

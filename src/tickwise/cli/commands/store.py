@@ -16,7 +16,7 @@ app = typer.Typer(help="The store itself: its tables or collections.", no_args_i
 
 @app.command("upgrade")
 def upgrade(store: StoreUrl = None, config: ConfigFile = None, *, as_json: AsJson = False) -> None:
-    """Create a store, or upgrade it to this version; nodes of the version before keep working."""
+    """Create a store, or upgrade it to this version. Nodes of the version before keep working."""
     url, applied = asyncio.run(_check_or_upgrade(store, config, check=False))
     if as_json:
         print_json({"store": url, "applied": applied})

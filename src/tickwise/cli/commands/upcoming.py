@@ -40,7 +40,7 @@ def upcoming(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the runs to come, earliest first, at the times at which they will really start."""
+    """List the runs to come, at the times of their real start."""
     if target is not None and _is_path(target):
         _list_from_files(Path(target), hours, count, start, every=every, as_json=as_json)
         return

@@ -178,7 +178,7 @@ class RecurrenceBuilder:
             case str():
                 return parse(entry, self.zone.name, self.key)
             case CronEntry():
-                return parse(entry.cron, entry.timezone or self.zone.name, self.key)
+                return parse(entry.cron, entry.timezone or self.zone.name, self.key, both=bool(entry.both))
             case EveryEntry():
                 return Every(entry.every, self.zone, entry.offset or 0)
             case AtEntry():
@@ -209,9 +209,10 @@ def schedule_text(times: EntrySpec | list[EntrySpec]) -> str:
             return times
         case list():
             return "; ".join(map(schedule_text, times))
-        case CronEntry() | TemplateEntry():
-            written = times.cron if isinstance(times, CronEntry) else times.template
-            return f"{written} {times.timezone}" if times.timezone else written
+        case CronEntry():
+            return " ".join(filter(None, (times.cron, times.timezone, "both" if times.both else "")))
+        case TemplateEntry():
+            return f"{times.template} {times.timezone}" if times.timezone else times.template
         case EveryEntry():
             shift = f" offset {format_duration(times.offset)}" if times.offset else ""
             return f"every {format_duration(times.every)}{shift}"

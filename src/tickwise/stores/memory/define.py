@@ -8,13 +8,13 @@ from ...core.change import Change
 from ...core.codec import decode_job, encode_job
 from ...core.definition import JobDefinition
 from ...core.errors import ConflictError, no_such, other_source
-from ...core.job_sources import restore
+from ...core.job_sources import check_extension, restore, scheduled
 from ...core.jobstate import JobState, ScheduleState
 from ...core.model import Schedule
 from ...core.reasons import Reason
 from ...core.states import RunState
 from ..records import MICRO
-from ..validation import check_extension, check_needs, check_version
+from ..validation import check_needs, check_version
 from .state import JobEntry, MemoryState, RunEntry, ScheduleEntry
 
 
@@ -41,7 +41,7 @@ def define(memory: MemoryState, job: JobDefinition, source: str, over: int | Non
     if entry is None:
         entry = memory.jobs[job.name] = JobEntry(definition, text, source, now, now)
     entry.definition, entry.text, entry.source, entry.deleted_at = definition, text, source, None
-    entry.version, entry.updated_at = entry.version + 1, now
+    entry.requires, entry.version, entry.updated_at = after.requires, entry.version + 1, now
     _save(memory, entry, after, now)
     return tuple(after.schedules[name].schedule for name in after.changed)
 
@@ -96,7 +96,7 @@ def _check_needs(memory: MemoryState, job: JobState) -> None:
     if job.needs:
         others = (e.state.definition for e in memory.schedules.values() if e.live and e.state.job != job.name)
         known = {other.name: [after.schedule for after in other.policy.after] for other in others}
-        check_needs(job.scheduled, known)
+        check_needs(scheduled(job), known)
 
 
 def _deleted_elsewhere(memory: MemoryState, job: JobDefinition) -> Iterator[ScheduleState]:

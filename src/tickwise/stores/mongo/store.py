@@ -20,6 +20,7 @@ from . import (
     retention,
     schema,
     tick,
+    workers,
 )
 from .access import MongoAccess
 from .base import Mongo
@@ -105,7 +106,7 @@ class MongoInsights(MongoMoves, Insights):
     _steps = move(insights.steps)
     _log = move(insights.log)
     _decisions = move(insights.decisions)
-    nodes = move(fleet.nodes)
+    nodes = move(workers.nodes)
     limits = move(fleet.limits)
     pauses = move(fleet.pauses)
     counts = move(insights_statistics.counts)

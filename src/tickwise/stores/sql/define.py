@@ -9,12 +9,13 @@ from ...core.change import Change
 from ...core.codec import encode_job, encode_schedule
 from ...core.definition import JobDefinition, ScheduleDefinition
 from ...core.errors import ConflictError, no_such, other_source
-from ...core.job_sources import restore
+from ...core.job_sources import check_extension, restore, scheduled
 from ...core.model import Schedule
 from ...core.reasons import Reason
+from ...core.requirements import requirements_of
 from ...core.settle import Cancelled
 from ..records import MICRO
-from ..validation import check_extension, check_needs, check_version
+from ..validation import check_needs, check_version
 from .definitions import DefinitionCache
 from .finish import RunEnd, end
 from .jobs import LATEST_PAUSE, LOCK_JOB, JobColumns, LoadedJob, ScheduleKey, load, write
@@ -22,18 +23,18 @@ from .statement import NOTIFY, Procedure, Query, Statement
 
 _CIRCUMSTANCES = Statement(f"SELECT {{now}}, {LATEST_PAUSE}")
 _NEW_JOB = Statement("""
-    INSERT INTO tickwise_jobs (name, source, definition_id, version, queue, priority, lanes, created_at,
+    INSERT INTO tickwise_jobs (name, source, definition_id, version, queue, priority, requires, lanes, created_at,
         updated_at)
-    VALUES (:name, :source, :definition, 0, '', 0, 1, :now, :now) {ignore}
+    VALUES (:name, :source, :definition, 0, '', 0, '', 1, :now, :now) {ignore}
 """)
 _NEW_JOB_STATE = Statement("""
-    INSERT INTO tickwise_job_state (job_id, revision, local, guarded, waiting, pause_seen)
-    SELECT id, 0, FALSE, FALSE, FALSE, CAST(:pause_seen AS bigint) FROM tickwise_jobs WHERE name = :name
+    INSERT INTO tickwise_job_state (job_id, revision, local, guarded, waiting, held, pause_seen)
+    SELECT id, 0, FALSE, FALSE, FALSE, FALSE, CAST(:pause_seen AS bigint) FROM tickwise_jobs WHERE name = :name
     {ignore}
 """)
 _WRITE_JOB = Statement("""
     UPDATE tickwise_jobs SET source = :source, definition_id = :definition, version = version + 1, queue = :queue,
-        priority = :priority, function = :function, keep_days = :keep_days,
+        priority = :priority, requires = :requires, keep_days = :keep_days,
         keep_runs = :keep_runs, prune_at = :prune_at, deleted_at = NULL, updated_at = :now
     WHERE id = :job
 """)
@@ -147,7 +148,7 @@ def define(
         before = restore(before, row.deleted_at // MICRO, row.source, second)
     missed = yield from _missed(loaded, before.reopened_by(job, second))
     after = before.redefine(job, source, second, missed)
-    yield from _check_needs(cache, after.scheduled)
+    yield from _check_needs(cache, scheduled(after))
     changed = yield from _keep_definitions(cache, loaded._replace(state=after), job.schedules, now)
     if known and row.definition_id == definition and not (after.changed or after.cancel_queued):
         return ()
@@ -172,7 +173,7 @@ def extend(
     yield from cache.read([row.definition_id])
     enabled = replace(extra, enabled=cache.job(row.definition_id, extra.name).enabled)
     after = job_sources.extend(loaded.state, enabled, source, now // MICRO, missed)
-    yield from _check_needs(cache, after.scheduled)
+    yield from _check_needs(cache, scheduled(after))
     changed = yield from _keep_definitions(cache, loaded._replace(state=after), extra.schedules, now)
     if after.changed or after.cancel_queued:
         yield _NEXT_VERSION(job=row.id, source=row.source, now=now)
@@ -307,11 +308,10 @@ def _cancel_queued(cache: DefinitionCache, which: Query, now: int) -> Procedure[
 
 
 def _write_job(id_: int, job: JobDefinition, source: str, definition: int, now: int) -> Procedure[None]:
-    keeps_all = job.keep.days is None and job.keep.runs is None
     yield _WRITE_JOB(
         job=id_, source=source, definition=definition, queue=job.queue, priority=job.priority,
-        function=None if job.steps else job.name,
-        keep_days=job.keep.days, keep_runs=job.keep.runs, prune_at=None if keeps_all else now, now=now,
+        requires=requirements_of(job),
+        keep_days=job.keep.days, keep_runs=job.keep.runs, prune_at=now, now=now,
     )  # fmt: skip
     yield _VERSION(job=id_)
 

@@ -9,7 +9,7 @@ from ...core.settle import Settled
 from ...log import get_logger
 from ..contract import Schema, Store
 from ..insights_contract import Insights
-from ..records import Enqueue, Enqueued, Finish, Planner, TickRequest, TickResult
+from ..records import Enqueue, Enqueued, Finish, Node, Planner, TickRequest, TickResult
 from . import (
     define,
     enqueue,
@@ -23,6 +23,7 @@ from . import (
     retention,
     schema,
     tick,
+    workers,
 )
 from .access import SqlAccess
 from .caller_transaction import on_connection
@@ -61,7 +62,6 @@ class SqlStore(SqlMoves, Store):
     _renew = cached_move(Pool.OTHER, lease.renew)
     _report = move(Pool.OTHER, lease.report)
     expire = cached_move(Pool.OTHER, lease.expire)
-    _beat = move(Pool.OTHER, fleet.beat)
     _leave = move(Pool.OTHER, fleet.leave)
     _limit = move(Pool.OTHER, fleet.limit)
     _prune = move(Pool.OTHER, retention.prune)
@@ -84,7 +84,18 @@ class SqlStore(SqlMoves, Store):
                 ticked = await self._tick_halves(planner, request, names)
             return ticked._replace(more=ticked.more or jobs is None)
         self._raise_floor(ticked)
+        if ticked.held:
+            await self._wake_held()
         return ticked
+
+    async def _beat(self, node: Node, /, *, passed: bool) -> frozenset[str]:
+        beat = await self.execute(Pool.OTHER, fleet.beat, node, passed=passed)
+        if beat.is_new:
+            await self._wake_held()
+        return beat.asked_to_end
+
+    async def _wake_held(self) -> None:
+        await self.execute(Pool.OTHER, workers.wake_held, self.definitions)
 
     async def _tick_halves(self, planner: Planner, request: TickRequest, names: Sequence[str]) -> TickResult:
         half, reserve = len(names) // 2, request.reserve
@@ -151,7 +162,7 @@ class SqlInsights(SqlMoves, Insights):
     _steps = move(Pool.READ, insights.steps)
     _log = move(Pool.READ, insights.log)
     _decisions = move(Pool.READ, insights.decisions)
-    nodes = move(Pool.READ, fleet.nodes)
+    nodes = cached_move(Pool.READ, workers.nodes)
     limits = move(Pool.READ, fleet.limits)
     pauses = move(Pool.READ, fleet.pauses)
     counts = move(Pool.READ, insights_statistics.counts)

@@ -16,6 +16,7 @@ from .pause import PauseOfEverythingStories, PauseStories, ScheduleChangeStories
 from .retention import RetentionStories
 from .sources import ExtraScheduleStories, ReassignStories
 from .tick import ReserveStories, TickStories
+from .workers import WorkerStories
 
 
 class StoreConformance(
@@ -24,6 +25,7 @@ class StoreConformance(
     ReassignStories,
     TickStories,
     ReserveStories,
+    WorkerStories,
     OverlapStories,
     DependencyStories,
     PauseStories,

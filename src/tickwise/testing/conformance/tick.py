@@ -11,6 +11,7 @@ from ...core.change import Adopted
 from ...core.definition import Kind, Ticking
 from ...core.model import Facts, Schedule, TickPlan, Trigger
 from ...core.planner import plan
+from ...core.requirements import NOTHING
 from ...core.states import RunState
 from ...stores.records import MICRO, Node, QueueLimit, Role, ScheduleFilter
 from .snapshot import snapshot
@@ -315,7 +316,7 @@ class ReserveStories(Stories):
         world.go("01:00")
         wanted: dict[str, dict[str, Any]] = {
             "no room": {"capacity": 0},
-            "unknown": {"functions": frozenset()},
+            "unknown": {"offers": NOTHING},
             "other queue": {"queues": ("other",)},
         }
         ticked = await world.tick(reserve=world.reservation(**wanted.get(why, {})))
