@@ -78,3 +78,15 @@ async def test_a_further_schedule_of_a_folders_job() -> None:
         assert "folder:/old/jobs" in problem_of(await here.ask("DELETE", "/schedules/a"), 409)["detail"]
         assert (await here.ask("DELETE", "/schedules/a-noon")).status_code == 204
         assert (await here.get("/jobs/a"))["schedules"] == ["a"]
+
+
+@patiently
+async def test_what_was_adopted_is_shown() -> None:
+    """A schedule says what finds its slots, and whether a person or its definition says so (A15)."""
+    async with api() as here:
+        await here.post("/schedules", {"name": "a", "schedule": HOURLY, "command": "ls", "ticking": "local"})
+        one = await here.get("/schedules/a")
+        assert (one["ticking"], one["adopted"]) == ("local", False)
+        await here.post("/schedules/a:adopt", {"ticking": "store"})
+        (listed,) = (await here.get("/schedules"))["items"]
+        assert (listed["ticking"], listed["adopted"]) == ("store", True)

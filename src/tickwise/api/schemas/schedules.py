@@ -41,6 +41,10 @@ class ScheduleResponse(ResponseModel):
     waits: str = Field(description="What its oldest pending slot waits for.")
     moved_to: datetime | None = Field(description="Where the next fire was moved by hand.")
     backfilling: bool
+    ticking: str | None = Field(
+        description="What finds its slots: the store, or the nodes' own index (local); null: as the nodes are set."
+    )
+    adopted: bool = Field(description="Whether a person has said so, and not its definition.")
 
 
 class ScheduleItemResponse(ScheduleResponse):
