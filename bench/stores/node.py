@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from tickwise.app.node import tune_garbage_collector
+from tickwise.app.garbage_collector import tune_garbage_collector
 from tickwise.runtime.execution import Execution
 from tickwise.runtime.loop import Loop
 from tickwise.runtime.ticker import Ticker

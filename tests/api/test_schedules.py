@@ -155,8 +155,6 @@ async def test_what_another_source_wrote_is_not_changed(url: str) -> None:
             body = {"schedule": "0 5 * * *"} if method == "PATCH" else None
             found = problem_of(await here.ask(method, "/schedules/coded", json=body), 409)
             assert "app:app" in found["detail"]
-        more = {"name": "more", "job": "coded", "schedule": "0 4 * * *"}
-        assert "app:app" in problem_of(await here.ask("POST", "/schedules", json=more), 409)["detail"]
         assert (await here.post("/schedules/coded:pause", {"reason": "why not"}))["paused"]["by"] == "inside"
 
 

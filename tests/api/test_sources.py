@@ -60,3 +60,33 @@ async def test_orphans() -> None:
         assert "b is not orphaned" in problem_of(answer, 409)["detail"]
         assert await here.post("/jobs:remove-orphaned", {}) == {"jobs": ["a"], "dry_run": False}
         assert [one["name"] for one in (await here.get("/jobs"))["items"]] == ["b"]
+
+
+@patiently
+async def test_a_further_schedule_of_a_folders_job() -> None:
+    """POST adds one with `job`; PATCH and DELETE change it and leave the job to its folder (A14, S50)."""
+    async with api() as here:
+        world = await here.world()
+        await world.define(job("a", HOURLY), source=LEFT)
+        made = await here.post("/schedules", {"name": "a-noon", "job": "a", "schedule": "0 12 * * *"})
+        assert (made["job"], made["source"], made["definition"]["schedule"]) == ("a", "api", "0 12 * * *")
+        changed = await here.ask("PATCH", "/schedules/a-noon", json={"schedule": "30 12 * * *"})
+        assert (changed.status_code, changed.json()["times"]) == (200, "30 12 * * *")
+        await world.define(job("a", "15 * * * *"), source=LEFT)
+        sources = {one["name"]: one["source"] for one in (await here.get("/schedules?job=a"))["items"]}
+        assert sources == {"a": LEFT, "a-noon": "api"}
+        assert "folder:/old/jobs" in problem_of(await here.ask("DELETE", "/schedules/a"), 409)["detail"]
+        assert (await here.ask("DELETE", "/schedules/a-noon")).status_code == 204
+        assert (await here.get("/jobs/a"))["schedules"] == ["a"]
+
+
+@patiently
+async def test_what_was_adopted_is_shown() -> None:
+    """A schedule says what finds its slots, and whether a person or its definition says so (A15)."""
+    async with api() as here:
+        await here.post("/schedules", {"name": "a", "schedule": HOURLY, "command": "ls", "ticking": "local"})
+        one = await here.get("/schedules/a")
+        assert (one["ticking"], one["adopted"]) == ("local", False)
+        await here.post("/schedules/a:adopt", {"ticking": "store"})
+        (listed,) = (await here.get("/schedules"))["items"]
+        assert (listed["ticking"], listed["adopted"]) == ("store", True)

@@ -152,6 +152,12 @@ async def _code_elsewhere_that_declares_it_no_more(place: Place) -> None:
     await place.world.define(job("a"), source="app:shop")
 
 
+async def _an_adopted_schedule(place: Place) -> None:
+    await place.live()
+    await place.app.schedules.add("a", schedule=HOURLY, command="true", ticking="local")
+    await place.app.schedules.adopt("a", "store")
+
+
 async def _a_channel_that_fails(place: Place) -> None:
     await place.live(undelivered=("webhook: no answer within 10 s",))
 
@@ -208,6 +214,7 @@ SCENARIOS: list[tuple[Scenario, str, str, str]] = [
     (_code_that_declares_it_no_more, "orphaned", "warning", "tickwise schedules remove --orphaned"),
     (_code_elsewhere_that_declares_it_no_more, "orphaned", "warning", "tickwise schedules remove --orphaned"),
     (_a_folder_that_is_gone, "orphaned", "warning", "tickwise sources remove folder:/nowhere/jobs"),
+    (_an_adopted_schedule, "adopted", "note", "tickwise schedules show a"),
     (_a_channel_that_fails, "undelivered", "error", "tickwise notify test webhook"),
     (_a_file_that_is_wrong, "bad_definition", "error", "tickwise validate jobs/a.yaml"),
     (_a_definition_that_is_refused, "bad_definition", "error", "mend the definition"),

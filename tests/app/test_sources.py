@@ -288,3 +288,26 @@ async def test_a_rolling_upgrade_makes_no_orphans(file: str, clock: Clock) -> No
             await store.leave("old")
             assert await ops.sources.orphans() == ["nothing"]
         assert await app.sources.orphans() == [], "this very code declares it"
+
+
+@patiently
+async def test_a_further_schedule_of_a_declared_job(file: str, clock: Clock) -> None:
+    """Anybody adds one to a job of the code; it belongs to who added it, and the code's restart keeps it (A14)."""
+    async with an_app(file, clock) as app:
+        app.job(HOURLY)(nothing)
+        added = await app.schedules.add("noon", job="nothing", schedule="0 12 * * *", catchup="all")
+        assert (added.job, added.source, added.next_run_at) == ("nothing", "api", at("12:00"))
+        with pytest.raises(InputError, match="command: it is the affair of the job nothing"):
+            await app.schedules.add("late", job="nothing", schedule="@daily", command="ls")
+        with pytest.raises(ConflictError, match="there is a schedule noon already"):
+            await app.schedules.add("noon", job="nothing", schedule="@daily")
+        with pytest.raises(InputError, match="queue: it is the affair of the job nothing"):
+            await app.schedules.patch("noon", queue="other")
+        assert (await app.schedules.patch("noon", schedule="30 12 * * *")).next_run_at == at("12:30")
+    async with an_app(file, clock) as app:
+        app.job("15 * * * *")(nothing)
+        assert [(one.name, one.source) for one in await app.schedules.list()] == [
+            ("noon", "api"), ("nothing", "app:app"),
+        ]  # fmt: skip
+        await app.schedules.remove("noon")
+        assert [one.name for one in await app.schedules.list()] == ["nothing"]

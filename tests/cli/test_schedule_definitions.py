@@ -144,3 +144,14 @@ async def _report_orphans(url: str, *names: str) -> None:
     store = open_store(url)
     await store.beat(Node("n", (Role.WORKER,), sources=("app:app",), orphans=names, seconds=10**6))
     await store.close()
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_further_schedule_of_an_apps_job(command: Command) -> None:
+    """--job adds one to a job of any source, and it can be deleted alone (A14, S50)."""
+    code, out, _ = command(
+        "schedules", "add", "--job", "breaks", "--name", "noon", "--cron", "0 12 * * *", "--json"
+    )
+    assert (code, json.loads(out)["job"], json.loads(out)["source"]) == (0, "breaks", "api")
+    assert command("schedules", "remove", "noon", "--yes")[0] == 0
+    assert command("schedules", "show", "breaks")[0] == 0

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tickwise.core.definition import JobDefinition, ScheduleDefinition
-from tickwise.core.errors import ConflictError
-from tickwise.core.job_sources import extend, reassign, restore
+from tickwise.core.errors import ConflictError, InputError
+from tickwise.core.job_sources import check_extension, extend, reassign, restore, scheduled
 from tickwise.core.jobstate import JobState, UnreadableSchedule
 
 from .world import instant, job, schedule
@@ -31,11 +31,14 @@ def test_each_source_has_its_own_schedules() -> None:
     """A definition changes those of its source, and refuses to change another's (A14, S50)."""
     both = extended()
     assert {name: each.definition.source for name, each in both.live.items()} == {"etl": "app", "etl.late": "api"}
-    assert [each.name for each in both.scheduled.schedules] == ["etl", "etl.late"]
+    assert [each.name for each in scheduled(both).schedules] == ["etl", "etl.late"]
     assert list(both.redefine(owned("app"), "app", NOON + 60).live) == ["etl.late"]
     assert list(extend(both, owned("api"), "api", NOON + 60).live) == ["etl"]
     with pytest.raises(ConflictError, match="tickwise sources move api app"):
         both.redefine(owned("app", schedule("etl.late", HOURLY)), "app", NOON)
+    with pytest.raises(InputError, match="a job of app itself"):
+        check_extension("etl", "app", "app")
+    check_extension("etl", "app", "api")
     held = both.redefine(replace(owned("app", schedule("etl", HOURLY)), enabled=False), "app", NOON + 60)
     assert [each.paused is not None for each in held.live.values()] == [True, True]
 

@@ -103,7 +103,7 @@ def test_a_deleted_file_removes_its_jobs() -> None:
     assert (world.removed(), list(world.jobs)) == (["a", "a2"], ["b"])
 
 
-@pytest.mark.parametrize("text", [BROKEN, UNREADABLE, "", "queue: y\n---\nname: a2\nqueue: 'half wri"])
+@pytest.mark.parametrize("text", [BROKEN, UNREADABLE, "", "queue: 'half wri"])
 def test_a_broken_file_changes_nothing(text: str) -> None:
     """A file with an error goes on as it was, all of it, until it is fixed; so does what waits for it."""
     good = {
@@ -117,11 +117,21 @@ def test_a_broken_file_changes_nothing(text: str) -> None:
     assert (world.removed(), world.problems()) == (["a2"], [])
 
 
-def test_a_file_that_was_never_good() -> None:
-    """A new file counts as a whole or not at all: it may just be half written."""
-    world = World().look({"a": BROKEN, "b": f"queue: x\n---\nname: b2\n{BROKEN}"})
-    assert (list(world.jobs), len(world.active.errors)) == ([], 2)
+def test_a_bad_document_in_a_new_file() -> None:
+    """The good documents beside it are loaded, and it is when it is mended (A19)."""
+    world = World().look({"a": BROKEN, "b": f"queue: x\n---\nname: b2\n{BROKEN}\n---\nname: b3"})
+    assert (list(world.jobs), len(world.active.errors)) == (["b", "b3"], 2)
     assert list(world.look({"a": BROKEN, "b": "queue: x\n---\nname: b2"}).jobs) == ["b", "b2"]
+
+
+def test_a_bad_document_in_a_known_file() -> None:
+    """The others are taken as they are now; jobs that the bad document may define go on as they were (A19)."""
+    world = World().look({"a": "queue: x\n---\nname: a2\n---\nname: a3"})
+    world.look({"a": f"queue: y\n---\nname: a2\n{BROKEN}"})
+    assert (world.defined(), world.removed(), len(world.active.errors)) == (["a"], [], 1)
+    assert world.queues() == {"a": "y", "a2": "default", "a3": "default"}
+    world.look({"a": "queue: y\n---\nname: a2\nqueue: z"})
+    assert (world.queues(), world.removed()) == ({"a": "y", "a2": "z"}, ["a3"])
 
 
 def test_a_new_file_with_a_taken_name() -> None:
@@ -286,13 +296,19 @@ def check_step(before: ActiveDefinitions, content: FolderContent, world: World) 
             assert same(stands, stood if content.may_hold(file) else ())
         elif file not in wrong:
             assert same(stands, content.files[file].documents)
-        elif stood or content.files[file].errors:
+        elif content.files[file].errors:
+            assert names_of(stood) <= names_of(stands) <= names_of(stood) | names_of(content.files[file].documents)
+        elif stood:
             assert same(stands, stood)
     if not after.errors:
         at_once = reconcile(ActiveDefinitions(), content)
         assert world.jobs == {name: located.job for name, located in at_once.jobs().items()}
     check_first_come(before, content, after)
     assert difference(after, reconcile(after, content)) is None, "a second look at the same found something else"
+
+
+def names_of(documents: tuple[ParsedDocument, ...]) -> set[str]:
+    return {document.located.job.name for document in documents if document.located}
 
 
 def same(some: tuple[ParsedDocument, ...], others: tuple[ParsedDocument, ...]) -> bool:

@@ -4,10 +4,11 @@ An edit reads the job once. The version it read is the one it is written over, a
 another by then: that is the only guard against concurrent edits.
 
 A job's schedules NAME, NAME.stop and NAME.restart come from one set of fields (S21) and are changed together. What
-another source has written is not changed here (S50).
+another source has written is not changed here; but the API adds schedules of its own to any job, and changes those
+(S50).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -42,6 +43,11 @@ class StoredJob(NamedTuple):
     def schedule(self, name: str) -> ScheduleRow | None:
         return next((row for row in self.schedules if row.schedule.name == name), None)
 
+    @property
+    def is_api(self) -> bool:
+        """Whether the API has defined the job itself."""
+        return self.row.source == API_SOURCE
+
     def fields(self, schedule: str) -> dict[str, Any]:
         """The fields of a job file that a schedule comes from."""
         return fields_with(self.definition, schedule)
@@ -57,11 +63,11 @@ class DefinitionEdit(NamedTuple):
 
 
 class NewSchedule(NamedTuple):
-    """A definition that is not written yet, the name of its first new schedule, and the version it changes."""
+    """A definition that is not written yet, the name of its first new schedule, and the job that it changes."""
 
     job: JobDefinition
     schedule: str
-    version: int
+    stored: StoredJob | None = None  # none: a job of its own
 
 
 async def stored_job(store: Store, name: str) -> StoredJob:
@@ -75,11 +81,11 @@ async def stored_job(store: Store, name: str) -> StoredJob:
 
 
 async def read_new(store: Store, fields: Mapping[str, Any], defaults: Defaults) -> NewSchedule:
-    """What a new schedule defines: a job of its own or, with `job`, one more schedule of a job of the API."""
+    """What a new schedule defines: a job of its own or, with `job`, one more schedule of any job (S50)."""
     name, given = str(fields.get("name") or ""), {key: fields[key] for key in fields if key != "job"}
     owner = fields.get("job")
-    if owner is not None and (extra := [key for key in given if key not in _SCHEDULE_FIELDS]):
-        raise InputError(f"{extra[0]}: it is the affair of the job {owner}: leave it out", field=extra[0])
+    if owner is not None:
+        _check_extra_fields(str(owner), given)
     new = read_spec(given, "", defaults)
     if not new.schedules:
         raise InputError(f"schedule: is missing: say when {name} is to run", field="schedule")
@@ -87,15 +93,25 @@ async def read_new(store: Store, fields: Mapping[str, Any], defaults: Defaults) 
     if await store.insights.schedule(first) is not None:
         raise ConflictError(f"there is a schedule {first} already: update it instead")
     if owner is None:
-        return NewSchedule(new, first, 0)
+        return NewSchedule(new, first)
     stored = await stored_job(store, str(owner))
-    _check_source(stored.row)
     known = stored.definition
-    return NewSchedule(
-        replace(known, schedules=_sorted_schedules(known.name, known.schedules, new.schedules)),
-        first,
-        stored.version,
-    )
+    added = _of_api(known.name, new.schedules)
+    return NewSchedule(replace(known, schedules=_sorted((*known.schedules, *added))), first, stored)
+
+
+async def write_new(store: Store, new: NewSchedule) -> None:
+    """Write a new schedule; refused if its job has changed since it was read."""
+    if new.stored is None:
+        await store.define(new.job, API_SOURCE, over=0)
+    else:
+        await _write(store, new.stored, new.job)
+
+
+async def _write(store: Store, stored: StoredJob, job: JobDefinition) -> None:
+    """Write a job of the API, or what the API has added to a job of another source."""
+    own = replace(job, schedules=tuple(one for one in job.schedules if one.source == API_SOURCE))
+    await (store.define if stored.is_api else store.extend)(own, API_SOURCE, over=stored.version)
 
 
 async def edit_schedule(
@@ -104,18 +120,18 @@ async def edit_schedule(
     """Write a patch over the fields of a schedule; one that changes nothing is not written (S28)."""
     edit = _edited(stored, schedule, patch, defaults)
     if edit.changed:
-        await store.define(edit.job, API_SOURCE, over=stored.version)
+        await _write(store, stored, edit.job)
     return edit
 
 
 async def remove_schedule(store: Store, stored: StoredJob, schedule: str) -> None:
-    """Delete a schedule with those of the same fields, and the job if it has no other."""
-    _check_source(stored.row)
+    """Delete a schedule with those of the same fields, and a job of the API if it has no other."""
+    _check_source(stored, schedule)
     known = stored.definition
     base = _base_of(known, schedule)
     left = tuple(one for one in known.schedules if _base(one) != base)
-    if left:
-        await store.define(replace(known, schedules=left), API_SOURCE, over=stored.version)
+    if left or not stored.is_api:
+        await _write(store, stored, replace(known, schedules=left))
     else:
         await store.remove(known.name, API_SOURCE, over=stored.version)
 
@@ -127,17 +143,21 @@ def fields_with(job: JobDefinition, schedule: str) -> dict[str, Any]:
 
 
 def _edited(stored: StoredJob, schedule: str, patch: Mapping[str, Any], defaults: Defaults) -> DefinitionEdit:
-    _check_source(stored.row)
+    _check_source(stored, schedule)
     was = stored.definition
     if "name" in patch:
         raise InputError("name: it cannot be changed: add another and delete this one", field="name")
     base, before = _base_of(was, schedule), stored.fields(schedule)
+    if not stored.is_api:
+        _check_extra_fields(was.name, patch)
+        before = {key: value for key, value in before.items() if key in _SCHEDULE_FIELDS}
     after = merged(_mergeable(before, patch), patch)
     new = read_spec({"name": base, **after}, "", defaults)
     if not new.schedules:
         raise InputError("schedule: is missing: delete it if it is not wanted any longer", field="schedule")
     others = tuple(one for one in was.schedules if _base(one) != base)
-    job = replace(new, name=was.name, schedules=_sorted_schedules(was.name, others, new.schedules))
+    schedules = _sorted((*others, *_of_api(was.name, new.schedules)))
+    job = replace(new if stored.is_api else was, name=was.name, schedules=schedules)
     return DefinitionEdit(before, after, job, job != was)
 
 
@@ -149,19 +169,29 @@ def _mergeable(stored: dict[str, Any], patch: Mapping[str, Any]) -> dict[str, An
     return {name: value for name, value in stored.items() if name != "schedule" or name not in patch}
 
 
-def _check_source(row: JobRow) -> None:
+def _check_extra_fields(job: str, fields: Mapping[str, Any]) -> None:
+    """A further schedule of a job says when, and not what to do."""
+    if extra := [key for key in fields if key not in _SCHEDULE_FIELDS]:
+        raise InputError(f"{extra[0]}: it is the affair of the job {job}: leave it out", field=extra[0])
+
+
+def _check_source(stored: StoredJob, schedule: str) -> None:
     """Refuse what another source has written (S50)."""
-    job = row.definition.name
+    row, known = stored.row, stored.schedule(schedule)
     if row.unreadable:
-        raise ConflictError(f"{job} cannot be changed: {row.unreadable}")
-    if row.source != API_SOURCE:
-        raise ConflictError(f"{job} was defined by {row.source}, which alone may change it: change it there")
+        raise ConflictError(f"{row.definition.name} cannot be changed: {row.unreadable}")
+    name, source = (schedule, known.schedule.definition.source) if known else (row.definition.name, row.source)
+    if source != API_SOURCE:
+        raise ConflictError(f"{name} was defined by {source}, which alone may change it: change it there")
 
 
-def _sorted_schedules(job: str, *parts: tuple[ScheduleDefinition, ...]) -> tuple[ScheduleDefinition, ...]:
-    """The schedules of one job of the API, in the order in which the store lists them."""
-    ours = (replace(one, job=job, source=API_SOURCE) for part in parts for one in part)
-    return tuple(sorted(ours, key=lambda one: one.name))
+def _of_api(job: str, schedules: Iterable[ScheduleDefinition]) -> Iterator[ScheduleDefinition]:
+    return (replace(one, job=job, source=API_SOURCE) for one in schedules)
+
+
+def _sorted(schedules: Iterable[ScheduleDefinition]) -> tuple[ScheduleDefinition, ...]:
+    """In the order in which the store lists them."""
+    return tuple(sorted(schedules, key=lambda one: one.name))
 
 
 def _base_of(job: JobDefinition, schedule: str) -> str:

@@ -264,6 +264,15 @@ def _bad_files(snapshot: _Snapshot) -> Iterator[Finding]:
             yield Finding("bad_definition", Severity.ERROR, f"{node.host}: {problem}", repair)
 
 
+def _adopted(snapshot: _Snapshot) -> Iterator[Finding]:
+    """Schedules whose slots are found elsewhere than their definitions say, because a person said so."""
+    names = [row.schedule.name for row in snapshot.schedules if row.schedule.ticking is not None]
+    if names:
+        some = f"{', '.join(names[:3])}{' …' if names[3:] else ''}"
+        what = f"a person has said what finds their slots, and not their definitions: {some}"
+        yield Finding("adopted", Severity.NOTE, what, f"tickwise schedules show {names[0]}")
+
+
 def _undelivered(snapshot: _Snapshot) -> Iterator[Finding]:
     for node in snapshot.nodes:
         for problem in node.undelivered:
@@ -285,7 +294,7 @@ def _unreadable(snapshot: _Snapshot) -> Iterator[Finding]:
 
 _CHECKS = (
     _unwatched, _failing_claims, _cursors_ahead, _unserved_queues, _held_slots, _no_room, _leases_over,
-    _unserved_runs, _orphans, _bad_files, _undelivered, _unreadable,
+    _unserved_runs, _orphans, _bad_files, _undelivered, _adopted, _unreadable,
 )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from ..sources.spec import read_spec
 from ..stores.contract import Store
 from ..stores.records import MICRO, Enqueue, Enqueued, RunFilter, RunRow, ScheduleFilter
 from ..stores.validation import all_pages
-from .definitions import API_SOURCE, edit_schedule, stored_job
+from .definitions import API_SOURCE, edit_schedule, read_new, remove_schedule, stored_job, write_new
 from .explain import schedule_row, waits
 from .options import JobFields, When
 from .values import RunInfo, ScheduleInfo, as_second, as_word, is_due
@@ -65,9 +65,17 @@ class Schedules:
         self.defaults = defaults
         self._ticking = ticking  # of nodes, where neither a person nor the definition says more
 
-    async def add(self, name: str, **fields: Unpack[JobFields]) -> ScheduleInfo:
-        """Define a job with its schedule, by the fields of a job file."""
-        return await self._define(await self._store(), name, fields, over=0)
+    async def add(self, name: str, *, job: str | None = None, **fields: Unpack[JobFields]) -> ScheduleInfo:
+        """Define a job with its schedule, by the fields of a job file; with `job`, a further schedule of a job."""
+        store = await self._store()
+        if job is None:
+            return await self._define(store, name, fields, over=0)
+        try:
+            new = await read_new(store, {"name": name, "job": job, **fields}, self.defaults())
+        except InputError as error:
+            raise error.reworded(f"schedule {name}: {error}") from None
+        await write_new(store, new)
+        return await self.get(new.schedule)
 
     async def update(self, name: str, **fields: Unpack[JobFields]) -> ScheduleInfo:
         """Define it anew, with all its fields; refused for what another source has written (S50)."""
@@ -96,6 +104,10 @@ class Schedules:
     async def remove(self, name: str) -> None:
         """Delete what the API has defined."""
         store = await self._store()
+        row = await store.insights.schedule(name)
+        if row is not None and row.schedule.job != name:
+            await remove_schedule(store, await stored_job(store, row.schedule.job), name)
+            return
         if await store.insights.job(name) is None:
             known = await all_pages(lambda after: store.insights.jobs(after=after, limit=_PAGE_SIZE))
             raise no_such("job", name, [row.definition.name for row in known])

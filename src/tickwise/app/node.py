@@ -6,7 +6,6 @@ folders, definitions, reaper, pruner        heartbeat (a thread with a store of 
 """
 
 import asyncio
-import gc
 import os
 import socket
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -53,7 +52,6 @@ _MAX_PROBLEMS, _MAX_PROBLEM_LENGTH = 20, 1_000
 _ANY_COMMANDS = frozenset({ALL})
 _EVENT_NAMES = {"handedback": "handed_back"}
 _NOT_LOGGED = frozenset({"started", "succeeded", "snoozed", "unmet"})
-_GC_THRESHOLDS = 50_000, 20, 50  # new objects before a young collection, and how often an older one follows
 
 
 class NodeServices(NamedTuple):
@@ -309,23 +307,19 @@ class NodeProcess:
 
     def as_node(self) -> Node:
         """This node as the others see it."""
+        app = (self._services.app_source,) if self._registry.declared else ()
         worker = self.worker
         return Node(
             id=self.id, roles=self.roles, host=socket.gethostname()[:100], pid=os.getpid(), version=_VERSION,
             queues=self.settings.queues if worker else (), offers=worker.offers if worker else NOTHING,
             capacity=worker.concurrency if worker else 0,
             busy=worker.busy if worker else 0, full_seconds=worker.full_seconds if worker else 0,
-            sources=self._sources, orphans=self._orphans.found,
+            sources=(*app, *(folder.name for folder in self._options.folders)), orphans=self._orphans.found,
             undelivered=self._notifier.undelivered if self._notifier else (),
             problems=tuple(clip(problem, _MAX_PROBLEM_LENGTH) for problem in self.problems[:_MAX_PROBLEMS]),
             claims_fail=clip(self._ticker.claims.problem, _MAX_PROBLEM_LENGTH) if self._ticker else "",
             seconds=max(3 * round(self.settings.renew), 10),
         )  # fmt: skip
-
-    @property
-    def _sources(self) -> tuple[str, ...]:
-        app = (self._services.app_source,) if self._registry.declared else ()
-        return (*app, *(folder.name for folder in self._options.folders))
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -402,14 +396,3 @@ async def _wait_all(tasks: Sequence["asyncio.Task[None]"]) -> None:
     for task in late:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def tune_garbage_collector() -> None:
-    """Freeze what is loaded now and collect less often. For a process of our own, once it is up.
-
-    A node keeps hundreds of thousands of objects for good: definitions, functions, an index. Python's defaults
-    walk over all of them after every few hundred new ones, which takes a quarter of a busy node's time.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*_GC_THRESHOLDS)

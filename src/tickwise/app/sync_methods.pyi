@@ -40,8 +40,8 @@ class SyncSchedules:
     def __init__(self, awaited: Schedules, loop_thread: LoopThread) -> None:
         ...
 
-    def add(self, name: str, **fields: Unpack[JobFields]) -> ScheduleInfo:
-        """Define a job with its schedule, by the fields of a job file."""
+    def add(self, name: str, *, job: str | None=None, **fields: Unpack[JobFields]) -> ScheduleInfo:
+        """Define a job with its schedule, by the fields of a job file; with `job`, a further schedule of a job."""
         ...
 
     def update(self, name: str, **fields: Unpack[JobFields]) -> ScheduleInfo:

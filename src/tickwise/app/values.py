@@ -83,11 +83,13 @@ class ScheduleInfo:
     last_state: str | None = None  # of its last run
     moved_to: datetime | None = None  # where the next fire was moved by hand (S31)
     backfilling: bool = False
+    ticking: str | None = None  # what finds its slots, store or local; none: as the nodes are set
+    adopted: bool = False  # a person has said so, and not its definition
 
     @classmethod
     def of(cls, row: ScheduleRow) -> "ScheduleInfo":
         state, definition = row.schedule, row.schedule.definition
-        pause = state.paused
+        pause, ticking = state.paused, state.ticking or definition.policy.ticking
         return cls(
             name=state.name, job=state.job, kind=str(definition.kind), times=definition.label,
             timezone=definition.times.zone.name, means=definition.times.explain(), source=definition.source,
@@ -101,6 +103,7 @@ class ScheduleInfo:
             last_state=None if row.last_state is None else str(row.last_state),
             moved_to=None if state.moved is None else instant(state.moved.to),
             backfilling=state.backfill is not None,
+            ticking=None if ticking is None else str(ticking), adopted=state.ticking is not None,
         )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from .change import TOMBSTONE_SECONDS, Added, Switched
 from .definition import JobDefinition
+from .errors import InputError
 from .jobstate import JobState, Ranges, apply_to, begin_anew, with_schedules
 
 
@@ -46,3 +47,14 @@ def reassign(job: JobState, source: str, to: str) -> JobState:
             schedules[name] = job.schedules[name]._replace(schedule=moved)
             changed.add(name)
     return job._replace(schedules=schedules, changed=job.changed | changed)
+
+
+def scheduled(job: JobState) -> JobDefinition:
+    """The job with all its schedules, whoever added them, and nothing else of it."""
+    return JobDefinition(job.name, schedules=tuple(each.definition for each in job.live.values()))
+
+
+def check_extension(job: str, owner: str, source: str) -> None:
+    """A source adds schedules to jobs of others; those of its own jobs are in their definitions."""
+    if owner == source:
+        raise InputError(f"{job} is a job of {source} itself: define it with all its schedules")

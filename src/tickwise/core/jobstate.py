@@ -213,11 +213,6 @@ class JobState(NamedTuple):
             job = apply_to(job, name, Deleted(schedule.definition.source), now)
         return job
 
-    @property
-    def scheduled(self) -> JobDefinition:
-        """The job with all its schedules, and nothing else of it."""
-        return JobDefinition(self.name, schedules=tuple(each.definition for each in self.live.values()))
-
     def change(self, name: str, change: Change, now: int) -> "JobState":
         """Apply a person's request to one schedule."""
         if isinstance(change, BackfillAsked) and change.history_from is None:

@@ -1,8 +1,7 @@
 """What goes into a store and comes out of it, besides the planner's own values.
 
-Slots and planned times are whole UTC seconds. What really happened (`created_at`, `started_at` …) is in
-microseconds since the epoch, because lateness is measured in milliseconds. The id of a run is a number, written as
-text.
+Slots and planned times are whole UTC seconds. What really happened (`created_at` …) is in microseconds since the
+epoch, because lateness is measured in milliseconds. The id of a run is a number, written as text.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -135,12 +135,6 @@ def valid_jobs(jobs: Sequence[JobDefinition], source: str) -> list[JobDefinition
     return valid
 
 
-def check_extension(job: str, owner: str, source: str) -> None:
-    """A source adds schedules to jobs of others; those of its own jobs are in their definitions."""
-    if owner == source:
-        raise InputError(f"{job} is a job of {source} itself: define it with all its schedules")
-
-
 def check_version(job: str, version: int, over: int | None) -> None:
     """What is written over a version of a job must not be written over another (0: it is not there)."""
     if over is None or over == version:

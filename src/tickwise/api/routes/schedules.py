@@ -6,13 +6,13 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 
 from ...app.definitions import (
-    API_SOURCE,
     StoredJob,
     edit_schedule,
     fields_with,
     read_new,
     remove_schedule,
     stored_job,
+    write_new,
 )
 from ...app.records import MICRO, AccessRole, DecisionFilter, Recent, ScheduleFilter, ScheduleRow
 from ...app.values import ScheduleInfo, is_due
@@ -74,7 +74,7 @@ async def list_schedules(
 async def create_schedule(
     body: DefinitionRequest, request: Request, response: Response, context: Context
 ) -> ScheduleDetailResponse:
-    """Define a job with its schedule, by the fields of a job file; or one more schedule of a `job`."""
+    """Define a job with its schedule, by the fields of a job file; or one more schedule of any `job`."""
     fields = unmasked(body.root, None)
     name = str(fields.get("name") or "")
     if not name:
@@ -83,13 +83,13 @@ async def create_schedule(
     if owner is not None:
         await context.job(str(owner), 422)
     new = await read_new(context.store, fields, context.tickwise.schedules.defaults())
-    await context.store.define(new.job, API_SOURCE, over=new.version)
+    await write_new(context.store, new)
     row = await context.schedule(new.schedule)
     await context.audit("schedule.create", new.schedule, None, fields)
     stored = await stored_job(context.store, row.schedule.job)
     response.headers["Location"] = resource_path(request, f"/schedules/{new.schedule}")
     response.headers["ETag"] = etag(stored.version, row)
-    missing = await missing_worker_warnings(context.store, new.job, API_SOURCE)
+    missing = await missing_worker_warnings(context.store, new.job, stored.row.source)
     return _detail_response(row, stored.fields(new.schedule), row.updated_at, missing)
 
 

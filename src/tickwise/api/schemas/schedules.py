@@ -41,6 +41,10 @@ class ScheduleResponse(ResponseModel):
     waits: str = Field(description="What its oldest pending slot waits for.")
     moved_to: datetime | None = Field(description="Where the next fire was moved by hand.")
     backfilling: bool
+    ticking: str | None = Field(
+        description="What finds its slots: the store, or the nodes' own index (local); null: as the nodes are set."
+    )
+    adopted: bool = Field(description="Whether a person has said so, and not its definition.")
 
 
 class ScheduleItemResponse(ScheduleResponse):
@@ -58,7 +62,7 @@ class ScheduleDetailResponse(ScheduleResponse):
 
 
 class DefinitionRequest(RootModel[dict[str, Any]]):
-    """The fields of a job file, as JSON; with `job`, one more schedule of a job that the API has defined."""
+    """The fields of a job file, as JSON; with `job`, one more schedule of that job, whatever its source."""
 
     root: Annotated[dict[str, Any], Field(min_length=1, max_length=100, examples=[_EXAMPLE])]
 

@@ -28,6 +28,9 @@ async def add(
     api: ApiClient,
     file: JobFile = None,
     name: Annotated[str | None, typer.Option("--name", help="The name, if there is no file.")] = None,
+    job: Annotated[
+        str | None, typer.Option("--job", metavar="JOB", help="Add one more schedule to this job, of any source.")
+    ] = None,
     cron: Cron = None,
     every: Every = None,
     at: At = None,
@@ -37,8 +40,10 @@ async def add(
     """Define jobs by a job file, or by options."""
     fields = _fields_from_options(name, cron, every, at, timezone, command)
     documents = read_documents(file) if file else [Document(fields)]
-    if file and fields:
+    if file and (fields or job):
         raise InputError("give a file or options, not both")
+    if job is not None:
+        fields["job"] = job
     if not file and name is None:
         raise InputError("give a job file, or --name and a time such as --cron '0 3 * * *'")
     if file and file != "-":

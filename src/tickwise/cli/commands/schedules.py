@@ -71,6 +71,7 @@ def _print_schedule(one: dict[str, Any]) -> None:
             ("last run", f"{at['last_run_at']} {one['last_state']}, run {one['last_run_id']}" if last else ""),
             ("decided up to", at["cursor"]),
             ("backfill", "in progress" if one["backfilling"] else ""),
+            ("ticking", f"{one['ticking']}, adopted" if one["adopted"] else one["ticking"] or ""),
         ]
     )  # fmt: skip
     for warning in one["warnings"]:

@@ -15,7 +15,8 @@ from ...api.server import listen
 from ...api.server_address import link_address, server_address
 from ...api.session import LINK_SECONDS, create_link
 from ...app import AsyncTickwise, Tickwise
-from ...app.node import NodeProcess, tune_garbage_collector
+from ...app.garbage_collector import tune_garbage_collector
+from ...app.node import NodeProcess
 from ...app.values import ScheduleInfo
 from ...core.errors import InputError
 from ...log import LogLevel, LogSettings, configure_logging, get_logger

@@ -1,10 +1,11 @@
 """Which definitions of a folder are active, and what a scan changes. Pure functions over values.
 
-A file with an error changes nothing: all of its last good documents stay active, and the error stays until it is
-fixed. The error may be the file's own (broken, half written, unreadable) or come from other files (a name used
-twice, S26; an unknown schedule or a cycle in `after`, S35). In a file without good documents, an error of its own
-holds back all documents, and an error that comes from other files only its document. A file that is gone takes its
-jobs with it, unless its folder could not be read.
+A document with an error changes nothing, and the error stays until it is fixed. The good documents of its file are
+active. Which job a bad document defines may be unknown, so all last good documents of the file stay active whose
+jobs no good document defines; a file that cannot be read at all keeps all of them. An error may also come from
+other files (a name used twice, S26; an unknown schedule or a cycle in `after`, S35): then the last good documents
+of the whole file stay active, and in a file without any only its document is held back. A file that is gone takes
+its jobs with it, unless its folder could not be read.
 
 Going back to the last good documents takes names that another file may have claimed meanwhile. So the folder is
 settled in rounds: each round puts the files that were refused in the round before back to their last good
@@ -31,7 +32,7 @@ T = TypeVar("T", ParsedDocument, DefinitionError)
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """The content of one file: documents, which count only if none has an error."""
+    """The content of one file: the documents without errors, and the errors of the others."""
 
     documents: tuple[ParsedDocument, ...] = ()
     errors: tuple[DefinitionError, ...] = ()
@@ -116,7 +117,9 @@ def reconcile(
 def _settle(
     before: ActiveDefinitions, content: FolderContent, other_schedules: frozenset[str]
 ) -> ActiveDefinitions:
-    new_documents = {file: parsed.documents for file, parsed in content.files.items() if not parsed.errors}
+    new_documents = {
+        file: _with_last_good(parsed, before.files.get(file, ())) for file, parsed in content.files.items()
+    }
     previously_active = {file: good for file, good in before.files.items() if good and content.may_hold(file)}
     last_good = {
         file: _last_good_documents(new_documents.get(file, ()), good) for file, good in previously_active.items()
@@ -138,6 +141,19 @@ def _settle(
     files = retained | {file: tuple(accepted.get(file, ())) for file in claims}
     all_errors = (*content.errors, *_own_errors(content), *_sorted_by_line(refused | reverted_errors))
     return ActiveDefinitions(files, all_errors, before.was_whole or not all_errors)
+
+
+def _with_last_good(parsed: ParsedFile, good: tuple[ParsedDocument, ...]) -> tuple[ParsedDocument, ...]:
+    """What a file defines; if a document has errors, also last good ones whose jobs no other document defines."""
+    if not parsed.errors:
+        return parsed.documents
+    if not parsed.documents:
+        return good
+    names = {document.located.job.name for document in parsed.documents if document.located}
+    return (
+        *parsed.documents,
+        *(document for document in good if document.located and document.located.job.name not in names),
+    )
 
 
 def _last_good_documents(

@@ -8,13 +8,13 @@ from ...core.change import Change
 from ...core.codec import decode_job, encode_job
 from ...core.definition import JobDefinition
 from ...core.errors import ConflictError, no_such, other_source
-from ...core.job_sources import restore
+from ...core.job_sources import check_extension, restore, scheduled
 from ...core.jobstate import JobState, ScheduleState
 from ...core.model import Schedule
 from ...core.reasons import Reason
 from ...core.states import RunState
 from ..records import MICRO
-from ..validation import check_extension, check_needs, check_version
+from ..validation import check_needs, check_version
 from .state import JobEntry, MemoryState, RunEntry, ScheduleEntry
 
 
@@ -96,7 +96,7 @@ def _check_needs(memory: MemoryState, job: JobState) -> None:
     if job.needs:
         others = (e.state.definition for e in memory.schedules.values() if e.live and e.state.job != job.name)
         known = {other.name: [after.schedule for after in other.policy.after] for other in others}
-        check_needs(job.scheduled, known)
+        check_needs(scheduled(job), known)
 
 
 def _deleted_elsewhere(memory: MemoryState, job: JobDefinition) -> Iterator[ScheduleState]:

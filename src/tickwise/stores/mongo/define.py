@@ -11,13 +11,13 @@ from ...core import job_sources
 from ...core.change import Change
 from ...core.definition import JobDefinition
 from ...core.errors import ConflictError, InputError, no_such, other_source
-from ...core.job_sources import restore
+from ...core.job_sources import check_extension, restore, scheduled
 from ...core.jobstate import JobState
 from ...core.model import Schedule
 from ...core.reasons import Reason
 from ...core.requirements import requirements_of
 from ..records import MICRO
-from ..validation import check_extension, check_needs, check_version
+from ..validation import check_needs, check_version
 from .base import Document, Mongo
 from .definitions import digest_of
 from .fleet import pause_state
@@ -51,7 +51,7 @@ async def _define(mongo: Mongo, job: JobDefinition, source: str, over: int | Non
         before = restore(await _without_taken(mongo, before), removed_at, owner, second)
     missed = await _missed(mongo, before.reopened_by(job, second))
     state = before.redefine(job, source, second, missed)
-    await _check_needs(mongo, state.scheduled)
+    await _check_needs(mongo, scheduled(state))
     if known and loaded.document["definition"] == digest_of(job) and not (state.changed or state.cancel_queued):
         return ()
     job_fields = _job_fields(loaded.document, job, source, now)
@@ -93,7 +93,7 @@ async def _extend(mongo: Mongo, extra: JobDefinition, source: str, over: int | N
     await mongo.cache.read([document["definition"]])
     enabled = replace(extra, enabled=mongo.cache.job(document["definition"], extra.name).enabled)
     state = job_sources.extend(loaded.state, enabled, source, now // MICRO, missed)
-    await _check_needs(mongo, state.scheduled)
+    await _check_needs(mongo, scheduled(state))
     if state.changed or state.cancel_queued:
         job_fields = {"version": document["version"] + 1, "updated_at": now}
         await _commit_job(mongo, replace(loaded, state=state), job_fields, now, await _dropped(mongo, state))

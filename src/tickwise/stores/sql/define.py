@@ -9,13 +9,13 @@ from ...core.change import Change
 from ...core.codec import encode_job, encode_schedule
 from ...core.definition import JobDefinition, ScheduleDefinition
 from ...core.errors import ConflictError, no_such, other_source
-from ...core.job_sources import restore
+from ...core.job_sources import check_extension, restore, scheduled
 from ...core.model import Schedule
 from ...core.reasons import Reason
 from ...core.requirements import requirements_of
 from ...core.settle import Cancelled
 from ..records import MICRO
-from ..validation import check_extension, check_needs, check_version
+from ..validation import check_needs, check_version
 from .definitions import DefinitionCache
 from .finish import RunEnd, end
 from .jobs import LATEST_PAUSE, LOCK_JOB, JobColumns, LoadedJob, ScheduleKey, load, write
@@ -148,7 +148,7 @@ def define(
         before = restore(before, row.deleted_at // MICRO, row.source, second)
     missed = yield from _missed(loaded, before.reopened_by(job, second))
     after = before.redefine(job, source, second, missed)
-    yield from _check_needs(cache, after.scheduled)
+    yield from _check_needs(cache, scheduled(after))
     changed = yield from _keep_definitions(cache, loaded._replace(state=after), job.schedules, now)
     if known and row.definition_id == definition and not (after.changed or after.cancel_queued):
         return ()
@@ -173,7 +173,7 @@ def extend(
     yield from cache.read([row.definition_id])
     enabled = replace(extra, enabled=cache.job(row.definition_id, extra.name).enabled)
     after = job_sources.extend(loaded.state, enabled, source, now // MICRO, missed)
-    yield from _check_needs(cache, after.scheduled)
+    yield from _check_needs(cache, scheduled(after))
     changed = yield from _keep_definitions(cache, loaded._replace(state=after), extra.schedules, now)
     if after.changed or after.cancel_queued:
         yield _NEXT_VERSION(job=row.id, source=row.source, now=now)
