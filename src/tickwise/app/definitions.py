@@ -70,7 +70,8 @@ async def stored_job(store: Store, name: str) -> StoredJob:
     if row is None:
         raise InputError(f"there is no job {name!r}: it was deleted, or never there")
     rows = await all_pages(lambda after: store.insights.schedules(ScheduleFilter(job=name), after, _PAGE))
-    definition = replace(row.definition, schedules=tuple(one.schedule.definition for one in rows))
+    readable = tuple(one.schedule.definition for one in rows if not one.unreadable)
+    definition = replace(row.definition, schedules=readable)
     return StoredJob(row, definition, tuple(rows))
 
 
@@ -90,6 +91,7 @@ async def read_new(store: Store, fields: Mapping[str, Any], defaults: Defaults) 
         return NewSchedule(new, first, 0)
     stored = await stored_job(store, str(owner))
     _check_source(stored.row)
+    _check_readable(stored)
     known = stored.definition
     return NewSchedule(
         replace(known, schedules=_sorted_schedules(known.name, known.schedules, new.schedules)),
@@ -109,11 +111,17 @@ async def edit_schedule(
 
 
 async def remove_schedule(store: Store, stored: StoredJob, schedule: str) -> None:
-    """Delete a schedule with those of the same fields, and the job if it has no other."""
+    """Delete a schedule with those of the same fields, and the job if it has no other.
+
+    A schedule that cannot be read goes with all others of its job that cannot, and a job that cannot be read goes
+    with all its schedules: what is left could not be written without them.
+    """
     _check_source(stored.row)
-    known = stored.definition
+    known, row = stored.definition, stored.schedule(schedule)
     base = _base_of(known, schedule)
-    left = tuple(one for one in known.schedules if _base(one) != base)
+    left = () if stored.row.unreadable else tuple(one for one in known.schedules if _base(one) != base)
+    if not stored.row.unreadable and not (row and row.unreadable):
+        _check_readable(stored, schedule)
     if left:
         await store.define(replace(known, schedules=left), API_SOURCE, over=stored.version)
     else:
@@ -128,6 +136,7 @@ def fields_with(job: JobDefinition, schedule: str) -> dict[str, Any]:
 
 def _edited(stored: StoredJob, schedule: str, patch: Mapping[str, Any], defaults: Defaults) -> DefinitionEdit:
     _check_source(stored.row)
+    _check_readable(stored, schedule)
     was = stored.definition
     if "name" in patch:
         raise InputError("name: it cannot be changed: add another and delete this one", field="name")
@@ -152,10 +161,23 @@ def _mergeable(stored: dict[str, Any], patch: Mapping[str, Any]) -> dict[str, An
 def _check_source(row: JobRow) -> None:
     """Refuse what another source has written (S50)."""
     job = row.definition.name
-    if row.unreadable:
-        raise ConflictError(f"{job} cannot be changed: {row.unreadable}")
     if row.source != API_SOURCE:
         raise ConflictError(f"{job} was defined by {row.source}, which alone may change it: change it there")
+
+
+def _check_readable(stored: StoredJob, schedule: str = "") -> None:
+    """Refuse to write a job of which something else than the edited schedule cannot be read: it would be lost."""
+    job = stored.definition.name
+    if stored.row.unreadable:
+        raise ConflictError(
+            f"{job} cannot be changed: {stored.row.unreadable}. Delete its schedules, and define it again"
+        )
+    for row in stored.schedules:
+        if row.unreadable and row.schedule.name != schedule:
+            raise ConflictError(
+                f"{row.schedule.name} of the same job cannot be read: change its schedule or delete it first. "
+                f"{row.unreadable}"
+            )
 
 
 def _sorted_schedules(job: str, *parts: tuple[ScheduleDefinition, ...]) -> tuple[ScheduleDefinition, ...]:

@@ -41,6 +41,7 @@ class ScheduleResponse(ResponseModel):
     waits: str = Field(description="What its oldest pending slot waits for.")
     moved_to: datetime | None = Field(description="Where the next fire was moved by hand.")
     backfilling: bool
+    unreadable: str = Field(description="Why it cannot be read, if so: then its times and state are not known.")
 
 
 class ScheduleItemResponse(ScheduleResponse):

@@ -9,6 +9,7 @@ from ...core.model import Schedule
 from ...core.payload import UnreadableText, clip
 from ...core.reasons import Reason
 from ..records import MICRO
+from ..unreadable import log_unreadable
 from ..validation import LONGEST_ERROR
 from .definitions import DefinitionCache
 from .statement import Procedure, Statement
@@ -42,8 +43,8 @@ _WRITE = Statement("""
 """)
 _WRITE_STATE = Statement("""
     UPDATE tickwise_job_state AS a
-    SET wake_at = v.wake_at, waiting = v.waiting, local = v.local, pause_seen = v.pause_seen,
-        revision = a.revision + 1, cursor = CASE WHEN v.ahead THEN a.cursor END,
+    SET wake_at = v.wake_at, idle = v.wake_at IS NULL, waiting = v.waiting, local = v.local,
+        pause_seen = v.pause_seen, revision = a.revision + 1, cursor = CASE WHEN v.ahead THEN a.cursor END,
         last_seen_slot = CASE WHEN v.ahead THEN a.last_seen_slot END,
         last_slot = CASE WHEN v.ahead THEN a.last_slot END,
         runs_made = CASE WHEN v.ahead THEN a.runs_made END
@@ -52,8 +53,8 @@ _WRITE_STATE = Statement("""
 """)
 _ADVANCE = Statement("""
     UPDATE tickwise_job_state AS a
-    SET wake_at = v.wake_at, waiting = FALSE, cursor = v.cursor, last_seen_slot = v.last_seen_slot,
-        last_slot = v.last_slot, runs_made = coalesce(a.runs_made, 0) + v.more
+    SET wake_at = v.wake_at, idle = v.wake_at IS NULL, waiting = FALSE, cursor = v.cursor,
+        last_seen_slot = v.last_seen_slot, last_slot = v.last_slot, runs_made = coalesce(a.runs_made, 0) + v.more
     FROM :rows[job bigint, wake_at bigint, cursor bigint, last_seen_slot bigint, last_slot bigint,
         more bigint] AS v
     WHERE a.job_id = v.job
@@ -145,6 +146,8 @@ def _loaded(
         except UnreadableText as error:
             keys[name] = ScheduleKey(id_, definition_id)
             unreadable[name] = UnreadableSchedule(str(error), last_slot, deleted is None)
+            if deleted is None:
+                log_unreadable(name, str(error))
         else:
             keys[name] = ScheduleKey(id_, definition_id, schedule)
             schedules[name] = ScheduleState(schedule, wake_at, last_slot)

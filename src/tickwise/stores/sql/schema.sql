@@ -35,6 +35,7 @@ CREATE TABLE tickwise_job_state (
     job_id bigint PRIMARY KEY,
     revision bigint NOT NULL,   -- grows when anything but this row is written about the job or its schedules
     wake_at bigint,             -- when a pass must look at the job: the least of its schedules'; none for never
+    idle boolean NOT NULL,      -- never: without it, a wake_at that is none has been lost
     local boolean NOT NULL,     -- nodes tick it from their own index, and no claim finds it
     guarded boolean NOT NULL,   -- a policy asks for its last success or its last run by hand
     waiting boolean NOT NULL,   -- a slot waits for a run of the job to end
@@ -48,6 +49,7 @@ CREATE TABLE tickwise_job_state (
 );
 CREATE INDEX tickwise_job_state_affected ON tickwise_job_state (job_id) WHERE waiting OR guarded;
 CREATE INDEX tickwise_job_state_due ON tickwise_job_state (wake_at) WHERE wake_at IS NOT NULL AND NOT local;
+CREATE INDEX tickwise_job_state_lost ON tickwise_job_state (job_id) WHERE wake_at IS NULL AND NOT idle;
 
 CREATE TABLE tickwise_versions (  -- of a job's definition
     job_id bigint NOT NULL,
@@ -95,7 +97,8 @@ SELECT s.id, s.name, s.job_id, s.definition_id, s.last_missed_slot, s.edited, s.
     CASE WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.runs_made ELSE s.runs_made + a.runs_made END
         AS runs_made,
     CASE WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.last_slot ELSE a.last_slot END AS last_slot,
-    CASE WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.wake_at ELSE a.wake_at END AS wake_at
+    CASE WHEN a.wake_at IS NULL THEN NULL WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.wake_at
+        ELSE a.wake_at END AS wake_at
 FROM tickwise_schedules s JOIN tickwise_job_state a ON a.job_id = s.job_id;
 
 CREATE TABLE tickwise_runs (

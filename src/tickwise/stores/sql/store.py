@@ -9,7 +9,8 @@ from ...core.settle import Settled
 from ...log import get_logger
 from ..contract import Schema, Store
 from ..insights_contract import Insights
-from ..records import Enqueue, Enqueued, Finish, Planner, TickRequest, TickResult
+from ..records import MICRO, Enqueue, Enqueued, Finish, Planner, TickRequest, TickResult
+from ..whole_scan import WholeScan, after_scan
 from . import (
     define,
     enqueue,
@@ -33,7 +34,6 @@ from .moves import SqlMoves, cached_move, move
 
 _log = get_logger()
 _NO_FLOOR = -(1 << 62)
-WHOLE_SCAN_SECONDS = 30  # how often a claim looks below where it last found something
 
 
 class SqlStore(SqlMoves, Store):
@@ -47,7 +47,7 @@ class SqlStore(SqlMoves, Store):
         self.access = SqlAccess(driver, self.definitions)
         self.schema = SqlSchema(driver)
         self._floor = _NO_FLOOR  # claims look from here on: dead rows below it cost nothing
-        self._whole_scan_at = 0
+        self._whole_scan = WholeScan()
 
     now = move(Pool.READ, fleet.now)
     _define = cached_move(Pool.OTHER, define.define)
@@ -81,6 +81,11 @@ class SqlStore(SqlMoves, Store):
             else:
                 ticked = await self._tick_halves(planner, request, names)
             return ticked._replace(more=ticked.more or jobs is None)
+        if jobs is not None or ticked.turned_away:
+            return ticked
+        if scan := self._whole_scan.take(ticked.now):
+            self._floor = _NO_FLOOR
+            return after_scan(ticked, await self.execute(Pool.CLAIM, tick.wake_lost, scan))
         self._raise_floor(ticked)
         return ticked
 
@@ -104,10 +109,8 @@ class SqlStore(SqlMoves, Store):
 
     def _raise_floor(self, ticked: TickResult) -> None:
         """Nothing is ever made due in the past; what a crashed node left there is found by a scan of the whole."""
-        if ticked.now >= self._whole_scan_at:
-            self._floor, self._whole_scan_at = _NO_FLOOR, ticked.now + WHOLE_SCAN_SECONDS * 1_000_000
-        elif not ticked.more and ticked.next_due is not None:
-            self._floor = min(ticked.next_due, ticked.now // 1_000_000)
+        if not ticked.more and ticked.next_due is not None:
+            self._floor = min(ticked.next_due, ticked.now // MICRO)
 
     async def _enqueue(self, asked: Sequence[Enqueue], connection: Any, /) -> tuple[Enqueued, ...]:
         if connection is not None:
