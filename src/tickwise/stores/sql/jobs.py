@@ -35,10 +35,11 @@ _WRITE = Statement("""
     SET definition_id = v.definition_id, cursor = v.cursor, last_seen_slot = v.last_seen_slot,
         last_missed_slot = v.last_missed_slot, edited = v.edited, first_seen = v.first_seen,
         runs_made = v.runs_made, rest = v.rest, last_slot = v.last_slot, wake_at = v.wake_at,
-        paused = v.paused, deleted = v.deleted
+        paused = v.paused, times = v.times, timezone = v.timezone, pause_reason = v.pause_reason,
+        deleted = v.deleted
     FROM :rows[id bigint, definition_id bigint, cursor bigint, last_seen_slot bigint, last_missed_slot bigint,
         edited bigint, first_seen bigint, runs_made bigint, rest text, last_slot bigint, wake_at bigint,
-        paused boolean, deleted bigint] AS v
+        paused boolean, times text, timezone text, pause_reason text, deleted bigint] AS v
     WHERE s.id = v.id
 """)
 _WRITE_STATE = Statement("""
@@ -212,10 +213,12 @@ def _advanced(job: LoadedJob) -> tuple[object, ...] | None:
 
 def _schedule_values(key: ScheduleKey, state: ScheduleState) -> tuple[object, ...]:
     schedule, wake_at, last_slot = state
+    definition, pause = schedule.definition, schedule.paused
     return (
         key.id, key.definition_id, schedule.cursor, schedule.last_seen_slot, schedule.last_missed_slot,
         schedule.edited_at, schedule.first_seen, schedule.runs_made, encode_rest(schedule), last_slot, wake_at,
-        schedule.paused is not None, schedule.deleted_at,
+        pause is not None, definition.label, definition.times.zone.name, pause and pause.reason,
+        schedule.deleted_at,
     )  # fmt: skip
 
 

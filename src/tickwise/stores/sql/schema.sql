@@ -79,10 +79,16 @@ CREATE TABLE tickwise_schedules (
     rest text,                  -- pause, move, backfill, deferral and the like; mostly none
     last_slot bigint,           -- the newest slot that has a run
     wake_at bigint,
-    paused boolean NOT NULL,
+    paused boolean NOT NULL,    -- as rest says; a write of this column alone would be ignored, so it is refused
+    times text,                 -- as written; this and the next two are for people
+    timezone text,
+    pause_reason text,
     deleted bigint,
     created_at bigint NOT NULL,
-    updated_at bigint NOT NULL
+    updated_at bigint NOT NULL,
+    CONSTRAINT use_tickwise_schedules_pause_or_resume CHECK (
+        paused = (coalesce(rest, '') LIKE '%"manual_pause":{{%'
+            OR (coalesce(rest, '') LIKE '%"disabled":{{%' AND coalesce(rest, '') NOT LIKE '%"overruled":%')))
 ) {room_for_updates};
 CREATE INDEX tickwise_schedules_job ON tickwise_schedules (job_id);
 CREATE INDEX tickwise_schedules_updated ON tickwise_schedules (updated_at);
@@ -90,7 +96,7 @@ CREATE INDEX tickwise_schedules_updated ON tickwise_schedules (updated_at);
 -- Schedules as they stand: the row of a job's state overrides the row of its only schedule.
 CREATE VIEW tickwise_schedule_state AS
 SELECT s.id, s.name, s.job_id, s.definition_id, s.last_missed_slot, s.edited, s.first_seen, s.rest, s.paused,
-    s.deleted, s.created_at, s.updated_at, a.local,
+    s.times, s.timezone, s.pause_reason, s.deleted, s.created_at, s.updated_at, a.local,
     CASE WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.cursor ELSE a.cursor END AS cursor,
     CASE WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.last_seen_slot ELSE a.last_seen_slot END
         AS last_seen_slot,
@@ -269,18 +275,14 @@ CREATE INDEX tickwise_claims_age ON tickwise_claims (claimed_at);
 -- For people. Nothing in the program reads it.
 CREATE VIEW tickwise_schedules_now AS
 SELECT s.name, j.name AS job,
-    CAST(d.body AS {json}) ->> 'label' AS times,
-    CAST(d.body AS {json}) -> 'times' ->> 'zone' AS timezone,
+    s.times, s.timezone,
     CASE WHEN s.paused OR p.id IS NOT NULL THEN NULL ELSE {seconds}s.wake_at{to_time} END AS next_run_at,
     {microseconds}coalesce(r.started_at, r.created_at){to_time} AS last_run_at,
     r.state AS last_state,
     s.paused OR p.id IS NOT NULL AS paused,
-    CASE WHEN NOT s.paused THEN p.reason
-        WHEN CAST(s.rest AS {json}) ->> 'manual_pause' IS NULL THEN 'enabled: false'
-        ELSE CAST(s.rest AS {json}) -> 'manual_pause' ->> 'reason' END AS reason
+    CASE WHEN s.paused THEN s.pause_reason ELSE p.reason END AS reason
 FROM tickwise_schedule_state s
 JOIN tickwise_jobs j ON j.id = s.job_id
-JOIN tickwise_definitions d ON d.id = s.definition_id
 LEFT JOIN tickwise_runs r ON r.schedule_id = s.id AND r.slot = s.last_slot
 LEFT JOIN tickwise_pauses p ON p.until IS NULL
 WHERE s.deleted IS NULL
