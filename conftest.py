@@ -35,19 +35,18 @@ settings.load_profile("tickwise")
 
 
 class ConsoleParser(CodeBlockParser):
-    """Runs the commands of a block in a folder that holds the examples and the files that the document shows."""
+    """Runs the commands of a block in the document's folder, with the examples and the files that it shows."""
 
     language = "console"
 
     def evaluate(self, example: Example) -> None:
-        with TemporaryDirectory() as folder:
-            (Path(folder) / "examples").symlink_to(ROOT / "examples")
-            for name, text in re.findall(
-                _NAMED_FILE, example.document.text[: example.start], re.MULTILINE | re.DOTALL
-            ):
-                (Path(folder) / name).write_text(text, encoding="utf-8")
-            for command, expected in re.findall(_COMMAND, example.parsed, re.MULTILINE):
-                self.check(command, expected.strip(), folder)
+        folder = example.namespace["_folder"].name
+        for name, text in re.findall(
+            _NAMED_FILE, example.document.text[: example.start], re.MULTILINE | re.DOTALL
+        ):
+            (Path(folder) / name).write_text(text, encoding="utf-8")
+        for command, expected in re.findall(_COMMAND, example.parsed, re.MULTILINE):
+            self.check(command, expected.strip(), folder)
 
     def check(self, command: str, expected: str, folder: str) -> None:
         pattern = ".*".join(re.escape(piece) for piece in expected.removesuffix(_INTERRUPT).strip().split("…"))
@@ -86,8 +85,9 @@ def _free_port() -> int:
 
 
 def _leave_home(namespace: dict[str, Any]) -> None:
-    """Give each document a folder of its own: Python blocks may write files."""
+    """Give each document a folder of its own: its blocks may write files."""
     namespace["_home"], namespace["_folder"] = Path.cwd(), TemporaryDirectory()
+    (Path(namespace["_folder"].name) / "examples").symlink_to(ROOT / "examples")
     os.chdir(namespace["_folder"].name)
 
 

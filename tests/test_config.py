@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tickwise.config import ABOUT, DEFAULT, NAMES, Secret, Settings, load
-from tickwise.core.definition import Ticking
+from tickwise.core.definition import Keep, Ticking
 from tickwise.core.errors import InputError
 from tickwise.runtime.executors.address import Reach
 from tickwise.runtime.notifications.notice import Occasion
@@ -32,6 +32,7 @@ def test_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (settings.lease, settings.renew, settings.grace, settings.shutdown_grace) == (30, 10, 60, 30)
     assert (settings.timezone, settings.host, settings.port) == ("UTC", "127.0.0.1", 8484)
     assert (settings.concurrency, settings.queues, settings.allow_commands) == (10, ("default",), False)
+    assert settings.keep == Keep(days=90, runs=10_000)
     assert settings.origins == dict.fromkeys(NAMES, DEFAULT)
 
 
@@ -60,6 +61,7 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("shutdown_grace", "2m", 120.0),
     ("host", "::1", "::1"),
     ("port", "0", 0),
+    ("keep", "days=30, runs=500", Keep(30, 500)),
     ("concurrency", " 3 ", 3),
     ("queues", "mail, default,mail", ("mail", "default")),
     ("addresses", "loopback,public", frozenset({Reach.LOOPBACK, Reach.PUBLIC})),
@@ -68,8 +70,10 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("certificate", "own.pem", "own.pem"),
     ("certificate_key", "own.key", "own.key"),
     ("root_path", "/tickwise/", "/tickwise"),
-    ("loopback_role", "viewer", "viewer"),
+    ("socket", "/run/tickwise/api.sock", "/run/tickwise/api.sock"),
     ("allow_commands", "Yes", True),
+    ("source", "etl, mail", ("etl", "mail")),
+    ("trusted_folders", "/srv/jobs, data", ("/srv/jobs", "data")),
     ("notify_webhook", "https://hooks.example/T0/B0", Secret("https://hooks.example/T0/B0")),
     ("notify_secret", "hush", Secret("hush")),
     ("notify_command", "mail -s 'it failed' ada", ("mail", "-s", "it failed", "ada")),
@@ -95,9 +99,14 @@ def test_every_setting_is_tested() -> None:
 
 def test_values_of_their_own_kind(file: Path) -> None:
     """A file and arguments may give numbers, lists and booleans; a number is seconds."""
-    file.write_text('poll = 0.5\nqueues = ["mail", "default"]\nallow_commands = true\naddresses = ["private"]\n')
+    file.write_text(
+        'poll = 0.5\nqueues = ["mail", "default"]\nallow_commands = true\naddresses = ["private"]\n'
+        "keep = {days = 7}\n"
+    )
     settings = load({"lease": 90, "grace": 0.4}, {}, file)
+    assert [load({"keep": given}, {}).keep for given in ("forever", "runs=5")] == [Keep(), Keep(runs=5)]
     assert (settings.poll, settings.queues, settings.allow_commands) == (0.5, ("mail", "default"), True)
+    assert settings.keep == Keep(days=7)
     assert (settings.addresses, settings.lease, settings.grace) == (frozenset({Reach.PRIVATE}), 90, 1)
 
 
@@ -115,6 +124,7 @@ BAD: list[tuple[str, list[Any]]] = [
     ("shutdown_grace", ["30", "0s", 0]),
     ("host", ["", 7]),
     ("port", ["-1", "65536", "http", 65_536, True]),
+    ("keep", ["", "30", "30d", "days", "days=0", "weeks=3", "runs=-1", {}, {"days": True}, 30, ["days"]]),
     ("concurrency", ["0", "", 0]),
     ("queues", ["", "a b", ",", [], [7], 7]),
     ("addresses", ["privat", "loopback,", [7], 7]),
@@ -123,8 +133,10 @@ BAD: list[tuple[str, list[Any]]] = [
     ("certificate", ["", 7]),
     ("certificate_key", ["", 7]),
     ("root_path", ["tickwise", "", "//", 7]),
-    ("loopback_role", ["admin", "", 7]),
+    ("socket", ["", 7]),
     ("allow_commands", ["maybe", "", 1, 0]),
+    ("source", ["", 7, "a/b", ["etl", 7], []]),
+    ("trusted_folders", ["", 7, ["/srv", 7]]),
     ("notify_webhook", []),
     ("notify_secret", []),
     ("notify_command", ["", "'half", [], [7], 7]),

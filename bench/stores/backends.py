@@ -9,6 +9,7 @@ from tickwise.core.cron import parse
 from tickwise.core.definition import JobDefinition, ScheduleDefinition
 from tickwise.core.errors import InputError
 from tickwise.core.planner import plan
+from tickwise.core.requirements import Offers
 from tickwise.core.settle import Succeeded
 from tickwise.stores.records import MICRO, Finish, LeaseRequest, Node, Role
 from tickwise.stores.url import open_store
@@ -75,7 +76,7 @@ class _BackendTicker(Contender):
 
     async def prepare(self) -> None:
         """Finish the runs of the turn before, and advance the clock by a minute."""
-        all_runs = LeaseRequest(NODE, _BATCH_SIZE, functions=frozenset(f"job-{n}" for n in range(self.due)))
+        all_runs = LeaseRequest(NODE, _BATCH_SIZE, offers=Offers.of(f"job-{n}" for n in range(self.due)))
         while leases := await self._store.lease(all_runs):
             await self._store.finish([Finish(lease.id, lease.token, Succeeded()) for lease in leases])
         await self._fire()

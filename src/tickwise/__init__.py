@@ -5,31 +5,61 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .app import AsyncTickwise, Tickwise
-    from .app.hooks import Hooks
+    from .app.explain import Explanation
+    from .app.hooks import Hooks, RunEvent
+    from .app.managers import Adoption, BackfillStatus
+    from .app.options import EnqueueOptions, FunctionOptions, JobFields
+    from .app.values import RunInfo, ScheduleInfo, UpcomingRun
     from .core.errors import ConflictError, InputError, TickwiseError
+    from .runtime.context import Run
     from .runtime.executors.result import Cancel, Retry, Snooze
+    from .stores.contract import StoreUnavailableError
 
 __all__ = [
+    "Adoption",
     "AsyncTickwise",
+    "BackfillStatus",
     "Cancel",
     "ConflictError",
+    "EnqueueOptions",
+    "Explanation",
+    "FunctionOptions",
     "Hooks",
     "InputError",
+    "JobFields",
     "Retry",
+    "Run",
+    "RunEvent",
+    "RunInfo",
+    "ScheduleInfo",
     "Snooze",
+    "StoreUnavailableError",
     "Tickwise",
     "TickwiseError",
+    "UpcomingRun",
 ]
 _HOMES = {
     "AsyncTickwise": ".app",
     "Tickwise": ".app",
+    "Explanation": ".app.explain",
     "Hooks": ".app.hooks",
+    "RunEvent": ".app.hooks",
+    "Adoption": ".app.managers",
+    "BackfillStatus": ".app.managers",
+    "EnqueueOptions": ".app.options",
+    "FunctionOptions": ".app.options",
+    "JobFields": ".app.options",
+    "RunInfo": ".app.values",
+    "ScheduleInfo": ".app.values",
+    "UpcomingRun": ".app.values",
     "ConflictError": ".core.errors",
     "InputError": ".core.errors",
     "TickwiseError": ".core.errors",
+    "Run": ".runtime.context",
     "Cancel": ".runtime.executors.result",
     "Retry": ".runtime.executors.result",
     "Snooze": ".runtime.executors.result",
+    "StoreUnavailableError": ".stores.contract",
 }
 
 

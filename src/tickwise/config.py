@@ -16,9 +16,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from .core.cron.zone import zone
-from .core.definition import DEFAULT_QUEUE, Ticking, check_name
+from .core.definition import DEFAULT_QUEUE, Keep, Ticking, check_name
 from .core.errors import InputError, did_you_mean, nearest_word
 from .core.timeparse import format_duration, parse_duration
+from .ownership import SETTING, OwnershipError, WriterCheck
 from .runtime.executors.address import AddressPolicy, Reach
 from .runtime.notifications.notice import Occasion
 from .sources.defaults import Defaults
@@ -29,11 +30,10 @@ PREFIX = "TICKWISE_"
 DEFAULT = "default"  # the origin of a setting that is not set
 DEFAULT_STORE = "sqlite:///.tickwise/tickwise.db"
 _RUN_VARIABLES = frozenset(
-    "RUN_ID JOB SCHEDULE SLOT PREVIOUS_SLOT TRIGGER ATTEMPT OUTCOME ERROR EVENT TEXT".split()
+    "RUN_ID JOB SCHEDULE SLOT PREVIOUS_SLOT TRIGGER ATTEMPT OUTCOME ERROR EVENT TEXT PROGRAM".split()
 )
 _OTHER_VARIABLES = frozenset("TOKEN EXPLORE EXAMPLES RACES KILLS SOAK SEED DOCUMENTS PROOF".split())
 _OTHER_PREFIXES = ("PARAM_", "TEST_", "BENCH_")  # params of a run, options of our own tests and benchmarks
-_LOOPBACK_ROLES = ("operator", "viewer", "none")
 _ORIGIN = re.compile(r"https?://[^/?#@\s]+(?=[/?#]|$)")  # of a URL without user and password
 _BOOLEANS = dict.fromkeys(("true", "yes", "1", "on"), True) | dict.fromkeys(("false", "no", "0", "off"), False)
 
@@ -114,11 +114,20 @@ def _parse_occasions(value: Any) -> frozenset[Occasion]:
     return frozenset(map(Occasion, names))
 
 
-def _parse_queues(value: Any) -> tuple[str, ...]:
+def parse_names(value: Any, what: str) -> tuple[str, ...]:
+    """Names, as a list or separated by commas."""
     names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names) or not names:
         raise InputError("write names, separated by commas")
-    return tuple(dict.fromkeys(check_name(name, "the name of a queue") for name in names))
+    return tuple(check_name(name, what) for name in names)
+
+
+def _parse_queues(value: Any) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(parse_names(value, "the name of a queue")))
+
+
+def _parse_sources(value: Any) -> tuple[str, ...]:
+    return parse_names(value, "the name of a source") if value != () else ()
 
 
 def _parse_words(value: Any) -> tuple[str, ...]:
@@ -133,12 +142,6 @@ def _parse_path(value: Any) -> str:
     if not text.startswith("/") or "//" in text:
         raise InputError("write a path that begins with a slash, such as /tickwise")
     return text
-
-
-def _parse_role(value: Any) -> str:
-    if value not in _LOOPBACK_ROLES:
-        raise InputError(f"write {', '.join(_LOOPBACK_ROLES)}: an admin needs a token")
-    return str(value)
 
 
 def _parse_reaches(value: Any) -> frozenset[Reach]:
@@ -160,6 +163,22 @@ def _parse_ticking(value: Any) -> Ticking:
     if value not in tuple(Ticking):
         raise InputError(f"write {' or '.join(Ticking)}")
     return Ticking(value)
+
+
+def _parse_keep(value: Any) -> Keep:
+    """`{days, runs}`, or the same as text: `days=90, runs=10000`; or `forever`."""
+    if isinstance(value, Keep):
+        return value
+    if value == "forever":
+        return Keep()
+    pairs = [part.partition("=") for part in value.split(",")] if isinstance(value, str) else ()
+    given = {name.strip(): text.strip() for name, _, text in pairs} if pairs else value
+    if not isinstance(given, Mapping) or not given or given.keys() - {"days", "runs"}:
+        raise InputError("write days=90, or runs=10000, or both, or forever")
+    days, runs = given.get("days"), given.get("runs")
+    return Keep(
+        None if days is None else _parse_number(days, most=36_500), None if runs is None else _parse_number(runs)
+    )
 
 
 def _parse_zone(value: Any) -> str:
@@ -189,6 +208,11 @@ class Settings:
     shutdown_grace: float = _setting(30.0, _parse_seconds, "how long running work may go on when a worker ends")
     host: str = _setting("127.0.0.1", _parse_text, "where the API listens")
     port: int = _setting(8484, _parse_port, "where the API listens; 0 takes any free one")
+    keep: Keep = _setting(
+        Keep(days=90, runs=10_000),
+        _parse_keep,
+        "how long finished runs are kept unless their job says: the larger",
+    )
     concurrency: int = _setting(10, _parse_number, "runs that a worker executes at once")
     queues: tuple[str, ...] = _setting(
         (DEFAULT_QUEUE,), _parse_queues, "queues that a worker serves, in this order"
@@ -205,10 +229,16 @@ class Settings:
     certificate: str = _setting("", _parse_text, "a file with the certificate, for TLS")
     certificate_key: str = _setting("", _parse_text, "a file with the key of the certificate")
     root_path: str = _setting("", _parse_path, "the path under which a proxy serves the API, such as /tickwise")
-    loopback_role: str = _setting(
-        "operator", _parse_role, "the role of requests from this machine without a token"
+    socket: str = _setting(
+        "", _parse_text, "a unix socket for the local command line; api-PORT.sock in the state folder if left out"
     )
     allow_commands: bool = _setting(default=False, read=_parse_boolean, about="execute commands from any source")
+    source: tuple[str, ...] = _setting(
+        (), _parse_sources, "names under which folders are served, in their order, instead of their paths"
+    )
+    trusted_folders: tuple[str, ...] = _setting(
+        (), _parse_words, "folders that are used although they belong to another user, or a group may write them"
+    )
     notify_webhook: Secret = _setting(Secret(""), _parse_url, "a URL that gets notifications")
     notify_secret: Secret = _setting(Secret(""), _parse_secret, "the key that signs requests to the webhook")
     notify_command: tuple[str, ...] = _setting((), _parse_command, "a program that gets notifications")
@@ -238,21 +268,22 @@ def load(
     environ: Mapping[str, str] | None = None,
     file: Path | None = None,
 ) -> Settings:
-    """Load the settings. A file that is given must exist."""
+    """Load the settings. A file that is given must exist; it cannot say itself that its owner is trusted."""
     path = file or Path(FILE)
-    layers = [
-        (_from_file(path, named=file is not None), str(path)),
-        (_from_environment(os.environ if environ is None else environ), "environment"),
-        ({name: value for name, value in (arguments or {}).items() if value is not None}, "argument"),
-    ]
-    values: dict[str, Any] = {}
-    origins = dict.fromkeys(NAMES, DEFAULT)
-    for layer, place in layers:
-        for name, value in layer.items():
-            origin = f"{PREFIX}{name.upper()}" if place == "environment" else place
-            values[name] = _read_setting(name, value, origin)
-            origins[name] = origin
+    given = {name: value for name, value in (arguments or {}).items() if value is not None}
+    variables = _from_environment(os.environ if environ is None else environ)
+    above = {**_read_layer(variables, "environment"), **_read_layer(given, "argument")}
+    writers = WriterCheck(above[SETTING][0] if SETTING in above else ())
+    found = {**_read_layer(_from_file(path, writers, named=file is not None), str(path)), **above}
+    values = {name: value for name, (value, _) in found.items()}
+    origins = {**dict.fromkeys(NAMES, DEFAULT), **{name: origin for name, (_, origin) in found.items()}}
     return _check_renewal(Settings(**{**_derived(values), **values}, origins=origins))
+
+
+def _read_layer(layer: Mapping[str, Any], place: str) -> dict[str, tuple[Any, str]]:
+    """The values of a layer by name, each with its origin."""
+    origins = {name: f"{PREFIX}{name.upper()}" if place == "environment" else place for name in layer}
+    return {name: (_read_setting(name, value, origins[name]), origins[name]) for name, value in layer.items()}
 
 
 def _derived(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -288,12 +319,14 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _from_file(path: Path, *, named: bool) -> dict[str, Any]:
+def _from_file(path: Path, writers: WriterCheck, *, named: bool) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(writers.read(path).decode("utf-8"))
     except FileNotFoundError:
         if named:
             raise InputError(f"there is no file {path}") from None
         return {}
+    except OwnershipError:
+        raise
     except (OSError, ValueError, RecursionError) as error:  # no text, no TOML, too deep, a number too long
         raise InputError(f"{path} cannot be read: {error}") from None

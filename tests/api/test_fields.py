@@ -16,6 +16,8 @@ SPECS: list[dict[str, Any]] = [
     {"schedule": {"at": "2030-03-01T09:00:00"}, "timezone": "Asia/Tokyo", "command": "x", "auto_remove": True},
     {"schedule": [{"at": "2030-03-01T09:00:00Z"}, {"at": "2031-03-01T09:00:00Z"}], "command": "x"},
     {"schedule": ["0 9 * * *", {"cron": "0 H * * *", "timezone": "Asia/Tokyo"}, {"every": "7h"}], "command": "x"},
+    {"schedule": {"cron": "0 9 1-7 * MON", "both": True}, "command": "x"},
+    {"schedule": ["@DAILY", {"cron": "0 0 9 1 * 1 2027", "both": True, "timezone": "Asia/Tokyo"}], "command": "x"},
     {"schedule": {"template": "nightly"}, "command": "x"},
     {"schedule": {"start": "0 8 * * *", "stop": "0 18 * * *", "restart": "@daily"}, "command": "x"},
     {"schedule": {"stop": {"cron": "0 18 * * *", "timezone": "Asia/Tokyo"}, "start": "0 1 * * *"}, "command": "x"},

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from tickwise.core.planner import plan
+from tickwise.core.requirements import ALL, Offers
 from tickwise.core.settle import Failed
 from tickwise.stores.records import AccessRole, Enqueue, Node, Role
 
@@ -62,12 +64,12 @@ async def test_everything_is_paused_and_resumed(url: str) -> None:
         await here.post("/schedules", HOURLY)
         world = await here.world()
         paused = (await here.ask("PUT", "/pause", json={"reason": "moving"})).json()["paused"]
-        assert paused == {"at": "2026-01-01T00:00:00Z", "by": "loopback", "reason": "moving", "until": None}
+        assert paused == {"at": "2026-01-01T00:00:00Z", "by": "inside", "reason": "moving", "until": None}
         here.clock.advance(3_600)
         await world.tick()
         assert (await here.get("/runs"))["items"] == []
         told = (await here.get("/overview"))["warnings"][0]["text"]
-        assert told == "Everything is paused since 2026-01-01T00:00:00Z by loopback: moving."
+        assert told == "Everything is paused since 2026-01-01T00:00:00Z by inside: moving."
         over = (await here.ask("DELETE", "/pause")).json()
         assert over["paused"] is None
         assert over["history"][0]["until"] == "2026-01-01T01:00:00Z"
@@ -98,12 +100,40 @@ async def test_slots_that_are_held_for_want_of_a_worker_are_told(url: str) -> No
         world = await here.world()
         here.clock.advance(3_600)
         await world.tick()
-        held = "no live worker serves the queue lonely, where jobs hold their slots: 1"
         warning = (await here.get("/overview"))["warnings"][-1]
-        assert warning["text"] == f"{held.capitalize()}."
+        assert warning["text"] == "No live worker serves the queue lonely: jobs hold their slots (1)."
         assert "tickwise worker --queues lonely" in warning["advice"]
-        findings = (await here.get("/doctor"))["findings"]
-        assert [one["repair"] for one in findings if one["what"] == held] == ["tickwise worker --queues lonely"]
+        (finding,) = (one for one in (await here.get("/doctor"))["findings"] if one["code"] == "slots_held")
+        assert finding["what"] == "no live worker serves the queue lonely: the slots of hourly are held"
+        assert finding["repair"] == "tickwise worker --allow-commands --queues lonely"
+
+
+@patiently
+async def test_commands_that_no_worker_may_execute_are_told(url: str) -> None:
+    """POST answers 201 with a warning, the slots are held, and why, overview and doctor say what to start (A1)."""
+    start = "tickwise worker --allow-commands --queues default"
+    async with api(url) as here:
+        store = await here.store()
+        plain = Node("w1", (Role.WORKER,), queues=("default",), seconds=10**9, offers=Offers.of(["other"]))
+        await store.beat(plain)
+        made = await here.post("/schedules", HOURLY)
+        what = "no live worker of the queue default may execute its commands"
+        assert made["warnings"] == [f"{what}: its slots are held until one does. Start one: {start}"]
+        here.clock.advance(3_600)
+        await store.tick(plan, "w1")
+        assert (await here.get("/runs"))["items"] == []
+        why = await here.get("/schedules/hourly/why")
+        assert (why["reason"], why["text"], why["advice"]) == ("no_worker", what, f"Start one: {start}.")
+        warning = (await here.get("/overview"))["warnings"][-1]
+        assert warning["text"] == f"{what.capitalize()}: jobs hold their slots (1)."
+        assert "--allow-commands" in warning["advice"]
+        (finding,) = (one for one in (await here.get("/doctor"))["findings"] if one["code"] == "slots_held")
+        assert finding["repair"] == start
+        changed = await here.ask("PATCH", "/schedules/hourly", json={"command": "echo other"})
+        assert changed.json()["warnings"] == made["warnings"]
+        await store.beat(replace(plain, offers=Offers.of(commands=[ALL])))
+        await store.tick(plan, "w1")
+        assert [run["state"] for run in (await here.get("/runs"))["items"]] == ["queued"]
 
 
 @patiently

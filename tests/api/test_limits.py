@@ -142,7 +142,7 @@ async def test_unknown_addresses_and_methods_are_problems() -> None:
     async with api() as here:
         problem_of(await here.ask("GET", "/nothing"), 404)
         answer = await here.ask("PUT", "/schedules")
-        assert answer.headers["allow"] == "GET, POST"
+        assert answer.headers["allow"] == "GET, HEAD, POST"
         problem_of(answer, 405)
         problem_of(await here.client.get("/docs"), 404)
 
@@ -174,10 +174,31 @@ async def test_a_store_that_does_not_answer_is_no_fault_of_the_caller() -> None:
             problem_of(await here.ask("GET", "/me"), 503)
 
 
+@pytest.mark.parametrize("path", ["/", "/healthz", "/readyz", "/metrics", "/api/v1/schedules", "/api/v1/events"])
+@patiently
+async def test_head_is_answered_wherever_get_is(path: str) -> None:
+    """With the same status and headers, and without a body; of a stream too (A32)."""
+    async with api() as here:
+        answer = await here.client.head(path)
+        assert (answer.status_code, answer.content) == (200, b"")
+        assert answer.headers["content-type"]
+        missing = await here.client.head(f"{path.rstrip('/')}/none/none")
+        assert (missing.status_code, missing.content) == (404, b"")
+
+
+@patiently
+async def test_tls_is_remembered() -> None:
+    """Over TLS a browser is told to come back over TLS only; without TLS that would mean nothing (B14)."""
+    async with api() as here:
+        for url, told in (("https://localhost", True), ("http://localhost", False)):
+            answer = await here.client.get(f"{url}/healthz")
+            assert ("strict-transport-security" in answer.headers) is told
+
+
 @patiently
 async def test_who_is_not_ready_says_so() -> None:
     """What balances load sees 503, without a token."""
-    async with api(access=AuthSettings(without_token=None)) as here:
+    async with api(access=AuthSettings()) as here:
 
         async def not_yet() -> bool:
             return False
@@ -224,4 +245,4 @@ async def test_it_works_under_a_sub_path() -> None:
         await here.client.post("/tick/api/v1/schedules", json={**NIGHTLY, "name": "other"})
         page = await here.client.get("/tick/api/v1/schedules?limit=1")
         assert page.headers["link"] == '</tick/api/v1/schedules?limit=1&after=nightly>; rel="next"'
-        assert (await here.client.put("/tick/api/v1/jobs")).headers["allow"] == "GET"
+        assert (await here.client.put("/tick/api/v1/jobs")).headers["allow"] == "GET, HEAD"

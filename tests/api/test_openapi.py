@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from tickwise.core.errors import ConflictError, InputError
+from tickwise import ConflictError, InputError, JobFields
 
 from ..support.api import api
 from ..support.app import patiently
 
-HOURLY = {"schedule": "0 * * * *", "command": "echo hi", "labels": {"team": "data"}}
+HOURLY: JobFields = {"schedule": "0 * * * *", "command": "echo hi", "labels": {"team": "data"}}
 
 
 @patiently
@@ -17,7 +17,8 @@ async def test_a_definition_is_patched(url: str) -> None:
     """Fields that are given change, none removes one, and the rest stays."""
     async with api(url) as here:
         schedules = here.tickwise.schedules
-        await schedules.add("hourly", **HOURLY, jitter="5m")
+        fields: JobFields = {**HOURLY, "jitter": "5m"}
+        await schedules.add("hourly", **fields)
         changed = await schedules.patch("hourly", schedule="30 * * * *", jitter=None)
         assert changed.times == "30 * * * *"
         assert [one.name for one in await schedules.list(label="team=data")] == ["hourly"]

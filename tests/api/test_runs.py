@@ -30,9 +30,22 @@ async def test_a_run_is_enqueued_now_or_later_once_per_key(url: str) -> None:
         assert made.headers["location"] == f"/api/v1/runs/{run['id']}"
         assert (run["due_at"], run["params"]) == ("2026-01-01T02:00:00Z", {"table": "users"})
         again = await here.ask("POST", "/runs", json=body)
-        assert (again.status_code, again.json()["id"], run["by"]) == (200, run["id"], "loopback")
+        assert (again.status_code, again.json()["id"], run["by"]) == (200, run["id"], "inside")
         told = (await here.get(f"/runs/{run['id']}"))["waits"]
         assert told == ["It may not start before 2026-01-01T02:00:00Z."]
+
+
+@patiently
+async def test_options_of_one_run(url: str) -> None:
+    """Queue, priority and the time of a key are given for one run (A25)."""
+    async with api(url) as here:
+        await here.post("/schedules", NIGHTLY)
+        body = {"job": "nightly", "queue": "fast", "priority": 7, "key": "k", "key_ttl": "1h"}
+        run = await here.post("/runs", body)
+        assert (run["queue"], run["priority"], run["key"]) == ("fast", 7, "k")
+        for wrong in ({"priority": 1_001}, {"queue": "a b"}, {"key": "k", "key_ttl": "soon"}, {"key_ttl": "1h"}):
+            found = problem_of(await here.ask("POST", "/runs", json={"job": "nightly", **wrong}), 422)
+            assert found["field"] == list(wrong)[-1]
 
 
 @patiently
@@ -40,8 +53,8 @@ async def test_big_integers_stay_exact(url: str) -> None:
     """Numbers that a float cannot hold come back as they were given."""
     async with api(url) as here:
         await here.post("/schedules", NIGHTLY)
-        run = await here.post("/runs", {"job": "nightly", "params": {"n": 2**63 - 1}})
-        assert (await here.get(f"/runs/{run['id']}"))["params"] == {"n": 2**63 - 1}
+        run = await here.post("/runs", {"job": "nightly", "params": {"table": 2**63 - 1}})
+        assert (await here.get(f"/runs/{run['id']}"))["params"] == {"table": 2**63 - 1}
 
 
 @pytest.mark.parametrize(
@@ -49,6 +62,7 @@ async def test_big_integers_stay_exact(url: str) -> None:
     [
         ({"job": "nightly", "at": "soon"}, "at"), ({"job": "nightly", "parms": {}}, "parms"),
         ({"job": "nightly", "params": {"a": "x" * 1_100_000}}, None), ({"job": 7}, "job"), ({}, "job"),
+        ({"job": "nightly", "params": {"tabel": "users"}}, "params.tabel"),
         ({"job": "nightly", "key": ""}, "key"), ({"job": "nightly", "at": "2026-02-30T00:00:00Z"}, "at"),
     ],
 )  # fmt: skip
@@ -125,7 +139,7 @@ async def test_why_a_run_happened_is_told(url: str) -> None:
         code = (await here.post("/runs", {"job": "nightly"}))["id"]
         whys = [await here.get(f"/runs/{run}/why") for run in (slot, hand, code)]
         assert [why["reason"] for why in whys] == ["on_time", "by_hand", "by_code"]
-        assert "loopback" in whys[1]["text"]
+        assert "inside" in whys[1]["text"]
         assert whys[0]["slot"] == "2026-01-01T01:00:00Z"
         assert [link["what"] for link in whys[1]["chain"]] == ["asked", "run", "worker", "what to do"]
 

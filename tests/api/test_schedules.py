@@ -44,7 +44,9 @@ async def test_a_schedule_is_made_from_the_fields_of_a_job_file(url: str) -> Non
         assert answer.status_code == 201
         assert answer.headers["location"] == "/api/v1/schedules/nightly"
         made = answer.json()
-        assert made == await here.get("/schedules/nightly")
+        (warning,) = made.pop("warnings")
+        assert warning.endswith("Start one: tickwise worker --allow-commands --queues default")
+        assert {**made, "warnings": []} == await here.get("/schedules/nightly")
         assert made["next_run_at"] == "2026-01-01T02:00:00Z"
         assert made["definition"]["command"] == ["echo", "hi"]
         assert (made["source"], made["means"]) == ("api", "At 03:00, every day, Europe/Berlin")
@@ -108,7 +110,8 @@ async def test_a_wrong_definition_names_the_field_and_the_position(
         found = problem_of(await here.ask("POST", "/schedules", json={**NIGHTLY, **fields}), 422)
         assert (found.get("field"), found.get("position")) == (field, position)
         assert (await here.get("/schedules"))["items"] == []
-        before = await here.post("/schedules", NIGHTLY)
+        await here.post("/schedules", NIGHTLY)
+        before = await here.get("/schedules/nightly")
         found = problem_of(await here.ask("PATCH", "/schedules/nightly", json=fields), 422)
         assert (found.get("field"), found.get("position")) == (field, position)
         assert await here.get("/schedules/nightly") == before
@@ -154,7 +157,7 @@ async def test_what_another_source_wrote_is_not_changed(url: str) -> None:
             assert "app:app" in found["detail"]
         more = {"name": "more", "job": "coded", "schedule": "0 4 * * *"}
         assert "app:app" in problem_of(await here.ask("POST", "/schedules", json=more), 409)["detail"]
-        assert (await here.post("/schedules/coded:pause", {"reason": "why not"}))["paused"]["by"] == "loopback"
+        assert (await here.post("/schedules/coded:pause", {"reason": "why not"}))["paused"]["by"] == "inside"
 
 
 FILTERS = [

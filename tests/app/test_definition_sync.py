@@ -9,7 +9,8 @@ import pytest
 
 from tickwise import AsyncTickwise
 from tickwise.app.definition_sync import DefinitionSync, jobs_of
-from tickwise.core.definition import After, JobDefinition
+from tickwise.core.definition import After, Command, JobDefinition, Step
+from tickwise.core.requirements import command_digest
 from tickwise.sources.folder import FolderChange, FolderSource
 from tickwise.sources.yaml import DefinitionError, LocatedJob
 from tickwise.stores.contract import Store, StoreUnavailableError
@@ -20,6 +21,7 @@ from tickwise.testing.conformance.world import HOURLY, job
 from ..support.app import Clock, Shaky, patiently
 
 FOLDER = "folder:jobs"
+STEP = Step("only", Command(("true",)))
 
 
 class Saying:
@@ -162,7 +164,7 @@ async def test_a_restart_writes_only_what_is_new(clock: Clock, tmp_path: Path) -
     assert shaky.calls["define"] == 120
     again = DefinitionSync(store)
     await again.define_all([*jobs[:-1], job("job-119", "@daily")], FOLDER)
-    assert (shaky.calls["define"], again.problems, again.trusts(jobs[0])) == (121, (), True)
+    assert (shaky.calls["define"], again.problems) == (121, ())
     found = await store.insights.schedule("job-119")
     assert found
     assert found.schedule.definition.label == "@daily"
@@ -171,14 +173,19 @@ async def test_a_restart_writes_only_what_is_new(clock: Clock, tmp_path: Path) -
 
 @patiently
 async def test_what_is_trusted(store: Store) -> None:
-    """What a job does is trusted if a source of this process has said exactly that, whatever its times."""
-    intake = DefinitionSync(store)
-    said = job("job", HOURLY)
-    assert not intake.trusts(said)
+    """Commands are trusted if a source of this process has said exactly that, whatever the times (S46)."""
+    intake, announced = DefinitionSync(store), list[frozenset[str]]()
+
+    async def announce() -> None:
+        announced.append(intake.commands)
+
+    intake.announce = announce
+    said = job("job", HOURLY, steps=(STEP,))
+    await intake.define_all([said, job("function", HOURLY)], FOLDER)
     await intake.define_all([said], FOLDER)
-    assert intake.trusts(said)
-    assert intake.trusts(job("job", "@daily"))
-    assert not intake.trusts(job("job", HOURLY, env={"LD_PRELOAD": "evil.so"}))
+    assert announced == [intake.commands] == [{command_digest(said)}]
+    assert command_digest(job("job", "@daily", steps=(STEP,))) in intake.commands
+    assert command_digest(job("job", HOURLY, steps=(STEP,), env={"LD_PRELOAD": "evil.so"})) not in intake.commands
 
 
 @patiently

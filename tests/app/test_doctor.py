@@ -11,10 +11,14 @@ import pytest
 
 from tickwise import AsyncTickwise
 from tickwise.app.doctor import Finding, Severity, doctor
+from tickwise.core.definition import Command, Step
+from tickwise.core.requirements import ALL, Offers
 from tickwise.stores.records import Node, Role
 from tickwise.testing.conformance.world import HOURLY, World, job
 
 from ..support.app import Clock, patiently
+
+STEP = Step("only", Command(("true",)))
 
 HERE = socket.gethostname()
 FOR_GOOD = 10**9
@@ -119,10 +123,21 @@ async def _a_run_that_hangs(place: Place) -> None:
 
 
 async def _a_function_that_nobody_knows(place: Place) -> None:
-    await place.live()
+    await place.live(offers=Offers.of(["b"], [ALL]))
     await place.world.define(job("a"), source="app:shop")
     await place.world.enqueue("a")
-    place.clock.advance(120)
+
+
+async def _commands_that_nobody_may_execute(place: Place) -> None:
+    await place.live(offers=Offers.of(["a"]))
+    await place.world.define(job("a", steps=(STEP,)), source="api")
+    await place.world.enqueue("a")
+
+
+async def _slots_that_nobody_may_execute(place: Place) -> None:
+    await place.live(offers=Offers.of(["a"]))
+    await place.world.define(job("a", HOURLY, steps=(STEP,)), source="folder:/")
+    await place.world.pass_time("01:00")
 
 
 async def _code_that_declares_it_no_more(place: Place) -> None:
@@ -132,12 +147,21 @@ async def _code_that_declares_it_no_more(place: Place) -> None:
     await place.world.tick()
 
 
+async def _code_elsewhere_that_declares_it_no_more(place: Place) -> None:
+    await place.live(sources=("app:shop",), orphans=("a",))
+    await place.world.define(job("a"), source="app:shop")
+
+
+async def _a_channel_that_fails(place: Place) -> None:
+    await place.live(undelivered=("webhook: no answer within 10 s",))
+
+
 async def nothing() -> None: ...
 
 
 async def _a_folder_that_is_gone(place: Place) -> None:
     await place.live()
-    await place.world.define(job("a", HOURLY), source=f"folder:{place.file.parent / 'gone'}")
+    await place.world.define(job("a", HOURLY), source="folder:/nowhere/jobs")
     await place.world.tick()
 
 
@@ -178,8 +202,13 @@ SCENARIOS: list[tuple[Scenario, str, str, str]] = [
     (_a_run_that_hangs, "long_run", "note", "tickwise runs logs 2"),
     (_a_function_that_nobody_knows, "unknown_function", "error",
      "tickwise worker MODULE:APP --queues default (with the app of app:shop)"),
-    (_code_that_declares_it_no_more, "orphaned", "warning", "tickwise schedules pause a"),
-    (_a_folder_that_is_gone, "orphaned", "warning", "tickwise schedules pause a"),
+    (_commands_that_nobody_may_execute, "unknown_commands", "error",
+     "tickwise worker --allow-commands --queues default"),
+    (_slots_that_nobody_may_execute, "slots_held", "error", "tickwise worker / --queues default"),
+    (_code_that_declares_it_no_more, "orphaned", "warning", "tickwise schedules remove --orphaned"),
+    (_code_elsewhere_that_declares_it_no_more, "orphaned", "warning", "tickwise schedules remove --orphaned"),
+    (_a_folder_that_is_gone, "orphaned", "warning", "tickwise sources remove folder:/nowhere/jobs"),
+    (_a_channel_that_fails, "undelivered", "error", "tickwise notify test webhook"),
     (_a_file_that_is_wrong, "bad_definition", "error", "tickwise validate jobs/a.yaml"),
     (_a_definition_that_is_refused, "bad_definition", "error", "mend the definition"),
     (_a_job_that_cannot_be_read, "unreadable", "error", "write a again, as its source (app) has it"),
@@ -257,9 +286,8 @@ async def test_only_the_first_of_very_many_are_named(tmp_path: Path) -> None:
     """Of each kind a few, so that an outage does not hide the rest."""
     place = await _place(tmp_path)
     async with place.app:
-        await place.live()
-        await place.world.define(
-            *(job(f"j{number:02}", HOURLY) for number in range(30)), source="folder:/gone/too"
-        )
+        names = tuple(f"j{number:02}" for number in range(30))
+        await place.live(sources=("app:shop",), orphans=names)
+        await place.world.define(*(job(name, HOURLY) for name in names), source="app:shop")
         await place.world.tick()
         assert len(await place.examine()) == 20

@@ -85,6 +85,50 @@ def test_a_failure_frees_the_key(tw: Tickwise, sent: list[int]) -> None:
     assert (tw.runs.get(failed.id).state, tw.runs.get(again.id).state, sent) == ("failed", "succeeded", [1])
 
 
+def test_a_key_that_is_free_again(tw: Tickwise, sent: list[int], clock: Clock) -> None:
+    """With `key_ttl` a success keeps the key only so long (A25, S48)."""
+    first = tw.enqueue("send", {"order": 1}, key="hourly", key_ttl="1h")
+    tw.drain()
+    clock.advance(3_599)
+    assert tw.enqueue("send", {"order": 2}, key="hourly").id == first.id
+    clock.advance(1)
+    tw.enqueue("send", {"order": 3}, key="hourly", key_ttl=timedelta(minutes=5))
+    tw.drain()
+    assert sent == [1, 3]
+
+
+def test_queue_and_priority_of_one_run(tw: Tickwise, sent: list[int]) -> None:
+    """They go before those of the job (A25)."""
+    tw.enqueue("send", {"order": 1})
+    tw.enqueue("send", {"order": 2}, priority=5)
+    run = tw.enqueue("send", {"order": 3}, queue="elsewhere", priority=-5)
+    assert (run.queue, run.priority) == ("elsewhere", -5)
+    tw.drain()
+    assert (sorted(sent), sent.index(2) < sent.index(1)) == ([1, 2, 3], True)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"name": "x"}, r"enqueue has no option name: params are given together, as enqueue\(job, {'name': …}\)"),
+        ({"order": 1}, "enqueue has no option order"),
+        ({"prority": 1}, r"enqueue has no option prority \(did you mean priority\?\)"),
+        ({"priority": 1_001}, "the priority is 1001: it is from -1,000 to 1,000"),
+        ({"priority": "high"}, "the priority is 'high'"),
+        ({"queue": "no spaces"}, "cannot be the name of a queue"),
+        ({"key_ttl": "1h"}, "key_ttl: there is no key"),
+        ({"key": "k", "key_ttl": 60}, "key_ttl: 60 is no duration"),
+        ({"key": "k", "key_ttl": timedelta(0)}, "key_ttl: 0 is no time of 1 second"),
+        ({"key": "k", "key_ttl": "soon"}, "soon"),
+    ],
+)
+def test_wrong_options(tw: Tickwise, sent: list[int], options: dict[str, Any], problem: str) -> None:
+    """A param in the place of an option, and a value that cannot be, are told as that (A25)."""
+    with pytest.raises(InputError, match=problem):
+        tw.enqueue("send", {"order": 1}, **options)
+    assert (tw.runs.list(), sent) == ([], [])
+
+
 def test_keys_are_of_one_job(tw: Tickwise, sent: list[int]) -> None:
     """Two jobs may use the same key (S48)."""
 

@@ -130,7 +130,7 @@ async def test_one_claims_and_one_falls_back(url: str, clock: Clock, monkeypatch
         for number, minute in enumerate(minutes, 1):
             await leap(await one.store(), clock, minute)
             await heard.until(*[f"succeeded {name}" for name in jobs] * number)
-        assert node.readiness == "degraded"
+        assert node.readiness.status == "degraded"
         runs = Counter((run.schedule, run.slot) for run in await one.runs.list(limit=1_000))
     assert runs == {(name, at(minute)): 1 for name in jobs for minute in minutes}
 
@@ -148,11 +148,11 @@ async def test_claims_that_raise(clock: Clock, monkeypatch: pytest.MonkeyPatch) 
         await leap(await app.store(), clock, "00:01")
         await heard.until("succeeded job")
         await node.settled()
-        assert node.readiness == "degraded"
+        assert node.readiness.status == "degraded"
         store.fail("now")
         for module in ("tickwise.app.node", "tickwise.runtime.loop"):
             monkeypatch.setattr(f"{module}.monotonic", lambda: monotonic() + 60)
-        assert node.readiness == "not ready"
+        assert node.readiness.status == "not ready"
 
 
 class _Broken(Shaky):

@@ -17,6 +17,26 @@ def declare(app: AsyncTickwise) -> None:
         return number
 
 
+@pytest.mark.parametrize("url", ["memory"], indirect=True)
+def test_a_memory_store_that_is_closed(app: AsyncTickwise) -> None:
+    """It keeps nothing: the next use begins with what the code declares, and no run (A24)."""
+    declare(app)
+
+    async def enqueue() -> int:
+        async with app:
+            await app.schedules.add("other", schedule="@daily", command="true")
+            await app.enqueue("work", {"number": 1})
+            return len(await app.runs.list())
+
+    async def look() -> tuple[int, list[str]]:
+        async with app:
+            return len(await app.runs.list()), await app.jobs.list()
+
+    assert asyncio.run(enqueue()) == 1
+    assert asyncio.run(look()) == (0, ["work"])
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_one_loop_after_the_other(app: AsyncTickwise) -> None:
     """What was enqueued in one loop is run in the next, and what ended loops had open is forgotten."""
     declare(app)

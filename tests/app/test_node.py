@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from tickwise import AsyncTickwise, ConflictError
+from tickwise import AsyncTickwise, ConflictError, Run
 from tickwise.app.hooks import Hooks
 from tickwise.clock import monotonic
 from tickwise.stores.contract import Store, StoreUnavailableError
@@ -47,6 +47,35 @@ def on_shaky_store(
 
 
 # Starting and stopping.
+
+
+@pytest.mark.parametrize("keep", ["forever", "days=90"])
+@patiently
+async def test_runs_are_kept_as_the_settings_say(url: str, clock: Clock, keep: str) -> None:
+    """Old runs of jobs that do not say how long they are kept go, with their logs, unless all are kept (A31)."""
+    async with AsyncTickwise(url, clock=clock, poll=0.05, keep=keep) as app:
+
+        @app.job
+        def old(run: Run) -> None:
+            run.log("done")
+
+        first = await app.enqueue(old)
+        await app.drain()
+        clock.advance(86_400 * 91)
+        await app.enqueue(old)
+        await app.drain()
+        store, pruned = await app.store(), asyncio.Event()
+
+        async def prune(*given: Any, prune: Any = store.prune) -> int:
+            removed: int = await prune(*given)
+            pruned.set()
+            return removed
+
+        with patch.object(store, "prune", prune):
+            await app.start()
+            await pruned.wait()
+        assert (first.id in [run.id for run in await app.runs.list()]) is (keep == "forever")
+        assert await app.runs.logs(first.id) == ("done\n" if keep == "forever" else "")
 
 
 @patiently

@@ -180,9 +180,15 @@ async def _finished(place: Place) -> Asked:
 
 
 async def _catchup_goes_first(place: Place) -> Asked:
-    await place.add({"start": "30 * * * *", "stop": HOURLY}, catchup="all")
+    await place.add({"start": "30 * * * *", "restart": HOURLY}, catchup="all")
     await place.tick("01:00")
-    return "job.stop", at("01:00")
+    return "job.restart", at("01:00")
+
+
+async def _stopped_since(place: Place) -> Asked:
+    await place.add({"start": HOURLY, "stop": "30 * * * *"})
+    await place.tick("01:45")
+    return ONE
 
 
 async def _catchup_off(place: Place) -> Asked:
@@ -274,6 +280,7 @@ SCENARIOS: dict[Reason, Scenario] = {
     Reason.STOPPED: _stopped,
     Reason.NOTHING_TO_STOP: _nothing_to_stop,
     Reason.MISSED: _missed,
+    Reason.STOPPED_SINCE: _stopped_since,
     Reason.COALESCED: _coalesced,
     Reason.TOO_OLD: _too_old,
     Reason.TOO_MANY: _too_many,
@@ -301,6 +308,11 @@ SCENARIOS: dict[Reason, Scenario] = {
 }
 
 
+ADVICE = {  # where it names the job's own command
+    Reason.NO_WORKER: "Start one: tickwise worker --allow-commands --queues mail.",
+}
+
+
 @pytest.mark.parametrize("reason", Reason, ids=lambda reason: reason.code)
 @patiently
 async def test_why_answers_with_it(reason: Reason, url: str, clock: Clock) -> None:
@@ -312,7 +324,7 @@ async def test_why_answers_with_it(reason: Reason, url: str, clock: Clock) -> No
         name, slot = await SCENARIOS[reason](Place(app, world))
         answer = await app.why(name, slot)
     assert (answer.reason, answer.verdict, answer.slot) == (reason.code, reason.verdict, slot), answer
-    assert answer.advice == reason.advice
+    assert answer.advice == ADVICE.get(reason, reason.advice)
     head, has_detail, tail = reason.text.partition("{detail}")
     assert (answer.text.startswith(head), answer.text.endswith(tail)) == (True, True)
     assert (answer.text != reason.explain()) is bool(has_detail), "the sentence names what it is about"

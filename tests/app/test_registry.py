@@ -2,7 +2,11 @@
 
 import asyncio
 import os
+import subprocess
+import sys
 import threading
+from importlib import import_module, reload
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -73,15 +77,15 @@ def test_what_a_run_logs(tw: Tickwise) -> None:
 
 
 def test_params_are_checked_where_they_are_given(tw: Tickwise) -> None:
-    """A name that the function does not take is refused with the nearest, a missing one by its name."""
+    """A name that the function does not take is refused with the nearest, a missing one by its name (A18)."""
 
     @tw.job(params={"batch": 10})
     def load(table: str, batch: int) -> str:
         return f"{table} {batch}"
 
-    with pytest.raises(InputError, match=r"load\(\) has no parameter tabel \(did you mean table\?\)"):
+    with pytest.raises(InputError, match=r"the job load has no parameter tabel \(did you mean table\?\)"):
         tw.enqueue(load, {"tabel": "users"})
-    with pytest.raises(InputError, match=r"load\(\) needs a value for table"):
+    with pytest.raises(InputError, match=r"the job load needs a value for table"):
         tw.enqueue(load)
     assert tw.runs.list() == []
     run = tw.enqueue(load, {"table": "users"})
@@ -141,13 +145,78 @@ def nothing() -> None: ...
 
 
 def test_two_functions_of_one_name(tw: Tickwise) -> None:
-    """The second is refused, naming both; under a name of its own it is welcome (S26)."""
+    """The second is refused, naming both places; under a name of its own it is welcome (S26)."""
     tw.job(name="report")(nothing)
-    with pytest.raises(ConflictError, match=r"test_registry\.nothing is the job report already") as caught:
+    with pytest.raises(ConflictError, match=r"test_registry\.nothing .* is the job report already") as caught:
         tw.job(name="report")(load)
-    assert "load" in str(caught.value)
+    assert all(f"{__file__}:{one.__code__.co_firstlineno}" in str(caught.value) for one in (nothing, load))
     tw.job(name="other")(load)
     assert tw.jobs.list() == ["other", "report"]
+
+
+JOBS = """
+from tests.app.test_registry import reloaded as tw
+
+@tw.job(retry={"limit": 1})
+def report(): return 1
+"""
+reloaded = Tickwise("memory://")
+
+
+def test_two_functions_of_one_name_in_one_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second is refused with both lines and the first goes on; a reloaded module is no second (A7, S26)."""
+    file = tmp_path / "jobs_of_two_names.py"
+    file.write_text(JOBS)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = import_module(file.stem)
+    file.write_text(f"# it moved\n\n{JOBS.replace('return 1', 'return 2')}")
+    reload(module)
+    reloaded.enqueue("report")
+    reloaded.drain()
+    assert [run.result for run in reloaded.runs.list()] == [2]
+    file.write_text(JOBS * 2)
+    with pytest.raises(ConflictError) as caught:
+        reload(module)
+    assert all(f"{file}:{line}" in str(caught.value) for line in (4, 9))
+    reloaded.close()
+
+
+def test_two_lambdas_of_one_name(tw: Tickwise) -> None:
+    """Two functions of one scope are two, also on one line and from one factory (A7, S26)."""
+    first, second = [(lambda n=n: n) for n in (1, 2)]
+    tw.job(name="same")(first)
+    with pytest.raises(ConflictError, match="is the job same already"):
+        tw.job(name="same")(second)
+    tw.job("@daily", name="same")(first)
+    run = tw.enqueue("same")
+    tw.drain()
+    assert tw.runs.get(run.id).result == 1
+
+
+def test_a_function_that_is_typed_again() -> None:
+    """At a prompt, where people correct a function by typing it again, the new one counts."""
+    typed = (
+        "from tickwise import Tickwise; tw = Tickwise('memory://')\n"
+        + "".join(f"@tw.job\ndef f(): return {n}\n\n" for n in (1, 2))
+        + "run = tw.enqueue(f); tw.drain(); print(tw.runs.get(run.id).result)\n"
+    )
+    shell = subprocess.run(
+        [sys.executable, "-i"], input=typed, capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert (shell.stdout.split()[-1], "Error" in shell.stderr) == ("2", False)
+
+
+def test_without_parentheses(tw: Tickwise) -> None:
+    """`@tw.job` alone declares a job that runs on demand, and leaves the function one (A8)."""
+
+    @tw.job
+    def greet(name: str = "world") -> str:
+        return f"hello {name}"
+
+    run = tw.enqueue(greet, {"name": "Ada"})
+    tw.drain()
+    assert (greet(), tw.jobs.list(), tw.schedules.list()) == ("hello world", ["greet"], [])
+    assert tw.runs.get(run.id).result == "hello Ada"
 
 
 def test_who_has_no_name(tw: Tickwise) -> None:

@@ -89,9 +89,8 @@ def test_why_a_run_waits(tw: Tickwise, orders: dict[int, str], clock: Clock) -> 
     later = tw.enqueue("send", {"order": 1}, at="10m").id
     assert tw.runs.get(later).waits == ("It may not start before 2026-01-01T00:10:00Z.",)
     clock.advance(600)
-    assert tw.runs.get(later).waits == (
-        "No live worker serves the queue default: start one (tickwise worker --queues default).",
-    )
+    start = "tickwise worker MODULE:APP --queues default (with the app of app:app)"
+    assert tw.runs.get(later).waits == (f"No live worker serves the queue default: start one: {start}.",)
     tw.drain()
     assert (tw.runs.get(later).waits, orders) == ((), {})
 

@@ -1,6 +1,6 @@
 """`tw.schedules`, `tw.jobs` and `tw.upcoming`: what people do with schedules."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -187,6 +187,25 @@ def test_one_off(tw: Tickwise, clock: Clock) -> None:
     reminder = tw.schedules.get("reminder")
     assert (reminder.finished, reminder.next_run_at) == (True, None)
     assert [(run.slot, run.state) for run in tw.runs.list()] == [(at("00:10"), "succeeded")]
+
+
+def test_both_days_must_match(tw: Tickwise) -> None:
+    """S61: `both` in an entry asks for the day of the month and the weekday; each further form of S37 is read."""
+    first = tw.schedules.add("first", schedule={"cron": "0 9 1-7 * Monday", "both": True}, command="true")
+    assert first.next_run_at == datetime(2026, 1, 5, 9, tzinfo=UTC)
+    with pytest.raises(InputError, match="`both` goes with five fields or more"):
+        tw.schedules.add("no", schedule={"cron": "@daily", "both": True}, command="true")
+
+
+def test_overdue_one_offs_all_run(tw: Tickwise, clock: Clock) -> None:
+    """A6, S33: two overdue one-offs of a list run one after the other; overlap drops neither."""
+    tw.schedules.add("reminder", schedule=[{"at": at("00:10")}, {"at": at("00:20")}], command="true")
+    pass_to(tw, clock, "03:00")
+    runs = tw.runs.list(schedule="reminder")
+    assert sorted((run.slot, run.state) for run in runs) == [
+        (at("00:10"), "succeeded"),
+        (at("00:20"), "succeeded"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from tickwise import AsyncTickwise, ConflictError
+from tickwise import AsyncTickwise, ConflictError, InputError
+from tickwise.stores.records import Node, Role
 
 from ..support.app import Clock, at, patiently
+from ..support.worker import until
 
 HOURLY = "0 * * * *"
 
@@ -53,20 +55,20 @@ async def test_a_restart_of_changed_code(file: str, clock: Clock) -> None:
 
 @patiently
 async def test_code_that_no_longer_declares_a_job(file: str, clock: Clock) -> None:
-    """It deletes nothing: the slots go on, and their runs say that no worker knows the job (S46, S50)."""
+    """It deletes nothing: the slots are held, and `why` says that no worker knows the function (S47, S50)."""
     async with an_app(file, clock) as app:
         app.job(HOURLY)(nothing)
         await app.drain()
     clock.set(at("01:00"))
     async with an_app(file, clock) as app:
         assert await app.jobs.list() == ["nothing"]
-        assert await app.drain() == 0
-        (run,) = await app.runs.list()
-        await app.start()
-        try:
-            assert "knows the job nothing" in (await app.runs.get(run.id)).waits[0]
-        finally:
-            await app.stop()
+        assert (await app.drain(), await app.runs.list()) == (0, [])
+        why = await app.why("nothing")
+        assert (why.reason, why.text) == (
+            "no_worker",
+            "no live worker of the queue default knows the function nothing",
+        )
+        assert "with the app of app:app" in why.advice
 
 
 @patiently
@@ -116,7 +118,7 @@ async def test_a_name_that_is_free_again(app: AsyncTickwise) -> None:
 
 @patiently
 async def test_a_job_of_another_process(file: str, clock: Clock) -> None:
-    """A process enqueues by name what another one declares and runs; params are then checked there."""
+    """A process enqueues by name what another one declares; wrong params are refused there and then (A18)."""
     async with an_app(file, clock) as declaring:
 
         @declaring.job()
@@ -126,12 +128,12 @@ async def test_a_job_of_another_process(file: str, clock: Clock) -> None:
         await declaring.jobs.list()
         async with an_app(file, clock) as asking:
             good = await asking.enqueue("double", {"number": 4})
-            bad = await asking.enqueue("double", {"numer": 4})
+            for wrong, problem in (({"numer": 4}, "did you mean number"), ({}, "needs a value for number")):
+                with pytest.raises(InputError, match=problem):
+                    await asking.enqueue("double", wrong)
         await declaring.drain()
+        assert [run.id for run in await declaring.runs.list()] == [good.id]
         assert (await declaring.runs.get(good.id)).result == 8
-        failed = await declaring.runs.get(bad.id)
-        assert failed.state == "failed"
-        assert "did you mean number?" in failed.error
 
 
 @patiently
@@ -158,3 +160,131 @@ async def test_settings_are_fixed_once_the_store_is_open(app: AsyncTickwise) -> 
         await app.close()
         app.configure(poll=3)
         assert app.settings.poll == 3
+
+
+JOB = 'schedule: "{times}"\ncommand: "true"\n'
+
+
+@pytest.fixture
+def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a job file, and the place where a test works."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "a.yaml").write_text(JOB.format(times="@daily"))
+    return tmp_path / "jobs"
+
+
+def renamed(folder: Path, name: str) -> Path:
+    return folder.rename(folder.with_name(name))
+
+
+async def served(app: AsyncTickwise, path: str | Path, **given: Any) -> tuple[str, ...]:
+    """The problems of a node that serves a folder once."""
+    node = await app.start(path, **given)
+    await node.settled()
+    await app.stop()
+    return node.problems
+
+
+@patiently
+async def test_a_folder_is_known_by_its_resolved_path(file: str, clock: Clock, jobs: Path) -> None:
+    """However the path of a folder is written, it is the same source, and its edits are taken over (A4, S50)."""
+    (jobs.parent / "link").symlink_to("jobs")
+    async with an_app(file, clock) as app:
+        assert await served(app, "jobs") == ()
+        for path in ("./jobs", "jobs/../jobs", jobs, "link"):
+            assert await served(app, path) == ()
+        (jobs / "a.yaml").write_text(JOB.format(times="@hourly"))
+        assert await served(app, jobs) == ()
+        (schedule,) = await app.schedules.list()
+        assert (schedule.times, schedule.source) == ("@hourly", f"folder:{jobs}")
+
+
+@patiently
+async def test_a_renamed_folder(file: str, clock: Clock, jobs: Path) -> None:
+    """The refusal prints the command that moves what the old path has left; then all goes on (A4, S50)."""
+    async with an_app(file, clock) as app:
+        assert await served(app, jobs) == ()
+        new = renamed(jobs, "new jobs")
+        (problem,) = await served(app, new)
+        assert f"tickwise sources move folder:{jobs} 'folder:{new}'" in problem
+        with pytest.raises(InputError, match="cannot be a source"):
+            await app.sources.move(f"folder:{jobs}", "new jobs")
+        assert await app.sources.move(f"folder:{jobs}", f"folder:{new}", dry_run=True) == ["a"]
+        assert await app.sources.move(f"folder:{jobs}", f"folder:{new}") == ["a"]
+        assert await served(app, new) == ()
+        assert [(one.name, one.jobs, one.schedules) for one in await app.sources.list()] == [
+            (f"folder:{new}", 1, 1)
+        ]
+        with pytest.raises(InputError, match="there is no source 'folder:/nowhere'"):
+            await app.sources.move("folder:/nowhere", "api")
+
+
+@patiently
+async def test_a_folder_with_a_name(file: str, clock: Clock, jobs: Path) -> None:
+    """A named folder is the same source wherever it lies: from the call, from the settings (A4, S50)."""
+    async with an_app(file, clock) as app:
+        assert await served(app, jobs, source="etl") == ()
+        moved = renamed(jobs, "elsewhere")
+        assert await served(app, moved, source=["etl"]) == ()
+        with pytest.raises(InputError, match="source names 2 folders, and there are 1"):
+            await app.start(moved, source=["etl", "mail"])
+    async with an_app(file, clock, source="etl") as app:
+        assert await served(app, moved) == ()
+        assert [one.source for one in await app.schedules.list()] == ["folder:etl"]
+
+
+@patiently
+async def test_what_a_source_has_left_can_be_removed(file: str, clock: Clock, jobs: Path) -> None:
+    """All that it has written, unless a live node has the source (A4, S50)."""
+    async with an_app(file, clock) as app:
+        await served(app, jobs, source="gone")
+        await app.schedules.add("mine", schedule="@daily", command="true")
+        node = await app.start(jobs, source="gone")
+        await node.settled()
+        with pytest.raises(ConflictError, match=f"folder:gone is served by {node.id}"):
+            await app.sources.remove("folder:gone")
+        await app.stop()
+        await (await app.store()).leave(node.id)
+        assert await app.sources.remove("folder:gone", dry_run=True) == ["a"]
+        assert await app.sources.remove("folder:gone") == ["a"]
+        assert await app.jobs.list() == ["mine"]
+
+
+@patiently
+async def test_a_job_that_the_code_has_dropped(file: str, clock: Clock) -> None:
+    """The node of its app reports it, why names the cause, and it can be removed (A5, S50)."""
+    async with an_app(file, clock) as app:
+        app.job(HOURLY)(nothing)
+        app.job(HOURLY, name="kept")(nothing)
+        await app.drain()
+    clock.set(at("03:00"))
+    async with an_app(file, clock) as app, an_app(file, clock, name="ops") as ops:
+        app.job(HOURLY, name="kept")(nothing)
+        assert await ops.sources.orphans() == []
+        node = await app.start()
+        await until(lambda: node.as_node().orphans == ("nothing",))
+        await (await app.store()).beat(node.as_node())
+        assert await ops.sources.orphans() == ["nothing"]
+        said = await ops.why("nothing")
+        assert said.notes[0] == "No code declares nothing any more: app:app lives, and does not have it."
+        assert "tickwise schedules remove --orphaned" in said.advice
+        with pytest.raises(ConflictError, match="kept is not orphaned"):
+            await ops.sources.remove_orphans(["nothing", "kept"])
+        assert await ops.sources.remove_orphans() == ["nothing"]
+        assert await ops.jobs.list() == ["kept"]
+
+
+@patiently
+async def test_a_rolling_upgrade_makes_no_orphans(file: str, clock: Clock) -> None:
+    """A job that one live node of the app still declares is nobody's orphan (A5, S50)."""
+    async with an_app(file, clock) as app:
+        app.job(HOURLY)(nothing)
+        store = await app.store()
+        await store.beat(Node("new", (Role.WORKER,), sources=("app:app",), orphans=("nothing",)))
+        await store.beat(Node("old", (Role.WORKER,), sources=("app:app",)))
+        async with an_app(file, clock, name="ops") as ops:
+            assert await ops.sources.orphans() == []
+            await store.leave("old")
+            assert await ops.sources.orphans() == ["nothing"]
+        assert await app.sources.orphans() == [], "this very code declares it"

@@ -31,12 +31,9 @@ def next_run(tw: Tickwise, name: str) -> datetime | None:
 def test_in_a_decorator(tw: Tickwise) -> None:
     """As an entry, alone or in a list; one of ours that bears the same name gives way."""
     with tw:
-        for name, schedule in (
-            ("one", {"template": "teatime"}),
-            ("more", [{"template": "watch"}, "0 1 * * *"]),
-            ("ours", {"template": "daily", "timezone": "Europe/Berlin"}),
-        ):
-            tw.job(schedule, name=name)(lambda: None)
+        tw.job({"template": "teatime"}, name="one")(lambda: None)
+        tw.job([{"template": "watch"}, "0 1 * * *"], name="more")(lambda: None)
+        tw.job({"template": "daily", "timezone": "Europe/Berlin"}, name="ours")(lambda: None)
         tw.jobs.list()
         assert [next_run(tw, name) for name in ("one", "more", "ours")] == [at("16:00"), at("01:00"), at("04:30")]
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -160,7 +161,7 @@ def test_a_schedule(guest: Visitor, ear: Ear) -> None:
     """What it was and will be is told by a few rows, and its counters by sums."""
     page = guest.open("schedules/etl-00042")
     expect(page.locator(".times li")).to_have_count(10)
-    expect(page.locator(".counters")).to_contain_text(f"{HOURS} fired")
+    expect(page.locator(".counters")).to_contain_text(re.compile(f"({HOURS}|{HOURS + 1}) fired"))  # it goes on
     expect(page.get_by_role("region", name="History").get_by_role("row")).to_have_count(11)
     assert len(ear.asked) <= 6
     assert sum(one.size for one in ear.asked) < FIRST_VIEW / 4

@@ -129,7 +129,7 @@ def test_upcoming_of_nothing(command: Command, tmp_path: Path) -> None:
     """An empty answer is a sentence, or JSON without items."""
     (tmp_path / "off.yaml").write_text('enabled: false\nschedule: "0 * * * *"\ncommand: ls\n')
     assert command("upcoming", tmp_path)[1].startswith("No runs in the 24 hours from ")
-    assert json.loads(command("upcoming", tmp_path, "--json")[1]) == {"items": []}
+    assert json.loads(command("upcoming", tmp_path, "--json")[1]) == {"items": [], "more": False}
 
 
 def test_validate_finds_every_mistake(command: Command, tmp_path: Path) -> None:
@@ -181,6 +181,33 @@ def test_simulate_tells_what_would_run(command: Command, tmp_path: Path) -> None
     chart = next(line for line in out.splitlines() if line.startswith("hourly |"))
     assert [chart.count(mark) for mark in "█▓·"] == [3, 1, 2]
     assert "down   |" in out
+
+
+def test_simulate_does_not_catch_up_a_start_after_its_stop(command: Command) -> None:
+    """A3, S22: the example's feed, down from before its start until after its stop, stays off that day."""
+    window = ("--from", "2026-01-05", "--to", "2026-01-06T12:00", "--down", "2026-01-05T06:00/2026-01-05T20:00")
+    code, out, _ = command(
+        "simulate", EXAMPLES / "market-feed.yaml", *window, "--run-time", "market-feed=9h", "--json"
+    )
+    assert code == 0
+    slots = [(s["schedule"], s["slot"], s["reason"]) for s in json.loads(out)["slots"]]
+    assert slots == [
+        ("market-feed", "2026-01-05T08:00:00Z", "stopped_since"),
+        ("market-feed.restart", "2026-01-05T11:30:00Z", "missed"),
+        ("market-feed.stop", "2026-01-05T16:35:00Z", "missed"),
+        ("market-feed", "2026-01-06T08:00:00Z", "on_time"),
+        ("market-feed.restart", "2026-01-06T11:30:00Z", "on_time"),
+    ]
+    assert "the job's stop of 2026-01-05T16:35:00Z has passed since" in json.loads(out)["slots"][0]["detail"]
+
+
+def test_simulate_begins_again_at_the_end_of_a_downtime(command: Command, tmp_path: Path) -> None:
+    """A23: a run that a downtime cuts off begins again when the downtime ends, however far the next slot is."""
+    (tmp_path / "daily.yaml").write_text('schedule: "0 1 * * *"\ncommand: ls\n')
+    window = ("--from", "2026-01-01", "--to", "2026-01-02", "--down", "01:10/01:40", "--run-time", "daily=1h")
+    _, out, _ = command("simulate", tmp_path, *window, "--json")
+    (slot,) = json.loads(out)["slots"]
+    assert slot["run"]["started_at"] == "2026-01-01T01:40:00Z"
 
 
 def test_help_names_the_commands(command: Command) -> None:

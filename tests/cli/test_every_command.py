@@ -13,7 +13,8 @@ from ..support.cli import Filled, live
 from .conftest import Command
 
 ELSEWHERE = {
-    "serve", "ticker", "worker", "api", "validate", "simulate", "cron explain", "cron next", "config show",
+    "serve", "ticker", "worker", "api", "notify test", "validate", "simulate", "cron explain", "cron next",
+    "config show",
 }  # fmt: skip  # commands that ask no API, which have tests of their own
 
 
@@ -119,6 +120,7 @@ CASES = {
         "robot --role operator --scope 'etl-*' --expires 30d", "has the role operator", ("POST", "/tokens"),
         "robot --role boss", "role: ",
     ),
+    "token link": Case("--role viewer", "/#/signin?code=", ("POST", "/links"), "--role boss", "role: "),
     "token list": Case("", "expires", ("GET", "/tokens"), "now", "unexpected extra argument"),
     "token revoke": Case("ci --yes", "The token ci is revoked.", ("DELETE", "/tokens/id-of-ci"), "cii --yes",
                          "there is no valid token 'cii' (did you mean ci?)"),
@@ -129,6 +131,15 @@ CASES = {
         "", "is up to date", {"applied": []}, "--store redis://here", "use sqlite:///FILE"
     ),
     "store check": Case("", "is fine", {"problems": []}, "--store redis://here", "use sqlite:///FILE"),
+    "sources list": Case("", "app:app", ("GET", "/sources"), "--jsn", "No such option", reads=True),
+    "sources move": Case(
+        "app:app app:shop --dry-run", "1 jobs would move: breaks", ("POST", "/sources:move"), "app:ap api",
+        "there is no source 'app:ap' (did you mean app:app?)",
+    ),
+    "sources remove": Case(
+        "app:app --yes", "1 jobs removed: breaks", ("POST", "/sources:remove"), "app:app",
+        "There is no terminal to ask on: pass --yes",
+    ),
 }  # fmt: skip
 
 
@@ -202,3 +213,11 @@ def test_a_server_does_the_same(command: Command, filled: Filled) -> None:
             assert (code, case.shows in out + err or name == "audit") == (case.ends, True), (name, out, err)
         followed = command("runs", "logs", filled.runs["report"], "-f", "--server", address, "--token", token)
     assert followed[:2] == (0, "three\nreports\n")
+
+
+def test_no_help_is_cut(command: Command) -> None:
+    """A27: in 80 columns the list of each group shows the first sentence of each command in full."""
+    groups = {" ".join(name.split()[:-1]) for name in CASES.keys() | ELSEWHERE}
+    for group in sorted(groups):
+        listed = command(*group.split(), "--help")[1].split("Commands:")[1]
+        assert [line for line in listed.splitlines() if line.rstrip().endswith("...")] == [], group

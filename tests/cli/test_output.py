@@ -16,6 +16,8 @@ from tickwise.stores.url import open_store
 from ..support.cli import PROGRAM, Filled
 from .conftest import Command
 
+LOOKED = "Looked in sqlite:///.tickwise/tickwise.db."
+
 
 @pytest.mark.usefixtures("filled")
 def test_times_are_read_and_shown_in_the_schedules_zone(command: Command) -> None:
@@ -49,19 +51,39 @@ def test_a_run_is_shown_with_its_steps_and_its_reason(command: Command, filled: 
     assert steps[1][1:] == ["count", "succeeded"]
 
 
+def test_a_run_is_shown_with_its_earlier_attempts(command: Command, filled: Filled) -> None:
+    """A27: how each earlier attempt ended, and its error, is in a table."""
+    command("runs", "retry", filled.runs["breaks"])
+    with Tickwise(filled.url) as tickwise:
+
+        @tickwise.job("30 4 * * *", name="breaks")
+        def breaks() -> None:
+            raise LookupError("gone for good")
+
+        tickwise.drain()
+    shown = command("runs", "show", filled.runs["breaks"])[1]
+    head, row = shown[shown.index("earlier attempt") :].splitlines()[:2]
+    assert head.split()[-1] == "error"
+    assert row.split()[:2] == ["1", "failure"]
+    assert "LookupError: no such table" in shown
+    assert "LookupError: gone for good" in shown
+
+
 @pytest.mark.usefixtures("filled")
 def test_upcoming_hides_nothing_behind_a_frequent_schedule(command: Command) -> None:
     """Three of a frequent schedule are shown, all of it on request, and one schedule alone by its name."""
     command("schedules", "add", "--name", "often", "--every", "1m", "--command", "ls")
     _, out, _ = command("upcoming")
     assert (out.count("often"), out.count("nightly")) == (3, 1)
+    assert "of more than 1,000 runs in the next 24 hours" in out.splitlines()[-1]  # A27
+    assert "These are 20 of 50 runs" in command("upcoming", "often", "--hours", "0.84")[1]
     assert command("upcoming", "--all", "-n", "50")[1].count("often") > 40
     _, out, _ = command("upcoming", "nightly", "--hours", "50", "--json")
     assert {one["schedule"] for one in json.loads(out)["items"]} == {"nightly"}
     code, _, err = command("upcoming", "nightly", "--from", "2026-01-01")
     assert (code, "--from is for job files" in err) == (2, True)
     command("pause")
-    assert command("upcoming")[1] == "No runs in the next 24 hours.\n"
+    assert command("upcoming")[1] == f"No runs in the next 24 hours. {LOOKED}\n"
 
 
 @pytest.mark.parametrize(
@@ -115,9 +137,10 @@ def test_a_secret_is_alone_on_its_line(command: Command) -> None:
     assert "robot" in command("token", "list")[1]
 
 
-def test_a_healthy_store_has_no_findings(command: Command, tmp_path: pytest.TempPathFactory) -> None:
+def test_a_healthy_store_has_no_findings(command: Command) -> None:
     """The doctor ends with 0 if nothing is to be mended."""
-    assert command("doctor", "--store", f"sqlite:///{tmp_path}/new.db")[0] == 0
+    command("store", "upgrade")
+    assert command("doctor")[0] == 0
 
 
 def test_logs_that_are_followed_end_with_the_run(command: Command, filled: Filled) -> None:
@@ -134,8 +157,8 @@ def test_logs_that_are_followed_end_with_the_run(command: Command, filled: Fille
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ("schedules list --text nobody", "No schedules match."),
-        ("runs list --job nobody", "No runs match."),
+        ("schedules list --text nobody", f"No schedules match. {LOOKED}"),
+        ("runs list --job nobody", f"No runs match. {LOOKED}"),
         (
             "schedules backfill nightly --from 2024-01-01 --to 2024-01-01T01:00",
             "No slots without a run in that range.",
@@ -149,12 +172,19 @@ def test_nothing_is_a_sentence(command: Command, arguments: str, says: str) -> N
 
 
 def test_an_empty_store_has_a_sentence_for_each_list(command: Command) -> None:
-    """Without a filter, nothing is said of matching."""
-    lists = ("schedules list", "runs list", "queues list", "audit")
+    """Each names the store it looked at, which may be the wrong one; nothing is said of matching (A30)."""
+    command("store", "upgrade")
+    lists = ("schedules list", "runs list", "queues list", "audit", "token list", "upcoming", "workers")
     assert [command(*each.split())[1] for each in lists] == [
-        "No schedules.\n", "No runs.\n", "No queued or running runs, and no live workers.\n",
-        "No changes recorded.\n",
+        f"{text} {LOOKED}\n" for text in (
+            "No schedules.", "No runs.", "No queued or running runs, and no live workers.", "No changes recorded.",
+            "No tokens.", "No runs in the next 24 hours.",
+            "No processes seen in the last 24 hours. To start one: tickwise serve.",
+        )
     ]  # fmt: skip
+    assert command("doctor")[1].endswith("in sqlite:///.tickwise/tickwise.db.\n")
+    for arguments in (("why", "refresh"), ("runs", "show", "7")):
+        assert LOOKED.lower().rstrip(".") in command(*arguments)[2]
 
 
 def test_processes_are_shown_with_their_problems(command: Command, filled: Filled) -> None:

@@ -1,9 +1,13 @@
 """Definitions by files and options: what is taken, and where a mistake stands."""
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
+
+from tickwise.stores.records import Node, Role
+from tickwise.stores.url import open_store
 
 from ..support.cli import Filled
 from .conftest import Command
@@ -105,6 +109,38 @@ def test_wrong_use(command: Command, filled: Filled, arguments: str, says: str) 
 @pytest.mark.usefixtures("filled")
 def test_params_are_json_or_text(command: Command) -> None:
     """A param that is JSON is taken as that, everything else as text."""
-    given = ("-p", "table=users", "-p", "limits=[1, 2]", "-p", "note=null")
-    _, out, _ = command("schedules", "trigger", "nightly", "--allow-overlap", *given, "--json")
-    assert json.loads(out)["params"] == {"table": "users", "limits": [1, 2], "note": None}
+    for text, value in (("users", "users"), ("[1, 2]", [1, 2]), ("null", None)):
+        given = ("-p", f"table={text}", "--allow-overlap", "--json")
+        _, out, _ = command("schedules", "trigger", "nightly", *given)
+        assert json.loads(out)["params"] == {"table": value}
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_misspelled_param(command: Command) -> None:
+    """A param that the job does not have is refused with the nearest, and nothing runs (A18)."""
+    before = command("runs", "list", "--json")
+    code, out, err = command("schedules", "trigger", "nightly", "--allow-overlap", "-p", "tabel=users")
+    assert (code, out) == (2, "")
+    assert "the job nightly has no parameter tabel (did you mean table?)" in err
+    assert command("schedules", "trigger", "breaks", "-p", "x=1")[0] == 2, "a function's are known without it"
+    assert command("runs", "list", "--json") == before
+
+
+def test_orphaned_jobs(command: Command, filled: Filled) -> None:
+    """What no code declares any more is named for confirmation and deleted (A5, S50)."""
+    assert command("schedules", "remove", "--orphaned") == (0, "No orphaned jobs.\n", "")
+    asyncio.run(_report_orphans(filled.url, "breaks"))
+    code, out, err = command("schedules", "remove", "--orphaned")
+    assert (code, out) == (2, "")
+    assert "No code declares these jobs any more: breaks. Delete them?" in err
+    code, out, _ = command("schedules", "remove", "--orphaned", "--yes", "--json")
+    assert (code, json.loads(out)) == (0, {"jobs": ["breaks"], "dry_run": False})
+    assert command("schedules", "show", "breaks")[0] == 2
+    assert "name the schedule to delete, or say --orphaned" in command("schedules", "remove")[2]
+
+
+async def _report_orphans(url: str, *names: str) -> None:
+    """A live node has the app, and its code does not declare these."""
+    store = open_store(url)
+    await store.beat(Node("n", (Role.WORKER,), sources=("app:app",), orphans=names, seconds=10**6))
+    await store.close()

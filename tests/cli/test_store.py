@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,31 @@ def test_a_new_store_is_made(command: Command, filled: Filled) -> None:
     url = f"sqlite:///{filled.folder}/new.db"
     assert "0001_schema" in command("store", "upgrade", "--store", url)[1]
     assert command("store", "check", "--store", url)[1] == f"{url} is fine\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "schedules list", "why refresh", "doctor", "runs list", "token list", "token create ci --role viewer",
+        "store check", "schedules add --name a --every 1m --command ls", "upcoming", "pause",
+    ],
+)  # fmt: skip
+def test_no_command_makes_a_store(command: Command, tmp_path: Path, arguments: str) -> None:
+    """Where there is no store, a command says where it looked and what to do, and leaves nothing behind (A30)."""
+    code, out, err = command(*arguments.split())
+    assert (code, out) == (2, "")
+    assert f"there is no store sqlite:///.tickwise/tickwise.db ({tmp_path}/.tickwise/tickwise.db)" in err
+    assert "`tickwise serve`" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_command_makes_tables(command: Command, postgres_database: str) -> None:
+    """In a database without tables a command says how to create them, and creates none (A30)."""
+    for _ in range(2):
+        code, out, err = command("schedules", "list", "--store", postgres_database)
+        assert (code, out, "tickwise store upgrade" in err) == (2, "", True)
+    command("store", "upgrade", "--store", postgres_database)
+    assert command("schedules", "list", "--store", postgres_database)[0] == 0
 
 
 @pytest.mark.usefixtures("filled")

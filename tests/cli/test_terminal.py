@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from pathlib import Path
 
 import pytest
 
@@ -22,11 +21,14 @@ def test_a_list_has_colours(filled: Filled) -> None:
     assert COLOUR.sub("", shown.shown).splitlines()[0].split()[:2] == ["run", "schedule"]
 
 
-def test_a_new_store_is_told(tmp_path: Path) -> None:
-    """Who looks into the wrong folder is told that there was nothing."""
-    shown = Terminal(tmp_path, "schedules", "list")
+def test_a_row_is_one_line_in_a_narrow_window(filled: Filled) -> None:
+    """A27: in 80 columns the least important columns are left out, and named; no cell but the last is folded."""
+    shown = Terminal(filled.folder.parent, "runs", "list", columns=80)
     assert shown.end() == 0
-    assert "Creating a new store: sqlite:///.tickwise/tickwise.db" in COLOUR.sub("", shown.shown)
+    lines = [line.rstrip() for line in COLOUR.sub("", shown.shown).splitlines()]
+    assert max(map(len, lines)) <= 80
+    assert lines[-1] == "Left out because the window is narrow: trigger."
+    assert [line.split()[0] for line in lines[1:-1]] == sorted(filled.runs.values(), key=int, reverse=True)
 
 
 def test_logs_say_which_step_speaks(filled: Filled) -> None:

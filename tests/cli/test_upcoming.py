@@ -22,6 +22,7 @@ def test_files_and_a_store_give_the_same_json(command: Command, tmp_path: Path, 
     """For the same definitions the items are equal, with jitter, a limit of runs and a job that is disabled."""
     folder = tmp_path / "jobs"
     folder.mkdir()
+    command("store", "upgrade")
     for name, text in JOBS.items():
         (folder / f"{name}.yaml").write_text(text)
         code, _, err = command("schedules", "add", folder / f"{name}.yaml")

@@ -169,6 +169,30 @@ def s21_only_active_runs_are_cancelled(step: Step) -> None:
         assert cancel.run in {h.run for h in step.holders(job)}, f"{cancel.schedule} cancels {cancel.run}, no run"
 
 
+def s22_no_start_is_caught_up_after_its_stop(step: Step) -> None:
+    for start in step.plan.starts if step.change is None else ():
+        if start.trigger is Trigger.CATCHUP:
+            passed = [slot for slot in _stops(step, start.job) if slot > start.slot]
+            assert not passed, (
+                f"{start.schedule} catches up {iso(start.slot)} in spite of the stop {iso(passed[0])}"
+            )
+    for told in step.plan.decisions:
+        if told.reason is Reason.STOPPED_SINCE:
+            stops = _stops(step, step.before[told.schedule].job)
+            assert told.last < max(stops, default=0), f"{told.schedule} was stopped by no stop"
+
+
+def _stops(step: Step, job: str) -> list[int]:
+    """Stops that have surely passed: pending ones without jitter, and those recorded since their last edit."""
+    found = []
+    for name, stop in step.before.items():
+        if stop.job == job and stop.definition.kind is Kind.STOP and not _rests(stop):
+            found += [t for t in undecided(stop, set(), step.now, step.start) if due_at(stop, t) <= step.now]
+            kept = [told.decision for told in step.recorded.values() if told.decision.schedule == name]
+            found += [d.last for d in kept if d.last > stop.edited_at and d.last <= step.now]
+    return found
+
+
 def s24_an_edit_of_times_invents_no_past(step: Step) -> None:
     for name, (before, after) in step.open.items():
         if _times_changed(step, name):
@@ -236,6 +260,7 @@ RULES = (
     s15_nothing_waits_for_nothing,
     s20_nothing_breaks,
     s21_only_active_runs_are_cancelled,
+    s22_no_start_is_caught_up_after_its_stop,
     s24_an_edit_of_times_invents_no_past,
     s29_what_rests_decides_nothing,
     s31_a_move_passes_over_what_is_before_it,

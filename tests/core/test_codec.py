@@ -60,14 +60,15 @@ SECONDS = st.integers(-(10**10), 10**11)
 FIELDS = (
     "*;*/5;H;H/15;H(0-29)/7;7;1-30/4,59",
     "*;*/6;H;H(1-4);0;9-17",
-    "*;?;H;1;*/2;L;L-3;LW;15W",
+    "*;?;H;1;*/2;L;L-3;LW;15W;L-2W;25-L",
     "*;JAN-MAR;H/4;2",
-    "*;?;H;MON-FRI;5#3;5L;SUN,3",
+    "*;?;H;MON-FRI;5#3;5L;SUN,3;Friday&;MON-FRI#1",
 )
+YEARS = ("0", "0", "9", "1-7", "*", "MON&", "2027-2030")
 CRONS = st.builds(
     lambda fields, where, key: parse(" ".join(fields), where, key),
     st.tuples(*(st.sampled_from(field.split(";")) for field in FIELDS))
-    | st.sampled_from([("H", "0", "0", "1", "1", "*"), ("@daily",), ("@hourly",)]),
+    | st.sampled_from([("H", "0", "0", "1", "1", "*"), ("@daily",), ("@HOURLY",), YEARS]),
     ZONES,
     st.sampled_from(["a", "b", "etl.stop"]),
 )

@@ -1,9 +1,12 @@
 """What people write down."""
 
+from dataclasses import replace
+
 import pytest
 
-from tickwise.core.definition import check_name
+from tickwise.core.definition import Command, JobDefinition, Step, check_name
 from tickwise.core.errors import InputError
+from tickwise.core.parameters import Parameters
 
 from .world import job, schedule
 
@@ -19,6 +22,38 @@ def test_what_is_no_name(name: str) -> None:
     """The refusal shows the name and says what it was for."""
     with pytest.raises(InputError, match="cannot be a schedule's name: use 1 to 100 letters"):
         check_name(name, "a schedule's name")
+
+
+@pytest.mark.parametrize(
+    ("known", "given", "problem"),
+    [
+        (None, {"anything"}, None),
+        (Parameters(), set(), None),
+        (Parameters(("table",)), {"table"}, None),
+        (Parameters(("table",)), {"tabel"}, r"the job etl has no parameter tabel \(did you mean table\?\)"),
+        (Parameters(), {"x"}, "has no parameter x: it takes none"),
+        (Parameters(("table", "day"), ("table",)), {"day"}, "the job etl needs a value for table"),
+        (Parameters(takes_any=True), {"x"}, None),
+        (Parameters(takes_any=True), {"run"}, "gets `run` from Tickwise"),
+    ],
+)
+def test_params_of_a_run(known: Parameters | None, given: set[str], problem: str | None) -> None:
+    """A function takes the params of its signature; while that is not known, any (A18, S30)."""
+    etl = replace(job("etl"), steps=(), parameters=known)
+    if problem is None:
+        etl.check_params(dict.fromkeys(given))
+    else:
+        with pytest.raises(InputError, match=problem):
+            etl.check_params(dict.fromkeys(given))
+
+
+def test_params_of_steps() -> None:
+    """Steps take what the definition declares, and params that it gives itself are not missing (A18)."""
+    etl = JobDefinition("etl", steps=(Step("main", Command(("ls",))),), params={"table": "orders"})
+    etl.check_params({"table": "users"})
+    with pytest.raises(InputError, match="did you mean table"):
+        etl.check_params({"tabel": "users"})
+    replace(etl, steps=(), parameters=Parameters(("table",), ("table",))).check_params({})
 
 
 def test_definitions_are_values() -> None:

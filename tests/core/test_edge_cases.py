@@ -405,10 +405,10 @@ def succeeded_by_hand() -> World:
     return world
 
 
-def caught_up_before_a_stop() -> World:
-    """A missed slot and a stop on time, met by one pass."""
+def missed_beside(**other: Any) -> World:
+    """A missed slot, and a stop or restart on time, met by one pass."""
     world = World()
-    world.define(job("etl", "0 1 * * *", stop="0 3 * * *"))
+    world.define(job("etl", "0 1 * * *", **other))
     world.down(to="03:00")
     world.tick()
     return world
@@ -437,6 +437,7 @@ SCENARIOS: dict[Reason, Callable[[], World]] = {
     Reason.STOPPED: lambda: stopping(times="0 2 * * *"),
     Reason.NOTHING_TO_STOP: stopping,
     Reason.MISSED: lambda: outage(catchup="skip"),
+    Reason.STOPPED_SINCE: lambda: missed_beside(stop="0 3 * * *"),
     Reason.COALESCED: outage,
     Reason.TOO_OLD: lambda: outage(catchup_window="1h"),
     Reason.TOO_MANY: lambda: outage(max_catchup=1),
@@ -450,7 +451,7 @@ SCENARIOS: dict[Reason, Callable[[], World]] = {
     Reason.PAUSED: lambda: changed(paused_for_a_while),
     Reason.RESCHEDULED: lambda: changed(lambda w: w.reschedule("etl", "04:20")),
     Reason.FINISHED: lambda: outage(catchup="all", max_runs=1),
-    Reason.CATCHUP_GOES_FIRST: caught_up_before_a_stop,
+    Reason.CATCHUP_GOES_FIRST: lambda: missed_beside(restart="0 3 * * *"),
     Reason.CATCHUP_OFF: lambda: changed(
         lambda w: w.define(job("etl", "0 * * * *", catchup="skip")), catchup="all"
     ),

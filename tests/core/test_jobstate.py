@@ -41,6 +41,7 @@ from tickwise.core.model import (
 )
 from tickwise.core.planner import plan
 from tickwise.core.reasons import Reason
+from tickwise.core.requirements import EVERYTHING, LiveWorkers
 
 from .world import instant, job, schedule
 
@@ -59,7 +60,7 @@ ORDINARY_STATE = {
 
 def defined(*schedules: Any, **given: Any) -> JobState:
     """A job that was defined at noon."""
-    return JobState("etl").redefine(job("etl", HOURLY, beside=list(schedules), **given), NOON)
+    return JobState("etl").redefine(job("etl", HOURLY, beside=list(schedules), **given), "", NOON)
 
 
 def test_every_field_is_considered() -> None:
@@ -105,8 +106,10 @@ def test_a_definition_adds_updates_and_deletes() -> None:
     assert first.changed == {"etl", "etl.late"}
     assert {each.wake_at for each in first.schedules.values()} == {NOON}
     loaded = first._replace(changed=frozenset())
-    assert loaded.redefine(job("etl", HOURLY, beside=[schedule("etl.late", "30 * * * *")]), NOON + 60) == loaded
-    second = loaded.redefine(job("etl", HOURLY, queue="slow"), NOON + 4_000)
+    assert (
+        loaded.redefine(job("etl", HOURLY, beside=[schedule("etl.late", "30 * * * *")]), "", NOON + 60) == loaded
+    )
+    second = loaded.redefine(job("etl", HOURLY, queue="slow"), "", NOON + 4_000)
     assert second.changed == second.cancel_queued == {"etl.late"}
     assert second.queue == "slow"
     assert (list(second.live), second.schedules["etl.late"].wake_at) == (["etl"], None)
@@ -145,7 +148,7 @@ def test_catch_up_turned_on_asks_for_missed_slots() -> None:
     assert before.reopened_by(job("etl", HOURLY, catchup="once"), now) == {}
     assert before.reopened_by(job("etl", HOURLY, beside=[schedule("new", HOURLY, catchup="all")]), now) == {}
     moved = before.commit(TickPlan(schedules=(Planned(before.live["etl"]._replace(cursor=now), None, None),)), now)
-    after = moved.redefine(caught_up, now, {"etl": [(NOON + 3_600, now), (now, now)]})
+    after = moved.redefine(caught_up, "", now, {"etl": [(NOON + 3_600, now), (now, now)]})
     assert after.live["etl"].reopened == (now - 7_200, now - 3_600, now)
 
 
@@ -155,7 +158,7 @@ def test_a_schedule_that_cannot_be_read_begins_anew() -> None:
     before = JobState("etl", unreadable=lost, woken_at=NOON + 600)
     assert before.wake_at(NOON) == NOON + UNREADABLE_SECONDS
     assert [d.schedule for d in before.recorded] == ["etl", "etl.late"]
-    after = before.redefine(job("etl", HOURLY), NOON)
+    after = before.redefine(job("etl", HOURLY), "", NOON)
     assert (after.unreadable, set(after.cancel_queued), set(after.changed)) == ({}, {"etl.late"}, {"etl"})
     assert after.recorded == [Decision("etl", Reason.BROKEN, 0, 0, 1, "torn")]
     assert after.schedules["etl"].last_slot == NOON
@@ -166,11 +169,11 @@ _DELETED = UnreadableSchedule("torn", live=False)
 
 def test_a_deleted_schedule_goes_on_in_another_job() -> None:
     """Deleted there and defined here within two minutes, it keeps its cursor (S23)."""
-    gone = defined().redefine(job("etl"), NOON + 10).schedules["etl"]._replace(last_slot=NOON)
+    gone = defined().redefine(job("etl"), "", NOON + 10).schedules["etl"]._replace(last_slot=NOON)
     heir = (
         JobState("load")
         .inherit([gone])
-        .redefine(replace(job("load"), schedules=(schedule("etl", HOURLY, job="load"),)), NOON + 60)
+        .redefine(replace(job("load"), schedules=(schedule("etl", HOURLY, job="load"),)), "", NOON + 60)
     )
     assert (heir.live["etl"].job, heir.live["etl"].first_seen) == ("load", NOON)
     assert (heir.schedules["etl"].last_slot, heir.schedules["etl"].wake_at) == (NOON, NOON + 60)
@@ -183,7 +186,7 @@ def test_ends_of_pauses_reach_it_once() -> None:
     assert (job_.pauses_seen, job_.live["etl"].cursor) == (2, NOON + 4_000)
     assert [(d.schedule, d.reason) for d in job_.decisions] == [("etl", Reason.PAUSED)]
     assert job_.end_pauses(pauses) is job_
-    gone = defined().redefine(job("etl"), NOON)
+    gone = defined().redefine(job("etl"), "", NOON)
     assert gone.end_pauses(pauses).schedules == gone.schedules
 
 
@@ -202,21 +205,24 @@ def test_what_a_pass_must_read() -> None:
     assert successes_needed([defined()]) is None
 
 
+ALIVE = LiveWorkers([(["default"], EVERYTHING)])
+
+
 def test_facts_and_commit_go_round() -> None:
     """What is read becomes facts, what is planned becomes the job: decisions, cursors and newest slots."""
     job_ = defined()._replace(woken_at=NOON, last_manual_start=5, last_success=6)
     now, holder = NOON + 3_600, Holder("7", 0, Trigger.SCHEDULE)
-    facts = facts_of([job_], {"etl": [holder]}, {"default"}, {"etl": {NOON}}, {"a": [5]})
+    facts = facts_of([job_], {"etl": [holder]}, ALIVE, {"etl": {NOON}}, {"a": [5]})
     assert facts.jobs == {"etl": JobFacts((holder,), "", 5, 6)}
     assert (facts.schedules, facts.successes) == ({"etl": ScheduleFacts({NOON}, None)}, {"a": (5,)})
     skipped = job_.commit(plan(now, job_.live.values(), facts), now)
     assert [d.reason for d in skipped.recorded] == [Reason.OVERLAP]
-    free = facts_of([job_], {}, {"default"}, {}, {})
+    free = facts_of([job_], {}, ALIVE, {}, {})
     started = job_.commit(plan(now, job_.live.values(), free), now)
     assert (started.schedules["etl"].last_slot, started.wake_at(now)) == (now, now + 3_600)
     assert job_.commit(plan(now, job_.live.values(), free), now, look_again=True).wake_at(now) == now
-    unserved = facts_of([job_], {}, (), {}, {})
-    assert unserved.jobs["etl"].unserved_queue == "default"
+    unserved = facts_of([job_], {}, LiveWorkers(()), {}, {})
+    assert unserved.jobs["etl"].no_worker == "serves the queue default"
 
 
 def test_a_finished_schedule_is_removed() -> None:
@@ -244,7 +250,7 @@ def test_what_stores_find_it_by() -> None:
 
 def test_a_plan_is_divided_by_job() -> None:
     """Each part has what belongs to the job; a start for a slot or a lane that is taken contests its job (S16)."""
-    one, two = defined().live["etl"], JobState("b").redefine(job("b", HOURLY), NOON).live["b"]
+    one, two = defined().live["etl"], JobState("b").redefine(job("b", HOURLY), "", NOON).live["b"]
     starts = (Start("etl", "etl", NOON, Trigger.SCHEDULE, 0), Start("b", "b", NOON, Trigger.SCHEDULE, 0))
     cancel, decision = PlannedCancel("7", "b", NOON), Decision("etl", Reason.OVERLAP, NOON, NOON)
     planned = (Planned(one, 1, 1), Planned(two, 2, 2))

@@ -399,7 +399,18 @@ def test_a_change_that_invents_a_past_is_found(rule: str, monkeypatch: pytest.Mo
         world.play(STORY)
 
 
+def test_a_planner_that_ignores_stops_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S22 fails where a missed start is caught up although its stop has passed, or where no stop has."""
+    rules = [known for known in RULES if known.__name__.startswith("s22_")]
+    jobs = [[Spec(EACH, Policy.of(catchup=Catchup.ALL)), Spec("*/5 * * * *", kind=Kind.STOP)]]
+    World(SPRING, jobs, rules).play([Act("sleep", 0, 780), PASS])
+    for wrong in (None, SPRING + DAY):
+        monkeypatch.setattr(planner, "last_stop", lambda *_, wrong=wrong: wrong)
+        with pytest.raises(AssertionError, match="s22_no_start"):
+            World(SPRING, jobs, rules).play([Act("sleep", 0, 780), PASS])
+
+
 def test_every_rule_has_a_mutant() -> None:
     """No rule of the law goes unproven."""
-    proven = (*(rule for rule, _ in MUTANTS.values()), "s2_", "s24_")
+    proven = (*(rule for rule, _ in MUTANTS.values()), "s2_", "s22_", "s24_")
     assert not [rule.__name__ for rule in RULES if not rule.__name__.startswith(proven)]

@@ -77,7 +77,7 @@ TWISTS: tuple[dict[str, Any], ...] = (
     {"reopened": (NOON - 600,)},
     {"dropped": ((NOON - 1, NOON + 10),)},
     {"unreadable": "the disk is full"},
-    {"unserved_queue": "gpu"},
+    {"no_worker": "serves the queue gpu"},
 )
 
 

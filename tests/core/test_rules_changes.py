@@ -875,6 +875,39 @@ def test_an_overdue_one_off_fires_late_once(catchup: str) -> None:
     assert planned(world, "etl").wake_at is None
 
 
+@pytest.mark.parametrize("overlap", ["skip", "queue", "latest", "allow", "replace"])
+def test_overdue_one_offs_run_one_after_the_other(overlap: str) -> None:
+    """A6, S33: overlap drops none of several overdue one-offs, and none ends another."""
+    world = World()
+    world.run_time["etl"] = "10m"
+    lanes = 1 if overlap == "allow" else None
+    world.define(job("etl", once("01:00", "02:00", "03:00"), overlap=overlap, max_active_runs=lanes))
+    world.down(to="05:00")
+    world.pass_time(to="06:00")
+    assert world.started("etl") == [("01:00", "05:00"), ("02:00", "05:10"), ("03:00", "05:20")]
+    assert {run.state for run in world.runs("etl")} == {"succeeded"}
+
+
+@pytest.mark.parametrize("overlap", ["skip", "latest"])
+def test_a_one_off_waits_for_the_run_in_its_way(overlap: str) -> None:
+    """S33: also one that is on time is not dropped."""
+    world = World()
+    world.run_time["etl"] = "30m"
+    world.define(job("etl", once("01:00", "01:10", "01:20"), overlap=overlap))
+    world.pass_time(to="03:00")
+    assert world.started("etl") == [("01:00", "01:00"), ("01:10", "01:30"), ("01:20", "02:00")]
+
+
+def test_a_one_off_that_is_on_time_replaces_the_active_run() -> None:
+    """S14, S33: that is what `replace` says; the one-off itself is not dropped."""
+    world = World()
+    world.run_time["etl"] = "30m"
+    world.define(job("etl", once("01:00", "01:10"), overlap="replace"))
+    world.pass_time(to="03:00")
+    assert world.started("etl") == [("01:00", "01:00"), ("01:10", "01:10")]
+    assert [run.state for run in world.runs("etl")] == ["cancelled", "succeeded"]
+
+
 @pytest.mark.parametrize(
     ("at", "grace", "runs"),
     [

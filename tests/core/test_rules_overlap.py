@@ -520,19 +520,107 @@ def test_each_has_its_own_cursor() -> None:
     assert [world.cursor(name) for name in ("web", "web.stop", "web.restart")] == ["01:00", "02:00", "03:00"]
 
 
-@pytest.mark.parametrize("kind", [Kind.STOP, Kind.RESTART])
-def test_catch_up_holds_stop_and_restart_back(kind: Kind) -> None:
-    """S22: in a pass in which catch-up acted, stop and restart are suppressed, and that is recorded."""
+def test_catch_up_holds_a_restart_back() -> None:
+    """S22: in a pass in which catch-up acted or waits, a restart is suppressed, and that is recorded."""
     world = World()
     world.run_time["web"] = "2h"
-    beside: dict[str, Any] = {str(kind): "0 3,4 * * *"}
-    world.define(job("web", "0 * * * *", catchup="all", **beside))
+    world.define(job("web", "0 * * * *", catchup="all", restart="0 3,4 * * *"))
     world.down(to="03:00")
     world.tick()
     assert world.ran("web") == [("01:00", "catchup")]
-    assert world.verdicts(f"web.{kind}") == ["catchup_goes_first 03:00"]
+    assert world.verdicts("web.restart") == ["catchup_goes_first 03:00"]
     world.pass_time(to="04:00")
-    assert world.verdicts(f"web.{kind}")[1:] == ["catchup_goes_first 04:00"]  # it waits
+    assert world.verdicts("web.restart")[1:] == ["catchup_goes_first 04:00"]  # it waits
+
+
+def test_catch_up_of_what_comes_after_a_stop_holds_the_stop_back() -> None:
+    """S22: a stop that is on time is suppressed where catch-up runs a start of the same second or a later one."""
+    world = World()
+    world.run_time["web"] = "1h"
+    world.define(job("web", "*/10 * * * * *", catchup="all", stop="0 0 3 * * *"))
+    world.down(to="03:00:45")
+    world.tick()
+    assert world.verdicts("web") == ["stopped_since 00:00:10 to 02:59:50 (1079)"]
+    assert world.ran("web") == [("03:00", "catchup")]
+    assert world.verdicts("web.stop") == ["catchup_goes_first 03:00"]
+
+
+@pytest.mark.parametrize("catchup", ["skip", "once", "all"])
+def test_a_missed_start_is_not_caught_up_after_its_stop(catchup: str) -> None:
+    """A3, S22: down 07:00-20:00, start at 8, stop at 18: nothing starts at 20:00; the record names the stop."""
+    world = World()
+    world.run_time["feed"] = "30h"
+    world.define(job("feed", "0 8 * * *", catchup=catchup, restart="0 12,15 * * *", stop="0 18 * * *"))
+    world.pass_time(to="07:00")
+    world.down(to="20:00")
+    world.pass_time(to="2026-01-02T09:00")
+    assert world.verdicts("feed") == ["stopped_since 08:00"]
+    assert [d.detail for d in world.decisions("feed")] == ["2026-01-01T18:00:00Z"]
+    assert world.verdicts("feed.stop") == ["missed 18:00"]
+    assert world.ran("feed") == [("2026-01-02T08:00", "schedule")]
+
+
+def test_a_missed_start_after_the_last_stop_is_caught_up() -> None:
+    """S22: of several missed starts only those before the newest stop are not wanted any more."""
+    world = World()
+    world.run_time["feed"] = "30h"
+    world.define(job("feed", "0 8 * * *", catchup="all", stop="0 18 * * *"))
+    world.pass_time(to="07:00")
+    world.down(to="2026-01-03T10:00")
+    world.tick()
+    assert world.verdicts("feed") == ["stopped_since 08:00 to 2026-01-02T08:00 (2)"]
+    assert world.ran("feed") == [("2026-01-03T08:00", "catchup")]
+
+
+def test_a_stop_of_the_same_second_goes_before_the_start() -> None:
+    """S21, S22: a missed start is caught up if the newest stop fell into its own second."""
+    world = World()
+    world.define(job("feed", "0 8 * * *", stop="0 8 * * *"))
+    world.down(to="09:00")
+    world.tick()
+    assert world.ran("feed") == [("08:00", "catchup")]
+
+
+def test_a_start_that_waited_for_a_worker_is_not_caught_up_after_its_stop() -> None:
+    """S22, S47: the stop was decided while no worker was there; when one comes, the start is not wanted."""
+    world = World()
+    world.define(job("feed", "0 8 * * *", stop="0 18 * * *"))
+    world.ledger.served_queues = frozenset()
+    world.pass_time(to="19:00")
+    assert world.verdicts("feed.stop") == ["nothing_to_stop 18:00"]
+    world.ledger.served_queues = None
+    world.pass_time(to="20:00")
+    assert world.verdicts("feed") == ["stopped_since 08:00"]
+    assert world.ran("feed") == []
+
+
+def test_a_stop_that_is_not_in_force_ends_nothing() -> None:
+    """S22: neither a paused stop, nor one moved to later, nor one that is first seen after its time has passed."""
+    for act in ("pause", "move", "add"):
+        world = World()
+        world.define(job("feed", "0 8 * * *", stop=None if act == "add" else "0 18 * * *"))
+        world.pass_time(to="07:00")
+        if act == "pause":
+            world.pause("feed.stop")
+        if act == "move":
+            world.reschedule("feed.stop", "23:00")
+        world.down(to="20:00")
+        if act == "add":
+            world.define(job("feed", "0 8 * * *", stop="0 18 * * *"))
+        world.tick()
+        assert world.ran("feed") == [("08:00", "catchup")], act
+
+
+def test_an_outage_is_judged_by_the_stop_as_it_is_now() -> None:
+    """S13, S22: a stop edited while nothing ran counts with the times that it has now."""
+    world = World()
+    world.define(job("feed", "0 8 * * *", stop="0 17 * * *"))
+    world.pass_time(to="07:00")
+    world.down(to="20:00")
+    world.define(job("feed", "0 8 * * *", stop="0 18 * * *"))
+    world.tick()
+    assert [d.detail for d in world.decisions("feed")] == ["2026-01-01T18:00:00Z"]
+    assert world.ran("feed") == []
 
 
 def test_without_catch_up_stop_is_not_held_back() -> None:
@@ -543,7 +631,7 @@ def test_without_catch_up_stop_is_not_held_back() -> None:
     world.pass_time(to="01:30")
     world.down(to="03:05")
     world.tick()
-    assert world.verdicts("web") == ["missed 02:00 to 03:00 (2)"]
+    assert world.verdicts("web") == ["stopped_since 02:00 to 03:00 (2)"]
     assert world.verdicts("web.stop") == ["stopped 03:05"]
 
 

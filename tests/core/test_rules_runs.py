@@ -203,7 +203,7 @@ def test_without_a_worker_slots_are_held(catchup: str, runs: list[tuple[str, str
     assert world.ran("etl") == []
     assert world.verdicts("etl") == []
     assert world.waits("etl") == ["no_worker 01:00"]
-    assert world.decisions("etl")[0].detail == "gpu"
+    assert world.decisions("etl")[0].detail == "serves the queue gpu"
     world.ledger.served_queues = frozenset({"default", "gpu"})
     world.pass_time(to="03:31")
     assert world.ran("etl") == runs
@@ -264,6 +264,17 @@ def test_the_picture_of_the_states_is_up_to_date() -> None:
 
 RUNNING = EndingRun("r", RunState.RUNNING)
 ASKED_TO_END = EndingRun("r", RunState.RUNNING, cancelling=True)
+
+
+def test_retries_without_jitter() -> None:
+    """Waits are spread by up to the share that the policy says; with 0 they are exact (A24, S44)."""
+    exact = RetryPolicy(limit=3, interval=600, jitter=0.0)
+    assert [retry_delay(exact, failures, "r") for failures in (1, 2, 3)] == [600, 1_200, 2_400]
+    wide = [retry_delay(RetryPolicy(limit=3, interval=600, jitter=1.0), 1, str(n)) for n in range(100)]
+    assert 600 <= min(wide) < 700
+    assert 1_100 < max(wide) <= 1_200
+
+
 ONCE = EndingRun("r", RunState.RUNNING, at_most_once=True, retry=RetryPolicy(limit=3))
 PATIENT = EndingRun("r", RunState.RUNNING, retry=RetryPolicy(limit=3))
 

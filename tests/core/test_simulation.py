@@ -55,6 +55,16 @@ def test_a_downtime_hands_back_what_was_running() -> None:
     ]
 
 
+def test_what_a_downtime_has_cut_off_begins_again_at_its_end() -> None:
+    """A23, S45: not at the next event, which may come hours later; also behind a downtime inside another."""
+    reports = played(
+        job("etl", "0 1 * * *"), run_time={"etl": 3600}, down=[("01:10", "01:40"), ("01:20", "01:30")]
+    )
+    assert [(iso(r.slot)[11:16], r.run and r.run.started_at, r.run and r.run.finished_at) for r in reports] == [
+        ("01:00", instant("01:40"), instant("02:40"))
+    ]
+
+
 def test_a_downtime_to_the_end_leaves_nothing_decided() -> None:
     """What falls into a downtime that does not end has no verdict, only the wish for one."""
     reports = played(job("etl", "0 * * * *"), end="04:00", down=[("01:30", "09:00")])

@@ -83,10 +83,12 @@ def test_repeat_until_is_inclusive(case: tuple[DocumentFacts, datetime], auto_re
     assert decide(before, now, DocumentOutcome.PROCESSED, NO_RULES) == (Remove() if auto_remove else Sleep(None))
 
 
-@given(instants, lengths, st.none() | instants)
-def test_a_document_without_interval_is_done(due: datetime, late: timedelta, last: datetime | None) -> None:
-    """Done is a time that is null, or the document's removal if it asks for that."""
-    facts = DocumentFacts("key", due, repeat_until=last)
+@given(instants, lengths, st.none() | instants, st.sampled_from([None, "", "  ", "\t\n"]))
+def test_a_document_without_interval_is_done(
+    due: datetime, late: timedelta, last: datetime | None, interval: str | None
+) -> None:
+    """A9: done is a time that is null, or the document's removal if it asks for that; an empty text is none."""
+    facts = DocumentFacts("key", due, interval, repeat_until=last)
     assert decide(facts, due + late, DocumentOutcome.PROCESSED, NO_RULES) == Sleep(None)
     assert decide(replace(facts, auto_remove=True), due + late, DocumentOutcome.PROCESSED, NO_RULES) == Remove()
 
@@ -114,6 +116,7 @@ def test_a_new_time_wins(case: tuple[DocumentFacts, datetime]) -> None:
 )
 def test_a_bad_interval_is_never_done(interval: Any, now: datetime, auto_remove: bool) -> None:
     """What cannot be read as an interval is an error to keep, not an end, and nothing to remove."""
+    assume(not isinstance(interval, str) or interval.strip())
     try:
         parse(interval)
     except InputError:

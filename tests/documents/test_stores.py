@@ -344,9 +344,14 @@ def test_many_at_once(place: UserCollection) -> None:
 
 
 def test_a_scheduler_on_every_store(place: UserCollection) -> None:
-    """Documents of all kinds are worked off alike: once, recurring, removed, kept with their error."""
+    """Documents of all kinds are worked off alike: once, recurring, removed, kept with their error.
+
+    A9: an interval that is an empty text means once, as null does.
+    """
     facts: dict[str, dict[str, Any]] = {
         "once": {},
+        "empty": {"interval": ""},
+        "blank": {"interval": " \t", "auto_remove": True},
         "recurring": {"interval": "@daily", "repeat_until": LATER},
         "last": {"interval": "@daily", "repeat_until": ago(days=1)},
         "removed": {"auto_remove": True},
@@ -363,11 +368,11 @@ def test_a_scheduler_on_every_store(place: UserCollection) -> None:
 
     scheduler = DocumentScheduler(place.store(), handle, on_idle=stop)
     run(scheduler.run())
-    assert sorted(got) == ["last", "once", "recurring", "removed"]
-    assert place.raw(keys["removed"]) is None
-    after = {kind: place.read(key) for kind, key in keys.items() if kind != "removed"}
+    assert sorted(got) == ["blank", "empty", "last", "once", "recurring", "removed"]
+    assert (place.raw(keys["removed"]), place.raw(keys["blank"])) == (None, None)
+    after = {kind: place.read(key) for kind, key in keys.items() if kind not in ("removed", "blank")}
     assert {kind: facts["lock_owner"] for kind, facts in after.items()} == dict.fromkeys(after)
-    assert (after["once"]["sleep_until"], after["last"]["sleep_until"]) == (None, None)
+    assert {after[kind]["sleep_until"] for kind in ("once", "empty", "last")} == {None}
     assert now() < after["recurring"]["sleep_until"] <= now() + timedelta(days=1)
     assert after["recurring"]["sleep_until"].time() == time()
     assert "five fields" in after["bad"]["error"]

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tickwise.runtime import loop as module
-from tickwise.runtime.loop import Loop
+from tickwise.runtime.loop import FailureLog, Loop
+from tickwise.stores.contract import StoreUnavailableError
 
 from ..support.app import patiently
 
@@ -158,3 +159,35 @@ async def test_a_role_that_waits_can_be_cancelled() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+@patiently
+async def test_one_outage_of_the_store_is_one_warning_and_one_end(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A27: roles that fail for the same cause log it once, and say once that it is over."""
+    monkeypatch.setattr(module, "_FIRST_BACK_OFF", 0.001)
+    stop, log = asyncio.Event(), FailureLog()
+    roles = [Role(*(StoreUnavailableError(f"try {n} of {role}") for n in range(4))) for role in range(3)]
+    loops = [Loop(f"role-{n}", role.turn, failure_log=log) for n, role in enumerate(roles)]
+    tasks = [asyncio.create_task(loop.run(stop)) for loop in loops]
+    for role in roles:
+        await role.has_turned(5)
+    for task in tasks:
+        await ended(task, stop)
+    shown = capsys.readouterr().err
+    assert (shown.count("turn failed"), shown.count("works again")) == (1, 1)
+
+
+@patiently
+async def test_each_cause_is_logged(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two causes are two warnings, and one that lasts is logged again after a minute."""
+    monkeypatch.setattr(module, "_FIRST_BACK_OFF", 0.001)
+    stop, role = asyncio.Event(), Role(ValueError("one"), *[ValueError("other")] * 3)
+    task = asyncio.create_task(Loop("role", role.turn).run(stop))
+    await role.has_turned(3)
+    monkeypatch.setattr(module, "monotonic", lambda: 10.0**9)
+    await role.has_turned(5)
+    await ended(task, stop)
+    shown = capsys.readouterr().err
+    assert (shown.count("turn failed"), shown.count("works again")) == (3, 2)

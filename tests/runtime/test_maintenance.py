@@ -63,7 +63,7 @@ async def test_runs_that_are_not_kept_any_longer_go() -> None:
     for hour in ("01:00", "02:00", "03:00"):
         await world.pass_time(hour)
         await world.work()
-    pruner = Pruner(world.store, every=60)
+    pruner = Pruner(world.store, keep=Keep(), every=60)
     assert await pruner.turn() == 60
     assert len(await world.runs()) == 3, "they are younger than a day"
     await world.pass_time("3T00:00")
@@ -78,9 +78,9 @@ async def test_retention_goes_in_small_moves() -> None:
     class Rows:
         left = [1_000, 1_000, 5]  # noqa: RUF012  (of one test)
 
-        async def prune(self, most: int) -> int:
-            assert most == 1_000
+        async def prune(self, most: int, keep: Keep) -> int:
+            assert (most, keep) == (1_000, Keep(days=90))
             return self.left.pop(0)
 
-    pruner = Pruner(cast(Store, Rows()), every=60)
+    pruner = Pruner(cast(Store, Rows()), keep=Keep(days=90), every=60)
     assert [await pruner.turn() for _ in range(3)] == [0.0, 0.0, 60.0]

@@ -392,3 +392,20 @@ async def test_a_node_that_was_cut_off_for_long_begins_anew() -> None:
     await run_once(world, "etl", "now")
     await teller.turn()
     assert box.told == ["etl failed: now"]
+
+
+@patiently
+async def test_a_channel_that_fails_is_known_at_once(logged: list[dict[str, object]]) -> None:
+    """The first try that fails is logged, and the channel is named until a notice arrives over it (A29)."""
+    world, box = await new_world(), Mailbox(refusals=2)
+    await world.define(job("etl"))
+    await run_once(world, "etl", "boom")
+    teller = notifier(world, box)
+    await teller.turn()
+    assert teller.undelivered == ("mailbox: full",)
+    for delay in _RETRY_DELAYS[:2]:
+        world.clock.advance(delay)
+        await teller.turn()
+    assert (list(teller.undelivered), len(box.got)) == ([], 1)
+    failures = [line for line in logged if str(line["event"]).startswith("notice did not arrive")]
+    assert [line["error"] for line in failures] == ["full"]

@@ -6,6 +6,7 @@ from typing import Any, cast
 import pytest
 
 from tickwise.core.model import Pause
+from tickwise.core.requirements import Offers
 from tickwise.runtime.ticker import Ticker
 from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.records import Lease, LeaseRequest, TickResult
@@ -228,7 +229,7 @@ async def _three_due_jobs(room: int) -> tuple[World, RoomyWorker]:
     await world.define(*(job(f"j{n}", HOURLY) for n in range(3)))
     await world.tick()
     world.go("01:00")
-    return world, RoomyWorker(room, functions=frozenset(world.jobs))
+    return world, RoomyWorker(room, offers=Offers.of(world.jobs))
 
 
 @patiently
@@ -250,7 +251,7 @@ async def test_a_pass_that_fails_gives_the_room_back_and_decides_nothing() -> No
     await world.define(job("a", HOURLY))
     await world.tick()
     world.go("01:00")
-    shaky, worker = Shaky(world.store), RoomyWorker(1, functions=frozenset("a"))
+    shaky, worker = Shaky(world.store), RoomyWorker(1, offers=Offers.of("a"))
     shaky.fail("tick")
     ticker = Ticker(cast(Store, shaky), "t1", worker=worker)
     with pytest.raises(StoreUnavailableError):

@@ -69,6 +69,7 @@ def _undecided(world: World, row: ScheduleRow) -> Iterator[AuditFinding]:
 
 _POSSIBLE: dict[Reason, Callable[[ScheduleDefinition], bool]] = {
     Reason.MISSED: lambda one: one.kind is not Kind.START or one.policy.catchup is Catchup.SKIP,
+    Reason.STOPPED_SINCE: lambda one: one.kind is Kind.START,
     Reason.COALESCED: lambda one: one.policy.catchup is Catchup.ONCE,
     Reason.TOO_OLD: lambda one: one.policy.catchup is Catchup.ALL,
     Reason.OVERLAP: lambda one: one.policy.overlap is Overlap.SKIP,

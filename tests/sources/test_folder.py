@@ -50,7 +50,7 @@ async def nothing_more(stream: Stream, folder: Path) -> None:
 
 @story
 async def test_every_schedule_has_its_source(stream: Stream, jobs: Path) -> None:
-    """S50: the source is the folder as it was given."""
+    """S50: the source is the resolved path of the folder."""
     assert [schedule.source for schedule in stream.jobs["a"].schedules] == [f"folder:{jobs}"]
 
 

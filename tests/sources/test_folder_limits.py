@@ -11,12 +11,13 @@ import pytest
 from structlog.testing import capture_logs
 from watchfiles import Change, awatch
 
+from tickwise.ownership import WriterCheck
 from tickwise.sources.defaults import Defaults
 from tickwise.sources.folder import scan, watch
-from tickwise.sources.folder.scan import WriterCheck
 from tickwise.sources.yaml import Template
 
 from ..support.folder import names, problems, watched, write
+from ..support.ownership import TRUST
 
 
 @pytest.fixture
@@ -110,18 +111,16 @@ def test_files_of_other_users(monkeypatch: pytest.MonkeyPatch, mode: int) -> Non
     why = trust.refusal(path, owned(mode, user=1_001))
     assert why
     assert "another user (number 1001)" in why
-    assert why.endswith("chown 1000 a.yaml")
+    assert f"chown 1000 a.yaml, or name it in the setting trusted_folders: {TRUST}={Path.cwd()}/a.yaml" in why
 
 
 def test_a_group_may_write(tmp_path: Path) -> None:
-    """That is used and warned of once; a group with the number of the owner is his own."""
-    trust = WriterCheck()
-    with capture_logs() as logs:
-        assert trust.refusal(tmp_path, owned(0o775)) is None
-        assert logs == []
-        assert trust.refusal(tmp_path, owned(0o775, group=50)) is None
-        assert trust.refusal(tmp_path, owned(0o775, group=50)) is None
-    assert [(log["event"], log["unless_wanted"]) for log in logs] == [("group_may_write", f"chmod g-w {tmp_path}")]
+    """That is refused unless the folder is trusted by name (B14); a group with the owner's number is private."""
+    assert WriterCheck().refusal(tmp_path, owned(0o775)) is None
+    why = WriterCheck().refusal(tmp_path / "a.yaml", owned(0o664, group=50))
+    assert why
+    assert f"the group 50 may write it, and so decide what runs here: chmod g-w {tmp_path}/a.yaml, or " in why
+    assert WriterCheck([str(tmp_path)]).refusal(tmp_path / "a.yaml", owned(0o664, group=50)) is None
 
 
 def test_a_read_only_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from tickwise.core.change import Paused, Rescheduled, Reset, Resumed
 from tickwise.core.definition import After, JobDefinition
 from tickwise.core.errors import ConflictError, InputError
 from tickwise.core.model import Pause
+from tickwise.core.requirements import Offers
 from tickwise.core.settle import Failed, Outcome, Succeeded
 from tickwise.core.states import RunState
 from tickwise.stores.records import Finish, Lease, QueueLimit, ScheduleRow
@@ -41,6 +42,10 @@ def alike(names: Sequence[str] = NAMES, times: str = HOURLY, **given: Any) -> li
     return [job(name, times, **given) for name in names]
 
 
+# Of a pass; one takes a compound as one. Two of them look for lost wake-ups, since half a minute has passed.
+STATEMENTS = {"postgres": 6, "sqlite": 8}
+
+
 class TestTogether(TableStories):
     async def test_a_pass_costs_the_same_however_many_there_are(self, world: World) -> None:
         """It takes as many statements for 120 jobs as for 60."""
@@ -55,9 +60,7 @@ class TestTogether(TableStories):
             ticked = await world.tick(reserve=world.reservation(200))
             assert len(ticked.leases) == ticked.runs
             costs[ticked.runs] = len(asked)
-        each = {"postgres": 6, "sqlite": 8}[
-            self.driver.dialect.name
-        ]  # one takes a compound as one; two are of a scan
+        each = STATEMENTS[self.driver.dialect.name]
         assert costs == {60: each, 120: each}
 
     async def test_they_need_not_be_of_one_age(self, world: World) -> None:
@@ -72,7 +75,7 @@ class TestTogether(TableStories):
         self.driver.watch = asked.append
         world.go("02:00")
         assert (await world.tick(reserve=world.reservation(200))).runs == MANY
-        assert len(asked) == {"postgres": 4, "sqlite": 6}[self.driver.dialect.name]
+        assert len(asked) == STATEMENTS[self.driver.dialect.name]
         states = {name: await world.schedule(name) for name in NAMES}
         assert {name: state.last_missed_slot - instant("00:00") for name, state in states.items()} == ages
         assert {(state.cursor, state.last_seen_slot) for state in states.values()} == {(instant("02:00"),) * 2}
@@ -89,7 +92,7 @@ class TestTogether(TableStories):
         ticked = await world.tick(reserve=world.reservation(200))
         assert ticked.runs == 2 * MANY
         assert _jobs_of(ticked.leases) == {one.name: replace(one, schedules=()) for one in jobs}
-        assert len(asked) == {"postgres": 4, "sqlite": 6}[self.driver.dialect.name]
+        assert len(asked) == STATEMENTS[self.driver.dialect.name]
         self.driver.watch = None
         assert _jobs_of(await world.lease()) == {one.name: replace(one, schedules=()) for one in shy}
 
@@ -110,7 +113,10 @@ class TestTogether(TableStories):
         assert leases.keys() == (runs.keys() if room else set())
         assert (len(runs), runs["alone"].expires_at) == (MANY + 1, world.micro + 600_000_000)
         for name in NAMES:
-            assert runs[name] == replace(runs["alone"], id=runs[name].id, job=name, schedule=name)
+            requires = f"function:{name}"
+            assert runs[name] == replace(
+                runs["alone"], id=runs[name].id, job=name, schedule=name, requires=requires
+            )
             assert rows[name] == _called(name, rows["alone"], runs[name].id)
         for name, lease in leases.items():
             its_job = replace(leases["alone"].job, name=name)
@@ -245,7 +251,7 @@ class TestRoom(TableStories):
         if why == "limited":
             await world.store.limit(QueueLimit("default", concurrency=5))
         world.go("01:00")
-        wanted: dict[str, Any] = {"unknown": {"functions": frozenset()}, "other queue": {"queues": ("other",)}}
+        wanted: dict[str, Any] = {"unknown": {"offers": Offers.of()}, "other queue": {"queues": ("other",)}}
         ticked = await world.tick(reserve=world.reservation(**wanted.get(why, {})))
         assert (ticked.runs, ticked.leases) == (MANY, ())
         states = {run.state for name in NAMES for run in await world.runs(job=name)}
@@ -255,7 +261,7 @@ class TestRoom(TableStories):
         """S46: of jobs alike in all but that the worker knows them, it gets the known ones."""
         await world.define(*alike())
         world.go("01:00")
-        ticked = await world.tick(reserve=world.reservation(functions=frozenset(NAMES[5:])))
+        ticked = await world.tick(reserve=world.reservation(offers=Offers.of(NAMES[5:])))
         assert (ticked.runs, {lease.job.name for lease in ticked.leases}) == (MANY, {*NAMES[5:]})
 
 
@@ -354,7 +360,7 @@ BOTH_QUEUES = ("default", "other")
 
 async def _do_by_hand(world: World, name: str) -> None:
     await world.trigger(name)
-    for lease in await world.lease(1, queues=BOTH_QUEUES, functions=frozenset({name})):
+    for lease in await world.lease(1, queues=BOTH_QUEUES, offers=Offers.of({name})):
         await world.end(lease)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tickwise.core.definition import JobDefinition
 from tickwise.core.errors import InputError
+from tickwise.core.requirements import Offers
 from tickwise.core.settle import Succeeded
 from tickwise.core.states import RunState
 from tickwise.stores.memory.store import MemoryStore
@@ -25,7 +26,7 @@ def test_threads_with_loops_of_their_own() -> None:
         done = []
         for _ in range(RUNS):
             await store.enqueue([Enqueue("a")])
-            for lease in await store.lease(LeaseRequest(name, 2, functions=frozenset({"a"}))):
+            for lease in await store.lease(LeaseRequest(name, 2, offers=Offers.of({"a"}))):
                 (settled,) = await store.finish([Finish(lease.id, lease.token, Succeeded())])
                 done += [lease.id] if settled else []
         return done

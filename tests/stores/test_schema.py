@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -308,6 +309,10 @@ def test_the_view_for_people(place: StoreAddress) -> None:
     ]
 
 
+def _micro(time: str) -> int:
+    return instant(time) * 1_000_000
+
+
 def test_the_documented_queries(place: StoreAddress) -> None:
     """What docs/stores.md shows of SQL can be pasted into `psql` and `sqlite3` (A13)."""
     used = place._replace(clock=lambda: instant("01:00") * 1_000_000)
@@ -317,12 +322,11 @@ def test_the_documented_queries(place: StoreAddress) -> None:
     used.do(lambda store: store.define(job("b", HOURLY), "app"))
     used.do(lambda store: store.change("b", Paused("ann", "holidays")))
     for hour in ("02:00", "03:00", "04:00"):
-        place._replace(clock=lambda at=hour: instant(at) * 1_000_000).do(lambda store: store.tick(plan, "t"))
-    text = (Path(__file__).parents[2] / "docs/stores.md").read_text()
-    queries = [
-        part.strip() for block in re.findall(r"```sql\n(.*?)```", text, re.DOTALL) for part in block.split(";")
-    ]
-    answers = [[tuple(row) for row in used.say(query)] for query in queries if query]
+        later = place._replace(clock=partial(_micro, hour))
+        later.do(lambda store: store.tick(plan, "t"))
+    blocks = re.findall(r"```sql\n(.*?)```", (ROOT / "docs/stores.md").read_text(), re.DOTALL)
+    queries = [query for block in blocks for query in block.strip().removesuffix(";").split(";\n")]
+    answers = [[tuple(row) for row in used.say(query)] for query in queries]
     assert len(answers) == 5
     soon, paused, trouble, runs, reasons = answers
     assert [row[0] for row in soon] == ["a"]

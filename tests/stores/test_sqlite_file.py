@@ -17,6 +17,7 @@ import pytest
 
 from tickwise.core.definition import JobDefinition
 from tickwise.core.errors import InputError
+from tickwise.core.requirements import Offers
 from tickwise.core.settle import Succeeded
 from tickwise.stores.contract import StoreUnavailableError
 from tickwise.stores.records import Enqueue, Finish, LeaseRequest, LogPart
@@ -53,7 +54,7 @@ async def print_something(store: SqlStore) -> str:
     """The id of a run that does."""
     await store.define(JobDefinition("a"), "app")
     await store.enqueue([Enqueue("a")])
-    (lease,) = await store.lease(LeaseRequest("w", 1, functions=frozenset({"a"})))
+    (lease,) = await store.lease(LeaseRequest("w", 1, offers=Offers.of({"a"})))
     await store.report(lease.id, lease.token, log=[LogPart("s", "stdout", SAID, 0)])
     await store.finish([Finish(lease.id, lease.token, Succeeded())])
     return lease.id

@@ -13,6 +13,7 @@ from tickwise.core.definition import JobDefinition
 from tickwise.core.errors import ConflictError
 from tickwise.core.planner import plan
 from tickwise.core.reasons import Reason
+from tickwise.core.requirements import Offers
 from tickwise.core.settle import Succeeded
 from tickwise.core.states import RunState
 from tickwise.stores.records import (
@@ -124,7 +125,7 @@ def bad_job(**given: Any) -> JobDefinition:
     return job("bad", MINUTES, description="bad", grace=59, overlap="allow", **given)
 
 
-RESERVE = LeaseRequest("w", 100, functions=frozenset({"bad", *GOOD}))
+RESERVE = LeaseRequest("w", 100, offers=Offers.of({"bad", *GOOD}))
 SPOILS = {
     "a definition": """
         UPDATE tickwise_definitions SET body = '{"nonsense"'

@@ -13,7 +13,7 @@ import termios
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,9 +21,11 @@ import httpx
 
 from tickwise import AsyncTickwise, Tickwise
 from tickwise.api.auth_settings import load_auth
-from tickwise.api.server import address, listen, serve_api
+from tickwise.api.local_peer import local_listener
+from tickwise.api.server import listen, serve_api
+from tickwise.api.server_address import server_address
 from tickwise.api.token_file import digest
-from tickwise.app.health import Readiness
+from tickwise.app.health import READY
 from tickwise.cli.in_process import InProcessTransport
 from tickwise.stores.records import AccessRole, Token
 from tickwise.stores.url import open_store
@@ -64,8 +66,13 @@ def fill(folder: Path) -> Filled:
         for name in ("report", "breaks"):
             filled.runs[name] = tw.schedules.trigger(name, by="ada").id
         tw.drain()
-        fields = {"timezone": "Europe/Berlin", "command": "echo hi", "params": {"table": "orders"}}
-        tw.schedules.add("nightly", schedule="0 2 * * *", **fields)
+        tw.schedules.add(
+            "nightly",
+            schedule="0 2 * * *",
+            timezone="Europe/Berlin",
+            command="echo hi",
+            params={"table": "orders"},
+        )
         filled.runs["nightly"] = tw.schedules.trigger("nightly", by="ada").id
     asyncio.run(_let_in(filled.url))
     return filled
@@ -92,18 +99,20 @@ class Recording(InProcessTransport):
 
 
 @contextmanager
-def live(url: str) -> Iterator[tuple[str, str]]:
-    """A server over a store on a free port, which lets nobody in without a token: its address, and an admin's."""
+def live(url: str, *, local: bool = False) -> Iterator[tuple[str, str]]:
+    """A server over a store on a free port, `local`: also on a unix socket; its address, and an admin's."""
     started: Future[tuple[str, str, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
     async def serve() -> None:
-        async with AsyncTickwise(url, loopback_role="none") as tickwise:
+        async with AsyncTickwise(url) as tickwise:
             listener, stop = listen("127.0.0.1", 0), asyncio.Event()
             token, _ = await load_auth(await tickwise.store(), tickwise.settings)
-            async with serve_api(tickwise, listener, lambda: Readiness.READY):
-                where = address(tickwise.settings, listener)
-                started.set_result((where, token.read_text().strip(), asyncio.get_running_loop(), stop))
-                await stop.wait()
+            port = listener.getsockname()[1]
+            with local_listener(tickwise.settings, port) if local else nullcontext() as unix:
+                async with serve_api(tickwise, listener, lambda: READY, unix):
+                    where = server_address(tickwise.settings, port)
+                    started.set_result((where, token.read_text().strip(), asyncio.get_running_loop(), stop))
+                    await stop.wait()
 
     def run() -> None:
         try:
@@ -126,11 +135,11 @@ def live(url: str) -> Iterator[tuple[str, str]]:
 class Terminal:
     """A command at a terminal of its own: what it shows, and keys for it."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, columns: int = 120) -> None:
         self._master, slave = pty.openpty()
-        termios.tcsetwinsize(slave, (40, 120))
+        termios.tcsetwinsize(slave, (40, columns))
         kept = {name: value for name, value in os.environ.items() if not name.startswith("TICKWISE_")}
-        environment = {**kept, "TERM": "xterm-256color", "COLUMNS": "120"}
+        environment = {**kept, "TERM": "xterm-256color", "COLUMNS": str(columns)}
         self._process = subprocess.Popen(
             [*PROGRAM, *arguments], cwd=folder, env=environment, stdin=slave, stdout=slave, stderr=slave
         )

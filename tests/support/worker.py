@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Self, cast
 
 from tickwise.core.definition import JobDefinition
+from tickwise.core.requirements import ALL
 from tickwise.core.settle import Settled
 from tickwise.runtime.execution import Execution
 from tickwise.runtime.executors.function import Isolated
@@ -63,7 +64,7 @@ class Shop:
         self.store = Shaky(world.store)
         self.told: list[str] = []
         store = cast(Store, self.store)
-        execution = Execution(store, functions, may_run=lambda _job: True, services=services)
+        execution = Execution(store, functions, commands=lambda: (ALL,), services=services)
         self.worker = Worker(
             store, NODE, execution, options=WorkerOptions(**room), on_started=self._started, on_ended=self._ended
         )

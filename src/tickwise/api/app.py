@@ -1,5 +1,6 @@
 """The ASGI application of the API, composed."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 from typing import Any
@@ -8,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from ..app import AsyncTickwise
-from ..app.health import Readiness
+from ..app.health import READY, Readiness
 from ..app.upcoming import ForecastCache
 from .auth import Authenticator
 from .auth_settings import AuthSettings
@@ -44,6 +45,7 @@ def make_api(
     app.state.events = EventBroadcaster(tickwise.store)
     app.state.forecasts = ForecastCache(tickwise.store)
     app.state.metrics = Metrics(tickwise.store)
+    app.state.simulation = asyncio.Lock()
     app.state.coalescer = RequestCoalescer()
     app.state.readiness = readiness or _store_readiness(tickwise)
     app.router.routes.extend(GuardedRoute(route, prefix) for prefix, route in all_routes())
@@ -56,7 +58,7 @@ def make_api(
 def _store_readiness(tickwise: AsyncTickwise) -> GetReadiness:
     async def readiness() -> Readiness:
         await (await tickwise.store()).now()
-        return Readiness.READY
+        return READY
 
     return readiness
 
@@ -67,6 +69,6 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         components = schema.setdefault("components", {})
         components.setdefault("schemas", {})["Problem"] = Problem.model_json_schema()
         components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        schema["security"] = [{"token": []}, {}]  # none is needed on loopback, as long as that is trusted
+        schema["security"] = [{"token": []}]
         app.openapi_schema = schema
     return app.openapi_schema

@@ -14,14 +14,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..app import AsyncTickwise
-from ..app.health import Readiness
+from ..app.health import DEGRADED, NO_ROOM, NOT_READY, READY, Readiness
 from ..clock import monotonic
 from ..config import DEFAULT, NAMES, Settings
 from ..core.errors import TickwiseError
-from ..log import get_logger
+from ..log import configure_logging, get_logger
 from .server import serve_api
 
 _log = get_logger()
@@ -29,17 +29,33 @@ _SPAWN = get_context("spawn")
 _PULSE_SECONDS, _MAX_PULSE_AGE = 0.5, 3.0  # between two heartbeats of the node, and after which one is too old
 _FIRST_DELAY, _MAX_DELAY = 1.0, 30.0  # seconds before a restart
 _STOP_TIMEOUT = 5.0  # seconds
+_STATUSES = (READY.status, DEGRADED.status, NO_ROOM)
 _NICENESS = 10  # so that the node comes first if both want a processor
+
+
+class Listeners(NamedTuple):
+    """The sockets of the API."""
+
+    tcp: socket.socket
+    unix: socket.socket | None = None
 
 
 class ApiProcess:
     """Starts the process, and restarts it if it ends, for as long as its node runs."""
 
-    def __init__(self, settings: Settings, listener: socket.socket, readiness: Callable[[], Readiness]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        listeners: Listeners,
+        readiness: Callable[[], Readiness],
+        *,
+        log_json: bool = False,
+    ) -> None:
         self._given = {name: getattr(settings, name) for name in NAMES if settings.origins[name] != DEFAULT}
-        self._listener = listener
+        self._listeners = listeners
+        self._log_json = log_json
         self._readiness = readiness
-        self._pulse = _SPAWN.Array("d", (0.0, 0.0), lock=False)  # when the node was ready; 1.0 if it is degraded
+        self._pulse = _SPAWN.Array("d", (0.0, 0.0, 0.0), lock=False)  # when it was ready; its status; since when
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until the stop event is set."""
@@ -55,21 +71,22 @@ class ApiProcess:
                     delay = min(2 * delay, _MAX_DELAY)
         finally:
             pulse.cancel()
-            self._listener.close()
+            self._listeners.tcp.close()
 
     async def _pulse_while_healthy(self) -> None:
         while True:
             found = self._readiness()
-            if found is not Readiness.NOT_READY:
-                self._pulse[:] = monotonic(), float(found is Readiness.DEGRADED)
+            if found != NOT_READY:
+                self._pulse[:] = monotonic(), float(_STATUSES.index(found.status)), float(found.since or 0)
             await asyncio.sleep(_PULSE_SECONDS)
 
     async def _run_process(self, stop: asyncio.Event) -> int | None:
         """Run the process once; its exit code."""
         theirs, ours = _SPAWN.Pipe(duplex=False)
         process = _SPAWN.Process(
-            target=_main, args=(self._given, self._listener, self._pulse, theirs), name="tickwise api", daemon=True
-        )
+            target=_main, args=(self._given, self._listeners, self._pulse, theirs),
+            kwargs={"log_json": self._log_json}, name="tickwise api", daemon=True,
+        )  # fmt: skip
         process.start()
         theirs.close()
         ended, stopping = asyncio.Event(), asyncio.create_task(stop.wait())
@@ -91,8 +108,9 @@ class ApiProcess:
         return process.exitcode
 
 
-def _main(given: Mapping[str, Any], listener: socket.socket, pulse: Any, pipe: Connection) -> None:
+def _main(given: Mapping[str, Any], listeners: Listeners, pulse: Any, pipe: Connection, *, log_json: bool) -> None:
     """The process. It ends by the pipe from its node and ignores signals, which the whole group may get."""
+    configure_logging(as_json=log_json)
     os.nice(_NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -100,7 +118,10 @@ def _main(given: Mapping[str, Any], listener: socket.socket, pulse: Any, pipe: C
     async def serve() -> None:
         closed = asyncio.Event()
         asyncio.get_running_loop().add_reader(pipe.fileno(), closed.set)
-        async with AsyncTickwise(**given) as tickwise, serve_api(tickwise, listener, lambda: _readiness(pulse)):
+        async with (
+            AsyncTickwise(**given) as tickwise,
+            serve_api(tickwise, listeners.tcp, lambda: _readiness(pulse), listeners.unix),
+        ):
             await closed.wait()
 
     try:
@@ -110,7 +131,7 @@ def _main(given: Mapping[str, Any], listener: socket.socket, pulse: Any, pipe: C
 
 
 def _readiness(pulse: Any) -> Readiness:
-    at, is_degraded = pulse
+    at, status, since = pulse
     if monotonic() - at >= _MAX_PULSE_AGE:
-        return Readiness.NOT_READY
-    return Readiness.DEGRADED if is_degraded else Readiness.READY
+        return NOT_READY
+    return Readiness(_STATUSES[int(status)], int(since) or None)

@@ -55,7 +55,7 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
     handlers = {name: getattr(job.on, name) for name in ("success", "failure", "exit")}
     if any(handlers.values()):
         fields["on"] = {name: _action_field(action) for name, action in handlers.items() if action}
-    if job.keep.days or job.keep.runs:
+    if job.keep:
         fields["keep"] = {"days": job.keep.days} if job.keep.days else {"runs": job.keep.runs}
     return fields | _steps_fields(job.steps)
 
@@ -186,7 +186,8 @@ def _retry_field(retry: RetryPolicy) -> dict[str, Any]:
     if retry == RetryPolicy():
         return {}
     waits = {name: format_duration(getattr(retry, name)) for name in ("interval", "max_interval")}
-    return {"retry": {"limit": retry.limit, "backoff": retry.backoff, **waits}}
+    jitter = {"jitter": retry.jitter} if retry.jitter != RetryPolicy().jitter else {}
+    return {"retry": {"limit": retry.limit, "backoff": retry.backoff, **waits, **jitter}}
 
 
 def _preconditions_field(preconditions: tuple[Precondition, ...]) -> dict[str, Any]:

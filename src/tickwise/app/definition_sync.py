@@ -11,12 +11,12 @@ every `_RETRY_SECONDS`.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import suppress
 
-from ..core.codec import encode_job
 from ..core.definition import JobDefinition
 from ..core.errors import ConflictError, TickwiseError
+from ..core.requirements import command_digest, has_commands
 from ..log import get_logger
 from ..sources.folder import FolderChange, FolderSource
 from ..stores.contract import Store, StoreUnavailableError
@@ -32,7 +32,9 @@ class DefinitionSync:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._own_texts: set[str] = set()
+        self._commands: frozenset[str] = frozenset()
+        self._announced = self._commands
+        self.announce: Callable[[], Awaitable[object]] = _announce_nothing  # called when `commands` has grown
         self._queued: defaultdict[str, dict[str, JobDefinition | None]] = defaultdict(
             dict
         )  # by source and job; none: remove
@@ -49,9 +51,10 @@ class DefinitionSync:
         """Why the store refuses a job of a source; empty if it does not."""
         return self._refused.get((source, job), "")
 
-    def trusts(self, job: JobDefinition) -> bool:
-        """Whether a source of this process has this very definition."""
-        return encode_job(job) in self._own_texts
+    @property
+    def commands(self) -> frozenset[str]:
+        """The digests of definitions with commands that a source of this process has."""
+        return self._commands
 
     async def define_all(self, jobs: Iterable[JobDefinition], source: str) -> None:
         """Write definitions; one that is refused becomes a problem, and holds up no other."""
@@ -72,8 +75,9 @@ class DefinitionSync:
         return _RETRY_SECONDS
 
     def _queue(self, jobs: Iterable[JobDefinition], source: str) -> None:
+        jobs = list(jobs)
+        self._commands |= {command_digest(job) for job in jobs if has_commands(job)}
         for job in jobs:
-            self._own_texts.add(encode_job(job))
             self._queued[source][job.name] = job
 
     def _queue_change(self, source: str, change: FolderChange) -> None:
@@ -95,6 +99,7 @@ class DefinitionSync:
     async def _write_queued(self, source: str) -> None:
         """Remove first, so that names are free; then define, as long as the store accepts some."""
         async with self._write_lock:
+            await self._announce_commands()
             queued = self._queued[source]
             for name in [name for name, job in queued.items() if job is None]:
                 await self._remove(name, source)
@@ -106,6 +111,13 @@ class DefinitionSync:
                 del self._complete[source]
             while queued and await self._define_queued(source):
                 pass
+
+    async def _announce_commands(self) -> None:
+        """Let others know first that this process may execute these: otherwise slots would be held (S47)."""
+        if self._announced != self._commands:
+            commands = self._commands
+            await self.announce()
+            self._announced = commands
 
     async def _remove(self, name: str, source: str) -> None:
         with suppress(ConflictError):  # another source owns it by now
@@ -149,6 +161,9 @@ class DefinitionSync:
         if self._refused.get((source, job.name)) != text:
             _log.warning("definition refused", job=job.name, source=source, error=why)
         self._refused[source, job.name] = text
+
+
+async def _announce_nothing() -> None: ...
 
 
 async def jobs_of(store: Store, source: str) -> list[str]:

@@ -5,16 +5,19 @@ and reports at most `_MAX_FINDINGS`: repair those and ask again.
 """
 
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple, TypeVar
 
 from ..clock import microseconds
 from ..core.errors import TickwiseError
 from ..core.reasons import Reason
+from ..core.requirements import LiveWorkers, requirements_of
 from ..core.states import RunState
 from ..core.timeparse import format_duration, iso
 from ..stores.contract import Store, StoreUnavailableError
@@ -33,19 +36,19 @@ from ..stores.records import (
 from ..stores.statistics import Counts
 from ..stores.url import hidden
 from .explain_steps import by_whom
-from .overview import is_live, unserved_queues
+from .overview import unserved_queues
+from .sources import FOLDER, DeclaredJobs, orphaned
 from .tickwise import AsyncTickwise
+from .worker_advice import is_live, live_workers, start_command, workers_without_room
 
 T = TypeVar("T")
 _MAX_SKEW = 2 * MICRO
 _MAX_AHEAD = 60  # seconds (S4)
 _MAX_OVERDUE = 60  # seconds: a pending slot is looked at at least once a minute (S15)
 _MAX_OVERDUE_LEASE = 120 * MICRO  # a reaper would have found it long ago (S42)
-_MAX_WAIT = 60 * MICRO
 _LONG_RUN, _TIMES_LONGER = 600 * MICRO, 5
-_PAGE_SIZE, _MAX_PAGES, _MAX_FINDINGS = 1_000, 20, 20
+_PAGE_SIZE, _MAX_PAGES, _MAX_FINDINGS, _MAX_NAMES = 1_000, 20, 20, 3
 _QUEUED, _RUNNING = (RunFilter(states=frozenset({state})) for state in (RunState.QUEUED, RunState.RUNNING))
-_FOLDER = "folder:"
 _STORE_UPGRADE = "tickwise store upgrade"
 
 
@@ -77,13 +80,15 @@ class _Snapshot(NamedTuple):
     counts: Counts
     nodes: list[Node]  # live ones
     pause: PauseInterval | None
-    limited: frozenset[str]  # queues
-    source: str  # of this app
-    declared: frozenset[str]  # its jobs
+    own: DeclaredJobs  # of this app
 
     @property
     def second(self) -> int:
         return self.now // MICRO
+
+    @property
+    def workers(self) -> LiveWorkers:
+        return live_workers(self.nodes, self.now)
 
     def nodes_of(self, role: Role) -> list[Node]:
         return [node for node in self.nodes if role in node.roles]
@@ -109,7 +114,6 @@ async def doctor(tickwise: AsyncTickwise, clock: Callable[[], int] = microsecond
 async def _take_snapshot(store: Store, tickwise: AsyncTickwise) -> _Snapshot:
     insights, now = store.insights, await store.now()
     pauses = await insights.pauses()
-    source, declared = tickwise.declared
     return _Snapshot(
         now=now,
         jobs=await _first(lambda after: insights.jobs(after, _PAGE_SIZE)),
@@ -120,9 +124,7 @@ async def _take_snapshot(store: Store, tickwise: AsyncTickwise) -> _Snapshot:
         counts=await insights.counts(),
         nodes=[node for node in await insights.nodes() if is_live(node, now)],
         pause=next((pause for pause in pauses if pause.until is None), None),
-        limited=frozenset(limit.queue for limit in await insights.limits()),
-        source=source,
-        declared=declared,
+        own=tickwise.declared,
     )
 
 
@@ -157,10 +159,14 @@ async def _skew(store: Store, clock: Callable[[], int]) -> list[Finding]:
     return [Finding("clock_skew", Severity.WARNING, what, "timedatectl set-ntp true")]
 
 
+def _first_names(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MAX_NAMES]) + (" …" if len(names) > _MAX_NAMES else "")
+
+
 def _unwatched(snapshot: _Snapshot) -> Iterator[Finding]:
     due = snapshot.due.items
     number = f"{len(due)}{' or more' if snapshot.due.after else ''}"
-    names = ", ".join(row.schedule.name for row in due[:3]) + (" …" if len(due) > 3 else "")
+    names = _first_names([row.schedule.name for row in due])
     if snapshot.pause is not None:
         what = f"everything is paused since {iso(snapshot.pause.at)}{by_whom(snapshot.pause)}"
         overdue = f"; overdue: {number}" if due else ""
@@ -203,9 +209,28 @@ def _lost_wakeups(snapshot: _Snapshot) -> Iterator[Finding]:
 
 
 def _unserved_queues(snapshot: _Snapshot) -> Iterator[Finding]:
-    for queue, what, slots_held in unserved_queues(snapshot.counts, snapshot.nodes_of(Role.WORKER)):
-        code = "slots_held" if slots_held else "queue_unserved"
-        yield Finding(code, Severity.ERROR, what, f"tickwise worker --queues {queue}")
+    for queue, number in unserved_queues(snapshot.counts, snapshot.nodes_of(Role.WORKER)):
+        what = f"no live worker serves the queue {queue}, where runs wait: {number}"
+        yield Finding("queue_unserved", Severity.ERROR, what, start_command(queue))
+
+
+def _held_slots(snapshot: _Snapshot) -> Iterator[Finding]:
+    """Jobs whose slots are held (S47): those together that lack the same worker."""
+    workers, found = snapshot.workers, defaultdict[tuple[str, str], list[str]](list)
+    waiting = {row.schedule.job for row in snapshot.schedules if row.schedule.held_for_worker}
+    for row in snapshot.jobs:
+        job, requires = row.definition, requirements_of(row.definition)
+        missing = workers.missing(job.queue, requires)
+        if missing and job.name in waiting:
+            found[missing.text, start_command(job.queue, requires, row.source)].append(job.name)
+    for (what, repair), names in found.items():
+        held = f"no live worker {what}: the slots of {_first_names(names)} are held"
+        yield Finding("slots_held", Severity.ERROR, held, repair)
+
+
+def _no_room(snapshot: _Snapshot) -> Iterator[Finding]:
+    for _, problem in workers_without_room(snapshot.nodes):
+        yield Finding("no_room", Severity.WARNING, problem, "tickwise runs list --state running")
 
 
 def _leases_over(snapshot: _Snapshot) -> Iterator[Finding]:
@@ -218,27 +243,31 @@ def _leases_over(snapshot: _Snapshot) -> Iterator[Finding]:
             yield Finding("lease_over", Severity.ERROR, what + iso(run.lease_until // MICRO), repair)
 
 
-def _unknown_functions(snapshot: _Snapshot) -> Iterator[Finding]:
-    """Runs that wait although workers have room: none of those knows the function."""
-    sources = {row.definition.name: row.source for row in snapshot.jobs if not row.definition.steps}
-    roomy = {q for node in snapshot.nodes_of(Role.WORKER) if node.busy < node.capacity for q in node.queues}
-    waiting = [run for run in snapshot.queued if run.due_at < snapshot.now - _MAX_WAIT and run.job in sources]
-    for queue, job in sorted({(run.queue, run.job) for run in waiting if run.queue in roomy - snapshot.limited}):
-        what = f"runs of {job} wait in the queue {queue}, and no worker there seems to know its function"
-        repair = f"tickwise worker MODULE:APP --queues {queue} (with the app of {sources[job]})"
-        yield Finding("unknown_function", Severity.ERROR, what, repair)
+def _unserved_runs(snapshot: _Snapshot) -> Iterator[Finding]:
+    """Queued runs that no worker of their queue may execute (S46), those of one job together."""
+    workers, sources = snapshot.workers, {row.definition.name: row.source for row in snapshot.jobs}
+    waiting = {(run.job, run.queue, run.requires) for run in snapshot.queued if run.due_at <= snapshot.now}
+    for job, queue, requires in sorted(waiting):
+        missing = workers.missing(queue, requires)
+        if missing and missing.kind:
+            what = f"runs of {job} wait in the queue {queue}, and no live worker {missing.text}"
+            repair = start_command(queue, requires, sources.get(job, "another version"))
+            yield Finding(f"unknown_{missing.kind}", Severity.ERROR, what, repair)
 
 
 def _orphans(snapshot: _Snapshot) -> Iterator[Finding]:
-    """Jobs that this app's code no longer declares, and jobs of folders that no longer exist here (S50)."""
-    only_here = {node.host for node in snapshot.nodes} <= {socket.gethostname()}
-    for row in snapshot.jobs:
-        name, folder = row.definition.name, row.source.removeprefix(_FOLDER)
-        forgotten = bool(snapshot.declared) and row.source == snapshot.source and name not in snapshot.declared
-        if forgotten or (row.source != folder and only_here and not Path(folder).exists()):
-            what = f"{name} was written by {row.source}, which does not have it any more"
-            repair = f"tickwise schedules pause {row.schedules[0] if row.schedules else name}"
-            yield Finding("orphaned", Severity.WARNING, what, repair)
+    """Jobs that the code of their app no longer declares, and jobs of folders that no longer exist here (S50)."""
+    for row in orphaned(snapshot.jobs, snapshot.nodes, snapshot.own):
+        what = f"no code declares {row.definition.name} any more: it was written by {row.source}"
+        yield Finding("orphaned", Severity.WARNING, what, "tickwise schedules remove --orphaned")
+    served = {source for node in snapshot.nodes for source in node.sources}
+    if {node.host for node in snapshot.nodes} <= {socket.gethostname()}:
+        for source in sorted({row.source for row in snapshot.jobs} - served):
+            folder = source.removeprefix(FOLDER)
+            if folder != source and folder.startswith("/") and not Path(folder).exists():
+                names = sorted(row.definition.name for row in snapshot.jobs if row.source == source)
+                what = f"{', '.join(names[:3])}{' …' if names[3:] else ''}: written by {source}, which is gone"
+                yield Finding("orphaned", Severity.WARNING, what, f"tickwise sources remove {quote(source)}")
 
 
 def _bad_files(snapshot: _Snapshot) -> Iterator[Finding]:
@@ -247,6 +276,14 @@ def _bad_files(snapshot: _Snapshot) -> Iterator[Finding]:
             file = problem.partition(":")[0]
             repair = f"tickwise validate {file}" if file.endswith((".yaml", ".yml")) else "mend the definition"
             yield Finding("bad_definition", Severity.ERROR, f"{node.host}: {problem}", repair)
+
+
+def _undelivered(snapshot: _Snapshot) -> Iterator[Finding]:
+    for node in snapshot.nodes:
+        for problem in node.undelivered:
+            channel = problem.partition(":")[0]
+            what = f"{node.host}: the last notification did not arrive over {problem}"
+            yield Finding("undelivered", Severity.ERROR, what, f"tickwise notify test {channel}")
 
 
 def _unreadable(snapshot: _Snapshot) -> Iterator[Finding]:
@@ -261,8 +298,8 @@ def _unreadable(snapshot: _Snapshot) -> Iterator[Finding]:
 
 
 _CHECKS = (
-    _unwatched, _failing_claims, _cursors_ahead, _lost_wakeups, _unserved_queues, _leases_over, _unknown_functions,
-    _orphans, _bad_files, _unreadable,
+    _unwatched, _failing_claims, _cursors_ahead, _lost_wakeups, _unserved_queues, _held_slots, _no_room,
+    _leases_over, _unserved_runs, _orphans, _bad_files, _undelivered, _unreadable,
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from ..clock import monotonic
 from ..core.definition import Ticking
+from ..core.requirements import ALL
 from ..runtime.execution import Execution
 from ..runtime.local_ticker import LocalTicker
 from ..runtime.ticker import Ticker
@@ -31,10 +32,10 @@ async def drain(store: Store, functions: Mapping[str, Callable[..., Any]]) -> in
         ended += 1
 
     name, queues = f"drain-{uuid4().hex[:12]}", await _queues(store)
-    execution = Execution(store, functions, may_run=lambda _job: True)
+    execution = Execution(store, functions, commands=lambda: (ALL,))
     worker = Worker(store, name, execution, options=WorkerOptions(_CONCURRENCY, queues, _LEASE), on_ended=count)
     ticker = Ticker(store, name, worker=worker)
-    await store.beat(Node(name, (Role.TICKER, Role.WORKER), queues=queues, seconds=_LEASE))
+    await store.beat(Node(name, (Role.TICKER, Role.WORKER), queues=queues, offers=worker.offers, seconds=_LEASE))
     try:
         before = -1
         while ended > before or worker.busy:
@@ -54,4 +55,5 @@ async def drain(store: Store, functions: Mapping[str, Callable[..., Any]]) -> in
 
 async def _queues(store: Store) -> tuple[str, ...]:
     jobs = await all_pages(lambda after: store.insights.jobs(after=after, limit=1_000))
-    return tuple(sorted({job.definition.queue for job in jobs}))
+    waiting = (await store.insights.counts()).waiting  # runs may have a queue of their own
+    return tuple(sorted({*waiting, *(job.definition.queue for job in jobs)}))

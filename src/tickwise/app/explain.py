@@ -11,6 +11,7 @@ from ..core.reasons import Reason, Verdict
 from ..core.slots import next_slot, previous_slot
 from ..core.states import FAILURES, RunState
 from ..core.timeparse import iso, to_datetime
+from ..runtime.context import FUNCTION_STEP, StepState
 from ..stores.contract import Store
 from ..stores.records import MICRO, DecisionFilter, DecisionRow, Node, QueueLimit, RunFilter, RunRow, ScheduleRow
 from ..stores.validation import all_pages
@@ -24,9 +25,14 @@ from .explain_steps import (
     run_timing,
     sentence,
 )
+from .sources import APP, find_orphans
 from .values import instant
+from .worker_advice import is_live, live_workers, start_command, worker_required
 
 _KIND_SUFFIX = re.compile(r"\.(stop|restart)$")  # of the names of schedules that stop or restart a job (S21)
+_MAX_UNENDED = 16  # running runs of a job that are looked at
+_END_IT = 'Let the function look at run.cancelled, or set pool="process"; to end it now, restart its worker.'
+_REPAIR_ORPHAN = "Declare it again, or remove it: tickwise schedules remove --orphaned."
 _RAN = {
     Trigger.SCHEDULE: Reason.ON_TIME,
     Trigger.CATCHUP: Reason.CATCH_UP,
@@ -69,8 +75,29 @@ async def why(store: Store, name: str, slot: int | None = None) -> Explanation:
         raise ConflictError(f"the schedule {name} is there, but cannot be read: {row.unreadable}")
     facts = await _read_facts(store, row, slot)
     explanation = await _explain_slot(store, facts, given=slot is not None)
+    if explanation.reason == Reason.NO_WORKER.code:
+        explanation = replace(explanation, advice=await _advise_on_worker(store, facts.schedule.job))
+    if orphaned := await _orphaned_note(store, facts.schedule.job, facts.schedule.definition.source):
+        succeeded = facts.run is not None and facts.run.state is RunState.SUCCEEDED
+        advice = explanation.advice if succeeded else f"{orphaned} {_REPAIR_ORPHAN}"
+        explanation = replace(explanation, advice=advice, notes=(orphaned, *explanation.notes))
+    if facts.unended:
+        explanation = replace(explanation, advice=_END_IT)
     steps = reason_steps(facts, explanation.verdict, explanation.reason, explanation.text, explanation.advice)
     return replace(explanation, chain=tuple(steps))
+
+
+async def _orphaned_note(store: Store, job: str, source: str) -> str:
+    """That no code declares the job any more, if so (S50)."""
+    if source.startswith(APP) and job in [row.definition.name for row in await find_orphans(store)]:
+        return f"No code declares {job} any more: {source} lives, and does not have it."
+    return ""
+
+
+async def _advise_on_worker(store: Store, job: str) -> str:
+    row = await store.insights.job(job)
+    start = start_command(*worker_required(row.definition), row.source) if row else ""
+    return f"Start one: {start}." if start else Reason.NO_WORKER.advice
 
 
 async def _read_facts(store: Store, row: ScheduleRow, slot: int | None) -> SlotFacts:
@@ -80,7 +107,17 @@ async def _read_facts(store: Store, row: ScheduleRow, slot: int | None) -> SlotF
     filters = RunFilter(schedule=row.schedule.name, slot=chosen)
     run = None if chosen is None else next(iter((await store.insights.runs(filters, limit=1)).items), None)
     waiting = () if run is None else tuple([text async for text in waits(store, run)])
-    return SlotFacts(row, now, chosen, everything, run, waiting)
+    unended = tuple([text async for text in _unended(store, row.schedule.definition.job)])
+    return SlotFacts(row=row, now=now, slot=chosen, everything=everything, run=run, waits=waiting, unended=unended)
+
+
+async def _unended(store: Store, job: str) -> AsyncIterator[str]:
+    """The runs of a job that were asked to end and whose function goes on."""
+    running = RunFilter(job=job, states=frozenset({RunState.RUNNING}))
+    for run in (await store.insights.runs(running, limit=_MAX_UNENDED)).items:
+        for step in await store.insights.steps(run.id):
+            if step.name == FUNCTION_STEP and step.state == StepState.RUNNING:
+                yield f"Run {run.id}, on {run.node}: {step.error}."
 
 
 async def _explain_slot(store: Store, facts: SlotFacts, *, given: bool) -> Explanation:
@@ -142,23 +179,21 @@ async def waits(store: Store, run: RunRow) -> AsyncIterator[str]:
     if run.due_at > now:
         yield f"It may not start before {iso(run.due_at // MICRO)}."
         return
-    nodes = await store.insights.nodes()
-    serving = [node for node in nodes if run.queue in node.queues and node.seen_at > now - node.seconds * MICRO]
-    reasons = [*_missing_workers(run.queue, serving), *await _queue_limits(store, run.queue)]
-    for reason in reasons:
+    nodes = [node for node in await store.insights.nodes() if is_live(node, now)]
+    reasons = [*await _lacks_worker(store, run, nodes, now), *await _queue_limits(store, run.queue)]
+    for reason in reasons or ["It can start at once."]:
         yield reason
-    if not reasons:
-        yield (
-            f"It can start at once. If it does not, no worker of the queue {run.queue} knows the job {run.job}: "
-            "start one with the app that declares it."
-        )
 
 
-def _missing_workers(queue: str, serving: list[Node]) -> Iterator[str]:
-    if not serving:
-        yield f"No live worker serves the queue {queue}: start one (tickwise worker --queues {queue})."
-    elif all(node.busy >= node.capacity for node in serving):
-        yield f"All workers of the queue {queue} are busy ({sum(node.busy for node in serving)} runs)."
+async def _lacks_worker(store: Store, run: RunRow, nodes: list[Node], now: int) -> list[str]:
+    if missing := live_workers(nodes, now).missing(run.queue, run.requires):
+        job = await store.insights.job(run.job)
+        start = start_command(run.queue, run.requires, job.source if job else "another version")
+        return [f"No live worker {missing.text}: start one: {start}."]
+    able = [node for node in nodes if run.queue in node.queues and node.offers.allow(run.requires)]
+    if all(node.busy >= node.capacity for node in able):
+        return [f"All workers of the queue {run.queue} are busy ({sum(node.busy for node in able)} runs)."]
+    return []
 
 
 async def _queue_limits(store: Store, queue: str) -> list[str]:
@@ -182,6 +217,7 @@ def _notes(facts: SlotFacts) -> Iterator[str]:
         yield f"It is paused since {iso(state.paused.at)}{_by(state.paused.by)}."
     if state.cursor > facts.now + CURSOR_AHEAD:
         yield f"Its cursor is ahead of the clock ({iso(state.cursor)}): reset the schedule to repair that."
+    yield from facts.unended
     if facts.row.next_slot is not None:
         yield f"Next: {iso(facts.row.next_slot)}."
     elif not (state.paused or everything):

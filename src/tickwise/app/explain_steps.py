@@ -38,6 +38,7 @@ class SlotFacts:
     everything: PauseInterval | None = None  # the pause of everything, if there is one now
     run: RunRow | None = None
     waits: tuple[str, ...] = ()  # what a queued run waits for
+    unended: tuple[str, ...] = ()  # runs of the job that were asked to end, and why they have not
 
     @property
     def schedule(self) -> Schedule:
@@ -62,6 +63,7 @@ def reason_steps(facts: SlotFacts, verdict: str, code: str, text: str, advice: s
         yield ReasonStep("ticker", "No ticker has looked at it yet.", "wait")
     if facts.run is not None:
         yield from run_steps(facts.run, facts.waits)
+    yield from (ReasonStep("worker", unended, "wait") for unended in facts.unended)
     yield _next_step(facts)
     yield ReasonStep("what to do", advice, "do")
 

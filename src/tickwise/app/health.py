@@ -1,14 +1,15 @@
 """`/healthz`: the process answers. `/readyz`: passes come regularly; three missed polls are too many.
 
-A node whose claims fail but that still decides what is due (S5) is degraded. It answers 200, because nothing is
-gained by taking it out of service, and says so.
+A node whose claims fail but that still decides what is due (S5) is degraded, and a worker of which no run ends has
+no room left. Both answer 200, because nothing is gained by taking the node out of service, and say so.
 """
 
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
-from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+
+from ..core.timeparse import iso
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -17,12 +18,20 @@ App: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 Lifespan: TypeAlias = Callable[[], AbstractAsyncContextManager[None]]
 
 
-class Readiness(StrEnum):
+class Readiness(NamedTuple):
     """How a node is, as `/readyz` says it."""
 
-    READY = "ready"
-    DEGRADED = "degraded"  # claims fail; due jobs are found in the node's own index
-    NOT_READY = "not ready"
+    status: str
+    since: int | None = None  # the second, where that is known
+
+    def content(self) -> dict[str, str]:
+        return {"status": self.status, **({} if self.since is None else {"since": iso(self.since)})}
+
+
+READY = Readiness("ready")
+DEGRADED = Readiness("degraded")  # claims fail; due jobs are found in the node's own index
+NOT_READY = Readiness("not ready")
+NO_ROOM = "no room left"  # the status of a worker whose runs do not end
 
 
 def health(readiness: Callable[[], Readiness], lifespan: Lifespan = nullcontext) -> App:
@@ -47,11 +56,7 @@ def _status(scope: Message, readiness: Callable[[], Readiness]) -> tuple[int, di
             return 200, {"status": "ok"}
         case "/readyz":
             found = readiness()
-            return (
-                (503, {"status": "no pass for three polls"})
-                if found is Readiness.NOT_READY
-                else (200, {"status": found})
-            )
+            return (503, {"status": "no pass for three polls"}) if found == NOT_READY else (200, found.content())
     return 404, {"status": "not found"}
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 from ..core.change import (
     Adopted,
@@ -29,9 +29,9 @@ from ..stores.records import MICRO, Enqueue, Enqueued, RunFilter, RunRow, Schedu
 from ..stores.validation import all_pages
 from .definitions import API_SOURCE, edit_schedule, stored_job
 from .explain import schedule_row, waits
+from .options import JobFields, When
 from .values import RunInfo, ScheduleInfo, as_second, as_word, is_due
 
-When: TypeAlias = datetime | timedelta | str
 OpenStore: TypeAlias = Callable[[], Awaitable[Store]]
 _PAGE_SIZE = 1_000
 _MAX_SLOTS = 10_000  # of a backfill that are listed
@@ -65,15 +65,15 @@ class Schedules:
         self.defaults = defaults
         self._ticking = ticking  # of nodes, where neither a person nor the definition says more
 
-    async def add(self, name: str, **fields: Any) -> ScheduleInfo:
+    async def add(self, name: str, **fields: Unpack[JobFields]) -> ScheduleInfo:
         """Define a job with its schedule, by the fields of a job file."""
         return await self._define(await self._store(), name, fields, over=0)
 
-    async def update(self, name: str, **fields: Any) -> ScheduleInfo:
+    async def update(self, name: str, **fields: Unpack[JobFields]) -> ScheduleInfo:
         """Define it anew, with all its fields; refused for what another source has written (S50)."""
         return await self._define(await self._store(), name, fields)
 
-    async def patch(self, name: str, **fields: Any) -> ScheduleInfo:
+    async def patch(self, name: str, **fields: Unpack[JobFields]) -> ScheduleInfo:
         """Change some fields of what the API has defined; none removes one (RFC 7396)."""
         store = await self._store()
         row = await schedule_row(store, name)

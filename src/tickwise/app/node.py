@@ -9,16 +9,16 @@ import asyncio
 import gc
 import os
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from typing import NamedTuple
 from uuid import uuid4
 
-from ..clock import monotonic
+from ..clock import microseconds, monotonic
 from ..config import Settings
-from ..core.definition import JobDefinition
 from ..core.payload import clip
+from ..core.requirements import ALL, NOTHING
 from ..core.settle import Settled
 from ..core.states import RunState
 from ..core.timeparse import to_datetime
@@ -27,21 +27,21 @@ from ..runtime.execution import Execution
 from ..runtime.executors.address import AddressPolicy
 from ..runtime.heartbeat import Heartbeat, HeartbeatCallbacks
 from ..runtime.local_ticker import LocalTicker
-from ..runtime.loop import Loop, Turn
+from ..runtime.loop import FailureLog, Loop, Turn
 from ..runtime.maintenance import Pruner, Reaper
-from ..runtime.notifications.channels import Channel, CommandChannel, WebhookChannel
-from ..runtime.notifications.liveness import LivenessPing
-from ..runtime.notifications.notifier import Notifier
 from ..runtime.step_context import Services
 from ..runtime.ticker import MAX_MISSED_POLLS, Ticker
 from ..runtime.worker import Worker, WorkerOptions
 from ..sources.folder import FolderSource
 from ..stores.contract import Store
-from ..stores.records import Finish, Lease, Node, Renewed, Role, TickResult
+from ..stores.records import MICRO, Finish, Lease, Node, Renewed, Role, TickResult
 from .definition_sync import DefinitionSync
-from .health import Readiness
+from .health import DEGRADED, NO_ROOM, NOT_READY, READY, Readiness
 from .hooks import HookCaller, Hooks, RunEvent
+from .notifications import liveness_ping, make_notifier
 from .registry import Registry
+from .sources import OrphanCheck
+from .worker_advice import NO_ROOM_SECONDS
 
 _log = get_logger()
 EVERY_ROLE = (Role.TICKER, Role.WORKER)
@@ -50,6 +50,7 @@ _SLACK = 1.0  # seconds beyond the polls that may be missed, after which a node 
 _FOLDER_TIMEOUT = 30.0  # seconds for a first look at all folders
 _LAST_TURN_TIMEOUT = 10.0  # seconds for turns that are under way when a node ends
 _MAX_PROBLEMS, _MAX_PROBLEM_LENGTH = 20, 1_000
+_ANY_COMMANDS = frozenset({ALL})
 _EVENT_NAMES = {"handedback": "handed_back"}
 _NOT_LOGGED = frozenset({"started", "succeeded", "snoozed", "unmet"})
 _GC_THRESHOLDS = 50_000, 20, 50  # new objects before a young collection, and how often an older one follows
@@ -62,6 +63,7 @@ class NodeServices(NamedTuple):
     definitions: DefinitionSync
     open_store: Callable[[], Store]  # for its heartbeat
     declare: Callable[[], Awaitable[object]]  # writes what the app's code has declared since
+    app_source: str = ""  # what its code has written is of this source
 
 
 class NodeOptions(NamedTuple):
@@ -85,10 +87,13 @@ class NodeProcess:
         self._registry = registry
         self._options = options
         self._hooks = HookCaller(hooks)
+        self._failure_log = FailureLog()
         self._passed_at: float | None = None
         self._fell_back_at: float | None = None  # when a turn last committed without a claim
         self._has_new_pass = False
         self._is_idle = False
+        self._orphans = OrphanCheck(services.store, services.app_source)
+        self._notifier = make_notifier(services.store, self.id, settings) if Role.TICKER in self.roles else None
         self._found_no_run = Role.WORKER not in self.roles  # in its last lease, and none was started since
         self._folder_events = [asyncio.Event() for _ in options.folders]
         self.up = asyncio.Event()  # its roles run
@@ -102,7 +107,8 @@ class NodeProcess:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Start everything, wait for the stop event, and stop everything."""
-        await self._services.store.beat(self.as_node())  # else its first pass finds no live worker and holds slots
+        await self._announce()  # else its first pass finds no live worker and holds slots
+        self._services.definitions.announce = self._announce
         down = asyncio.Event()  # the worker has ended
         until_stop = [asyncio.create_task(loop.run(stop)) for loop in self._folder_loops(stop)]
         until_down = [asyncio.create_task(self._loop("notifications", self._wake_on_notification).run(down))]
@@ -125,6 +131,10 @@ class NodeProcess:
             self._hooks.call("on_stop")
             await self._hooks.finish(self.settings.shutdown_grace)
 
+    async def _announce(self) -> None:
+        """Let the fleet know of this node, and of what its worker may execute by now."""
+        await self._services.store.beat(self.as_node())
+
     async def _wait_for_folders(self, stop: asyncio.Event) -> None:
         """Read all folders before anything is decided or run: jobs may have been deleted or changed (S13).
 
@@ -144,18 +154,22 @@ class NodeProcess:
     # Its parts
 
     def _loop(self, name: str, turn: Turn, wake_event: asyncio.Event | None = None) -> Loop:
-        return Loop(name, turn, lambda role, error: self._hooks.call("on_error", role, error), wake_event)
+        def on_error(role: str, error: Exception) -> None:
+            self._hooks.call("on_error", role, error)
+
+        return Loop(name, turn, on_error, wake_event, self._failure_log)
 
     def _make_worker(self) -> Worker:
         settings, services = self.settings, self._services
 
-        def may_run(job: JobDefinition) -> bool:
-            return settings.allow_commands or self._options.private or services.definitions.trusts(job)
+        def commands() -> Collection[str]:
+            is_any = settings.allow_commands or self._options.private
+            return _ANY_COMMANDS if is_any else services.definitions.commands
 
         execution = Execution(
             services.store,
             self._registry.functions,
-            may_run=may_run,
+            commands=commands,
             services=Services(addresses=AddressPolicy(settings.addresses)),
         )
         return Worker(
@@ -241,23 +255,16 @@ class NodeProcess:
             *self._work_loops(),
             self._loop("definitions", self._define),
             self._loop("reaper", Reaper(store, lease=self.settings.lease).turn),
-            self._loop("pruner", Pruner(store).turn),
+            self._loop("pruner", Pruner(store, keep=self.settings.keep).turn),
             *(self._notifier_loops() if self._tickers else []),
         ]
 
     def _notifier_loops(self) -> list[Loop]:
         """Notifications and the liveness ping, if they are configured."""
-        settings, addresses = self.settings, AddressPolicy(self.settings.addresses)
-        channels: list[Channel] = []
-        if settings.notify_webhook:
-            channels.append(WebhookChannel(settings.notify_webhook.value, settings.notify_secret.value, addresses))
-        if settings.notify_command:
-            channels.append(CommandChannel(settings.notify_command))
-        notifier = Notifier(self._services.store, self.id, channels, settings.notify_on)
-        ping = LivenessPing(settings.ping.value, lambda: self.healthy, settings.ping_every, addresses)
+        notifier, ping = self._notifier, liveness_ping(self.settings, lambda: self.healthy)
         return [
-            *([self._loop("notifier", notifier.turn)] if channels else []),
-            *([self._loop("ping", ping.turn)] if settings.ping else []),
+            *([self._loop("notifier", notifier.turn)] if notifier else []),
+            *([self._loop("ping", ping.turn)] if ping else []),
         ]
 
     def _work_loops(self) -> list[Loop]:
@@ -282,6 +289,8 @@ class NodeProcess:
 
     async def _define(self) -> float:
         await self._services.declare()
+        if await self._orphans.look(self._registry.declared):
+            self._heartbeat.wake()
         return await self._services.definitions.turn()
 
     async def _wake_on_notification(self) -> float:
@@ -302,12 +311,20 @@ class NodeProcess:
         worker = self.worker
         return Node(
             id=self.id, roles=self.roles, host=socket.gethostname()[:100], pid=os.getpid(), version=_VERSION,
-            queues=self.settings.queues if worker else (), capacity=worker.concurrency if worker else 0,
-            busy=worker.busy if worker else 0,
+            queues=self.settings.queues if worker else (), offers=worker.offers if worker else NOTHING,
+            capacity=worker.concurrency if worker else 0,
+            busy=worker.busy if worker else 0, full_seconds=worker.full_seconds if worker else 0,
+            sources=self._sources, orphans=self._orphans.found,
+            undelivered=self._notifier.undelivered if self._notifier else (),
             problems=tuple(clip(problem, _MAX_PROBLEM_LENGTH) for problem in self.problems[:_MAX_PROBLEMS]),
             claims_fail=clip(self._ticker.claims.problem, _MAX_PROBLEM_LENGTH) if self._ticker else "",
             seconds=max(3 * round(self.settings.renew), 10),
         )  # fmt: skip
+
+    @property
+    def _sources(self) -> tuple[str, ...]:
+        app = (self._services.app_source,) if self._registry.declared else ()
+        return (*app, *(folder.name for folder in self._options.folders))
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -324,7 +341,7 @@ class NodeProcess:
     @property
     def healthy(self) -> bool:
         """Whether it decides what is due, and leases."""
-        return self.readiness is not Readiness.NOT_READY
+        return self.readiness != NOT_READY
 
     @property
     def readiness(self) -> Readiness:
@@ -334,8 +351,11 @@ class NodeProcess:
         last += [self._lease_loop.turned_at] if self._lease_loop else []
         oldest = monotonic() - MAX_MISSED_POLLS * self.settings.poll - _SLACK
         if not all(at is not None and at > oldest for at in last):
-            return Readiness.NOT_READY
-        return Readiness.DEGRADED if fell_back else Readiness.READY
+            return NOT_READY
+        if fell_back:
+            return DEGRADED
+        full = self.worker.full_seconds if self.worker else 0
+        return Readiness(NO_ROOM, microseconds() // MICRO - full) if full >= NO_ROOM_SECONDS else READY
 
     def _passed(self, ticked: TickResult) -> None:
         self._passed_at = monotonic()

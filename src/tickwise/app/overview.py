@@ -4,15 +4,16 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 from ..core.reasons import Reason
+from ..core.requirements import LiveWorkers
 from ..core.timeparse import iso, to_datetime
 from ..stores.contract import Store
 from ..stores.records import MICRO, DecisionFilter, Node, PauseInterval, Role
 from ..stores.statistics import Counts
 from .explain_steps import by_whom
 from .values import moment
+from .worker_advice import is_live, start_advice, start_command, unserved_jobs, workers_without_room
 
 _MINUTES = 60
 _MAX_UNREADABLE = 20
@@ -68,10 +69,6 @@ async def overview(store: Store, sees: Callable[[str], bool] | None = None) -> O
     )  # fmt: skip
 
 
-def is_live(node: Node, now: int) -> bool:
-    return node.seen_at > now - node.seconds * MICRO
-
-
 def _warnings(
     counts: Counts, workers: list[Node], tickers: list[Node], paused: PauseInterval | None
 ) -> Iterator[OverviewWarning]:
@@ -92,31 +89,25 @@ def _warnings(
                 f"{node.host}: claims fail ({node.claims_fail}); due jobs are found in its own index.",
                 "See what blocks them: tickwise store check.",
             )
-    for one in unserved_queues(counts, workers):
-        then = "; then they go on as after an outage" if one.slots_held else ""
+    for _, problem in workers_without_room(workers):
+        yield OverviewWarning(f"{problem}.", "See what runs there: tickwise runs list --state running.")
+    for queue, number in unserved_queues(counts, workers):
         yield OverviewWarning(
-            f"{one.what[0].upper()}{one.what[1:]}.", f"Start one: tickwise worker --queues {one.queue}{then}."
+            f"No live worker serves the queue {queue}, where runs wait: {number}.",
+            f"Start one: {start_command(queue)}.",
+        )
+    live = LiveWorkers((node.queues, node.offers) for node in workers)
+    for missing, number in unserved_jobs(counts, live):
+        yield OverviewWarning(
+            f"No live worker {missing.text}: jobs hold their slots ({number}).",
+            f"{start_advice(missing)}; then they go on as after an outage. Which jobs: tickwise doctor.",
         )
 
 
-class UnservedQueue(NamedTuple):
-    """A queue that no live worker serves."""
-
-    queue: str
-    what: str
-    slots_held: bool = False  # no runs are made for it until a worker comes (S47)
-
-
-def unserved_queues(counts: Counts, workers: Iterable[Node]) -> Iterator[UnservedQueue]:
-    """Queues that no live worker serves, and what waits there."""
+def unserved_queues(counts: Counts, workers: Iterable[Node]) -> Iterator[tuple[str, int]]:
+    """Queues that no live worker serves, and how many runs wait there."""
     served = {queue for node in workers for queue in node.queues}
-    for queue, number in counts.waiting.items():
-        if number and queue not in served:
-            yield UnservedQueue(queue, f"no live worker serves the queue {queue}, where runs wait: {number}")
-    for queue, number in counts.held.items():
-        if queue not in served:
-            what = f"no live worker serves the queue {queue}, where jobs hold their slots: {number}"
-            yield UnservedQueue(queue, what, slots_held=True)
+    return ((queue, number) for queue, number in counts.waiting.items() if number and queue not in served)
 
 
 async def _unreadable(store: Store, now: int, sees: Callable[[str], bool] | None) -> list[OverviewWarning]:
@@ -135,6 +126,9 @@ def _problems(nodes: list[Node]) -> Iterator[OverviewWarning]:
     for node in nodes:
         for problem in node.problems:
             yield OverviewWarning(f"{node.host}: {problem}", "Mend the definition; the others go on meanwhile.")
+        for problem in node.undelivered:
+            text = f"{node.host}: the last notification did not arrive over {problem}."
+            yield OverviewWarning(text, "Mend the channel, and test it: tickwise notify test.")
 
 
 async def _minutes(store: Store, second: int, sees: Callable[[str], bool] | None) -> tuple[Minute, ...]:

@@ -8,9 +8,12 @@ import asyncio
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
+from ..config import Settings
 from ..core.definition import JobDefinition
+from ..core.errors import InputError
+from ..ownership import WriterCheck
 from ..stores.contract import Store, StoreUnavailableError
-from ..stores.url import open_store
+from ..stores.url import check_exists, hidden, open_store
 from .definition_sync import DefinitionSync
 
 __all__ = ["LoopStores", "Store", "StoreOfLoop", "StoreUnavailableError"]
@@ -29,9 +32,10 @@ class StoreOfLoop:
 class LoopStores:
     """Opens and closes the stores of an app."""
 
-    def __init__(self, url: Callable[[], str], clock: Callable[[], int] | None) -> None:
-        self._url = url
+    def __init__(self, settings: Callable[[], Settings], clock: Callable[[], int] | None, *, create: bool) -> None:
+        self._settings = settings
         self._clock = clock
+        self._create = create  # a store that is not there; else it is refused
         self._memory: Store | None = None
         self._opened: dict[asyncio.AbstractEventLoop, StoreOfLoop] = {}
         self._locks: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
@@ -42,10 +46,11 @@ class LoopStores:
 
     def make(self) -> Store:
         """A new store; a memory store is always the same."""
-        if urlsplit(self._url()).scheme != "memory":
-            return open_store(self._url(), self._clock)
+        url, writers = self._settings().store, WriterCheck(self._settings().trusted_folders)
+        if urlsplit(url).scheme != "memory":
+            return open_store(url, self._clock, writers)
         if self._memory is None:
-            self._memory = open_store(self._url(), self._clock)
+            self._memory = open_store(url, self._clock)
         return self._memory
 
     async def here(self) -> StoreOfLoop:
@@ -54,10 +59,23 @@ class LoopStores:
         async with self._locks.setdefault(loop, asyncio.Lock()):
             if loop not in self._opened:
                 self._forget_dead_loops()
-                store = self.make()
-                await store.schema.upgrade()
-                self._opened[loop] = StoreOfLoop(store)
+                self._opened[loop] = StoreOfLoop(await self._open())
         return self._opened[loop]
+
+    async def _open(self) -> Store:
+        if not self._create:
+            check_exists(self._settings().store)
+        store = self.make()
+        try:
+            await (store.schema.upgrade() if self._create else self._check_schema(store))
+        except BaseException:
+            await store.close()
+            raise
+        return store
+
+    async def _check_schema(self, store: Store) -> None:
+        if problems := await store.schema.check(thorough=False):
+            raise InputError(f"{hidden(self._settings().store)}: {problems[0]}")
 
     def _forget_dead_loops(self) -> None:
         for loop in [loop for loop in self._locks if loop.is_closed()]:
@@ -65,7 +83,9 @@ class LoopStores:
             del self._locks[loop]
 
     async def close(self) -> None:
-        """Close the store of the running event loop."""
+        """Close the store of the running event loop; a memory store is forgotten when no loop has it open."""
         opened = self._opened.pop(asyncio.get_running_loop(), None)
         if opened:
             await opened.store.close()
+        if not self._opened:
+            self._memory = None

@@ -7,19 +7,24 @@ import asyncio
 import atexit
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Any, Self
+from typing import Any, Self, TypeVar, Unpack, overload
 
 from ..config import Settings
 from ..stores.records import Role
-from .health import App, Readiness, health
+from ..testing.clock import FakeClock
+from .health import NOT_READY, App, health
 from .hooks import Hooks
 from .loop_thread import LoopThread
 from .node import EVERY_ROLE, NodeProcess
-from .sync_methods import Face, SyncJobs, SyncRuns, SyncSchedules
+from .options import FunctionOptions, Times
+from .sources import DeclaredJobs
+from .sync_methods import Face, SyncJobs, SyncPlaySession, SyncRuns, SyncSchedules, SyncSources
 from .tickwise import AsyncTickwise, Function
+
+T = TypeVar("T")
 
 
 class Tickwise(Face):
@@ -31,6 +36,7 @@ class Tickwise(Face):
         self.schedules = SyncSchedules(self._awaited.schedules, loop_thread)
         self.runs = SyncRuns(self._awaited.runs, loop_thread)
         self.jobs = SyncJobs(self._awaited.jobs, loop_thread)
+        self.sources = SyncSources(self._awaited.sources, loop_thread)
 
     @property
     def settings(self) -> Settings:
@@ -41,7 +47,7 @@ class Tickwise(Face):
         return self.awaited.hooks
 
     @property
-    def declared(self) -> tuple[str, frozenset[str]]:
+    def declared(self) -> DeclaredJobs:
         return self.awaited.declared
 
     @property
@@ -57,23 +63,44 @@ class Tickwise(Face):
         """Change settings before anything is opened: what is given here goes before what was given first."""
         self.awaited.configure(config, **settings)
 
+    @overload
+    def job(self, function: Function, /) -> Function: ...
+    @overload
     def job(
-        self, schedule: Any = None, *, name: str | None = None, **options: Any
-    ) -> Callable[[Function], Function]:
-        """Declare a function as a job; options are the fields of a job file, and `pool="process"`."""
+        self, schedule: Times | None = None, *, name: str | None = None, **options: Unpack[FunctionOptions]
+    ) -> Callable[[Function], Function]: ...
+    def job(self, schedule: Any = None, *, name: str | None = None, **options: Any) -> Any:
+        """Declare a function as a job; options are the fields of a job file, and `pool="process"`.
+
+        Without parentheses, or without a schedule, it runs only on demand.
+        """
         return self.awaited.job(schedule, name=name, **options)
 
-    def start(self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE) -> NodeProcess:
+    @contextmanager
+    def testing(self, clock: FakeClock) -> Iterator[SyncPlaySession]:
+        """Use a memory store on this clock instead of the app's own as long as the block lasts: for tests."""
+        block = self.awaited.testing(clock)
+        session = self._loop_thread.call(_entered(block))
+        try:
+            yield SyncPlaySession(session, self._loop_thread)
+        finally:
+            self._loop_thread.call(_left(block))
+
+    def start(
+        self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE, source: str | Sequence[str] | None = None
+    ) -> NodeProcess:
         """Run in a thread of its own until `stop`, or until the program ends."""
-        node = self._loop_thread.call(self.awaited.start(*paths, roles=roles))
+        node = self._loop_thread.call(self.awaited.start(*paths, roles=roles, source=source))
         atexit.register(self._at_exit)
         return node
 
-    def run(self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE) -> None:
+    def run(
+        self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE, source: str | Sequence[str] | None = None
+    ) -> None:
         """Run until SIGINT or SIGTERM; a second one ends at once."""
         with _terminable():
             try:
-                self._loop_thread.call(self.awaited.start(*paths, roles=roles))
+                self._loop_thread.call(self.awaited.start(*paths, roles=roles, source=source))
                 self._loop_thread.call(self.awaited.wait())
             except KeyboardInterrupt:
                 pass
@@ -102,7 +129,7 @@ class Tickwise(Face):
 
     def asgi(self) -> App:
         """An ASGI application that runs the scheduler as long as its server lives, and answers for its health."""
-        return health(lambda: self.node.readiness if self.node else Readiness.NOT_READY, self.lifespan)
+        return health(lambda: self.node.readiness if self.node else NOT_READY, self.lifespan)
 
     def close(self) -> None:
         """Stop, and let go of the store and the thread."""
@@ -115,6 +142,14 @@ class Tickwise(Face):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+async def _entered(block: AbstractAsyncContextManager[T]) -> T:
+    return await block.__aenter__()
+
+
+async def _left(block: AbstractAsyncContextManager[object]) -> None:
+    await block.__aexit__(None, None, None)
 
 
 @contextmanager

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 from ..core.errors import InputError
 from .loop_thread import LoopThread
 from .managers import Jobs, Runs, Schedules
+from .play_session import PlaySession
+from .sources import Sources
 from .tickwise import AsyncTickwise
 
 T = TypeVar("T")
@@ -41,9 +43,10 @@ def _synchronous_class(kind: type, name: str, **others: Callable[..., Any]) -> A
 def _enqueue(
     self: Any, job: Any, params: Mapping[str, Any] | None = None, *, connection: Any = None, **options: Any
 ) -> Any:
-    """Queue a run: at a time (`at`), once per key (`key`), forgotten once it has succeeded (`auto_remove`).
+    """Queue a run: at a time (`at`), once per key (`key`, `key_ttl`), forgotten on success (`auto_remove`).
 
-    With a connection of your own, its id: the run exists when you commit. It is used in your own thread.
+    `queue` and `priority` go before those of the job. With a connection of your own, its id: the run exists when
+    you commit. It is used in your own thread.
     """
     if connection is None:
         return self._loop_thread.call(self._awaited.enqueue(job, params, **options))
@@ -68,4 +71,6 @@ def _run_synchronously(work: Coroutine[Any, Any, T]) -> T:
 SyncSchedules = _synchronous_class(Schedules, "SyncSchedules")
 SyncRuns = _synchronous_class(Runs, "SyncRuns")
 SyncJobs = _synchronous_class(Jobs, "SyncJobs")
+SyncPlaySession = _synchronous_class(PlaySession, "SyncPlaySession")
+SyncSources = _synchronous_class(Sources, "SyncSources")
 Face = _synchronous_class(AsyncTickwise, "Face", enqueue=_enqueue)

@@ -10,18 +10,26 @@ from .managers import BackfillStatus
 from .managers import Jobs
 from .managers import Runs
 from .managers import Schedules
-from .managers import When
 from .node import NodeProcess
+from .options import EnqueueOptions
+from .options import JobFields
+from .options import When
+from .play_session import PlaySession
+from .sources import SourceInfo
+from .sources import Sources
 from .tickwise import AsyncTickwise
 from .tickwise import Job
+from .tickwise import Params
 from .values import RunInfo
 from .values import ScheduleInfo
 from .values import UpcomingRun
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from typing import Unpack
 from typing import overload
 
 class SyncSchedules:
@@ -32,15 +40,15 @@ class SyncSchedules:
     def __init__(self, awaited: Schedules, loop_thread: LoopThread) -> None:
         ...
 
-    def add(self, name: str, **fields: Any) -> ScheduleInfo:
+    def add(self, name: str, **fields: Unpack[JobFields]) -> ScheduleInfo:
         """Define a job with its schedule, by the fields of a job file."""
         ...
 
-    def update(self, name: str, **fields: Any) -> ScheduleInfo:
+    def update(self, name: str, **fields: Unpack[JobFields]) -> ScheduleInfo:
         """Define it anew, with all its fields; refused for what another source has written (S50)."""
         ...
 
-    def patch(self, name: str, **fields: Any) -> ScheduleInfo:
+    def patch(self, name: str, **fields: Unpack[JobFields]) -> ScheduleInfo:
         """Change some fields of what the API has defined; none removes one (RFC 7396)."""
         ...
 
@@ -131,6 +139,48 @@ class SyncJobs:
     def list(self) -> list[str]:
         ...
 
+class SyncSources:
+    """Sources by name, as `list` names them."""
+    _awaited: Sources
+    _loop_thread: LoopThread
+
+    def __init__(self, awaited: Sources, loop_thread: LoopThread) -> None:
+        ...
+
+    def list(self) -> list[SourceInfo]:
+        """In order of their names."""
+        ...
+
+    def move(self, source: str, to: str, *, dry_run: bool=False) -> Sequence[str]:
+        """Give another source all that a source has written; the names of the jobs."""
+        ...
+
+    def remove(self, source: str, *, dry_run: bool=False) -> Sequence[str]:
+        """Delete all that a source has written, unless a live node has it; the names of the jobs."""
+        ...
+
+    def orphans(self) -> Sequence[str]:
+        """Jobs that the code of their app does not declare any more."""
+        ...
+
+    def remove_orphans(self, names: Iterable[str] | None=None) -> Sequence[str]:
+        """Delete orphaned jobs: these, or all; the names of those that were deleted."""
+        ...
+
+class SyncPlaySession:
+    """Plays what an app has scheduled."""
+    _awaited: PlaySession
+    _loop_thread: LoopThread
+
+    def __init__(self, awaited: PlaySession, loop_thread: LoopThread) -> None:
+        ...
+
+    def play(self, until: When) -> list[RunInfo]:
+        """Do all that is due now, and at each instant until then, with the clock there; nothing waits.
+
+Returns the runs that ended, in order. `until` is an instant, or how long from now."""
+        ...
+
 class Face:
     """A scheduler over one store; its methods are awaited."""
     _awaited: AsyncTickwise
@@ -144,15 +194,15 @@ class Face:
         ...
 
     @overload
-    def enqueue(self, job: Job, params: Mapping[str, Any] | None=None, *, connection: None=None, **options: Any) -> RunInfo:
+    def enqueue(self, job: Job, params: Params=None, *, connection: None=None, **options: Unpack[EnqueueOptions]) -> RunInfo:
         ...
 
     @overload
-    def enqueue(self, job: Job, params: Mapping[str, Any] | None=None, *, connection: Any, **options: Any) -> str:
+    def enqueue(self, job: Job, params: Params=None, *, connection: Any, **options: Unpack[EnqueueOptions]) -> str:
         ...
 
-    def prepared(self, job: Job, params: Mapping[str, Any] | None=None, *, at: When | None=None, key: str | None=None, auto_remove: bool=False) -> tuple[Store, Enqueue]:
-        """The request that `enqueue` makes, and its store; arguments are bound by name and checked here."""
+    def prepared(self, job: Job, params: Params=None, **options: Unpack[EnqueueOptions]) -> tuple[Store, Enqueue]:
+        """The request that `enqueue` makes, and its store."""
         ...
 
     def upcoming(self, hours: float=24, limit: int=1000) -> list[UpcomingRun]:
@@ -175,15 +225,15 @@ class Face:
         """Do all that is due, without a node, and return how many attempts ended: for tests."""
         ...
 
-    def start(self, *paths: str | Path, roles: Sequence[Role]=...) -> NodeProcess:
-        """Run in the background of this event loop until `stop`."""
+    def start(self, *paths: str | Path, roles: Sequence[Role]=..., source: str | Sequence[str] | None=None) -> NodeProcess:
+        """Run in the background of this event loop until `stop`; `source` names the folders, one name for each."""
         ...
 
     def stop(self, *, grace: float | None=None) -> None:
         """Take no new work, let running work end, and hand back the rest; with `grace=0` at once."""
         ...
 
-    def run(self, *paths: str | Path, roles: Sequence[Role]=...) -> None:
+    def run(self, *paths: str | Path, roles: Sequence[Role]=..., source: str | Sequence[str] | None=None) -> None:
         """Run until SIGINT or SIGTERM, or until cancelled; then let go of the store."""
         ...
 

@@ -4,30 +4,37 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, TypeAlias, TypeVar, overload
+from typing import Any, Self, TypeAlias, TypeVar, Unpack, overload
 
-from ..config import Settings, load
-from ..core.errors import ConflictError
+from ..config import Settings, load, parse_names
+from ..core.errors import ConflictError, InputError
 from ..core.model import Pause, Trigger
+from ..ownership import WriterCheck
 from ..sources.defaults import Defaults
 from ..sources.folder import FolderSource
 from ..stores.contract import Store
 from ..stores.records import MICRO, Enqueue, Role
 from ..stores.url import is_private
+from ..testing.clock import FakeClock
 from .drain import drain
 from .explain import Explanation, why
-from .health import App, Readiness, health
+from .health import NOT_READY, App, health
 from .hooks import Hooks
-from .managers import Jobs, Runs, Schedules, When, enqueued
+from .managers import Jobs, Runs, Schedules, enqueued
 from .node import EVERY_ROLE, NodeOptions, NodeProcess, NodeServices
+from .options import EnqueueOptions, FunctionOptions, Times, When, as_seconds, check_enqueue_options
+from .play_session import PlaySession
 from .registry import Registry
+from .sources import DeclaredJobs, Sources
 from .stores import LoopStores, StoreOfLoop
 from .upcoming import upcoming_runs
 from .values import RunInfo, UpcomingRun, as_second
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 Job: TypeAlias = Callable[..., Any] | str  # a function that is one, or its name
+Params: TypeAlias = Mapping[str, Any] | None
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -42,6 +49,7 @@ class AsyncTickwise:
         name: str = "app",
         clock: Callable[[], int] | None = None,
         hooks: Hooks | None = None,
+        create_store: bool = True,
         **settings: Any,
     ) -> None:
         self._arguments = {"store": store, **settings}
@@ -50,13 +58,14 @@ class AsyncTickwise:
         self.hooks = hooks or Hooks()
         self._source = f"app:{name}"
         self._registry = Registry(self._defaults)
-        self._stores = LoopStores(lambda: self.settings.store, clock)
+        self._stores = LoopStores(lambda: self.settings, clock, create=create_store)
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None  # the node's, while there is one
         self.node: NodeProcess | None = None
         self.schedules = Schedules(self.store, self._defaults, lambda: self.settings.ticking)
         self.runs = Runs(self.store)
         self.jobs = Jobs(self.store)
+        self.sources = Sources(self.store, lambda: self.declared)
 
     def configure(self, config: Path | None = None, **settings: Any) -> None:
         """Change settings before anything is opened: what is given here goes before what was given first."""
@@ -71,21 +80,28 @@ class AsyncTickwise:
     def _defaults(self) -> Defaults:
         return self.settings.of_definitions
 
+    @overload
+    def job(self, function: Function, /) -> Function: ...
+    @overload
     def job(
-        self, schedule: Any = None, *, name: str | None = None, **options: Any
-    ) -> Callable[[Function], Function]:
-        """Declare a function as a job; options are the fields of a job file, and `pool="process"`."""
+        self, schedule: Times | None = None, *, name: str | None = None, **options: Unpack[FunctionOptions]
+    ) -> Callable[[Function], Function]: ...
+    def job(self, schedule: Any = None, *, name: str | None = None, **options: Any) -> Any:
+        """Declare a function as a job; options are the fields of a job file, and `pool="process"`.
 
-        def declare(function: Function) -> Function:
-            self._registry.declare(function, schedule, name, dict(options))
+        Without parentheses, or without a schedule, it runs only on demand.
+        """
+
+        def declare(function: Function, times: Any = schedule) -> Function:
+            self._registry.declare(function, times, name, dict(options))
             return function
 
-        return declare
+        return declare(schedule, None) if callable(schedule) else declare
 
     @property
-    def declared(self) -> tuple[str, frozenset[str]]:
+    def declared(self) -> DeclaredJobs:
         """The source that this app is, and the jobs that its code has declared."""
-        return self._source, frozenset(self._registry.declared)
+        return DeclaredJobs(self._source, frozenset(self._registry.declared))
 
     async def store(self) -> Store:
         """The store, opened, up to date, and with all that has been declared so far."""
@@ -107,35 +123,41 @@ class AsyncTickwise:
 
     @overload
     async def enqueue(
-        self, job: Job, params: Mapping[str, Any] | None = None, *, connection: None = None, **options: Any
+        self, job: Job, params: Params = None, *, connection: None = None, **options: Unpack[EnqueueOptions]
     ) -> RunInfo: ...
     @overload
     async def enqueue(
-        self, job: Job, params: Mapping[str, Any] | None = None, *, connection: Any, **options: Any
+        self, job: Job, params: Params = None, *, connection: Any, **options: Unpack[EnqueueOptions]
     ) -> str: ...
     async def enqueue(
-        self, job: Job, params: Mapping[str, Any] | None = None, *, connection: Any = None, **options: Any
+        self, job: Job, params: Params = None, *, connection: Any = None, **options: Unpack[EnqueueOptions]
     ) -> RunInfo | str:
-        """Queue a run: at a time (`at`), once per key (`key`), forgotten once it has succeeded (`auto_remove`).
+        """Queue a run: at a time (`at`), once per key (`key`, `key_ttl`), forgotten on success (`auto_remove`).
 
-        With a connection of your own, its id: the run exists when you commit.
+        `queue` and `priority` go before those of the job. With a connection of your own, its id: the run exists
+        when you commit.
         """
         store, request = await self.prepared(job, params, **options)
         (made,) = await store.enqueue([request], connection)
         return made.id if connection is not None else await enqueued(store, request, made)
 
     async def prepared(
-        self, job: Job, params: Mapping[str, Any] | None = None, *, at: When | None = None,
-        key: str | None = None, auto_remove: bool = False,
-    ) -> tuple[Store, Enqueue]:  # fmt: skip
-        """The request that `enqueue` makes, and its store; arguments are bound by name and checked here."""
+        self, job: Job, params: Params = None, **options: Unpack[EnqueueOptions]
+    ) -> tuple[Store, Enqueue]:
+        """The request that `enqueue` makes, and its store."""
+        check_enqueue_options(options)
         opened = await self._opened()
         store, name = opened.store, self._registry.job_of(job)
         if callable(job) and (why := self._refusal_of(opened, name)):
             raise ConflictError(why)
-        self._registry.check(name, params or {})
-        second = None if at is None else as_second(at, await store.now() // MICRO)
-        return store, Enqueue(name, Trigger.ENQUEUE, params, second, key, auto_remove=auto_remove)
+        at, ttl = options.get("at"), options.get("key_ttl")
+        return store, Enqueue(
+            job=name, trigger=Trigger.ENQUEUE, params=params,
+            at=None if at is None else as_second(at, await store.now() // MICRO),
+            key=options.get("key"), key_ttl=None if ttl is None else as_seconds(ttl, "key_ttl"),
+            queue=options.get("queue"), priority=options.get("priority"),
+            auto_remove=options.get("auto_remove", False),
+        )  # fmt: skip
 
     async def upcoming(self, hours: float = 24, limit: int = 1_000) -> list[UpcomingRun]:
         """What will run, in time order, at the times at which it will really start."""
@@ -158,14 +180,29 @@ class AsyncTickwise:
         """Do all that is due, without a node, and return how many attempts ended: for tests."""
         return await drain(await self.store(), self._registry.functions)
 
-    async def start(self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE) -> NodeProcess:
-        """Run in the background of this event loop until `stop`."""
+    @asynccontextmanager
+    async def testing(self, clock: FakeClock) -> AsyncIterator[PlaySession]:
+        """Use a memory store on this clock instead of the app's own as long as the block lasts: for tests."""
+        if self._task is not None:
+            raise ConflictError("it is running: stop it first")
+        memory = replace(self.settings, store="memory://")
+        own, self._stores = self._stores, LoopStores(lambda: memory, clock, create=True)
+        try:
+            yield PlaySession(clock, await self.store(), self.drain)
+        finally:
+            await self._stores.close()
+            self._stores = own
+
+    async def start(
+        self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE, source: str | Sequence[str] | None = None
+    ) -> NodeProcess:
+        """Run in the background of this event loop until `stop`; `source` names the folders, one name for each."""
         opened = await self._opened()
         if self._task is not None:
             raise ConflictError("it is running already: stop it first")
-        folders = [FolderSource(Path(path), defaults=self._defaults()) for path in paths]
+        folders = self._folders(paths, source)
         node_options = NodeOptions(roles, folders, is_private(self.settings.store))
-        services = NodeServices(opened.store, opened.definitions, self._stores.make, self.store)
+        services = NodeServices(opened.store, opened.definitions, self._stores.make, self.store, self._source)
         node = self.node = NodeProcess(self.settings, services, self._registry, node_options, self.hooks)
         self._stop = asyncio.Event()
         task = self._task = asyncio.create_task(node.run(self._stop))
@@ -176,6 +213,18 @@ class AsyncTickwise:
         if task.done():
             task.result()
         return node
+
+    def _folders(self, paths: Sequence[str | Path], source: str | Sequence[str] | None) -> list[FolderSource]:
+        """The folders with their names; without names they are known by their resolved paths (S50)."""
+        given = self.settings.source if source is None else parse_names(source, "the name of a source")
+        if given and paths and len(given) != len(paths):
+            raise InputError(f"source names {len(given)} folders, and there are {len(paths)}: name each, in order")
+        names = given if paths and given else [""] * len(paths)
+        writers = WriterCheck(self.settings.trusted_folders)
+        return [
+            FolderSource(Path(path), name, defaults=self._defaults(), writers=writers)
+            for path, name in zip(paths, names, strict=True)
+        ]
 
     def _ended(self, _task: "asyncio.Task[None]") -> None:
         self._task = None
@@ -192,10 +241,12 @@ class AsyncTickwise:
         self._stop.set()
         await asyncio.shield(task)
 
-    async def run(self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE) -> None:
+    async def run(
+        self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE, source: str | Sequence[str] | None = None
+    ) -> None:
         """Run until SIGINT or SIGTERM, or until cancelled; then let go of the store."""
         try:
-            await self.start(*paths, roles=roles)
+            await self.start(*paths, roles=roles, source=source)
             await self.wait()
         finally:
             await self.close()
@@ -233,7 +284,7 @@ class AsyncTickwise:
 
     def asgi(self) -> App:
         """An ASGI application that runs the scheduler as long as its server lives, and answers for its health."""
-        return health(lambda: self.node.readiness if self.node else Readiness.NOT_READY, self.lifespan)
+        return health(lambda: self.node.readiness if self.node else NOT_READY, self.lifespan)
 
     async def close(self) -> None:
         """Stop, and let go of the store."""

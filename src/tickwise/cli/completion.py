@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..config import load
+from ..config import Settings, load
+from ..ownership import WriterCheck
 from ..stores.records import ScheduleFilter
 from ..stores.url import open_store, store_exists
 
@@ -17,12 +18,12 @@ def schedule_names(ctx: typer.Context, incomplete: str) -> list[str]:
     """The names that begin with what was typed."""
     with suppress(Exception):  # an error would be printed into the command line
         settings = load({"store": ctx.params.get("store")}, file=ctx.params.get("config"))
-        return asyncio.run(_fetch_names(settings.store, incomplete)) if store_exists(settings.store) else []
+        return asyncio.run(_fetch_names(settings, incomplete)) if store_exists(settings.store) else []
     return []
 
 
-async def _fetch_names(url: str, begin: str) -> list[str]:
-    store = open_store(url)
+async def _fetch_names(settings: Settings, begin: str) -> list[str]:
+    store = open_store(settings.store, writers=WriterCheck(settings.trusted_folders))
     try:
         page = await store.insights.schedules(ScheduleFilter(text=begin or None), limit=_MAX_NAMES)
     finally:
@@ -32,3 +33,4 @@ async def _fetch_names(url: str, begin: str) -> list[str]:
 
 _ARGUMENT: dict[str, Any] = {"metavar": "NAME", "help": "A schedule.", "autocompletion": schedule_names}
 Name = Annotated[str, typer.Argument(**_ARGUMENT)]
+OptionalName = Annotated[str | None, typer.Argument(**_ARGUMENT)]

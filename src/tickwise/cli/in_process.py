@@ -14,12 +14,10 @@ from typing import Any, TypeAlias
 import httpx
 
 from ..api.app import make_api
-from ..api.auth_settings import AuthSettings
+from ..api.identity import Identity, identified
 from ..app import AsyncTickwise
 from ..core.errors import TickwiseError
 from ..stores.records import AccessRole
-from ..stores.url import store_exists
-from .output import print_hint
 
 Message: TypeAlias = MutableMapping[str, Any]
 Application: TypeAlias = Callable[[Any, Any, Any], Awaitable[None]]
@@ -91,11 +89,9 @@ class _StreamedResponse(httpx.AsyncByteStream):
 @asynccontextmanager
 async def api_in_process(store: str | None, config: Path | None) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the API over a store, open while a block runs; its user is the admin."""
-    async with AsyncTickwise(store, config=config) as tickwise:
-        if not store_exists(tickwise.settings.store):
-            print_hint(f"Creating a new store: {tickwise.settings.store}")
-        access = AuthSettings(without_token=AccessRole.ADMIN, name=_user_name())  # no socket is served
-        app = make_api(tickwise, access=access)
+    async with AsyncTickwise(store, config=config, create_store=False) as tickwise:
+        await tickwise.store()
+        app = identified(make_api(tickwise), Identity(_user_name(), AccessRole.ADMIN))  # no socket is served
         async with httpx.AsyncClient(transport=InProcessTransport(app), base_url="http://localhost") as http:
             yield http
 

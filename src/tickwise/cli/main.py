@@ -29,6 +29,7 @@ COMMANDS = {
     "upcoming": "upcoming:upcoming",
     "why": "why:why",
     "forecast": "forecast:forecast",
+    "sources": "sources:app",
     "queues": "queues:app",
     "workers": "workers:workers",
     "simulate": "simulate:simulate_jobs",
@@ -39,6 +40,7 @@ COMMANDS = {
     "token": "token:app",
     "audit": "audit:audit",
     "doctor": "doctor:doctor",
+    "notify": "notify:app",
     "config": "config:app",
 }
 

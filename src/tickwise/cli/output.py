@@ -5,6 +5,7 @@ people may contain anything: control characters are replaced.
 """
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +25,9 @@ from ..core.timeparse import format_duration
 
 T = TypeVar("T")
 _RUNS_PER_SCHEDULE = 3
+_CONTROLS = re.compile(r"[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _PIPE_WIDTH = 1_000  # so that no line is folded
+_LEAST_FOLDED, _GAP = 20, 2  # the least width of a folded column, and the spaces before a column
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 _STYLES = {
     "succeeded": "green", "running": "cyan", "queued": "blue", "failed": "red", "lost": "red", "expired": "yellow",
@@ -35,7 +38,17 @@ _STYLES = {
 
 
 def print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    """Print JSON; characters that a terminal would obey, or that turn text around, are escaped."""
+    _write_json(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_json_line(value: Any) -> None:
+    """Print JSON in one line of a stream."""
+    _write_json(json.dumps(value, ensure_ascii=False))
+
+
+def _write_json(text: str) -> None:
+    sys.stdout.write(_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
 
 def plain(text: str, style: str = "") -> Text:
@@ -48,14 +61,44 @@ def print_line(text: str | Text, style: str = "") -> None:
     Console().print(plain(text, style) if isinstance(text, str) else text, soft_wrap=True)
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
-    """Print a table without frames; in a pipe it is as wide as it needs to be."""
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str | Text]], *, optional: Sequence[str] = ()
+) -> None:
+    """Print a table without frames; in a pipe it is as wide as it needs to be.
+
+    In a narrow window `optional` columns are left out, in this order, and the last column is folded. Cells of the
+    other columns stay in one line, so that a name or a time can be copied.
+    """
+    cells = [[plain(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    widths = {
+        column: max([len(column), *(row[place].cell_len for row in cells)]) for place, column in enumerate(columns)
+    }
+    console = Console()
+    left_out = set(_columns_to_leave_out(widths, optional, console.width) if console.is_terminal else ())
+    shown = [place for place, column in enumerate(columns) if column not in left_out]
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(plain(cell) if isinstance(cell, str) else cell for cell in row))
-    print_block(table)
+    for place in shown:
+        table.add_column(columns[place], overflow="fold", no_wrap=place != shown[-1])
+    for row in cells:
+        table.add_row(*(row[place] for place in shown))
+    print_block(table, least=_least_width([widths[columns[place]] for place in shown]))
+    if left_out:
+        print_line(f"Left out because the window is narrow: {', '.join(sorted(left_out))}.", "dim")
+
+
+def _columns_to_leave_out(widths: Mapping[str, int], optional: Sequence[str], window: int) -> Iterator[str]:
+    kept = dict(widths)
+    for column in optional:
+        if _least_width(list(kept.values())) <= window:
+            return
+        del kept[column]
+        yield column
+
+
+def _least_width(widths: Sequence[int]) -> int:
+    """The width of a table whose last column is folded as far as it may be."""
+    *others, last = widths
+    return sum(others) + min(last, _LEAST_FOLDED) + len(others) * _GAP
 
 
 def print_fields(fields: Iterable[tuple[str, str | Text]]) -> None:
@@ -85,10 +128,15 @@ def format_elapsed(start: str | None, end: str | None) -> str:
     return f"{seconds:.1f}s" if 0 <= seconds < 10 else format_duration(max(0, round(seconds)))
 
 
-def print_empty_list(what: str, filters: Mapping[str, Any]) -> None:
+def print_empty_list(what: str, filters: Mapping[str, Any], where: str) -> None:
     """Say that there is nothing, or that no item passes the filters."""
     filtered = any(value is not None for value in filters.values())
-    print_line(f"No {what} match." if filtered else f"No {what}.", "dim")
+    print_nothing(f"No {what} match." if filtered else f"No {what}.", where)
+
+
+def print_nothing(text: str, where: str) -> None:
+    """Print an empty answer, and the store or the server that gave it: it may be the wrong one."""
+    print_line(f"{text} Looked in {where}.", "dim")
 
 
 def in_colour(word: str) -> Text:
@@ -115,10 +163,11 @@ def print_hint(text: str) -> None:
         print_note(text)
 
 
-def print_block(shown: RenderableType) -> None:
-    """Print something of several lines; in a pipe they are as long as needed, without spaces at their ends."""
+def print_block(shown: RenderableType, *, least: int = 0) -> None:
+    """Print several lines: in a window of at least that width, in a pipe without spaces at the ends."""
     console = Console()
     if console.is_terminal:
+        console.width = max(console.width, least)
         console.print(shown)
         return
     console.width = _PIPE_WIDTH

@@ -108,7 +108,7 @@ def _missed_to(schedule: Schedule, first: int | None, newest: int, now: int) -> 
     """The newest slot that this pass is the first to meet, and too late; or the one found before."""
     slot: int | None = newest
     if schedule.definition.policy.grace is not None:
-        slot = _newest_due(schedule, now - schedule.definition.policy.grace - 1)
+        slot = newest_due(schedule, now - schedule.definition.policy.grace - 1)
         judged = max(schedule.last_seen_slot, schedule.cursor)
         return (
             schedule.last_missed_slot if slot is None or slot <= judged else max(slot, schedule.last_missed_slot)
@@ -121,7 +121,8 @@ def _missed_to(schedule: Schedule, first: int | None, newest: int, now: int) -> 
     return schedule.last_missed_slot
 
 
-def _newest_due(schedule: Schedule, by: int) -> int | None:
+def newest_due(schedule: Schedule, by: int) -> int | None:
+    """The newest slot that was due by an instant, decided or not."""
     slot = previous_slot(schedule, by + 1)
     return previous_slot(schedule, slot) if slot is not None and due_at(schedule, slot) > by else slot
 

@@ -12,7 +12,7 @@ from .catchup import DEFAULT_GRACE
 from .cron import Recurrence
 from .cron.recurrences import At
 from .definition import Catchup, Kind, Overlap, ScheduleDefinition, Ticking
-from .errors import ConflictError, InputError
+from .errors import ConflictError, InputError, other_source
 from .model import Backfill, Decision, Disabled, Move, Pause, Schedule, ScheduleFacts
 from .policy import catchup_mode
 from .reasons import Reason
@@ -160,10 +160,7 @@ def _check_source(schedule: Schedule, source: str) -> None:
     """A definition is changed where it was written (S50); one that is deleted may come back from elsewhere."""
     own = schedule.definition.source
     if source != own and schedule.deleted_at is None:
-        raise ConflictError(
-            f"{schedule.name} was defined by {own or 'another source'}: change or delete it there; from here it "
-            "can be paused, triggered, rescheduled and backfilled"
-        )
+        raise other_source(schedule.name, own, source)
 
 
 def backfill_slots(schedule: Schedule, own: ScheduleFacts, start: int, end: int) -> Iterator[int]:

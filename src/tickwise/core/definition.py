@@ -13,9 +13,11 @@ from typing import Any, TypeAlias
 
 from .cron import Recurrence
 from .errors import InputError
+from .parameters import Parameters
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 DEFAULT_QUEUE = "default"
+MAX_PRIORITY = 1_000  # of a job or a run; and as far below 0
 _DAY = 86_400
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -142,14 +144,18 @@ class RetryPolicy:
     interval: int = 10
     backoff: float = 2.0
     max_interval: int = 3_600
+    jitter: float = 0.1  # a wait is longer by up to this share of it
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """How long finished runs are kept (S51): by age or by number; none means for ever."""
+    """How long finished runs are kept (S51): by age or number, or what keeps more; neither means for ever."""
 
     days: int | None = None
     runs: int | None = None
+
+    def __bool__(self) -> bool:
+        return self.days is not None or self.runs is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,3 +264,14 @@ class JobDefinition:
     at_most_once: bool = False
     on: Handlers = Handlers()
     keep: Keep = Keep()
+    parameters: Parameters | None = None  # of a function; none: not known, or it has steps
+
+    @property
+    def known_parameters(self) -> Parameters | None:
+        """The params that its runs may be given: with steps, those that the definition declares."""
+        return Parameters(tuple(self.params)) if self.steps else self.parameters
+
+    def check_params(self, given: Mapping[str, Any]) -> None:
+        """Refuse params that a run of this job does not take, and a run without one that it needs (S30)."""
+        if known := self.known_parameters:
+            known.check(f"the job {self.name}", {**self.params, **given})

@@ -6,6 +6,7 @@ the word that was probably meant. Nobody reads these back out of a message.
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from shlex import quote
 
 
 class TickwiseError(Exception):
@@ -90,3 +91,12 @@ def no_such(what: str, name: str, known: Iterable[str], advice: str = "") -> Inp
     """`there is no job 'refersh' (did you mean refresh?)`, and what to do about it."""
     near = nearest_word(name, known)
     return InputError(f"there is no {what} {name[:100]!r}{did_you_mean(near)}{advice}", nearest=near)
+
+
+def other_source(name: str, owner: str, source: str) -> ConflictError:
+    """Why a source may not change what another has written, and what to do if that source is gone (S50)."""
+    return ConflictError(
+        f"{name} was defined by {owner or 'another source'}: change or delete it there; from here it can be "
+        "paused, triggered, rescheduled and backfilled. If that source is gone, an admin may move what it left: "
+        f"tickwise sources move {quote(owner)} {quote(source)}"
+    )

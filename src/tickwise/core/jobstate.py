@@ -4,7 +4,8 @@ A store makes a `JobState` of what it keeps, asks it for the change, and writes 
 returns a new value, so a refusal leaves nothing behind. What it decides and which queued runs it ends is collected
 in the value, and is written with it in one step:
 
-- `redefine` applies a definition, `change` a person's request, `end_pauses` the ends of pauses of everything;
+- `redefine` applies a definition and `remove` deletes it, `change` applies a person's request, `end_pauses` the
+  ends of pauses of everything; what else sources may do to a job is in `job_sources`;
 - `slots_needed` and `successes_needed` say what must be read before a pass, `facts_of` makes facts of it;
 - `commit` takes what the planner has decided about the job;
 - `wake_at`, `waiting`, `lanes`, `is_local`, `needs` are what stores keep of a job to find it by.
@@ -21,9 +22,18 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
-from .change import Added, BackfillAsked, Change, Deleted, Resumed, Switched, Updated, apply_change
+from .change import (
+    Added,
+    BackfillAsked,
+    Change,
+    Deleted,
+    Resumed,
+    Switched,
+    Updated,
+    apply_change,
+)
 from .cron import Recurrence
-from .definition import DEFAULT_QUEUE, Catchup, JobDefinition, Kind, Policy, ScheduleDefinition
+from .definition import DEFAULT_QUEUE, Catchup, JobDefinition, Kind, Policy
 from .model import (
     Decision,
     Facts,
@@ -38,6 +48,7 @@ from .model import (
 )
 from .policy import catchup_mode
 from .reasons import Reason
+from .requirements import LiveWorkers, requirements_of
 
 UNREADABLE_SECONDS = 60  # after which a schedule that cannot be read is looked at again
 # Fields that make a schedule special, unless they are as in a new one.
@@ -101,6 +112,7 @@ class JobState(NamedTuple):
 
     name: str
     queue: str = DEFAULT_QUEUE
+    requires: str = ""  # what a worker must offer to execute it (S46)
     schedules: Mapping[str, ScheduleState] = MappingProxyType({})  # deleted ones too, if they were loaded
     unreadable: Mapping[str, UnreadableSchedule] = MappingProxyType({})
     pauses_seen: int = 0  # the number of the last pause of everything whose end has reached its schedules
@@ -120,6 +132,11 @@ class JobState(NamedTuple):
     def waiting(self) -> bool:
         """Whether the end of a run may let it go on (S15)."""
         return any(schedule.deferral or schedule.backfill for schedule in self.live.values())
+
+    @property
+    def held(self) -> bool:
+        """Whether a worker that comes alive may let it go on (S47)."""
+        return any(schedule.held_for_worker for schedule in self.live.values())
 
     @property
     def lanes(self) -> int:
@@ -176,33 +193,36 @@ class JobState(NamedTuple):
         return found
 
     def redefine(
-        self, definition: JobDefinition, now: int, missed: Mapping[str, Ranges] = MappingProxyType({})
+        self, definition: JobDefinition, source: str, now: int, missed: Mapping[str, Ranges] = MappingProxyType({})
     ) -> "JobState":
         """Apply a definition: schedules are added, updated, deleted, enabled and disabled (S23-S28).
 
-        `missed` are slots recorded as missed, of the schedules that `reopened_by` names.
+        Schedules that other sources have added to the job stay (S50). `missed` are slots recorded as missed, of
+        the schedules that `reopened_by` names.
         """
-        wanted = {schedule.name: schedule for schedule in definition.schedules}
-        job = _begin_anew(self, wanted)
+        job = begin_anew(self, {schedule.name for schedule in definition.schedules})
+        job = with_schedules(job, definition, source, now, missed)
+        for name in job.live:
+            job = apply_to(job, name, Switched(definition.enabled), now)
+        return job._replace(queue=definition.queue, requires=requirements_of(definition))
+
+    def remove(self, now: int) -> "JobState":
+        """Delete all its schedules, whoever added them: there is nothing left that they could start (S23, S50)."""
+        job = begin_anew(self, ())
         for name, schedule in job.live.items():
-            if name not in wanted:
-                job = _apply(job, name, Deleted(schedule.definition.source), now)
-        since = self.reopened_by(definition, now)
-        for name, new in wanted.items():
-            known = job.schedules.get(name)
-            if known and known.live:
-                slots = _slots_of(known.schedule.definition.times, missed.get(name, ()), since.get(name, now))
-                job = _apply(job, name, Updated(new, slots), now)
-            else:
-                job = _apply(job, name, Added(new), now)
-            job = _apply(job, name, Switched(definition.enabled), now)
-        return job._replace(queue=definition.queue)
+            job = apply_to(job, name, Deleted(schedule.definition.source), now)
+        return job
+
+    @property
+    def scheduled(self) -> JobDefinition:
+        """The job with all its schedules, and nothing else of it."""
+        return JobDefinition(self.name, schedules=tuple(each.definition for each in self.live.values()))
 
     def change(self, name: str, change: Change, now: int) -> "JobState":
         """Apply a person's request to one schedule."""
         if isinstance(change, BackfillAsked) and change.history_from is None:
             change = replace(change, history_from=self.history_from)
-        job = _apply(self, name, change, now)
+        job = apply_to(self, name, change, now)
         return job._replace(changed=job.changed | {name})
 
     def slots_needed(self) -> dict[str, int]:
@@ -216,10 +236,11 @@ class JobState(NamedTuple):
             if each.live and each.last_slot is not None and each.last_slot > (since := each.undecided_from)
         }
 
-    def facts(self, holders: Sequence[Holder], served: Collection[str]) -> JobFacts:
-        """What the verdicts on its slots depend on: `holders` of its lanes, and the queues that workers serve."""
-        unserved = "" if self.queue in served else self.queue
-        return JobFacts(tuple(holders), unserved, self.last_manual_start, self.last_success)
+    def facts(self, holders: Sequence[Holder], workers: LiveWorkers) -> JobFacts:
+        """What the verdicts on its slots depend on: `holders` of its lanes, and the live workers."""
+        missing = workers.missing(self.queue, self.requires)
+        no_worker = missing.text if missing else ""
+        return JobFacts(tuple(holders), no_worker, self.last_manual_start, self.last_success)
 
     def commit(self, plan: TickPlan, now: int, *, look_again: bool = False) -> "JobState":
         """The job as its part of a plan leaves it; with `look_again` it stays due."""
@@ -248,7 +269,26 @@ def _end_pause(job: JobState, at: int, until: int) -> JobState:
     return job._replace(schedules=schedules, decisions=decisions)
 
 
-def _begin_anew(job: JobState, wanted: Mapping[str, ScheduleDefinition]) -> JobState:
+def with_schedules(
+    job: JobState, definition: JobDefinition, source: str, now: int, missed: Mapping[str, Ranges]
+) -> JobState:
+    """Make the schedules of a source those of a definition."""
+    wanted = {schedule.name: schedule for schedule in definition.schedules}
+    since = job.reopened_by(definition, now)
+    for name, schedule in job.live.items():
+        if name not in wanted and schedule.definition.source == source:
+            job = apply_to(job, name, Deleted(source), now)
+    for name, new in wanted.items():
+        known = job.schedules.get(name)
+        if known and known.live:
+            slots = _slots_of(known.schedule.definition.times, missed.get(name, ()), since.get(name, now))
+            job = apply_to(job, name, Updated(new, slots), now)
+        else:
+            job = apply_to(job, name, Added(new), now)
+    return job
+
+
+def begin_anew(job: JobState, wanted: Collection[str]) -> JobState:
     """Drop schedules that cannot be read. One that is defined again begins anew, and that is recorded (S2)."""
     if not job.unreadable:
         return job
@@ -261,7 +301,7 @@ def _begin_anew(job: JobState, wanted: Mapping[str, ScheduleDefinition]) -> JobS
     )
 
 
-def _apply(job: JobState, name: str, change: Change, now: int) -> JobState:
+def apply_to(job: JobState, name: str, change: Change, now: int) -> JobState:
     """Apply a change. A schedule that it alters is looked at in the next pass."""
     known, lost = job.schedules.get(name), job.unreadable.get(name)
     applied = apply_change(known.schedule if known else None, change, now)
@@ -316,14 +356,14 @@ def successes_needed(jobs: Iterable[JobState]) -> SuccessesNeeded | None:
 def facts_of(
     jobs: Iterable[JobState],
     holders: Mapping[str, Sequence[Holder]],
-    served: Collection[str],
+    workers: LiveWorkers,
     slots: Mapping[str, AbstractSet[int]],
     successes: Mapping[str, Sequence[int]],
 ) -> Facts:
     """What the planner is to know: holders of lanes by job, slots with a run and successes by schedule."""
     jobs = list(jobs)
     return Facts(
-        jobs={job.name: job.facts(holders.get(job.name, ()), served) for job in jobs},
+        jobs={job.name: job.facts(holders.get(job.name, ()), workers) for job in jobs},
         schedules={
             name: ScheduleFacts(slots.get(name, frozenset()), each.last_slot)
             for job in jobs

@@ -137,6 +137,11 @@ class Schedule(NamedTuple):
         return self.manual_pause or self.disabled_pause
 
     @property
+    def rests(self) -> bool:
+        """Whether no slot of it is decided: it is paused or deleted."""
+        return self.paused is not None or self.deleted_at is not None
+
+    @property
     def disabled_pause(self) -> Pause | None:
         """The pause that `enabled: false` means, unless a person has overruled it."""
         if self.disabled is None or self.disabled.overruled:
@@ -150,6 +155,11 @@ class Schedule(NamedTuple):
     @property
     def job(self) -> str:
         return self.definition.job
+
+    @property
+    def held_for_worker(self) -> bool:
+        """Whether its slots wait until a live worker may execute the job (S47)."""
+        return self.deferral is not None and self.deferral.reason is Reason.NO_WORKER
 
     @property
     def finished(self) -> bool:
@@ -171,7 +181,7 @@ class JobFacts(NamedTuple):
     """What the verdicts on a job's slots depend on besides its schedules."""
 
     holders: tuple[Holder, ...] = ()  # of lanes
-    unserved_queue: str = ""  # the job's queue, if no live worker serves it (S47)
+    no_worker: str = ""  # what no live worker does, if none may execute the job (S47)
     last_manual_start: int | None = None  # of a run by hand (S17)
     last_success: int | None = None  # the slot of the newest success, or its start if by hand (S18)
     unreadable: str = ""  # why the facts could not be read, if so (S20)

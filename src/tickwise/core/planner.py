@@ -37,7 +37,7 @@ from .model import (
     TickPlan,
     Trigger,
 )
-from .policy import Go, Ruling, Skip, Wait, dependencies, guard, held, overlap, stop
+from .policy import Go, Ruling, Skip, Wait, dependencies, guard, held, last_stop, overlap, stop
 from .reasons import Reason
 from .schedule_pass import LONGEST_SLEEP, SchedulePass
 from .slots import next_slot
@@ -135,8 +135,9 @@ class _JobPass:
         ]
 
     def plan(self) -> TickPlan:
+        stop = last_stop((each.schedule for each in self.passes), self.now)
         for each in self.passes:
-            each.filter_backlog(held(each.schedule, self.job, self.now + LONGEST_SLEEP))
+            each.filter_backlog(held(each.schedule, self.job, self.now + LONGEST_SLEEP), stop)
         verdicts, holders = self._verdicts()
         for each, pending, verdict in verdicts:
             each.apply(pending, verdict)
@@ -192,7 +193,7 @@ class _JobPass:
                 held_up = dependencies(schedule, pending, following, self.facts.successes, self.now)
                 if held_up:
                     return held_up
-        return overlap(schedule, holders)
+        return overlap(schedule, holders, missed=pending.missed)
 
     def _possible(self, verdict: Ruling, holders: list[Holder]) -> Ruling:
         """What this pass starts has no id yet: a slot that would cancel it waits for the next pass."""
@@ -210,7 +211,7 @@ class _JobPass:
 
 def plan_simple(now: int, schedule: Schedule, job: JobFacts, own: ScheduleFacts) -> TickPlan | None:
     """The plan for a job with this one schedule, if nothing about it is special."""
-    if not is_simple(schedule) or job.unreadable or job.unserved_queue:
+    if not is_simple(schedule) or job.unreadable or job.no_worker:
         return None
     times, taken = schedule.definition.times, own.slots_with_run
     slot = times.after(schedule.cursor)

@@ -5,11 +5,12 @@ whether it goes, is skipped, or waits. `retry_delay` says when a failed attempt 
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from hashlib import blake2b
 from typing import NamedTuple, TypeAlias
 
-from .catchup import Backlog, Pending
+from .catchup import Backlog, Pending, newest_due
 from .cron.recurrences import At
 from .definition import Catchup, Kind, Overlap, RetryPolicy
 from .model import Holder, JobFacts, Schedule, ScheduleFacts, Trigger
@@ -50,7 +51,12 @@ def catchup_mode(schedule: Schedule) -> Catchup:
     """The policy in force: one-offs always fire (S33), stop and restart never late (S21)."""
     if schedule.definition.kind is not Kind.START:
         return Catchup.SKIP
-    return Catchup.ALL if isinstance(schedule.definition.times, At) else schedule.definition.policy.catchup
+    return Catchup.ALL if is_one_off(schedule) else schedule.definition.policy.catchup
+
+
+def is_one_off(schedule: Schedule) -> bool:
+    """Whether it starts at given instants (S33)."""
+    return isinstance(schedule.definition.times, At) and schedule.definition.kind is Kind.START
 
 
 class Unwanted(NamedTuple):
@@ -70,6 +76,23 @@ def too_many(backlog: Backlog, _now: int) -> Unwanted | None:
     return Unwanted(backlog.begin, until, Skip(Reason.TOO_MANY, most))
 
 
+def last_stop(schedules: Iterable[Schedule], now: int) -> int | None:
+    """The newest slot of a job's stops that has passed, whatever became of it (S22).
+
+    One at or before the cursor was decided, unless times of an older definition were: those name it no more.
+    """
+    stops = [s for s in schedules if s.definition.kind is Kind.STOP and not s.rests]
+    passed = [(stop, slot) for stop in stops if (slot := newest_due(stop, now)) is not None]
+    return max((slot for stop, slot in passed if slot > min(stop.cursor, stop.edited_at)), default=None)
+
+
+def stopped_since(stop: int, backlog: Backlog, _now: int) -> Unwanted | None:
+    """Missed starts whose stop has passed too: what they would begin should have ended (S22)."""
+    if backlog.schedule.definition.kind is not Kind.START or not backlog.any_missed:
+        return None
+    return Unwanted(backlog.begin, min(stop - 1, backlog.missed_to), Skip(Reason.STOPPED_SINCE, iso(stop)))
+
+
 def catch_up(backlog: Backlog, now: int) -> Unwanted | None:
     """What is not wanted after an interruption (S10)."""
     schedule, last = backlog.schedule, backlog.last
@@ -80,7 +103,7 @@ def catch_up(backlog: Backlog, now: int) -> Unwanted | None:
         return Unwanted(backlog.begin, backlog.missed_to, Skip(Reason.MISSED))
     if mode is Catchup.ONCE:
         return Unwanted(backlog.begin, last - 1, Skip(Reason.COALESCED, iso(last)))
-    if isinstance(schedule.definition.times, At):
+    if is_one_off(schedule):
         return None
     until = min(now - policy.catchup_window - 1, backlog.missed_to)
     why = Skip(Reason.TOO_OLD, format_duration(policy.catchup_window))
@@ -88,15 +111,21 @@ def catch_up(backlog: Backlog, now: int) -> Unwanted | None:
 
 
 def keep_newest(backlog: Backlog, _now: int) -> Unwanted | None:
-    """Under `latest`, `replace` and restart only the newest slot is wanted (S14, S21)."""
+    """Under `latest`, `replace` and restart only the newest slot is wanted (S14, S21), but each one-off (S33)."""
     definition, last = backlog.schedule.definition, backlog.last
     one = definition.policy.overlap in (Overlap.LATEST, Overlap.REPLACE) or definition.kind is Kind.RESTART
-    if not one or last is None:
+    if not one or last is None or is_one_off(backlog.schedule):
         return None
     return Unwanted(backlog.begin, last - 1, Skip(Reason.SUPERSEDED, iso(last)))
 
 
-SIEVES = (too_many, catch_up, keep_newest)
+Sieve: TypeAlias = Callable[[Backlog, int], Unwanted | None]
+_SIEVES: tuple[Sieve, ...] = (too_many, catch_up, keep_newest)
+
+
+def sieves(stop: int | None) -> tuple[Sieve, ...]:
+    """What a backlog goes through, in this order. `stop` is the newest stop of the job that has passed."""
+    return _SIEVES if stop is None else (partial(stopped_since, stop), *_SIEVES)
 
 
 def guard(schedule: Schedule, pending: Pending, job: JobFacts, own: ScheduleFacts) -> Skip | None:
@@ -140,8 +169,8 @@ def _succeeded(successes: Sequence[int], slot: int, within: int) -> bool:
     return newest > 0 and successes[newest - 1] > slot - within
 
 
-def overlap(schedule: Schedule, holders: Sequence[Holder]) -> Ruling:
-    """Whether a slot goes beside the runs that hold its job's lanes (S14-S16)."""
+def overlap(schedule: Schedule, holders: Sequence[Holder], *, missed: bool = False) -> Ruling:
+    """Whether a slot goes beside the runs that hold its job's lanes (S14-S16); no one-off is dropped (S33)."""
     policy, kind = schedule.definition.policy, schedule.definition.kind
     side_by_side = policy.overlap is Overlap.ALLOW and kind is Kind.START
     lanes = policy.max_active_runs if side_by_side else 1
@@ -153,10 +182,11 @@ def overlap(schedule: Schedule, holders: Sequence[Holder]) -> Ruling:
         full = str(lanes)
         return Wait(Reason.WAITS_FOR_LANE, full) if patient else Skip(Reason.LANES_FULL, full)
     in_the_way = ", ".join(holder.run for holder in holders)
-    if kind is Kind.RESTART or policy.overlap is Overlap.REPLACE:
+    one_off = is_one_off(schedule)
+    if kind is Kind.RESTART or (policy.overlap is Overlap.REPLACE and not (one_off and missed)):
         ending = tuple(holder.run for holder in holders if not holder.cancelling)
         return Wait(Reason.WAITS_FOR_RUN, in_the_way, cancel=ending)
-    if policy.overlap is Overlap.SKIP and not _clearing(holders):
+    if policy.overlap is Overlap.SKIP and not one_off and not _clearing(holders):
         return Skip(Reason.OVERLAP, in_the_way)
     return Wait(Reason.WAITS_FOR_RUN, in_the_way)
 
@@ -173,8 +203,8 @@ def held(schedule: Schedule, job: JobFacts, look_again: int) -> Wait | None:
     """Whether none of a schedule's slots can be decided now (S20, S47). Stopping needs no worker."""
     if job.unreadable:
         return Wait(Reason.UNREADABLE, job.unreadable, look_again)
-    if job.unserved_queue and schedule.definition.kind is not Kind.STOP:
-        return Wait(Reason.NO_WORKER, job.unserved_queue, look_again)
+    if job.no_worker and schedule.definition.kind is not Kind.STOP:
+        return Wait(Reason.NO_WORKER, job.no_worker, look_again)
     return None
 
 
@@ -184,7 +214,7 @@ def _clearing(holders: Sequence[Holder]) -> bool:
 
 
 def retry_delay(retry: RetryPolicy, failures: int, key: str) -> int:
-    """Seconds before the next try after this many failures: growing, capped, and spread by up to a tenth."""
+    """Seconds before the next try after this many failures: growing, capped, and spread."""
     delay = min(retry.interval * retry.backoff ** (failures - 1), retry.max_interval)
     digest = blake2b(f"{key}\0{failures}".encode(), digest_size=8).digest()
-    return round(delay + delay / 10 * int.from_bytes(digest, "big") / 2**64)
+    return round(delay + delay * retry.jitter * int.from_bytes(digest, "big") / 2**64)

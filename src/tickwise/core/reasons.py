@@ -64,6 +64,11 @@ class Reason(Enum):
         "nothing looked at it until its grace had passed, and missed slots are not caught up",
         "Set catchup: once or all to run missed slots, or a longer grace if a late start is fine.",
     )
+    STOPPED_SINCE = (
+        "stopped_since", Verdict.SKIPPED,
+        "nothing looked at it until its grace had passed, and the job's stop of {detail} has passed since",
+        "Trigger the job if it should run now; its next start comes by itself.",
+    )
     COALESCED = (
         "coalesced", Verdict.COALESCED,
         "several slots were pending after an interruption; the run for {detail} stands for all of them",
@@ -176,8 +181,8 @@ class Reason(Enum):
     )
     NO_WORKER = (
         "no_worker", Verdict.DEFERRED,
-        "no live worker serves the queue {detail}",
-        "Start a worker for that queue, or move the job to another.",
+        "no live worker {detail}",
+        "Start a worker of that queue with the folder or the app that defines the job, or with --allow-commands.",
     )
     UNREADABLE = (
         "unreadable", Verdict.DEFERRED,

@@ -23,7 +23,7 @@ from .model import (
     TickPlan,
     Trigger,
 )
-from .policy import SIEVES, Go, Ruling, Skip, Unwanted, Wait, overlap
+from .policy import Go, Ruling, Skip, Unwanted, Wait, overlap, sieves
 from .reasons import Reason
 from .slots import passed_over, summed_up
 from .timeparse import iso
@@ -44,10 +44,9 @@ class SchedulePass:
         self.starts: list[Start] = []
         self.cancels: list[PlannedCancel] = []
         self._journal = Journal(schedule)
-        self._rests = schedule.paused is not None or schedule.deleted_at is not None
         self._backlog = (
             Backlog(schedule, None, None, schedule.last_missed_slot, None)
-            if self._rests
+            if schedule.rests
             else backlog(schedule, own, now)
         )
         self._work = self._backlog.schedule  # as decided so far
@@ -59,9 +58,12 @@ class SchedulePass:
         self._deferral: Deferral | None = None
         self._look_again: int | None = None
 
-    def filter_backlog(self, hold: Wait | None) -> None:
-        """Note what is pending and filter it; or hold all of it if nothing can be decided now."""
-        if self._rests:
+    def filter_backlog(self, hold: Wait | None, stop: int | None) -> None:
+        """Note what is pending and filter it; or hold all of it if nothing can be decided now.
+
+        `stop` is the newest stop of the job that has passed.
+        """
+        if self.schedule.rests:
             self._deferral = self.schedule.deferral
             return
         if hold:
@@ -72,7 +74,7 @@ class SchedulePass:
             return
         self._open = True
         self._meet()
-        for sieve in SIEVES:
+        for sieve in sieves(stop):
             if unwanted := sieve(self._backlog, self.now):
                 self._discard(unwanted)
                 self._backlog = self._backlog.left(self._work)
@@ -169,9 +171,9 @@ class SchedulePass:
             records=self._journal.open,
         )
         due_at = _earliest(self._look_again, None if after.finished else self._backlog.next_due)
-        unfinished = (after.deferral or after.backfill) and not self._rests
+        unfinished = (after.deferral or after.backfill) and not self.schedule.rests
         wake_at = _earliest(due_at, self.now + LONGEST_SLEEP) if unfinished else due_at
-        over = wake_at is None and not self._rests and after.definition.policy.auto_remove
+        over = wake_at is None and not self.schedule.rests and after.definition.policy.auto_remove
         return Planned(after, wake_at, due_at, remove=over)
 
     def _open_holes(self, cursor: int) -> tuple[tuple[int, int], ...]:

@@ -25,7 +25,7 @@ class DocumentFacts:
 
     key: Any  # its id in the store; seeds `H` in an interval
     sleep_until: Any
-    interval: Any = None
+    interval: Any = None  # none or an empty text: it does not recur
     repeat_until: Any = None
     auto_remove: Any = False
     moved: bool = False  # a new time was set while it was locked
@@ -87,7 +87,7 @@ def decide(facts: DocumentFacts, now: datetime, outcome: DocumentOutcome, rules:
 def _next_time(facts: DocumentFacts, now: datetime, rules: Rules) -> datetime | None:
     last = None if facts.repeat_until is None else instant(facts.repeat_until, "repeat_until")
     slept_until = instant(facts.sleep_until, "sleep_until")
-    if facts.interval is None:
+    if facts.interval is None or (isinstance(facts.interval, str) and not facts.interval.strip()):
         return None
     times = parse(facts.interval, rules.timezone, str(facts.key))
     next_time = times.next(max(now, slept_until + rules.reprocess_delay))

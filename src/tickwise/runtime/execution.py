@@ -1,14 +1,16 @@
 """Executes the runs of a worker, and stores their steps and logs on the way."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
+from threading import Lock
 from typing import Any
 
 from ..clock import microseconds
-from ..core.definition import JobDefinition
 from ..core.errors import TickwiseError
+from ..core.requirements import Offers
 from ..core.settle import Cancelled
 from ..log import get_logger
 from ..stores.contract import Store, StoreUnavailableError
@@ -17,6 +19,7 @@ from .attempt import conclude, execute
 from .context import RunContext, StepRecord, StepState
 from .executors.arguments import params_of
 from .executors.function import FunctionPool, call_directly, can_call_directly
+from .executors.log import StepLog
 from .executors.result import AttemptResult
 from .step_context import Services
 
@@ -26,40 +29,41 @@ _MAX_PARTS = 1_000  # of a log that wait to be stored; if a run prints faster, f
 
 
 class Execution:
-    """What a worker can execute: the functions it knows, and commands of definitions that it trusts."""
+    """What a worker can execute: the functions it knows, and commands of definitions that it trusts.
+
+    `commands` returns the digests of these definitions, or `*` for all: the same collection until it changes.
+    """
 
     def __init__(
         self,
         store: Store,
         functions: Mapping[str, Callable[..., Any]],
         *,
-        may_run: Callable[[JobDefinition], bool] = lambda _job: False,
+        commands: Callable[[], Collection[str]] = frozenset,
         services: Services | None = None,
     ) -> None:
         self._store = store
         self._functions = functions
-        self._known = frozenset(functions)
-        self._may_run = may_run
+        self._commands = commands
+        self._offered: tuple[int, Collection[str]] = len(functions), commands()
+        self._offers = Offers.of(functions, self._offered[1])
         self._services = services or Services()
         self._pool = FunctionPool()
         self._journals: dict[str, _RunJournal] = {}
 
     @property
-    def known(self) -> frozenset[str]:
-        """The names of its functions. Functions may be added later."""
-        if len(self._known) != len(self._functions):
-            self._known = frozenset(self._functions)
-        return self._known
-
-    @property
-    def stuck(self) -> int:
-        return self._pool.stuck
+    def offers(self) -> Offers:
+        """What it may execute (S46). Functions and definitions may be added later."""
+        now = len(self._functions), self._commands()
+        if now != self._offered:
+            self._offered, self._offers = now, Offers.of(self._functions, now[1])
+        return self._offers
 
     def run(self, lease: Lease) -> Coroutine[Any, Any, AttemptResult]:
         """Execute an attempt. Cancelling the coroutine ends it."""
         function = self._functions.get(lease.job.name)
         if function is not None and can_call_directly(lease.job, function):
-            return call_directly(function, params_of(lease.job, lease.params or {}))
+            return call_directly(function, params_of(lease.job, lease.params or {}), partial(self._log_of, lease))
         return self._execute(lease)
 
     async def _execute(self, lease: Lease) -> AttemptResult:
@@ -75,10 +79,20 @@ class Execution:
         ended = AttemptResult(Cancelled(), error=reason)
         await conclude(lease.job, context_of(lease), ended, self._services_for(lease))
 
+    def _journal_of(self, lease: Lease) -> "_RunJournal":
+        return self._journals.setdefault(lease.id, _RunJournal(lease))
+
+    def _log_of(self, lease: Lease) -> StepLog:
+        """The log of a function that is called directly."""
+        return StepLog(partial(self._journal_of(lease).line, ""))
+
     def _services_for(self, lease: Lease) -> Services:
-        journal = self._journals.setdefault(lease.id, _RunJournal(lease))
+        journal = self._journal_of(lease)
         return replace(
-            self._services, report=journal.step, log=journal.line, allow_commands=self._may_run(lease.job)
+            self._services,
+            report=journal.step,
+            log=journal.line,
+            allow_commands=self.offers.allow_commands_of(lease.job),
         )
 
     async def _done_steps(self, lease: Lease) -> dict[str, StepState]:
@@ -137,13 +151,14 @@ def context_of(lease: Lease) -> RunContext:
 
 
 class _RunJournal:
-    """The steps and log of one run that are not stored yet."""
+    """The steps and log of one run that are not stored yet. Threads of a function write to the log."""
 
     def __init__(self, lease: Lease) -> None:
         self.lease = lease
         self.lock = asyncio.Lock()
         self._steps: dict[str, StepReport] = {}
         self._log: list[LogPart] = []
+        self._log_lock = Lock()
 
     async def step(self, record: StepRecord) -> None:
         if record.name:
@@ -157,20 +172,23 @@ class _RunJournal:
             )
 
     def line(self, step: str, stream: str, text: str) -> None:
-        last = self._log[-1] if self._log else None
-        if last and len(self._log) >= _MAX_PARTS and (last.step, last.stream) == (step, stream):
-            self._log[-1] = last._replace(text=f"{last.text}{text}\n")
-        else:
-            self._log.append(LogPart(step, stream, f"{text}\n", microseconds()))
+        with self._log_lock:
+            last = self._log[-1] if self._log else None
+            if last and len(self._log) >= _MAX_PARTS and (last.step, last.stream) == (step, stream):
+                self._log[-1] = last._replace(text=f"{last.text}{text}\n")
+            else:
+                self._log.append(LogPart(step, stream, f"{text}\n", microseconds()))
 
     def drain(self) -> tuple[list[StepReport], list[LogPart]]:
-        steps, log = list(self._steps.values()), self._log
-        self._steps, self._log = {}, []
+        with self._log_lock:
+            steps, log = list(self._steps.values()), self._log
+            self._steps, self._log = {}, []
         return steps, log
 
     def restore(self, steps: list[StepReport], log: list[LogPart]) -> None:
-        self._steps = {step.name: step for step in steps} | self._steps
-        self._log = log + self._log
+        with self._log_lock:
+            self._steps = {step.name: step for step in steps} | self._steps
+            self._log = log + self._log
 
 
 def _microseconds(instant: datetime | None) -> int | None:

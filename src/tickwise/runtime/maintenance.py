@@ -1,5 +1,6 @@
 """The reaper expires leases and runs that waited too long; the pruner deletes what is past its retention."""
 
+from ..core.definition import Keep
 from ..log import get_logger
 from ..stores.contract import Store
 
@@ -25,10 +26,11 @@ class Reaper:
 class Pruner:
     """Deletes old records, in small batches (S51)."""
 
-    def __init__(self, store: Store, *, every: float = 60.0) -> None:
+    def __init__(self, store: Store, *, keep: Keep, every: float = 15.0) -> None:
         self._store = store
+        self._keep = keep  # of jobs that do not say
         self._every = every
 
     async def turn(self) -> float:
-        removed = await self._store.prune(_PRUNE_BATCH)
+        removed = await self._store.prune(_PRUNE_BATCH, self._keep)
         return 0.0 if removed >= _PRUNE_BATCH else self._every

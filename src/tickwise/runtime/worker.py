@@ -2,7 +2,8 @@
 
 A run is held, and its lease renewed, from the lease until its end is stored. Three things stop a run from outside,
 each with its own outcome: a person (cancelled), a shutdown (handed back), a lost lease (no outcome: the run
-belongs to another worker by now). Code that ignores its cancellation is abandoned, and goes on taking up room.
+belongs to another worker by now). A cancelled run is held until its code has ended. Code that goes on after a
+shutdown or a lost lease is abandoned, and goes on taking up room.
 
 If the answer to a lease is lost, the store holds a run as ours that we do not know. The next renewal reports it
 and the worker adopts it. Its lease may be nearly over by then, so it starts only after one more renewal: otherwise
@@ -18,6 +19,8 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
+from ..clock import monotonic
+from ..core.requirements import Offers
 from ..core.settle import Cancelled, HandedBack, Outcome, Settled
 from ..log import get_logger
 from ..stores.contract import Store, StoreUnavailableError
@@ -90,6 +93,7 @@ class Worker:
         self._adopted: dict[str, Lease] = {}  # to be started after the next renewal
         self._started: set[tuple[str, str]] = set()  # ids and tokens that a late renewal may still report
         self._reserved = 0
+        self._room_at = monotonic()  # when there was room last, or some was freed
         self._backlog = False  # the queues may hold more than there was room for
         self._closing = False
         self._grace_over = asyncio.Event()
@@ -103,15 +107,27 @@ class Worker:
         return len(self._active) + len(self._pending)
 
     @property
+    def offers(self) -> Offers:
+        """What it may execute (S46)."""
+        return self._execution.offers
+
+    @property
     def concurrency(self) -> int:
         return self.options.concurrency
 
     @property
     def free(self) -> int:
-        if self._closing:
-            return 0
-        taken = self.busy + self._reserved + len(self._abandoned) + self._execution.stuck
-        return max(0, self.concurrency - taken)
+        return 0 if self._closing else max(0, self.concurrency - self._taken - self._reserved)
+
+    @property
+    def _taken(self) -> int:
+        """Room for runs, and for code that ignores its cancellation."""
+        return self.busy + len(self._abandoned)
+
+    @property
+    def full_seconds(self) -> int:
+        """For how long there has been no room, and none was freed. The heartbeat's thread calls this too."""
+        return int(monotonic() - self._room_at) if self._taken >= self.concurrency else 0
 
     @property
     def finish_event(self) -> asyncio.Event:
@@ -136,7 +152,7 @@ class Worker:
         capacity = self.free if limit is None else min(self.free, limit)
         options = self.options
         request = LeaseRequest(
-            self.node, capacity, queues=options.queues, functions=self._execution.known, seconds=options.lease
+            self.node, capacity, queues=options.queues, offers=self._execution.offers, seconds=options.lease
         )
         self._reserved += capacity
         self._update_idle()
@@ -174,6 +190,8 @@ class Worker:
     async def turn(self) -> float:
         """Fill the free room from the queues."""
         request = self.reserve()
+        if self._taken < self.concurrency:
+            self._room_at = monotonic()
         if request is None:
             self._backlog = True
             return self._poll
@@ -246,10 +264,13 @@ class Worker:
         if run in self._pending:
             self._start_pending()
         active = self._active.get(run)
-        if active and not active.task.done() and run not in self._stopping:
+        if active is None or active.task.done():
+            return
+        if run not in self._stopping:
             self._stopping[run] = reason
             active.task.add_done_callback(partial(self._on_task_done, active))
             active.task.cancel()
+        if reason is not StopReason.CANCELLED:
             asyncio.get_running_loop().call_later(self.options.cancel_grace, self._abandon, active)
 
     def _on_task_done(self, active: ActiveRun, task: "asyncio.Task[None]") -> None:
@@ -299,6 +320,7 @@ class Worker:
             self._stopping.pop(run, None)
             self._concluding.discard(run)
             self._execution.forget(run)
+        self._room_at = monotonic()
         self._update_idle()
         self._room_freed.set()
         self._wake_if_backlog()
@@ -351,6 +373,8 @@ class Worker:
     async def close(self, grace: float) -> None:
         """Lease nothing more, let runs end within the grace, and hand the rest back (S45)."""
         self._closing = True
+        if self.busy:
+            _log.info("waiting for runs to end", runs=self.busy, up_to=f"{grace:g} s", to_stop_now="Ctrl-C again")
         await _wait_for_any(grace, self._idle, self._grace_over)
         self._grace_over.set()
         self._stop_all(StopReason.SHUTDOWN)

@@ -33,7 +33,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..core.change import Change
-from ..core.definition import JobDefinition
+from ..core.definition import JobDefinition, Keep
 from ..core.errors import TickwiseError
 from ..core.model import Pause, Schedule
 from ..core.settle import Settled
@@ -57,6 +57,8 @@ from .records import (
     TickRequest,
     TickResult,
 )
+
+KEEP_ALL = Keep()
 
 
 class StoreUnavailableError(TickwiseError):
@@ -94,15 +96,33 @@ class Store(ABC):
     async def define(self, job: JobDefinition, source: str, *, over: int | None = None) -> tuple[Schedule, ...]:
         """Write a job as its source has it now: its schedules are added or updated, those it lacks deleted.
 
-        Refused if another source owns the job (S50). With `over`, refused unless that is the job's version; 0
-        stands for a job that is not there. The same definition again changes nothing (S28). Returns the schedules
-        that changed. What the job depends on (`after`) must exist and must not lead back to it (S35).
+        Refused if another source owns the job; schedules that others have added to it stay (S50). With `over`,
+        refused unless that is the job's version; 0 stands for a job that is not there. The same definition again
+        changes nothing (S28). Returns the schedules that changed. What the job depends on (`after`) must exist and
+        must not lead back to it (S35).
         """
         return await self._define(validation.checked_job(job, source), source, over)
+
+    async def extend(self, extra: JobDefinition, source: str, *, over: int | None = None) -> tuple[Schedule, ...]:
+        """Write the schedules that a source has added to a job of another source (S50).
+
+        `extra` has the job's name and these schedules; nothing else of it counts. Those of the source that it
+        lacks are deleted. Refused if the job is not there, or is the source's own. Else as `define`.
+        """
+        return await self._extend(validation.checked_job(extra, source), source, over)
+
+    async def reassign(self, job: str, source: str, to: str) -> bool:
+        """Give another source what a source has written of a job: the job, its schedules, or both (S50).
+
+        Nothing else changes. False if it has written nothing of it.
+        """
+        validation.check_source(to)
+        return validation.can_exist(job) and await self._reassign(job, source, to)
 
     async def remove(self, job: str, source: str, *, over: int | None = None) -> None:
         """Delete a job and its schedules: queued runs are cancelled, running ones go on (S23).
 
+        Schedules that others have added go with it, and come back if the job does within two minutes (S50).
         Refused if another source owns the job. With `over`, refused unless that is the job's version.
         """
         if validation.can_exist(job):
@@ -204,9 +224,12 @@ class Store(ABC):
         validation.check_limit(limit)
         await self._limit(limit)
 
-    async def prune(self, most: int = 1_000) -> int:
-        """Remove at most so many runs that their jobs do not keep any longer (S51); how many were removed."""
-        return await self._prune(most) if most > 0 else 0
+    async def prune(self, most: int = 1_000, keep: Keep = KEEP_ALL) -> int:
+        """Remove at most so many runs that are not kept any longer (S51); how many were removed.
+
+        `keep` holds for jobs whose definition does not say how long their runs are kept.
+        """
+        return await self._prune(most, keep) if most > 0 else 0
 
     @abstractmethod
     async def wait(self, seconds: float) -> bool:
@@ -223,6 +246,12 @@ class Store(ABC):
 
     @abstractmethod
     async def _define(self, job: JobDefinition, source: str, over: int | None, /) -> tuple[Schedule, ...]: ...
+
+    @abstractmethod
+    async def _extend(self, extra: JobDefinition, source: str, over: int | None, /) -> tuple[Schedule, ...]: ...
+
+    @abstractmethod
+    async def _reassign(self, job: str, source: str, to: str, /) -> bool: ...
 
     @abstractmethod
     async def _remove(self, job: str, source: str, over: int | None, /) -> None: ...
@@ -269,4 +298,4 @@ class Store(ABC):
     async def _limit(self, limit: QueueLimit, /) -> None: ...
 
     @abstractmethod
-    async def _prune(self, most: int, /) -> int: ...
+    async def _prune(self, most: int, keep: Keep, /) -> int: ...

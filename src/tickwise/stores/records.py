@@ -14,6 +14,7 @@ from ..core.cron import Recurrence
 from ..core.definition import JobDefinition
 from ..core.model import Facts, Schedule, TickPlan, Trigger
 from ..core.reasons import Reason
+from ..core.requirements import EVERYTHING, Offers
 from ..core.settle import Outcome
 from ..core.states import Event, RunState
 
@@ -30,7 +31,7 @@ class LeaseRequest(NamedTuple):
     node: str
     capacity: int
     queues: tuple[str, ...] = ("default",)
-    functions: frozenset[str] = frozenset()  # jobs without steps that it knows (S46)
+    offers: Offers = EVERYTHING  # what it may execute (S46)
     seconds: int = 30  # how long a lease lasts
 
 
@@ -74,6 +75,7 @@ class TickResult(NamedTuple):
     leases: tuple[Lease, ...] = ()  # of those, the ones leased to the node at once
     more: bool = False  # more jobs may be due: the limit was reached, or it was turned away
     next_due: int | None = None  # second at which a job must be looked at
+    held: int = 0  # jobs whose slots have begun to wait for a worker (S47)
     turned_away: str = ""  # why no job was claimed, if the store let the node not even look: this was no pass
 
 
@@ -89,6 +91,9 @@ class Enqueue:
     allow_overlap: bool = False  # by hand, although no lane is free (S30)
     by: str = ""
     auto_remove: bool = False  # remove the run once it has succeeded
+    key_ttl: int | None = None  # seconds after its success when the key is free again; none: never
+    queue: str | None = None  # of this run, instead of the job's
+    priority: int | None = None  # the same
 
 
 class Enqueued(NamedTuple):
@@ -155,10 +160,15 @@ class Node:
     capacity: int = 0
     busy: int = 0
     problems: tuple[str, ...] = ()  # what its sources could not read
+    sources: tuple[str, ...] = ()  # folders and apps whose definitions it writes
+    orphans: tuple[str, ...] = ()  # jobs that its app has once written, and does not declare any more (S50)
+    undelivered: tuple[str, ...] = ()  # its notification channels whose last send failed, and why
     seconds: int = 30  # how long it counts as live after it was seen
     started_at: int = 0
     seen_at: int = 0
     passed_at: int | None = None  # when its ticker last completed a pass
+    offers: Offers = EVERYTHING  # what its worker may execute (S46)
+    full_seconds: int = 0  # for how long its worker has had no room, and none was freed
     claims_fail: str = ""  # why the claims of its ticker fail for a while now, if they do
 
 
@@ -254,6 +264,7 @@ class RunRow:
     lease_until: int | None = None
     expires_at: int | None = None
     by: str = ""
+    requires: str = ""  # what a worker must offer to execute it (S46)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Counts and statistics that a store gives to people."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -21,10 +22,18 @@ class Counts:
     paused: int = 0
     runs: Mapping[RunState, int] = field(default_factory=dict)  # queued and running, and ended in the last hour
     waiting: Mapping[str, int] = field(default_factory=dict)  # queued runs by queue
-    held: Mapping[str, int] = field(default_factory=dict)  # jobs with a slot that waits, by queue
+    unserved: Mapping[tuple[str, str], int] = field(default_factory=dict)  # held jobs, by queue and requirements
     oldest_due: int | None = None  # when the oldest queued run could have started
     overdue: int = 0  # jobs whose second has passed without a look
     nodes: int = 0
+
+    @property
+    def held(self) -> dict[str, int]:
+        """Jobs whose slots are held for want of a worker (S47), by queue."""
+        found: Counter[str] = Counter()
+        for (queue, _), number in self.unserved.items():
+            found[queue] += number
+        return dict(found)
 
 
 class MinuteStats(NamedTuple):

@@ -1,5 +1,6 @@
 """URL → store: `sqlite:///file`, `postgresql://…`, `mongodb://…`, `memory://`."""
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +8,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from ..clock import microseconds
 from ..core.errors import InputError, did_you_mean, nearest_word
+from ..ownership import STRICT, WriterCheck
 from .contract import Store
 from .validation import UNREADABLE_URL
 
@@ -15,8 +17,11 @@ _ALIASES = {"postgres": "postgresql"}
 _PASSWORD = re.compile(r"(://[^:/?#@]*):.*@|(\bpassword=)[^&#]*", re.DOTALL)
 
 
-def open_store(url: str, clock: Callable[[], int] | None = None) -> Store:
-    """A store, not yet connected where that takes a network. Tests pass a clock (microseconds) of their own."""
+def open_store(url: str, clock: Callable[[], int] | None = None, writers: WriterCheck = STRICT) -> Store:
+    """A store, not yet connected where that takes a network. Tests pass a clock (microseconds) of their own.
+
+    `writers` says who may write the file of an SQLite store: one of another user would decide what runs here.
+    """
     scheme = _parts(url).scheme.partition("+")[0]
     scheme = _ALIASES.get(scheme, scheme)
     if scheme == "memory":
@@ -24,7 +29,7 @@ def open_store(url: str, clock: Callable[[], int] | None = None) -> Store:
 
         return MemoryStore(clock or microseconds)
     if scheme == "sqlite":
-        return _sqlite(url, clock)
+        return _sqlite(url, clock, writers)
     if scheme == "postgresql":
         return _postgres(url, clock)
     if scheme == "mongodb":
@@ -52,8 +57,8 @@ def _file(url: str) -> Path:
     return Path(unquote(parts.path).removeprefix("/"))
 
 
-def _sqlite(url: str, clock: Callable[[], int] | None) -> Store:
-    from .sql.sqlite import SqliteDriver
+def _sqlite(url: str, clock: Callable[[], int] | None, writers: WriterCheck) -> Store:
+    from .sql.sqlite import SqliteDriver, files_of
     from .sql.store import SqlStore
 
     file = _file(url)
@@ -61,7 +66,12 @@ def _sqlite(url: str, clock: Callable[[], int] | None) -> Store:
         if file.is_dir():
             raise InputError(f"{file} is a folder: name a file in it, as sqlite:///{file}/tickwise.db")
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file.touch(mode=0o600)
+        writers.check(file.parent, sticky=True)
+        writers.make(file)
+        for known in files_of(file):
+            if os.path.lexists(known):
+                writers.check(known)
+        file.touch()  # an error if it may not be written
         return SqlStore(SqliteDriver(file, clock))
     except OSError as error:
         raise InputError(f"{file} cannot be made or opened: {error}") from error
@@ -93,7 +103,7 @@ def is_private(url: str) -> bool:
     if scheme != "sqlite":
         return False
     path = _file(url)
-    return not path.exists() or not path.stat().st_mode & 0o022
+    return not path.exists() or STRICT.refusal(path, path.stat()) is None
 
 
 def hidden(url: str) -> str:
@@ -103,5 +113,13 @@ def hidden(url: str) -> str:
 
 def store_exists(url: str) -> bool:
     """Whether a SQLite store has its file: opening it would create one. Other stores are on a server."""
-    parts = urlsplit(url)
-    return parts.scheme != "sqlite" or Path(unquote(parts.path).removeprefix("/")).exists()
+    return urlsplit(url).scheme != "sqlite" or _file(url).exists()
+
+
+def check_exists(url: str) -> None:
+    """Refuse a SQLite store that is not there."""
+    if not store_exists(url):
+        raise InputError(
+            f"there is no store {hidden(url)} ({_file(url).absolute()}): start `tickwise serve`, name another "
+            "store with --store, or create this one with `tickwise store upgrade`"
+        )

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from ..core.change import Added, BackfillAsked, Change, Deleted, Paused, Renamed, Rescheduled, Switched, Updated
 from ..core.codec import encode_job, encode_schedule
-from ..core.definition import JobDefinition, check_name
+from ..core.definition import MAX_PRIORITY, JobDefinition, check_name
 from ..core.errors import ConflictError, InputError, StaleVersionError, TickwiseError, did_you_mean, nearest_word
 from ..core.model import Pause, Trigger
 from ..core.payload import check_text, clip, decode, encode
@@ -45,6 +45,7 @@ UNREADABLE_URL = (
 _MAX_SECOND = 253_402_300_800  # the first second of the year 10000, which no calendar here has
 _MAX_NUMBER = (1 << 63) - 1
 _MAX_ENQUEUE = 10_000  # runs of one call
+_MAX_KEY_TTL = 10 * 366 * 86_400
 _MAX_PAGE = 10_000  # rows
 _MAX_SPAN = 10_000_000  # minutes or hours
 _TRIGGERS_OF_ENQUEUE = (Trigger.ENQUEUE, Trigger.MANUAL)
@@ -101,11 +102,15 @@ def check_span(number: int, unit: str) -> None:
 # Definitions.
 
 
+def check_source(source: str) -> None:
+    check_text(source, "a source", LONGEST_WORDS)
+
+
 def checked_job(job: JobDefinition, source: str) -> JobDefinition:
     """The job with its source on every schedule, if all of it can be kept."""
     check_name(job.name, "the name of a job")
     check_name(job.queue, "the name of a queue")
-    check_text(source, "a source", LONGEST_WORDS)
+    check_source(source)
     encode_job(job)
     names: set[str] = set()
     for schedule in job.schedules:
@@ -128,6 +133,12 @@ def valid_jobs(jobs: Sequence[JobDefinition], source: str) -> list[JobDefinition
         with suppress(TickwiseError):
             valid.append(checked_job(job, source))
     return valid
+
+
+def check_extension(job: str, owner: str, source: str) -> None:
+    """A source adds schedules to jobs of others; those of its own jobs are in their definitions."""
+    if owner == source:
+        raise InputError(f"{job} is a job of {source} itself: define it with all its schedules")
 
 
 def check_version(job: str, version: int, over: int | None) -> None:
@@ -197,6 +208,12 @@ def _checked_enqueue(one: Enqueue) -> Enqueue:
     check_text(one.by, "the name of who asks", LONGEST_WORDS)
     if one.key is not None:
         check_text(one.key, "a key", LONGEST_KEY)
+    if one.key_ttl is not None:
+        _check_key_ttl(one)
+    if one.queue is not None:
+        check_name(one.queue, "the name of a queue")
+    if one.priority is not None and not _is_within(one.priority, -MAX_PRIORITY, MAX_PRIORITY):
+        raise InputError(f"the priority is {one.priority!r:.40}: it is from -1,000 to 1,000", field="priority")
     if one.at is not None:
         check_second(one.at, "the time to run at")
     if one.params is None:
@@ -204,6 +221,17 @@ def _checked_enqueue(one: Enqueue) -> Enqueue:
     if not isinstance(one.params, Mapping):
         raise InputError(f"params are a mapping of names to values, not {type(one.params).__name__}")
     return replace(one, params=decode(encode(dict(one.params), "params")))
+
+
+def _check_key_ttl(one: Enqueue) -> None:
+    if one.key is None:
+        raise InputError("key_ttl: there is no key that it could free: give a key", field="key_ttl")
+    if not _is_within(one.key_ttl, 1, _MAX_KEY_TTL):
+        raise InputError(f"key_ttl: {one.key_ttl!r:.40} is no time of 1 second to 10 years", field="key_ttl")
+
+
+def _is_within(number: object, least: int, most: int) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and least <= number <= most
 
 
 def check_node_id(node: str) -> None:
@@ -263,6 +291,8 @@ def check_node(node: Node) -> None:
     check_text(node.version, "a version", LONGEST_KEY)
     for queue in node.queues:
         check_name(queue, "the name of a queue")
+    for source in node.sources:
+        check_source(source)
 
 
 def check_limit(limit: QueueLimit) -> None:

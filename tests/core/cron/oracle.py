@@ -22,8 +22,8 @@ Numbers = npt.NDArray[np.int64]
 
 EPOCH = date(1970, 1, 1)
 ONE_DAY = timedelta(days=1)
-MONTHS = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split()
-WEEKDAYS = "SUN MON TUE WED THU FRI SAT".split()
+MONTHS = "January February March April May June July August September October November December".split()
+WEEKDAYS = "Sunday Monday Tuesday Wednesday Thursday Friday Saturday".split()
 
 
 # --- what a text means ---------------------------------------------------------------------------------------
@@ -39,16 +39,19 @@ class Meaning:
     months: frozenset[int]
     month_days: tuple[DayRule, ...]
     weekdays: tuple[DayRule, ...]
-    both: bool  # Debian's rule: a day field that starts with a star (or ?) makes it "and"
+    both: bool  # Debian's rule: a day field that starts with a star (or ?) makes it "and"; so does an &
+    years: frozenset[int] | None = None  # none: every year
 
     def names_day(self, day: date) -> bool:
+        if self.years is not None and day.year not in self.years:
+            return False
         by_date = any(rule(day) for rule in self.month_days)
         by_weekday = any(rule(day) for rule in self.weekdays)
         return day.month in self.months and (by_date and by_weekday if self.both else by_date or by_weekday)
 
     @property
-    def hourly(self) -> bool:
-        return len(self.hours) == 24
+    def keeps_pace(self) -> bool:
+        return len(self.hours) == 24 or len(self.minutes) == 60
 
 
 def weekday_of(day: date) -> int:
@@ -76,9 +79,13 @@ def is_nearest_weekday(number: int) -> DayRule:
     def rule(day: date) -> bool:
         month = days_of_month(day)
         working = [d.day for d in month if d.isoweekday() <= 5]
-        return number <= len(month) and day.day == min(working, key=lambda d: abs(d - number))
+        return 1 <= number <= len(month) and day.day == min(working, key=lambda d: abs(d - number))
 
     return rule
+
+
+def is_nearest_weekday_before_end(count: int) -> DayRule:
+    return lambda day: is_nearest_weekday(len(days_of_month(day)) - count)(day)
 
 
 def is_last_working_day(day: date) -> bool:
@@ -127,10 +134,16 @@ def number_field(random: Random, low: int, high: int) -> tuple[str, frozenset[in
     return ",".join(text for text, _ in items), frozenset().union(*(values for _, values in items))
 
 
+def name(random: Random, whole: str) -> str:
+    """A name as people write it: whole or cut, large or small."""
+    cut = random.choice((whole[:3], whole[:3], whole[:4], whole))
+    return random.choice((cut, cut.upper(), cut.lower()))
+
+
 def month_field(random: Random) -> tuple[str, frozenset[int]]:
     if random.random() < 0.2:
         a, b = sorted((random.randint(1, 12), random.randint(1, 12)))
-        return f"{MONTHS[a - 1]}-{MONTHS[b - 1].lower()}", frozenset(range(a, b + 1))
+        return f"{name(random, MONTHS[a - 1])}-{name(random, MONTHS[b - 1])}", frozenset(range(a, b + 1))
     return ("*", frozenset(range(1, 13))) if random.random() < 0.5 else number_field(random, 1, 12)
 
 
@@ -147,6 +160,9 @@ def month_day_field(random: Random) -> tuple[str, list[DayRule]]:
             (f"L-{min(n, 30)}", is_before_end(min(n, 30))),
             ("LW", is_last_working_day),
             (f"{n}W", is_nearest_weekday(n)),
+            (f"L-{min(n, 30)}W", is_nearest_weekday_before_end(min(n, 30))),
+            (f"{n}-L", lambda day: day.day >= n),
+            (f"{n}-L/3", lambda day: day.day >= n and (day.day - n) % 3 == 0),
         ]
     )
     other = random.randint(1, 31)
@@ -160,30 +176,49 @@ def weekday_field(random: Random) -> tuple[str, list[DayRule]]:
     if kind < 0.6:
         text, values = number_field(random, 0, 6)
         return text, [is_weekday(value) for value in values]
-    name = random.choice((WEEKDAYS[w % 7], str(w)))
+    day = random.choice((name(random, WEEKDAYS[w % 7]), str(w)))
+    a, b = sorted((random.randint(0, 6), random.randint(0, 6)))
     item, rules = random.choice(
         [
-            (name, [is_weekday(w)]),
+            (day, [is_weekday(w)]),
             (f"{w}-7", [is_weekday(d) for d in range(w, 8)]),
             ("SAT-SUN", [is_weekday(6), is_weekday(0)]),
             ("mon-fri", [is_weekday(d) for d in range(1, 6)]),
-            (f"{name}#{n}", [is_nth_weekday(w, n)]),
-            (f"{name}L", [is_last_weekday(w)]),
+            (f"{day}#{n}", [is_nth_weekday(w, n)]),
+            (f"{WEEKDAYS[a]}-{b}#{n}", [is_nth_weekday(d, n) for d in range(a, b + 1)]),
+            (f"{day}L", [is_last_weekday(w)]),
         ]
     )
     other = random.randint(0, 7)
     return (item, rules) if kind < 0.85 else (f"{item},{other}", [*rules, is_weekday(other)])
 
 
-def generate(random: Random, *, seconds: bool = False) -> tuple[str, Meaning]:
-    """A text of five fields, or of six, and what it means."""
+def year_field(random: Random, around: int) -> tuple[str, frozenset[int] | None]:
+    """The seventh field, of years about one."""
+    a, b = around - random.randint(0, 2), around + random.randint(0, 2)
+    return random.choice(
+        [
+            ("*", None),
+            (f"{around}", frozenset({around})),
+            (f"{a}-{b}", frozenset(range(a, b + 1))),
+            (f"{a},{b}", frozenset({a, b})),
+            (f"{a}/2", frozenset(range(a, 2100, 2))),
+        ]
+    )
+
+
+def generate(random: Random, *, seconds: bool = False, around: int | None = None) -> tuple[str, Meaning]:
+    """A text of five fields, or of six, or, about a year, of seven; and what it means."""
     second = number_field(random, 0, 59) if seconds else ("", frozenset({0}))
     minute, hour = number_field(random, 0, 59), number_field(random, 0, 23)
     month_day, month, weekday = month_day_field(random), month_field(random), weekday_field(random)
     text = " ".join((second[0], minute[0], hour[0], month_day[0], month[0], weekday[0])).strip()
     both = month_day[0][0] in "*?" or weekday[0][0] in "*?"
+    if random.random() < 0.15:
+        text, both = f"{text}&", True
+    year = year_field(random, around) if around and seconds else ("", None)
     days = (tuple(month_day[1]), tuple(weekday[1]))
-    return text, Meaning(second[1], minute[1], hour[1], month[1], *days, both)
+    return f"{text} {year[0]}".strip(), Meaning(second[1], minute[1], hour[1], month[1], *days, both, year[1])
 
 
 # --- the clock on the wall -----------------------------------------------------------------------------------
@@ -267,7 +302,7 @@ def fires(meaning: Meaning, clock: Clock) -> Numbers:
     furthest = np.maximum.accumulate(clock.walls)
     reached = np.cumsum(named)[(furthest - low) // step]
     shown = named[(clock.walls - low) // step]
-    fired: npt.NDArray[np.bool_] = shown[1:] if meaning.hourly else np.diff(reached) > 0
+    fired: npt.NDArray[np.bool_] = shown[1:] if meaning.keeps_pace else np.diff(reached) > 0
     return clock.ticks[1:][fired]
 
 

@@ -44,6 +44,8 @@ _TEXTS = st.one_of(
         st.one_of(st.just("*"), _field(0, 6), st.sampled_from(["5#3", "1L"])),
     ),
     st.builds("{} {} {} * * *".format, _field(0, 59), _field(0, 59), _field(0, 23)),
+    st.builds("0 {} {} 25-L * MON-FRI#1& {}".format, _field(0, 59), _field(0, 23), _field(1970, 2099)),
+    st.builds("0 {} {} L-2W * Friday {}".format, _field(0, 59), _field(0, 23), _field(2010, 2030)),
     st.integers(30, 200_000).map("@every {}s".format),
 )
 

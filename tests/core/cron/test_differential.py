@@ -3,7 +3,8 @@
 import os
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, date, datetime
 from itertools import islice
 from random import Random
 
@@ -41,7 +42,8 @@ def parsed(text: str, meaning: Meaning, name: str = "UTC") -> Recurrence | None:
     except CronError as error:
         if "never fires" not in error.problem:
             raise
-        calendar = (datetime(2001, 1, 1, tzinfo=UTC).date() + n * ONE_DAY for n in range(28 * 366))
+        first = 1970 if meaning.years else 2001
+        calendar = (date(first, 1, 1) + n * ONE_DAY for n in range((130 if meaning.years else 28) * 366))
         assert not any(meaning.names_day(day) for day in calendar), text
         return None
 
@@ -91,10 +93,29 @@ def test_second_by_second(seed: int) -> None:
         name = random.choice(ZONES)
         start = quiet_start(random, name, 2)
         clock = Clock.watch(packaged_zone(name), start, start + 2 * DAY, step=1)
-        for text, meaning in (generate(random, seconds=True) for _ in range(40)):
+        year = datetime.fromtimestamp(start, UTC).year
+        for text, meaning in (generate(random, seconds=True, around=n % 2 and year) for n in range(40)):
             if cron := parsed(text, meaning, name):
                 compared += compare(cron, meaning, clock, random, 50)
     assert compared >= 7_000
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_year_by_year(seed: int) -> None:
+    """A year as the seventh field keeps to its years, in both directions and in the count (S37)."""
+    random = Random(seed)
+    compared = 0
+    for _ in range(3):
+        year = random.randint(1975, 2090)
+        start = epoch(year - 2, 12, 20)
+        clock = Clock.watch(UTC, start, start + 3 * 366 * DAY, step=3_600)
+        for _ in range(25):
+            text, meaning = generate(random, seconds=True, around=year)
+            text = " ".join(("0 0", *text.split()[2:]))
+            meaning = replace(meaning, seconds=frozenset({0}), minutes=frozenset({0}))
+            if cron := parsed(text, meaning):
+                compared += compare(cron, meaning, clock, random, 20)
+    assert compared >= 2_400
 
 
 # --- cronsim -------------------------------------------------------------------------------------------------
@@ -103,8 +124,12 @@ CRONSIM_LACKS = {
     r"\?": "no ?",
     r"L-\d": "no days before the last",
     r"\dW": "no nearest weekday",
-    r"[A-Z]L": "the last weekday of a month only by number",
+    r"[A-Za-z]L": "the last weekday of a month only by number",
     r"SAT-SUN": "no range of weekdays over Saturday by name",
+    r"-L|LW$": "no range to the last day",
+    r"[A-Za-z]{4}": "names of three letters only",
+    r"-\w+#": "no # of a range of weekdays",
+    r"&": "no way to ask for both days",
 }
 CRONSIM_DIFFERS = {
     r"\b(\d+)-\1/": "reads a range of one with a step as open: 5-5/20 is 5/20",
@@ -152,7 +177,7 @@ def test_cronsim_in_utc(seed: int) -> None:
 def kept_by_cronsim(text: str, meaning: Meaning) -> bool:
     """Whether cronsim, which looks at the star of minute and hour, decides as the law, which looks at the set."""
     minute, hour, *_ = text.split()
-    return hour == "*" if meaning.hourly else not minute.startswith("*") and not hour.startswith("*")
+    return "*" in (hour, minute) if meaning.keeps_pace else not minute.startswith("*") and not hour.startswith("*")
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -196,7 +221,7 @@ def test_cronsim_through_clock_changes(seed: int) -> None:
     ],
 )
 def test_cronsim_decides_from_the_star(text: str, start: tuple[int, int], ours: str, theirs: str) -> None:
-    """S39 decides from the set of hours; cronsim from stars and the number of fields, and differs so."""
+    """S39 decides from the sets of hours and minutes; cronsim from stars and the number of fields."""
     zone = packaged_zone("America/New_York")
     midnight, count = datetime(2024, *start, 0, 30, tzinfo=zone), len(ours.split())
     shown = [
@@ -214,12 +239,16 @@ def test_cronsim_decides_from_the_star(text: str, start: tuple[int, int], ours: 
 CRONITER_LACKS = {
     r"[A-Z\d]L": "L5 where we write 5L",
     r"L-|LW": "no days before the last, no last working day",
+    r"[A-Za-z]{4}": "names of three letters only",
+    r"-\w+#": "no # of a range of weekdays",
+    r"&": "no way to ask for both days",
     r",\d+W|W,": "W only alone",
     r"#\d,|,\S+#": "# only alone",
 }
 CRONITER_DIFFERS = {
     r"\b(\w+)-(?i:\1)\b": "reads a range of one as the whole circle: 5-5 is *",
     r"\b(59|23|31|12|6)/": "and so a last value with a step",
+    r"(29|30|31)-L": "reads a range from a day that the month lacks as the whole month",
     r"(29|30|31)W": "moves a day that the month lacks to its end",
     r"W \S+ [^*?]|[^*?] \S+ \S+#": "lets W and # take away from the other day field instead of adding to it",
 }
@@ -243,7 +272,6 @@ CRONITER_ADDS = {
     r"runs backwards": "ranges around the end: 22-2",
     r"\b0+ is out of range 1-(31|12)": "0 as the end of a range of days or months",
     r"out of range 1-9999": "steps of any length",
-    r"cannot read 'L'": "a day range that ends with L: 5-L",
     r"cannot read 'W\d": "W15 for 15W",
     r"cannot read 'L\d": "L5 for 5L",
 }

@@ -85,6 +85,14 @@ PHRASES = {
     "0 0 1 * 0-6": "At 00:00, every day",
     "0 0 1-31 * 1": "At 00:00, every day",
     "0 * 1 * 0-6": "Every hour",
+    # n-th weekdays of a range, weekdays before the last day, both days, years
+    "0 0 * * MON-WED#1": "At 00:00, on the 1st Monday, the 1st Tuesday and the 1st Wednesday of the month",
+    "0 0 L-2W * *": "At 00:00, on the weekday nearest the day 2 days before the last of the month",
+    "0 0 25-L * *": "At 00:00, on the 25th to 31st of the month",
+    "0 9 1-7 * MON&": "At 09:00, every Monday, but only on the 1st to 7th of the month",
+    "0 0 9 1 1 ? 2027,2029": "At 09:00, on the 1st of January, in 2027 and 2029",
+    "0 0 9 ? * * 2027-2029": "At 09:00, every day, from 2027 to 2029",
+    "0 0 9 L * ? 2027": "At 09:00, on the last day of the month, in 2027",
     # months
     "0 0 * 1 *": "At 00:00, every day, in January",
     "* * * 1,2,12 *": "Every minute, in January, February and December",

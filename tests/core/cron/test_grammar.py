@@ -15,10 +15,10 @@ from tickwise.core.errors import InputError
 law = settings(derandomize=True, deadline=None, database=None, max_examples=1_500)
 
 
-def refused(text: str, **options: str) -> CronError:
+def refused(text: str, key: str = "") -> CronError:
     """The error of a text, after checking that it points into the text and shows a caret where it says."""
     with pytest.raises(CronError) as caught:
-        parse(text, **options)
+        parse(text, key=key)
     error = caught.value
     assert 0 <= error.position <= len(text)
     assert text[error.position : error.position + len(error.text)] == error.text
@@ -50,7 +50,6 @@ MISTAKES = """
 * * «32»W * * | day-of-month | out of range 1-31
 * * «0»W * * | day-of-month | out of range 1-31
 * * L-«31» * * | day-of-month | out of range
-* * L-«0» * * | day-of-month | out of range
 */«0» * * * * | minute | out of range 1-9999
 */«10000» * * * * | minute | out of range 1-9999
 1-«99999999» * * * * | minute | out of range 0-59
@@ -73,14 +72,27 @@ H(0-«60») * * * * | minute | out of range 0-59
 * * * * «15W» | day-of-week | cannot read '15W'
 * * «5#3» * * | day-of-month | cannot read '5#3'
 * * «?/2» * * | day-of-month | cannot read '?/2'
-* * * «SEPT» * | month | did you mean SEP?
-* * * * MON,«TUES» | day-of-week | did you mean TUE?
+* * * «SEPP» * | month | did you mean SEP?
+* * * * MON,«TUSDAY» | day-of-week | did you mean TUESDAY?
+* * * «JU» * | month | cannot read 'JU'
+* * * * «&» | day-of-week | cannot read '&'
+* * «L»-W * * | day-of-month | cannot read 'L'
+* * L-«31»W * * | day-of-month | out of range 0-30
+* * 3-«LW» * * | day-of-month | cannot read 'LW'
+* 3-«L» * * * | hour | cannot read 'L'
+* * * * MON-FRI#«6» | day-of-week | out of range 1-5
+* * * * * * «1969» | year | out of range 1970-2099
+* * * * * * «H» | year | cannot read 'H'
+* * * * * * «H(2020-2030)» | year | cannot read 'H(2020-2030)'
+* * * * * * «2030-2027» | year | runs backwards
+0 0 0 «29» 2 ? 2025-2027 | day-of-month | never has a day '29' in '2025-2027'
+0 0 «30» 2 MON& | day-of-month | never fires
 * * * «MON» * | month | cannot read 'MON'
 1,«,»2 * * * * | minute | extra comma
 «,»1 * * * * | minute | extra comma
 1«,» * * * * | minute | extra comma
 * * * *«» | expression | this one has 4
-* * * * * * «*» * | expression | this one has 8
+* * * * * * * «*» | expression | this one has 8
 «» | expression | this one has 0
 0 0 «30» 2 * | day-of-month | never fires
 0 0 «31» 4,6,9,11 * | day-of-month | never fires
@@ -110,6 +122,83 @@ def test_mistakes_are_pointed_at(row: str) -> None:
     error = refused(marked.replace("«", "").replace("»", ""))
     assert (error.field, error.position, error.text) == (field, len(before), text)
     assert problem in error.problem
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("0 H(22-4) * * *", "H chooses from a range that does not go around"),
+        ("0 0 * * THU-TUE/2", "runs backwards"),
+        ("0 0 * * SAT-THU/3", "runs backwards"),
+        ("0 22-4/2 * * *", "write 22,0,2,4"),
+        ("0 0 * NOV-MAR/2 *", "write 11,1,3"),
+        ("0 0 25-5/2 * *", "runs backwards"),
+        ("0 0 25-5 * *", "write 25-31,1-5"),
+        ("0 0 * * FRI-MON#1", "write 5-6#1,0-1#1"),
+        ("0 0 * * 7-3", "write 0-3"),
+        ("59-0 * * * *", "write 59,0"),
+    ],
+)
+def test_advice_means_what_was_written(text: str, advice: str) -> None:
+    """A22, S38: for a range that runs backwards there is the right advice, or none."""
+    problem = refused(text).problem
+    assert problem.endswith(advice)
+    if "write" in advice:
+        span = next(word for word in text.split() if "-" in word)
+        parse(text.replace(span, advice.removeprefix("write ")))
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("@DAILY", "@daily"),
+        ("@Every 90s OFFSET 5s", "@every 90s offset 5s"),
+        ("0 0 * * Friday", "0 0 * * 5"),
+        ("0 0 * * tues,THURS", "0 0 * * 2,4"),
+        ("0 0 1 August *", "0 0 1 8 *"),
+        ("0 0 1 sept-NOVEMBER *", "0 0 1 9-11 *"),
+        ("0 0 * * Saturday-Sunday", "0 0 * * 6,0"),
+        ("0 0 * * FridayL", "0 0 * * 5L"),
+        ("0 0 25-L * *", "0 0 25-31 * *"),
+        ("0 0 20-L/5 * *", "0 0 20,25,30 * *"),
+        ("0 0 * * MON-FRI#1", "0 0 * * 1#1,2#1,3#1,4#1,5#1"),
+        ("0 0 L-0W,L-0 * *", "0 0 LW,L * *"),
+        ("0 0 1 * MON& ", "0 0 1 * 1&"),
+        ("0 0 1 * *&", "0 0 1 * *"),
+        ("0 0 0 1 1 ? *", "0 0 0 1 1 ?"),
+        ("0 0 0 1 1 ? 1970-2099", "0 0 0 1 1 *"),
+    ],
+)
+def test_ways_to_write_the_same(text: str, same: str) -> None:
+    """S37: names of any length and case, ranges to the last day and of n-th weekdays, and a year."""
+    assert parse(text) == parse(same)
+    assert parse(str(parse(text))) == parse(same)
+
+
+def test_both_is_an_ampersand() -> None:
+    """S61: `both` asks that day-of-month and day-of-week match, and is kept in the text."""
+    asked = parse("0 9 1-7 * MON", both=True)
+    assert asked == parse("0 9 1-7 * MON&") == parse("0 9 1-7 * MON&", both=True)
+    assert (asked != parse("0 9 1-7 * MON"), str(asked)) == (True, "0 9 1-7 * MON&")
+    assert str(parse("0 0 9 1-7 * MON 2030", "Asia/Tokyo", both=True)) == (
+        "CRON_TZ=Asia/Tokyo 0 0 9 1-7 * MON& 2030"
+    )
+    for text in ("0 9 * * MON", "0 9 1 * *", "0 9 */2 * MON"):
+        assert (parse(text, both=True), str(parse(text, both=True))) == (parse(text), text)
+    for text in ("@daily", "@every 5m"):
+        with pytest.raises(CronError, match="`both` goes with five fields or more"):
+            parse(text, both=True)
+
+
+@pytest.mark.parametrize("text", ["H(1-7)", "H(0-7)", "H(3-7)"])
+def test_h_of_weekdays_may_end_with_7(text: str) -> None:
+    """A22, S37: Sunday is 0 or 7 under H, too, and not twice as likely."""
+    met = [parse(f"0 0 * * {text}", key=key) for key in KEYS]
+    assert all(parse(str(cron)) == cron for cron in met)
+    days = [t.isoweekday() % 7 for cron in met if (t := cron.next(datetime(2026, 1, 1, tzinfo=UTC)))]
+    assert set(days) == (set(range(3, 8)) - {7} | {0} if text == "H(3-7)" else set(range(7)))
+    assert max(map(days.count, days)) < 1.5 * len(days) / len(set(days))
+    assert {str(parse("0 0 * * H(1-7)/2", key=key)) for key in KEYS} == {"0 0 * * 1-7/2", "0 0 * * 2-7/2"}
 
 
 @pytest.mark.parametrize(
@@ -191,7 +280,7 @@ def check_any(text: str) -> None:
         refused(text, key="any")
     else:
         assert parse(str(cron)) == cron
-        assert cron.after(0) is not None
+        assert cron.after(-1) is not None
 
 
 @law
@@ -204,13 +293,14 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 FRAGMENTS = [
     *string.digits,
-    *"*/-,#?LWH()@= ",
+    *"*/-,#?LWH()@=& ",
     "H(",
     "L-",
     "LW",
     "FRI",
-    "sun",
+    "sunday",
     "DEC",
+    "2027",
     "@every ",
     "offset",
     "TZ=UTC ",
@@ -219,7 +309,7 @@ nearly_fields = st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=6).map
 
 
 @law
-@given(st.lists(st.one_of(nearly_fields, st.sampled_from(["*", "0", "H", "1-5", "*/2"])), min_size=4, max_size=7))
+@given(st.lists(st.one_of(nearly_fields, st.sampled_from(["*", "0", "H", "1-5", "*/2"])), min_size=4, max_size=8))
 def test_nearly_right_texts_are_read_or_refused(fields: list[str]) -> None:
     """The same for texts made of the right pieces in any order (S38)."""
     check_any(" ".join(fields))

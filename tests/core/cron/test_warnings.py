@@ -225,3 +225,29 @@ def test_fires_as_it_says(timezone: str, year: int) -> None:
                 assert [found.matches(instant(wall, fold=fold)) for fold in (0, 1)] == [True, False]
             else:
                 assert found.matches(first_shown_after(wall))
+
+
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        ("* 3 * * *", "fires every minute of the hours it names; did you mean '0 3 * * *'?"),
+        ("* 3,15 * * MON", "fires every minute of the hours it names; did you mean '0 3,15 * * MON'?"),
+        ("0 * 3 * * *", "fires every minute of the hours it names; did you mean '0 0 3 * * *'?"),
+        ("* H * * *", "fires every minute of the hours it names; did you mean '0 H * * *'?"),
+        ("* 0 9 * * MON", "fires every second of the times it names; did you mean '0 0 9 * * MON'?"),
+        ("* * * * * MON", "fires every second of the times it names; did you mean '0 * * * * MON'?"),
+        ("* 30 * * * *", "fires every second of the times it names; did you mean '0 30 * * * *'?"),
+        ("0 0 0 1 1 ? 2020-2025", "all its years have passed: it never fires again"),
+    ],
+)
+def test_a_likely_mistake_is_told(text: str, warning: str) -> None:
+    """S38: a star where a zero was meant, and years that have passed, are taken with a warning."""
+    assert parse(text).warnings_after(int(datetime(2026, 1, 1, tzinfo=UTC).timestamp())) == (warning,)
+
+
+@pytest.mark.parametrize(
+    "text", ["* 9-17 * * *", "* */2 * * *", "* * * * *", "*/5 3 * * *", "* * * * * *", "0 9 1-7 * MON&"]
+)
+def test_what_is_plainly_meant_is_not_warned_of(text: str) -> None:
+    """S38: stars beside ranges, steps and stars, and days that are asked to match both, are no mistakes."""
+    assert parse(text).warnings == ()

@@ -100,7 +100,7 @@ def test_every_transition(part: int) -> None:
             offsets = offset_at(zone_info, at - 1), offset_at(zone_info, at)
             days, hours = around(at, *offsets, 25), around(at, *offsets, 4)
             for text, meaning in questions(at, *offsets):
-                clock = hours if meaning.hourly else days
+                clock = hours if meaning.keeps_pace else days
                 fired = fires(meaning, clock)
                 cron, first, last = cached(text, name), int(clock.ticks[0]), int(clock.ticks[-1])
                 assert walked(cron, first, last) == fired.tolist(), (name, text, at)

@@ -53,6 +53,7 @@ def test_the_environment_is_the_workers_the_jobs_and_the_runs(monkeypatch: pytes
     command("env", there=there)
     found = dict(line.split("=", 1) for line in there.lines if "=" in line)
     assert (found["INHERITED"], found["OVERRIDDEN"]) == ("yes", "job")
+    assert found.pop("TICKWISE_PROGRAM")
     assert {name: value for name, value in found.items() if name.startswith("TICKWISE_")} == {
         "TICKWISE_RUN_ID": "17",
         "TICKWISE_JOB": "etl",

@@ -1,8 +1,8 @@
 """A store beside the memory store: both make the same moves at the same time, and are compared.
 
-Ids are a store's own, so runs are told by the order they were made in. Which of several due jobs a pass takes, if
-it may not take all, is a store's own choice too: the memory store is told to take the same. And a store may look
-at a job sooner than it must, but never later.
+Ids are a store's own, so runs are named by the order in which they were made. Two things are a store's own choice,
+and the memory store makes the same one: which of several due jobs a pass takes, if it may not take all, and the
+order in which it makes the runs of different jobs. A store may look at a job sooner than it must, but never later.
 """
 
 import asyncio
@@ -31,6 +31,7 @@ from tickwise.stores.records import (
     Renewed,
     Role,
     RunFilter,
+    RunRow,
     StepReport,
     TickResult,
 )
@@ -38,7 +39,7 @@ from tickwise.testing import FakeClock
 from tickwise.testing.conformance import snapshot
 from tickwise.testing.conformance.world import START, microseconds
 
-from .strategies import DAY, FOR_GOOD, JOBS, MINUTE, QUEUES
+from .strategies import DAY, FOR_GOOD, MINUTE, QUEUES
 
 FIRST_RUN = 10_000  # ids begin here, so that no other number in a text looks like one
 ALIVE = Node("w1", (Role.WORKER,), queues=QUEUES, seconds=FOR_GOOD)
@@ -56,16 +57,19 @@ class Side:
         self.names: dict[str, str] = {}
 
     async def learn(self) -> None:
-        """Give names to new runs, which come first."""
-        new, page = list[str](), await self.store.insights.runs(limit=20)
+        """Give names to new runs."""
+        for run in await self.new_runs():
+            self.names[run.id] = f"#{len(self.ids)}"
+            self.ids.append(run.id)
+
+    async def new_runs(self) -> list[RunRow]:
+        """Runs that have no name yet, oldest first."""
+        new, page = list[RunRow](), await self.store.insights.runs(limit=20)
         while True:
-            new += [run.id for run in page.items if run.id not in self.names]
+            new += [run for run in page.items if run.id not in self.names]
             if page.after is None or page.items[-1].id in self.names:
-                break
+                return new[::-1]
             page = await self.store.insights.runs(after=page.after, limit=1_000)
-        for run in reversed(new):
-            self.names[run] = f"#{len(self.ids)}"
-            self.ids.append(run)
 
     def run(self, number: int) -> str:
         return self.ids[-1 - number % len(self.ids)] if self.ids else "1"
@@ -136,7 +140,7 @@ class Twins:
     # Passes.
 
     def tick(self, limit: int, reserve: LeaseRequest | None) -> None:
-        due, claimed = self._due(), set[str]()
+        due, claimed, made = self._due(), set[str](), _StartOrder()
 
         def planner(now: int, given: Iterable[Schedule], facts: Facts) -> TickPlan:
             given = list(given)
@@ -145,8 +149,9 @@ class Twins:
 
         async def act(side: Side) -> TickResult:
             if side.number:
-                return await side.store.tick(plan, "t", jobs=sorted(claimed), reserve=reserve)
+                return await side.store.tick(made.plan, "t", jobs=sorted(claimed), reserve=reserve)
             ticked = await side.store.tick(planner, "t", limit=limit, reserve=reserve)
+            claimed.update(await made.learn(side))  # a store plans equal schedules once
             again = ticked.more or (ticked.next_due is not None and ticked.next_due <= self.now)
             assert due <= claimed or again, f"{due - claimed} is due and was not found"
             assert ticked.more == (len(claimed) == limit)
@@ -164,7 +169,14 @@ class Twins:
         return due & {row.schedule.job for row in rows if not row.schedule.ticked_locally}
 
     def tick_these(self, names: list[str], reserve: LeaseRequest | None) -> None:
-        self._ticked(lambda side: side.store.tick(plan, "t", jobs=names, reserve=reserve))
+        made = _StartOrder()
+
+        async def act(side: Side) -> TickResult:
+            ticked = await side.store.tick(made.plan, "t", jobs=names, reserve=reserve)
+            await made.learn(side)
+            return ticked
+
+        self._ticked(act)
 
     def _ticked(self, act: Callable[[Side], Awaitable[TickResult]]) -> None:
         found: list[Sequence[Lease]] = []
@@ -241,11 +253,11 @@ class Twins:
     def lose(self, outcome: Outcome) -> None:
         """A worker that was away speaks of its runs when others have them (S42)."""
         before = len(self.leases)
-        self.lease(LeaseRequest("w1", 3, QUEUES, frozenset(JOBS)))
+        self.lease(LeaseRequest("w1", 3, QUEUES))
         lost = len(self.leases) - before
         self.go(31)
         self.expire()
-        self.lease(LeaseRequest("w2", 3, QUEUES, frozenset(JOBS)))
+        self.lease(LeaseRequest("w2", 3, QUEUES))
         late = [len(self.leases) - 1 - place for place in range(before, before + lost)]
         for number in late:
             self.report(number, 1, [number])
@@ -282,7 +294,7 @@ class Twins:
         for _ in range(minutes):
             self.go(MINUTE)
             self.tick(200, reserve)
-            self.lease(LeaseRequest("w1", 2, QUEUES, frozenset(JOBS)))
+            self.lease(LeaseRequest("w1", 2, QUEUES))
         self.expire()
         self.finish([(0, outcome, None), (1, Succeeded(), None)])
 
@@ -309,6 +321,24 @@ class Twins:
             "hours": await store.insights.hourly_stats(48),
             "timeline": [(run.job, run.slot, run.started_at, run.state) for run in timeline],
         }
+
+
+class _StartOrder:
+    """The order in which one store made the runs of a pass, for the planner of the other."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[str | None, int | None], int] = {}
+
+    async def learn(self, side: Side) -> set[str]:
+        """Read the order; returns the jobs of the new runs."""
+        runs = await side.new_runs()
+        self._places |= {(run.schedule, run.slot): place for place, run in enumerate(runs)}
+        return {run.job for run in runs}
+
+    def plan(self, now: int, given: Iterable[Schedule], facts: Facts) -> TickPlan:
+        planned = plan(now, given, facts)
+        starts = sorted(planned.starts, key=lambda start: self._places.get((start.schedule, start.slot), 0))
+        return planned._replace(starts=type(planned.starts)(starts))
 
 
 async def _answer(act: Act, side: Side) -> Any:

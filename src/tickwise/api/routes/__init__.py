@@ -17,18 +17,21 @@ from . import (
     health,
     jobs,
     logs,
+    notifications,
     overview,
     pause,
     preview,
     runs,
     schedules,
+    session,
+    sources,
     times,
     tokens,
 )
 
 _RESOURCES = (
-    bulk, adoption, schedules, actions, backfill, runs, logs, jobs, times, decisions, preview, fleet, pause,
-    overview, doctor, events, tokens,
+    bulk, adoption, schedules, actions, backfill, runs, logs, sources, jobs, times, decisions, preview, fleet,
+    pause, overview, doctor, notifications, events, tokens,
 )  # fmt: skip
 PREFIX = "/api/v1"
 
@@ -38,5 +41,6 @@ def all_routes() -> Iterator[tuple[str, Route]]:
     for resource in _RESOURCES:
         for route in resource.router.routes:
             yield PREFIX, route
-    for route in (*health.router.routes, *metrics.router.routes, *dashboard.router.routes):
-        yield "", route
+    for resource in (health, metrics, dashboard, session):
+        for route in resource.router.routes:
+            yield "", route

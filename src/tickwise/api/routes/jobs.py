@@ -38,7 +38,9 @@ async def get_job(name: NamePath, context: Context) -> JobDetailResponse:
     row = await context.job(name)
     stored = await stored_job(context.store, name)
     fields = stored.fields(name if name in row.schedules else next(iter(row.schedules), name))
-    return JobDetailResponse.model_validate({**_job_fields(row), "definition": masked(fields)})
+    return JobDetailResponse.model_validate(
+        {**_job_fields(row), "definition": masked(fields), "parameters": row.definition.known_parameters}
+    )
 
 
 def _job_fields(row: JobRow) -> dict[str, object]:

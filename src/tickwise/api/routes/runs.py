@@ -1,6 +1,7 @@
 """`/runs`: list, create, get, cancel, retry, why, attempts and steps."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
@@ -11,7 +12,7 @@ from ...app.records import MICRO, AccessRole, Enqueue, RunFilter, StepReport
 from ...app.values import RunInfo, as_second
 from ...core.definition import Step
 from ...core.model import Trigger
-from ...core.timeparse import to_datetime
+from ...core.timeparse import parse_duration, to_datetime
 from ..context import Context
 from ..problems import about_field
 from ..routing import Router
@@ -29,7 +30,6 @@ from ..schemas.runs import (
     run_response,
 )
 from ..schemas.schedules import WhyResponse
-from .actions import check_params
 
 router = Router("runs")
 _FROM_FAILED = RetryRequest()
@@ -62,12 +62,15 @@ async def list_runs(
 )
 async def enqueue_run(body: RunRequest, request: Request, response: Response, context: Context) -> RunResponse:
     """Queue a run of a job, now or later; a taken key gives the run that has it, with 200 (S48)."""
-    check_params(context, await context.job(body.job, 422), body.params)
+    await context.job(body.job, 422)
     with about_field("at"):
         at = None if body.at is None else to_datetime(as_second(body.at, await context.store.now() // MICRO))
+    with about_field("key_ttl"):
+        ttl = None if body.key_ttl is None else timedelta(seconds=parse_duration(body.key_ttl))
     store, enqueue = await context.tickwise.prepared(
-        body.job, body.params, at=at, key=body.key, auto_remove=body.auto_remove
-    )
+        body.job, body.params, at=at, key=body.key, key_ttl=ttl, queue=body.queue, priority=body.priority,
+        auto_remove=body.auto_remove,
+    )  # fmt: skip
     (made,) = await store.enqueue([replace(enqueue, by=context.identity.name)])
     run = await enqueued(store, enqueue, made)
     if made.new:

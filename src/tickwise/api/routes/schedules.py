@@ -16,11 +16,12 @@ from ...app.definitions import (
 )
 from ...app.records import MICRO, AccessRole, DecisionFilter, Recent, ScheduleFilter, ScheduleRow
 from ...app.values import ScheduleInfo, is_due
+from ...app.worker_advice import missing_worker_warnings, worker_required
 from ...core.timeparse import ceil_second
 from ..context import Context, RequestContext
 from ..etags import etag, matching_edit, not_modified
 from ..mask import masked, unmasked
-from ..problems import Refusal, hidden_names
+from ..problems import Refusal
 from ..routing import Router
 from ..schemas.common import NamePath, PageResponse, page_of, resource_path
 from ..schemas.decisions import DecisionResponse
@@ -81,19 +82,15 @@ async def create_schedule(
     owner = fields.get("job")
     if owner is not None:
         await context.job(str(owner), 422)
-    if not context.identity.sees(str(owner or name)):
-        raise Refusal(
-            403, f"{context.identity.name} may define jobs named like {', '.join(context.identity.scopes)} only"
-        )
-    with hidden_names(hide=bool(context.identity.scopes)):
-        new = await read_new(context.store, fields, context.tickwise.schedules.defaults())
-        await context.store.define(new.job, API_SOURCE, over=new.version)
+    new = await read_new(context.store, fields, context.tickwise.schedules.defaults())
+    await context.store.define(new.job, API_SOURCE, over=new.version)
     row = await context.schedule(new.schedule)
     await context.audit("schedule.create", new.schedule, None, fields)
     stored = await stored_job(context.store, row.schedule.job)
     response.headers["Location"] = resource_path(request, f"/schedules/{new.schedule}")
     response.headers["ETag"] = etag(stored.version, row)
-    return _detail_response(row, stored.fields(new.schedule), row.updated_at)
+    missing = await missing_worker_warnings(context.store, new.job, API_SOURCE)
+    return _detail_response(row, stored.fields(new.schedule), row.updated_at, missing)
 
 
 @router.get(
@@ -113,7 +110,7 @@ async def change_schedule(
     """Change some of its fields. Changed times give a new next time; what cannot be used changes nothing."""
     row, stored = await _read_schedule(context, name)
     patch, defaults = unmasked(body.root, stored.fields(name)), context.tickwise.schedules.defaults()
-    with matching_edit(request, stored, row), hidden_names(hide=bool(context.identity.scopes)):
+    with matching_edit(request, stored, row):
         edit = await edit_schedule(context.store, stored, name, patch, defaults)
     if not edit.changed:
         response.headers["ETag"] = etag(stored.version, row)
@@ -121,7 +118,10 @@ async def change_schedule(
     await context.audit("schedule.change", name, edit.before, edit.after)
     row, job = await context.schedule(name), await context.job(row.schedule.job)
     response.headers["ETag"] = etag(job.version, row)
-    return _detail_response(row, fields_with(edit.job, name), job.updated_at)
+    missing: Sequence[str] = ()
+    if worker_required(edit.job) != worker_required(stored.definition):
+        missing = await missing_worker_warnings(context.store, edit.job, job.source)
+    return _detail_response(row, fields_with(edit.job, name), job.updated_at, missing)
 
 
 @router.delete("/schedules/{name:name}", AccessRole.ADMIN, status_code=204)
@@ -158,9 +158,11 @@ async def _read_schedule(context: RequestContext, name: str) -> tuple[ScheduleRo
     return stored.schedule(name) or row, stored
 
 
-def _detail_response(row: ScheduleRow, fields: dict[str, Any], now: int) -> ScheduleDetailResponse:
+def _detail_response(
+    row: ScheduleRow, fields: dict[str, Any], now: int, missing: Sequence[str] = ()
+) -> ScheduleDetailResponse:
     """`now` in microseconds: warnings are about what comes after it."""
     return ScheduleDetailResponse(
         **schedule_response(row).model_dump(), definition=masked(fields),
-        warnings=list(row.schedule.definition.times.warnings_after(now // MICRO)),
+        warnings=[*row.schedule.definition.times.warnings_after(now // MICRO), *missing],
     )  # fmt: skip

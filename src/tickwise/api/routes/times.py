@@ -36,18 +36,22 @@ _MAX_HOURS = 10_000  # of all schedules together
 async def list_upcoming(context: Context, query: Annotated[UpcomingQuery, Query()]) -> UpcomingResponse:
     """What will run, in time order, at the times at which it will really start."""
     if query.start is None and query.schedule is None:
-        return UpcomingResponse(items=await _upcoming(context, query.hours, query.limit))
+        return _first(await _upcoming(context, query.hours, query.limit + 1), query.limit)
     now = await context.store.now() // MICRO
     start = now if query.start is None else max(now, ceil_second(query.start))
     end = start + round(query.hours * 3_600)
     if query.schedule is None:
         ahead = await _forecast(context, _DAY if end - now <= _DAY * 3_600 else _WEEK)
-        found = await asyncio.to_thread(ahead.between, start, end, query.limit)
+        found = await asyncio.to_thread(ahead.between, start, end, query.limit + 1)
     else:
         row = await context.schedule(query.schedule)
         schedules = [] if await is_all_paused(context.store) else [row.schedule]
-        found = list(islice(runs_between(schedules, now, start, end), query.limit))
-    return UpcomingResponse(items=[UpcomingRunResponse.model_validate(one) for one in found])
+        found = list(islice(runs_between(schedules, now, start, end), query.limit + 1))
+    return _first([UpcomingRunResponse.model_validate(one) for one in found], query.limit)
+
+
+def _first(runs: list[UpcomingRunResponse], limit: int) -> UpcomingResponse:
+    return UpcomingResponse(items=runs[:limit], more=len(runs) > limit)
 
 
 @router.get("/forecast", AccessRole.VIEWER, response_model=ForecastResponse)

@@ -22,6 +22,8 @@ class WorkerResponse(ResponseModel):
     busy: int
     live: bool
     problems: list[str] = Field(description="What its sources could not read.")
+    sources: list[str] = Field(description="Folders and apps whose definitions it writes.")
+    undelivered: list[str] = Field(description="Notification channels whose last send failed, and why.")
     claims_fail: str = Field(description="Why the claims of its ticker fail; empty if they succeed.")
     started_at: datetime
     seen_at: datetime
@@ -82,7 +84,7 @@ class CountsResponse(ResponseModel):
     paused: int
     runs: dict[str, int] = Field(description="Queued and running, and ended in the last hour, by state.")
     waiting: dict[str, int] = Field(description="Queued runs by queue.")
-    held: dict[str, int] = Field(description="Jobs with a slot that waits, by queue.")
+    held: dict[str, int] = Field(description="Jobs whose slots are held for want of a worker, by queue.")
     overdue: int
 
 
@@ -105,6 +107,20 @@ class TokenRequest(RequestModel):
     role: Annotated[AccessRole, Field(strict=False)]
     scopes: list[_Pattern] = Field(default=[], max_length=100, description="Jobs that it may see; none: all.")
     expires: When | None = Field(default=None, description="An instant, or a duration from now.")
+
+
+class LinkRequest(RequestModel):
+    role: Annotated[AccessRole, Field(strict=False)] = Field(
+        default=AccessRole.ADMIN, description="Of whoever opens the link."
+    )
+
+
+class LinkResponse(ResponseModel):
+    """A link for one browser: `/#/signin?code=CODE` of the dashboard."""
+
+    code: str = Field(description="Told only now, and good for one browser.")
+    role: str
+    expires_at: datetime
 
 
 class TokenResponse(ResponseModel):
@@ -142,3 +158,21 @@ class AuditEntryResponse(ResponseModel):
     subject: str
     before: Any
     after: Any
+
+
+class ChannelTestRequest(RequestModel):
+    channel: str | None = Field(
+        default=None, max_length=60, description="Null: all channels.", examples=["webhook"]
+    )
+
+
+class ChannelTestResponse(ResponseModel):
+    """Whether a test notice arrived."""
+
+    channel: str = Field(examples=["webhook"])
+    arrived: bool
+    problem: str = Field(description="Why it did not arrive.")
+
+
+class ChannelTestsResponse(ResponseModel):
+    items: list[ChannelTestResponse]

@@ -8,6 +8,14 @@ from pydantic import Field
 from .common import ResponseModel
 
 
+class ParametersResponse(ResponseModel):
+    """The params that a run may be given."""
+
+    names: list[str]
+    required: list[str] = Field(description="Those that a run must be given.")
+    takes_any: bool = Field(description="Whether it takes others as well.")
+
+
 class JobResponse(ResponseModel):
     name: str
     description: str
@@ -26,3 +34,4 @@ class JobResponse(ResponseModel):
 
 class JobDetailResponse(JobResponse):
     definition: dict[str, Any]
+    parameters: ParametersResponse | None = Field(description="Null: not known.")

@@ -45,6 +45,14 @@ class RunRequest(RequestModel):
     key: str | None = Field(
         default=None, min_length=1, max_length=200, description="Unique among the job's live runs."
     )
+    key_ttl: str | None = Field(
+        default=None,
+        max_length=40,
+        examples=["1h"],
+        description="How long a success keeps the key; null: for ever.",
+    )
+    queue: NameText | None = Field(default=None, description="For this run, instead of the job's.")
+    priority: int | None = Field(default=None, ge=-1_000, le=1_000, description="The same.")
     auto_remove: bool = Field(default=False, description="Forget the run once it has succeeded.")
 
 

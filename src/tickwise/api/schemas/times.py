@@ -22,6 +22,7 @@ class UpcomingRunResponse(ResponseModel):
 
 class UpcomingResponse(ResponseModel):
     items: list[UpcomingRunResponse]
+    more: bool = Field(False, description="Further runs of these hours are not listed: raise `limit`.")
 
 
 class HerdResponse(ResponseModel):

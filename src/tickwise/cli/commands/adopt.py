@@ -20,15 +20,15 @@ async def adopt(
     back: Annotated[bool, typer.Option("--back", help="From the store back to the nodes' own index.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would move.")] = False,
 ) -> CommandResult:
-    """Have the store find the slots of schedules that nodes tick locally; each slot still runs once."""
+    """Let the store find slots that nodes tick locally. Each slot still runs once."""
     if every == bool(names):
         raise InputError("name the schedules to move, or say --all")
     to = Ticking.LOCAL if back else Ticking.STORE
     answer = await api.post("/schedules:adopt", names=names or None, ticking=str(to), dry_run=dry_run)
-    return CommandResult(answer, lambda: _print_moves(answer))
+    return CommandResult(answer, lambda: _print_moves(answer, api.where))
 
 
-def _print_moves(answer: dict[str, Any]) -> None:
+def _print_moves(answer: dict[str, Any], where: str) -> None:
     """What was moved; then the first that could not be, as an error."""
     moves = [(one["name"], one["was"], one["now"]) for one in answer["items"] if one["problem"] is None]
     problems = [one["problem"] for one in answer["items"] if one["problem"] is not None]
@@ -37,4 +37,4 @@ def _print_moves(answer: dict[str, Any]) -> None:
     elif not problems:
         print_line("Nothing is to be moved.")
     if problems:
-        raise ApiRefusal(problems[0]["status"], problems[0])
+        raise ApiRefusal(problems[0]["status"], problems[0], where)

@@ -7,7 +7,7 @@ import typer
 
 from ..client import ApiClient
 from ..command import CommandResult, api_command
-from ..output import format_time, print_line, print_table
+from ..output import format_time, print_nothing, print_table
 
 
 @api_command
@@ -22,7 +22,7 @@ async def audit(
         (format_time(o["at"]), o["who"], o["action"], o["subject"], _shorten(o["after"])) for o in page["items"]
     ]
     if not rows:
-        return CommandResult(page, lambda: print_line("No changes recorded.", "dim"))
+        return CommandResult(page, lambda: print_nothing("No changes recorded.", api.where))
     return CommandResult(page, lambda: print_table(["when", "who", "action", "subject", "details"], rows))
 
 

@@ -35,7 +35,7 @@ async def backfill(
     yes: Annotated[bool, Yes] = False,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait until it is done.")] = False,
 ) -> CommandResult:
-    """Run the slots between two times that have no run, the oldest first."""
+    """Run past slots that have no run, the oldest first."""
     path = schedule_path(name)
     if cancel:
         left = await api.delete(f"{path}/backfill")

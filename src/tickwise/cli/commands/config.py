@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ...config import ABOUT, NAMES, Secret, load
+from ...core.definition import Keep
 from ...stores.url import hidden
 from ..output import AsJson, print_json, print_table
 
@@ -28,7 +29,7 @@ def show(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Show every setting with its value, its origin and what it is for; passwords are left out."""
+    """Show every setting, its value and its origin. Passwords are left out."""
     settings = load(file=config)
     values = {name: _printable(name, getattr(settings, name)) for name in NAMES}
     if as_json:
@@ -49,6 +50,9 @@ def _printable(name: str, value: Any) -> Any:
             return str(value)
         case frozenset():
             return sorted(value)
+        case Keep():
+            limits = {"days": value.days, "runs": value.runs}
+            return ", ".join(f"{name}={limit}" for name, limit in limits.items() if limit) or "forever"
         case Mapping():
             return {name: template.expression for name, template in value.items()}
     return _SECRETS.sub(r"\1…", hidden(value)) if name == "store" else value

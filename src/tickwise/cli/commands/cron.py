@@ -25,7 +25,7 @@ Key = Annotated[str, typer.Option("--key", help="What H is hashed from: the sche
 
 @app.command()
 def explain(expression: Expression, timezone: Timezone = "UTC", key: Key = "", *, as_json: AsJson = False) -> None:
-    """Explain an expression in plain words, and warn of likely mistakes."""
+    """Explain an expression, and warn of likely mistakes."""
     times = parse(expression, timezone, key)
     warnings = times.warnings_after(floor_second(now()))
     if as_json:

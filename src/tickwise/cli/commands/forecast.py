@@ -20,7 +20,7 @@ _MINUTE, _HOUR = 60, 3_600
 async def forecast(
     api: ApiClient, hours: Annotated[int, typer.Option(min=1, max=168, help="How far to look ahead.")] = 24
 ) -> CommandResult:
-    """Show how many runs start when: a line per hour and a column per minute, or per day and hour."""
+    """Show how many runs start when. A line is an hour and a column a minute, or a day and an hour."""
     answer = await api.get("/forecast", hours=hours)
     return CommandResult(answer, lambda: _print_forecast(answer))
 

@@ -8,7 +8,7 @@ from .schedule_actions import Reason
 
 @api_command
 async def pause(api: ApiClient, reason: Reason = "") -> CommandResult:
-    """Pause all schedules: no slot runs until `tickwise resume`; queued runs go on."""
+    """Pause all schedules until `tickwise resume`. Queued runs go on."""
     answer = await api.put("/pause", reason=reason)
     return CommandResult(answer, lambda: print_line("All schedules are paused. To resume: tickwise resume"))
 

@@ -8,7 +8,7 @@ from ...core.errors import InputError
 from ..arguments import queue_path
 from ..client import ApiClient
 from ..command import CommandResult, api_command
-from ..output import print_line, print_table
+from ..output import print_nothing, print_table
 
 app = typer.Typer(help="Queues: what is queued, and how much may run at once.", no_args_is_help=True)
 _LIMITS = ("concurrency", "starts_per_second")
@@ -17,9 +17,9 @@ _LIMITS = ("concurrency", "starts_per_second")
 @app.command("list")
 @api_command
 async def list_queues(api: ApiClient) -> CommandResult:
-    """List queues with their limits, and how many runs are queued and running."""
+    """List queues, their limits and how full they are."""
     answer = await api.get("/queues")
-    return CommandResult(answer, lambda: _print_queues(answer["items"]))
+    return CommandResult(answer, lambda: _print_queues(answer["items"], api.where))
 
 
 @app.command("limit")
@@ -39,12 +39,12 @@ async def limit_queue(
     stays = {} if lift else {one["name"]: one for one in (await api.get("/queues"))["items"]}.get(name, {})
     wanted = {key: stays.get(key) if given[key] is None else given[key] for key in _LIMITS}
     answer = await api.put(queue_path(name), **wanted)
-    return CommandResult(answer, lambda: _print_queues([answer]))
+    return CommandResult(answer, lambda: _print_queues([answer], api.where))
 
 
-def _print_queues(items: list[dict[str, Any]]) -> None:
+def _print_queues(items: list[dict[str, Any]], where: str) -> None:
     if not items:
-        print_line("No queued or running runs, and no live workers.", "dim")
+        print_nothing("No queued or running runs, and no live workers.", where)
         return
     columns = ["queue", "queued", "running", "workers", "max running", "max starts/s"]
     print_table(columns, [_queue_cells(one) for one in items])

@@ -45,7 +45,7 @@ async def list_runs(
     }  # fmt: skip
     page = await api.pages("/runs", limit, **filters)
     if not page["items"]:
-        return CommandResult(page, lambda: print_empty_list("runs", filters))
+        return CommandResult(page, lambda: print_empty_list("runs", filters, api.where))
     return CommandResult(page, lambda: _print_runs(api, page))
 
 
@@ -54,15 +54,22 @@ async def _print_runs(api: ApiClient, page: dict[str, Any]) -> None:
     print_table(
         ["run", "schedule or job", "slot", "trigger", "state", "started", "took"],
         [_run_cells(run, of[run["schedule"]]) for run in page["items"]],
+        optional=["trigger", "took", "started"],
     )
 
 
 def _run_cells(run: dict[str, Any], zone: str) -> tuple[Any, ...]:
     return (
         run["id"], run["schedule"] or run["job"], format_time(run["slot"], zone), run["trigger"],
-        in_colour(run["state"]), format_time(run["started_at"], zone),
+        in_colour(run["state"]), _format_start(run, zone),
         format_elapsed(run["started_at"], run["finished_at"]),
     )  # fmt: skip
+
+
+def _format_start(run: dict[str, Any], zone: str) -> str:
+    """When a run started; on the day of its slot only the time."""
+    slot, started = (format_time(run[key], zone) for key in ("slot", "started_at"))
+    return started.split()[2] if started and started.split()[1:2] == slot.split()[1:2] else started
 
 
 @app.command("show")
@@ -89,10 +96,26 @@ async def _print_run(api: ApiClient, one: dict[str, Any]) -> None:
             ("error", one["error"].strip()),
         ]
     )  # fmt: skip
+    attempts = (await api.get(f"{path}/attempts"))["items"]
+    if attempts:
+        print_line("")
+        print_table(
+            ["earlier attempt", "ended as", "started", "took", "worker", "error"],
+            [_attempt_cells(each, zone) for each in attempts],
+            optional=["worker", "took"],
+        )
     steps = (await api.get(f"{path}/steps"))["items"]
     if len(steps) > 1:
         print_line("")
         print_table(["step", "after", "state", "took", "error"], [_step_cells(step) for step in steps])
+
+
+def _attempt_cells(attempt: dict[str, Any], zone: str) -> tuple[Any, ...]:
+    return (
+        str(attempt["number"]), attempt["event"].replace("_", " "), format_time(attempt["started_at"], zone),
+        format_elapsed(attempt["started_at"], attempt["finished_at"]), attempt["worker"] or "",
+        attempt["error"].strip(),
+    )  # fmt: skip
 
 
 def _step_cells(step: dict[str, Any]) -> tuple[Any, ...]:
@@ -117,7 +140,7 @@ async def retry_run(
     *,
     all_steps: Annotated[bool, typer.Option("--all-steps", help="Start a new run of all steps.")] = False,
 ) -> CommandResult:
-    """Run again what failed, was lost or cancelled; steps that succeeded are not repeated."""
+    """Run again what failed, was lost or cancelled. Steps that succeeded are not repeated."""
     one = await api.post(f"{run_path(run)}:retry", from_failed=not all_steps)
     return CommandResult(
         one, lambda: print_line(f"Run {one['id']} is {one['state']}: tickwise runs show {one['id']}")

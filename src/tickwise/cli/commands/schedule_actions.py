@@ -21,7 +21,7 @@ Params = Annotated[
 
 @api_command
 async def pause(api: ApiClient, name: Name, reason: Reason = "") -> CommandResult:
-    """Pause a schedule: none of its slots runs until it is resumed; queued runs go on."""
+    """Pause a schedule until it is resumed. Queued runs go on."""
     one = await api.post(f"{schedule_path(name)}:pause", reason=reason)
     return CommandResult(one, lambda: print_line(f"{name} is paused. To resume: tickwise schedules resume {name}"))
 

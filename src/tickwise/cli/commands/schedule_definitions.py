@@ -9,7 +9,7 @@ from ...core.errors import InputError
 from ..arguments import schedule_path
 from ..client import ApiClient, ApiRefusal
 from ..command import CommandResult, api_command
-from ..completion import Name
+from ..completion import Name, OptionalName
 from ..job_files import Document, read_documents
 from ..output import print_line, print_note, print_table
 from ..prompts import Yes, confirm
@@ -34,7 +34,7 @@ async def add(
     timezone: Timezone = None,
     command: Command = None,
 ) -> CommandResult:
-    """Define jobs with their schedules: from a job file, or by options."""
+    """Define jobs by a job file, or by options."""
     fields = _fields_from_options(name, cron, every, at, timezone, command)
     documents = read_documents(file) if file else [Document(fields)]
     if file and fields:
@@ -60,7 +60,7 @@ async def update(
     timezone: Timezone = None,
     command: Command = None,
 ) -> CommandResult:
-    """Change some fields of a definition; what is not named stays as it is, and null in a file removes a field."""
+    """Change some fields of a definition. Other fields stay as they are; null in a file removes a field."""
     fields = _fields_from_options(None, cron, every, at, timezone, command)
     documents = read_documents(file) if file else [Document(fields)]
     if bool(file) == bool(fields):
@@ -77,12 +77,34 @@ async def update(
 
 
 @api_command
-async def remove(api: ApiClient, name: Name, *, yes: Annotated[bool, Yes] = False) -> CommandResult:
-    """Delete a schedule, and its job if that has no other; queued runs are cancelled."""
+async def remove(
+    api: ApiClient,
+    name: OptionalName = None,
+    *,
+    orphaned: Annotated[
+        bool, typer.Option("--orphaned", help="All jobs that the code of their app does not declare any more.")
+    ] = False,
+    yes: Annotated[bool, Yes] = False,
+) -> CommandResult:
+    """Delete a schedule. Its job goes too if it has no other; queued runs are cancelled."""
+    if orphaned == (name is not None):
+        raise InputError("name the schedule to delete, or say --orphaned")
+    if name is None:
+        return await _remove_orphans(api, yes=yes)
     await api.get(schedule_path(name))
     await confirm(f"Delete {name}?", yes=yes)
     await api.delete(schedule_path(name))
     return CommandResult({"name": name, "removed": True}, lambda: print_line(f"{name} is deleted."))
+
+
+async def _remove_orphans(api: ApiClient, *, yes: bool) -> CommandResult:
+    answer = await api.post("/jobs:remove-orphaned", dry_run=True)
+    if answer["jobs"]:
+        await confirm(f"No code declares these jobs any more: {', '.join(answer['jobs'])}. Delete them?", yes=yes)
+        answer = await api.post("/jobs:remove-orphaned", names=answer["jobs"])
+    removed = ", ".join(answer["jobs"])
+    done = f"Deleted: {removed}." if removed else "No orphaned jobs."
+    return CommandResult(answer, lambda: print_line(done))
 
 
 async def _create(api: ApiClient, document: Document, before: list[Any]) -> Any:

@@ -29,14 +29,14 @@ async def list_schedules(
     *,
     paused: Annotated[bool | None, typer.Option("--paused/--not-paused", help="Only if paused, or not.")] = None,
 ) -> CommandResult:
-    """List schedules by name, with their next run and how their last run ended."""
+    """List schedules with their next and last run."""
     filters = {
         "job": job, "text": text, "label": label, "source": source, "due_before": as_future(due_before),
         "paused": paused,
     }  # fmt: skip
     page = await api.pages("/schedules", limit, **filters)
     if not page["items"]:
-        return CommandResult(page, lambda: print_empty_list("schedules", filters))
+        return CommandResult(page, lambda: print_empty_list("schedules", filters, api.where))
     return CommandResult(page, lambda: _print_schedules(page))
 
 
@@ -45,7 +45,7 @@ def _print_schedules(page: dict[str, Any]) -> None:
         (one["name"], format_next_run(one), in_colour(one["last_state"] or ""), one["means"])
         for one in page["items"]
     ]
-    print_table(["schedule", "next", "last run", "what it means"], rows)
+    print_table(["schedule", "next", "last run", "what it means"], rows, optional=["last run"])
     if page["next"] is not None:
         print_line(f"More than {len(rows):,}: raise --limit to see them.", "dim")
 
@@ -53,7 +53,7 @@ def _print_schedules(page: dict[str, Any]) -> None:
 @app.command("show")
 @api_command
 async def show_schedule(api: ApiClient, name: Name) -> CommandResult:
-    """Show one schedule: when it runs, what is decided so far, and its definition."""
+    """Show when a schedule runs, and its definition."""
     one = await api.get(schedule_path(name))
     return CommandResult(one, lambda: _print_schedule(one))
 

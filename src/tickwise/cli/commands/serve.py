@@ -2,23 +2,24 @@
 
 import asyncio
 import importlib
-import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import structlog
 import typer
 
 from ...api.auth_settings import load_auth
 from ...api.node_server import serve_node
-from ...api.server import address, listen
+from ...api.server import listen
+from ...api.server_address import link_address, server_address
+from ...api.session import LINK_SECONDS, create_link
 from ...app import AsyncTickwise, Tickwise
 from ...app.node import NodeProcess, tune_garbage_collector
 from ...app.values import ScheduleInfo
 from ...core.errors import InputError
-from ...stores.records import Role
+from ...log import configure_logging
+from ...stores.records import AccessRole, Role
 from ...stores.url import hidden
 from ..output import print_error, print_line, print_table
 
@@ -36,6 +37,9 @@ Queues = Annotated[str | None, typer.Option("--queues", help="Queues to serve, s
 AllowCommands = Annotated[
     bool | None, typer.Option("--allow-commands", help="Execute commands of jobs from any source.")
 ]
+SourceNames = Annotated[
+    str | None, typer.Option("--source", metavar="NAME", help="The name of the folder; default: its path.")
+]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Log as JSON, one object per line.")]
 _MAX_LISTED = 8
 _MAX_SCHEDULES = 200  # above which the next runs are not listed
@@ -44,11 +48,11 @@ _MAX_SCHEDULES = 200  # above which the next runs are not listed
 def serve(
     targets: Targets = None, store: StoreUrl = None, config: ConfigFile = None, host: Host = None,
     port: Port = None, concurrency: Concurrency = None, queues: Queues = None,
-    allow_commands: AllowCommands = None, *, log_json: LogJson = False,
+    allow_commands: AllowCommands = None, source: SourceNames = None, *, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Schedule and run jobs, and serve the API and the dashboard."""
     settings = _without_none(store=store, host=host, port=port, concurrency=concurrency, queues=queues,
-                             allow_commands=allow_commands or None)  # fmt: skip
+                             allow_commands=allow_commands or None, source=source)  # fmt: skip
     _serve(targets or [], config, settings, (Role.TICKER, Role.WORKER, Role.API), log_json=log_json)
 
 
@@ -56,28 +60,27 @@ def api(
     store: StoreUrl = None, config: ConfigFile = None, host: Host = None, port: Port = None,
     *, log_json: LogJson = False,
 ) -> None:  # fmt: skip
-    """Only serve the API and the dashboard; tickers and workers run elsewhere."""
+    """Only serve the API and the dashboard. Tickers and workers run elsewhere."""
     _serve([], config, _without_none(store=store, host=host, port=port), (Role.API,), log_json=log_json)
 
 
 def ticker(
     targets: Targets = None, store: StoreUrl = None, config: ConfigFile = None, host: Host = None,
-    port: Port = None, *, log_json: LogJson = False,
+    port: Port = None, source: SourceNames = None, *, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Only decide what is due; workers elsewhere run it."""
-    _serve(
-        targets or [], config, _without_none(store=store, host=host, port=port), (Role.TICKER,), log_json=log_json
-    )
+    settings = _without_none(store=store, host=host, port=port, source=source)
+    _serve(targets or [], config, settings, (Role.TICKER,), log_json=log_json)
 
 
 def worker(
     targets: Targets = None, store: StoreUrl = None, config: ConfigFile = None, host: Host = None,
     port: Port = None, concurrency: Concurrency = None, queues: Queues = None,
-    allow_commands: AllowCommands = None, *, log_json: LogJson = False,
+    allow_commands: AllowCommands = None, source: SourceNames = None, *, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Only run what is queued; a ticker elsewhere decides."""
     settings = _without_none(store=store, host=host, port=port, concurrency=concurrency, queues=queues,
-                             allow_commands=allow_commands or None)  # fmt: skip
+                             allow_commands=allow_commands or None, source=source)  # fmt: skip
     _serve(targets or [], config, settings, (Role.WORKER,), log_json=log_json)
 
 
@@ -88,10 +91,10 @@ def _without_none(**settings: Any) -> dict[str, Any]:
 def _serve(
     targets: Sequence[str], config: Path | None, settings: dict[str, Any], roles: Sequence[Role], *, log_json: bool
 ) -> None:
-    _log_to_stderr(as_json=log_json)
     scheduler, folders = find(targets)
+    configure_logging(as_json=log_json)
     scheduler.configure(config, **settings)
-    asyncio.run(_run_node(scheduler, folders, roles))
+    asyncio.run(_run_node(scheduler, folders, roles, log_json=log_json))
 
 
 def find(targets: Sequence[str]) -> tuple[AsyncTickwise, list[Path]]:
@@ -129,15 +132,17 @@ def _import_app(target: str) -> AsyncTickwise:
     raise InputError(f"{target} is a {type(found).__name__}, not a Tickwise")
 
 
-async def _run_node(scheduler: AsyncTickwise, folders: Sequence[Path], roles: Sequence[Role]) -> None:
+async def _run_node(
+    scheduler: AsyncTickwise, folders: Sequence[Path], roles: Sequence[Role], *, log_json: bool
+) -> None:
     listener = listen(scheduler.settings.host, scheduler.settings.port)
-    where = address(scheduler.settings, listener)
+    where = server_address(scheduler.settings, listener.getsockname()[1])
     try:
         addresses = [f"Health: {where}/readyz"]
         if Role.API in roles:
-            token_file = await _prepare_access(scheduler)
-            addresses.insert(0, f"Dashboard: {where}/ (sign in with the token in {token_file})")
-        async with serve_node(scheduler, listener, roles):
+            await _prepare_access(scheduler)
+            addresses.insert(0, f"Dashboard: {await _make_link(scheduler, where)}")
+        async with serve_node(scheduler, listener, roles, log_json=log_json):
             node = await scheduler.start(*folders, roles=roles)
             tune_garbage_collector()
             printing = asyncio.create_task(_print_start(scheduler, node, addresses))
@@ -148,12 +153,17 @@ async def _run_node(scheduler: AsyncTickwise, folders: Sequence[Path], roles: Se
         listener.close()
 
 
-async def _prepare_access(scheduler: AsyncTickwise) -> Path:
-    """Prepare authentication and print its warnings; returns the file with the admin's token."""
-    token, cautions = await load_auth(await scheduler.store(), scheduler.settings)
-    for caution in cautions:
+async def _prepare_access(scheduler: AsyncTickwise) -> None:
+    """Prepare authentication and print its warnings."""
+    for caution in (await load_auth(await scheduler.store(), scheduler.settings)).warnings:
         print_error(caution)
-    return token
+
+
+async def _make_link(scheduler: AsyncTickwise, where: str) -> str:
+    """The dashboard's address, which signs one browser in."""
+    code, _ = await create_link(await scheduler.store(), AccessRole.ADMIN, "tickwise serve")
+    remark = f"signs in one browser within {LINK_SECONDS // 60} minutes; another: tickwise token link"
+    return f"{link_address(where, code)} ({remark})"
 
 
 async def _print_start(scheduler: AsyncTickwise, node: NodeProcess, addresses: Sequence[str]) -> None:
@@ -186,19 +196,3 @@ def _format_next(schedule: ScheduleInfo) -> str:
     if schedule.next_run_at is None:
         return "paused" if schedule.paused else "finished"
     return f"{schedule.next_run_at:%a %Y-%m-%d %H:%M:%S} UTC"
-
-
-def _log_to_stderr(*, as_json: bool) -> None:
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
-    for library in ("watchfiles", "httpx"):  # they log every change and every request
-        logging.getLogger(library).setLevel(logging.WARNING)
-    renderer: Any = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=False)
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            renderer,
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )

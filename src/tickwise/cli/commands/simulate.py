@@ -39,7 +39,7 @@ def simulate_jobs(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Run the real planner over a period: each slot with its verdict and its reason."""
+    """Run the real planner over a period, and print each verdict."""
     begin, stop = read_second(start, timezone), read_second(end, timezone)
     if stop - begin > _MAX_SECONDS:
         raise InputError("a simulation covers at most a year: bring --from and --to closer together")

@@ -6,7 +6,8 @@ from pathlib import Path
 import typer
 
 from ...config import load
-from ...stores.url import hidden, open_store
+from ...ownership import WriterCheck
+from ...stores.url import check_exists, hidden, open_store
 from ..command import ConfigFile, StoreUrl
 from ..output import AsJson, print_error, print_json, print_line
 
@@ -15,7 +16,7 @@ app = typer.Typer(help="The store itself: its tables or collections.", no_args_i
 
 @app.command("upgrade")
 def upgrade(store: StoreUrl = None, config: ConfigFile = None, *, as_json: AsJson = False) -> None:
-    """Upgrade a store to this version; nodes of the version before keep working."""
+    """Create a store, or upgrade it to this version. Nodes of the version before keep working."""
     url, applied = asyncio.run(_check_or_upgrade(store, config, check=False))
     if as_json:
         print_json({"store": url, "applied": applied})
@@ -38,8 +39,11 @@ def check(store: StoreUrl = None, config: ConfigFile = None, *, as_json: AsJson 
 
 
 async def _check_or_upgrade(given: str | None, config: Path | None, *, check: bool) -> tuple[str, list[str]]:
-    url = load({"store": given}, file=config).store
-    store = open_store(url)
+    settings = load({"store": given}, file=config)
+    url, writers = settings.store, WriterCheck(settings.trusted_folders)
+    if check:
+        check_exists(url)
+    store = open_store(url, writers=writers)
     try:
         return hidden(url), list(await (store.schema.check() if check else store.schema.upgrade()))
     finally:

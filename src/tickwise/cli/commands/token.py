@@ -4,11 +4,12 @@ from typing import Annotated, Any
 
 import typer
 
+from ...api.server_address import link_address
 from ...core.errors import InputError, did_you_mean, nearest_word
 from ..arguments import as_when
 from ..client import ApiClient
 from ..command import CommandResult, api_command
-from ..output import format_time, in_colour, print_line, print_note, print_table
+from ..output import format_time, in_colour, print_line, print_note, print_nothing, print_table
 from ..prompts import Yes, confirm
 
 app = typer.Typer(help="API tokens and their roles.", no_args_is_help=True)
@@ -34,6 +35,21 @@ def _print_token(made: dict[str, Any]) -> None:
     print_note(f"This token has the role {made['role']}. Save it now: it cannot be shown again.")
 
 
+@app.command("link")
+@api_command
+async def link(
+    api: ApiClient, role: Annotated[str, typer.Option(help="viewer, operator or admin.")] = "admin"
+) -> CommandResult:
+    """Print a link that signs one browser in, once, within ten minutes."""
+    made = await api.post("/links", role=role)
+    return CommandResult(made, lambda: _print_link(api.dashboard, made))
+
+
+def _print_link(dashboard: str, made: dict[str, Any]) -> None:
+    print_line(link_address(dashboard, made["code"]), "bold")
+    print_note(f"It signs one browser in as {made['role']}, once, until {format_time(made['expires_at'])}.")
+
+
 @app.command("list")
 @api_command
 async def list_tokens(api: ApiClient) -> CommandResult:
@@ -46,6 +62,8 @@ async def list_tokens(api: ApiClient) -> CommandResult:
         )
         for one in answer["items"]
     ]  # fmt: skip
+    if not rows:
+        return CommandResult(answer, lambda: print_nothing("No tokens.", api.where))
     columns = ["name", "role", "jobs", "state", "expires", "last used", "id"]
     return CommandResult(answer, lambda: print_table(columns, rows))
 

@@ -16,7 +16,7 @@ from ..arguments import read_second, schedule_path
 from ..client import ApiClient
 from ..command import CommandResult, ConfigFile, Server, StoreUrl, Token, api_command
 from ..completion import schedule_names
-from ..output import AsJson, format_time, limit_per_schedule, print_json, print_line, print_table
+from ..output import AsJson, format_time, limit_per_schedule, print_json, print_line, print_nothing, print_table
 from .validate import read_jobs
 
 _MAX_RUNS = 1_000  # as many as the API lists at once
@@ -40,7 +40,7 @@ def upcoming(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the runs to come, earliest first, at the times at which they will really start."""
+    """List the runs to come, at the times of their real start."""
     if target is not None and _is_path(target):
         _list_from_files(Path(target), hours, count, start, every=every, as_json=as_json)
         return
@@ -69,7 +69,9 @@ def _list_from_files(
     runs = runs_between(schedules.values(), first, first, end)
     if not (every or as_json):
         runs = limit_per_schedule(runs, len(schedules), lambda run: run.schedule)
-    response = UpcomingResponse.model_validate({"items": list(islice(runs, count))}).model_dump(mode="json")
+    listed = list(islice(runs, count + 1))
+    answer = {"items": listed[:count], "more": len(listed) > count}
+    response = UpcomingResponse.model_validate(answer).model_dump(mode="json")
     if as_json:
         print_json(response)
     elif not response["items"]:
@@ -91,16 +93,15 @@ def _print_left(left: Mapping[str, int], hours: float) -> None:
 async def _list_from_store(
     api: ApiClient, name: str | None, hours: float, count: int, *, every: bool
 ) -> CommandResult:
-    limited = name is None and not (every or api.as_json)
-    limit = _MAX_RUNS if limited else count
+    limit = count if api.as_json else _MAX_RUNS
     answer = await api.get("/upcoming", schedule=name, hours=hours, limit=limit)
-    runs = answer["items"]
-    if limited:
-        truncated = len(runs) == limit
-        runs = list(islice(limit_per_schedule(runs, len(runs), lambda run: str(run["schedule"])), count))
-        if truncated:
+    found = answer["items"]
+    runs = found[:count]
+    if name is None and not (every or api.as_json):
+        runs = list(islice(limit_per_schedule(found, len(found), lambda run: str(run["schedule"])), count))
+        if answer["more"]:
             runs += await _later_runs(api, {run["schedule"] for run in runs}, hours, count - len(runs))
-    return CommandResult(answer, lambda: _print_from_store(api, runs, hours))
+    return CommandResult(answer, lambda: _print_from_store(api, runs, answer, hours))
 
 
 async def _later_runs(api: ApiClient, listed: set[str], hours: float, count: int) -> list[dict[str, Any]]:
@@ -116,12 +117,19 @@ async def _later_runs(api: ApiClient, listed: set[str], hours: float, count: int
     return [run for answer in answers for run in answer["items"]]
 
 
-async def _print_from_store(api: ApiClient, runs: list[dict[str, Any]], hours: float) -> None:
+async def _print_from_store(
+    api: ApiClient, runs: list[dict[str, Any]], answer: dict[str, Any], hours: float
+) -> None:
     if not runs:
-        print_line(f"No runs in the next {hours:g} hours.")
+        print_nothing(f"No runs in the next {hours:g} hours.", api.where)
         return
     names = dict.fromkeys(run["schedule"] for run in runs)
     _print_runs(runs, {name: (await api.get(schedule_path(name)))["means"] for name in names})
+    found = len(answer["items"])
+    if found > len(runs) or answer["more"]:
+        of = f"more than {found:,}" if answer["more"] else f"{found:,}"
+        ways = f"--all -n {_MAX_RUNS} lists more" if len(runs) < _MAX_RUNS else "shorten --hours to see them all"
+        print_line(f"These are {len(runs):,} of {of} runs in the next {hours:g} hours; {ways}.", "dim")
 
 
 def _print_runs(runs: list[dict[str, Any]], means: Mapping[str, str]) -> None:

@@ -30,7 +30,7 @@ def _load_path(path: Path) -> Loaded:
 
 
 def validate(path: JobsPath, *, as_json: AsJson = False) -> None:
-    """Check job files: each mistake with its position and its repair, and warnings."""
+    """Check job files. Each mistake has its position and its repair."""
     loaded, today = _load_path(path), floor_second(now())
     warnings = [
         (placed.file, schedule.name, warning)

@@ -27,7 +27,7 @@ async def why(
         typer.Option("--slot", metavar="TIME", help="In the schedule's zone; default: the newest that is due."),
     ] = None,
 ) -> CommandResult:
-    """Explain why a slot ran or did not, step by step, and what to do about it."""
+    """Explain why a slot ran or did not, and what to do."""
     path = schedule_path(name)
     zone = (await api.get(path))["timezone"]
     answer = await api.get(f"{path}/why", slot=None if slot is None else as_instant(slot, zone))

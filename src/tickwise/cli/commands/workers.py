@@ -4,22 +4,23 @@ from typing import Any
 
 from ..client import ApiClient
 from ..command import CommandResult, api_command
-from ..output import format_time, in_colour, print_error, print_line, print_table
+from ..output import format_time, in_colour, print_error, print_nothing, print_table
 
 
 @api_command
 async def workers(api: ApiClient) -> CommandResult:
     """List live processes, and those seen in the last 24 hours."""
     answer = await api.get("/workers")
-    return CommandResult(answer, lambda: _print_workers(answer["items"]))
+    return CommandResult(answer, lambda: _print_workers(answer["items"], api.where))
 
 
-def _print_workers(items: list[dict[str, Any]]) -> None:
+def _print_workers(items: list[dict[str, Any]], where: str) -> None:
     if not items:
-        print_line("No processes seen in the last 24 hours. To start one: tickwise serve", "dim")
+        print_nothing("No processes seen in the last 24 hours. To start one: tickwise serve.", where)
         return
     columns = ["state", "roles", "host", "process", "busy", "queues", "last seen", "version", "id"]
-    print_table(columns, [_worker_cells(one) for one in items])
+    optional = ["version", "process", "queues", "roles", "last seen"]
+    print_table(columns, [_worker_cells(one) for one in items], optional=optional)
     for problem in (f"{one['host']}: {problem}" for one in items if one["live"] for problem in one["problems"]):
         print_error(problem)
 

@@ -10,12 +10,12 @@ from itertools import pairwise, product
 from math import prod
 from typing import NamedTuple
 
-from .expression import EVERY_MONTH, EVERY_MONTH_DAY, EVERY_WEEKDAY, Days, Expression, members
+from .expression import EVERY_HOUR, EVERY_MONTH, EVERY_MONTH_DAY, EVERY_WEEKDAY, Days, Expression, members
 
 LONGEST = 300
 
-_MONTHS = ("", *"January February March April May June July August September October November December".split())
-_WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()  # a week as people write it
+MONTHS = ("", *"January February March April May June July August September October November December".split())
+WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()  # a week as people write it
 _FEW = 6  # as many are listed one by one, even if a shorter way exists
 _DATED = "on {} of the month"
 
@@ -32,7 +32,7 @@ class _Said(NamedTuple):
 
 def explain(expression: Expression, zone_name: str) -> str:
     """One sentence of at most `LONGEST` characters: the times of a day, the days, and the zone."""
-    said = _time(expression), *_days(expression.days, hourly=expression.hourly)
+    said = _time(expression), *_days(expression.days, hourly=expression.hours == EVERY_HOUR)
     pattern = ", ".join(part.pattern for part in said) + f", {zone_name}"
     whole = _Said(pattern, tuple(words for part in said for words in part.lists))
     most = max(map(len, whole.lists), default=1)
@@ -89,7 +89,7 @@ def _time(expression: Expression) -> _Said:
     if prod(map(len, fields)) <= _FEW:
         return _Said("At {}", ([clock(*time) for time in product(*fields)],))
     pace = _pace(fields)
-    if pace and not expression.hourly:
+    if pace and expression.hours != EVERY_HOUR:
         first, last = clock(*(values[0] for values in fields)), clock(*(values[-1] for values in fields))
         return _Said(f"Every {long_duration(pace)} from {first} to {last}")
     if pace and minutes[0] == seconds[0] == 0:
@@ -134,22 +134,27 @@ def _named(unit: str, values: Sequence[int]) -> _Said:
 
 def _days(days: Days, *, hourly: bool) -> list[_Said]:
     """The days and months. Where either of two conditions is enough and one always holds, it is every day."""
-    months = _months(days.months)
+    months = _months(days.months) + _years(days.years)
     by_date, by_weekday = days.month_days != EVERY_MONTH_DAY, days.weekdays != EVERY_WEEKDAY
     if by_date and by_weekday:
         return [_joined(days), *months]
     if not days.both or not (by_date or by_weekday):
         return months if hourly else [_Said("every day"), *months]
     one = _dates(days) if by_date else _weekdays(days)
-    if one.pattern == _DATED and months and months[0].pattern == "in {}":
-        return [_Said("on {} of {}", one.lists + months[0].lists)]
+    if one.pattern == _DATED and days.months != EVERY_MONTH and months[0].pattern == "in {}":
+        return [_Said("on {} of {}", one.lists + months[0].lists), *months[1:]]
     return [one, *months]
 
 
 def _months(months: int) -> list[_Said]:
-    words = _runs(members(months), _MONTHS.__getitem__)
-    one_range = len(words) == 1 and words[0] not in _MONTHS
+    words = _runs(members(months), MONTHS.__getitem__)
+    one_range = len(words) == 1 and words[0] not in MONTHS
     return [] if months == EVERY_MONTH else [_Said("from {}" if one_range else "in {}", (words,))]
+
+
+def _years(years: int) -> list[_Said]:
+    words = _runs(members(years))
+    return [_Said("from {}" if len(words) == 1 and " to " in words[0] else "in {}", (words,))] if years else []
 
 
 def _joined(days: Days) -> _Said:
@@ -162,16 +167,23 @@ def _joined(days: Days) -> _Said:
 def _dates(days: Days) -> _Said:
     words = _runs(members(days.month_days), _ordinal)
     words[:1] = [f"the {word}" for word in words[:1]]
-    before = {0: "the last day", 1: "the day before the last"}
-    words += [before.get(k, f"the day {k} days before the last") for k in members(days.from_end)]
-    words += [f"the weekday nearest the {_ordinal(d)}" if d else "the last weekday" for d in members(days.near)]
+    words += [_before_last(k) for k in members(days.from_end)]
+    words += [f"the weekday nearest the {_ordinal(d)}" for d in members(days.near)]
+    words += [
+        f"the weekday nearest {_before_last(k)}" if k else "the last weekday" for k in members(days.near_end)
+    ]
     return _Said(_DATED, (words,))
+
+
+def _before_last(days: int) -> str:
+    said = {0: "the last day", 1: "the day before the last"}
+    return said.get(days, f"the day {days} days before the last")
 
 
 def _weekdays(days: Days) -> _Said:
     """`Monday to Friday`, `every Monday`, `on the 1st and last Friday of the month`, or several of these."""
-    plain = _runs([i for i in range(7) if days.weekdays >> (i + 1) % 7 & 1], _WEEKDAYS.__getitem__)
-    nth = [f"the {which} {name}" for i, name in enumerate(_WEEKDAYS) if (which := _which(days, (i + 1) % 7))]
+    plain = _runs([i for i in range(7) if days.weekdays >> (i + 1) % 7 & 1], WEEKDAYS.__getitem__)
+    nth = [f"the {which} {name}" for i, name in enumerate(WEEKDAYS) if (which := _which(days, (i + 1) % 7))]
     if not plain:
         return _Said(_DATED, (nth,))
     every = "{}" if any(" to " in word for word in plain) else "every {}"

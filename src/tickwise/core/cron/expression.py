@@ -49,21 +49,25 @@ class Days:
     months: int  # bit m: month m
     month_days: int  # bit d: the day d
     from_end: int  # bit k: k days before the month's last (L is bit 0)
-    near: int  # bit d: the weekday nearest to d (15W); bit 0: the month's last weekday (LW)
+    near: int  # bit d: the weekday nearest to d (15W)
+    near_end: int  # bit k: the weekday nearest to k days before the month's last (LW is bit 0)
     weekdays: int  # bit w: every weekday w
     nth_weekdays: int  # bit 7 * (n - 1) + w: the n-th weekday w of the month (w#n)
     last_weekdays: int  # bit w: the month's last weekday w (wL)
-    both: bool  # whether day of month and day of week must both match (one began with *), or either
+    both: bool  # whether day of month and day of week must both match (one began with *, or & asks it), or either
+    years: int = 0  # bit y: the year y; none: every year
     _masks: dict[int, int] = field(default_factory=dict, compare=False, repr=False)
     _met: list[_Month] = field(default_factory=lambda: [(0, 0, 0, 0, 0)], compare=False, repr=False)
 
     @property
     def every(self) -> bool:
         everyday = self.month_days == EVERY_MONTH_DAY and self.weekdays == EVERY_WEEKDAY
-        return self.both and everyday and self.months == EVERY_MONTH
+        return self.both and everyday and self.months == EVERY_MONTH and not self.years
 
     def ever(self) -> bool:
-        """Whether any month of the 400-year calendar holds such a day."""
+        """Whether any month of the 400-year calendar, or of the named years, holds such a day."""
+        if self.years:
+            return self.on_or_after(date(lowest(self.years), 1, 1).toordinal() - _EPOCH) is not None
         return any(
             self._of_month(first, length)
             for month in members(self.months)
@@ -110,7 +114,8 @@ class Days:
         here = date.fromordinal(day + _EPOCH)
         year, month = here.year, here.month
         first, length = day - here.day + 1, _month_length(year, month)
-        mask = self._of_month((first + 4) % 7, length) if self.months >> month & 1 else 0
+        named = self.months >> month & 1 and (not self.years or self.years >> year & 1)
+        mask = self._of_month((first + 4) % 7, length) if named else 0
         self._met[0] = met = first, first + length, mask, year, month
         return met
 
@@ -118,9 +123,11 @@ class Days:
         """First day and mask of the nearest month, in the direction of `step`, that holds such a day."""
         months = members(self.months)
         place = bisect_right(months, month) if step > 0 else bisect_left(months, month) - 1
+        if self.years and not self.years >> year & 1:
+            place = -1
         while True:
             if not 0 <= place < len(months):
-                year, place = year + step, 0 if step > 0 else len(months) - 1
+                year, place = self._year_beyond(year, step), 0 if step > 0 else len(months) - 1
                 if not 1 <= year <= 9999:
                     return 0, 0
             month = months[place]
@@ -131,6 +138,15 @@ class Days:
                 self._met[0] = first, first + length, mask, year, month
                 return first, mask
             place += step
+
+    def _year_beyond(self, year: int, step: int) -> int:
+        """The nearest named year in the direction of `step`, or one that no calendar has."""
+        if not self.years:
+            return year + step
+        if step < 0:
+            return highest(self.years & (1 << year) - 1)
+        left = self.years >> year + 1
+        return year + 1 + lowest(left) if left else 0
 
     def _of_month(self, first: int, length: int) -> int:
         """The days of a month of this length whose first day is the weekday `first`."""
@@ -147,7 +163,9 @@ class Days:
         for k in members(self.from_end):
             mask |= 1 << length >> k
         for day in members(self.near):
-            mask |= 1 << _nearest_weekday(day or length, first, length)
+            mask |= 1 << _nearest_weekday(day, first, length)
+        for k in members(self.near_end):
+            mask |= 1 << _nearest_weekday(length - k, first, length)
         return mask
 
     def _by_weekday(self, first: int, length: int) -> int:
@@ -169,7 +187,7 @@ def _month_length(year: int, month: int) -> int:
 
 def _nearest_weekday(day: int, first: int, length: int) -> int:
     """The Monday to Friday nearest to a day and within its month; 0 for a day the month lacks."""
-    if day > length:
+    if not 1 <= day <= length:
         return 0
     weekday = (first + day - 1) % 7
     if weekday == 6:
@@ -190,7 +208,7 @@ class Expression:
     minutes: int
     hours: int
     days: Days
-    hourly: bool = field(init=False, compare=False)  # names every hour: keeps its pace through clock changes (S39)
+    keeps_pace: bool = field(init=False, compare=False)  # through clock changes: every hour or finer (S39)
     _every_day: bool = field(init=False, compare=False, repr=False)
     _first: tuple[int, int, int] = field(init=False, compare=False, repr=False)  # of a minute, an hour, a day
     _last: tuple[int, int, int] = field(init=False, compare=False, repr=False)
@@ -200,7 +218,8 @@ class Expression:
             second, minute, hour = end(self.seconds), end(self.minutes), end(self.hours)
             ends = (second, minute * 60 + second, hour * 3600 + minute * 60 + second)
             object.__setattr__(self, name, ends)
-        object.__setattr__(self, "hourly", self.hours == EVERY_HOUR)
+        finer = self.hours == EVERY_HOUR or self.minutes == EVERY_MINUTE
+        object.__setattr__(self, "keeps_pace", finer)
         object.__setattr__(self, "_every_day", self.days.every)
 
     def on_or_after(self, wall: int) -> int | None:

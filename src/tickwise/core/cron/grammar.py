@@ -1,27 +1,23 @@
 """Cron text → value, with errors that point at the character. The one grammar (S37, S38).
 
     text    := [("CRON_TZ=" | "TZ=") zone] (fields | nickname | "@every" duration ["offset" duration])
-    fields  := [second] minute hour day-of-month month day-of-week
-    field   := item ("," item)*
-    item    := span ["/" step]
-             | day-of-month: "L" | "L-" number | "LW" | number "W"
-             | day-of-week:  value "#" number | value "L"
-    span    := "*" | "?" (days only) | "H" | "H(" number "-" number ")" | value | value "-" value
+    fields  := [second] minute hour day-of-month month day-of-week ["&"], or all six and a year
+    field   := see `field`
 
+`&` behind the day-of-week says that day-of-month and day-of-week must both match; nicknames may be in any case.
 Nothing here loops longer than the text, whose length is bounded.
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
-from hashlib import blake2b
 from typing import NamedTuple, NoReturn
 
 from ..errors import CronError, InputError, did_you_mean, nearest_word
 from ..timeparse import parse_duration
-from .explain import list_numbers
-from .expression import EVERY_MONTH_DAY, EVERY_WEEKDAY, Days, Expression
+from .expression import EVERY_HOUR, EVERY_MINUTE, EVERY_MONTH_DAY, EVERY_WEEKDAY, Days, Expression
+from .field import KINDS, MONTH_DAY, YEAR, Field, FieldError, FieldKind, read_field
 from .walk import Cron, Every, Recurrence
 from .zone import Zone, zone
 
@@ -36,41 +32,18 @@ _NICKNAMES = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-_MONTHS = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split()
-_WEEKDAYS = "SUN MON TUE WED THU FRI SAT".split()
-
 _ZONE_PREFIX = re.compile(r"\s*(?:CRON_)?TZ=(\S*)")
 _WORD = re.compile(r"\S+")
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """One of the six fields: its name, its range, and the words that stand for numbers."""
-
-    name: str
-    low: int
-    high: int
-    words: tuple[str, ...] = ()
-    first_word: int = 0
+_FIELDS = ", ".join(kind.name for kind in KINDS[1:6])
 
 
-_MONTH_DAY = _Kind("day-of-month", 1, 31)
-_WEEKDAY = _Kind("day-of-week", 0, 6, tuple(_WEEKDAYS))
-_KINDS = (
-    _Kind("second", 0, 59),
-    _Kind("minute", 0, 59),
-    _Kind("hour", 0, 23),
-    _MONTH_DAY,
-    _Kind("month", 1, 12, tuple(_MONTHS), 1),
-    _WEEKDAY,
-)
-_FIELDS = ", ".join(kind.name for kind in _KINDS[1:])
-
-
-def parse(text: str, timezone: str = "UTC", key: str = "") -> Recurrence:
+def parse(text: str, timezone: str = "UTC", key: str = "", *, both: bool = False) -> Recurrence:
     """Understand a cron text.
 
-    A zone in the text goes before `timezone`. `key` (a schedule's name) is what `H` is hashed from.
+    A zone in the text goes before `timezone`. `key` (a schedule's name) is what `H` is hashed from. `both` asks
+    that day-of-month and day-of-week match, as `&` in the text does.
     """
     if not isinstance(text, str):
         raise InputError(f"a cron expression is text, not {type(text).__name__}")
@@ -81,13 +54,16 @@ def parse(text: str, timezone: str = "UTC", key: str = "") -> Recurrence:
     where = source.zone(prefix[1], prefix.start(1)) if prefix else source.zone(timezone, None)
     words = [_Word(m.group(), m.start()) for m in _WORD.finditer(text, prefix.end() if prefix else 0)]
     if words and words[0].text.startswith("@"):
+        if both:
+            source.refuse("`both` goes with five fields or more", words[0])
         return _nickname(source, words, where)
-    if len(words) not in (5, 6):
+    if len(words) not in (5, 6, 7):
         source.refuse(
-            f"a cron expression has five fields ({_FIELDS}), or six with seconds first; this one has {len(words)}",
-            words[6] if len(words) > 6 else None,
+            f"a cron expression has five fields ({_FIELDS}), six with seconds first, or seven with a year last; "
+            f"this one has {len(words)}",
+            words[7] if len(words) > 7 else None,
         )
-    return _cron(source, words, where, key)
+    return _cron(source, words, where, key, both=both)
 
 
 class _Word(NamedTuple):
@@ -119,21 +95,22 @@ class _Source(NamedTuple):
 
 def _nickname(source: _Source, words: list[_Word], where: Zone) -> Recurrence:
     name, *rest = words
-    if name.text == "@every":
+    nickname = name.text.lower()
+    if nickname == "@every":
         return _interval(source, rest, where)
-    if name.text == "@reboot":
+    if nickname == "@reboot":
         source.refuse("@reboot names no time: slots must not depend on when a process starts", name)
-    if name.text not in _NICKNAMES:
-        near = nearest_word(name.text, [*_NICKNAMES, "@every"])
+    if nickname not in _NICKNAMES:
+        near = nearest_word(nickname, [*_NICKNAMES, "@every"])
         source.refuse(f"unknown nickname {name.text[:30]!r}{did_you_mean(near)}", name, nearest=near)
     if rest:
         source.refuse(f"nothing may follow {name.text}", rest[0])
-    meaning = [_Word(m.group(), m.start()) for m in _WORD.finditer(_NICKNAMES[name.text])]
-    return replace(_cron(source, meaning, where, ""), text=name.text)
+    meaning = [_Word(m.group(), m.start()) for m in _WORD.finditer(_NICKNAMES[nickname])]
+    return replace(_cron(source, meaning, where, ""), text=nickname)
 
 
 def _interval(source: _Source, rest: list[_Word], where: Zone) -> Every:
-    if len(rest) not in (1, 3) or (len(rest) == 3 and rest[1].text != "offset"):
+    if len(rest) not in (1, 3) or (len(rest) == 3 and rest[1].text.lower() != "offset"):
         source.refuse("write @every 90s, or @every 6h offset 30m", rest[1] if len(rest) > 1 else None)
     seconds = []
     for word in rest[::2]:
@@ -146,216 +123,81 @@ def _interval(source: _Source, rest: list[_Word], where: Zone) -> Every:
     return Every(seconds[0], where, *seconds[1:])
 
 
-def _cron(source: _Source, words: list[_Word], where: Zone, key: str) -> Cron:
-    kinds = _KINDS[6 - len(words) :]
+def _cron(source: _Source, words: Sequence[_Word], where: Zone, key: str, *, both: bool = False) -> Cron:
+    year = _read(source, YEAR, words[6], key) if len(words) == 7 else None
+    words, ampersand = _without_ampersand(words[:6])
     *clock, month_day, month, weekday = fields = [
-        _read_field(source, kind, word, key) for kind, word in zip(kinds, words, strict=True)
+        _read(source, kind, word, key) for kind, word in zip(KINDS[6 - len(words) : 6], words, strict=True)
     ]
+    starred = month_day.starred or weekday.starred
+    asked = (both or ampersand) and not starred
     days = _days(
         months=month.values,
         month_days=month_day.values,
         from_end=month_day.from_end,
         near=month_day.near,
+        near_end=month_day.near_end,
         weekdays=weekday.values,
         nth_weekdays=weekday.nth,
         last_weekdays=weekday.last,
-        both=month_day.starred or weekday.starred,
+        both=starred or asked,
+        years=0 if year is None or year.values == _EVERY_YEAR else year.values,
     )
     if not days.ever():
-        also = f" that is also {words[-1].text!r}" if weekday.values != EVERY_WEEKDAY else ""
-        problem = f"never fires: month {words[-2].text!r} never has a day {words[-3].text!r}{also}"
-        source.refuse(problem, words[-3], _MONTH_DAY.name)
+        _refuse_never(source, words, days, year)
     seconds = clock[0].values if len(words) == 6 else 1
-    notes = [note for field in fields for note in field.notes]
-    if days.both and month_day.values != EVERY_MONTH_DAY and weekday.values != EVERY_WEEKDAY:
-        notes.append(
-            f"day-of-month {words[-3].text!r} and day-of-week {words[-1].text!r} must both match, because one of "
-            "them begins with *; without it either would do"
-        )
     expression = Expression(seconds, clock[-2].values, clock[-1].values, days)
-    return Cron(expression, where, " ".join(field.resolved for field in fields), tuple(notes))
+    every = [*fields, year] if year else fields
+    notes = [note for field in every for note in field.notes]
+    notes += _spelling_notes(expression, words, fields, asked=asked)
+    resolved = [field.resolved for field in every]
+    resolved[len(words) - 1] += "&" if asked else ""
+    return Cron(expression, where, " ".join(resolved), tuple(notes))
 
 
 _days = lru_cache(maxsize=8192)(Days)  # most schedules share a few; equal ones are one object with one table
+_EVERY_YEAR = (2 << YEAR.high) - (1 << YEAR.low)
 
 
-class _Field(NamedTuple):
-    """What one field says: its sets (see `Days`), whether it starts with *, its text without H, its warnings."""
-
-    values: int
-    from_end: int
-    near: int
-    nth: int
-    last: int
-    starred: bool
-    resolved: str
-    notes: tuple[str, ...]
+def _without_ampersand(words: Sequence[_Word]) -> tuple[Sequence[_Word], bool]:
+    last = words[-1]
+    if last.text.endswith("&") and len(last.text) > 1:
+        return (*words[:-1], _Word(last.text[:-1], last.position)), True
+    return words, False
 
 
-class _Refused(Exception):  # noqa: N818  (it never leaves this module)
-    """What is wrong with a piece of a field, and where in the field it stands."""
-
-    def __init__(self, problem: str, text: str, start: int, nearest: str | None = None) -> None:
-        super().__init__(problem)
-        self.word = _Word(text, start)
-        self.nearest = nearest
+def _refuse_never(source: _Source, words: Sequence[_Word], days: Days, year: Field | None) -> NoReturn:
+    also = f" that is also {words[-1].text!r}" if days.weekdays != EVERY_WEEKDAY else ""
+    when = f" in {year.resolved!r}" if days.years and year else ""
+    problem = f"never fires: month {words[-2].text!r} never has a day {words[-3].text!r}{also}{when}"
+    source.refuse(problem, words[-3], MONTH_DAY.name)
 
 
-def _read_field(source: _Source, kind: _Kind, word: _Word, key: str) -> _Field:
-    try:
-        return _field(kind, word.text, key if "H" in word.text.upper() else "")
-    except _Refused as refused:
-        text, start = refused.word
-        place = _Word(text, word.position + start)
-        source.refuse(f"{kind.name}: {refused}", place, kind.name, refused.nearest)
-
-
-@lru_cache(maxsize=8192)
-def _field(kind: _Kind, text: str, key: str) -> _Field:
-    masks = dict.fromkeys(("values", "from_end", "near", "nth", "last"), 0)
-    resolved, notes = [], []
-    start = 0
-    for item in text.split(","):
-        if not item:
-            raise _Refused("an empty place in the list: remove the extra comma", ",", min(start, len(text) - 1))
-        read = _item(kind, text, start, start + len(item), key)
-        masks[read.target] |= read.mask
-        resolved.append(read.text)
-        notes += [read.note] if read.note else []
-        start += len(item) + 1
-    return _Field(**masks, starred=text[0] in "*?", resolved=",".join(resolved), notes=tuple(notes))
-
-
-class _Item(NamedTuple):
-    """What one item of a list adds: to which set, which bits; its text without H; a warning or none."""
-
-    target: str
-    mask: int
-    text: str
-    note: str = ""
-
-
-def _item(kind: _Kind, text: str, start: int, end: int, key: str) -> _Item:
-    for pattern, kinds, read in _SHAPES:
-        if kind in kinds and (found := pattern.fullmatch(text, start, end)):
-            return read(kind, found, key)
-    raise _unreadable(kind, text[start:end], start)
-
-
-def _unreadable(kind: _Kind, text: str, start: int) -> _Refused:
-    near = nearest_word(text, kind.words)
-    return _Refused(f"cannot read {text[:30]!r}{did_you_mean(near)}", text, start, near)
-
-
-def _read_span(kind: _Kind, found: re.Match[str], key: str) -> _Item:
-    step = _number(found, "step", 1, 9_999) if found["step"] else 0
-    low, high = _bounds(kind, found)
-    text = found.group()
-    if found["hash"]:
-        low, high, text = _hashed(kind, low, high, step, key, within=found["to"] is not None)
-    elif step and found["low"] and found["high"] is None:
-        high = kind.high
-    values = range(low, high + 1, step or 1)
-    mask = 0
-    for value in values:
-        mask |= 1 << (value % 7 if kind is _WEEKDAY else value)
-    around = kind.high - kind.low + 1 if found["high"] is None and found["to"] is None else 0
-    if step and (around % step if around else (high - low) % step and (high - low + 1) % step):
-        note = (
-            f"{kind.name} {found.group()!r}: the step does not divide its range; it means {list_numbers(values)}"
+def _spelling_notes(
+    expression: Expression, words: Sequence[_Word], fields: Sequence[Field], *, asked: bool
+) -> Iterator[str]:
+    """What a person may not have meant by these words (S38)."""
+    days, written = expression.days, [word.text for word in words]
+    by_date, by_weekday = days.month_days != EVERY_MONTH_DAY, days.weekdays != EVERY_WEEKDAY
+    if days.both and by_date and by_weekday and not asked:
+        yield (
+            f"day-of-month {written[-3]!r} and day-of-week {written[-1]!r} must both match, because one of "
+            "them begins with *; without it either would do"
         )
-        return _Item("values", mask, text, note)
-    return _Item("values", mask, text)
+    coarser = expression.minutes != EVERY_MINUTE or expression.hours != EVERY_HOUR or by_weekday
+    if len(words) == 6 and written[0] == "*" and coarser:
+        yield f"fires every second of the times it names; did you mean {' '.join(['0', *written[1:]])!r}?"
+    elif written[-5] == "*" and _ONE_BY_ONE.fullmatch(fields[-4].resolved):
+        fixed = ["0" if place == len(words) - 5 else text for place, text in enumerate(written)]
+        yield f"fires every minute of the hours it names; did you mean {' '.join(fixed)!r}?"
 
 
-def _bounds(kind: _Kind, found: re.Match[str]) -> tuple[int, int]:
-    if found["low"]:
-        low = _value(kind, found, "low")
-        if found["high"] is None:
-            low = low % 7 if kind is _WEEKDAY else low
-            return low, low
-        high = _value(kind, found, "high")
-        if kind is _WEEKDAY and found["high"].upper() == "SUN" and low > 0:
-            high = 7
-    elif found["from"]:
-        low, high = (_number(found, group, kind.low, kind.high) for group in ("from", "to"))
-    else:
-        return kind.low, kind.high
-    if high < low:
-        to_end = "" if low > kind.high else f"{low}," if low == kind.high else f"{low}-{kind.high},"
-        split = f"{to_end}{kind.low}-{high}" if high > kind.low else f"{to_end}{high}"
-        raise _Refused(f"the range {found.group()!r} runs backwards: write {split}", found.group(), found.start())
-    return low, high
+_ONE_BY_ONE = re.compile(r"[\d,]+")
 
 
-def _value(kind: _Kind, found: re.Match[str], group: str | int) -> int:
-    """A number or a name of this field. On weekdays 7 stays 7, so that ranges may end with it."""
-    text = found[group]
-    if text.upper() in kind.words:
-        return kind.words.index(text.upper()) + kind.first_word
-    if not text.isdigit():
-        raise _unreadable(kind, text, found.start(group))
-    return _number(found, group, kind.low, 7 if kind is _WEEKDAY else kind.high)
-
-
-def _number(found: re.Match[str], group: str | int, low: int, high: int) -> int:
-    text = found[group]
-    if len(text) > 9 or not low <= int(text) <= high:
-        raise _Refused(f"{text[:20]} is out of range {low}-{high}", text, found.start(group))
-    return int(text)
-
-
-def _hashed(kind: _Kind, low: int, high: int, step: int, key: str, *, within: bool) -> tuple[int, int, str]:
-    """What H stands for, as a range and as text. A plain H of days keeps to 1-28, which every month has."""
-    if kind is _MONTH_DAY and not step and not within:
-        high = 28
-    digest = blake2b(f"{key}\0{kind.name}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    size = high - low + 1
-    first = low + int.from_bytes(digest, "big") % (min(step, size) if step else size)
-    if not step:
-        return first, first, str(first)
-    return first, high, f"{first}/{step}" if high == kind.high else f"{first}-{high}/{step}"
-
-
-def _read_any(kind: _Kind, found: re.Match[str], _key: str) -> _Item:
-    return _Item("values", (2 << kind.high) - (1 << kind.low), found.group())
-
-
-def _read_from_end(_kind: _Kind, found: re.Match[str], _key: str) -> _Item:
-    return _Item("from_end", 1 << (_number(found, 1, 1, 30) if found[1] else 0), found.group())
-
-
-def _read_near(_kind: _Kind, found: re.Match[str], _key: str) -> _Item:
-    return _Item("near", 1 << (_number(found, 1, 1, 31) if found[1] else 0), found.group())
-
-
-def _read_nth(kind: _Kind, found: re.Match[str], _key: str) -> _Item:
-    return _Item("nth", 1 << 7 * (_number(found, 2, 1, 5) - 1) + _value(kind, found, 1) % 7, found.group())
-
-
-def _read_last(kind: _Kind, found: re.Match[str], _key: str) -> _Item:
-    return _Item("last", 1 << _value(kind, found, 1) % 7, found.group())
-
-
-def _shape(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.ASCII | re.IGNORECASE)
-
-
-_Reader = Callable[[_Kind, re.Match[str], str], _Item]
-_SHAPES: tuple[tuple[re.Pattern[str], tuple[_Kind, ...], _Reader], ...] = (
-    (_shape(r"L(?:-(\d+))?"), (_MONTH_DAY,), _read_from_end),
-    (_shape(r"(?:L|(\d+))W"), (_MONTH_DAY,), _read_near),
-    (_shape(r"(\w+)#(\d+)"), (_WEEKDAY,), _read_nth),
-    (_shape(r"(\d+|[A-Z]{3})L"), (_WEEKDAY,), _read_last),
-    (
-        _shape(
-            r"(?:(?P<star>\*)"
-            r"|(?P<hash>H)(?:\((?P<from>\d+)-(?P<to>\d+)\))?"
-            r"|(?P<low>\w+)(?:-(?P<high>\w+))?)"
-            r"(?:/(?P<step>\d+))?"
-        ),
-        _KINDS,
-        _read_span,
-    ),
-    (_shape(r"\?"), (_MONTH_DAY, _WEEKDAY), _read_any),
-)
+def _read(source: _Source, kind: FieldKind, word: _Word, key: str) -> Field:
+    try:
+        return read_field(kind, word.text, key)
+    except FieldError as error:
+        place = _Word(error.text, word.position + error.start)
+        source.refuse(f"{kind.name}: {error}", place, kind.name, error.nearest)

@@ -6,8 +6,8 @@ to the neighbour when the wall runs out:
 - A *fixed* expression looks at the wall that a span owns (see `zone`): each wall time once, one inside a gap at
   the first instant after it, one that comes twice at the first. As owned walls tile, it may leap over the spans
   in between; offsets of one zone never differ by more than a day.
-- An *hourly* one looks at the wall that a span shows: it skips what does not exist and fires again in what is
-  shown again, which is its real pace.
+- One of every hour or finer looks at the wall that a span shows: it skips what does not exist and fires again
+  in what is shown again, which is its real pace.
 """
 
 from abc import ABC, abstractmethod
@@ -117,12 +117,12 @@ class Cron(Recurrence):
         if not lo <= second < hi:
             lo, hi, offset, owned, end = zone.span(second)
         start = second + offset + 1
-        if start < owned and not expression.hourly:
+        if start < owned and not expression.keeps_pace:
             start = owned
         wall = expression.on_or_after(start)
         while wall is not None and wall >= end:
-            lo, hi, offset, owned, end = zone.span(hi if expression.hourly else max(hi, wall - offset - DAY))
-            begin = lo + offset if expression.hourly else owned
+            lo, hi, offset, owned, end = zone.span(hi if expression.keeps_pace else max(hi, wall - offset - DAY))
+            begin = lo + offset if expression.keeps_pace else owned
             if not start <= begin <= wall:
                 start, wall = begin, expression.on_or_after(begin)
         if wall is None or wall - offset >= LAST:
@@ -135,9 +135,9 @@ class Cron(Recurrence):
         lo, _, offset, owned, end = zone.span(second - 1)
         start = second - 1 + offset
         wall = expression.on_or_before(start)
-        while wall is not None and wall < (lo + offset if expression.hourly else owned):
+        while wall is not None and wall < (lo + offset if expression.keeps_pace else owned):
             lo, _, offset, owned, end = zone.span(
-                lo - 1 if expression.hourly else min(lo - 1, wall - offset + DAY)
+                lo - 1 if expression.keeps_pace else min(lo - 1, wall - offset + DAY)
             )
             if not wall < end <= start + 1:
                 start, wall = end - 1, expression.on_or_before(end - 1)
@@ -156,7 +156,7 @@ class Cron(Recurrence):
     def _count_in(self, span: Span, after: int, until: int) -> int:
         expression, shown = self.expression, span.lo + span.offset
         start, end = after + 1 + span.offset, until + 1 + span.offset
-        if expression.hourly or span.owned == shown:
+        if expression.keeps_pace or span.owned == shown:
             return expression.count(start, end)
         found = expression.count(max(start, span.owned), end)
         if after + 1 == span.lo and expression.count(span.owned, shown):  # a gap, whose times are one
@@ -167,7 +167,8 @@ class Cron(Recurrence):
         return explain(self.expression, self.zone.name)
 
     def warnings_after(self, second: int) -> tuple[str, ...]:
-        return self.notes + clock_changes(self.expression, self.zone, second)
+        over = ("all its years have passed: it never fires again",) if self.after(second) is None else ()
+        return self.notes + over + clock_changes(self.expression, self.zone, second)
 
     def __str__(self) -> str:
         return self.text if self.zone.name == "UTC" else f"CRON_TZ={self.zone.name} {self.text}"

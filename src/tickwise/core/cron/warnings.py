@@ -30,9 +30,9 @@ class _Caution(NamedTuple):
 def clock_changes(expression: Expression, zone: Zone, now: int) -> tuple[str, ...]:
     """The next two dates on which a fixed time does not exist or comes twice, in one warning; or no warning.
 
-    Schedules of every hour keep their real pace through clock changes (S39): none of them is at risk.
+    Schedules of every hour or finer keep their real pace through clock changes (S39): none of them is at risk.
     """
-    found = [] if expression.hourly else list(islice(_cautions(expression, zone, now), _SHOWN))
+    found = [] if expression.keeps_pace else list(islice(_cautions(expression, zone, now), _SHOWN))
     return (f"{' and '.join(_clauses(found))} in {zone.name}",) if found else ()
 
 

@@ -90,14 +90,13 @@ class _World:
                 self.ledger.define(job, scenario.start - 1)
 
     def play(self) -> None:
-        downtimes = sorted(self.scenario.down)
-        while (now := self._next_event()) < self.scenario.end:
-            while downtimes and now >= downtimes[0][0]:
+        downtimes, up_at = sorted(self.scenario.down), self.scenario.start
+        while (now := max(self._next_event(), up_at)) < self.scenario.end:
+            if downtimes and now >= downtimes[0][0]:
                 begin, end = downtimes.pop(0)
                 self._shut_down(begin, end)
-                now = max(now, end)
-            if now >= self.scenario.end:
-                break
+                up_at = max(up_at, end)
+                continue
             self._meet_alarms(now)
             schedules = self.ledger.claim(now)
             if schedules:

@@ -15,6 +15,7 @@ from ..definition import JobDefinition
 from ..errors import ConflictError
 from ..model import Decision, Facts, Holder, JobFacts, Schedule, ScheduleFacts, Start, TickPlan, Trigger
 from ..reasons import Reason
+from ..requirements import MissingWorker
 from ..settle import Cancelled, EndingRun, Outcome, Settled, settle
 from ..states import ACTIVE, Event, RunState, after
 
@@ -144,11 +145,12 @@ class SimulatedStore:
 
     def _job_facts(self, job: str) -> JobFacts:
         queue = self.jobs[job].queue
+        is_served = self.served_queues is None or queue in self.served_queues
         return JobFacts(
             holders=tuple(
                 Holder(run.id, lane, run.trigger, run.cancelling) for lane, run in self._lanes[job].items()
             ),
-            unserved_queue="" if self.served_queues is None or queue in self.served_queues else queue,
+            no_worker="" if is_served else MissingWorker(queue).text,
             last_manual_start=self._newest.get(("manual", job)),
             last_success=self._newest.get(("success", job)),
         )

@@ -11,7 +11,8 @@ from ...core.timeparse import iso
 from ...stores.records import MICRO, DecisionRow, RunRow
 from ..context import RunContext
 
-MISSED = frozenset({Reason.MISSED, Reason.TOO_OLD, Reason.TOO_MANY})
+MISSED = frozenset({Reason.MISSED, Reason.STOPPED_SINCE, Reason.TOO_OLD, Reason.TOO_MANY})
+_TEST = "test"  # the occasion of a trial notice
 _MAX_ERROR, _MAX_LINE = 4_000, 300  # characters
 
 
@@ -28,7 +29,7 @@ class Notice:
     """One notification. Equal keys are the same event, whichever node finds it."""
 
     key: str
-    occasion: Occasion
+    occasion: str  # an `Occasion`, or `test`
     at: int  # microseconds
     text: str
     context: RunContext  # the run, or the slots, as variables for commands
@@ -101,5 +102,14 @@ def about_slots(row: DecisionRow, job: str) -> Notice:
     return Notice(key=key, occasion=Occasion.MISSED, at=row.extended_at, text=text, context=context, facts=facts)
 
 
-def _variables(occasion: Occasion, text: str) -> dict[str, str]:
+def trial_notice(now: int) -> Notice:
+    """What a test of the channels sends; `now` in microseconds."""
+    text = "This is a test of Tickwise's notifications."
+    context = RunContext(
+        id="", job="", schedule=None, slot=None, trigger="", attempt=0, env=_variables(_TEST, text)
+    )
+    return Notice(key=f"notify {_TEST} {now}", occasion=_TEST, at=now, text=text, context=context)
+
+
+def _variables(occasion: str, text: str) -> dict[str, str]:
     return {"TICKWISE_EVENT": str(occasion), "TICKWISE_TEXT": text}

@@ -62,6 +62,12 @@ class Notifier:
         self._broken: dict[str, str] = {}  # subjects whose last known run failed, and that run
         self._unread: deque[RunRow | DecisionRow] = deque()
         self._open: dict[str, _Delivery] = {}
+        self._failing: dict[str, str] = {}  # channels whose last send failed, and why
+
+    @property
+    def undelivered(self) -> tuple[str, ...]:
+        """The channels whose last send failed, and why."""
+        return tuple(f"{channel}: {why}" for channel, why in self._failing.items())
 
     async def turn(self) -> float:
         """Read new events, unless too many deliveries are open, and send those that are due."""
@@ -139,13 +145,17 @@ class Notifier:
         try:
             await delivery.channel.send(delivery.notice, now // MICRO)
         except Exception as error:  # noqa: BLE001  (whatever it is, the notice did not arrive)
+            why = str(error) if isinstance(error, UndeliveredError) else type(error).__name__
+            if delivery.channel.name not in self._failing:
+                _log.warning("notice did not arrive, and is tried again", error=why, **about)
+            self._failing[delivery.channel.name] = why
             if delivery.tries < len(_RETRY_DELAYS):
                 delivery.try_at = now + _RETRY_DELAYS[delivery.tries] * MICRO
                 delivery.tries += 1
                 return
             delivery.outcome = "given up"
-            why = str(error) if isinstance(error, UndeliveredError) else type(error).__name__
             _log.warning("notice given up", error=why, tries=delivery.tries + 1, **about)
         else:
+            self._failing.pop(delivery.channel.name, None)
             delivery.outcome = "sent"
             _log.info("notice sent", **about)

@@ -1,9 +1,6 @@
 """What a folder holds on disk. A scan reads only files that may have changed, and parses only those that did.
 
-Whoever may write a job file, or a folder of them, decides what runs, as with a crontab. So files and folders must
-belong to the user of the scheduler or to root, and nobody else may write them. A group may, with a warning, or
-without one if it is the owner's private group (the same number). On a file system that is mounted read-only nobody
-can write, whatever the modes say: config maps are mounted so.
+Files and folders that another user may write are not used (`ownership`).
 """
 
 import os
@@ -13,48 +10,17 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from shlex import quote
 from typing import NamedTuple
 
-from ...log import get_logger
+from ...ownership import STRICT, WriterCheck
 from ..defaults import NO_DEFAULTS, Defaults
 from ..yaml import DefinitionError
 from ..yaml.reader import ParsedDocument, read_documents
 from ..yaml.text import job_files, read_file
 from .reconcile import FolderContent, ParsedFile
 
-log = get_logger()
 MAX_FILES = 10_000
 _UNTIL_FIXED = "; what it held goes on until that is mended"
-
-
-class WriterCheck:
-    """Checks who may write files and folders; warns once about each."""
-
-    def __init__(self) -> None:
-        self._warned: set[Path] = set()
-
-    def refusal(self, path: Path, status: os.stat_result) -> str | None:
-        """Why a file or folder is not used, and how to fix that."""
-        here = quote(str(path))
-        if status.st_uid not in (os.geteuid(), 0):
-            owner = f"another user (number {status.st_uid})"
-            return f"it belongs to {owner}, who could so decide what runs here: chown {os.geteuid()} {here}"
-        if not status.st_mode & (stat.S_IWOTH | stat.S_IWGRP) or _is_read_only(path):
-            return None
-        if status.st_mode & stat.S_IWOTH:
-            return f"everybody may write it, and so decide what runs here: chmod o-w {here}"
-        if status.st_gid != status.st_uid and path not in self._warned:
-            self._warned.add(path)
-            log.warning("group_may_write", path=str(path), group=status.st_gid, unless_wanted=f"chmod g-w {here}")
-        return None
-
-
-def _is_read_only(path: Path) -> bool:
-    try:
-        return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
-    except OSError:
-        return False
 
 
 class ScanRequest(NamedTuple):
@@ -84,10 +50,12 @@ class _KnownFile:
 class FolderReader:
     """Scans one folder, or one file, and remembers what it has parsed."""
 
-    def __init__(self, path: Path, source: str, defaults: Defaults = NO_DEFAULTS) -> None:
+    def __init__(
+        self, path: Path, source: str, defaults: Defaults = NO_DEFAULTS, writers: WriterCheck = STRICT
+    ) -> None:
         self._source = source
         self._defaults = defaults
-        self._writers = WriterCheck()
+        self._writers = writers
         self._listing = FolderListing(path, self._writers)
         self._known: dict[str, _KnownFile] = {}
 

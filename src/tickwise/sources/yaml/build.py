@@ -24,6 +24,7 @@ from ...core.errors import CronError, InputError
 from ...core.timeparse import format_duration, instant, last_instant, read_moment, read_time
 from ..templates import Template, find_template
 from .error import ErrorList, Loc
+from .references import check_references
 from .schema import ACTIONS, AtEntry, CronEntry, EveryEntry, JobSpec, KindsSpec, TemplateEntry
 from .steps import build_handler, build_preconditions, build_retry, build_steps
 
@@ -58,15 +59,19 @@ def build(
     )
     schedules = () if broken & {"schedule", "timezone"} else _build_schedules(spec, builder, policies, errors)
     steps = () if broken & {"steps", *ACTIONS} else build_steps(spec, errors)
+    preconditions = () if "preconditions" in broken else build_preconditions(spec.preconditions)
+    handlers = Handlers() if "on" in broken else _build_handlers(spec)
+    if "params" not in broken:
+        check_references(spec, steps, preconditions, handlers, errors)
     if broken or errors.found:
         return None
     return JobDefinition(
         name=name,
         steps=steps,
         schedules=schedules,
-        preconditions=build_preconditions(spec.preconditions),
+        preconditions=preconditions,
         retry=build_retry(spec.retry),
-        on=_build_handlers(spec),
+        on=handlers,
         keep=Keep(spec.keep.days, spec.keep.runs) if spec.keep else Keep(),
         **_given_fields(spec, _JOB_FIELDS) | _frozen_mappings(spec),
     )
@@ -173,7 +178,7 @@ class RecurrenceBuilder:
             case str():
                 return parse(entry, self.zone.name, self.key)
             case CronEntry():
-                return parse(entry.cron, entry.timezone or self.zone.name, self.key)
+                return parse(entry.cron, entry.timezone or self.zone.name, self.key, both=bool(entry.both))
             case EveryEntry():
                 return Every(entry.every, self.zone, entry.offset or 0)
             case AtEntry():
@@ -204,9 +209,10 @@ def schedule_text(times: EntrySpec | list[EntrySpec]) -> str:
             return times
         case list():
             return "; ".join(map(schedule_text, times))
-        case CronEntry() | TemplateEntry():
-            written = times.cron if isinstance(times, CronEntry) else times.template
-            return f"{written} {times.timezone}" if times.timezone else written
+        case CronEntry():
+            return " ".join(filter(None, (times.cron, times.timezone, "both" if times.both else "")))
+        case TemplateEntry():
+            return f"{times.template} {times.timezone}" if times.timezone else times.template
         case EveryEntry():
             shift = f" offset {format_duration(times.offset)}" if times.offset else ""
             return f"every {format_duration(times.every)}{shift}"

@@ -170,6 +170,9 @@ class RetrySpec(Spec):
         "What each wait is multiplied by; 2 if left out.", 1.5
     )
     max_interval: Duration | None = optional("The longest wait; 1h if left out.", "10m")
+    jitter: Annotated[float, Field(ge=0, le=1)] | None = optional(
+        "The share by which a wait may be longer, so that runs do not retry together; 0.1 if left out.", 0
+    )
 
     @model_validator(mode="after")
     def _longest_is_longer(self) -> Self:
@@ -247,8 +250,9 @@ class AfterSpec(Spec):
 
 
 class CronEntry(Spec):
-    cron: CronText = required("Five fields, or six with seconds first.", "0 3 * * *")
+    cron: CronText = required("Five fields, six with seconds first, or seven with a year last.", "0 3 * * *")
     timezone: ZoneName | None = optional("Its own zone.", "Europe/Berlin")
+    both: bool | None = optional("Whether day-of-month and day-of-week must both match.", True)
 
 
 class EveryEntry(Spec):
@@ -358,7 +362,9 @@ class JobSpec(ActionFields):
     timeout: Duration | None = optional("When a run is ended.", "2h")
     at_most_once: bool | None = optional("Never repeat an attempt that has started.", True)
     on: HandlersSpec | None = optional("What to do after a run.", {"failure": "notify-send failed"})
-    keep: KeepSpec | None = optional("How long finished runs are kept; for ever if left out.", {"days": 30})
+    keep: KeepSpec | None = optional(
+        "How long finished runs are kept; as the settings say if omitted.", {"days": 30}
+    )
     steps: Annotated[list[StepSpec], Field(min_length=1, max_length=1_000)] | None = optional(
         "The steps of a pipeline, in place of a single action.", [{"name": "extract", "command": "./extract"}]
     )

@@ -120,4 +120,7 @@ def build_retry(spec: RetrySpec | None) -> RetryPolicy:
     default = RetryPolicy()
     interval = spec.interval or default.interval
     longest = spec.max_interval or max(default.max_interval, interval)
-    return RetryPolicy(spec.limit, interval, spec.backoff or default.backoff, longest)
+    return RetryPolicy(
+        limit=spec.limit, interval=interval, backoff=spec.backoff or default.backoff, max_interval=longest,
+        jitter=default.jitter if spec.jitter is None else spec.jitter,
+    )  # fmt: skip

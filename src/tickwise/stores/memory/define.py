@@ -1,17 +1,20 @@
 """Definitions in the memory store: what a source writes, and what people ask of one schedule."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from ...core import job_sources
 from ...core.change import Change
 from ...core.codec import decode_job, encode_job
 from ...core.definition import JobDefinition
-from ...core.errors import ConflictError, no_such
+from ...core.errors import ConflictError, no_such, other_source
+from ...core.job_sources import restore
 from ...core.jobstate import JobState, ScheduleState
 from ...core.model import Schedule
 from ...core.reasons import Reason
 from ...core.states import RunState
 from ..records import MICRO
-from ..validation import check_needs, check_version
+from ..validation import check_extension, check_needs, check_version
 from .state import JobEntry, MemoryState, RunEntry, ScheduleEntry
 
 
@@ -20,31 +23,62 @@ def define(memory: MemoryState, job: JobDefinition, source: str, over: int | Non
     entry = memory.jobs.get(job.name)
     known = entry is not None and entry.deleted_at is None
     if entry and known and entry.source != source:
-        raise ConflictError(_owned(job.name, entry.source))
+        raise other_source(job.name, entry.source, source)
     check_version(job.name, entry.version if entry and known else 0, over)
     _check_unique(memory, job)
     now, text = memory.clock(), encode_job(job)
     before = memory.load(entry) if entry else JobState(job.name, pauses_seen=memory.pauses_ended)
     before = before.inherit(_deleted_elsewhere(memory, job))
     second = now // MICRO
+    if entry and entry.deleted_at is not None:
+        before = restore(before, entry.deleted_at // MICRO, entry.source, second)
     missed = {name: _missed(memory, name) for name in before.reopened_by(job, second)}
-    after = before.redefine(job, second, missed)
+    after = before.redefine(job, source, second, missed)
+    _check_needs(memory, after)
     if entry and known and not after.changed and entry.text == text:
         return ()
     definition = decode_job(text, job.name)
     if entry is None:
         entry = memory.jobs[job.name] = JobEntry(definition, text, source, now, now)
     entry.definition, entry.text, entry.source, entry.deleted_at = definition, text, source, None
-    entry.version, entry.updated_at = entry.version + 1, now
+    entry.requires, entry.version, entry.updated_at = after.requires, entry.version + 1, now
     _save(memory, entry, after, now)
     return tuple(after.schedules[name].schedule for name in after.changed)
 
 
-def _owned(name: str, owner: str) -> str:
-    return (
-        f"{name} was defined by {owner or 'another source'}: change or delete it there; from here it can be "
-        "paused, triggered, rescheduled and backfilled"
-    )
+def extend(memory: MemoryState, extra: JobDefinition, source: str, over: int | None) -> tuple[Schedule, ...]:
+    """Write the schedules that a source has added to a job of another."""
+    entry = memory.jobs.get(extra.name)
+    if entry is None or entry.deleted_at is not None:
+        raise no_such("job", extra.name, [name for name, job in memory.jobs.items() if job.deleted_at is None])
+    check_extension(extra.name, entry.source, source)
+    check_version(extra.name, entry.version, over)
+    _check_unique(memory, extra)
+    now = memory.clock()
+    before = memory.load(entry).inherit(_deleted_elsewhere(memory, extra))
+    missed = {name: _missed(memory, name) for name in before.reopened_by(extra, now // MICRO)}
+    enabled = replace(extra, enabled=entry.definition.enabled)
+    after = job_sources.extend(before, enabled, source, now // MICRO, missed)
+    _check_needs(memory, after)
+    if after.changed:
+        entry.version, entry.updated_at = entry.version + 1, now
+        _save(memory, entry, after, now)
+    return tuple(after.schedules[name].schedule for name in after.changed)
+
+
+def reassign(memory: MemoryState, name: str, source: str, to: str) -> bool:
+    """Give another source what a source has written of a job."""
+    entry = memory.jobs.get(name)
+    if entry is None or entry.deleted_at is not None:
+        return False
+    after = job_sources.reassign(memory.load(entry), source, to)
+    if entry.source != source and not after.changed:
+        return False
+    entry.source = to if entry.source == source else entry.source
+    now = memory.clock()
+    entry.version, entry.updated_at = entry.version + 1, now
+    _save(memory, entry, after, now)
+    return True
 
 
 def _check_unique(memory: MemoryState, job: JobDefinition) -> None:
@@ -55,9 +89,14 @@ def _check_unique(memory: MemoryState, job: JobDefinition) -> None:
             raise ConflictError(
                 f"{name} is a schedule of the job {other.state.job}: give the one of {job.name} another name"
             )
-    if any(schedule.policy.after for schedule in job.schedules):
+
+
+def _check_needs(memory: MemoryState, job: JobState) -> None:
+    """What its schedules wait for must exist, and must not lead back (S35)."""
+    if job.needs:
         others = (e.state.definition for e in memory.schedules.values() if e.live and e.state.job != job.name)
-        check_needs(job, {other.name: [after.schedule for after in other.policy.after] for other in others})
+        known = {other.name: [after.schedule for after in other.policy.after] for other in others}
+        check_needs(job.scheduled, known)
 
 
 def _deleted_elsewhere(memory: MemoryState, job: JobDefinition) -> Iterator[ScheduleState]:
@@ -102,10 +141,10 @@ def remove(memory: MemoryState, name: str, source: str, over: int | None = None)
     if entry is None or entry.deleted_at is not None:
         return
     if entry.source != source:
-        raise ConflictError(_owned(name, entry.source))
+        raise other_source(name, entry.source, source)
     check_version(name, entry.version, over)
     now = memory.clock()
-    _save(memory, entry, memory.load(entry).redefine(JobDefinition(name), now // MICRO), now)
+    _save(memory, entry, memory.load(entry).remove(now // MICRO), now)
     entry.deleted_at = now
     _cancel_queued(memory, [run for run in memory.active.values() if run.job == name], now)
 

@@ -148,8 +148,8 @@ class MemoryInsights(MemoryMoves, Insights):
             schedules=len(schedules),
             paused=sum(entry.state.paused is not None for entry in schedules),
             runs=dict(Counter(run.state for run in (*memory.active.values(), *lately))),
-            waiting=dict(Counter(run.definition.queue for run in queued)),
-            held=dict(Counter(job.definition.queue for job in jobs if _has_waiting_slot(job))),
+            waiting=dict(Counter(run.queue for run in queued)),
+            unserved=dict(Counter((job.definition.queue, job.requires) for job in jobs if _is_held(job))),
             oldest_due=min((run.due_at for run in queued if run.due_at <= now), default=None),
             overdue=sum(job.wake_at is not None and job.wake_at < now // MICRO for job in jobs),
             nodes=sum(1 for _ in memory.live_nodes(now)),
@@ -242,14 +242,14 @@ def _job_row(job: JobEntry) -> JobRow:
 
 
 def _run_row(run: RunEntry) -> RunRow:
-    definition, label = run.definition, run.times.label if run.times else ""
+    label = run.times.label if run.times else ""
     return RunRow(
         id=run.id, job=run.job, schedule=run.schedule, slot=run.slot, trigger=run.trigger, label=label,
-        state=run.state, queue=definition.queue, priority=definition.priority, attempt=run.attempt,
+        state=run.state, queue=run.queue, priority=run.priority, attempt=run.attempt,
         created_at=run.created_at, due_at=run.due_at, started_at=run.started_at, finished_at=run.finished_at,
         node=run.node, claimed_by=run.claimed_by, lane=run.lane, key=run.key, params=run.params,
         result=run.result, error=run.error, cancelling=run.cancelling, failures=run.failures, losses=run.losses,
-        lease_until=run.lease_until, expires_at=run.expires_at, by=run.by,
+        lease_until=run.lease_until, expires_at=run.expires_at, by=run.by, requires=run.requires,
     )  # fmt: skip
 
 
@@ -259,7 +259,7 @@ def _run_matches(run: RunEntry, wanted: RunFilter) -> bool:
         and wanted.schedule in (None, run.schedule)
         and (not wanted.states or run.state in wanted.states)
         and (not wanted.triggers or run.trigger in wanted.triggers)
-        and wanted.queue in (None, run.definition.queue)
+        and wanted.queue in (None, run.queue)
         and wanted.key in (None, run.key)
         and wanted.slot in (None, run.slot)
         and (wanted.since is None or run.created_at >= wanted.since)
@@ -271,7 +271,7 @@ def _run_matches(run: RunEntry, wanted: RunFilter) -> bool:
 def _schedule_matches(entry: ScheduleEntry, job: JobEntry, wanted: ScheduleFilter) -> bool:
     return (
         wanted.job in (None, job.name)
-        and wanted.source in (None, job.source)
+        and wanted.source in (None, entry.state.definition.source)
         and wanted.paused in (None, entry.state.paused is not None)
         and (wanted.text is None or is_part_of_name(wanted.text, entry.state.name, job.name))
         and (wanted.due_before is None or (entry.wake_at is not None and entry.wake_at < wanted.due_before))
@@ -280,9 +280,8 @@ def _schedule_matches(entry: ScheduleEntry, job: JobEntry, wanted: ScheduleFilte
     )
 
 
-def _has_waiting_slot(job: JobEntry) -> bool:
-    states = [entry.state for entry in job.live_schedules]
-    return any(state.deferral is not None or state.backfill is not None for state in states)
+def _is_held(job: JobEntry) -> bool:
+    return any(entry.state.held_for_worker for entry in job.live_schedules)
 
 
 def _touched_at(run: RunEntry) -> int:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from heapq import nsmallest
 
+from ...core.definition import Keep
 from ...core.states import RunState
 from ..records import LOG_HEAD, LOG_TAIL, MICRO, Lease, LeaseRequest, LogPart, QueueLimit
 from .state import JobEntry, MemoryState, RunEntry
@@ -17,17 +18,15 @@ def waits(run: RunEntry, now: int) -> bool:
 
 
 def hand_out(memory: MemoryState, wanted: LeaseRequest, runs: Iterable[RunEntry], now: int) -> tuple[Lease, ...]:
-    """Lease what waits: queue by queue as asked; in each by priority, then age (S46: only jobs that are known)."""
+    """Lease what waits: queue by queue as asked; in each by priority, then age (S46: only what it may execute)."""
     by_queue: dict[str, list[RunEntry]] = defaultdict(list)
     for run in runs:
-        if waits(run, now) and (run.definition.steps or run.job in wanted.functions):
-            by_queue[run.definition.queue].append(run)
+        if waits(run, now) and wanted.offers.allow(run.requires):
+            by_queue[run.queue].append(run)
     leases: list[Lease] = []
     for queue in dict.fromkeys(wanted.queues):
         room = min(wanted.capacity - len(leases), _allowed(memory, queue, now))
-        chosen = nsmallest(
-            room, by_queue[queue], key=lambda run: (-run.definition.priority, run.due_at, run.number)
-        )
+        chosen = nsmallest(room, by_queue[queue], key=lambda run: (-run.priority, run.due_at, run.number))
         leases += [memory.take(run, wanted.node, wanted.seconds, now) for run in chosen]
         if chosen and queue in memory.credits:
             memory.credits[queue] = (_credit(memory, queue, now) - len(chosen), now)
@@ -39,9 +38,7 @@ def _allowed(memory: MemoryState, queue: str, now: int) -> int:
     limit = memory.limits.get(queue, QueueLimit(queue))
     room = len(memory.active)
     if limit.concurrency is not None:
-        running = sum(
-            run.state is RunState.RUNNING and run.definition.queue == queue for run in memory.active.values()
-        )
+        running = sum(run.state is RunState.RUNNING and run.queue == queue for run in memory.active.values())
         room = max(0, limit.concurrency - running)
     return room if limit.starts_per_second is None else min(room, int(_credit(memory, queue, now)))
 
@@ -78,13 +75,15 @@ def keep_log(run: RunEntry, part: LogPart) -> None:
             del run.log[number]
 
 
-def unwanted(memory: MemoryState, job: JobEntry, finished: list[RunEntry], now: int) -> Iterator[RunEntry]:
+def unwanted(
+    memory: MemoryState, job: JobEntry, finished: list[RunEntry], keep: Keep, now: int
+) -> Iterator[RunEntry]:
     """Finished runs that a job does not keep any longer (S51), of all that it has, in the order they were made."""
-    keep = job.definition.keep
-    if keep.days is None and keep.runs is None:
+    keep = job.definition.keep or keep
+    if not keep:
         return
     before = now - max(keep.days or 1, 1) * _DAY
-    beyond = finished[: len(finished) - keep.runs] if keep.runs else finished
+    beyond = finished[: max(0, len(finished) - keep.runs)] if keep.runs else finished
     spared = {
         run.number for name in {run.schedule for run in beyond if run.schedule} for run in _spared(memory, name)
     }

@@ -16,6 +16,7 @@ from ...core.jobstate import EndedPause, JobState, ScheduleState
 from ...core.model import Decision, Schedule, Trigger
 from ...core.payload import clip
 from ...core.reasons import Reason
+from ...core.requirements import LiveWorkers
 from ...core.settle import Cancelled, EndingRun, Outcome, Settled, settle
 from ...core.states import ACTIVE, Event, RunState
 from ..records import (
@@ -43,6 +44,7 @@ class RunEntry:
     number: int
     job: str
     definition: JobDefinition  # as it was when the run was made (S23)
+    requires: str  # what a worker must offer (S46)
     trigger: Trigger
     created_at: int
     due_at: int
@@ -53,6 +55,9 @@ class RunEntry:
     params: Mapping[str, Any] | None = None
     by: str = ""
     auto_remove: bool = False
+    key_ttl: int | None = None
+    own_queue: str | None = None  # instead of the job's
+    own_priority: int | None = None  # the same
     claimed_by: str | None = None
     expires_at: int | None = None
     state: RunState = RunState.QUEUED
@@ -80,6 +85,20 @@ class RunEntry:
     @property
     def schedule(self) -> str | None:
         return self.times.name if self.times else None
+
+    @property
+    def queue(self) -> str:
+        return self.own_queue or self.definition.queue
+
+    @property
+    def priority(self) -> int:
+        return self.definition.priority if self.own_priority is None else self.own_priority
+
+    def holds_key(self, now: int) -> bool:
+        """Whether its key is taken: a success gives it up after `key_ttl` (S48)."""
+        if self.state is not RunState.SUCCEEDED or self.key_ttl is None:
+            return self.state in _KEEPS_KEY
+        return self.finished_at is None or now < self.finished_at + self.key_ttl * MICRO
 
     def expired(self, now: int) -> bool:
         """Whether it has waited too long; once it has started, it may wait for its next attempt (S47)."""
@@ -121,6 +140,7 @@ class JobEntry:
     source: str
     created_at: int
     updated_at: int
+    requires: str = ""  # what a worker must offer (S46)
     version: int = 0
     deleted_at: int | None = None
     history_from: int | None = None
@@ -147,10 +167,10 @@ class JobEntry:
         wakes = (entry.wake_at for entry in self.live_schedules)
         return min((wake for wake in wakes if wake is not None), default=None)
 
-    def holder(self, key: str | None) -> RunEntry | None:
+    def holder(self, key: str | None, now: int) -> RunEntry | None:
         """The run that has a key (S48)."""
         run = None if key is None else self.keys.get(key)
-        return run if run and run.state in _KEEPS_KEY else None
+        return run if run and run.holds_key(now) else None
 
     def free_lane(self) -> int:
         """The lowest lane that no run holds (S16, S30)."""
@@ -204,15 +224,16 @@ class MemoryState:
     def live_nodes(self, now: int) -> Iterator[Node]:
         return (node for node in self.nodes.values() if now - node.seen_at < node.seconds * MICRO)
 
-    def served_queues(self, now: int) -> set[str]:
-        """The queues that a live worker serves (S47)."""
-        return {queue for node in self.live_nodes(now) if Role.WORKER in node.roles for queue in node.queues}
+    def live_workers(self, now: int) -> LiveWorkers:
+        nodes = (node for node in self.live_nodes(now) if Role.WORKER in node.roles)
+        return LiveWorkers((node.queues, node.offers) for node in nodes)
 
     def load(self, entry: JobEntry) -> JobState:
         """A job as the pauses of everything that have ended since leave it (S29)."""
         job = JobState(
             entry.name,
             entry.definition.queue,
+            entry.requires,
             {
                 name: ScheduleState(each.state, each.wake_at, each.last_slot)
                 for name, each in entry.schedules.items()
@@ -345,7 +366,7 @@ class MemoryState:
         if run.state is RunState.QUEUED:
             self.end(run, Cancelled(), now)
         elif run.state is RunState.RUNNING:
-            run.cancelling = True
+            run.cancelling = self.news = True
 
     def take(self, run: RunEntry, node: str, seconds: int, now: int) -> Lease:
         """Hand a queued run to a worker."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...core.change import Change
-from ...core.definition import JobDefinition
+from ...core.definition import JobDefinition, Keep
 from ...core.errors import ConflictError, InputError, TickwiseError, no_such
 from ...core.model import Pause, Schedule, Trigger
 from ...core.settle import LeaseExpired, Settled, TooLate
@@ -60,6 +60,14 @@ class MemoryStore(MemoryMoves, Store):
         return definitions.define(self._memory, job, source, over)
 
     @atomic
+    def _extend(self, extra: JobDefinition, source: str, over: int | None, /) -> tuple[Schedule, ...]:
+        return definitions.extend(self._memory, extra, source, over)
+
+    @atomic
+    def _reassign(self, job: str, source: str, to: str, /) -> bool:
+        return definitions.reassign(self._memory, job, source, to)
+
+    @atomic
     def _remove(self, job: str, source: str, over: int | None, /) -> None:
         definitions.remove(self._memory, job, source, over)
 
@@ -86,6 +94,8 @@ class MemoryStore(MemoryMoves, Store):
         if connection is not None:
             raise InputError("the memory store shares no transaction: leave the connection out")
         jobs, now = [self._live_job(one.job) for one in asked], self._memory.clock()
+        for job, one in zip(jobs, asked, strict=True):
+            job.definition.check_params(one.params or {})
         made: list[Enqueued] = []
         try:
             for job, one in zip(jobs, asked, strict=True):
@@ -98,12 +108,13 @@ class MemoryStore(MemoryMoves, Store):
         return tuple(made)
 
     def _add_run(self, job: JobEntry, one: Enqueue, now: int) -> Enqueued:
-        if known := job.holder(one.key):
+        if known := job.holder(one.key, now):
             return Enqueued(known.id, new=False)
         lane = job.free_lane() if one.trigger is Trigger.MANUAL and not one.allow_overlap else None
         run = RunEntry(
-            0, job.name, job.definition, one.trigger, now, due_at=max(now, (one.at or 0) * MICRO), lane=lane,
-            key=one.key, params=one.params, by=one.by, auto_remove=one.auto_remove,
+            0, job.name, job.definition, job.requires, one.trigger, now,
+            due_at=max(now, (one.at or 0) * MICRO), lane=lane, key=one.key, params=one.params, by=one.by,
+            auto_remove=one.auto_remove, key_ttl=one.key_ttl, own_queue=one.queue, own_priority=one.priority,
         )  # fmt: skip
         return Enqueued(self._memory.add(run).id, new=True)
 
@@ -135,7 +146,7 @@ class MemoryStore(MemoryMoves, Store):
                 f"run {run} is {found.state}: only a failed, lost or cancelled one can be put back"
             )
         job = self._memory.jobs[found.job]
-        if other := job.holder(found.key):
+        if other := job.holder(found.key, self._memory.clock()):
             raise ConflictError(f"run {other.id} has the key {found.key!r} meanwhile")
         lane = None if found.trigger is Trigger.ENQUEUE else job.free_lane()
         self._memory.retry(found, lane, self._memory.clock())
@@ -196,8 +207,17 @@ class MemoryStore(MemoryMoves, Store):
             seen_at=now,
             passed_at=now if passed else known.passed_at if known else None,
         )
+        self._wake_held(now)
         held = (run for run in self._memory.active.values() if run.node == node.id)
         return frozenset(run.id for run in held if run.cancelling)
+
+    def _wake_held(self, now: int) -> None:
+        """Look at once at jobs whose slots are held although a live worker may execute them by now (S47)."""
+        workers = self._memory.live_workers(now)
+        for job in self._memory.live_jobs():
+            if not workers.missing(job.definition.queue, job.requires):
+                for entry in (entry for entry in job.live_schedules if entry.state.held_for_worker):
+                    self._memory.wake(entry, now // MICRO)
 
     @atomic
     def _leave(self, node: str, /) -> None:
@@ -209,14 +229,16 @@ class MemoryStore(MemoryMoves, Store):
         self._memory.news = True
 
     @atomic
-    def _prune(self, most: int, /) -> int:
+    def _prune(self, most: int, keep: Keep, /) -> int:
         now = self._memory.clock()
         finished: dict[str, list[RunEntry]] = defaultdict(list)
         for run in self._memory.runs.values():
             if run.finished_at is not None:
                 finished[run.job].append(run)
         jobs = self._memory.jobs
-        removed = [run for name, runs in finished.items() for run in unwanted(self._memory, jobs[name], runs, now)]
+        removed = [
+            run for name, runs in finished.items() for run in unwanted(self._memory, jobs[name], runs, keep, now)
+        ]
         for run in removed[:most]:
             self._memory.forget(run)
             if run.slot is not None:

@@ -55,7 +55,7 @@ def _facts(memory: MemoryState, jobs: Collection[JobState], now: int) -> Facts:
     return facts_of(
         jobs,
         {job.name: _holders(memory.jobs[job.name]) for job in jobs},
-        memory.served_queues(now),
+        memory.live_workers(now),
         {name: frozenset(memory.schedules[name].runs) for job in jobs for name in job.slots_needed()},
         {name: memory.jobs[memory.schedules[name].state.job].successes_of(name) for name in known},
     )
@@ -94,7 +94,7 @@ def _make(memory: MemoryState, start: Start, state: Schedule, node: str, now: in
     live, expires = start.trigger is Trigger.SCHEDULE, state.definition.policy.expires
     return memory.add(
         RunEntry(
-            0, start.job, memory.jobs[start.job].definition, start.trigger, now,
+            0, start.job, memory.jobs[start.job].definition, memory.jobs[start.job].requires, start.trigger, now,
             due_at=due_at(state, start.slot) * MICRO if live else now,
             times=state.definition, slot=start.slot, lane=start.lane, claimed_by=node,
             expires_at=None if expires is None else now + expires * MICRO,
@@ -106,7 +106,8 @@ def _at_once(memory: MemoryState, made: Sequence[RunEntry], reserve: LeaseReques
     """New runs that may be leased in the pass that makes them: none while others wait."""
     new = {run.number for run in made}
     for run in memory.active.values():
-        if waits(run, now) and run.definition.queue in reserve.queues and run.number not in new:
+        is_next = waits(run, now) and run.queue in reserve.queues and reserve.offers.allow(run.requires)
+        if is_next and run.number not in new:
             return []
-    free = (run for run in made if run.state is RunState.QUEUED and run.definition.queue not in memory.limits)
+    free = (run for run in made if run.state is RunState.QUEUED and run.queue not in memory.limits)
     return [run for run in free if not run.definition.at_most_once]

@@ -24,6 +24,8 @@ from pymongo.read_preferences import ReadPreference
 from pymongo.write_concern import WriteConcern
 
 from ...core.errors import InputError, TickwiseError
+from ...core.requirements import Offers
+from ..unmet import UnmetRequirements
 from .definitions import DigestCache
 from .notification import ChangeNumber
 
@@ -62,6 +64,8 @@ class Mongo:
         self._clock = clock
         self._is_ready = False
         self.cache = DigestCache(self.collection("definitions"))
+        self.unmet = UnmetRequirements()
+        self.offers: dict[str, Offers] = {}  # of live workers, by what they serve
         self.news = ChangeNumber(self.collection("counters").with_options(write_concern=_LIGHT))
         self.jobs = self.collection("jobs")
         self.runs = self.collection("runs")

@@ -15,7 +15,7 @@ from ...core.errors import ConflictError, InputError
 from ...core.model import Trigger
 from ..records import Enqueue, Enqueued
 from .base import PREFIX, Mongo
-from .enqueue import answers, fresh, keys_of, known_jobs, new_runs
+from .enqueue import FREE_KEY, HOLDER, answers, fresh, gives_up_key, keys_of, known_jobs, new_runs
 from .moves import translated_errors
 
 _NO_TRANSACTIONS = {20, 263}  # codes: a standalone server has none
@@ -45,10 +45,10 @@ async def enqueue_within(mongo: Mongo, asked: Sequence[Enqueue], connection: Any
         jobs, now = await known_jobs(mongo, asked), await mongo.now()
     runs: Any = session.client[mongo.name][PREFIX + "runs"]
     try:
-        held = await _result(
-            runs.find({"$or": keys_of(asked)}, {"job": 1, "held_key": 1}, session=session).to_list()
-        )
-        taken = {(run["job"], run["held_key"]): run["_id"] for run in held}
+        held = await _result(runs.find({"$or": keys_of(asked)}, HOLDER, session=session).to_list())
+        for run in (one for one in held if gives_up_key(one, now)):
+            await _result(runs.update_one({"_id": run["_id"]}, FREE_KEY, session=session))
+        taken = {(run["job"], run["held_key"]): run["_id"] for run in held if not gives_up_key(run, now)}
         new = fresh(asked, taken)
         with translated_errors():  # ids are reserved outside the transaction
             ids = dict(zip(new, await mongo.numbers(len(new)), strict=True))

@@ -7,14 +7,17 @@ from functools import partial
 from bson import encode
 from pymongo.errors import DuplicateKeyError
 
+from ...core import job_sources
 from ...core.change import Change
 from ...core.definition import JobDefinition
-from ...core.errors import ConflictError, InputError, no_such
+from ...core.errors import ConflictError, InputError, no_such, other_source
+from ...core.job_sources import restore
 from ...core.jobstate import JobState
 from ...core.model import Schedule
 from ...core.reasons import Reason
+from ...core.requirements import requirements_of
 from ..records import MICRO
-from ..validation import check_needs, check_version
+from ..validation import check_extension, check_needs, check_version
 from .base import Document, Mongo
 from .definitions import digest_of
 from .fleet import pause_state
@@ -36,27 +39,86 @@ async def _define(mongo: Mongo, job: JobDefinition, source: str, over: int | Non
     document = await _settled_document(mongo, job.name, now)
     known = document is not None and "deleted_at" not in document
     if document and known and document["source"] != source:
-        raise ConflictError(
-            f"{job.name} was defined by {document['source'] or 'another source'}: change or delete it there; from "
-            "here it can be paused, triggered, rescheduled and backfilled"
-        )
+        raise other_source(job.name, document["source"], source)
     check_version(job.name, document["version"] if document and known else 0, over)
     await _check_unique(mongo, job)
-    await _check_needs(mongo, job)
     fresh = {"_id": job.name, "seq": 0, "pause_seen": (await pause_state(mongo)).ended, "schedules": []}
     (loaded,) = await load(mongo, [document or fresh])
     loaded = await _inherit(mongo, loaded, job)
-    second = now // MICRO
-    missed = await _missed(mongo, loaded.state.reopened_by(job, second))
-    state = loaded.state.redefine(job, second, missed)
+    before, second = loaded.state, now // MICRO
+    if document and "deleted_at" in document:
+        removed_at, owner = document["deleted_at"] // MICRO, document["source"]
+        before = restore(await _without_taken(mongo, before), removed_at, owner, second)
+    missed = await _missed(mongo, before.reopened_by(job, second))
+    state = before.redefine(job, source, second, missed)
+    await _check_needs(mongo, state.scheduled)
     if known and loaded.document["definition"] == digest_of(job) and not (state.changed or state.cancel_queued):
         return ()
-    gone = sorted(state.cancel_queued)
-    dropped = {"schedules": gone, "until": await _newest_run(mongo)} if gone else None
-    await _commit_job(
-        mongo, replace(loaded, state=state), _job_fields(loaded.document, job, source, now), now, dropped
-    )
+    job_fields = _job_fields(loaded.document, job, source, now)
+    await _commit_job(mongo, replace(loaded, state=state), job_fields, now, await _dropped(mongo, state))
     return tuple(state.schedules[name].schedule for name in state.changed)
+
+
+async def _dropped(mongo: Mongo, job: JobState) -> Document | None:
+    """Which queued runs end."""
+    gone = sorted(job.cancel_queued)
+    return {"schedules": gone, "until": await _newest_run(mongo)} if gone else None
+
+
+async def _without_taken(mongo: Mongo, job: JobState) -> JobState:
+    """Without deleted schedules whose names other jobs have by now."""
+    others = await mongo.jobs.find({"names": {"$in": list(job.schedules)}, "_id": {"$ne": job.name}}).to_list()
+    taken = {name for other in others for name in other["names"]}
+    return job._replace(schedules={name: each for name, each in job.schedules.items() if name not in taken})
+
+
+async def extend(mongo: Mongo, extra: JobDefinition, source: str, over: int | None) -> tuple[Schedule, ...]:
+    """Write the schedules that a source has added to a job of another."""
+    await mongo.cache.keep(extra.schedules)
+    return await persist(partial(_extend, mongo, extra, source, over))
+
+
+async def _extend(mongo: Mongo, extra: JobDefinition, source: str, over: int | None) -> tuple[Schedule, ...]:
+    now = await mongo.now()
+    document = await _settled_document(mongo, extra.name, now)
+    if document is None or "deleted_at" in document:
+        live = mongo.jobs.find({"deleted_at": {"$exists": False}}, {"_id": 1}).sort("_id").limit(_MAX_NAMES)
+        raise no_such("job", extra.name, [each["_id"] async for each in live])
+    check_extension(extra.name, document["source"], source)
+    check_version(extra.name, document["version"], over)
+    await _check_unique(mongo, extra)
+    (loaded,) = await load(mongo, [document])
+    loaded = await _inherit(mongo, loaded, extra)
+    missed = await _missed(mongo, loaded.state.reopened_by(extra, now // MICRO))
+    await mongo.cache.read([document["definition"]])
+    enabled = replace(extra, enabled=mongo.cache.job(document["definition"], extra.name).enabled)
+    state = job_sources.extend(loaded.state, enabled, source, now // MICRO, missed)
+    await _check_needs(mongo, state.scheduled)
+    if state.changed or state.cancel_queued:
+        job_fields = {"version": document["version"] + 1, "updated_at": now}
+        await _commit_job(mongo, replace(loaded, state=state), job_fields, now, await _dropped(mongo, state))
+    return tuple(state.schedules[name].schedule for name in state.changed)
+
+
+async def reassign(mongo: Mongo, name: str, source: str, to: str) -> bool:
+    """Give another source what a source has written of a job."""
+    return await persist(partial(_reassign, mongo, name, source, to))
+
+
+async def _reassign(mongo: Mongo, name: str, source: str, to: str) -> bool:
+    now = await mongo.now()
+    document = await _settled_document(mongo, name, now)
+    if document is None or "deleted_at" in document:
+        return False
+    (loaded,) = await load(mongo, [document])
+    state = job_sources.reassign(loaded.state, source, to)
+    if document["source"] != source and not state.changed:
+        return False
+    await mongo.cache.keep([state.schedules[each].schedule.definition for each in sorted(state.changed)])
+    owner = to if document["source"] == source else document["source"]
+    job_fields = {"source": owner, "version": document["version"] + 1, "updated_at": now}
+    await _commit_job(mongo, replace(loaded, state=state), job_fields, now)
+    return True
 
 
 async def _settled_document(mongo: Mongo, name: str, now: int) -> Document | None:
@@ -135,11 +197,10 @@ async def _missed(mongo: Mongo, needed: Mapping[str, int]) -> dict[str, list[tup
 
 
 def _job_fields(before: Document, job: JobDefinition, source: str, now: int) -> Document:
-    keeps_all = job.keep.days is None and job.keep.runs is None
     return {
         "source": source, "definition": digest_of(job), "version": before.get("version", 0) + 1,
-        "queue": job.queue, "priority": job.priority, "function": None if job.steps else job.name,
-        "keep_days": job.keep.days, "keep_runs": job.keep.runs, "prune_at": None if keeps_all else now,
+        "queue": job.queue, "priority": job.priority, "requires": requirements_of(job),
+        "keep_days": job.keep.days, "keep_runs": job.keep.runs, "prune_at": now,
         "created_at": before.get("created_at", now), "updated_at": now, "deleted_at": None,
     }  # fmt: skip
 
@@ -176,10 +237,10 @@ async def _remove(mongo: Mongo, name: str, source: str, over: int | None) -> Non
     if document is None or "deleted_at" in document:
         return
     if document["source"] != source:
-        raise ConflictError(f"{name} was defined by {document['source'] or 'another source'}: delete it there")
+        raise other_source(name, document["source"], source)
     check_version(name, document["version"], over)
     (job,) = await load(mongo, [document])
-    removed = replace(job, state=job.state.redefine(JobDefinition(name), now // MICRO))
+    removed = replace(job, state=job.state.remove(now // MICRO))
     await _commit_job(mongo, removed, {"deleted_at": now}, now, {"job": name, "until": await _newest_run(mongo)})
 
 

@@ -8,6 +8,7 @@ forgotten after a minute.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TypeAlias
 
@@ -16,7 +17,7 @@ from pymongo import InsertOne
 
 from ...core.errors import ConflictError, InputError, TickwiseError, no_such
 from ...core.model import Trigger
-from ...core.payload import encode
+from ...core.payload import UnreadableText, encode
 from ...core.states import ACTIVE, MOVES, Event, RunState
 from ..records import MICRO, Enqueue, Enqueued
 from .base import Document, Mongo, changes, present
@@ -37,6 +38,7 @@ async def enqueue(mongo: Mongo, asked: Sequence[Enqueue]) -> tuple[Enqueued, ...
 
 
 async def known_jobs(mongo: Mongo, asked: Sequence[Enqueue]) -> dict[str, Document]:
+    """The jobs that are asked for; refused if one is not there, or does not take its params."""
     names = sorted({one.job for one in asked})
     live = {"deleted_at": {"$exists": False}}
     found = await mongo.jobs.find({"_id": {"$in": names}, **live}, {"schedules": 0, "plan": 0}).to_list()
@@ -45,16 +47,23 @@ async def known_jobs(mongo: Mongo, asked: Sequence[Enqueue]) -> dict[str, Docume
         if name not in jobs:
             known = [job["_id"] async for job in mongo.jobs.find(live, {"_id": 1}).sort("_id").limit(_MAX_NAMES)]
             raise no_such("job", name, known, ": define it first")
+    await mongo.cache.read(job["definition"] for job in found)
+    for one in asked:
+        with suppress(UnreadableText):  # then nobody knows what it takes
+            mongo.cache.job(jobs[one.job]["definition"], one.job).check_params(one.params or {})
     return jobs
 
 
 async def _enqueue(mongo: Mongo, asked: Sequence[Enqueue], jobs: Mapping[str, Document]) -> tuple[Enqueued, ...]:
     now = await mongo.now()
     taken: dict[tuple[str, str | None], int] = {}
-    async for run in mongo.runs.find({"$or": keys_of(asked)}, {"job": 1, "held_key": 1, "state": 1}):
+    async for run in mongo.runs.find({"$or": keys_of(asked)}, HOLDER):
         if run["state"] == DRAFT:
             raise LostRaceError
-        taken[run["job"], run["held_key"]] = run["_id"]
+        if gives_up_key(run, now):
+            await mongo.runs.update_one({"_id": run["_id"]}, FREE_KEY)
+        else:
+            taken[run["job"], run["held_key"]] = run["_id"]
     new = fresh(asked, taken)
     ids = dict(zip(new, await mongo.numbers(len(new)), strict=True))
     if ids:
@@ -69,6 +78,16 @@ def keys_of(asked: Sequence[Enqueue]) -> list[Document]:
         if one.key is not None:
             keys[one.job].add(one.key)
     return [{"job": job, "held_key": {"$in": sorted(each)}} for job, each in keys.items()] or [{"_id": None}]
+
+
+HOLDER: Document = {"job": 1, "held_key": 1, "state": 1, "key_ttl": 1, "finished_at": 1}
+FREE_KEY: Document = {"$unset": {"held_key": ""}, "$inc": {"rev": 1}}
+
+
+def gives_up_key(run: Document, now: int) -> bool:
+    """Whether it has succeeded, and the time for which its key stays taken is over (S48)."""
+    succeeded = run["state"] == RunState.SUCCEEDED
+    return succeeded and "key_ttl" in run and bool(run["finished_at"] + run["key_ttl"] * MICRO <= now)
 
 
 Keys: TypeAlias = Mapping[tuple[str, str | None], int]  # runs by job and key
@@ -102,8 +121,9 @@ def answers(asked: Sequence[Enqueue], taken: Keys, ids: Mapping[int, int]) -> tu
 def _new_run(id_: int, one: Enqueue, job: Document, now: int) -> Document:
     by_hand = one.trigger is Trigger.MANUAL and not one.allow_overlap
     return new_run(
-        _id=id_, job=one.job, trigger=str(one.trigger), definition=job["definition"], queue=job["queue"],
-        priority=job["priority"], function=job.get("function"), key=one.key, held_key=one.key,
+        _id=id_, job=one.job, trigger=str(one.trigger), definition=job["definition"],
+        queue=one.queue or job["queue"], priority=job["priority"] if one.priority is None else one.priority,
+        requires=job["requires"], key=one.key, held_key=one.key, key_ttl=one.key_ttl,
         params=None if one.params is None else encode(dict(one.params), "params"), created_at=now,
         due_at=now if one.at is None else max(now, one.at * MICRO), by=one.by or None,
         auto_remove=one.auto_remove or None, lane=_SOME_LANE if by_hand else None,
@@ -203,8 +223,10 @@ async def _retry(mongo: Mongo, id_: int) -> None:
     if (state, Event.PUT_BACK) not in MOVES:
         raise ConflictError(f"run {id_} is {state}: only a failed, lost or cancelled run can be put back")
     if "key" in run:
-        other = await mongo.runs.find_one({"job": job, "held_key": run["key"]}, {"_id": 1})
-        if other:
+        other = await mongo.runs.find_one({"job": job, "held_key": run["key"]}, HOLDER)
+        if other and gives_up_key(other, now):
+            await mongo.runs.update_one({"_id": other["_id"]}, FREE_KEY)
+        elif other:
             raise ConflictError(f"run {other['_id']} has the key {run['key']!r} meanwhile")
     back = _put_back_request(run, state)
     if run["trigger"] != Trigger.ENQUEUE:

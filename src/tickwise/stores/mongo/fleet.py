@@ -1,6 +1,6 @@
 """The fleet: nodes and what they serve, the fleet's limits on queues, and the pause of everything."""
 
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import NamedTuple
 
 from pymongo.errors import DuplicateKeyError
@@ -9,46 +9,33 @@ from ...core.jobstate import EndedPause
 from ...core.model import Pause
 from ...core.states import RunState
 from ..records import MICRO, Node, PauseInterval, QueueLimit, Role
-from .base import Document, Mongo, present
+from .base import Mongo, present
+from .workers import wake_held
 
-_DAY = 86_400 * MICRO
-_MEASURED = frozenset({"id", "started_at", "seen_at", "passed_at"})
-_TUPLES = frozenset({"queues", "roles", "problems"})
-_KNOWN = frozenset(field.name for field in fields(Node))
+_OWN_FIELDS = frozenset({"id", "offers", "started_at", "seen_at", "passed_at"})
+_FACTS = tuple(field.name for field in fields(Node) if field.name not in _OWN_FIELDS)
 
 
 async def beat(mongo: Mongo, node: Node, *, passed: bool) -> frozenset[str]:
-    now = await mongo.now()
-    facts = {name: value for name, value in asdict(node).items() if name not in _MEASURED}
-    seen = {"seen_at": now, "live_until": now + node.seconds * MICRO, "is_worker": Role.WORKER in node.roles}
-    await mongo.nodes.update_one(
-        {"_id": node.id},
-        {"$set": {**facts, **seen, **({"passed_at": now} if passed else {})}, "$setOnInsert": {"started_at": now}},
-        upsert=True,
-    )
+    """What a worker offers is written only when that is new, as it may be long; then held jobs are woken (S47)."""
+    now, is_worker = await mongo.now(), Role.WORKER in node.roles
+    serves = f"{node.offers.digest} {' '.join(node.queues)}" if is_worker else ""
+    seen = {
+        **{name: getattr(node, name) for name in _FACTS}, "is_worker": is_worker, "serves": serves, "seen_at": now,
+        "live_until": now + node.seconds * MICRO, **({"passed_at": now} if passed else {}),
+    }  # fmt: skip
+    as_before = {"_id": node.id, "serves": serves, "live_until": {"$gt": now}}
+    if not (await mongo.nodes.update_one(as_before, {"$set": seen})).matched_count:
+        new = {"$set": {**seen, "offers": node.offers.text}, "$setOnInsert": {"started_at": now}}
+        await mongo.nodes.update_one({"_id": node.id}, new, upsert=True)
+        if is_worker:
+            await wake_held(mongo, now)
     asked_to_end = mongo.runs.find({"state": RunState.RUNNING, "node": node.id, "cancelling": True}, {"_id": 1})
     return frozenset([str(run["_id"]) async for run in asked_to_end])
 
 
 async def leave(mongo: Mongo, node: str) -> None:
     await mongo.nodes.delete_one({"_id": node})
-
-
-async def nodes(mongo: Mongo) -> tuple[Node, ...]:
-    now = await mongo.now()
-    return tuple([_node(each) async for each in mongo.nodes.find({"seen_at": {"$gt": now - _DAY}}).sort("_id")])
-
-
-def _node(document: Document) -> Node:
-    known = {name: tuple(v) if name in _TUPLES else v for name, v in document.items() if name in _KNOWN}
-    roles = tuple(role for role in Role if role in document["roles"])  # a newer version may know others
-    return Node(**{**known, "id": document["_id"], "roles": roles})
-
-
-async def served_queues(mongo: Mongo, now: int) -> frozenset[str]:
-    """The queues that a live worker serves (S47)."""
-    live = mongo.nodes.find({"is_worker": True, "live_until": {"$gt": now}}, {"queues": 1})
-    return frozenset([queue async for node in live for queue in node["queues"]])
 
 
 async def limit(mongo: Mongo, wanted: QueueLimit) -> None:

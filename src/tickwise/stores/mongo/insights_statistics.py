@@ -107,7 +107,7 @@ async def counts(mongo: Mongo) -> Counts:
         **await _of_jobs(mongo, now),
         runs={RunState(state): number for state, number in states.items() if number},
         waiting=waiting,
-        held=await _numbers(mongo, "jobs", {"waiting": True, **_LIVE}, "$queue"),
+        unserved=await _numbers(mongo, "jobs", {"held": True, **_LIVE}, ["$queue", "$requires"]),
         oldest_due=oldest[0]["due_at"] if oldest else None,
         nodes=await mongo.nodes.count_documents({"live_until": {"$gt": now}}),
     )

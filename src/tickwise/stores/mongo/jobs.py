@@ -23,8 +23,9 @@ from ..unreadable import log_unreadable
 from ..validation import LONGEST_ERROR
 from .base import Document, Mongo, present
 from .definitions import digest_of
-from .fleet import ended_pauses, served_queues
+from .fleet import ended_pauses
 from .intents import Effects, Intent, LostRaceError, apply_all, commit, persist
+from .workers import live_workers
 
 _NUMBERS = ("cursor", "last_seen_slot", "last_missed_slot", "edited_at", "first_seen", "runs_made")
 _MAX_REMEMBERED = 50  # schedules that were deleted
@@ -77,6 +78,7 @@ def _job_state(mongo: Mongo, document: Document) -> JobState:
     return JobState(
         name=document["_id"],
         queue=document.get("queue", DEFAULT_QUEUE),
+        requires=document.get("requires", ""),
         schedules=schedules,
         unreadable=unreadable,
         pauses_seen=document["pause_seen"],
@@ -114,6 +116,7 @@ def fields(job: JobDocument, now: int, last_runs: Mapping[str, int] | None = Non
         "lanes": state.lanes,
         "paused": sum(schedule.paused is not None for schedule in live.values()),
         "waiting": state.waiting,
+        "held": True if state.held else None,
         "local": state.is_local,
         "pause_seen": state.pauses_seen,
     }
@@ -157,7 +160,7 @@ async def read_facts(mongo: Mongo, jobs: Mapping[str, JobDocument], now: int) ->
     return facts_of(
         states,
         await _holders(mongo, jobs),
-        await served_queues(mongo, now),
+        await live_workers(mongo, now),
         await _slots_with_run(mongo, states),
         await _successes(mongo, states),
     )

@@ -18,6 +18,7 @@ from pymongo import InsertOne, UpdateMany, UpdateOne
 
 from ...core.model import Trigger
 from ...core.payload import UnreadableText
+from ...core.requirements import Offers
 from ...core.settle import Failed, LeaseExpired, TooLate
 from ...core.states import RunState
 from ..records import LOG_HEAD, LOG_TAIL, MICRO, Expired, Lease, LeaseRequest, LogPart, Renewed, StepReport
@@ -53,9 +54,7 @@ async def _take_some(
     """Try to take runs of a queue, all in one batch: how many were tried, and those that were got."""
     limit = limit or {}
     seats = await free_seats(mongo, limit, most) if "concurrency" in limit else [None] * most
-    known = {"function": {"$in": [None, *sorted(wanted.functions)]}}  # S46
-    in_order = mongo.runs.find({**waiting([queue], now), **known}, FOR_LEASES).sort(_ORDER)
-    found = await in_order.limit(len(seats)).to_list() if seats else []
+    found = await _next(mongo, wanted.offers, queue, len(seats), now) if seats else []
     if "rate" in limit:
         found = found[: await spend(mongo, limit, len(found), now)]
     got = await _take_all(
@@ -71,6 +70,20 @@ async def _take_some(
 
 
 _ORDER = [("priority", -1), ("due_at", 1), ("_id", 1)]
+
+
+async def _next(mongo: Mongo, offers: Offers, queue: str, most: int, now: int) -> list[Document]:
+    """The next runs of a queue that the worker may execute (S46).
+
+    A page with a run that it may not execute is asked for again, without such runs.
+    """
+    while True:
+        which = {**waiting([queue], now), "requires": {"$nin": mongo.unmet.beyond(offers)}}
+        found = await mongo.runs.find(which, FOR_LEASES).sort(_ORDER).limit(most).to_list()
+        if not mongo.unmet.learn((run["requires"] for run in found), offers):
+            return found
+        queued = {"state": str(RunState.QUEUED), "queue": queue}
+        mongo.unmet.learn(await mongo.runs.distinct("requires", queued), offers)
 
 
 async def _take_all(mongo: Mongo, taken: Sequence[tuple[Document, Document]]) -> list[Document]:

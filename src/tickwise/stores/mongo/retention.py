@@ -6,6 +6,7 @@ misses.
 
 from collections.abc import Sequence
 
+from ...core.definition import Keep
 from ..records import MICRO
 from .base import Document, Mongo
 from .jobs import load
@@ -17,31 +18,40 @@ _DAY = 24 * _HOUR
 _JOBS_PER_PASS, _RUNS_PER_BATCH = 50, 100
 
 
-async def prune(mongo: Mongo, most: int) -> int:
-    """Look at jobs whose turn it is, and remove at most so many runs; an hour later it is their turn again."""
+async def prune(mongo: Mongo, most: int, keep: Keep) -> int:
+    """Look at jobs whose turn it is, and remove at most so many runs."""
     now, removed = await mongo.now(), 0
     await _remove(mongo, await ids_of(mongo.runs, {"state": FORGOTTEN, "finished_at": {"$lt": now - _HOUR}}, most))
     for job in await mongo.jobs.find({"prune_at": {"$lte": now}}).sort("prune_at").limit(_JOBS_PER_PASS).to_list():
         if removed >= most:
             break
-        unwanted = await _unwanted(mongo, job, most - removed, now)
-        removed += len(unwanted)
-        again = now if removed >= most else now + _HOUR
-        slots = [run["slot"] for run in unwanted if "slot" in run]
-        noted: Document = {"$set": {"prune_at": again}}
-        if slots:
-            noted |= {"$max": {"history_from": max(slots) + 1}, "$inc": {"seq": 1}}
-        await mongo.jobs.update_one({"_id": job["_id"]}, noted)
-        await _remove(mongo, [run["_id"] for run in unwanted])
+        own = Keep(job.get("keep_days"), job.get("keep_runs"))
+        removed += await _prune_job(mongo, job, own or keep, most - removed, now, every=_HOUR if own else _DAY)
     return removed
 
 
-async def _unwanted(mongo: Mongo, job: Document, most: int, now: int) -> list[Document]:
+async def _prune_job(mongo: Mongo, job: Document, keep: Keep, most: int, now: int, *, every: int) -> int:
+    """Remove runs of a job, and note when to look at it again: not before its oldest run can be removed."""
+    finished = {"job": job["_id"], "finished_at": {"$exists": True}}
+    oldest = await mongo.runs.find_one(finished, {"finished_at": 1}, sort=[("_id", 1)])
+    may_go_at = (oldest["finished_at"] if oldest else now) + max(keep.days or 1, 1) * _DAY
+    unwanted = await _unwanted(mongo, job, keep, most, now) if keep and may_go_at < now else []
+    again = now if len(unwanted) >= most else max(now + every, may_go_at)
+    slots = [run["slot"] for run in unwanted if "slot" in run]
+    noted: Document = {"$set": {"prune_at": again}}
+    if slots:
+        noted |= {"$max": {"history_from": max(slots) + 1}, "$inc": {"seq": 1}}
+    await mongo.jobs.update_one({"_id": job["_id"]}, noted)
+    await _remove(mongo, [run["_id"] for run in unwanted])
+    return len(unwanted)
+
+
+async def _unwanted(mongo: Mongo, job: Document, keep: Keep, most: int, now: int) -> list[Document]:
     """Finished runs that are too old or too many; but the newest run and success of each schedule stay."""
-    finished = {"job": job["_id"], "finished_at": {"$lt": now - max(job.get("keep_days") or 1, 1) * _DAY}}
-    if "keep_runs" in job:
+    finished = {"job": job["_id"], "finished_at": {"$lt": now - max(keep.days or 1, 1) * _DAY}}
+    if keep.runs is not None:
         ended = mongo.runs.find({"job": job["_id"], "finished_at": {"$exists": True}}, {"_id": 1})
-        newest = await ended.sort("_id", -1).skip(job["keep_runs"]).limit(1).to_list()
+        newest = await ended.sort("_id", -1).skip(keep.runs).limit(1).to_list()
         finished["_id"] = {"$lte": newest[0]["_id"] if newest else 0}
     (loaded,) = await load(mongo, [job])
     passed = {name: each.undecided_from for name, each in loaded.state.schedules.items()}

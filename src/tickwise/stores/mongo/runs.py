@@ -26,7 +26,7 @@ FOR_MOVES: Document = {**FOR_LEASES, "params": 0}
 KEPT_ATTEMPTS = 200  # of one run, the newest; with their errors they fit into its document
 _AS_THEY_ARE = (
     "job schedule slot queue priority attempt created_at due_at started_at finished_at node claimed_by lane key "
-    "failures losses lease_until expires_at"
+    "failures losses lease_until expires_at requires"
 ).split()
 
 

@@ -36,6 +36,7 @@ INDEXES = {
         _index("local", "wake_at", "idle"),
         _index("gone", where=_exists("gone")),
         _index("after", where=_exists("after")),
+        _index("held", where=_exists("held")),
         _index("plan.at", where=_exists("plan")),
         _index("prune_at", where=_exists("prune_at")),
         _index("schedules.updated_at"),

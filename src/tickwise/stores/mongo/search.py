@@ -1,6 +1,7 @@
 """Which schedules match a filter. MongoDB compares what is in the documents of their jobs.
 
-Labels are in the definitions and pauses in the encoded state, so these are compared here, batch by batch.
+Labels and sources are in the definitions and pauses in the encoded state, so these are compared here, batch by
+batch.
 """
 
 from contextlib import suppress
@@ -13,17 +14,19 @@ from .base import Document, Mongo, present
 _BATCH_SIZE = 1_000  # schedules that are read to filter them here
 _OF_SCHEDULES = {
     "definition": 1,
-    **{f"schedules.{field}": 1 for field in ("name", "wake_at", "deleted_at", "paused")},
+    **{f"schedules.{field}": 1 for field in ("name", "definition", "wake_at", "deleted_at", "paused")},
 }
 
 
 async def matching_names(mongo: Mongo, wanted: ScheduleFilter, which: Document | str, most: int) -> list[str]:
     """At most so many names, in order; `which` is what the name is compared with."""
     found: list[str] = []
-    batch_size = most if wanted.label is None and wanted.paused is None else _BATCH_SIZE
+    is_whole = wanted.label is None and wanted.paused is None and wanted.source is None
+    batch_size = most if is_whole else _BATCH_SIZE
     while True:
         rows = await (await mongo.jobs.aggregate(_stages(wanted, which, batch_size))).to_list()
         await mongo.cache.read(row["definition"] for row in rows if wanted.label is not None)
+        await mongo.cache.read(row["schedules"]["definition"] for row in rows if wanted.source is not None)
         found += [row["schedules"]["name"] for row in rows if _is_wanted(mongo, row, wanted)]
         if len(rows) < batch_size or len(found) >= most:
             return found[:most]
@@ -31,7 +34,7 @@ async def matching_names(mongo: Mongo, wanted: ScheduleFilter, which: Document |
 
 
 def _stages(wanted: ScheduleFilter, which: Document | str, most: int) -> list[Document]:
-    jobs = present({"_id": wanted.job, "source": wanted.source, "local": wanted.local or None})
+    jobs = present({"_id": wanted.job, "local": wanted.local or None})
     schedules: Document = {"schedules.name": which, "schedules.deleted_at": {"$exists": False}}
     if wanted.due_before is not None:
         schedules["schedules.wake_at"] = {"$lt": wanted.due_before}
@@ -53,7 +56,14 @@ def _is_wanted(mongo: Mongo, row: Document, wanted: ScheduleFilter) -> bool:
     with suppress(UnreadableText):
         if wanted.paused is not None and wanted.paused is not row["schedules"].get("paused", False):
             return False
+        if wanted.source is not None and wanted.source != _source_of(mongo, row):
+            return False
         return wanted.label is None or has_label(
             mongo.cache.job(row["definition"], row["_id"]).labels, wanted.label
         )
     return False
+
+
+def _source_of(mongo: Mongo, row: Document) -> str:
+    entry = row["schedules"]
+    return mongo.cache.schedule(entry["definition"], entry["name"], row["_id"]).source

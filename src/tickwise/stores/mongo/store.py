@@ -21,6 +21,7 @@ from . import (
     retention,
     schema,
     tick,
+    workers,
 )
 from .access import MongoAccess
 from .base import Mongo
@@ -43,6 +44,8 @@ class MongoStore(MongoMoves, Store):
             return await self.mongo.now()
 
     _define = move(define.define)
+    _extend = move(define.extend)
+    _reassign = move(define.reassign)
     _remove = move(define.remove)
     _change = move(define.change)
     _pause = move(fleet.pause)
@@ -108,7 +111,7 @@ class MongoInsights(MongoMoves, Insights):
     _steps = move(insights.steps)
     _log = move(insights.log)
     _decisions = move(insights.decisions)
-    nodes = move(fleet.nodes)
+    nodes = move(workers.nodes)
     limits = move(fleet.limits)
     pauses = move(fleet.pauses)
     counts = move(insights_statistics.counts)

@@ -23,6 +23,7 @@ from .intents import Effects, Intent, apply_all, commit
 from .jobs import JobDocument, fields, load, read_facts, recorded
 from .lease import limited
 from .runs import held_by, ids_of, lease_of, new_run, waiting
+from .workers import wake_held
 
 _EARLIEST = -(1 << 62)  # a job that is never due has no number there
 
@@ -56,6 +57,9 @@ async def tick(mongo: Mongo, planner: Planner, claim: ClaimQuery) -> TickResult:
         for name, job in jobs.items() if name not in contested
     ]  # fmt: skip
     won = await commit(mongo, intents, now)
+    held = [i.name for i in intents if i.name in won and i.fields["held"] and not jobs[i.name].state.held]
+    if held:
+        await wake_held(mongo, now)
     return await _result(mongo, claim, now, won, len(claimed), [r for job in won for r in runs.get(job, ())])
 
 
@@ -130,7 +134,7 @@ def _start_document(id_: int, start: Start, job: JobDocument, now: int) -> Docum
         _id=id_, job=start.job, schedule=start.schedule, slot=start.slot, lane=start.lane,
         trigger=str(start.trigger), definition=document["definition"],
         times=job.entries[start.schedule]["definition"], queue=document["queue"],
-        priority=document["priority"], function=document.get("function"), created_at=now,
+        priority=document["priority"], requires=document["requires"], created_at=now,
         due_at=due_at(schedule, start.slot) * MICRO if live else now,
         expires_at=None if policy.expires is None else now + policy.expires * MICRO,
     )  # fmt: skip
@@ -138,15 +142,15 @@ def _start_document(id_: int, start: Start, job: JobDocument, now: int) -> Docum
 
 async def _reservable(mongo: Mongo, reserve: LeaseRequest, now: int) -> LeaseRequest | None:
     """What may be leased at once: nothing while other runs wait, and nothing of a queue with a limit."""
-    if not reserve.capacity or await mongo.runs.find_one(waiting(reserve.queues, now), {"_id": 1}):
+    others = {**waiting(reserve.queues, now), "requires": {"$nin": mongo.unmet.beyond(reserve.offers)}}
+    if not reserve.capacity or await mongo.runs.find_one(others, {"_id": 1}):
         return None
     limits = await limited(mongo, reserve.queues)
     return reserve._replace(queues=tuple(queue for queue in reserve.queues if queue not in limits))
 
 
 def _may_lease(mongo: Mongo, job: Document, reserve: LeaseRequest) -> bool:
-    function = job.get("function")
-    if job["queue"] not in reserve.queues or not (function is None or function in reserve.functions):
+    if job["queue"] not in reserve.queues or not reserve.offers.allow(job["requires"]):
         return False
     try:
         return not mongo.cache.job(job["definition"], job["_id"]).at_most_once

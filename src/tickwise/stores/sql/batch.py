@@ -31,7 +31,7 @@ from .statement import Compound, Procedure, Statement
 
 _INSERT = insert_runs(
     "n bigint, job_id bigint, schedule_id bigint, slot bigint, definition_id bigint, "
-    "schedule_definition_id bigint, queue text, priority bigint, function text, expires_at bigint, leased boolean",
+    "schedule_definition_id bigint, queue text, priority bigint, requires text, expires_at bigint, leased boolean",
     conflict="", returned="id, job_id, token IS NOT NULL AS running",
     lane="0", trigger_name="'schedule'", due_at=f"slot * {MICRO}",
 )  # fmt: skip
@@ -83,7 +83,7 @@ def cached_job(cache: DefinitionCache, job: JobColumns, schedules: Sequence[Sequ
         return None
     return CachedJob(
         id=job.id, revision=job.revision, definition=leasable(cache, job), definition_id=job.definition_id,
-        function=job.function, queue=job.queue, priority=job.priority, schedule_id=id_, schedule=definition,
+        requires=job.requires, queue=job.queue, priority=job.priority, schedule_id=id_, schedule=definition,
         schedule_definition_id=times_id, cursor=cursor, edited=edited, first_seen=first_seen,
     )  # fmt: skip
 
@@ -108,7 +108,7 @@ def plan_simple_jobs(
 ) -> tuple[list[SimpleStart], list[int]]:
     """The jobs that simply start, and the ids of all others."""
     starts, others = list[SimpleStart](), list[int]()
-    known, latest_pause, served = cache.simple_jobs, context.latest_pause, context.served
+    known, latest_pause, workers = cache.simple_jobs, context.latest_pause, context.workers
     planned: dict[tuple[int, int], _NextSlot | None] = {}
     for id_, revision, pause_seen, last_manual, moved_to, place, _ in due:
         job = known.get(id_)
@@ -120,7 +120,8 @@ def plan_simple_jobs(
         if key not in planned:
             planned[key] = _plan(planner, job, cursor, context.now)
         following = planned[key]
-        if following is None or job.queue not in served or (last_manual is not None and last_manual > cursor):
+        by_hand = last_manual is not None and last_manual > cursor
+        if following is None or by_hand or workers.missing(job.queue, job.requires):
             others.append(id_)
         else:
             starts.append(SimpleStart(job, place, *following))
@@ -167,5 +168,5 @@ def _row(n: int, start: SimpleStart, leased: bool, now: int) -> tuple[object, ..
     expires = job.schedule.policy.expires
     return (
         n, job.id, job.schedule_id, start.slot, job.definition_id, job.schedule_definition_id, job.queue,
-        job.priority, job.function, None if expires is None else now + expires * MICRO, leased,
+        job.priority, job.requires, None if expires is None else now + expires * MICRO, leased,
     )  # fmt: skip

@@ -10,11 +10,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ...core.definition import JobDefinition, ScheduleDefinition
 from ...core.model import Trigger
+from ...core.requirements import LiveWorkers
 from ..records import MICRO, Lease, LeaseRequest
-from .fleet import queues_of
+from .definitions import DefinitionCache
 from .jobs import LATEST_PAUSE
 from .runs import FIRST_ATTEMPT
 from .statement import Procedure, Statement, as_wide_as
+from .workers import live_workers
 
 UNPAUSED = "NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE until IS NULL)"
 _NOW = "(SELECT now FROM instant)"
@@ -38,11 +40,11 @@ def _claiming(wanted: str, order: str) -> Statement:
         UNION ALL SELECT {_columns_of("now")}, 'now' FROM instant
         UNION ALL SELECT {_columns_of()}, 'paused' FROM tickwise_pauses WHERE until IS NULL
         UNION ALL SELECT {_columns_of(LATEST_PAUSE)}, 'pause'
-        UNION ALL SELECT {_columns_of(word="facts")}, 'serving' FROM tickwise_nodes
-            WHERE worker AND live_until > {_NOW}
+        UNION ALL SELECT {_columns_of(word="serves")}, 'serving' FROM (
+            SELECT DISTINCT serves FROM tickwise_nodes WHERE worker AND live_until > {_NOW}) AS workers
         UNION ALL SELECT {_columns_of(word="name")}, 'limited' FROM tickwise_queues
         UNION ALL SELECT {_columns_of()}, 'waiting' WHERE EXISTS (SELECT 1 FROM tickwise_runs
-            WHERE queued AND queue IN :queues[text] AND due_at <= {_NOW}
+            WHERE queued AND queue IN :queues[text] AND due_at <= {_NOW} AND NOT requires IN :unmet[text]
                 AND (expires_at IS NULL OR attempt > 0 OR expires_at > {_NOW}))
         UNION ALL SELECT {_columns_of("wake_at")}, 'next' FROM ({_NEXT_DUE}) AS next
             WHERE NOT EXISTS (SELECT 1 FROM claimed)
@@ -79,9 +81,9 @@ class ClaimRequest(NamedTuple):
         """Of runs that are made for the claimer."""
         return f"{self.reserve.node}/{FIRST_ATTEMPT}" if self.reserve else None
 
-    def knows(self, function: str | None) -> bool:
-        """Whether the claimer can execute it, and wants runs at all."""
-        return self.reserve is not None and (function is None or function in self.reserve.functions)
+    def allows(self, requires: str) -> bool:
+        """Whether the claimer may execute it, and wants runs at all."""
+        return self.reserve is not None and self.reserve.offers.allow(requires)
 
     def lease(
         self, run: int, job: JobDefinition, schedule: ScheduleDefinition, slot: int, trigger: Trigger, due_at: int,
@@ -107,19 +109,21 @@ class PassContext(NamedTuple):
 
     now: int
     latest_pause: int
-    served: frozenset[str]  # queues that a live worker serves (S47)
+    workers: LiveWorkers  # S47
     limited: frozenset[str]  # queues on which the fleet has a limit
-    waiting: bool  # runs wait in the claimer's queues
+    waiting: bool  # runs that the claimer may execute wait in its queues
     next_due: int | None  # known if no job could be claimed, unless everything is paused
 
 
-def claim_jobs(claim: ClaimRequest) -> Procedure[tuple[list[Due], PassContext]]:
+def claim_jobs(cache: DefinitionCache, claim: ClaimRequest) -> Procedure[tuple[list[Due], PassContext]]:
     """Jobs, locked until the transaction ends, and what holds for all of them."""
-    queues = list(claim.reserve.queues) if claim.reserve else []
+    queues, unmet = list[str](), list[str]()
+    if claim.reserve:
+        queues, unmet = list(claim.reserve.queues), cache.unmet.beyond(claim.reserve.offers)
     rows = yield (
-        _DUE(queues=queues, floor=claim.floor, most=claim.limit)
+        _DUE(queues=queues, unmet=unmet, floor=claim.floor, most=claim.limit)
         if claim.names is None
-        else _NAMED(queues=queues, names=claim.names)
+        else _NAMED(queues=queues, unmet=unmet, names=claim.names)
     )
     values: dict[str, list[Any]] = defaultdict(list)
     due = []
@@ -128,10 +132,11 @@ def claim_jobs(claim: ClaimRequest) -> Procedure[tuple[list[Due], PassContext]]:
             due.append(row)
         else:
             values[what].append((row[0], row[-2]))
+    workers = yield from live_workers(cache, sorted(serves for _, serves in values["serving"]))
     return due, PassContext(
         now=values["now"][0][0],
         latest_pause=values["pause"][0][0],
-        served=queues_of([facts for _, facts in values["serving"]]),
+        workers=workers,
         limited=frozenset(name for _, name in values["limited"]),
         waiting=bool(values["waiting"]),
         next_due=None if values["paused"] or not values["next"] else values["next"][0][0],

@@ -1,17 +1,21 @@
 """Definitions, and what people ask of one schedule: a `JobState` is changed under the lock of the job."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
+from ...core import job_sources
 from ...core.change import Change
 from ...core.codec import encode_job, encode_schedule
-from ...core.definition import JobDefinition
-from ...core.errors import ConflictError, no_such
+from ...core.definition import JobDefinition, ScheduleDefinition
+from ...core.errors import ConflictError, no_such, other_source
+from ...core.job_sources import restore
 from ...core.model import Schedule
 from ...core.reasons import Reason
+from ...core.requirements import requirements_of
 from ...core.settle import Cancelled
 from ..records import MICRO
-from ..validation import check_needs, check_version
+from ..validation import check_extension, check_needs, check_version
 from .definitions import DefinitionCache
 from .finish import RunEnd, end
 from .jobs import LATEST_PAUSE, LOCK_JOB, JobColumns, LoadedJob, ScheduleKey, load, write
@@ -19,18 +23,19 @@ from .statement import NOTIFY, Procedure, Query, Statement
 
 _CIRCUMSTANCES = Statement(f"SELECT {{now}}, {LATEST_PAUSE}")
 _NEW_JOB = Statement("""
-    INSERT INTO tickwise_jobs (name, source, definition_id, version, queue, priority, lanes, created_at,
+    INSERT INTO tickwise_jobs (name, source, definition_id, version, queue, priority, requires, lanes, created_at,
         updated_at)
-    VALUES (:name, :source, :definition, 0, '', 0, 1, :now, :now) {ignore}
+    VALUES (:name, :source, :definition, 0, '', 0, '', 1, :now, :now) {ignore}
 """)
 _NEW_JOB_STATE = Statement("""
-    INSERT INTO tickwise_job_state (job_id, revision, idle, local, guarded, waiting, pause_seen)
-    SELECT id, 0, TRUE, FALSE, FALSE, FALSE, CAST(:pause_seen AS bigint) FROM tickwise_jobs WHERE name = :name
+    INSERT INTO tickwise_job_state (job_id, revision, idle, local, guarded, waiting, held, pause_seen)
+    SELECT id, 0, TRUE, FALSE, FALSE, FALSE, FALSE, CAST(:pause_seen AS bigint) FROM tickwise_jobs
+    WHERE name = :name
     {ignore}
 """)
 _WRITE_JOB = Statement("""
     UPDATE tickwise_jobs SET source = :source, definition_id = :definition, version = version + 1, queue = :queue,
-        priority = :priority, function = :function, lanes = :lanes, keep_days = :keep_days,
+        priority = :priority, requires = :requires, keep_days = :keep_days,
         keep_runs = :keep_runs, prune_at = :prune_at, deleted_at = NULL, updated_at = :now
     WHERE id = :job
 """)
@@ -47,6 +52,10 @@ _VERSION = Statement("""
     INSERT INTO tickwise_versions (job_id, version, definition_id, made_at)
     SELECT id, version, definition_id, updated_at FROM tickwise_jobs WHERE id = :job
 """)
+_NEXT_VERSION = Statement("""
+    UPDATE tickwise_jobs SET source = :source, version = version + 1, updated_at = :now WHERE id = :job
+""")
+_LANES = Statement("UPDATE tickwise_jobs SET lanes = :lanes WHERE id = :job AND lanes <> :lanes")
 _DELETE_JOB = Statement("UPDATE tickwise_jobs SET deleted_at = :now WHERE id = :job")
 _OWNERS = Statement("""
     SELECT s.name, j.name FROM tickwise_schedules s JOIN tickwise_jobs j ON j.id = s.job_id
@@ -87,6 +96,7 @@ _OF_SCHEDULE = Statement("""
     SELECT j.name FROM tickwise_schedules s JOIN tickwise_jobs j ON j.id = s.job_id
     WHERE s.name = :name AND s.deleted IS NULL
 """)
+_JOB_NAMES = Statement("SELECT name FROM tickwise_jobs WHERE deleted_at IS NULL ORDER BY name LIMIT 1000")
 _SCHEDULE_NAMES = Statement("SELECT name FROM tickwise_schedules WHERE deleted IS NULL ORDER BY name LIMIT 1000")
 _DEFINITIONS = Statement("""
     SELECT s.name, s.definition_id, j.name, j.id FROM tickwise_schedules s JOIN tickwise_jobs j ON j.id = s.job_id
@@ -133,24 +143,85 @@ def define(
     row, known = yield from _locked(job.name, source, definition, latest_pause, now)
     check_version(job.name, row.version if known else 0, over)
     yield from _check_unique(row, [schedule.name for schedule in job.schedules])
-    yield from _check_needs(cache, job)
     loaded = (yield from load(cache, [row], latest_pause, deleted=True))[0]
-    second = now // MICRO
-    missed = yield from _missed(loaded, loaded.state.reopened_by(job, second))
-    after = loaded.state.redefine(job, second, missed)
-    changed = yield from _keep_definitions(cache, loaded._replace(state=after), job, now)
+    before, second = loaded.state, now // MICRO
+    if row.deleted_at is not None:
+        before = restore(before, row.deleted_at // MICRO, row.source, second)
+    missed = yield from _missed(loaded, before.reopened_by(job, second))
+    after = before.redefine(job, source, second, missed)
+    yield from _check_needs(cache, after.scheduled)
+    changed = yield from _keep_definitions(cache, loaded._replace(state=after), job.schedules, now)
     if known and row.definition_id == definition and not (after.changed or after.cancel_queued):
         return ()
     yield from _write_job(row.id, job, source, definition, now)
-    yield from _write_changed(loaded, changed, now)
-    yield from _cancel_queued(
-        cache, _QUEUED(schedules=[loaded.keys[name].id for name in after.cancel_queued]), now
-    )
-    yield _FORGET_NEEDS(job=row.id)
-    if needed := after.needs:
-        yield _NEED(job=row.id, names=needed)
-    yield NOTIFY
+    yield from _write_schedules(cache, loaded, changed, now)
     return tuple(after.schedules[name].schedule for name in after.changed)
+
+
+def extend(
+    cache: DefinitionCache, extra: JobDefinition, source: str, over: int | None
+) -> Procedure[tuple[Schedule, ...]]:
+    """Write the schedules that a source has added to a job of another."""
+    now, latest_pause = (yield _CIRCUMSTANCES())[0]
+    row = yield from _live_row(extra.name)
+    if row is None:
+        raise no_such("job", extra.name, [found[0] for found in (yield _JOB_NAMES())])
+    check_extension(extra.name, row.source, source)
+    check_version(extra.name, row.version, over)
+    yield from _check_unique(row, [schedule.name for schedule in extra.schedules])
+    loaded = (yield from load(cache, [row], latest_pause, deleted=True))[0]
+    missed = yield from _missed(loaded, loaded.state.reopened_by(extra, now // MICRO))
+    yield from cache.read([row.definition_id])
+    enabled = replace(extra, enabled=cache.job(row.definition_id, extra.name).enabled)
+    after = job_sources.extend(loaded.state, enabled, source, now // MICRO, missed)
+    yield from _check_needs(cache, after.scheduled)
+    changed = yield from _keep_definitions(cache, loaded._replace(state=after), extra.schedules, now)
+    if after.changed or after.cancel_queued:
+        yield _NEXT_VERSION(job=row.id, source=row.source, now=now)
+        yield _VERSION(job=row.id)
+        yield from _write_schedules(cache, loaded, changed, now)
+    return tuple(after.schedules[name].schedule for name in after.changed)
+
+
+def reassign(cache: DefinitionCache, name: str, source: str, to: str) -> Procedure[bool]:
+    """Give another source what a source has written of a job."""
+    now, latest_pause = (yield _CIRCUMSTANCES())[0]
+    row = yield from _live_row(name)
+    if row is None:
+        return False
+    loaded = (yield from load(cache, [row], latest_pause))[0]
+    after = job_sources.reassign(loaded.state, source, to)
+    if row.source != source and not after.changed:
+        return False
+    moved = [after.schedules[each].schedule.definition for each in sorted(after.changed)]
+    changed = yield from _keep_definitions(cache, loaded._replace(state=after), moved, now)
+    yield _NEXT_VERSION(job=row.id, source=to if row.source == source else row.source, now=now)
+    yield _VERSION(job=row.id)
+    yield from _write_changed(loaded, changed, now)
+    yield NOTIFY
+    return True
+
+
+def _live_row(name: str) -> Procedure[JobColumns | None]:
+    """The row of a job that is there, locked."""
+    rows = yield LOCK_JOB(name=name)
+    row = JobColumns._make(rows[0]) if rows else None
+    return row if row and row.version > 0 and row.deleted_at is None else None
+
+
+def _write_schedules(cache: DefinitionCache, before: LoadedJob, changed: LoadedJob, now: int) -> Procedure[None]:
+    """Write a job whose schedules were redefined, with all that its row says about them."""
+    job, after = changed.row.id, changed.state
+    yield _LANES(job=job, lanes=after.lanes)
+    yield _GUARD(job=job, guarded=any(s.definition.policy.skip_if_successful for s in after.live.values()))
+    yield from _write_changed(before, changed, now)
+    yield from _cancel_queued(
+        cache, _QUEUED(schedules=[before.keys[name].id for name in after.cancel_queued]), now
+    )
+    yield _FORGET_NEEDS(job=job)
+    if needed := after.needs:
+        yield _NEED(job=job, names=needed)
+    yield NOTIFY
 
 
 def _locked(
@@ -165,10 +236,7 @@ def _locked(
     row = JobColumns._make(rows[0])
     known = row.version > 0 and row.deleted_at is None
     if known and row.source != source:
-        raise ConflictError(
-            f"{name} was defined by {row.source or 'another source'}: change or delete it there; from here it "
-            "can be paused, triggered, rescheduled and backfilled"
-        )
+        raise other_source(name, row.source, source)
     return row, known
 
 
@@ -209,11 +277,11 @@ def _missed(job: LoadedJob, needed: Mapping[str, int]) -> Procedure[dict[str, li
 
 
 def _keep_definitions(
-    cache: DefinitionCache, job: LoadedJob, definition: JobDefinition, now: int
+    cache: DefinitionCache, job: LoadedJob, schedules: Iterable[ScheduleDefinition], now: int
 ) -> Procedure[LoadedJob]:
     """Write the texts of the schedules, and rows for those that have none yet."""
     keys = dict(job.keys)
-    for schedule in definition.schedules:
+    for schedule in schedules:
         name, kept = schedule.name, (yield from cache.keep(schedule))
         if name in keys:
             keys[name] = keys[name]._replace(definition_id=kept)
@@ -226,7 +294,8 @@ def _keep_definitions(
 def _write_changed(before: LoadedJob, job: LoadedJob, now: int) -> Procedure[None]:
     """Write a changed job; schedules that cannot be read and are not defined any longer are deleted."""
     yield from write([job], now)
-    gone = [job.keys[name].id for name in before.state.unreadable if name not in job.state.schedules]
+    known = job.state.schedules.keys() | job.state.unreadable.keys()
+    gone = [job.keys[name].id for name in before.state.unreadable if name not in known]
     if gone:
         yield _DELETE_UNREADABLE(ids=gone, second=now // MICRO)
     if changed := sorted({*(job.keys[name].id for name in job.state.changed), *gone}):
@@ -240,29 +309,25 @@ def _cancel_queued(cache: DefinitionCache, which: Query, now: int) -> Procedure[
 
 
 def _write_job(id_: int, job: JobDefinition, source: str, definition: int, now: int) -> Procedure[None]:
-    keeps_all = job.keep.days is None and job.keep.runs is None
     yield _WRITE_JOB(
         job=id_, source=source, definition=definition, queue=job.queue, priority=job.priority,
-        function=None if job.steps else job.name,
-        lanes=max((s.policy.max_active_runs for s in job.schedules), default=1),
-        keep_days=job.keep.days, keep_runs=job.keep.runs, prune_at=None if keeps_all else now, now=now,
+        requires=requirements_of(job),
+        keep_days=job.keep.days, keep_runs=job.keep.runs, prune_at=now, now=now,
     )  # fmt: skip
-    yield _GUARD(job=id_, guarded=any(s.policy.skip_if_successful for s in job.schedules))
     yield _VERSION(job=id_)
 
 
 def remove(cache: DefinitionCache, name: str, source: str, over: int | None = None) -> Procedure[None]:
     """Delete a job with its schedules; one that is gone already is no error."""
     now, latest_pause = (yield _CIRCUMSTANCES())[0]
-    rows = yield LOCK_JOB(name=name)
-    row = JobColumns._make(rows[0]) if rows else None
-    if row is None or row.deleted_at is not None:
+    row = yield from _live_row(name)
+    if row is None:
         return
     if row.source != source:
-        raise ConflictError(f"{name} was defined by {row.source or 'another source'}: delete it there")
+        raise other_source(name, row.source, source)
     check_version(name, row.version, over)
     job = (yield from load(cache, [row], latest_pause))[0]
-    yield from _write_changed(job, job._replace(state=job.state.redefine(JobDefinition(name), now // MICRO)), now)
+    yield from _write_changed(job, job._replace(state=job.state.remove(now // MICRO)), now)
     yield _DELETE_JOB(job=row.id, now=now)
     yield from _cancel_queued(cache, _QUEUED_OF_JOB(job=row.id), now)
     yield _FORGET_NEEDS(job=row.id)

@@ -1,12 +1,14 @@
 """Definitions by their id. They never change, so each is read and decoded once in the life of a process."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeVar
 
 from ...core.codec import decode_job, decode_schedule, encode_job, encode_schedule
 from ...core.definition import JobDefinition, ScheduleDefinition
 from ...core.payload import UnreadableText
+from ...core.requirements import LiveWorkers, Offers
+from ..unmet import UnmetRequirements
 from .statement import Procedure, Statement
 
 T = TypeVar("T")
@@ -29,7 +31,7 @@ class CachedJob(NamedTuple):
     revision: int
     definition: JobDefinition | None  # none if a run may not be leased when it is made
     definition_id: int
-    function: str | None
+    requires: str
     queue: str
     priority: int
     schedule_id: int
@@ -51,7 +53,9 @@ class DefinitionCache:
         self.job_names: dict[int, str] = {}
         self.schedule_names: dict[int, str] = {}
         self.simple_jobs: dict[int, CachedJob] = {}  # by id
-        self.unknown_functions: set[str] = set()  # that some worker here was offered and does not know
+        self.unmet = UnmetRequirements()
+        self.live_workers: tuple[Collection[str], LiveWorkers] = (), LiveWorkers(())  # as last read
+        self.offers: dict[str, Offers] = {}  # of live workers, by digest
 
     def read(self, ids: Iterable[int]) -> Procedure[None]:
         """Fetch the texts that are not known yet."""

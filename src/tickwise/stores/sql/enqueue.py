@@ -1,11 +1,12 @@
 """Runs that somebody asks for: enqueued by code, triggered by hand, cancelled, retried."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ...core.errors import ConflictError, InputError, no_such
 from ...core.model import Trigger
-from ...core.payload import encode
+from ...core.payload import UnreadableText, encode
 from ...core.settle import Cancelled
 from ...core.states import ACTIVE, MOVES, Event, RunState
 from ..records import MICRO, Enqueue, Enqueued
@@ -16,7 +17,7 @@ from .runs import ON_LANES
 from .statement import NOTIFY, Procedure, Statement
 
 _JOBS = Statement("""
-    SELECT id, name, definition_id, queue, priority, function, lanes FROM tickwise_jobs
+    SELECT id, name, definition_id, queue, priority, requires, lanes FROM tickwise_jobs
     WHERE name IN :names[text] AND deleted_at IS NULL ORDER BY id
 """)
 
@@ -29,20 +30,24 @@ _LANES = Statement("SELECT lane, run_id FROM tickwise_active_runs WHERE job_id =
 
 _INSERT_ENQUEUED = Statement("""
     INSERT INTO tickwise_runs (job_id, lane, run_key, trigger_name, state, definition_id, queue, priority,
-        function,
-        params, due_at, created_at, requested_by, auto_remove, attempt, failures, losses, cancelling)
-    SELECT job_id, lane, run_key, trigger_name, 'queued', definition_id, queue, priority, function,
-        params, due_at, CAST(:now AS bigint), requested_by, auto_remove, 0, 0, 0, FALSE
+        requires, params, due_at, created_at, requested_by, auto_remove, key_ttl, attempt, failures, losses,
+        cancelling)
+    SELECT job_id, lane, run_key, trigger_name, 'queued', definition_id, queue, priority, requires,
+        params, due_at, CAST(:now AS bigint), requested_by, auto_remove, key_ttl, 0, 0, 0, FALSE
     FROM :rows[n bigint, job_id bigint, lane bigint, run_key text, trigger_name text, definition_id bigint,
-        queue text, priority bigint, function text, params text, due_at bigint, requested_by text,
-        auto_remove boolean] AS v
+        queue text, priority bigint, requires text, params text, due_at bigint, requested_by text,
+        auto_remove boolean, key_ttl bigint] AS v
     WHERE TRUE ORDER BY n {ignore} RETURNING id
 """)
 
 
 _BY_KEY = Statement("""
-    SELECT id FROM tickwise_runs WHERE job_id = :job AND run_key = :key AND holds_key
+    SELECT id, CASE WHEN state = 'succeeded' THEN finished_at + key_ttl * 1000000 END FROM tickwise_runs
+    WHERE job_id = :job AND run_key = :key AND holds_key
 """)
+
+
+_FREE_KEY = Statement("UPDATE tickwise_runs SET key_ttl = 0 WHERE id = :run AND state = 'succeeded'")
 
 
 _RUN_OF_KEY = Statement("""
@@ -78,11 +83,12 @@ _PUT_BACK = Statement("""
 _ENDED_BY = {RunState.FAILED: Event.FAILURE, RunState.LOST: Event.LOSS, RunState.CANCELLED: Event.CANCEL}
 
 
-def enqueue(asked: Sequence[Enqueue]) -> Procedure[tuple[Enqueued, ...]]:
+def enqueue(cache: DefinitionCache, asked: Sequence[Enqueue]) -> Procedure[tuple[Enqueued, ...]]:
     """All of them or none. Those without a key or a lane, which are most, take one statement together."""
     params = [None if one.params is None else encode(dict(one.params), "params") for one in asked]
     now = yield from clock()
     jobs = yield from _jobs(sorted({one.job for one in asked}))
+    yield from _check_params(cache, asked, jobs)
     if by_hand := sorted({jobs[one.job][0] for one in asked if one.trigger is Trigger.MANUAL}):
         yield LOCK_JOBS(ids=by_hand)
     found: dict[int, Enqueued] = {}
@@ -110,13 +116,22 @@ def _jobs(names: list[str]) -> Procedure[dict[str, Any]]:
     return jobs
 
 
+def _check_params(cache: DefinitionCache, asked: Sequence[Enqueue], jobs: Mapping[str, Any]) -> Procedure[None]:
+    yield from cache.read({row[2] for row in jobs.values()})
+    for one in asked:
+        with suppress(UnreadableText):  # then nobody knows what it takes
+            definition = cache.job(jobs[one.job][2], one.job)
+            definition.check_params(one.params or {})
+
+
 def _enqueued_row(one: Enqueue, job: Any, params: str | None, now: int) -> tuple[object, ...]:
     due = now if one.at is None else max(now, one.at * MICRO)
-    id_, _, definition, queue, priority, function, _ = job
+    id_, _, definition, queue, priority, requires, _ = job
     by = one.by or None
+    queue, priority = one.queue or queue, priority if one.priority is None else one.priority
     return (
-        id_, None, one.key, str(one.trigger), definition, queue, priority, function, params, due, by,
-        one.auto_remove
+        id_, None, one.key, str(one.trigger), definition, queue, priority, requires, params, due, by,
+        one.auto_remove, one.key_ttl,
     )  # fmt: skip
 
 
@@ -132,16 +147,28 @@ def _one(one: Enqueue, job: Any, row: tuple[Any, ...], now: int) -> Procedure[En
     """A run with a key, or on a lane; both can be taken."""
     lane = None
     if one.trigger is Trigger.MANUAL and not one.allow_overlap:
-        if one.key is not None and (known := (yield _BY_KEY(job=job[0], key=one.key))):
-            return Enqueued(str(known[0][0]), new=False)
+        if (holder := (yield from _holder(job[0], one.key, now))) is not None:
+            return Enqueued(str(holder), new=False)
         lane = yield from free_lane(job[0], job[6], one.job)
-    if made := (yield _INSERT_ENQUEUED(rows=[(*row[:2], lane, *row[3:])], now=now)):
-        if lane is not None:
-            yield ON_LANES(rows=[(job[0], lane, made[0][0], False)])
-        return Enqueued(str(made[0][0]), new=True)
-    if one.key is not None and (known := (yield _BY_KEY(job=job[0], key=one.key))):
-        return Enqueued(str(known[0][0]), new=False)
+    for _ in range(2):  # again if the key was taken, and its time is over
+        if made := (yield _INSERT_ENQUEUED(rows=[(*row[:2], lane, *row[3:])], now=now)):
+            if lane is not None:
+                yield ON_LANES(rows=[(job[0], lane, made[0][0], False)])
+            return Enqueued(str(made[0][0]), new=True)
+        if (holder := (yield from _holder(job[0], one.key, now))) is not None:
+            return Enqueued(str(holder), new=False)
     raise ConflictError(f"another run of {one.job} was enqueued at the same moment: try again")
+
+
+def _holder(job: int, key: str | None, now: int) -> Procedure[int | None]:
+    """The run that has a key (S48); one whose time is over gives it up."""
+    if key is None or not (known := (yield _BY_KEY(job=job, key=key))):
+        return None
+    run, free_at = known[0]
+    if free_at is None or free_at > now:
+        return int(run)
+    yield _FREE_KEY(run=run)
+    return None
 
 
 def free_lane(job: int, lanes: int, name: str) -> Procedure[int]:
@@ -182,8 +209,8 @@ def retry(run: int, cache: DefinitionCache) -> Procedure[None]:
     state = RunState((yield _LOCK_RUN(run=run))[0][0])
     if (state, Event.PUT_BACK) not in MOVES:
         raise ConflictError(f"run {run} is {state}: only a failed, lost or cancelled run can be put back")
-    if key is not None and (other := (yield _BY_KEY(job=job, key=key))):
-        raise ConflictError(f"run {other[0][0]} has the key {key!r} meanwhile")
+    if (other := (yield from _holder(job, key, now))) is not None:
+        raise ConflictError(f"run {other} has the key {key!r} meanwhile")
     yield from cache.read_names([job], ())
     lane = None
     if trigger != Trigger.ENQUEUE:

@@ -56,7 +56,7 @@ _AFFECTED = Statement("""
     UNION ALL
     SELECT job_id, TRUE, FALSE FROM tickwise_dependencies WHERE needed_job_id IN :succeeded[bigint]
 """)
-_WAKE_JOBS = Statement("""
+WAKE_JOBS = Statement("""
     UPDATE tickwise_job_state SET wake_at = CASE WHEN wake_at < :second THEN wake_at ELSE :second END, idle = FALSE
     WHERE job_id IN (
         SELECT job_id FROM tickwise_job_state WHERE job_id IN :jobs[bigint] ORDER BY job_id {lock})
@@ -252,5 +252,5 @@ def _wake(ended: _Ended, now: int) -> Procedure[None]:
         yield LOCK_JOBS(ids=sorted({*affected, *noted}))
         yield NOTE_SUCCESS(rows=list(noted.items()))
     if affected:
-        yield _WAKE_JOBS(jobs=affected, second=now // MICRO)
+        yield WAKE_JOBS(jobs=affected, second=now // MICRO)
         yield NOTIFY

@@ -1,9 +1,8 @@
 """Who is there: nodes and what they serve, the fleet's limits on queues, and the pause of everything."""
 
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, fields
-from typing import Any
+from dataclasses import fields
+from typing import Any, NamedTuple
 
 from ...core.model import Pause
 from ...core.payload import shown
@@ -13,19 +12,23 @@ from .statement import NOTIFY, Procedure, Statement
 
 _DAY = 86_400 * MICRO
 _BEAT = Statement("""
-    INSERT INTO tickwise_nodes (id, facts, worker, started_at, seen_at, live_until, passed_at)
-    SELECT CAST(:id AS text), CAST(:facts AS text), CAST(:worker AS boolean), CAST(:now AS bigint),
-        CAST(:now AS bigint), CAST(:live_until AS bigint),
+    INSERT INTO tickwise_nodes (id, facts, worker, serves, offers, started_at, seen_at, live_until, passed_at)
+    SELECT CAST(:id AS text), CAST(:facts AS text), CAST(:worker AS boolean), CAST(:serves AS text), '',
+        CAST(:now AS bigint), CAST(:now AS bigint), CAST(:live_until AS bigint),
         coalesce(CAST(:passed_at AS bigint), (SELECT passed_at FROM tickwise_nodes WHERE id = :id))
     WHERE TRUE
-    {upsert id: facts, worker, seen_at, live_until, passed_at}
+    {upsert id: facts, worker, serves, seen_at, live_until, passed_at}
 """)
+_BEFORE = Statement("""
+    SELECT {now}, (SELECT serves FROM tickwise_nodes WHERE id = :id AND live_until > {now})
+""")
+_OFFER = Statement("UPDATE tickwise_nodes SET offers = :offers WHERE id = :id")
 _CANCELLING = Statement(f"""
     SELECT id FROM tickwise_runs WHERE {RUNNING} AND cancelling AND node = :id
 """)
 _LEAVE = Statement("DELETE FROM tickwise_nodes WHERE id = :id")
 _NODES = Statement("""
-    SELECT facts, started_at, seen_at, passed_at FROM tickwise_nodes WHERE seen_at > :since ORDER BY id
+    SELECT facts, serves, started_at, seen_at, passed_at FROM tickwise_nodes WHERE seen_at > :since ORDER BY id
 """)
 _LIMIT = Statement("""
     INSERT INTO tickwise_queues (name, concurrency, starts_per_second, credit, credited_at)
@@ -55,19 +58,31 @@ def now() -> Procedure[int]:
     return int((yield _ONLY_CLOCK())[0][0])
 
 
-def beat(node: Node, *, passed: bool) -> Procedure[frozenset[str]]:
-    now = yield from clock()
-    facts = {name: value for name, value in asdict(node).items() if name not in _MEASURED}
+class Beat(NamedTuple):
+    """What came of a beat."""
+
+    asked_to_end: frozenset[str]  # runs of the node
+    is_new: bool  # its worker has come alive, or offers something else than before
+
+
+def beat(node: Node, *, passed: bool) -> Procedure[Beat]:
+    is_worker = Role.WORKER in node.roles
+    serves = " ".join((node.offers.digest, *node.queues)) if is_worker else ""
+    now, before = (yield _BEFORE(id=node.id))[0]
     yield _BEAT(
-        id=node.id, facts=json.dumps(facts), worker=Role.WORKER in node.roles, now=now,
-        live_until=now + node.seconds * MICRO, passed_at=now if passed else None,
+        id=node.id, facts=json.dumps({name: getattr(node, name) for name in _FACTS}), worker=is_worker,
+        serves=serves, now=now, live_until=now + node.seconds * MICRO, passed_at=now if passed else None,
     )  # fmt: skip
-    return frozenset(str(row[0]) for row in (yield _CANCELLING(id=node.id)))
+    is_new = is_worker and serves != before
+    if is_new:
+        yield _OFFER(id=node.id, offers=node.offers.text)
+    asked_to_end = frozenset(str(row[0]) for row in (yield _CANCELLING(id=node.id)))
+    return Beat(asked_to_end, is_new)
 
 
-_MEASURED = frozenset({"started_at", "seen_at", "passed_at"})
-_TUPLES = frozenset({"queues", "roles", "problems"})
-_KNOWN = frozenset(field.name for field in fields(Node))
+_OWN_COLUMNS = frozenset({"offers", "started_at", "seen_at", "passed_at"})
+_FACTS = tuple(field.name for field in fields(Node) if field.name not in _OWN_COLUMNS)
+_TUPLES = frozenset({"queues", "roles", "problems", "sources", "orphans", "undelivered"})
 _NEEDED = frozenset({"id", "roles", "queues"})
 
 
@@ -75,10 +90,17 @@ def leave(node: str) -> Procedure[None]:
     yield _LEAVE(id=node)
 
 
-def nodes() -> Procedure[tuple[Node, ...]]:
+class NodeRecord(NamedTuple):
+    """A node as it described itself, and what it serves."""
+
+    node: Node
+    serves: str
+
+
+def node_records() -> Procedure[list[NodeRecord]]:
     now = yield from clock()
     rows = yield _NODES(since=now - _DAY)
-    return tuple(_node(known, *times) for facts, *times in rows if (known := _facts(facts)))
+    return [NodeRecord(_node(known, *times), serves) for facts, serves, *times in rows if (known := _facts(facts))]
 
 
 def _facts(text: str) -> dict[str, Any]:
@@ -89,15 +111,10 @@ def _facts(text: str) -> dict[str, Any]:
 
 def _node(facts: dict[str, Any], started_at: int, seen_at: int, passed_at: int | None) -> Node:
     known: dict[str, Any] = {
-        name: tuple(v) if name in _TUPLES else v for name, v in facts.items() if name in _KNOWN
+        name: tuple(v) if name in _TUPLES else v for name, v in facts.items() if name in _FACTS
     }
     known["roles"] = tuple(role for role in Role if role in known["roles"])  # a newer version may know others
     return Node(**known, started_at=started_at, seen_at=seen_at, passed_at=passed_at)
-
-
-def queues_of(workers: Iterable[str]) -> frozenset[str]:
-    """The queues that workers serve, by the facts that they keep of themselves."""
-    return frozenset(queue for facts in workers for queue in _facts(facts).get("queues", ()))
 
 
 def limit(wanted: QueueLimit) -> Procedure[None]:

@@ -49,11 +49,11 @@ _SCHEDULES_OF = Statement("""
     SELECT job_id, name FROM tickwise_schedules WHERE job_id IN :jobs[bigint] AND deleted IS NULL ORDER BY name
 """)
 _SCHEDULES = Statement("""
-    SELECT s.id, s.job_id, s.name, j.name, s.wake_at, s.created_at, s.updated_at, j.definition_id, j.source
+    SELECT s.id, s.job_id, s.name, j.name, s.wake_at, s.created_at, s.updated_at, j.definition_id, s.definition_id,
+        j.source
     FROM tickwise_schedule_state s JOIN tickwise_jobs j ON j.id = s.job_id
     WHERE s.deleted IS NULL AND s.name > :after AND (CAST(:job AS text) IS NULL OR j.name = :job)
         AND (CAST(:name AS text) IS NULL OR s.name = :name) AND (s.local OR NOT CAST(:local AS boolean))
-        AND (CAST(:source AS text) IS NULL OR j.source = :source)
         AND (CAST(:paused AS boolean) IS NULL OR s.paused = :paused)
         AND (CAST(:due_before AS bigint) IS NULL OR s.wake_at < :due_before)
         AND (CAST(:pattern AS text) IS NULL OR lower(s.name) LIKE :pattern ESCAPE '!'
@@ -65,11 +65,12 @@ _PAUSED = Statement("SELECT count(*) FROM tickwise_pauses WHERE until IS NULL")
 _LATEST_PAUSE = Statement("SELECT coalesce(max(id), 0) FROM tickwise_pauses WHERE until IS NOT NULL")
 _LAST_RUNS = Statement("""
     SELECT s.id, r.id, r.started_at, r.created_at, r.state FROM tickwise_schedule_state s
-    JOIN tickwise_runs r ON r.id = (
-        SELECT n.id FROM tickwise_runs n WHERE n.job_id = s.job_id AND n.schedule_id = s.id AND n.slot IS NOT NULL
-        ORDER BY n.id DESC LIMIT 1)
+    JOIN tickwise_runs r ON r.id = coalesce(
+        (SELECT n.id FROM tickwise_runs n WHERE n.job_id = s.job_id AND n.schedule_id = s.id AND n.slot IS NOT NULL
+            ORDER BY n.id DESC LIMIT 1),
+        (SELECT max(n.id) FROM tickwise_runs n WHERE n.schedule_id = s.id AND n.slot IS NOT NULL))
     WHERE s.id IN :ids[bigint] AND s.last_slot IS NOT NULL
-""")
+""")  # the second looks at all runs of a schedule that has none of its present job: it moved here from another
 _ATTEMPTS = Statement(
     """
     SELECT number, event, started_at, finished_at, node, error FROM tickwise_attempts WHERE run_id = :run ORDER
@@ -173,26 +174,30 @@ def _schedule_rows(cache: DefinitionCache, rows: Sequence[Any]) -> Procedure[lis
 def _schedules(
     cache: DefinitionCache, wanted: ScheduleFilter, after: str, most: int, name: str | None = None
 ) -> Procedure[list[Any]]:
-    """At most so many rows. Labels are in the definitions, so rows are read in batches and filtered here."""
+    """At most so many rows. Labels and sources are in the definitions: rows are read in batches, filtered here."""
     found: list[Any] = []
-    batch_size = most if wanted.label is None else _BATCH_SIZE
+    is_whole = wanted.label is None and wanted.source is None
+    batch_size = most if is_whole else _BATCH_SIZE
     while True:
         rows = yield _SCHEDULES(
-            after=after, most=batch_size, name=name, job=wanted.job, local=wanted.local, source=wanted.source,
+            after=after, most=batch_size, name=name, job=wanted.job, local=wanted.local,
             paused=wanted.paused, due_before=wanted.due_before, pattern=like_pattern(wanted.text),
         )  # fmt: skip
-        found += rows if wanted.label is None else (yield from _labelled(cache, rows, wanted.label))
+        found += rows if is_whole else (yield from _matching(cache, rows, wanted))
         if len(rows) < batch_size or len(found) >= most:
             return found[:most]
         after = rows[-1][2]
 
 
-def _labelled(cache: DefinitionCache, rows: Sequence[Any], label: str) -> Procedure[list[Any]]:
-    yield from cache.read(row[7] for row in rows)
+def _matching(cache: DefinitionCache, rows: Sequence[Any], wanted: ScheduleFilter) -> Procedure[list[Any]]:
+    """The rows whose job has the label, and whose schedule is of the source."""
+    yield from cache.read(definition for row in rows for definition in row[7:9])
     found = []
     for row in rows:
         with suppress(UnreadableText):
-            if has_label(cache.job(row[7], row[3]).labels, label):
+            if wanted.source is not None and wanted.source != cache.schedule(row[8], row[2], row[3]).source:
+                continue
+            if wanted.label is None or has_label(cache.job(row[7], row[3]).labels, wanted.label):
                 found.append(row)
     return found
 
@@ -207,7 +212,7 @@ def _load_jobs(cache: DefinitionCache, ids: Iterable[int]) -> Procedure[dict[int
 def _schedule_row(
     job: JobState, row: Sequence[Any], last: Sequence[Any] | None, *, everything_paused: bool
 ) -> ScheduleRow:
-    _, _, name, _, wake_at, created_at, updated_at, _, source = row
+    _, _, name, _, wake_at, created_at, updated_at, *_, source = row
     if name in job.unreadable:
         return unreadable_row(
             name, job.name, job.unreadable[name].problem, source=source, wake_at=wake_at, created_at=created_at,

@@ -80,7 +80,7 @@ _COUNT_JOBS = Statement(f"""
     FROM {JOBS} WHERE j.deleted_at IS NULL
 """)
 _HELD = Statement(
-    f"SELECT j.queue, count(*) FROM {JOBS} WHERE a.waiting AND j.deleted_at IS NULL GROUP BY j.queue"
+    f"SELECT j.queue, j.requires, count(*) FROM {JOBS} WHERE a.held AND j.deleted_at IS NULL GROUP BY 1, 2"
 )
 _QUEUED = Statement("SELECT queue, count(*) FROM tickwise_runs WHERE queued GROUP BY queue")
 _RUNNING = Statement(f"SELECT count(*) FROM tickwise_runs WHERE {RUNNING}")
@@ -113,7 +113,8 @@ def counts() -> Procedure[Counts]:
     states = [(RunState.QUEUED, sum(waiting.values())), (RunState.RUNNING, running), *ended]
     runs = {RunState(state): number for state, number in states if number}
     return Counts(
-        jobs=jobs, schedules=schedules, paused=paused, runs=runs, waiting=waiting, held=dict((yield _HELD())),
+        jobs=jobs, schedules=schedules, paused=paused, runs=runs, waiting=waiting,
+        unserved={(queue, requires): number for queue, requires, number in (yield _HELD())},
         oldest_due=oldest, overdue=overdue, nodes=nodes,
     )  # fmt: skip
 

@@ -14,7 +14,7 @@ from ..validation import LONGEST_ERROR
 from .definitions import DefinitionCache
 from .statement import Procedure, Statement
 
-COLUMNS = """j.id, j.name, j.source, j.definition_id, j.version, j.queue, j.priority, j.function, j.lanes,
+COLUMNS = """j.id, j.name, j.source, j.definition_id, j.version, j.queue, j.priority, j.requires, j.lanes,
     a.guarded, a.waiting, a.pause_seen, a.last_manual, a.last_success, j.history_from,
     j.deleted_at, a.wake_at, a.revision"""
 JOBS = "tickwise_jobs j JOIN tickwise_job_state a ON a.job_id = j.id"
@@ -44,12 +44,13 @@ _WRITE = Statement("""
 """)
 _WRITE_STATE = Statement("""
     UPDATE tickwise_job_state AS a
-    SET wake_at = v.wake_at, idle = v.wake_at IS NULL, waiting = v.waiting, local = v.local,
+    SET wake_at = v.wake_at, idle = v.wake_at IS NULL, waiting = v.waiting, held = v.held, local = v.local,
         pause_seen = v.pause_seen, revision = a.revision + 1, cursor = CASE WHEN v.ahead THEN a.cursor END,
         last_seen_slot = CASE WHEN v.ahead THEN a.last_seen_slot END,
         last_slot = CASE WHEN v.ahead THEN a.last_slot END,
         runs_made = CASE WHEN v.ahead THEN a.runs_made END
-    FROM :rows[job bigint, wake_at bigint, waiting boolean, local boolean, pause_seen bigint, ahead boolean] AS v
+    FROM :rows[job bigint, wake_at bigint, waiting boolean, held boolean, local boolean, pause_seen bigint,
+        ahead boolean] AS v
     WHERE a.job_id = v.job
 """)
 _ADVANCE = Statement("""
@@ -81,7 +82,7 @@ class JobColumns(NamedTuple):
     version: int
     queue: str
     priority: int
-    function: str | None
+    requires: str
     lanes: int
     guarded: bool
     waiting: bool
@@ -153,9 +154,9 @@ def _loaded(
             keys[name] = ScheduleKey(id_, definition_id, schedule)
             schedules[name] = ScheduleState(schedule, wake_at, last_slot)
     state = JobState(
-        name=job.name, queue=job.queue, schedules=schedules, unreadable=unreadable, pauses_seen=job.pause_seen,
-        woken_at=job.wake_at, last_manual_start=job.last_manual, last_success=job.last_success,
-        history_from=job.history_from,
+        name=job.name, queue=job.queue, requires=job.requires, schedules=schedules, unreadable=unreadable,
+        pauses_seen=job.pause_seen, woken_at=job.wake_at, last_manual_start=job.last_manual,
+        last_success=job.last_success, history_from=job.history_from,
     )  # fmt: skip
     return LoadedJob(job, keys, state.end_pauses(pauses) if pauses else state)
 
@@ -186,8 +187,8 @@ def write(jobs: Iterable[LoadedJob], now: int, *, planned: bool = False) -> Proc
     if whole:
         yield _WRITE_STATE(
             rows=[
-                (job.row.id, state.wake_at(now // MICRO), state.waiting, state.is_local, state.pauses_seen,
-                bool(state.unreadable)) for job in whole for state in (job.state,)
+                (job.row.id, state.wake_at(now // MICRO), state.waiting, state.held, state.is_local,
+                state.pauses_seen, bool(state.unreadable)) for job in whole for state in (job.state,)
             ]
         )  # fmt: skip
     yield from _record(jobs, now)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from ...core.model import Trigger
 from ...core.payload import UnreadableText, decode
+from ...core.requirements import Offers
 from ...core.settle import Failed, LeaseExpired, TooLate
 from ..records import LOG_HEAD, LOG_TAIL, MICRO, Expired, Lease, LeaseRequest, LogPart, Renewed, StepReport
 from .definitions import DefinitionCache
@@ -26,13 +27,14 @@ _LEASED = """id, job_id, lane, schedule_id, slot, trigger_name, definition_id, s
     token, attempt, due_at, started_at, priority, failures"""
 _AT = "(SELECT coalesce(CAST(:now AS bigint), {now}))"
 _PICK = Statement(f"""
-    SELECT id, function, {_AT} FROM tickwise_runs
+    SELECT id, requires, {_AT} FROM tickwise_runs
     WHERE queued AND queue = :queue AND due_at <= {_AT}
-        AND (function IS NULL OR NOT function IN :unknown[text])
+        AND NOT requires IN :unmet[text]
         AND (expires_at IS NULL OR attempt > 0 OR expires_at > {_AT})
         AND (CAST(:now AS bigint) IS NOT NULL OR NOT EXISTS (SELECT 1 FROM tickwise_queues WHERE name = :queue))
     ORDER BY priority DESC, due_at, id LIMIT :most {{lock_free}}
 """)
+_REQUIREMENTS = Statement("SELECT DISTINCT requires FROM tickwise_runs WHERE queued AND queue = :queue")
 _TO_RUNNING = Statement(f"""
     UPDATE tickwise_runs SET state = 'running', node = :node, attempt = attempt + 1,
         token = CAST(:node AS text) || '/' || CAST(attempt + 1 AS text), lease_until = :lease_until,
@@ -121,13 +123,13 @@ def lease(cache: DefinitionCache, wanted: LeaseRequest) -> Procedure[tuple[Lease
         left = wanted.capacity - len(rows)
         if left <= 0:
             break
-        picked, limit = (yield from _picked(cache, wanted.functions, queue, left)), None
+        picked, limit = (yield from _picked(cache, wanted.offers, queue, left)), None
         if not picked.runs:
             if limited is None:
                 limited = {row[0] for row in (yield _LOCK_LIMITS(queues=sorted(wanted.queues)))}
             if queue in limited:
                 limit = _Limit(*(yield _LIMITED(queue=queue))[0])
-                picked = yield from _allowed(cache, wanted.functions, limit, left)
+                picked = yield from _allowed(cache, wanted.offers, limit, left)
         if not picked.runs:
             continue
         runs, now = picked
@@ -148,28 +150,25 @@ class _Picked(NamedTuple):
     now: int
 
 
-def _allowed(cache: DefinitionCache, functions: frozenset[str], limit: _Limit, left: int) -> Procedure[_Picked]:
+def _allowed(cache: DefinitionCache, offers: Offers, limit: _Limit, left: int) -> Procedure[_Picked]:
     """What a limit, which is locked, lets a worker have."""
     now = yield from clock()  # after the count: who had ended by then did so before
     most = limit.allows(left, now)
-    return (yield from _picked(cache, functions, limit.queue, most, now)) if most > 0 else _Picked([], now)
+    return (yield from _picked(cache, offers, limit.queue, most, now)) if most > 0 else _Picked([], now)
 
 
 def _picked(
-    cache: DefinitionCache, functions: frozenset[str], queue: str, most: int, now: int | None = None
+    cache: DefinitionCache, offers: Offers, queue: str, most: int, now: int | None = None
 ) -> Procedure[_Picked]:
-    """The next runs of a queue that the worker can execute (S46), and when: now, for a queue with a limit.
+    """The next runs of a queue that the worker may execute (S46), and when: now, for a queue with a limit.
 
-    Workers know nearly all that is in their queues, and may know thousands of functions. So not these are sent
-    along but the few that were met and are not among them; a page with a new one is asked for again.
+    A page with a run that it may not execute is asked for again, without such runs.
     """
     while True:
-        unknown = cache.unknown_functions - functions
-        rows = yield _PICK(queue=queue, now=now, most=most, unknown=sorted(unknown))
-        new = {row[1] for row in rows if row[1] is not None} - functions
-        if not new:
+        rows = yield _PICK(queue=queue, now=now, most=most, unmet=cache.unmet.beyond(offers))
+        if not cache.unmet.learn((row[1] for row in rows), offers):
             return _Picked([row[0] for row in rows], rows[0][2] if rows else 0)
-        cache.unknown_functions |= new
+        cache.unmet.learn([row[0] for row in (yield _REQUIREMENTS(queue=queue))], offers)
 
 
 def _leases(cache: DefinitionCache, rows: Sequence[Any], now: int) -> Procedure[tuple[Lease, ...]]:

@@ -1,5 +1,8 @@
 """Retention: remove the runs that their jobs do not keep any longer, with their steps, attempts and logs (S51)."""
 
+from typing import Any
+
+from ...core.definition import Keep
 from ..records import MICRO
 from .finish import FORGET, NOTE_SUCCESS
 from .fleet import clock
@@ -7,10 +10,14 @@ from .jobs import JOBS
 from .statement import Procedure, Statement
 
 _DAY = 86_400 * MICRO
-_AGAIN = 3_600 * MICRO  # a job without anything to remove is looked at again after so long
+_HOUR = 3_600 * MICRO
+_JOBS_PER_PASS = 50  # they are locked meanwhile
 _JOBS = Statement(f"""
     SELECT j.id, j.keep_days, j.keep_runs FROM {JOBS} WHERE j.prune_at <= :now
-    ORDER BY j.prune_at LIMIT 50 {{lock_free}}
+    ORDER BY j.prune_at LIMIT {_JOBS_PER_PASS} {{lock_free}}
+""")
+_OLDEST = Statement("""
+    SELECT finished_at FROM tickwise_runs WHERE job_id = :job AND finished_at IS NOT NULL ORDER BY id LIMIT 1
 """)
 _NEWEST_TO_GO = Statement("""
     SELECT id FROM tickwise_runs WHERE job_id = :job AND finished_at IS NOT NULL ORDER BY id DESC LIMIT 1
@@ -40,26 +47,40 @@ _NOTHING_BELOW = -(1 << 62)
 _ALL = 1 << 62
 
 
-def prune(most: int) -> Procedure[int]:
+def prune(most: int, keep: Keep) -> Procedure[int]:
     """Look at the jobs whose `prune_at` has come, and remove at most so many runs."""
     now = yield from clock()
     removed = 0
-    for job, days, kept in (yield _JOBS(now=now)):
+    for job, days, runs in (yield _JOBS(now=now)):
         if removed >= most:
             break
-        newest = _ALL
-        if kept is not None:
-            rows = yield _NEWEST_TO_GO(job=job, kept=kept)
-            newest = rows[0][0] if rows else _NOTHING_BELOW
-        before = now - max(days or 1, 1) * _DAY
-        unwanted = yield _UNWANTED(job=job, newest=newest, before=before, most=most - removed)
-        if unwanted:
-            for statement in FORGET:
-                yield statement(ids=[run for run, *_ in unwanted])
-        removed += len(unwanted)
-        slots = [slot for _, slot, _ in unwanted if slot is not None]
-        if successes := [reference for *_, reference in unwanted if reference is not None]:
-            yield NOTE_SUCCESS(rows=[(job, max(successes))])
-        again = now if removed >= most else now + _AGAIN
-        yield _NOTE(job=job, prune_at=again, history_from=max(slots) + 1 if slots else _NOTHING_BELOW)
+        own = Keep(days, runs)
+        removed += yield from _prune_job(job, own or keep, most - removed, now, every=_HOUR if own else _DAY)
     return removed
+
+
+def _prune_job(job: int, keep: Keep, most: int, now: int, *, every: int) -> Procedure[int]:
+    """Remove runs of a job, and note when to look at it again: not before its oldest run can be removed."""
+    kept_for = max(keep.days or 1, 1) * _DAY
+    oldest = yield _OLDEST(job=job)
+    may_go_at = (oldest[0][0] if oldest else now) + kept_for
+    unwanted = []
+    if keep and may_go_at < now:
+        unwanted = yield from _find_unwanted(job, keep.runs, now - kept_for, most)
+    if unwanted:
+        for statement in FORGET:
+            yield statement(ids=[run for run, *_ in unwanted])
+    slots = [slot for _, slot, _ in unwanted if slot is not None]
+    if successes := [reference for *_, reference in unwanted if reference is not None]:
+        yield NOTE_SUCCESS(rows=[(job, max(successes))])
+    again = now if len(unwanted) >= most else max(now + every, may_go_at)
+    yield _NOTE(job=job, prune_at=again, history_from=max(slots) + 1 if slots else _NOTHING_BELOW)
+    return len(unwanted)
+
+
+def _find_unwanted(job: int, kept: int | None, before: int, most: int) -> Procedure[list[Any]]:
+    newest = _ALL
+    if kept is not None:
+        rows = yield _NEWEST_TO_GO(job=job, kept=kept)
+        newest = rows[0][0] if rows else _NOTHING_BELOW
+    return list((yield _UNWANTED(job=job, newest=newest, before=before, most=most)))

@@ -34,7 +34,7 @@ DELETE_ACTIVE = Statement("""
 
 _GIVEN = (
     "job_id", "schedule_id", "slot", "lane", "trigger_name", "definition_id", "schedule_definition_id",
-    "queue", "priority", "function", "due_at", "expires_at",
+    "queue", "priority", "requires", "due_at", "expires_at",
 )  # fmt: skip
 FIRST_ATTEMPT = 1
 

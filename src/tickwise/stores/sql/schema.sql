@@ -17,12 +17,12 @@ CREATE TABLE tickwise_jobs (
     version bigint NOT NULL,
     queue text NOT NULL,
     priority bigint NOT NULL,
-    function text,              -- the name by which a worker must know it; none for pipelines
+    requires text NOT NULL,     -- what a worker must offer to execute it
     lanes bigint NOT NULL,      -- the most that a schedule of the job allows
     history_from bigint,
     keep_days bigint,
     keep_runs bigint,
-    prune_at bigint,            -- when to look for runs that need not be kept; none if all are kept
+    prune_at bigint,            -- when to look for runs that need not be kept
     deleted_at bigint,
     created_at bigint NOT NULL,
     updated_at bigint NOT NULL
@@ -39,6 +39,7 @@ CREATE TABLE tickwise_job_state (
     local boolean NOT NULL,     -- nodes tick it from their own index, and no claim finds it
     guarded boolean NOT NULL,   -- a policy asks for its last success or its last run by hand
     waiting boolean NOT NULL,   -- a slot waits for a run of the job to end
+    held boolean NOT NULL,      -- a slot waits for a worker that may execute the job
     pause_seen bigint NOT NULL, -- the last pause of everything whose end its schedules know
     last_manual bigint,
     last_success bigint,
@@ -48,6 +49,7 @@ CREATE TABLE tickwise_job_state (
     runs_made bigint            -- since the schedule's own row was written
 );
 CREATE INDEX tickwise_job_state_affected ON tickwise_job_state (job_id) WHERE waiting OR guarded;
+CREATE INDEX tickwise_job_state_held ON tickwise_job_state (job_id) WHERE held;
 CREATE INDEX tickwise_job_state_due ON tickwise_job_state (wake_at) WHERE wake_at IS NOT NULL AND NOT local;
 CREATE INDEX tickwise_job_state_lost ON tickwise_job_state (job_id) WHERE wake_at IS NULL AND NOT idle;
 
@@ -114,13 +116,14 @@ CREATE TABLE tickwise_runs (
     slot bigint,
     lane bigint,                -- held until the run is over
     run_key text,
+    key_ttl bigint,             -- seconds after its success when the key is free; 0: it was freed
     trigger_name text NOT NULL,
     state text NOT NULL,
     definition_id bigint NOT NULL,  -- of the job, as it was then
     schedule_definition_id bigint,  -- as it was then
     queue text NOT NULL,
     priority bigint NOT NULL,
-    function text,
+    requires text NOT NULL,     -- what a worker must offer to execute it
     params text,
     due_at bigint NOT NULL,     -- not before
     expires_at bigint,
@@ -141,7 +144,8 @@ CREATE TABLE tickwise_runs (
     error text,
     queued boolean GENERATED ALWAYS AS (state = 'queued') {generated},
     holds_key boolean
-        GENERATED ALWAYS AS (run_key IS NOT NULL AND state IN ('queued', 'running', 'succeeded')) {generated}
+        GENERATED ALWAYS AS (run_key IS NOT NULL AND state IN ('queued', 'running', 'succeeded')
+            AND coalesce(key_ttl, 1) > 0) {generated}
 ) {room_for_ends};
 -- No index of all runs contains a column that the end of a run changes, so PostgreSQL writes the end on the page of
 -- its beginning and to no index. Runs end about in the order in which they were made: a summary of each range of
@@ -205,6 +209,8 @@ CREATE TABLE tickwise_nodes (
     id text PRIMARY KEY,
     facts text NOT NULL,
     worker boolean NOT NULL,
+    serves text NOT NULL,       -- the digest of what it offers, and its queues
+    offers text NOT NULL,       -- what it may execute; written only when that changes, as it may be long
     started_at bigint NOT NULL,
     seen_at bigint NOT NULL,
     live_until bigint NOT NULL,

@@ -184,6 +184,11 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def files_of(path: Path) -> list[Path]:
+    """All files of a store: SQLite reads a journal that lies beside a database before it reads that."""
+    return [Path(f"{file}{suffix}") for file in (path, _logs(path)) for suffix in ("", "-wal", "-shm", "-journal")]
+
+
 def _logs(path: Path) -> Path:
     return path.with_name(path.stem + "-logs.db")
 

@@ -9,7 +9,7 @@ from ...core.settle import Settled
 from ...log import get_logger
 from ..contract import Schema, Store
 from ..insights_contract import Insights
-from ..records import MICRO, Enqueue, Enqueued, Finish, Planner, TickRequest, TickResult
+from ..records import MICRO, Enqueue, Enqueued, Finish, Node, Planner, TickRequest, TickResult
 from ..whole_scan import WholeScan, after_scan
 from . import (
     define,
@@ -24,6 +24,7 @@ from . import (
     retention,
     schema,
     tick,
+    workers,
 )
 from .access import SqlAccess
 from .caller_transaction import on_connection
@@ -51,6 +52,8 @@ class SqlStore(SqlMoves, Store):
 
     now = move(Pool.READ, fleet.now)
     _define = cached_move(Pool.OTHER, define.define)
+    _extend = cached_move(Pool.OTHER, define.extend)
+    _reassign = cached_move(Pool.OTHER, define.reassign)
     _remove = cached_move(Pool.OTHER, define.remove)
     _change = cached_move(Pool.OTHER, define.change)
     _pause = move(Pool.OTHER, fleet.pause)
@@ -59,7 +62,6 @@ class SqlStore(SqlMoves, Store):
     _renew = cached_move(Pool.OTHER, lease.renew)
     _report = move(Pool.OTHER, lease.report)
     expire = cached_move(Pool.OTHER, lease.expire)
-    _beat = move(Pool.OTHER, fleet.beat)
     _leave = move(Pool.OTHER, fleet.leave)
     _limit = move(Pool.OTHER, fleet.limit)
     _prune = move(Pool.OTHER, retention.prune)
@@ -81,6 +83,8 @@ class SqlStore(SqlMoves, Store):
             else:
                 ticked = await self._tick_halves(planner, request, names)
             return ticked._replace(more=ticked.more or jobs is None)
+        if ticked.held:
+            await self._wake_held()
         if jobs is not None or ticked.turned_away:
             return ticked
         if scan := self._whole_scan.take(ticked.now):
@@ -88,6 +92,15 @@ class SqlStore(SqlMoves, Store):
             return after_scan(ticked, await self.execute(Pool.CLAIM, tick.wake_lost, scan))
         self._raise_floor(ticked)
         return ticked
+
+    async def _beat(self, node: Node, /, *, passed: bool) -> frozenset[str]:
+        beat = await self.execute(Pool.OTHER, fleet.beat, node, passed=passed)
+        if beat.is_new:
+            await self._wake_held()
+        return beat.asked_to_end
+
+    async def _wake_held(self) -> None:
+        await self.execute(Pool.OTHER, workers.wake_held, self.definitions)
 
     async def _tick_halves(self, planner: Planner, request: TickRequest, names: Sequence[str]) -> TickResult:
         half, reserve = len(names) // 2, request.reserve
@@ -114,8 +127,8 @@ class SqlStore(SqlMoves, Store):
 
     async def _enqueue(self, asked: Sequence[Enqueue], connection: Any, /) -> tuple[Enqueued, ...]:
         if connection is not None:
-            return await on_connection(self.driver, connection, lambda: enqueue.enqueue(asked))
-        return await self.execute(Pool.OTHER, enqueue.enqueue, asked)
+            return await on_connection(self.driver, connection, lambda: enqueue.enqueue(self.definitions, asked))
+        return await self.execute(Pool.OTHER, enqueue.enqueue, self.definitions, asked)
 
     async def _retry(self, run: int, /) -> None:
         await self.execute(Pool.OTHER, enqueue.retry, run, self.definitions)
@@ -152,7 +165,7 @@ class SqlInsights(SqlMoves, Insights):
     _steps = move(Pool.READ, insights.steps)
     _log = move(Pool.READ, insights.log)
     _decisions = move(Pool.READ, insights.decisions)
-    nodes = move(Pool.READ, fleet.nodes)
+    nodes = cached_move(Pool.READ, workers.nodes)
     limits = move(Pool.READ, fleet.limits)
     pauses = move(Pool.READ, fleet.pauses)
     counts = move(Pool.READ, insights_statistics.counts)

@@ -32,6 +32,7 @@ from typing import NamedTuple, TypeAlias
 from ...core.jobstate import JobState, by_job, facts_of, successes_needed
 from ...core.model import Facts, Holder, Planned, Schedule, Start, TickPlan, Trigger
 from ...core.reasons import Reason
+from ...core.requirements import LiveWorkers
 from ...core.schedule_pass import LONGEST_SLEEP
 from ...core.settle import Cancelled
 from ...core.slots import due_at
@@ -69,7 +70,7 @@ _TAKE_BACK = Statement("DELETE FROM tickwise_runs WHERE id IN :ids[bigint]")  # 
 _CANCEL = Statement("UPDATE tickwise_runs SET cancelling = TRUE WHERE id IN :ids[bigint]")
 _INSERT = insert_runs(
     "n bigint, job_id bigint, schedule_id bigint, slot bigint, lane bigint, trigger_name text, "
-    "definition_id bigint, schedule_definition_id bigint, queue text, priority bigint, function text, "
+    "definition_id bigint, schedule_definition_id bigint, queue text, priority bigint, requires text, "
     "due_at bigint, expires_at bigint, leased boolean"
 )
 _NOTE_SLOTS = Statement("""
@@ -116,14 +117,14 @@ def tick(
     refused = bool(claimed)
     if claim.names is None and not (yield TICKET):
         return _TURNED_AWAY
-    due, context = yield from claim_jobs(claim)
+    due, context = yield from claim_jobs(cache, claim)
     claimed[:] = [row[0] for row in due]
     if not due:
         return TickResult(context.now, next_due=context.next_due)
     rows = yield from read_claimed(cache, due, claimed if refused else unknown_jobs(cache, due))
     simple, others = ([], claimed) if refused else plan_simple_jobs(cache, planner, due, rows.holders, context)
     jobs = {job.row.name: job for job in (yield from load_claimed(cache, rows, others, context.latest_pause))}
-    facts = yield from _facts(jobs, rows.holders, context.served)
+    facts = yield from _facts(jobs, rows.holders, context.workers)
     schedules = [schedule for job in jobs.values() for schedule in job.state.live.values()]
     plan = planner(context.now // MICRO, schedules, facts) if schedules else _NO_PLAN
     return (yield from _commit(_Pass(cache, claim, context), simple, plan, jobs, facts))
@@ -159,7 +160,8 @@ def _commit(
         yield NOTIFY
     more = bool(kept_due) or (claim.names is None and due == claim.limit)
     following = None if more else (yield from next_due())
-    return TickResult(now, due - len(kept_due), runs, tuple(leases), more, following)
+    held = sum(job.state.held and not jobs[job.row.name].state.held for job in decided)
+    return TickResult(now, due - len(kept_due), runs, tuple(leases), more, following, held)
 
 
 def set_aside(job: int) -> Procedure[None]:
@@ -191,14 +193,14 @@ def names_of(jobs: Sequence[int]) -> Procedure[list[str]]:
 
 
 def _facts(
-    jobs: dict[str, LoadedJob], holders: Mapping[int, Sequence[Holder]], served: frozenset[str]
+    jobs: dict[str, LoadedJob], holders: Mapping[int, Sequence[Holder]], workers: LiveWorkers
 ) -> Procedure[Facts]:
     """What the verdicts depend on, read after the jobs were locked."""
     states = [job.state for job in jobs.values()]
     slots = yield from _slots_with_run(jobs.values())
     successes = yield from _successes(states)
     by_name = {name: holders[job.row.id] for name, job in jobs.items() if job.row.id in holders}
-    return facts_of(states, by_name, served, slots, successes)
+    return facts_of(states, by_name, workers, slots, successes)
 
 
 def _successes(jobs: Iterable[JobState]) -> Procedure[dict[str, list[int]]]:
@@ -235,6 +237,7 @@ def _cancel(cache: DefinitionCache, plan: TickPlan, jobs: dict[str, LoadedJob], 
     ours = {run: state for run, state in taken.items() if wanted[run] not in kept_due}
     if running := [run for run, state in ours.items() if state == "running"]:
         yield _CANCEL(ids=running)
+        yield NOTIFY
     queued = [RunEnd(run, Cancelled()) for run, state in ours.items() if state == "queued"]
     yield from end(cache, queued, now)
     return kept_due
@@ -296,11 +299,11 @@ def _leased(own: _Pass, simple: Sequence[SimpleStart], made: Mapping[_Key, Start
     rank = {queue: n for n, queue in enumerate(dict.fromkeys(reserve.queues)) if queue not in context.limited}
     wanted = [
         (rank[start.job.queue], -start.job.priority, start.due_at, n, start.key) for n, start in enumerate(simple)
-        if start.job.queue in rank and start.job.definition and claim.knows(start.job.function)
+        if start.job.queue in rank and start.job.definition and claim.allows(start.job.requires)
     ]  # fmt: skip
     wanted += [
         (rank[row.queue], -row.priority, one.due_at, n, key) for n, (key, one) in enumerate(made.items())
-        if (row := one.job.row).queue in rank and claim.knows(row.function) and leasable(cache, row)
+        if (row := one.job.row).queue in rank and claim.allows(row.requires) and leasable(cache, row)
     ]  # fmt: skip
     return {key for *_, key in sorted(wanted)[: max(0, reserve.capacity)]}
 
@@ -310,7 +313,7 @@ def _row(made: StartedRun, now: int) -> tuple[object, ...]:
     expires = made.schedule.definition.policy.expires
     return (
         job.id, key.id, start.slot, start.lane, str(start.trigger), job.definition_id, key.definition_id,
-        job.queue, job.priority, job.function, made.due_at, None if expires is None else now + expires * MICRO,
+        job.queue, job.priority, job.requires, made.due_at, None if expires is None else now + expires * MICRO,
     )  # fmt: skip
 
 

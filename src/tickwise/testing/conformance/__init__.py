@@ -19,7 +19,7 @@ pytest.register_assert_rewrite(
     *(
         f"{__name__}.{part}"
         for part in (
-            "definitions tick overlap_and_lanes pause enqueue lease limits finish expiry retention "
+            "definitions sources tick overlap_and_lanes pause enqueue lease limits finish expiry retention "
             "insights changes access bad_input logs world"
         ).split()
     )

@@ -43,6 +43,7 @@ BY_NAME: dict[str, Act] = {
     "define a queue": lambda world, bad: world.define(job("new", queue=bad)),
     "change": lambda world, bad: world.store.change(bad, Paused()),
     "enqueue": lambda world, bad: world.enqueue(bad),
+    "enqueue elsewhere": lambda world, bad: world.enqueue("a", queue=bad),
     "limit": lambda world, bad: world.store.limit(QueueLimit(bad, 1)),
     "beat": lambda world, bad: world.store.beat(Node("n", (Role.WORKER,), queues=("default", bad))),
 }

@@ -4,6 +4,7 @@
 from ...core.change import Paused
 from ...core.definition import RetryPolicy
 from ...core.reasons import Reason
+from ...core.requirements import Offers
 from ...core.settle import Failed
 from .stories import Stories
 from .world import HOURLY, World, instant, job, schedule
@@ -20,7 +21,7 @@ class ChangesSinceStories(Stories):
             if minute == 1:
                 first, second = await world.enqueue("a"), await world.enqueue("b")
             elif minute == 2:
-                (lease,) = await world.lease(functions=frozenset({"b"}))
+                (lease,) = await world.lease(offers=Offers.of({"b"}))
             else:
                 await world.end(lease)
                 third = await world.enqueue("a")
@@ -38,7 +39,7 @@ class ChangesSinceStories(Stories):
         await world.enqueue("b")
         world.go("00:10")
         began = world.micro
-        (lease,) = await world.lease(functions=frozenset({"a"}))
+        (lease,) = await world.lease(offers=Offers.of({"a"}))
         assert [one.id for one in (await world.insights.changes_since(began)).runs] == [run]
         world.go("00:20")
         await world.end(lease, Failed())

@@ -9,6 +9,7 @@ import pytest
 from ...core.definition import RetryPolicy
 from ...core.errors import ConflictError, InputError
 from ...core.model import Trigger
+from ...core.parameters import Parameters
 from ...core.settle import Cancelled, Failed, Outcome, Succeeded, Unmet
 from ...core.states import Event, RunState
 from ...stores.records import MICRO, Enqueue
@@ -36,6 +37,16 @@ class EnqueueStories(Stories):
         await world.define(job("a"))
         await world.store.enqueue([Enqueue("a", params=PARAMS), Enqueue("a"), Enqueue("a", params={"t": (1, 2)})])
         assert [lease.params for lease in await world.lease()] == [PARAMS, None, {"t": [1, 2]}]
+
+    async def test_params_that_the_job_does_not_take(self, world: World) -> None:
+        """They are refused with the nearest name, and so is a run without one that it needs (A18, S30)."""
+        takes = Parameters(("table", "day"), ("day",))
+        await world.define(job("a", parameters=takes), job("b", params={"day": 1}, parameters=takes))
+        async with world.refuses(InputError, "the job a has no parameter tabel (did you mean table?)"):
+            await world.store.enqueue([Enqueue("b"), Enqueue("a", params={"tabel": "x", "day": 1})])
+        async with world.refuses(InputError, "the job a needs a value for day"):
+            await world.trigger("a")
+        await world.store.enqueue([Enqueue("a", params={"day": 1, "table": None}), Enqueue("b")])
 
     async def test_later_and_in_the_past(self, world: World) -> None:
         """A deferred run starts from its second on; a time that has passed means now (S33)."""
@@ -69,6 +80,48 @@ class EnqueueStories(Stories):
         await world.work(outcome)
         (again,) = await world.store.enqueue([Enqueue("a", key="k")])
         assert (again.id == first, again.new) == ((True, False) if outcome == Succeeded() else (False, True))
+
+    async def test_a_key_that_is_free_again(self, world: World) -> None:
+        """A success keeps the key for `key_ttl`; until then, and before, it is taken (A25, S48)."""
+        world.go("02:00")
+        await world.define(job("a"))
+        first = await world.enqueue("a", key="k", key_ttl=600)
+        world.go("03:00")
+        again = Enqueue("a", key="k", key_ttl=60)
+        (queued,) = await world.store.enqueue([again])
+        await world.work()
+        world.go("03:09:59")
+        (kept,) = await world.store.enqueue([again])
+        assert {queued, kept} == {(first, False)}
+        world.go("03:10")
+        second, repeat = await world.store.enqueue([again, again])
+        assert (second.new, repeat) == (True, (second.id, False))
+        assert (await world.run(first)).key == "k", "what has run stays on record"
+        await world.work()
+        world.go("03:11")
+        assert (await world.trigger("a", key="k")) not in (first, second.id)
+
+    async def test_a_key_that_is_free_again_under_pressure(self, world: World) -> None:
+        """Of many callers after its time, one creates the run and all get it (A25, S48)."""
+        await world.define(job("a"))
+        await world.enqueue("a", key="k", key_ttl=1)
+        await world.work()
+        world.clock.advance(1)
+        made = await asyncio.gather(*(world.store.enqueue([Enqueue("a", key="k")]) for _ in range(10)))
+        assert len({one.id for (one,) in made}) == 1
+        assert sum(one.new for (one,) in made) == 1
+
+    async def test_queue_and_priority_of_one_run(self, world: World) -> None:
+        """They go before the job's own, for this run only (A25)."""
+        await world.define(job("a", queue="other", priority=3))
+        asked = [Enqueue("a"), Enqueue("a", priority=5), Enqueue("a", priority=0), Enqueue("a", queue="default")]
+        made = [one.id for one in await world.store.enqueue(asked)]
+        rows = [await world.run(run) for run in made]
+        assert [(row.queue, row.priority) for row in rows] == [
+            ("other", 3), ("other", 5), ("other", 0), ("default", 3),
+        ]  # fmt: skip
+        assert [lease.id for lease in await world.lease(queues=("other",))] == [made[1], made[0], made[2]]
+        assert [lease.id for lease in await world.lease()] == [made[3]]
 
     async def test_a_key_belongs_to_its_job(self, world: World) -> None:
         """Two jobs may use one key; in one call a key counts as in two (S48)."""

@@ -170,6 +170,17 @@ class InsightStories(Stories):
         assert (row.last_run_id, row.last_state) == (lease.id, S.RUNNING)
         assert (row.last_enqueued_at, row.last_run_at) == (lease.started_at - MICRO, lease.started_at)
 
+    async def test_a_schedule_that_moved_keeps_its_last_run(self, world: World) -> None:
+        """A schedule that goes from one job to another shows the last run of its slots under the job it left."""
+        await world.define(job("first", also=[schedule("x", HOURLY)]))
+        await world.pass_time("01:00")
+        await world.work()
+        [run] = await world.runs()
+        await world.define(job("first"))
+        await world.define(job("second", also=[schedule("x", HOURLY)]))
+        row = await world.row("x")
+        assert (row.schedule.job, row.last_run_id, row.last_state) == ("second", run.id, S.SUCCEEDED)
+
     async def test_the_next_slot(self, world: World) -> None:
         """The oldest that is pending, if one is; else the next to come."""
         await world.define(job("a", HOURLY, overlap="queue"))
@@ -181,20 +192,11 @@ class InsightStories(Stories):
         """The store's clock says when a node was seen and when it completed a pass; one that left is gone (S5)."""
         await world.store.leave("w1")
         node = Node(
-            "n",
-            (Role.TICKER, Role.WORKER),
-            "host",
-            7,
-            "1.0",
-            ("q",),
-            4,
-            1,
-            ("bad.yaml",),
-            30,
-            5,
-            5,
-            claims_fail="why",
-        )
+            id="n", roles=(Role.TICKER, Role.WORKER), host="host", pid=7, version="1.0", queues=("q",), capacity=4,
+            busy=1, problems=("bad.yaml",), sources=("folder:/jobs", "app:a"), orphans=("old",),
+            undelivered=("webhook: no answer",), seconds=30,
+            started_at=5, seen_at=5, claims_fail="why",
+        )  # fmt: skip
         await world.store.beat(node, passed=True)
         began = world.micro
         world.clock.advance(10)
@@ -204,6 +206,7 @@ class InsightStories(Stories):
         assert (seen.roles, seen.host, seen.pid, seen.queues) == (node.roles, "host", 7, ("q",))
         assert (seen.version, seen.capacity, seen.busy, seen.seconds) == ("1.0", 4, 1, 30)
         assert (seen.problems, seen.claims_fail) == (("bad.yaml",), "why")
+        assert (seen.sources, seen.orphans, seen.undelivered) == (node.sources, node.orphans, node.undelivered)
         world.go("2T00:00")
         assert ((await world.insights.counts()).nodes, len(await world.insights.nodes())) == (0, 1)
         world.go("2T00:01")

@@ -2,9 +2,11 @@
 # ruff: noqa: S101  (a suite of tests asserts)
 
 import asyncio
+from collections.abc import Iterable
 
-from ...core.definition import Command, Step
+from ...core.definition import Command, Precondition, Step
 from ...core.model import Trigger
+from ...core.requirements import ALL, Offers, command_digest, requirements_of
 from ...core.states import RunState
 from ...stores.records import MICRO, Enqueue, Renewed
 from .stories import Stories
@@ -51,12 +53,47 @@ class LeaseStories(Stories):
         assert sizes == [0, 4, 2]
 
     async def test_unknown_functions_are_left_for_others(self, world: World) -> None:
-        """A job without steps goes to workers that know its name, a pipeline to any (S46)."""
-        await world.define(job("known"), job("unknown"), job("pipeline", steps=(STEP,)))
-        await world.store.enqueue([Enqueue(name) for name in ("unknown", "known", "pipeline")])
-        leases = await world.lease(functions=frozenset({"known"}))
-        assert [lease.job.name for lease in leases] == ["known", "pipeline"]
+        """A job without steps goes to workers that know its name (S46)."""
+        await world.define(job("known"), job("unknown"))
+        await world.store.enqueue([Enqueue(name) for name in ("unknown", "known")])
+        leases = await world.lease(offers=Offers.of({"known"}))
+        assert [lease.job.name for lease in leases] == ["known"]
         assert [lease.job.name for lease in await world.lease()] == ["unknown"]
+
+    async def test_commands_from_elsewhere_are_left_for_others(self, world: World) -> None:
+        """Commands go to workers whose source says the same words, or that may execute any (A1, S46)."""
+        own, foreign = job("own", steps=(STEP,)), job("foreign", steps=(STEP,), env={"A": "b"})
+        both = job("both", preconditions=(Precondition(Command(("true",))),))
+        jobs = (own, foreign, both)
+        await world.define(*jobs)
+        await world.store.enqueue([Enqueue(each.name) for each in jobs for _ in range(2)])
+
+        async def leased(*functions: str, commands: Iterable[str] = ()) -> list[str]:
+            return [lease.job.name for lease in await world.lease(4, offers=Offers.of(functions, commands))]
+
+        assert await leased("own", "foreign", "both") == []
+        assert await leased(commands=[command_digest(own), command_digest(both)]) == ["own", "own"]
+        assert await leased("both", commands=[command_digest(both)]) == ["both", "both"]
+        assert await leased(commands=[ALL]) == ["foreign", "foreign"]
+
+    async def test_a_run_keeps_what_it_requires(self, world: World) -> None:
+        """A run is executed by a worker that has the words with which it was enqueued (S23, S46)."""
+        before, after = (job("a", steps=(STEP,), env={"N": n}) for n in "12")
+        await world.define(before)
+        run = await world.enqueue("a")
+        await world.define(after)
+        assert (await world.run(run)).requires == requirements_of(before)
+        assert await world.lease(offers=Offers.of(commands=[command_digest(after)])) == ()
+        (lease,) = await world.lease(offers=Offers.of(commands=[command_digest(before)]))
+        assert (lease.id, lease.job.env) == (run, {"N": "1"})
+
+    async def test_many_that_it_may_not_execute(self, world: World) -> None:
+        """What others must execute does not keep a worker from what is behind it in the queue (S46)."""
+        foreign = [job(f"foreign-{n}", steps=(STEP,), env={"N": str(n)}, priority=1) for n in range(12)]
+        await world.define(job("known"), *foreign)
+        await world.store.enqueue([Enqueue(each.name) for each in foreign] + [Enqueue("known")])
+        (lease,) = await world.lease(1, offers=Offers.of(["known"]))
+        assert lease.job.name == "known"
 
     async def test_no_run_is_handed_out_twice(self, world: World) -> None:
         """Workers that ask at once get different runs, and together all of them."""

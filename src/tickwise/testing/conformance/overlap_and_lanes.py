@@ -92,6 +92,18 @@ class OverlapStories(Stories):
         assert await world.ran("a.restart") == ["04:00 restart", "05:00 restart"]
         assert [run.state for run in await world.runs()][1:] == [RunState.CANCELLED, RunState.QUEUED]
 
+    @pytest.mark.parametrize("by", ["stop", "restart", "replace"])
+    async def test_workers_hear_of_cancels_by_a_pass(self, world: World, by: str) -> None:
+        """A pass that asks a running run to end announces that, as a person's cancel does (A2, S22)."""
+        also = [] if by == "replace" else [schedule(f"a.{by}", "0 2 * * *", kind=Kind(by))]
+        policy = {"overlap": "replace"} if by == "replace" else {}
+        await world.define(job("a", HOURLY if by == "replace" else "0 1 * * *", also=also, **policy))
+        await world.pass_time("01:00")
+        lease = await world.start()
+        world.go("02:00")
+        assert await world.is_notified(world.tick)
+        assert (await world.run(lease.id)).cancelling
+
     async def test_a_lane_is_held_between_retries(self, world: World) -> None:
         """A job is active while its run waits for its next attempt (S16)."""
         await world.define(job("a", HOURLY, retry=RetryPolicy(1, 7_200)))

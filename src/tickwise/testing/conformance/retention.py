@@ -45,6 +45,32 @@ class RetentionStories(Stories):
         assert await world.store.prune() == 3
         assert await kept(world) == ["4T06:00", "never", "never", "never"]
 
+    async def test_by_default(self, world: World) -> None:
+        """Jobs that do not say keep what the settings do: whichever of age and number keeps more (A31, S51)."""
+        await world.define(job("a", DAILY), job("b", DAILY, keep=Keep(days=30)))
+        await days(world, 1, 5)
+        world.go("5T12:00")
+        assert await world.store.prune(keep=Keep(days=2, runs=4)) == 1
+        assert await kept(world) == ["2T06:00", "3T06:00", "4T06:00", "5T06:00"]
+        world.go("7T12:00")
+        assert await world.store.prune(keep=Keep(days=4, runs=1)) == 2
+        assert await kept(world) == ["4T06:00", "5T06:00"]
+        world.go("20T12:00")
+        assert (await world.store.prune(), len(await kept(world, "b"))) == (0, 5)
+
+    async def test_a_job_is_looked_at_when_a_run_can_go(self, world: World) -> None:
+        """A young job is not looked at again before its oldest run can be removed; then it is (A31, S51)."""
+        keep = Keep(days=90)
+        await world.define(job("a", DAILY))
+        assert await world.store.prune(keep=keep) == 0
+        await days(world, 1, 3)
+        world.clock.advance(86_400 * 80)
+        assert await world.store.prune(keep=keep) == 0
+        world.clock.advance(86_400 * 7)
+        assert await world.store.prune(keep=keep) == 0
+        world.clock.advance(86_400 * 2)
+        assert await world.store.prune(keep=keep) == 1
+
     async def test_a_few_at_a_time(self, world: World) -> None:
         """No more than asked for are removed in one move, the oldest first."""
         await world.define(job("a", DAILY, keep=Keep(days=1)))

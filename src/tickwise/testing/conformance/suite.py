@@ -14,13 +14,18 @@ from .logs import LogStories
 from .overlap_and_lanes import DependencyStories, OverlapStories
 from .pause import PauseOfEverythingStories, PauseStories, ScheduleChangeStories
 from .retention import RetentionStories
+from .sources import ExtraScheduleStories, ReassignStories
 from .tick import ReserveStories, TickStories
+from .workers import WorkerStories
 
 
 class StoreConformance(
     DefinitionStories,
+    ExtraScheduleStories,
+    ReassignStories,
     TickStories,
     ReserveStories,
+    WorkerStories,
     OverlapStories,
     DependencyStories,
     PauseStories,

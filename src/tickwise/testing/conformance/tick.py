@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from ...core.change import Adopted
-from ...core.definition import Ticking
+from ...core.definition import Kind, Ticking
 from ...core.model import Facts, Schedule, TickPlan, Trigger
 from ...core.planner import plan
+from ...core.requirements import NOTHING
 from ...core.states import RunState
 from ...stores.records import MICRO, Node, QueueLimit, Role, ScheduleFilter
 from .snapshot import snapshot
@@ -227,6 +228,29 @@ class TickStories(Stories):
         assert (await world.ran("a"), await world.next_slot("a")) == (["01:00 catchup"], "never")
         assert (await world.ran("past"), await world.decided("past")) == ([], ["past_one_off 00:10"])
 
+    async def test_overdue_one_offs_run_one_after_the_other(self, world: World) -> None:
+        """Overlap drops none of them: each waits until the one before it has ended (A6, S33)."""
+        await world.define(job("a", once("01:00", "02:00", "03:00")))
+        world.go("05:00")
+        for _ in range(3):
+            await world.tick()
+            await world.work()
+        assert await world.ran("a") == ["01:00 catchup", "02:00 catchup", "03:00 catchup"]
+        assert await world.decided("a") == []
+
+    async def test_a_missed_start_is_not_caught_up_after_its_stop(self, world: World) -> None:
+        """The record names the stop that has passed, also one that an earlier pass has decided (A3, S22, S47)."""
+        for name, queue in (("a", "default"), ("b", "rare")):
+            stop = schedule(f"{name}.stop", "0 18 * * *", kind=Kind.STOP)
+            await world.define(job(name, "0 8 * * *", queue=queue, also=[stop]))
+        for time in ("20:00", "20:01"):
+            world.go(time)
+            await world.tick()
+        await world.store.beat(Node("w2", (Role.WORKER,), queues=("rare",), seconds=10**9))
+        await world.pass_time("20:30")
+        assert (await world.ran("a"), await world.ran("b")) == ([], [])
+        assert await world.decided("a") == await world.decided("b") == ["stopped_since 08:00"]
+
     async def test_a_one_off_may_remove_itself(self, world: World) -> None:
         """With `auto_remove` the schedule is deleted once it is finished; its run stays (S33)."""
         await world.define(job("a", once("01:00"), auto_remove=True))
@@ -292,7 +316,7 @@ class ReserveStories(Stories):
         world.go("01:00")
         wanted: dict[str, dict[str, Any]] = {
             "no room": {"capacity": 0},
-            "unknown": {"functions": frozenset()},
+            "unknown": {"offers": NOTHING},
             "other queue": {"queues": ("other",)},
         }
         ticked = await world.tick(reserve=world.reservation(**wanted.get(why, {})))

@@ -5,6 +5,7 @@ for good and serves the queues `default` and `other`.
 """
 # ruff: noqa: S101  (a suite of tests asserts)
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import fields, replace
@@ -55,6 +56,7 @@ _FOR_GOOD = 10**9
 _POLICY = frozenset(field.name for field in fields(Policy))
 _WORDS = {"catchup": Catchup, "overlap": Overlap}
 _MOST_PASSES = 1_000
+_SILENCE, _HEARD = 0.6, 10.0  # seconds without a notification; seconds to wait for one
 
 
 def instant(text: str) -> int:
@@ -160,7 +162,7 @@ class World:
         return await self.enqueue(name, trigger=Trigger.MANUAL, **given)
 
     def reservation(self, capacity: int = 100, node: str = "w1", **given: Any) -> LeaseRequest:
-        return LeaseRequest(node, capacity, **{"functions": frozenset(self.jobs), **given})
+        return LeaseRequest(node, capacity, **given)
 
     async def lease(self, capacity: int = 100, node: str = "w1", **given: Any) -> tuple[Lease, ...]:
         return await self.store.lease(self.reservation(capacity, node, **given))
@@ -192,6 +194,15 @@ class World:
         for lease in leases:
             await self.end(lease, outcome)
         return [lease.id for lease in leases]
+
+    async def is_notified(self, act: Callable[[], Awaitable[object]]) -> bool:
+        """Whether those who wait hear of what is done; notifications of what was before are waited for first."""
+        while await self.store.wait(_SILENCE):
+            pass
+        waiting = asyncio.create_task(self.store.wait(_HEARD))
+        await asyncio.sleep(0)  # it waits now
+        await act()
+        return await waiting
 
     # What can be seen.
 

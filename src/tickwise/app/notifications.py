@@ -1,0 +1,69 @@
+"""Notifications of an app: the channels that its settings name, and a test of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..config import Settings
+from ..core.errors import InputError, did_you_mean, nearest_word
+from ..runtime.executors.address import AddressPolicy
+from ..runtime.notifications.channels import Channel, CommandChannel, UndeliveredError, WebhookChannel
+from ..runtime.notifications.liveness import LivenessPing
+from ..runtime.notifications.notice import trial_notice
+from ..runtime.notifications.notifier import Notifier
+from ..stores.contract import Store
+from ..stores.records import MICRO
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelTest:
+    """Whether a test notice arrived over a channel, and if not, why."""
+
+    channel: str
+    arrived: bool
+    problem: str = ""
+
+
+def notification_channels(settings: Settings) -> list[Channel]:
+    """The channels that are configured."""
+    channels: list[Channel] = []
+    if settings.notify_webhook:
+        addresses = AddressPolicy(settings.addresses)
+        channels.append(WebhookChannel(settings.notify_webhook.value, settings.notify_secret.value, addresses))
+    if settings.notify_command:
+        channels.append(CommandChannel(settings.notify_command))
+    return channels
+
+
+def make_notifier(store: Store, mark: str, settings: Settings) -> Notifier | None:
+    """The notifier of a node; none without a channel."""
+    channels = notification_channels(settings)
+    return Notifier(store, mark, channels, settings.notify_on) if channels else None
+
+
+def liveness_ping(settings: Settings, healthy: Callable[[], bool]) -> LivenessPing | None:
+    """The ping that is configured."""
+    if not settings.ping:
+        return None
+    return LivenessPing(settings.ping.value, healthy, settings.ping_every, AddressPolicy(settings.addresses))
+
+
+async def try_channels(store: Store, settings: Settings, channel: str | None = None) -> list[ChannelTest]:
+    """Send a test notice over each channel, or over one, once; nothing is recorded."""
+    channels = notification_channels(settings)
+    names = [one.name for one in channels]
+    if not channels:
+        raise InputError("no channel is configured: set notify_webhook or notify_command")
+    if channel is not None and channel not in names:
+        hint = did_you_mean(nearest_word(channel, names))
+        raise InputError(f"there is no channel {channel[:60]!r}{hint}: configured are {', '.join(names)}")
+    now = await store.now()
+    return [await _tested(one, now) for one in channels if channel in (None, one.name)]
+
+
+async def _tested(channel: Channel, now: int) -> ChannelTest:
+    notice = trial_notice(now)
+    try:
+        await channel.send(notice, now // MICRO)
+    except UndeliveredError as error:
+        return ChannelTest(channel.name, arrived=False, problem=str(error))
+    return ChannelTest(channel.name, arrived=True)
