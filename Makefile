@@ -43,7 +43,7 @@ check: .venv/dev.stamp  ## format, lint, types, import contracts
 	$(BIN)/lint-imports --no-cache
 
 bench: .venv/dev.stamp  ## every figure of docs/benchmarks.md, with its peer beside it
-	for part in time "stores --full" "growth --full" runtime dashboard documents; do $(BIN)/python -m bench $$part || missed=1; done; exit $${missed:-0}
+	for part in time "stores --full" "growth --full" runtime weight dashboard documents; do $(BIN)/python -m bench $$part || missed=1; done; exit $${missed:-0}
 
 format: .venv/dev.stamp
 	$(BIN)/python -m tests.support.sync_stub

@@ -29,7 +29,7 @@ def test_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = load(environ={})
     assert (settings.store, settings.ticking) == ("sqlite:///.tickwise/tickwise.db", Ticking.STORE)
     assert (settings.poll, settings.claim_batch, settings.lookahead, settings.index_rebuild) == (1, 200, 3_600, 30)
-    assert (settings.lease, settings.renew, settings.grace, settings.shutdown_grace) == (30, 10, 60, 30)
+    assert (settings.lease, settings.renew, settings.grace, settings.shutdown_grace) == (9, 1, 60, 30)
     assert (settings.timezone, settings.host, settings.port) == ("UTC", "127.0.0.1", 8484)
     assert (settings.concurrency, settings.queues, settings.allow_commands) == (10, ("default",), False)
     assert settings.keep == Keep(days=90, runs=10_000)
@@ -55,7 +55,7 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("lookahead", "2h", 7_200),
     ("index_rebuild", "1m", 60.0),
     ("lease", "1m", 60),
-    ("renew", "5s", 5.0),
+    ("renew", "4s", 4.0),
     ("grace", "10m", 600),
     ("timezone", "Europe/Berlin", "Europe/Berlin"),
     ("shutdown_grace", "2m", 120.0),
@@ -237,8 +237,8 @@ def test_the_file_of_the_folder(file: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_renewals_fit_into_the_lease(file: Path) -> None:
-    """A worker renews three times in a lease unless told; less than twice is refused, naming who says so (S42)."""
-    assert load({"lease": "15m"}, {}).renew == 300
+    """A worker renews nine times in a lease unless told; less than twice is refused, naming who says so (S42)."""
+    assert load({"lease": "15m"}, {}).renew == 100
     assert load({"lease": 20, "renew": 10}, {}).renew == 10
     file.write_text('lease = "20s"\n')
     with pytest.raises(InputError, match=r"TICKWISE_RENEW: renew is 11 s and lease is 20s: renew at least twice"):
@@ -287,7 +287,7 @@ def test_shown_to_programs(file: Path) -> None:
     assert (settings["queues"]["value"], settings["queues"]["origin"]) == (["mail"], "TICKWISE_QUEUES")
     assert (settings["lease"]["value"], settings["renew"]["value"], settings["renew"]["origin"]) == (
         60,
-        20,
+        60 / 9,
         DEFAULT,
     )
 

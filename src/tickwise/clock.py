@@ -1,9 +1,10 @@
 """The only module that reads the machine's clock."""
 
+import time
 from datetime import UTC, datetime
-from time import monotonic, time_ns
 
 __all__ = ["microseconds", "monotonic", "now"]
+_SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", None)  # Linux: counts on while the machine sleeps
 
 
 def now() -> datetime:
@@ -11,4 +12,9 @@ def now() -> datetime:
 
 
 def microseconds() -> int:
-    return time_ns() // 1_000
+    return time.time_ns() // 1_000
+
+
+def monotonic() -> float:
+    """Seconds of a clock that is never set; time in which the machine slept counts, where the system tells it."""
+    return time.monotonic() if _SINCE_BOOT is None else time.clock_gettime(_SINCE_BOOT)

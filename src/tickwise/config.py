@@ -201,8 +201,8 @@ class Settings:
     claim_batch: int = _setting(200, _parse_number, "jobs claimed at once")
     lookahead: int = _setting(3_600, _parse_whole_seconds, "how far the index of a node looks ahead")
     index_rebuild: float = _setting(30.0, _parse_seconds, "how often the index of a node is rebuilt")
-    lease: int = _setting(30, _parse_whole_seconds, "how long a worker holds a run without renewing")
-    renew: float = _setting(10.0, _parse_seconds, "how often a worker renews; a third of the lease if left out")
+    lease: int = _setting(9, _parse_whole_seconds, "how long a worker holds a run without renewing")
+    renew: float = _setting(1.0, _parse_seconds, "how often a worker renews; a ninth of the lease if left out")
     grace: int = _setting(60, _parse_whole_seconds, "how late a slot still counts as on time, unless its job says")
     timezone: str = _setting("UTC", _parse_zone, "of schedules that name none")
     shutdown_grace: float = _setting(30.0, _parse_seconds, "how long running work may go on when a worker ends")
@@ -287,7 +287,7 @@ def _read_layer(layer: Mapping[str, Any], place: str) -> dict[str, tuple[Any, st
 
 
 def _derived(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {"renew": values["lease"] / 3} if "lease" in values else {}
+    return {"renew": values["lease"] / 9} if "lease" in values else {}
 
 
 def _check_renewal(settings: Settings) -> Settings:

@@ -4,18 +4,22 @@ By default structlog prints to stdout, which may be piped to another program, an
 traceback, which may be tokens. So without a configuration of the application ours is used: stderr, and tracebacks
 as Python prints them. Whatever the configuration, tokens are removed from each line. A line that cannot be
 written, because the disk is full or the pipe is closed, is dropped: it must not end the role that logs it.
-"""
 
+structlog is imported with the first line: it loads Rich, and most programs that only enqueue never log.
+"""
+# ruff: noqa: PLC0415
+
+import json
 import logging
 import re
 import sys
 import traceback
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
+from datetime import UTC, datetime
+from enum import StrEnum
 from functools import partial
-from typing import Any
-
-import structlog
+from typing import Any, NamedTuple
 
 _CREDENTIALS = re.compile(
     r"""(?ix)(
@@ -24,6 +28,27 @@ _CREDENTIALS = re.compile(
         | [#/?&;]signin\?code=                                # or a link
     )[\w.~+/=-]{4,}"""
 )
+
+
+class LogLevel(StrEnum):
+    """The least severe lines that are logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class LogSettings(NamedTuple):
+    """How a process logs."""
+
+    as_json: bool = False
+    level: LogLevel = LogLevel.INFO
+
+
+DEFAULT_LOG_SETTINGS = LogSettings()
+
+
 _NOISY_LIBRARIES = ("watchfiles", "httpx")  # they log every change and every request
 
 
@@ -32,16 +57,40 @@ def scrub(text: str) -> str:
     return _CREDENTIALS.sub(r"\1…", text)
 
 
-def configure_logging(*, as_json: bool) -> None:
-    """Log to stderr: lines for people, or JSON objects."""
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
-    for handler in logging.getLogger().handlers:
+def configure_logging(settings: LogSettings) -> None:
+    """Log to stderr: lines for people, or JSON objects. What the application has set up itself stays as it is."""
+    import structlog
+
+    least = logging.getLevelNamesMapping()[settings.level.upper()]
+    root = logging.getLogger()
+    if not root.handlers:
+        to_stderr = logging.StreamHandler(sys.stderr)
+        to_stderr.setFormatter(_JsonFormatter() if settings.as_json else logging.Formatter("%(message)s"))
+        root.addHandler(to_stderr)
+        root.setLevel(least)
+    for handler in root.handlers:
         handler.addFilter(_scrub_record)
     for library in _NOISY_LIBRARIES:
-        logging.getLogger(library).setLevel(logging.WARNING)
-    structlog.configure(
-        processors=_processors(as_json=as_json), logger_factory=structlog.PrintLoggerFactory(sys.stderr)
-    )
+        logging.getLogger(library).setLevel(max(least, logging.WARNING))
+    if not structlog.is_configured():
+        structlog.configure(
+            processors=_processors(as_json=settings.as_json),
+            wrapper_class=structlog.make_filtering_bound_logger(least),
+            logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        )
+
+
+class _JsonFormatter(logging.Formatter):
+    """A line of a library or of a job in the form of our own JSON lines."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = {
+            "event": record.getMessage(), "logger": record.name, "level": record.levelname.lower(),
+            "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(),
+        }  # fmt: skip
+        if record.exc_text or record.exc_info:
+            fields["exception"] = record.exc_text or self.formatException(record.exc_info)  # type: ignore[arg-type]
+        return json.dumps(fields, ensure_ascii=False)
 
 
 def _scrub_record(record: logging.LogRecord) -> bool:
@@ -53,6 +102,8 @@ def _scrub_record(record: logging.LogRecord) -> bool:
 
 
 def _processors(*, as_json: bool) -> list[Any]:
+    import structlog
+
     plain = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
     return [
         structlog.contextvars.merge_contextvars,
@@ -69,6 +120,8 @@ class _LazyLogger:
         return partial(self._log, method)
 
     def _log(self, method: str, event: str, **fields: Any) -> None:
+        import structlog
+
         configured = structlog.is_configured()
         if configured:
             logger = structlog.get_logger("tickwise")

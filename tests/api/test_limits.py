@@ -7,6 +7,7 @@ import pytest
 
 from tickwise.api.auth_settings import AuthSettings
 from tickwise.api.middleware import MAX_BODY
+from tickwise.app.health import NOT_READY, Readiness
 from tickwise.stores.contract import Store, StoreUnavailableError
 
 from ..support.api import NIGHTLY, api, problem_of
@@ -152,10 +153,10 @@ async def test_a_fault_of_ours_tells_an_id_only() -> None:
     """What nobody expected is a 500 with an id, and nothing of the inside."""
     async with api() as here:
 
-        async def broken() -> bool:
+        async def broken() -> Readiness:
             raise RuntimeError("the password is hunter2")
 
-        here.app.state.ready = broken
+        here.app.state.readiness = broken
         found = problem_of(await here.client.get("/readyz"), 500)
         assert found["id"] in found["detail"]
         assert "hunter2" not in json.dumps(found)
@@ -200,10 +201,10 @@ async def test_who_is_not_ready_says_so() -> None:
     """What balances load sees 503, without a token."""
     async with api(access=AuthSettings()) as here:
 
-        async def not_yet() -> bool:
-            return False
+        async def not_yet() -> Readiness:
+            return NOT_READY
 
-        here.app.state.ready = not_yet
+        here.app.state.readiness = not_yet
         answer = await here.client.get("/readyz", headers={"Host": "10.0.0.7"})
         assert (answer.status_code, answer.json()) == (503, {"status": "not ready"})
 

@@ -51,12 +51,12 @@ async def test_a_request_that_does_not_come_is_not_waited_for(
 
 @patiently
 async def test_the_deadline_is_for_each_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second request on the same connection has a deadline of its own, however long the first was ago (B4)."""
-    monkeypatch.setattr(protocol, "HEAD_TIMEOUT", SOON)
+    """A connection that was answered has a deadline again for its next request (B4)."""
     async with live() as server, connected(server) as (reader, writer):
         for _ in range(3):
             writer.write(WHOLE)
             assert b" 200 " in await reader.readuntil(b'"ok"}')
+        monkeypatch.setattr(protocol, "HEAD_TIMEOUT", SOON)
         writer.write(BEGUN)
         assert (await _last_words(reader)).startswith(b"HTTP/1.1 408 ")
 

@@ -23,7 +23,7 @@ from tickwise.api.local_peer import local_listener
 from tickwise.api.server import listen, serve_app
 from tickwise.app import AsyncTickwise
 from tickwise.cli.client import ApiTarget, connect
-from tickwise.core.errors import InputError
+from tickwise.core.errors import InputError, TickwiseError
 
 from ..support.app import patiently
 
@@ -154,6 +154,27 @@ async def test_an_endless_header_is_cut_off() -> None:
         writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: " + b"a" * 200_000)
         assert (await reader.read(13)) == b"HTTP/1.1 431 "
         writer.close()
+
+
+@pytest.mark.parametrize(
+    "planted", [".tickwise", ".tickwise/admin.token", ".tickwise/tickwise.db", "tickwise.toml"]
+)
+@patiently
+async def test_what_another_user_could_have_planted_is_not_used(planted: str, tmp_path: Path) -> None:
+    """A state folder, token, database or file of settings that others may write stops the start (B6)."""
+    _plant(tmp_path / planted)
+    with pytest.raises(TickwiseError, match="not used"):
+        async with served():
+            pass
+
+
+def _plant(path: Path) -> None:
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    if path.suffix:
+        path.write_text("")
+    else:
+        path.mkdir(exist_ok=True)
+    path.chmod(0o777)
 
 
 @patiently

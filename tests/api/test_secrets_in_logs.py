@@ -81,7 +81,7 @@ def test_tokens_are_scrubbed(text: str) -> None:
 def test_lines_of_libraries_are_scrubbed(capfd: pytest.CaptureFixture[str]) -> None:
     """What a library logs with a traceback has no token in it either."""
     script = (
-        "import logging\nfrom tickwise.log import configure_logging\nconfigure_logging(as_json=False)\n"
+        "import logging\nfrom tickwise import log\nlog.configure_logging(log.DEFAULT_LOG_SETTINGS)\n"
         "try:\n    raise ValueError('Bearer s3cr3t-token')\n"
         "except ValueError:\n    logging.getLogger('any').exception('sent %s', 'Bearer s3cr3t-token')\n"
     )

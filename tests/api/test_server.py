@@ -11,6 +11,7 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
+from tickwise.api import protocol
 from tickwise.api.local_peer import local_listener
 from tickwise.api.server import listen, serve_app
 from tickwise.api.server_address import server_address
@@ -95,3 +96,21 @@ def test_a_socket_that_cannot_be_made(tmp_path: Path, named: bool, monkeypatch: 
             assert listener is None
         assert [line["event"] for line in logged] == ["no unix socket: local commands need a token"]
     assert path.read_text() == "not a socket"
+
+
+def test_a_handshake_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over TLS, a connection that sends nothing is closed as it is without TLS (B4)."""
+    monkeypatch.setattr(protocol, "HEAD_TIMEOUT", 0.2)
+
+    async def connected() -> bytes:
+        settings = Settings(certificate=str(CERTIFICATE), certificate_key=str(KEY))
+        listener = listen("127.0.0.1", 0)
+        where = listener.getsockname()
+        async with serve_app(_greet, listener, settings):
+            reader, writer = await asyncio.open_connection(*where)
+            try:
+                return await reader.read()
+            finally:
+                writer.close()
+
+    assert asyncio.run(connected()) == b""

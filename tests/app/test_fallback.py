@@ -13,9 +13,8 @@ from tickwise import AsyncTickwise
 from tickwise.api.metrics import Metrics
 from tickwise.app.doctor import doctor
 from tickwise.clock import monotonic
-from tickwise.stores.contract import Store
+from tickwise.stores.contract import StatementError, Store
 from tickwise.stores.records import Role, TickResult
-from tickwise.stores.sql.driver import StatementError
 from tickwise.stores.sql.tickets import TICKET_LOCK, TICKETS
 
 from ..stores.test_conformance import URLS

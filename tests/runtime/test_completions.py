@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from tickwise.core.definition import Command, RetryPolicy, Step
-from tickwise.core.errors import TickwiseError
 from tickwise.core.states import RunState
-from tickwise.stores.contract import StoreUnavailableError
+from tickwise.stores.contract import StatementError, StoreUnavailableError
 from tickwise.testing.conformance.world import job
 
 from ..support.app import patiently
@@ -150,7 +149,7 @@ async def test_an_end_that_the_store_refuses_takes_no_other_along() -> None:
 
     async def refuses(ended: Any) -> Any:
         if any(one.run == bad and one.result for one in ended):
-            raise TickwiseError("a number too large")
+            raise StatementError("a number too large")
         return await finish(ended)
 
     shop.world.store.finish = refuses  # type: ignore[method-assign]  # a fault
@@ -167,7 +166,7 @@ async def test_an_end_that_cannot_be_stored_at_all_is_left_to_its_lease() -> Non
     (run,) = await shop.take("noop")
 
     async def refuses(ended: Any) -> Any:
-        raise TickwiseError(f"never {ended}")
+        raise StatementError(f"never {ended}")
 
     shop.world.store.finish = refuses  # type: ignore[method-assign]  # a fault
     await shop.store_ends()

@@ -1,10 +1,13 @@
 """The keeper of leases: from a thread and a store of its own, whatever the event loop and the network do."""
 
 import asyncio
+import itertools
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import cast
+
+import pytest
 
 from tickwise import AsyncTickwise
 from tickwise.core.states import Event, RunState
@@ -114,10 +117,10 @@ async def test_it_renews_as_often_as_it_is_told() -> None:
 async def test_who_cannot_renew_for_two_thirds_of_a_lease_says_so() -> None:
     """It has tried several times by then, and goes on when the store is back (S42)."""
     _, shaky, held = await with_a_run()
-    shaky.fail("renew")
+    shaky.fail("beat")
     async with keeping(same(shaky), held, every=0.05, lease=1):
         await held.until(lambda: held.lost > 0)
-        assert shaky.calls["renew"] > 1
+        assert shaky.calls["beat"] > 1
         assert held.heard == []
         shaky.mend()
         await held.until(lambda: bool(held.heard))
@@ -127,7 +130,7 @@ async def test_who_cannot_renew_for_two_thirds_of_a_lease_says_so() -> None:
 async def test_a_store_that_does_not_answer_cannot_renew_either() -> None:
     """A connection that hangs is no excuse (S42)."""
     _, shaky, held = await with_a_run()
-    shaky.hang("renew")
+    shaky.hang("beat")
     async with keeping(same(shaky), held, every=0.05, lease=1):
         await held.until(lambda: held.lost > 0)
         shaky.mend()
@@ -173,7 +176,7 @@ async def test_code_that_blocks_the_event_loop_loses_no_lease() -> None:
         if renewals >= 3:
             go_on.set()
 
-    shaky.after["renew"] = renewed
+    shaky.after["beat"] = renewed
 
     @tw.job()
     async def blocks() -> None:
@@ -209,10 +212,94 @@ async def test_a_node_that_cannot_renew_stops_its_runs() -> None:
         await tw.start()
         run = await tw.enqueue(goes_on)
         await heard.until("started goes_on")
-        shaky.fail("renew")
+        shaky.fail("beat")
         await stopped.wait()
         shaky.mend()
         await heard.until("succeeded goes_on")
         store = await tw.store()
         (attempt,) = await store.insights.attempts(run.id)
-    assert attempt.event is Event.LEASE_EXPIRED
+    assert attempt.event is Event.HAND_BACK
+
+
+class Elapsed:
+    """The seconds that have passed, as a test says."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seconds = 1_000.0
+        monkeypatch.setattr("tickwise.runtime.heartbeat.monotonic", lambda: self.seconds)
+
+
+@patiently
+async def test_a_process_that_stood_still_stops_its_runs_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped, or on a machine that slept, for longer than its leases: nothing else is done before (E1, S42)."""
+    elapsed = Elapsed(monkeypatch)
+    _, shaky, held = await with_a_run()
+    async with keeping(same(shaky), held, lease=30) as keeper:
+        await held.until(lambda: len(held.heard) == 1)
+        elapsed.seconds += 20
+        lost_before_beat: list[int] = []
+        shaky.after["beat"] = lambda _answer: lost_before_beat.append(held.lost)
+        keeper.wake()
+        await held.until(lambda: len(held.heard) == 2)
+    assert lost_before_beat == [1]
+
+
+@patiently
+async def test_an_answer_that_came_too_late_renews_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The leases that it extended may be over: the runs stop, and nothing begins by it (E1, S42)."""
+    elapsed = Elapsed(monkeypatch)
+    _, shaky, held = await with_a_run()
+
+    def stand_still(_answer: Renewed) -> None:
+        elapsed.seconds += 20
+        shaky.after.clear()
+
+    shaky.after["beat"] = stand_still
+    async with keeping(same(shaky), held, every=0.05, lease=30):
+        await held.until(lambda: bool(held.heard))
+    assert held.lost >= 1
+    assert shaky.calls["beat"] >= 2
+
+
+@patiently
+async def test_a_node_that_holds_nothing_writes_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It renews every second, and says that it lives every three (E2)."""
+    elapsed = Elapsed(monkeypatch)
+    world, held = await new_world(), Held()
+    shaky = Shaky(world.store)
+    beats_at: list[float] = []
+    shaky.after["beat"] = lambda _answer: beats_at.append(elapsed.seconds)
+    turns = 0
+
+    def none_held() -> dict[str, str]:
+        nonlocal turns
+        turns += 1
+        elapsed.seconds += 1
+        return {}
+
+    callbacks = held.upkeep()._replace(held=none_held)
+    keeper = Heartbeat(same(shaky), callbacks, every=0.001, lease=9)
+    monkeypatch.setattr(keeper, "_idle_every", 3.0)
+    keeper.start()
+    while turns < 20:  # noqa: ASYNC110  (nobody tells of it)
+        await asyncio.sleep(0.01)
+    await keeper.close()
+    assert all(later - earlier >= 3 for earlier, later in itertools.pairwise(beats_at))
+    assert len(beats_at) >= 3
+
+
+@patiently
+async def test_beats_are_steady_since_the_last_that_failed() -> None:
+    """Whoever takes runs back waits for that (E6)."""
+    _, shaky, held = await with_a_run()
+    async with keeping(same(shaky), held, every=0.01) as keeper:
+        await held.until(lambda: bool(held.heard))
+        first = keeper._steady_since
+        assert first is not None
+        assert keeper.steady_for() < 1_000
+        shaky.fail("beat")
+        while keeper._steady_since is not None:  # noqa: ASYNC110  (nobody tells of it)
+            await asyncio.sleep(0)
+        assert keeper.steady_for() == 0
+        shaky.mend()
+        await held.until(lambda: keeper.steady_for() > 0)

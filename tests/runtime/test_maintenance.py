@@ -8,26 +8,45 @@ from tickwise.core.states import Event, RunState
 from tickwise.runtime.maintenance import Pruner, Reaper
 from tickwise.stores.contract import Store
 from tickwise.stores.records import Expired
-from tickwise.testing.conformance.world import HOURLY, job
+from tickwise.testing.conformance.world import HOURLY, job, worker_node
 
 from ..support.app import new_world, patiently
 
 
 @patiently
-async def test_what_a_vanished_worker_held_is_queued_again_within_two_leases() -> None:
-    """It looks twice in a lease time; the loss is on the attempt, and uses up no try (S42, S44)."""
+async def test_what_a_vanished_worker_held_is_queued_again_when_its_lease_is_over() -> None:
+    """It looks every second; the loss is on the attempt, and uses up no try (E2, S42, S44)."""
     world = await new_world()
     await world.define(job("a"))
     run = await world.enqueue("a")
     await world.lease(seconds=30)
     reaper = Reaper(world.store, lease=30)
-    assert await reaper.turn() == 15
+    assert await reaper.turn() == 1
     assert (await world.run(run)).state is RunState.RUNNING
     world.clock.advance(31)
     await reaper.turn()
     found = await world.run(run)
     assert (found.state, found.failures, found.losses) == (RunState.QUEUED, 0, 1)
     assert [attempt.event for attempt in await world.insights.attempts(run)] == [Event.LEASE_EXPIRED]
+
+
+@patiently
+async def test_living_workers_renew_first_after_an_outage() -> None:
+    """Leases that ended while nobody could renew are left alone until beats are steady for a third of one (E6)."""
+    world = await new_world()
+    await world.define(job("a"))
+    run = await world.enqueue("a")
+    (lease,) = await world.lease(seconds=30)
+    steady = 0.0
+    reaper = Reaper(world.store, lease=30, steady_for=lambda: steady)
+    world.clock.advance(31)
+    assert await reaper.turn() == 10
+    steady = 4.0
+    assert await reaper.turn() == 6
+    await world.store.beat(worker_node("w1"), {lease.id: lease.token})
+    steady = 10.0
+    assert await reaper.turn() == 1
+    assert (await world.run(run)).state is RunState.RUNNING
 
 
 @patiently
@@ -52,7 +71,7 @@ async def test_it_goes_on_until_nothing_is_left() -> None:
             return self.left.pop(0)
 
     reaper = Reaper(cast(Store, Rows()), lease=30)
-    assert [await reaper.turn() for _ in range(3)] == [0.0, 0.0, 15.0]
+    assert [await reaper.turn() for _ in range(3)] == [0.0, 0.0, 1.0]
 
 
 @patiently

@@ -10,7 +10,7 @@ from tickwise.core.states import RunState
 from tickwise.runtime.worker import StopReason
 from tickwise.stores.contract import StoreUnavailableError
 from tickwise.stores.records import LeaseRequest, QueueLimit
-from tickwise.testing.conformance.world import job
+from tickwise.testing.conformance.world import job, worker_node
 
 from ..support.app import patiently
 from ..support.worker import NODE, Blocked, Shop, noop, until
@@ -67,13 +67,13 @@ async def test_runs_that_are_next_can_be_ended(how: str, monkeypatch: pytest.Mon
         await shop.store_ends()
     elif how == "lost":
         shop.worker.on_leases_lost()
-        await until(lambda: not shop.worker.busy)
+        await shop.store_ends()
     else:
         storing = asyncio.create_task(shop.store_ends())
         await shop.worker.close(0)
         await storing
     assert (shop.worker.busy, blocked.begun.is_set()) == (0, how == "closed")
-    states = {"cancelled": RunState.CANCELLED, "lost": RunState.RUNNING, "closed": RunState.QUEUED}
+    states = {"cancelled": RunState.CANCELLED, "lost": RunState.QUEUED, "closed": RunState.QUEUED}
     assert [(await shop.world.run(run)).state for run in runs] == [states[how]] * 3
 
 
@@ -313,14 +313,25 @@ async def test_a_result_that_comes_too_late_is_refused() -> None:
 
 @patiently
 async def test_if_no_lease_can_be_renewed_all_runs_stop() -> None:
-    """Somebody else may start them soon (S42)."""
+    """Somebody else may start them soon (S42); what is still ours when the store is back is handed back (E6)."""
     blocked = Blocked()
     shop = await Shop.open(blocked.as_function())
-    await shop.take("blocked", "blocked")
-    await blocked.begun.wait()
+    run, taken = await shop.take("blocked", "blocked")
+    await until(lambda: len(shop.told) == 2 and blocked.begun.is_set())
+    shop.store.fail("finish")
     shop.worker.on_leases_lost()
-    await until(lambda: not shop.worker.busy)
+    await until(lambda: blocked.cancelled == 2)
+    await shop.worker.finish_event.wait()
+    with pytest.raises(StoreUnavailableError):
+        await shop.worker.finish_turn()
     assert {run.state for run in await shop.world.runs()} == {RunState.RUNNING}
+    await shop.world.store.beat(worker_node(NODE), {run: f"{NODE}/1"}, 60)
+    shop.world.clock.advance(31)
+    await shop.world.store.expire()
+    shop.store.mend()
+    await shop.store_ends()
+    rows = [await shop.world.run(each) for each in (run, taken)]
+    assert [(row.state, row.losses) for row in rows] == [(RunState.QUEUED, 0), (RunState.QUEUED, 1)]
 
 
 @patiently
@@ -389,13 +400,14 @@ async def test_what_was_stopped_while_a_renewal_was_under_way_is_not_adopted() -
     shop = await Shop.open(blocked.as_function())
     await shop.take("blocked")
     asked = shop.worker.held()
-    late = await shop.world.store.renew(NODE, asked, shop.worker.options.lease)
+    late = await shop.world.store.beat(worker_node(NODE), asked)
     shop.worker.on_leases_lost()
-    await until(lambda: shop.worker.busy == 0)
+    shop.worker.on_renewed(asked, late)
+    await shop.store_ends()
     shop.worker.on_renewed(asked, late)
     for _ in range(3):
         await shop.renew()
-    assert (shop.worker.busy, shop.told) == (0, ["blocked started"])
+    assert (shop.worker.busy, shop.told) == (0, ["blocked started", "blocked HandedBack queued"])
 
 
 @patiently
@@ -418,7 +430,7 @@ async def test_a_run_that_ended_while_the_keeper_asked_does_not_run_again() -> N
     shop = await Shop.open(noop)
     held = shop.worker.held()
     (run,) = await shop.take("noop")
-    heard = await shop.world.store.renew(NODE, held, 30)
+    heard = await shop.world.store.beat(worker_node(NODE), held)
     assert [lease.id for lease in heard.unknown] == [run]
     await shop.store_ends()
     shop.worker.on_renewed(held, heard)
@@ -427,16 +439,13 @@ async def test_a_run_that_ended_while_the_keeper_asked_does_not_run_again() -> N
 
 @patiently
 async def test_a_run_that_was_stopped_as_lost_does_not_begin_again_here() -> None:
-    """The store may come back before the lease has run out, but an attempt begins once (S43)."""
+    """The store may come back before the lease has run out, but what may start at most once is lost then (S43)."""
     blocked = Blocked()
     shop = await Shop.open(blocked.as_function(), jobs=(job("blocked", at_most_once=True),))
     (run,) = await shop.take("blocked")
     await blocked.begun.wait()
     shop.worker.on_leases_lost()
-    await until(lambda: not shop.worker.busy)
-    for _ in range(3):
-        assert [lease.id for lease in (await shop.renew()).unknown] == [run]
-        assert shop.worker.busy == 0
-    shop.world.clock.advance(31)
-    await shop.world.store.expire()
-    assert (await shop.world.run(run)).state is RunState.LOST
+    await shop.renew()
+    await shop.store_ends()
+    await shop.renew()
+    assert (shop.worker.busy, (await shop.world.run(run)).state) == (0, RunState.LOST)

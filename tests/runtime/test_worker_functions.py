@@ -103,7 +103,7 @@ async def leaves_its_task() -> None:
         (crashes, "its process ended without an answer: exit code 3"),
         (runs_out_of_memory, "it ran out of memory, which ends this run only"),
         (interrupts, "it raised KeyboardInterrupt, which ends this run only"),
-        (leaves_its_task, "Traceback (most recent call last):"),
+        (leaves_its_task, "CancelledError"),
     ],
 )
 @patiently

@@ -4,14 +4,14 @@ All that is drawn comes from the seed. What the store commits is told to the tru
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from tickwise.stores.contract import StoreUnavailableError
 from tickwise.stores.memory.store import MemoryStore
-from tickwise.stores.records import Expired, Finish, Lease, LeaseRequest, Renewed, TickResult
+from tickwise.stores.records import Expired, Finish, Lease, LeaseRequest, Node, Renewed, TickResult
 
 from .truth import Truth
 
@@ -93,9 +93,11 @@ class Wire:
             self._truth.tell(self._node, f"decides {ticked.jobs} jobs, {ticked.runs} runs")
         self._told_leases(ticked.leases, reserve.seconds if reserve else 0)
 
-    def told_renew(self, renewed: Renewed, _node: str, held: dict[str, str], seconds: int) -> None:
+    def told_beat(
+        self, renewed: Renewed, _node: Node, held: Mapping[str, str] | None = None, lease: int = 0, **_named: Any
+    ) -> None:
         for run in sorted(renewed.held):
-            self._truth.renewed(run, held[run], self._now, seconds)
+            self._truth.renewed(run, (held or {})[run], self._now, lease)
 
     def told_expire(self, _expired: Expired) -> None:
         self._truth.expired(self._now)
@@ -111,7 +113,7 @@ class Wire:
 _TOLD: dict[str, Callable[..., None]] = {
     "lease": Wire.told_lease,
     "tick": Wire.told_tick,
-    "renew": Wire.told_renew,
+    "beat": Wire.told_beat,
     "finish": Wire.told_finish,
     "expire": Wire.told_expire,
 }

@@ -27,7 +27,17 @@ from tickwise.stores.sql import tick as ticking
 from tickwise.stores.validation import all_pages
 from tickwise.testing import FakeClock
 from tickwise.testing.conformance import snapshot
-from tickwise.testing.conformance.world import HOURLY, START, World, instant, job, microseconds, once, schedule
+from tickwise.testing.conformance.world import (
+    HOURLY,
+    START,
+    World,
+    instant,
+    job,
+    microseconds,
+    once,
+    schedule,
+    worker_node,
+)
 
 from ..support.table_stories import PostgresStories, TableStories
 from ..support.twins import reusable_stores
@@ -121,7 +131,7 @@ class TestTogether(TableStories):
         for name, lease in leases.items():
             its_job = replace(leases["alone"].job, name=name)
             assert lease == leases["alone"]._replace(id=runs[name].id, job=its_job, schedule=name)
-        kept = (await world.store.renew("w1", {}, 30)).unknown
+        kept = (await world.store.beat(worker_node("w1"))).unknown
         assert {lease.id: lease for lease in kept} == {lease.id: lease for lease in ticked.leases}
 
 

@@ -135,11 +135,6 @@ MOVES: dict[str, list[Bad]] = {
         Bad(lambda store, bad: store.lease(LeaseRequest(bad, 1)), WRONG_TEXTS),
         Bad(lambda store, bad: store.lease(LeaseRequest("n", 1, ("default", bad))), WRONG_NAMES),
     ],
-    "_renew": [
-        Bad(lambda store, bad: store.renew(bad, {"1": "t"}, 30), WRONG_TEXTS),
-        Bad(lambda store, bad: store.renew("n", {"1": "t", bad: "t"}, 30), WRONG_IDS),
-        Bad(lambda store, bad: store.renew("n", {"1": bad}, 30), WRONG_TEXTS),
-    ],
     "_report": [
         Bad(lambda store, bad: store.report(bad, "t"), WRONG_IDS),
         Bad(lambda store, bad: store.report("1", bad), WRONG_TEXTS),
@@ -155,6 +150,8 @@ MOVES: dict[str, list[Bad]] = {
         Bad(lambda store, bad: store.finish(bad), [[]]),
     ],
     "_beat": [
+        Bad(lambda store, bad: store.beat(Node("n", ()), {"1": "t", bad: "t"}), WRONG_IDS),
+        Bad(lambda store, bad: store.beat(Node("n", ()), {"1": bad}), WRONG_TEXTS),
         Bad(lambda store, bad: store.beat(Node(bad, ())), WRONG_TEXTS),
         Bad(lambda store, bad: store.beat(Node("n", (), host=bad)), WRONG_TEXTS),
         Bad(lambda store, bad: store.beat(Node("n", (), version=bad)), WRONG_TEXTS),
@@ -319,7 +316,8 @@ def test_what_moves_are_given_is_normalised() -> None:
     """Ids are numbers, payloads are as they will be read back, and what cannot exist is left out."""
     lease = LeaseRequest("n", 1)
     assert _given(Store, lambda store: store.cancel("007")) == [("_cancel", 7)]
-    assert _given(Store, lambda store: store.renew("n", {"7": "t"}, 30)) == [("_renew", "n", {7: "t"}, 30)]
+    node = Node("n", ())
+    assert _given(Store, lambda store: store.beat(node, {"7": "t"}, 9)) == [("_beat", node, {7: "t"}, 9)]
     assert _given(Store, lambda store: store.tick(None, "n", jobs=["a", "\0"], reserve=lease)) == [
         ("_tick", None, TickRequest("n", 200, ("a",), lease))
     ]

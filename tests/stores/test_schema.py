@@ -21,12 +21,12 @@ from tickwise.core.change import Paused, Resumed
 from tickwise.core.errors import TickwiseError
 from tickwise.core.model import Pause
 from tickwise.core.planner import plan
-from tickwise.stores.contract import Store
+from tickwise.stores.contract import StatementError, Store
 from tickwise.stores.mongo import base
 from tickwise.stores.mongo.store import MongoStore
 from tickwise.stores.records import Enqueue, LeaseRequest, Node, Role
 from tickwise.stores.sql import schema
-from tickwise.stores.sql.driver import Pool, SchemaError, StatementError
+from tickwise.stores.sql.driver import Pool, SchemaError
 from tickwise.stores.sql.store import SqlStore
 from tickwise.testing.conformance.world import HOURLY, instant, job, schedule
 

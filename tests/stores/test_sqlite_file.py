@@ -23,7 +23,7 @@ from tickwise.stores.contract import StoreUnavailableError
 from tickwise.stores.records import Enqueue, Finish, LeaseRequest, LogPart
 from tickwise.stores.sql import sqlite
 from tickwise.stores.sql.driver import Pool, SchemaError
-from tickwise.stores.sql.sqlite import DamagedError
+from tickwise.stores.sql.sqlite_errors import DamagedError
 from tickwise.stores.sql.statement import Procedure, Statement
 from tickwise.stores.sql.store import SqlStore
 from tickwise.stores.url import open_store
@@ -299,9 +299,34 @@ def test_another_writer_is_waited_for(place: StoreAddress, file: Path) -> None:
     other.join()
 
 
+def test_a_writer_gets_its_turn_beside_a_busy_one(place: StoreAddress, file: Path) -> None:
+    """A process that writes nearly all the time leaves short gaps, and one of the next few is enough (E3)."""
+    turns, done = 0, Event()
+
+    def write() -> None:
+        nonlocal turns
+        with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+            while not done.wait(0.001):
+                connection.execute("BEGIN IMMEDIATE")
+                done.wait(0.02)
+                connection.execute("COMMIT")
+                turns += 1
+
+    async def enqueue(store: SqlStore) -> None:
+        other.start()
+        for _ in range(20):
+            await store.enqueue([Enqueue("a")])
+        done.set()
+
+    other = Thread(target=write)
+    place.do(enqueue)
+    other.join()
+    assert turns < 20 * 20
+
+
 def test_a_writer_who_does_not_end(place: StoreAddress, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a long time it is said that somebody holds the file; later it goes on. Who reads is never held up."""
-    monkeypatch.setattr(sqlite, "_PATIENCE_MS", 1)
+    monkeypatch.setattr(sqlite, "_LOCK_TIMEOUT", 0.001)
 
     async def try_to(store: SqlStore) -> None:
         with closing(sqlite3.connect(file, isolation_level=None)) as connection:

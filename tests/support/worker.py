@@ -13,7 +13,7 @@ from tickwise.runtime.step_context import Services
 from tickwise.runtime.worker import Worker, WorkerOptions
 from tickwise.stores.contract import Store
 from tickwise.stores.records import Finish, Lease, Renewed, RunRow
-from tickwise.testing.conformance.world import World
+from tickwise.testing.conformance.world import World, worker_node
 
 from .app import Shaky, new_world
 
@@ -109,6 +109,6 @@ class Shop:
     async def renew(self) -> Renewed:
         """What the keeper does: ask the store, and tell the worker."""
         held = self.worker.held()
-        renewed = await self.world.store.renew(NODE, held, self.worker.options.lease)
+        renewed = await self.world.store.beat(worker_node(NODE), held, self.worker.options.lease)
         self.worker.on_renewed(held, renewed)
         return renewed

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from ..app import AsyncTickwise
 from ..app.health import NOT_READY, Readiness, health
 from ..app.records import Role
+from ..log import DEFAULT_LOG_SETTINGS, LogSettings
 from .local_peer import local_listener
 from .process import ApiProcess, Listeners
 from .server import serve_api, serve_app
@@ -15,7 +16,11 @@ from .server import serve_api, serve_app
 
 @asynccontextmanager
 async def serve_node(
-    tickwise: AsyncTickwise, listener: socket.socket, roles: Sequence[Role], *, log_json: bool = False
+    tickwise: AsyncTickwise,
+    listener: socket.socket,
+    roles: Sequence[Role],
+    *,
+    log_settings: LogSettings = DEFAULT_LOG_SETTINGS,
 ) -> AsyncIterator[None]:
     """Serve while the block runs; the API also on a unix socket."""
     settings = tickwise.settings
@@ -32,7 +37,7 @@ async def serve_node(
             async with serve_api(tickwise, listener, readiness, local):
                 yield
         else:
-            process = ApiProcess(settings, Listeners(listener, local), readiness, log_json=log_json)
+            process = ApiProcess(settings, Listeners(listener, local), readiness, log_settings=log_settings)
             async with _in_own_process(process):
                 yield
 

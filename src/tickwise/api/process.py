@@ -21,7 +21,7 @@ from ..app.health import DEGRADED, NO_ROOM, NOT_READY, READY, Readiness
 from ..clock import monotonic
 from ..config import DEFAULT, NAMES, Settings
 from ..core.errors import TickwiseError
-from ..log import configure_logging, get_logger
+from ..log import DEFAULT_LOG_SETTINGS, LogSettings, configure_logging, get_logger
 from .server import serve_api
 
 _log = get_logger()
@@ -49,11 +49,11 @@ class ApiProcess:
         listeners: Listeners,
         readiness: Callable[[], Readiness],
         *,
-        log_json: bool = False,
+        log_settings: LogSettings = DEFAULT_LOG_SETTINGS,
     ) -> None:
         self._given = {name: getattr(settings, name) for name in NAMES if settings.origins[name] != DEFAULT}
         self._listeners = listeners
-        self._log_json = log_json
+        self._log_settings = log_settings
         self._readiness = readiness
         self._pulse = _SPAWN.Array("d", (0.0, 0.0, 0.0), lock=False)  # when it was ready; its status; since when
 
@@ -85,7 +85,7 @@ class ApiProcess:
         theirs, ours = _SPAWN.Pipe(duplex=False)
         process = _SPAWN.Process(
             target=_main, args=(self._given, self._listeners, self._pulse, theirs),
-            kwargs={"log_json": self._log_json}, name="tickwise api", daemon=True,
+            kwargs={"log_settings": self._log_settings}, name="tickwise api", daemon=True,
         )  # fmt: skip
         process.start()
         theirs.close()
@@ -108,9 +108,11 @@ class ApiProcess:
         return process.exitcode
 
 
-def _main(given: Mapping[str, Any], listeners: Listeners, pulse: Any, pipe: Connection, *, log_json: bool) -> None:
+def _main(
+    given: Mapping[str, Any], listeners: Listeners, pulse: Any, pipe: Connection, *, log_settings: LogSettings
+) -> None:
     """The process. It ends by the pipe from its node and ignores signals, which the whole group may get."""
-    configure_logging(as_json=log_json)
+    configure_logging(log_settings)
     os.nice(_NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -16,6 +16,7 @@ from ..app.health import NOT_READY, App, Readiness
 from ..app.stores import StoreUnavailableError
 from ..config import Settings
 from ..core.errors import InputError
+from . import protocol
 from .auth_settings import auth_settings
 from .protocol import LimitedProtocol, RareLog, allowed_connections
 
@@ -23,7 +24,23 @@ _SHUTDOWN_TIMEOUT = 1  # seconds for requests that are under way at the end
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to the node."""
+    """A server that leaves signals to the node, and does not wait long for a TLS handshake."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=[])
+        config, loop = self.config, asyncio.get_running_loop()
+        limit = protocol.HEAD_TIMEOUT if config.ssl else None
+
+        def make_protocol() -> asyncio.Protocol:
+            return config.http_protocol_class(  # type: ignore[call-arg]  # (as uvicorn calls it)
+                config=config, server_state=self.server_state, app_state=self.lifespan.state
+            )
+
+        for one in sockets or ():
+            server = await loop.create_server(
+                make_protocol, sock=one, ssl=config.ssl, backlog=config.backlog, ssl_handshake_timeout=limit
+            )
+            self.servers.append(server)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -49,11 +66,11 @@ async def serve_app(
 ) -> AsyncIterator[None]:
     """Serve an application while the block runs, and on the unix socket without TLS."""
     log = RareLog()
-    protocol = partial(LimitedProtocol, most=allowed_connections(), log=log)
-    servers = [(_Server(_server_config(app, settings, protocol)), listener)]
+    limited = partial(LimitedProtocol, most=allowed_connections(), log=log)
+    servers = [(_Server(_server_config(app, settings, limited)), listener)]
     if local is not None:
         plain = replace(settings, certificate="", certificate_key="")
-        servers.append((_Server(_server_config(app, plain, protocol, lifespan="off")), local))
+        servers.append((_Server(_server_config(app, plain, limited, lifespan="off")), local))
     with _quiet_accept(log):
         tasks = [asyncio.create_task(server.serve([one])) for server, one in servers]
         try:
@@ -87,10 +104,10 @@ def _quiet_accept(log: RareLog) -> Iterator[None]:
 
 
 def _server_config(
-    app: App, settings: Settings, protocol: Any, lifespan: Literal["on", "off"] = "on"
+    app: App, settings: Settings, http: Any, lifespan: Literal["on", "off"] = "on"
 ) -> uvicorn.Config:
     config = uvicorn.Config(
-        app, http=protocol, ws="none", log_config=None, log_level="error", access_log=False, lifespan=lifespan,
+        app, http=http, ws="none", log_config=None, log_level="error", access_log=False, lifespan=lifespan,
         timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT, server_header=False, proxy_headers=False,
         ssl_certfile=settings.certificate or None, ssl_keyfile=settings.certificate_key or None,
     )  # fmt: skip

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from ..core.errors import ConflictError, no_such
 from ..core.model import Schedule, Trigger
+from ..core.payload import first_line
 from ..core.reasons import Reason, Verdict
 from ..core.slots import next_slot, previous_slot
 from ..core.states import FAILURES, RunState
@@ -19,7 +20,6 @@ from .explain_steps import (
     CURSOR_AHEAD,
     ReasonStep,
     SlotFacts,
-    error_line,
     reason_steps,
     run_steps,
     run_timing,
@@ -161,7 +161,7 @@ def _explain_run(facts: SlotFacts, run: RunRow, notes: tuple[str, ...]) -> Expla
     reason = _RAN.get(run.trigger, Reason.ON_TIME)
     lines = [f"Run {run.id} is {run.state}{run_timing(run)}."]
     if run.error:
-        lines.append(f"It said: {error_line(run)}")
+        lines.append(f"It said: {first_line(run.error)}")
     explanation = _explanation(
         facts.schedule.name, run.slot or 0, reason, run=run.id, notes=(*lines, *facts.waits, *notes)
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..core.model import Pause, Schedule
+from ..core.payload import first_line
 from ..core.slots import due_at, next_slot, previous_slot
 from ..core.states import RunState
 from ..core.timeparse import format_duration, to_datetime
@@ -135,7 +136,7 @@ def run_steps(run: RunRow, waits: tuple[str, ...]) -> Iterator[ReasonStep]:
     for text in waits:
         yield ReasonStep("worker", text, "wait")
     if run.error:
-        yield ReasonStep("error", error_line(run), "no")
+        yield ReasonStep("error", first_line(run.error), "no")
 
 
 def run_timing(run: RunRow) -> str:
@@ -145,11 +146,6 @@ def run_timing(run: RunRow) -> str:
     late = max(0, run.started_at - run.due_at) / MICRO
     took = "" if run.finished_at is None else f", took {(run.finished_at - run.started_at) / MICRO:.1f} s"
     return f" (attempt {run.attempt}, started {late:.1f} s after it was due{took})"
-
-
-def error_line(run: RunRow) -> str:
-    """The last line of a run's error."""
-    return run.error.strip().splitlines()[-1][:200]
 
 
 def _next_step(facts: SlotFacts) -> ReasonStep:

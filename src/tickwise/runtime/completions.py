@@ -7,10 +7,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from ..core.errors import TickwiseError
+from ..core.errors import InputError
 from ..core.settle import Failed, Settled
 from ..log import get_logger
-from ..stores.contract import Store, StoreUnavailableError
+from ..stores.contract import StatementError, Store
 from ..stores.records import Finish
 from .execution import Execution
 from .loop import together
@@ -63,12 +63,13 @@ class CompletionWriter:
         self._on_stored(batch, settled)
 
     async def _finish(self, batch: Sequence[Finish]) -> Sequence[Settled | None]:
-        """Finish the runs. An end that the store refuses becomes a failure, and does not affect the others."""
+        """Finish the runs. An end whose value the store refuses becomes a failure, and does not affect the others.
+
+        Any other error says nothing about the ends: they are kept, and offered again.
+        """
         try:
             return await self._store.finish(batch)
-        except StoreUnavailableError:
-            raise
-        except TickwiseError as error:
+        except (InputError, StatementError) as error:
             if len(batch) > 1:
                 return [settled for finish in batch for settled in await self._finish([finish])]
             (refused,) = batch

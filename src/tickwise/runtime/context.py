@@ -99,6 +99,11 @@ class RunContext:
         params = {f"{_PARAM}{name.upper()}": as_text(value) for name, value in self.params.items()}
         return facts | params | ({_ERROR: self.error} if self.outcome else {})
 
+    def references(self) -> dict[str, str]:
+        """The values of `${params.…}` and `${run.…}`."""
+        params = {f"params.{name}": as_text(value) for name, value in self.params.items()}
+        return params | {f"run.{name}": text for name, text in self.facts().items()}
+
     def headers(self) -> dict[str, str]:
         """The facts, as headers of a request, such as `Tickwise-Slot`."""
         facts = self.facts().items()

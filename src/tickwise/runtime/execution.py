@@ -9,11 +9,11 @@ from threading import Lock
 from typing import Any
 
 from ..clock import microseconds
-from ..core.errors import TickwiseError
+from ..core.errors import InputError
 from ..core.requirements import Offers
 from ..core.settle import Cancelled
 from ..log import get_logger
-from ..stores.contract import Store, StoreUnavailableError
+from ..stores.contract import StatementError, Store
 from ..stores.records import Finish, Lease, LogPart, StepReport
 from .attempt import conclude, execute
 from .context import RunContext, StepRecord, StepState
@@ -124,11 +124,11 @@ class Execution:
                 return
             try:
                 await self._store.report(journal.lease.id, journal.lease.token, steps, log)
-            except StoreUnavailableError:
+            except (InputError, StatementError) as error:
+                _log.warning("log not stored", run=journal.lease.id, error=str(error))
+            except Exception:
                 journal.restore(steps, log)
                 raise
-            except TickwiseError as error:
-                _log.warning("log not stored", run=journal.lease.id, error=str(error))
 
     async def close(self) -> None:
         self._pool.close()

@@ -2,7 +2,10 @@
 
 So neither user code that blocks the event loop nor a busy connection can lose a lease (S42). If nothing could be
 renewed for two thirds of a lease, the heartbeat reports the leases as lost: the runs must stop before another
-worker may start them. A store that does not answer counts as one that fails.
+worker may start them. A store that does not answer counts as one that fails. So does time in which the process
+itself stood still (stopped, or on a machine that slept): when it goes on, it first reports the leases as lost.
+
+A beat is one small write for all runs of the node. A node that holds no run writes more rarely.
 """
 
 import asyncio
@@ -19,8 +22,9 @@ from ..stores.records import Node, Renewed
 
 _log = get_logger()
 _LOST_AFTER = 2 / 3  # of a lease
+_IDLE_FACTOR, _IDLE_INTERVAL = 3, 3.0  # a node that holds nothing beats at each third turn, or after 3 seconds
 _MIN_DELAY = 0.25  # seconds between two renewals, however often it is woken
-_RETRY_DELAY = 1.0  # seconds after a renewal that failed
+_RETRY_DELAY, _MIN_RETRY_DELAY = 1.0, 0.01  # seconds after a renewal that failed; the second, if no time is left
 _LEAVE_TIMEOUT = 5.0  # seconds
 
 
@@ -44,12 +48,21 @@ class Heartbeat:
         self._callbacks = callbacks
         self._every = every
         self._lease = lease
+        self._idle_every = max(every, min(_IDLE_FACTOR * every, _IDLE_INTERVAL))
         self._lost_after = lease * _LOST_AFTER
+        self._safe_at = monotonic()  # when all leases were last known to be good, or nothing was held
+        self._beaten_at: float | None = None
+        self._steady_since: float | None = None  # no beat has failed or been late since
         self._store: Store | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = asyncio.Event()
         self._wake_event = asyncio.Event()
         self._ended: Future[None] = Future()
+
+    def steady_for(self) -> float:
+        """The seconds for which beats have come as they should."""
+        since = self._steady_since
+        return 0.0 if since is None else monotonic() - since
 
     def start(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -78,28 +91,51 @@ class Heartbeat:
 
     async def _beat(self) -> None:
         """Renew until the heartbeat is closed."""
-        renewed_at = monotonic()
+        self._safe_at = monotonic()
         while not self._stop.is_set():
+            is_woken = self._wake_event.is_set()
             self._wake_event.clear()
-            asked_at, delay = monotonic(), self._every
-            try:
-                await self._renew_within(self._time_left(renewed_at))
-                renewed_at = asked_at
-            except Exception as error:  # noqa: BLE001  (it is tried again)
-                _log.warning("cannot renew", error=str(error))
-                if monotonic() - renewed_at >= self._lost_after:
-                    self._callbacks.on_lost()
-                delay = min(self._every, _RETRY_DELAY, self._time_left(renewed_at))
+            if self._is_late():
+                self._report_lost()
+            delay = await self._try_to_renew() if is_woken or self._is_due() else self._every
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stop.wait(), min(_MIN_DELAY, delay))
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wake_event.wait(), delay)
         await self._leave()
 
-    def _time_left(self, renewed_at: float) -> float:
-        """The seconds until the leases count as lost; once they do, the full time again."""
-        left = renewed_at + self._lost_after - monotonic()
-        return left if left > 0 else self._lost_after
+    def _is_due(self) -> bool:
+        """Whether leases must be renewed, or others must hear that the node lives."""
+        if self._callbacks.held():
+            return True
+        self._safe_at = now = monotonic()
+        return self._beaten_at is None or now - self._beaten_at >= self._idle_every
+
+    def _is_late(self) -> bool:
+        return monotonic() - self._safe_at >= self._lost_after
+
+    def _report_lost(self) -> None:
+        self._steady_since = None
+        self._callbacks.on_lost()
+
+    async def _try_to_renew(self) -> float:
+        """Renew; the delay until the next time."""
+        asked_at = monotonic()
+        left = self._safe_at + self._lost_after - asked_at
+        try:
+            await self._renew_within(left if left > 0 else self._lost_after)
+        except Exception as error:  # noqa: BLE001  (it is tried again)
+            _log.warning("cannot renew", error=str(error))
+            self._steady_since = None
+            if self._is_late():
+                self._report_lost()
+                return min(self._every, _RETRY_DELAY)
+            left = self._safe_at + self._lost_after - monotonic()
+            return min(self._every, _RETRY_DELAY, max(left, _MIN_RETRY_DELAY))
+        self._safe_at = self._beaten_at = asked_at
+        if self._steady_since is None:
+            self._steady_since = monotonic()
+        return self._every
 
     async def _renew_within(self, seconds: float) -> None:
         """Renew, or stop waiting: a connection that hangs may not even react to a cancellation."""
@@ -113,14 +149,16 @@ class Heartbeat:
     async def _renew(self) -> None:
         if self._store is None:
             self._store = self._open_store()
-        node, held = self._callbacks.node(), self._callbacks.held()
-        asked_to_end = await self._store.beat(node, passed=self._callbacks.passed())
-        renewed = await self._store.renew(node.id, held, self._lease)
-        self._callbacks.on_renewed(held, renewed._replace(cancel=renewed.cancel | asked_to_end))
+        asked_at, node, held = monotonic(), self._callbacks.node(), self._callbacks.held()
+        renewed = await self._store.beat(node, held, self._lease, passed=self._callbacks.passed())
+        if monotonic() - asked_at >= self._lost_after:
+            raise TimeoutError("the answer came when the leases it speaks of were over")
+        self._callbacks.on_renewed(held, renewed)
 
     async def _leave(self) -> None:
-        with suppress(Exception):
-            async with asyncio.timeout(_LEAVE_TIMEOUT):
-                if self._store:
-                    await self._store.leave(self._callbacks.node().id)
-                    await self._store.close()
+        if self._store is None:
+            return
+        for last in (self._store.leave(self._callbacks.node().id), self._store.close()):
+            with suppress(Exception):
+                async with asyncio.timeout(_LEAVE_TIMEOUT):
+                    await last

@@ -1,21 +1,35 @@
 """The reaper expires leases and runs that waited too long; the pruner deletes what is past its retention."""
 
+from collections.abc import Callable
+from math import inf
+
 from ..core.definition import Keep
 from ..log import get_logger
 from ..stores.contract import Store
 
 _log = get_logger()
+_MIN_DELAY, _MAX_DELAY = 0.01, 1.0  # seconds; the second, until the end of a lease is noticed
 _PRUNE_BATCH = 1_000
 
 
 class Reaper:
-    """Takes back the runs of workers that vanished. Any number of nodes may do so concurrently."""
+    """Takes back the runs of workers that vanished. Any number of nodes may do so concurrently.
 
-    def __init__(self, store: Store, *, lease: float) -> None:
+    After an outage of the store, or of this machine, the leases of living workers may be over, too. So it first
+    waits until the heartbeat of its own node has been steady for a while: then theirs have renewed their leases,
+    or stored the ends of what they finished meanwhile.
+    """
+
+    def __init__(self, store: Store, *, lease: float, steady_for: Callable[[], float] = lambda: inf) -> None:
         self._store = store
-        self._every = lease / 2  # so that a lost run is found within two lease times (S42)
+        self._every = min(lease / 2, _MAX_DELAY)
+        self._grace = lease / 3
+        self._steady_for = steady_for
 
     async def turn(self) -> float:
+        too_early = self._grace - self._steady_for()
+        if too_early > 0:
+            return max(too_early, _MIN_DELAY)
         expired = await self._store.expire()
         if not (expired.leases or expired.runs):
             return self._every

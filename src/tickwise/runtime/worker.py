@@ -1,9 +1,10 @@
 """The worker: leases runs while it has room, has them executed, and has their ends stored.
 
-A run is held, and its lease renewed, from the lease until its end is stored. Three things stop a run from outside,
-each with its own outcome: a person (cancelled), a shutdown (handed back), a lost lease (no outcome: the run
-belongs to another worker by now). A cancelled run is held until its code has ended. Code that goes on after a
-shutdown or a lost lease is abandoned, and goes on taking up room.
+A run is held, and its lease renewed, from the lease until its end is stored. Four things stop a run from outside,
+each with its own outcome: a person (cancelled), a shutdown (handed back), a lease that was not renewed in time
+(handed back, if it still is ours when the store answers), a lost lease (no outcome: the run belongs to another
+worker by now). A cancelled run is held until its code has ended. Code that goes on after one of the others is
+abandoned, and goes on taking up room.
 
 If the answer to a lease is lost, the store holds a run as ours that we do not know. The next renewal reports it
 and the worker adopts it. Its lease may be nearly over by then, so it starts only after one more renewal: otherwise
@@ -41,9 +42,14 @@ class StopReason(Enum):
     CANCELLED = "it was asked to end"
     SHUTDOWN = "its worker shut down"
     LOST = "its lease was lost"
+    UNRENEWED = "its lease could not be renewed"
 
 
-_OUTCOMES: dict[StopReason, Outcome] = {StopReason.CANCELLED: Cancelled(), StopReason.SHUTDOWN: HandedBack()}
+_OUTCOMES: dict[StopReason, Outcome] = {
+    StopReason.CANCELLED: Cancelled(),
+    StopReason.SHUTDOWN: HandedBack(),
+    StopReason.UNRENEWED: HandedBack(),
+}
 
 
 class WorkerOptions(NamedTuple):
@@ -356,8 +362,8 @@ class Worker:
         self._started &= unknown.keys() | asked.items() | self.held().items()
 
     def on_leases_lost(self) -> None:
-        """Stop everything: the leases could not be renewed."""
-        self._stop_all(StopReason.LOST)
+        """Stop everything: the leases could not be renewed. Whatever is still ours then is handed back."""
+        self._stop_all(StopReason.UNRENEWED)
 
     def _stop_all(self, reason: StopReason) -> None:
         self._start_pending()

@@ -5,7 +5,7 @@ The flow of one slot, as moves of a `Store`:
     define   a job and its schedules, or change them       (a source; a person)
     tick     due jobs -> plan -> runs, cursors, decisions  (a ticker)
     lease    queued run -> running, held by a token        (a worker)
-    renew    the lease goes on                             (the worker, from a thread of its own)
+    beat     the node lives, and its leases go on          (the node, from a thread of its own)
     finish   running -> what `settle` says; wakes the slots that waited for it
     expire   leases that ran out, runs that waited too long (any node)
 
@@ -15,7 +15,7 @@ jobs' rows, in the one thread that writes, or between a read and a compare-and-s
 - at most one run per (schedule, slot) and per (job, lane), by unique keys of the store;
 - a cursor moves only together with the runs and decisions that it stands for;
 - two nodes never plan one job at once, and a job that one of them could not decide stays due;
-- a finish, a report or a renewal with an old token changes nothing (S42);
+- a finish, a report or a beat with an old token changes nothing (S42);
 - time is the store's (S5). No operation takes an instant that its caller read from a clock.
 
 A public method checks its arguments and then calls a move, which has its name with an underscore. A store
@@ -24,8 +24,10 @@ texts that can be stored, ids of runs as numbers, payloads as they will be read 
 its public method says.
 
 Reads for people are in `Insights`, what an API server needs is in `Access`. `ConflictError` and `InputError`
-refuse a move and change nothing. `StoreUnavailableError` means that the store did not answer: the move may or may
-not have been made.
+refuse a move and change nothing; so does `StatementError`, for a value that the store itself cannot keep. Other
+errors say nothing about what was asked. `StoreUnavailableError` means that the store did not answer, or that it
+refuses all writes for now (read only, no room, a lock that is not to be had): the move may or may not have been
+made.
 """
 
 from abc import ABC, abstractmethod
@@ -65,6 +67,10 @@ class StoreUnavailableError(TickwiseError):
     """The store did not answer; trying again later is right, and safe."""
 
     http_status = 503
+
+
+class StatementError(TickwiseError):
+    """The store refused a value for what it is; trying again later is of no use."""
 
 
 class Schema(ABC):
@@ -180,11 +186,6 @@ class Store(ABC):
         validation.check_lease_request(wanted)
         return await self._lease(wanted)
 
-    async def renew(self, node: str, held: Mapping[str, str], seconds: int) -> Renewed:
-        """Extend the leases of these runs (id to token), and say which of them still are the node's."""
-        validation.check_node_id(node)
-        return await self._renew(node, validation.checked_tokens(held), seconds)
-
     async def report(
         self, run: str, token: str, steps: Sequence[StepReport] = (), log: Sequence[LogPart] = ()
     ) -> bool:
@@ -206,13 +207,16 @@ class Store(ABC):
     async def expire(self) -> Expired:
         """Take back what vanished workers hold (S42, S44), and end what waited too long (S47)."""
 
-    async def beat(self, node: Node, *, passed: bool = False) -> frozenset[str]:
-        """Record that a node is alive, and what it serves; `passed`: its ticker has just completed a pass.
+    async def beat(
+        self, node: Node, held: Mapping[str, str] | None = None, lease: int = 30, *, passed: bool = False
+    ) -> Renewed:
+        """Record that a node is alive and what it serves, and extend the leases of these runs (id to token).
 
-        Returns which of its runs were asked to end.
+        Says which of them still are the node's, and which were asked to end. `passed`: its ticker has just
+        completed a pass.
         """
         validation.check_node(node)
-        return await self._beat(node, passed=passed)
+        return await self._beat(node, validation.checked_tokens(held or {}), lease, passed=passed)
 
     async def leave(self, node: str) -> None:
         """Forget a node that ends."""
@@ -278,9 +282,6 @@ class Store(ABC):
     async def _lease(self, wanted: LeaseRequest, /) -> tuple[Lease, ...]: ...
 
     @abstractmethod
-    async def _renew(self, node: str, held: Mapping[int, str], seconds: int, /) -> Renewed: ...
-
-    @abstractmethod
     async def _report(
         self, run: int, token: str, steps: Sequence[StepReport], log: Sequence[LogPart], /
     ) -> bool: ...
@@ -289,7 +290,7 @@ class Store(ABC):
     async def _finish(self, ended: Sequence[Finish], /) -> tuple[Settled | None, ...]: ...
 
     @abstractmethod
-    async def _beat(self, node: Node, /, *, passed: bool) -> frozenset[str]: ...
+    async def _beat(self, node: Node, held: Mapping[int, str], lease: int, /, *, passed: bool) -> Renewed: ...
 
     @abstractmethod
     async def _leave(self, node: str, /) -> None: ...

@@ -154,6 +154,30 @@ def test_a_traceback_has_the_functions_own_frames_only() -> None:
         assert failed.error.endswith("ValueError: no ␀ good")
 
 
+class UnprintableError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ValueError("first\nsecond"), "ValueError: first"),
+        (KeyError("table"), "KeyError: 'table'"),
+        (ValueError(), "ValueError"),
+        (UnprintableError(), "UnprintableError"),
+    ],
+)
+def test_an_error_begins_with_its_type_and_the_first_line(error: Exception, line: str) -> None:
+    """A21: so that logs, lists and notices say what it is; the whole traceback follows."""
+
+    def broken() -> None:
+        raise error
+
+    first, second = call(broken).error.splitlines()[:2]
+    assert (first, second) == (line, "Traceback (most recent call last):")
+
+
 def leave() -> None:
     sys.exit(3)
 

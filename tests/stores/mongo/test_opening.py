@@ -135,7 +135,9 @@ def guarded() -> Iterator[str]:
 @pytest.mark.parametrize("who", ["guest:pw@", "guest:wrong@", ""])
 def test_who_may_not(guarded: str, who: str) -> None:
     """A wrong password, no user and one without rights are told what to check; the password stays secret."""
-    with pytest.raises(InputError, match=r"does not let this user in.*check user, password.*readWrite") as caught:
+    with pytest.raises(
+        StoreUnavailableError, match=r"does not let this user in.*check user, password.*readWrite"
+    ) as caught:
         asyncio.run(_upgrade(f"mongodb://{who}{guarded}/tickwise?authSource=admin"))
     assert "wrong" not in str(caught.value)
 

@@ -37,7 +37,7 @@ from tickwise.stores.records import (
 )
 from tickwise.testing import FakeClock
 from tickwise.testing.conformance import snapshot
-from tickwise.testing.conformance.world import START, microseconds
+from tickwise.testing.conformance.world import START, microseconds, worker_node
 
 from .strategies import DAY, FOR_GOOD, MINUTE, QUEUES
 
@@ -218,7 +218,7 @@ class Twins:
     def renew(self, node: str, numbers: set[int], seconds: int) -> None:
         async def act(side: Side) -> Renewed:
             held = {lease.id: lease.token for lease in self.held(side, sorted(numbers))}
-            renewed = await side.store.renew(node, held, seconds)
+            renewed = await side.store.beat(worker_node(node), held, seconds)
             return renewed._replace(unknown=tuple(sorted(renewed.unknown, key=_number)))
 
         self.both(act)
@@ -270,7 +270,11 @@ class Twins:
     # The fleet, and time.
 
     def beat(self, node: Node, passed: bool) -> None:
-        self.both(lambda side: side.store.beat(node, passed=passed))
+        async def act(side: Side) -> Renewed:
+            renewed = await side.store.beat(node, passed=passed)
+            return renewed._replace(unknown=tuple(sorted(renewed.unknown, key=_number)))
+
+        self.both(act)
 
     def leave(self, node: str) -> None:
         self.both(lambda side: side.store.leave(node))

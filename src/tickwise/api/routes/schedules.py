@@ -75,7 +75,7 @@ async def create_schedule(
     body: DefinitionRequest, request: Request, response: Response, context: Context
 ) -> ScheduleDetailResponse:
     """Define a job with its schedule, by the fields of a job file; or one more schedule of a `job`."""
-    fields = body.root
+    fields = unmasked(body.root, None)
     name = str(fields.get("name") or "")
     if not name:
         raise Refusal(422, "name: is missing: give the schedule a name", field="name")

@@ -155,8 +155,7 @@ class MemoryStore(MemoryMoves, Store):
     def _lease(self, wanted: LeaseRequest, /) -> tuple[Lease, ...]:
         return hand_out(self._memory, wanted, self._memory.active.values(), self._memory.clock())
 
-    @atomic
-    def _renew(self, node: str, held: Mapping[int, str], seconds: int, /) -> Renewed:
+    def _renew(self, node: str, held: Mapping[int, str], seconds: int) -> Renewed:
         now = self._memory.clock()
         runs = [found for run, token in held.items() if (found := self._memory.held(str(run), token))]
         for run in runs:
@@ -199,7 +198,7 @@ class MemoryStore(MemoryMoves, Store):
         return Expired(len(lapsed), len(waited))
 
     @atomic
-    def _beat(self, node: Node, /, *, passed: bool) -> frozenset[str]:
+    def _beat(self, node: Node, held: Mapping[int, str], lease: int, /, *, passed: bool) -> Renewed:
         now, known = self._memory.clock(), self._memory.nodes.get(node.id)
         self._memory.nodes[node.id] = replace(
             node,
@@ -208,8 +207,10 @@ class MemoryStore(MemoryMoves, Store):
             passed_at=now if passed else known.passed_at if known else None,
         )
         self._wake_held(now)
-        held = (run for run in self._memory.active.values() if run.node == node.id)
-        return frozenset(run.id for run in held if run.cancelling)
+        ours = (run for run in self._memory.active.values() if run.node == node.id)
+        asked_to_end = frozenset(run.id for run in ours if run.cancelling)
+        renewed = self._renew(node.id, held, lease)
+        return renewed._replace(cancel=renewed.cancel | asked_to_end)
 
     def _wake_held(self, now: int) -> None:
         """Look at once at jobs whose slots are held although a live worker may execute them by now (S47)."""

@@ -16,9 +16,9 @@ _OWN_FIELDS = frozenset({"id", "offers", "started_at", "seen_at", "passed_at"})
 _FACTS = tuple(field.name for field in fields(Node) if field.name not in _OWN_FIELDS)
 
 
-async def beat(mongo: Mongo, node: Node, *, passed: bool) -> frozenset[str]:
+async def record_alive(mongo: Mongo, node: Node, now: int, *, passed: bool) -> frozenset[str]:
     """What a worker offers is written only when that is new, as it may be long; then held jobs are woken (S47)."""
-    now, is_worker = await mongo.now(), Role.WORKER in node.roles
+    is_worker = Role.WORKER in node.roles
     serves = f"{node.offers.digest} {' '.join(node.queues)}" if is_worker else ""
     seen = {
         **{name: getattr(node, name) for name in _FACTS}, "is_worker": is_worker, "serves": serves, "seen_at": now,

@@ -117,8 +117,7 @@ async def _leases(mongo: Mongo, runs: Sequence[Document], now: int) -> tuple[Lea
     return tuple(leases)
 
 
-async def renew(mongo: Mongo, node: str, held: Mapping[int, str], seconds: int) -> Renewed:
-    now = await mongo.now()
+async def renew(mongo: Mongo, node: str, held: Mapping[int, str], seconds: int, now: int) -> Renewed:
     by_token: dict[str, list[int]] = defaultdict(list)
     for run, token in held.items():
         by_token[token].append(run)

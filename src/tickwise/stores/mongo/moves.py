@@ -6,35 +6,13 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pymongo
-from pymongo.errors import (
-    ConfigurationError,
-    ConnectionFailure,
-    InvalidOperation,
-    OperationFailure,
-    PyMongoError,
-    WriteConcernError,
-)
+from pymongo.errors import PyMongoError
 
-from ...core.errors import InputError, TickwiseError
-from ..contract import StoreUnavailableError
 from .base import MOVE_SECONDS, Mongo
+from .errors import translate
 
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
-_NOT_ALLOWED = {13, 18, 8_000}  # codes: unauthorized, wrong credentials
-_GOING_AWAY = {
-    6,
-    7,
-    89,
-    91,
-    189,
-    9_001,
-    10_107,
-    11_600,
-    11_602,
-    13_435,
-    13_436,
-}  # shutdown, failover, lost network
 
 
 @contextmanager
@@ -44,7 +22,7 @@ def translated_errors(seconds: float = MOVE_SECONDS) -> Iterator[None]:
         with pymongo.timeout(seconds):
             yield
     except PyMongoError as error:
-        raise _translate(error) from error
+        raise translate(error) from error
 
 
 class MongoMoves:
@@ -72,36 +50,3 @@ def move(
         return await self.execute(function, *given, **named)
 
     return method
-
-
-def _translate(error: PyMongoError) -> TickwiseError:
-    codes = set(_error_codes(error))
-    if isinstance(error, InvalidOperation):
-        return StoreUnavailableError(f"the store was closed: {_first_line(error)}")
-    if codes & _NOT_ALLOWED:
-        return InputError(
-            f"MongoDB does not let this user in: {_first_line(error)}; check user, password and authSource in the "
-            "store's URL, and give the user the role readWrite on the database"
-        )
-    if isinstance(error, ConnectionFailure | WriteConcernError) or error.timeout or codes & _GOING_AWAY:
-        return StoreUnavailableError(
-            f"MongoDB does not answer: {_first_line(error)}; check that it runs, and host, port and replicaSet in "
-            "the store's URL"
-        )
-    if isinstance(error, ConfigurationError):
-        return InputError(f"the store's URL cannot be used: {_first_line(error)}")
-    return TickwiseError(f"MongoDB refused a command: {_first_line(error)}")
-
-
-def _error_codes(error: PyMongoError) -> Iterator[int]:
-    if isinstance(error, OperationFailure):
-        details = error.details or {}
-        yield from (
-            each["code"] for kind in ("writeErrors", "writeConcernErrors") for each in details.get(kind, ())
-        )
-        yield error.code or 0
-
-
-def _first_line(error: Exception) -> str:
-    """Without the description of the whole topology that the driver adds."""
-    return str(error).partition(", full error:")[0].partition(", Timeout:")[0][:300]

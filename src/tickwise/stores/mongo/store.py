@@ -14,6 +14,7 @@ from . import (
     enqueue,
     finish,
     fleet,
+    heartbeat,
     insights,
     insights_changes,
     insights_statistics,
@@ -52,10 +53,9 @@ class MongoStore(MongoMoves, Store):
     _cancel = move(enqueue.cancel)
     _retry = move(enqueue.retry)
     _lease = move(lease.lease)
-    _renew = move(lease.renew)
     _report = move(lease.report)
     expire = move(lease.expire)
-    _beat = move(fleet.beat)
+    _beat = move(heartbeat.beat)
     _leave = move(fleet.leave)
     _limit = move(fleet.limit)
     _prune = move(retention.prune)

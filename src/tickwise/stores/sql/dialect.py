@@ -7,8 +7,11 @@ Statements are written once, in forms that `statement` reads. A dialect says wha
     IN :name[bigint]                lists           = ANY($1), IN (SELECT value FROM json_each(?1))
     :name[a bigint, b text]         tables          a sub-select with these columns
     {now}                           now             the database's clock in microseconds
-    {lock} {lock_free} {share}      locks           FOR UPDATE, FOR UPDATE SKIP LOCKED, FOR SHARE,
-    {share_free}                                    FOR SHARE SKIP LOCKED; nothing where one writes at a time
+    {lock} {lock_free}              locks           FOR UPDATE, FOR UPDATE SKIP LOCKED; nothing, as in all below,
+                                                    where one writes at a time
+    {share_free}                                    FOR SHARE SKIP LOCKED: it does not end meanwhile
+    {fence} {renew_free}                            FOR KEY SHARE, FOR NO KEY UPDATE SKIP LOCKED: nobody takes the
+                                                    row away meanwhile, and neither keeps the other out
     {row_id}                        row_id          ctid, rowid: where a locked row is; its type in a list or a
                                                     table of values is `row_id`, too
     INSERT … {ignore}               insert_ignore   ON CONFLICT DO NOTHING: rows whose keys are taken are left out
@@ -61,7 +64,8 @@ class Dialect:
 
 LOCKS = {
     "lock": "FOR UPDATE", "lock_free": "FOR UPDATE SKIP LOCKED",
-    "share": "FOR SHARE", "share_free": "FOR SHARE SKIP LOCKED",
+    "share_free": "FOR SHARE SKIP LOCKED",
+    "fence": "FOR KEY SHARE", "renew_free": "FOR NO KEY UPDATE SKIP LOCKED",
 }  # fmt: skip
 NO_LOCKS = dict.fromkeys(LOCKS, "")  # where one transaction writes at a time
 

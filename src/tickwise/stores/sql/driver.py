@@ -25,10 +25,6 @@ class Pool(Enum):
     READ = "read"
 
 
-class StatementError(TickwiseError):
-    """The database refused a statement for what it contains."""
-
-
 class SchemaError(TickwiseError):
     """The tables are not as this version needs them; the text says what to do."""
 

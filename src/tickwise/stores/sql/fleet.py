@@ -58,14 +58,15 @@ def now() -> Procedure[int]:
     return int((yield _ONLY_CLOCK())[0][0])
 
 
-class Beat(NamedTuple):
-    """What came of a beat."""
+class Alive(NamedTuple):
+    """What is known of a node that said that it lives."""
 
     asked_to_end: frozenset[str]  # runs of the node
     is_new: bool  # its worker has come alive, or offers something else than before
 
 
-def beat(node: Node, *, passed: bool) -> Procedure[Beat]:
+def record_alive(node: Node, *, passed: bool) -> Procedure[Alive]:
+    """Record that a node is alive, and what it serves."""
     is_worker = Role.WORKER in node.roles
     serves = " ".join((node.offers.digest, *node.queues)) if is_worker else ""
     now, before = (yield _BEFORE(id=node.id))[0]
@@ -77,7 +78,7 @@ def beat(node: Node, *, passed: bool) -> Procedure[Beat]:
     if is_new:
         yield _OFFER(id=node.id, offers=node.offers.text)
     asked_to_end = frozenset(str(row[0]) for row in (yield _CANCELLING(id=node.id)))
-    return Beat(asked_to_end, is_new)
+    return Alive(asked_to_end, is_new)
 
 
 _OWN_COLUMNS = frozenset({"offers", "started_at", "seen_at", "passed_at"})

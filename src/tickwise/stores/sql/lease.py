@@ -49,7 +49,7 @@ _NOTE_MANUAL = Statement("""
 _RENEW = Statement("""
     UPDATE tickwise_runs AS r SET lease_until = :lease_until FROM :rows[held bigint, held_by text] AS v
     WHERE r.id = v.held AND r.token = v.held_by AND r.finished_at IS NULL AND r.id IN (
-        SELECT id FROM tickwise_runs WHERE id IN :ids[bigint] ORDER BY id {lock_free})
+        SELECT id FROM tickwise_runs WHERE id IN :ids[bigint] ORDER BY id {renew_free})
 """)
 _OURS = Statement("""
     SELECT r.id, r.cancelling FROM tickwise_runs r JOIN :rows[held bigint, held_by text] AS v
@@ -59,7 +59,7 @@ _HELD = Statement(f"""
     SELECT {_LEASED} FROM tickwise_runs WHERE {RUNNING} AND node = :node AND lease_until > :now
 """)
 _FENCE = Statement("""
-    SELECT id FROM tickwise_runs WHERE id = :run AND token = :token AND state = 'running' {share}
+    SELECT id FROM tickwise_runs WHERE id = :run AND token = :token AND state = 'running' {fence}
 """)
 _STEP = Statement("""
     INSERT INTO tickwise_steps (run_id, name, position, state, started_at, finished_at, attempt, error)
@@ -200,7 +200,10 @@ def _lease(cache: DefinitionCache, row: Sequence[Any]) -> Lease:
 
 
 def renew(cache: DefinitionCache, node: str, held: Mapping[int, str], seconds: int) -> Procedure[Renewed]:
-    """Extend leases without waiting for anybody: a run that is locked is about to end, or renewed next time."""
+    """Extend leases without waiting for anybody: a run that is locked is about to end, or renewed next time.
+
+    A report, which may take long over a slow network, locks nothing that a renewal needs.
+    """
     now = yield from clock()
     rows: Sequence[Any] = ()
     if pairs := sorted(held.items()):

@@ -19,10 +19,11 @@ from typing import Any, TypeVar
 import asyncpg
 
 from ...core.errors import InputError
-from ..contract import StoreUnavailableError
+from ..contract import StatementError, StoreUnavailableError
 from ..validation import UNREADABLE_URL
 from .dialect import LOCKS, Dialect, Lists, Tables, on_conflict
-from .driver import UPGRADE, Driver, Pool, SchemaError, StatementError
+from .driver import Driver, Pool
+from .postgres_errors import DRIVER_ERRORS, FORGOTTEN, RETRIED, error_text, translate
 from .statement import FIRST_PART, Procedure, Query, Rows, Statement, TakeTicket
 from .tickets import TicketLine, held_for_long
 
@@ -44,14 +45,6 @@ _CONNECT, _LISTEN_AGAIN = 10.0, 1.0  # seconds for a connection that listens, an
 _TRIES = 5
 _AT_ONCE = {Pool.CLAIM: 2, Pool.FINISH: 2, Pool.READ: 4}  # connections of a lane; the others have one
 _KEPT_STATEMENTS = 100  # for each connection
-_FORGOTTEN = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
-_RETRY = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
-_GONE = (
-    OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.CannotConnectNowError,
-    asyncpg.AdminShutdownError, asyncpg.CrashShutdownError, asyncpg.IdleInTransactionSessionTimeoutError,
-    asyncpg.TooManyConnectionsError, asyncpg.DiskFullError, asyncpg.QueryCanceledError,
-    asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError,
-)  # fmt: skip
 
 
 def _table(places: Any, columns: Any) -> str:
@@ -144,20 +137,16 @@ class PostgresDriver(Driver):
                     return await (
                         self._read(protocol) if lane is Pool.READ else self._transact(protocol(), _BEGIN)
                     )
-                except (*_RETRY, asyncpg.UniqueViolationError) as error:  # somebody was first: look again
+                except (*RETRIED, asyncpg.UniqueViolationError) as error:  # somebody was first: look again
                     if not left:
-                        kind = StoreUnavailableError if isinstance(error, _RETRY) else StatementError
+                        kind = StoreUnavailableError if isinstance(error, RETRIED) else StatementError
                         raise kind(f"PostgreSQL refused a move {_TRIES} times: {error}") from error
-                except _FORGOTTEN as error:
+                except FORGOTTEN as error:
                     if not left:
                         raise StoreUnavailableError(f"PostgreSQL forgets statements: {error}") from error
                     self._keep_no_statements()
-                except _GONE as error:
-                    raise StoreUnavailableError(f"PostgreSQL does not answer: {_said(error)}") from error
-                except (asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError) as error:
-                    raise SchemaError(f"{error}: {UPGRADE}") from error
-                except asyncpg.PostgresError as error:
-                    raise StatementError(f"PostgreSQL refused a statement: {error}") from error
+                except DRIVER_ERRORS as error:
+                    raise translate(error) from error
         raise AssertionError  # the loop returns or raises
 
     async def _read(self, protocol: Callable[[], Procedure[T]]) -> T:
@@ -184,7 +173,7 @@ class PostgresDriver(Driver):
                 answer, news = await self._drive(protocol, connection, begin)
                 await connection.execute(f"{_NOTIFY}; COMMIT" if news else "COMMIT")
             except BaseException:
-                with suppress(*_GONE, asyncpg.PostgresError):
+                with suppress(*DRIVER_ERRORS):
                     await connection.execute("ROLLBACK")
                 raise
             return answer
@@ -284,19 +273,15 @@ async def connect_pool(url: str, statements: int) -> Any:
             return pool
     except ValueError:  # its text may have a piece of the password in it
         raise InputError(UNREADABLE_URL) from None
-    except (*_GONE, asyncpg.PostgresError) as error:
+    except DRIVER_ERRORS as error:
         raise StoreUnavailableError(
-            f"cannot connect to PostgreSQL: {_said(error)}; check host, port, name, user and "
+            f"cannot connect to PostgreSQL: {error_text(error)}; check host, port, name, user and "
             "password in the store's URL"
         ) from error
 
 
 async def _as_it_is(_connection: Any) -> None:
     """All that a transaction sets here ends with it: nothing need be undone when a connection is given back."""
-
-
-def _said(error: BaseException) -> str:
-    return str(error) or type(error).__name__
 
 
 class _Listener:
@@ -320,7 +305,7 @@ class _Listener:
                 await self._news.wait()
         except TimeoutError:
             return False
-        except (*_GONE, asyncpg.PostgresError):
+        except DRIVER_ERRORS:
             await asyncio.sleep(min(seconds, _LISTEN_AGAIN))
             return False
         self._news.clear()
@@ -345,7 +330,7 @@ class _Listener:
     async def close(self) -> None:
         if self._listening is not None:
             self._listening.cancel()
-            with suppress(asyncio.CancelledError, *_GONE, asyncpg.PostgresError):
+            with suppress(asyncio.CancelledError, *DRIVER_ERRORS):
                 await (await self._listening).close(timeout=5)
 
 

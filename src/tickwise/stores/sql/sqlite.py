@@ -4,6 +4,10 @@ Whatever waits while a transaction is under way goes into the next one together,
 its own: so a burst costs one sync to disk, and a move that fails takes nobody along. `synchronous=FULL`, because
 NORMAL may lose the last commits at a power cut, and with them a cursor. `BEGIN IMMEDIATE` takes the lock before it
 reads: several processes may share the file, and wait for each other rather than fail.
+
+A writer that finds the file locked tries again every two milliseconds. The busy handler of SQLite sleeps up to a
+tenth of a second between two tries, but the gaps between transactions of busy processes are much shorter: beside
+them a heartbeat could miss its turn for seconds.
 """
 
 import asyncio
@@ -17,26 +21,22 @@ from threading import Lock, Thread
 from time import sleep
 from typing import Any, NamedTuple, TypeVar
 
-from ...core.errors import InputError, TickwiseError
+from ...clock import monotonic
+from ...core.errors import InputError
 from ..contract import StoreUnavailableError
 from .dialect import NO_LOCKS, Dialect, Lists, Tables, on_conflict
-from .driver import UPGRADE, Driver, Pool, SchemaError, StatementError, drive
+from .driver import Driver, Pool, drive
 from .fork_lock import lock_against_forks
+from .sqlite_errors import MOVE_AWAY, RECOVER, DamagedError, damaged, is_held, translate
 from .statement import Procedure, Query, Rows, Statement
 
 T = TypeVar("T")
 _LOOK_EVERY = 0.5  # seconds
 _AT_ONCE = 64  # moves in one transaction
 _TRIES = 2  # of a move: nobody else writes meanwhile
-_PATIENCE_MS = 60_000  # for a lock that another process holds
+_LOCK_TIMEOUT = 60.0  # seconds to wait for a lock that another process holds
+_LOCK_RETRY = 0.002  # seconds between two tries to get the lock
 _SWITCH_TRIES, _SWITCH_AGAIN = 500, 0.02  # seconds between them
-_DAMAGED = ("malformed", "not a database", "disk image")
-_NO_TABLES = ("no such table", "no such column", "has no column named")
-_RECOVER = (
-    "stop all processes that use it, keep a copy, and restore a backup, or run `sqlite3 FILE .recover | sqlite3 "
-    "recovered.db` and put recovered.db in its place"
-)
-_MOVE_AWAY = "it holds only what runs have printed: move it away, and `tickwise store upgrade` makes it anew"
 
 
 def _table(places: Sequence[str], columns: Sequence[tuple[str, str]]) -> str:
@@ -142,7 +142,7 @@ class SqliteDriver(Driver):
             found = [row[0] for row in await self._reader.take(_integrity) if row[0] != "ok"]
         except DamagedError as error:
             return (str(error),)
-        return (str(_damaged(_both(self.path), found[0], _RECOVER)),) if found else ()
+        return (str(damaged(_both(self.path), found[0], RECOVER)),) if found else ()
 
     async def close(self) -> None:
         await asyncio.to_thread(self._writer.close)
@@ -169,18 +169,18 @@ def _integrity() -> Procedure[Rows]:
 def connect(path: Path) -> sqlite3.Connection:
     """Open the file, with its logs attached; damage is told with the way out of it, and nothing is changed."""
     connection = sqlite3.connect(
-        path, isolation_level=None, check_same_thread=False, timeout=_PATIENCE_MS / 1_000, cached_statements=512
+        path, isolation_level=None, check_same_thread=False, timeout=_LOCK_TIMEOUT, cached_statements=512
     )
-    logs, file, remedy = _logs(path), path.name, _RECOVER
+    logs, file, remedy = _logs(path), path.name, RECOVER
     try:
         _set_up(connection, "main")
-        file, remedy = logs.name, _MOVE_AWAY
+        file, remedy = logs.name, MOVE_AWAY
         logs.touch(mode=0o600)  # as private as the other; SQLite itself would let everybody read it
         connection.execute("ATTACH DATABASE ? AS logs", (str(logs),))
         _set_up(connection, "logs")
     except sqlite3.Error as error:
         connection.close()
-        raise _told(error, file, remedy) from error
+        raise translate(error, file, remedy) from error
     return connection
 
 
@@ -216,28 +216,6 @@ def _switch_to_wal(connection: sqlite3.Connection, name: str) -> None:
             return
 
 
-def _told(error: sqlite3.Error, file: str, remedy: str) -> TickwiseError:
-    """The error in words that help."""
-    text = str(error)
-    if any(word in text for word in _DAMAGED):
-        return _damaged(file, text, remedy)
-    if any(word in text for word in _NO_TABLES):
-        return SchemaError(f"{file}: {text}: {UPGRADE}")
-    if isinstance(error, sqlite3.OperationalError):
-        held = "another connection, maybe one of your own, holds the file for too long"
-        hint = held if "locked" in text else "see disk space and permissions"
-        return StoreUnavailableError(f"{file}: {text}: {hint}")
-    return StatementError(f"{file}: {text}")
-
-
-def _damaged(file: str, problem: str, remedy: str) -> "DamagedError":
-    return DamagedError(f"{file} is damaged or is no SQLite database ({problem}): {remedy}")
-
-
-class DamagedError(InputError):
-    """The file cannot be used."""
-
-
 class _ConnectionThread:
     """A thread with a connection, that does one transaction after the other."""
 
@@ -250,8 +228,7 @@ class _ConnectionThread:
         self._inside = lock_against_forks()
         with self._inside:
             self._connection = connect(driver.path)
-            if not writes:
-                self._connection.execute("PRAGMA query_only = ON")
+            self._connection.execute("PRAGMA busy_timeout = 0" if writes else "PRAGMA query_only = ON")
         self._thread = Thread(target=self._work, name=f"tickwise-sqlite-{'w' if writes else 'r'}", daemon=True)
         self._thread.start()
 
@@ -296,7 +273,7 @@ class _ConnectionThread:
         answers: list[tuple[_Move, Any, BaseException | None]] = []
         news = False
         try:
-            self._connection.execute("BEGIN IMMEDIATE" if self._writes else "BEGIN")
+            self._begin()
             for move in moves:
                 answer, failure, said = self._attempt(move)
                 answers.append((move, answer, failure))
@@ -305,13 +282,28 @@ class _ConnectionThread:
         except sqlite3.Error as error:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            failure = _told(error, _both(self._driver.path), _RECOVER)
+            failure = translate(error, _both(self._driver.path), RECOVER)
             answers, news = [(move, None, failure) for move in moves], False
         for move, answer, failure in answers:
             with suppress(RuntimeError):  # the caller is gone, with its event loop
                 move.loop.call_soon_threadsafe(_settle, move.future, answer, failure)
         if news:
             self._driver.announce()
+
+    def _begin(self) -> None:
+        if not self._writes:
+            self._connection.execute("BEGIN")
+            return
+        until = monotonic() + _LOCK_TIMEOUT
+        while True:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if monotonic() > until or not is_held(error):
+                    raise
+                sleep(_LOCK_RETRY)
+            else:
+                return
 
     def _attempt(self, move: _Move, tries: int = _TRIES) -> tuple[Any, BaseException | None, bool]:
         self._connection.execute("SAVEPOINT move")
@@ -323,7 +315,7 @@ class _ConnectionThread:
             self._undo()
             if isinstance(error, sqlite3.IntegrityError) and tries > 1:  # somebody was first: look again
                 return self._attempt(move, tries - 1)
-            return None, _told(error, _both(self._driver.path), _RECOVER), False
+            return None, translate(error, _both(self._driver.path), RECOVER), False
         except Exception as error:  # noqa: BLE001  (it is the caller's, and goes to the caller)
             self._undo()
             return None, error, False

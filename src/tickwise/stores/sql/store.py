@@ -1,21 +1,22 @@
 """The store's contract over any SQL driver: each move is a procedure, run on the pool where it belongs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from ...core.payload import encode
 from ...core.settle import Settled
 from ...log import get_logger
-from ..contract import Schema, Store
+from ..contract import Schema, StatementError, Store
 from ..insights_contract import Insights
-from ..records import MICRO, Enqueue, Enqueued, Finish, Node, Planner, TickRequest, TickResult
+from ..records import MICRO, Enqueue, Enqueued, Finish, Node, Planner, Renewed, TickRequest, TickResult
 from ..whole_scan import WholeScan, after_scan
 from . import (
     define,
     enqueue,
     finish,
     fleet,
+    heartbeat,
     insights,
     insights_changes,
     insights_runs,
@@ -30,7 +31,7 @@ from .access import SqlAccess
 from .caller_transaction import on_connection
 from .claim import ClaimRequest
 from .definitions import DefinitionCache
-from .driver import Driver, Pool, SchemaError, StatementError
+from .driver import Driver, Pool, SchemaError
 from .moves import SqlMoves, cached_move, move
 
 _log = get_logger()
@@ -59,7 +60,6 @@ class SqlStore(SqlMoves, Store):
     _pause = move(Pool.OTHER, fleet.pause)
     _cancel = cached_move(Pool.OTHER, enqueue.cancel)
     _lease = cached_move(Pool.LEASE, lease.lease)
-    _renew = cached_move(Pool.OTHER, lease.renew)
     _report = move(Pool.OTHER, lease.report)
     expire = cached_move(Pool.OTHER, lease.expire)
     _leave = move(Pool.OTHER, fleet.leave)
@@ -93,11 +93,11 @@ class SqlStore(SqlMoves, Store):
         self._raise_floor(ticked)
         return ticked
 
-    async def _beat(self, node: Node, /, *, passed: bool) -> frozenset[str]:
-        beat = await self.execute(Pool.OTHER, fleet.beat, node, passed=passed)
+    async def _beat(self, node: Node, held: Mapping[int, str], lease: int, /, *, passed: bool) -> Renewed:
+        beat = await self.execute(Pool.OTHER, heartbeat.beat, self.definitions, node, held, lease, passed=passed)
         if beat.is_new:
             await self._wake_held()
-        return beat.asked_to_end
+        return beat.renewed
 
     async def _wake_held(self) -> None:
         await self.execute(Pool.OTHER, workers.wake_held, self.definitions)

@@ -18,7 +18,7 @@ from ...core.settle import Succeeded
 from ...stores.records import Enqueue, Finish, LogPart, Node, Page, QueueLimit, Renewed, Role, StepReport
 from .snapshot import snapshot
 from .stories import Stories
-from .world import HOURLY, SOURCE, World, job, schedule
+from .world import HOURLY, SOURCE, World, job, schedule, worker_node
 
 WRONG_IDS = ["", "abc", "-1", "0", "1.5", "9" * 40, "12345678", "1\0", "\ud800", " 1", "1' OR '1'='1"]
 WRONG_NAMES = ["", "a\0b", "a\ud800", "x" * 101, "-a", "a b", "a/b", "ä", "a\n"]
@@ -81,13 +81,14 @@ class BadInputStories(Stories):
         await fill(world)
         assert await world.not_refused(world.store.cancel, WRONG_IDS) == []
         assert await world.not_refused(world.store.retry, WRONG_IDS) == []
+        await world.store.beat(worker_node("w9"))
         before, seen = await snapshot(world.store), world.insights
         nothing = [(None,), False, Renewed(frozenset(), frozenset()), None, (), (), Page(())]
         for bad in WRONG_IDS:
             tried = [
                 world.store.finish([Finish(bad, "w1/1", Succeeded())]),
                 world.store.report(bad, "w1/1", [StepReport("s", "x")], [LogPart("s", "out", "x", 0)]),
-                world.store.renew("w9", {bad: "w1/1"}, 30),
+                world.store.beat(worker_node("w9"), {bad: "w1/1"}),
                 seen.run(bad), seen.attempts(bad), seen.steps(bad), seen.log(bad),
             ]  # fmt: skip
             answers = await asyncio.gather(*tried, return_exceptions=True)

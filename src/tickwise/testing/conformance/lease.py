@@ -10,7 +10,7 @@ from ...core.requirements import ALL, Offers, command_digest, requirements_of
 from ...core.states import RunState
 from ...stores.records import MICRO, Enqueue, Renewed
 from .stories import Stories
-from .world import HOURLY, World, instant, job
+from .world import HOURLY, World, instant, job, worker_node
 
 STEP = Step("only", Command(("true",)))
 
@@ -109,7 +109,7 @@ class LeaseStories(Stories):
         await world.enqueue("a")
         (lease,) = await world.lease(seconds=30)
         world.clock.advance(20)
-        renewed = await world.store.renew("w1", {lease.id: lease.token}, 30)
+        renewed = await world.store.beat(worker_node("w1"), {lease.id: lease.token})
         assert renewed == Renewed(frozenset({lease.id}), frozenset())
         assert (await world.run(lease.id)).lease_until == lease.started_at + 50 * MICRO
         world.clock.advance(25)
@@ -124,7 +124,7 @@ class LeaseStories(Stories):
         lost = await world.lease(capacity=1, seconds=30)
         await world.enqueue("a")
         await world.lease(node="w2")
-        renewed = await world.store.renew("w1", {mine[0].id: mine[0].token}, 30)
+        renewed = await world.store.beat(worker_node("w1"), {mine[0].id: mine[0].token})
         assert renewed == Renewed(frozenset({mine[0].id}), frozenset(), lost)
         world.clock.advance(31)
-        assert (await world.store.renew("w1", {}, 30)).unknown == ()
+        assert (await world.store.beat(worker_node("w1"))).unknown == ()

@@ -9,9 +9,8 @@ from ...core.definition import After, Kind, RetryPolicy
 from ...core.errors import ConflictError
 from ...core.settle import Cancelled, Failed, HandedBack, Outcome, Succeeded, Unmet
 from ...core.states import RunState
-from ...stores.records import Node, Role
 from .stories import Stories
-from .world import HOURLY, SUCCESS, World, instant, job, schedule
+from .world import HOURLY, SUCCESS, World, instant, job, schedule, worker_node
 
 
 class OverlapStories(Stories):
@@ -58,10 +57,8 @@ class OverlapStories(Stories):
         lease = await world.start()
         await world.pass_time("02:00")
         assert (await world.run(lease.id)).cancelling
-        renewed = await world.store.renew("w1", {lease.id: lease.token}, 30)
-        assert (
-            renewed.cancel == {lease.id} == await world.store.beat(Node("w1", (Role.WORKER,), queues=("default",)))
-        )
+        renewed = await world.store.beat(worker_node("w1"), {lease.id: lease.token})
+        assert renewed.cancel == {lease.id} == (await world.store.beat(worker_node("w1"))).cancel
         assert await world.ran("a") == ["01:00"]
         await world.end(lease, Cancelled())
         await world.tick()

@@ -16,7 +16,7 @@ from ...core.states import RunState
 from ...stores.records import MICRO, Node, QueueLimit, Role, ScheduleFilter
 from .snapshot import snapshot
 from .stories import Stories
-from .world import HOURLY, World, instant, job, once, schedule
+from .world import HOURLY, World, instant, job, once, schedule, worker_node
 
 
 def rewritten(**changes: Any) -> Any:
@@ -299,7 +299,7 @@ class ReserveStories(Stories):
         run = await world.run(lease.id)
         assert (run.state, run.node, run.attempt, lease.attempt) == (RunState.RUNNING, "w5", 1, 1)
         assert (run.started_at, run.lease_until) == (world.micro, world.micro + 45 * MICRO)
-        assert (await world.store.renew("w5", {}, 30)).unknown == ticked.leases
+        assert (await world.store.beat(worker_node("w5"))).unknown == ticked.leases
         await world.end(lease)
         assert sorted(run.state for run in await world.runs()) == ["queued", "running", "succeeded"]
 

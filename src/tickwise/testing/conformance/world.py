@@ -59,6 +59,11 @@ _MOST_PASSES = 1_000
 _SILENCE, _HEARD = 0.6, 10.0  # seconds without a notification; seconds to wait for one
 
 
+def worker_node(name: str, *queues: str) -> Node:
+    """A worker that lives for good."""
+    return Node(name, (Role.WORKER,), queues=queues or ("default", "other"), seconds=_FOR_GOOD)
+
+
 def instant(text: str) -> int:
     """`03:00` of the first day, or `2T03:00` of the second."""
     day, _, time = text.rpartition("T")
@@ -126,7 +131,7 @@ class World:
     # What happens.
 
     async def begin(self) -> None:
-        await self.store.beat(Node("w1", (Role.WORKER,), queues=("default", "other"), seconds=_FOR_GOOD))
+        await self.store.beat(worker_node("w1"))
 
     def go(self, to: str) -> None:
         """Move the clock; nothing is decided."""
@@ -180,11 +185,12 @@ class World:
 
     async def is_fenced(self, lease: Lease) -> bool:
         """Whether nothing that is done with a lease's token has any effect (S42)."""
+        await self.store.beat(worker_node("w1"))
         before = await snapshot(self.store)
         ended = await self.store.finish([Finish(lease.id, lease.token, SUCCESS, "late", "late")])
         step, part = StepReport("late", "late"), LogPart("late", "late", "late", 0)
         reported = await self.store.report(lease.id, lease.token, [step], [part])
-        renewed = await self.store.renew("w1", {lease.id: lease.token}, 10**6)
+        renewed = await self.store.beat(worker_node("w1"), {lease.id: lease.token}, 10**6)
         unchanged = await snapshot(self.store) == before
         return (ended, reported, renewed.held, unchanged) == ((None,), False, frozenset(), True)
 

@@ -8,6 +8,7 @@ from tickwise.core.planner import plan
 from tickwise.core.states import ACTIVE
 from tickwise.stores.contract import Store
 from tickwise.stores.records import MICRO, LeaseRequest, LogPart, StepReport
+from tickwise.testing.conformance.world import worker_node
 
 from ....support.races.channel import Line
 from ....support.races.failpoints import in_sql
@@ -24,7 +25,7 @@ async def one_cycle(line: Line, url: str, clock: str, node: str, die_at: int) ->
     held = (await store.tick(plan, node, reserve=LeaseRequest(node, 1))).leases
     await store.tick(plan, node, jobs=[lease.job.name for lease in held])
     for lease in held:
-        await store.renew(node, {lease.id: lease.token}, 30)
+        await store.beat(worker_node(node), {lease.id: lease.token})
         await store.report(
             lease.id, lease.token, [StepReport("work", "running")], [LogPart("work", "out", "…", 1)]
         )

@@ -13,6 +13,7 @@ from tickwise.core.settle import Failed, HandedBack, Outcome, Succeeded
 from tickwise.core.states import FINAL
 from tickwise.stores.contract import Store
 from tickwise.stores.records import Enqueue, Finish, LeaseRequest, RunFilter
+from tickwise.testing.conformance.world import worker_node
 
 from ....support.races.channel import Line
 from ....support.races.race import SOURCE, opened, pair
@@ -47,7 +48,9 @@ async def _work(store: Store, node: str, chance: Random) -> None:
     leases = list(await store.lease(LeaseRequest(node, 5)))
     chance.shuffle(leases)
     ends = [Finish(lease.id, lease.token, chance.choice(_OUTCOMES)) for lease in leases]
-    await asyncio.gather(store.finish(ends), store.renew(node, {lease.id: lease.token for lease in leases}, 30))
+    await asyncio.gather(
+        store.finish(ends), store.beat(worker_node(node), {lease.id: lease.token for lease in leases})
+    )
 
 
 async def _trigger(store: Store, _: str, chance: Random) -> None:

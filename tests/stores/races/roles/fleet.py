@@ -7,6 +7,7 @@ from unittest.mock import patch
 
 from tickwise.core.settle import Succeeded
 from tickwise.stores.records import Finish, LeaseRequest, LogPart, StepReport
+from tickwise.testing.conformance.world import worker_node
 
 from ....support.races.channel import Line
 from ....support.races.race import opened
@@ -47,7 +48,7 @@ async def lose_a_lease(line: Line, url: str, clock: str, node: str) -> dict[str,
     said = {
         "finish": await store.finish([Finish(lease.id, lease.token, Succeeded(), result="late")]),
         "report": await store.report(lease.id, lease.token, [step], [text]),
-        "renew": tuple(await store.renew(node, {lease.id: lease.token}, 3_600)),
+        "renew": tuple(await store.beat(worker_node(node), {lease.id: lease.token}, 3_600)),
     }
     await store.close()
     return said

@@ -7,6 +7,7 @@ from tickwise.core.settle import Failed, Succeeded
 from tickwise.stores.records import Finish, LeaseRequest
 from tickwise.stores.sql import postgres
 from tickwise.stores.sql.store import SqlStore
+from tickwise.testing.conformance.world import worker_node
 
 from ....support.races.channel import Line
 from ....support.races.failpoints import Failpoints, in_sql
@@ -73,5 +74,5 @@ async def renew_on_word(line: Line, url: str, clock: str, node: str) -> None:
     """Renew what one is told to hold; say what of it is."""
     store = opened(url, clock)
     while held := line.hear():
-        line.say(sorted((await store.renew(node, held, 300)).held))
+        line.say(sorted((await store.beat(worker_node(node), held, 300)).held))
     await store.close()

@@ -14,6 +14,7 @@ from tickwise.core.planner import plan
 from tickwise.core.settle import Failed
 from tickwise.stores.contract import Store
 from tickwise.stores.records import Enqueue, Finish, LeaseRequest, LogPart, StepReport
+from tickwise.testing.conformance.world import worker_node
 
 from ....support.races.channel import Line
 from ....support.races.failpoints import Writes
@@ -85,7 +86,7 @@ async def _tick_and_work(store: Store, node: str) -> None:
     held = (await store.tick(plan, node, reserve=LeaseRequest(node, 1))).leases
     await store.tick(plan, node, jobs=[lease.job.name for lease in held])
     for lease in held:
-        await store.renew(node, {lease.id: lease.token}, 30)
+        await store.beat(worker_node(node), {lease.id: lease.token})
         log = [LogPart("work", "out", "…", 1)]
         await store.report(lease.id, lease.token, [StepReport("work", "running")], log)
     await finish(store, held)

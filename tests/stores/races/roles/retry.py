@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from tickwise.core.planner import plan
 from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.records import MICRO, Enqueue, Lease, LeaseRequest
+from tickwise.testing.conformance.world import worker_node
 
 from ....support.races.channel import Line, Stop
 from ....support.races.race import opened
@@ -27,7 +28,7 @@ async def persevere(line: Line, url: str, clock: str, node: str) -> int:
         try:
             if in_doubt:
                 await store.expire()
-                unknown = (await store.renew(node, {}, 30)).unknown
+                unknown = (await store.beat(worker_node(node))).unknown
                 held |= {lease.id: lease for lease in unknown}
                 in_doubt = False
             await store.tick(plan, node, limit=10)

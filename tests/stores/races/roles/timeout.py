@@ -12,6 +12,7 @@ from tickwise.core.planner import plan
 from tickwise.stores.contract import StoreUnavailableError
 from tickwise.stores.records import Enqueue, LeaseRequest
 from tickwise.stores.sql.store import SqlStore
+from tickwise.testing.conformance.world import worker_node
 
 from ....support.races.channel import Line
 from ....support.races.failpoints import in_sql
@@ -35,7 +36,7 @@ async def cancel_everywhere(line: Line, url: str, clock: str, node: str) -> int:
             cycle.result()
             break
         points.arm(0, bool)
-        await finish(store, (await store.renew(node, {}, 30)).unknown)
+        await finish(store, (await store.beat(worker_node(node))).unknown)
         await settle_everything(store, node)
     passed = len(points.passed)
     await settle_everything(store, node)
@@ -57,7 +58,7 @@ async def many_callers(line: Line, url: str, clock: str, node: str) -> None:
         lambda: store.tick(plan, node),
         lambda: store.lease(LeaseRequest(node, 1)),
         lambda: store.enqueue([Enqueue("a")]),
-        lambda: store.renew(node, {}, 30),
+        lambda: store.beat(worker_node(node)),
         store.expire,
         store.now,
         store.insights.counts,
