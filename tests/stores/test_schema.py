@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -16,18 +17,18 @@ from unittest.mock import patch
 
 import pytest
 
-from tickwise.core.change import Paused
+from tickwise.core.change import Paused, Resumed
 from tickwise.core.errors import TickwiseError
 from tickwise.core.model import Pause
 from tickwise.core.planner import plan
-from tickwise.stores.contract import Store
+from tickwise.stores.contract import StatementError, Store
 from tickwise.stores.mongo import base
 from tickwise.stores.mongo.store import MongoStore
 from tickwise.stores.records import Enqueue, LeaseRequest, Node, Role
 from tickwise.stores.sql import schema
 from tickwise.stores.sql.driver import Pool, SchemaError
 from tickwise.stores.sql.store import SqlStore
-from tickwise.testing.conformance.world import HOURLY, instant, job
+from tickwise.testing.conformance.world import HOURLY, instant, job, schedule
 
 from ..support.store import StoreAddress
 
@@ -283,6 +284,7 @@ def test_a_column_that_is_missing(place: StoreAddress) -> None:
         place.do(lambda store: store.insights.runs())
 
 
+ROOT = Path(__file__).parents[2]
 SEEN = "SELECT name, job, times, timezone, next_run_at, last_run_at, last_state, paused, reason"
 
 
@@ -305,6 +307,68 @@ def test_the_view_for_people(place: StoreAddress) -> None:
         ("b", "b", "CRON_TZ=Europe/Berlin 30 2 * * *", "Europe/Berlin", None, None, None, True, "holidays"),
         ("c", "c", HOURLY, "UTC", None, None, None, True, "enabled: false"),
     ]
+
+
+def _micro(time: str) -> int:
+    return instant(time) * 1_000_000
+
+
+def test_the_documented_queries(place: StoreAddress) -> None:
+    """What docs/stores.md shows of SQL can be pasted into `psql` and `sqlite3` (A13)."""
+    used = place._replace(clock=lambda: instant("01:00") * 1_000_000)
+    used.upgrade()
+    used.do(lambda store: store.beat(WORKER))
+    used.do(lambda store: store.define(job("a", HOURLY), "app"))
+    used.do(lambda store: store.define(job("b", HOURLY), "app"))
+    used.do(lambda store: store.change("b", Paused("ann", "holidays")))
+    for hour in ("02:00", "03:00", "04:00"):
+        later = place._replace(clock=partial(_micro, hour))
+        later.do(lambda store: store.tick(plan, "t"))
+    blocks = re.findall(r"```sql\n(.*?)```", (ROOT / "docs/stores.md").read_text(), re.DOTALL)
+    queries = [query for block in blocks for query in block.strip().removesuffix(";").split(";\n")]
+    answers = [[tuple(row) for row in used.say(query)] for query in queries]
+    assert len(answers) == 5
+    soon, paused, trouble, runs, reasons = answers
+    assert [row[0] for row in soon] == ["a"]
+    assert paused == [("b", "holidays")]
+    assert trouble == []
+    assert runs == [("a", "queued", 1)]
+    assert reasons == [("a", "overlap", 2)]
+
+
+def test_the_view_survives_damage(place: StoreAddress) -> None:
+    """One damaged definition or state does not keep people from reading the others (A13)."""
+    used = place._replace(clock=lambda: instant("01:00") * 1_000_000)
+    used.upgrade()
+    used.do(lambda store: store.define(job("a", HOURLY, grace=97), "app"))
+    used.do(lambda store: store.define(job("b", HOURLY), "app"))
+    used.say("UPDATE tickwise_definitions SET body = '{' WHERE body LIKE '%97%'")
+    used.say("UPDATE tickwise_schedules SET rest = '{' WHERE name = 'a'")
+    assert [row[0] for row in used.say("SELECT * FROM tickwise_schedules_now ORDER BY name")] == ["a", "b"]
+
+
+@pytest.mark.parametrize("write", ["paused = TRUE", "paused = NOT paused"])
+def test_a_pause_by_sql_is_refused(place: StoreAddress, write: str) -> None:
+    """It would be counted and ignored: the refusal names the command to use, and nothing changes (A13)."""
+    place.upgrade()
+    place.do(lambda store: store.define(job("a", HOURLY), "app"))
+    with pytest.raises(StatementError, match="use_tickwise_schedules_pause_or_resume"):
+        place.say(f"UPDATE tickwise_schedules SET {write}")
+    place.do(lambda store: store.change("a", Paused("ann", "holidays")))
+    with pytest.raises(StatementError, match="use_tickwise_schedules_pause_or_resume"):
+        place.say("UPDATE tickwise_schedules SET paused = FALSE")
+    [(paused, reason)] = place.say("SELECT paused, reason FROM tickwise_schedules_now")
+    assert (bool(paused), reason) == (True, "holidays")
+
+
+def test_what_a_person_calls_things_pauses_nothing(place: StoreAddress) -> None:
+    """Reasons and names that look like the words of the store do not count as a pause."""
+    place.upgrade()
+    words = '"manual_pause":{"disabled":{"overruled":'
+    place.do(lambda store: store.define(replace(job("a", HOURLY), enabled=False), "app"))
+    place.do(lambda store: store.change("a", Paused(words, words)))
+    assert place.do(lambda store: store.change("a", Resumed())).paused is None
+    place.do(lambda store: store.define(job("manual_pause", HOURLY, also=[schedule("disabled", HOURLY)]), "app"))
 
 
 def test_the_view_shows_a_pause_of_everything(place: StoreAddress) -> None:

@@ -257,13 +257,15 @@ def test_a_persons_word_on_it(trouble: Trouble) -> None:
 
 
 def test_people_see_it(trouble: Trouble) -> None:
-    """Lists go on, and a job whose text is bad says so."""
+    """Lists go on, and what cannot be read says so."""
     trouble.spoil("a definition")
     trouble.say(SPOIL_JOB)
     rows = trouble.do(lambda store: store.insights.jobs()).items
     assert [row.definition.name for row in rows] == ["bad", *GOOD]
     assert [row.definition.name for row in rows if row.unreadable] == ["bad"]
-    assert _names(trouble.do(lambda store: store.insights.schedules()).items) == list(GOOD)
+    listed = trouble.do(lambda store: store.insights.schedules()).items
+    assert _names(listed) == ["bad", *GOOD]
+    assert [row.schedule.name for row in listed if row.unreadable] == ["bad"]
 
 
 def _names(rows: tuple[ScheduleRow, ...]) -> list[str]:

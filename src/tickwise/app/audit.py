@@ -88,7 +88,8 @@ async def _check_job(store: Store, job: JobRow, since: int | None, until: int | 
     """One look at a job: its schedules first, then what was decided about them."""
     insights, name, now = store.insights, job.definition.name, await store.now() // MICRO
     pauses = await insights.pauses()
-    rows = await all_pages(lambda after: insights.schedules(ScheduleFilter(job=name), after, _PAGE_SIZE))
+    listed = await all_pages(lambda after: insights.schedules(ScheduleFilter(job=name), after, _PAGE_SIZE))
+    rows = [row for row in listed if not row.unreadable]  # what they have decided cannot be judged
     later, job = await store.now() // MICRO, await insights.job(name) or job
     runs = await runs_of(insights, name, since)
     by_schedule: dict[str, list[AuditedRun]] = defaultdict(list)

@@ -76,7 +76,8 @@ async def stored_job(store: Store, name: str) -> StoredJob:
     if row is None:
         raise InputError(f"there is no job {name!r}: it was deleted, or never there")
     rows = await all_pages(lambda after: store.insights.schedules(ScheduleFilter(job=name), after, _PAGE))
-    definition = replace(row.definition, schedules=tuple(one.schedule.definition for one in rows))
+    readable = tuple(one.schedule.definition for one in rows if not one.unreadable)
+    definition = replace(row.definition, schedules=readable)
     return StoredJob(row, definition, tuple(rows))
 
 
@@ -95,6 +96,7 @@ async def read_new(store: Store, fields: Mapping[str, Any], defaults: Defaults) 
     if owner is None:
         return NewSchedule(new, first)
     stored = await stored_job(store, str(owner))
+    _check_readable(stored)
     known = stored.definition
     added = _of_api(known.name, new.schedules)
     return NewSchedule(replace(known, schedules=_sorted((*known.schedules, *added))), first, stored)
@@ -125,11 +127,17 @@ async def edit_schedule(
 
 
 async def remove_schedule(store: Store, stored: StoredJob, schedule: str) -> None:
-    """Delete a schedule with those of the same fields, and a job of the API if it has no other."""
+    """Delete a schedule with those of the same fields, and a job of the API if it has no other.
+
+    A schedule that cannot be read goes with all others of its job that cannot, and a job that cannot be read goes
+    with all its schedules: what is left could not be written without them.
+    """
     _check_source(stored, schedule)
-    known = stored.definition
+    known, row = stored.definition, stored.schedule(schedule)
     base = _base_of(known, schedule)
-    left = tuple(one for one in known.schedules if _base(one) != base)
+    left = () if stored.row.unreadable else tuple(one for one in known.schedules if _base(one) != base)
+    if not stored.row.unreadable and not (row and row.unreadable):
+        _check_readable(stored, schedule)
     if left or not stored.is_api:
         await _write(store, stored, replace(known, schedules=left))
     else:
@@ -144,6 +152,7 @@ def fields_with(job: JobDefinition, schedule: str) -> dict[str, Any]:
 
 def _edited(stored: StoredJob, schedule: str, patch: Mapping[str, Any], defaults: Defaults) -> DefinitionEdit:
     _check_source(stored, schedule)
+    _check_readable(stored, schedule)
     was = stored.definition
     if "name" in patch:
         raise InputError("name: it cannot be changed: add another and delete this one", field="name")
@@ -178,11 +187,24 @@ def _check_extra_fields(job: str, fields: Mapping[str, Any]) -> None:
 def _check_source(stored: StoredJob, schedule: str) -> None:
     """Refuse what another source has written (S50)."""
     row, known = stored.row, stored.schedule(schedule)
-    if row.unreadable:
-        raise ConflictError(f"{row.definition.name} cannot be changed: {row.unreadable}")
     name, source = (schedule, known.schedule.definition.source) if known else (row.definition.name, row.source)
     if source != API_SOURCE:
         raise ConflictError(f"{name} was defined by {source}, which alone may change it: change it there")
+
+
+def _check_readable(stored: StoredJob, schedule: str = "") -> None:
+    """Refuse to write a job of which something else than the edited schedule cannot be read: it would be lost."""
+    job = stored.definition.name
+    if stored.row.unreadable:
+        raise ConflictError(
+            f"{job} cannot be changed: {stored.row.unreadable}. Delete its schedules, and define it again"
+        )
+    for row in stored.schedules:
+        if row.unreadable and row.schedule.name != schedule:
+            raise ConflictError(
+                f"{row.schedule.name} of the same job cannot be read: change its schedule or delete it first. "
+                f"{row.unreadable}"
+            )
 
 
 def _of_api(job: str, schedules: Iterable[ScheduleDefinition]) -> Iterator[ScheduleDefinition]:

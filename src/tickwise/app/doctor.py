@@ -194,6 +194,20 @@ def _cursors_ahead(snapshot: _Snapshot) -> Iterator[Finding]:
             yield Finding("cursor_ahead", Severity.ERROR, what, f"tickwise schedules reset {name}")
 
 
+def _lost_wakeups(snapshot: _Snapshot) -> Iterator[Finding]:
+    """Schedules at which no pass would look in time (S15)."""
+    for row in snapshot.schedules:
+        slot, wake_at, name = row.next_slot, row.wake_at, row.schedule.name
+        if slot is None or row.schedule.finished:
+            continue
+        if wake_at is None or (slot <= snapshot.second and wake_at > snapshot.second + _MAX_OVERDUE):
+            until = "for ever" if wake_at is None else f"until {iso(wake_at)}"
+            what = f"{name} sleeps {until}, although its next slot is {iso(slot)}: its wake-up was lost"
+            yield Finding(
+                "wakeup_lost", Severity.ERROR, what, "tickwise serve (a ticker finds it in half a minute)"
+            )
+
+
 def _unserved_queues(snapshot: _Snapshot) -> Iterator[Finding]:
     for queue, number in unserved_queues(snapshot.counts, snapshot.nodes_of(Role.WORKER)):
         what = f"no live worker serves the queue {queue}, where runs wait: {number}"
@@ -282,7 +296,7 @@ def _undelivered(snapshot: _Snapshot) -> Iterator[Finding]:
 
 
 def _unreadable(snapshot: _Snapshot) -> Iterator[Finding]:
-    readable = {row.schedule.name: row.schedule for row in snapshot.schedules}
+    readable = {row.schedule.name: row.schedule for row in snapshot.schedules if not row.unreadable}
     for row in snapshot.jobs:
         lost = [f"its schedule {name} cannot be read" for name in row.schedules if name not in readable]
         waits = [readable[name].deferral for name in row.schedules if name in readable]
@@ -293,8 +307,8 @@ def _unreadable(snapshot: _Snapshot) -> Iterator[Finding]:
 
 
 _CHECKS = (
-    _unwatched, _failing_claims, _cursors_ahead, _unserved_queues, _held_slots, _no_room, _leases_over,
-    _unserved_runs, _orphans, _bad_files, _undelivered, _adopted, _unreadable,
+    _unwatched, _failing_claims, _cursors_ahead, _lost_wakeups, _unserved_queues, _held_slots, _no_room,
+    _leases_over, _unserved_runs, _orphans, _bad_files, _undelivered, _adopted, _unreadable,
 )  # fmt: skip
 
 

@@ -63,25 +63,17 @@ class Explanation:
 async def schedule_row(store: Store, name: str) -> ScheduleRow:
     row = await store.insights.schedule(name)
     if row is None:
-        await check_readable(store, name)
         known = await all_pages(lambda after: store.insights.schedules(after=after, limit=1_000))
         raise no_such("schedule", name, [one.schedule.name for one in known])
     return row
 
 
-async def check_readable(store: Store, name: str) -> None:
-    """Refuse a schedule that exists but cannot be read."""
-    job = await store.insights.job(_KIND_SUFFIX.sub("", name))
-    if job is not None and name in job.schedules:
-        broken = DecisionFilter(schedule=name, reasons=frozenset({Reason.BROKEN}))
-        details = [row.detail for row in (await store.insights.decisions(broken, limit=1)).items]
-        repair = f"write it again, as its source ({job.source}) has it"
-        raise ConflictError(f"the schedule {name} is there, but cannot be read: {repair}. {''.join(details)}")
-
-
 async def why(store: Store, name: str, slot: int | None = None) -> Explanation:
     """Explain a slot; without one, the newest that is due."""
-    facts = await _read_facts(store, await schedule_row(store, name), slot)
+    row = await schedule_row(store, name)
+    if row.unreadable:
+        raise ConflictError(f"the schedule {name} is there, but cannot be read: {row.unreadable}")
+    facts = await _read_facts(store, row, slot)
     explanation = await _explain_slot(store, facts, given=slot is not None)
     if explanation.reason == Reason.NO_WORKER.code:
         explanation = replace(explanation, advice=await _advise_on_worker(store, facts.schedule.job))

@@ -5,16 +5,19 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from ..core.reasons import Reason
 from ..core.requirements import LiveWorkers
 from ..core.timeparse import iso, to_datetime
 from ..stores.contract import Store
-from ..stores.records import MICRO, Node, PauseInterval, Role
+from ..stores.records import MICRO, DecisionFilter, Node, PauseInterval, Role
 from ..stores.statistics import Counts
 from .explain_steps import by_whom
 from .values import moment
 from .worker_advice import is_live, start_advice, start_command, unserved_jobs, workers_without_room
 
 _MINUTES = 60
+_MAX_UNREADABLE = 20
+_BROKEN_AGE = 180 * MICRO  # a schedule that cannot be read is tried every minute
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,10 @@ async def overview(store: Store, sees: Callable[[str], bool] | None = None) -> O
     return Overview(
         now=to_datetime(now // MICRO), counts=counts, workers=len(workers), tickers=len(tickers),
         oldest_waiting_at=moment(counts.oldest_due), paused=paused is not None,
-        warnings=(*_warnings(counts, workers, tickers, paused), *([] if sees else _problems(live))),
+        warnings=(
+            *_warnings(counts, workers, tickers, paused), *await _unreadable(store, now, sees),
+            *([] if sees else _problems(live)),
+        ),
         minutes=await _minutes(store, now // MICRO, sees),
     )  # fmt: skip
 
@@ -102,6 +108,18 @@ def unserved_queues(counts: Counts, workers: Iterable[Node]) -> Iterator[tuple[s
     """Queues that no live worker serves, and how many runs wait there."""
     served = {queue for node in workers for queue in node.queues}
     return ((queue, number) for queue, number in counts.waiting.items() if number and queue not in served)
+
+
+async def _unreadable(store: Store, now: int, sees: Callable[[str], bool] | None) -> list[OverviewWarning]:
+    """Schedules that the passes of the last minutes could not read: each of them records that, about no slot."""
+    filters = DecisionFilter(reasons=frozenset({Reason.BROKEN}), until=1)
+    found = []
+    for each in (await store.insights.decisions(filters, limit=_MAX_UNREADABLE)).items:
+        row = await store.insights.schedule(each.schedule) if each.extended_at > now - _BROKEN_AGE else None
+        if row and row.unreadable and (sees is None or sees(row.schedule.job)):
+            advice = "Change its schedule, or delete it."
+            found.append(OverviewWarning(f"{each.schedule} cannot be read: {row.unreadable}", advice))
+    return found
 
 
 def _problems(nodes: list[Node]) -> Iterator[OverviewWarning]:

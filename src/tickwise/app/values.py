@@ -85,6 +85,7 @@ class ScheduleInfo:
     backfilling: bool = False
     ticking: str | None = None  # what finds its slots, store or local; none: as the nodes are set
     adopted: bool = False  # a person has said so, and not its definition
+    unreadable: str = ""  # why it cannot be read, if so: then its times and state are not known
 
     @classmethod
     def of(cls, row: ScheduleRow) -> "ScheduleInfo":
@@ -92,18 +93,20 @@ class ScheduleInfo:
         pause, ticking = state.paused, state.ticking or definition.policy.ticking
         return cls(
             name=state.name, job=state.job, kind=str(definition.kind), times=definition.label,
-            timezone=definition.times.zone.name, means=definition.times.explain(), source=definition.source,
+            timezone=definition.times.zone.name, source=definition.source,
+            means="cannot be read" if row.unreadable else definition.times.explain(),
             paused=None if pause is None else {"at": instant(pause.at), "by": pause.by, "reason": pause.reason},
             cursor=to_datetime(state.cursor), next_run_at=instant(row.next_slot),
             last_run_at=moment(row.last_run_at),
             last_run_id=row.last_run_id, last_enqueued_at=moment(row.last_enqueued_at),
             created_at=_sure(row.created_at), updated_at=_sure(row.updated_at),
-            finished=row.next_slot is None and pause is None,
+            finished=row.next_slot is None and pause is None and not row.unreadable,
             waits="" if state.deferral is None else state.deferral.reason.explain(state.deferral.detail),
             last_state=None if row.last_state is None else str(row.last_state),
             moved_to=None if state.moved is None else instant(state.moved.to),
             backfilling=state.backfill is not None,
             ticking=None if ticking is None else str(ticking), adopted=state.ticking is not None,
+            unreadable=row.unreadable,
         )  # fmt: skip
 
 

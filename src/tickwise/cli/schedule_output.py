@@ -14,7 +14,7 @@ def format_next_run(one: dict[str, Any]) -> Text:
     """The next run of a schedule in its own zone, or why there is none."""
     if one["next_run_at"] is not None:
         return Text(format_time(one["next_run_at"], one["timezone"]))
-    return in_colour("paused" if one["paused"] else "finished")
+    return in_colour("unreadable" if one["unreadable"] else "paused" if one["paused"] else "finished")
 
 
 async def fetch_zones(api: ApiClient, names: Iterable[str | None]) -> dict[str | None, str]:

@@ -30,7 +30,7 @@ async def all_schedules(insights: Insights, *, local: bool = False) -> list[Sche
     """Every schedule, page by page; or only those that no claim finds."""
     wanted = ScheduleFilter(local=local)
     rows = await all_pages(lambda after: insights.schedules(wanted, after, _PAGE))
-    return [row.schedule for row in rows]
+    return [row.schedule for row in rows if not row.unreadable]
 
 
 class Forecast:

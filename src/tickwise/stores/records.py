@@ -229,6 +229,7 @@ class ScheduleRow:
     last_run_at: int | None = None  # its real start
     last_enqueued_at: int | None = None
     last_state: RunState | None = None
+    unreadable: str = ""  # why it cannot be read, if so: then its definition and state are not known
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ class ScheduleResponse(ResponseModel):
         description="What finds its slots: the store, or the nodes' own index (local); null: as the nodes are set."
     )
     adopted: bool = Field(description="Whether a person has said so, and not its definition.")
+    unreadable: str = Field(description="Why it cannot be read, if so: then its times and state are not known.")
 
 
 class ScheduleItemResponse(ScheduleResponse):

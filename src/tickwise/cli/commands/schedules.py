@@ -68,6 +68,7 @@ def _print_schedule(one: dict[str, Any]) -> None:
             ("next run", format_next_run(one)),
             ("moved to", at["moved_to"]),
             ("waits", one["waits"]),
+            ("cannot be read", one["unreadable"]),
             ("last run", f"{at['last_run_at']} {one['last_state']}, run {one['last_run_id']}" if last else ""),
             ("decided up to", at["cursor"]),
             ("backfill", "in progress" if one["backfilling"] else ""),

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...core.definition import JobDefinition
-from ...core.jobstate import ScheduleState
 from ...core.payload import UnreadableText
 from ...core.reasons import Reason
 from ...core.slots import next_slot
@@ -28,11 +27,12 @@ from ..records import (
     StepReport,
 )
 from ..statistics import Recent
+from ..unreadable import unreadable_row
 from ..validation import decision_page, run_number_in
 from . import tick
 from .base import Document, Mongo
 from .fleet import pause_state
-from .jobs import load
+from .jobs import JobDocument, load
 from .lease import numbered, steps_of
 from .runs import SHOWN, attempt_of, digests, row_of
 from .search import contains_text, matching_names
@@ -89,23 +89,27 @@ async def schedules(mongo: Mongo, wanted: ScheduleFilter, after: str, limit: int
 
 
 async def _schedule_rows(mongo: Mongo, names: Sequence[str]) -> list[ScheduleRow]:
-    """Those whose definitions can be read."""
-    loaded = await _load_schedules(mongo, names)
-    ids = [entry["last_run"] for _, entry in loaded if "last_run" in entry]
+    loaded = await load(mongo, await mongo.jobs.find({"names": {"$in": list(names)}}).to_list())
+    jobs = {name: job for job in loaded for name in job.document["names"]}
+    entries = {name: jobs[name].entries[name] for name in names if name in jobs}
+    ids = [entry["last_run"] for entry in entries.values() if "last_run" in entry]
     runs = {run["_id"]: run async for run in mongo.runs.find({"_id": {"$in": ids}, **SHOWN}, _OF_LAST_RUN)}
     paused = (await pause_state(mongo)).paused
-    return [_schedule_row(each, entry, runs.get(entry.get("last_run")), paused=paused) for each, entry in loaded]
+    return [
+        _schedule_row(jobs[name], entry, runs.get(entry.get("last_run")), paused=paused)
+        for name, entry in entries.items()
+    ]
 
 
-async def _load_schedules(mongo: Mongo, names: Sequence[str]) -> list[tuple[ScheduleState, Document]]:
-    """Schedules as the next pass will find them, and as they are kept; those that cannot be read are left out."""
-    loaded = await load(mongo, await mongo.jobs.find({"names": {"$in": list(names)}}).to_list())
-    by_name = {name: (job.state.schedules[name], job.entries[name]) for job in loaded for name in job.state.live}
-    return [by_name[name] for name in names if name in by_name]
-
-
-def _schedule_row(loaded: ScheduleState, entry: Document, last: Document | None, *, paused: bool) -> ScheduleRow:
-    state = loaded.schedule
+def _schedule_row(job: JobDocument, entry: Document, last: Document | None, *, paused: bool) -> ScheduleRow:
+    """A schedule as the next pass will find it. If no pass will look at its job, it has no wake-up."""
+    name, wake_at = entry["name"], entry.get("wake_at") if "wake_at" in job.document else None
+    if name in job.state.unreadable:
+        return unreadable_row(
+            name, job.name, job.state.unreadable[name].problem, source=job.document["source"], wake_at=wake_at,
+            created_at=entry["created_at"], updated_at=entry["updated_at"],
+        )  # fmt: skip
+    state = job.state.schedules[name].schedule
     slot = state.reopened[0] if state.reopened else next_slot(state, state.cursor)
     run: dict[str, Any] = {}
     if last:
@@ -115,7 +119,7 @@ def _schedule_row(loaded: ScheduleState, entry: Document, last: Document | None,
         }  # fmt: skip
     resting = paused or state.paused is not None
     return ScheduleRow(
-        schedule=state, next_slot=None if resting else slot, wake_at=loaded.wake_at,
+        schedule=state, next_slot=None if resting else slot, wake_at=wake_at,
         created_at=entry["created_at"], updated_at=entry["updated_at"], **run,
     )  # fmt: skip
 

@@ -113,7 +113,10 @@ def _new_fields(intent: Intent, move: Any, second: int, now: int) -> Document:
     if effects:
         plan = {**present({"wake_at": wake_at}), "id": move, "seq": intent.seq, "at": now, **effects}
         wake_at = second + SOON if wake_at is None else min(wake_at, second + SOON)
-    return {**intent.fields, "seq": intent.seq, "move": move, "wake_at": wake_at, "woken": None, "plan": plan}
+    return {
+        **intent.fields, "seq": intent.seq, "move": move, "wake_at": wake_at, "idle": intent.wake_at is None,
+        "woken": None, "plan": plan,
+    }  # fmt: skip
 
 
 async def apply_all(mongo: Mongo, documents: Iterable[Document], now: int) -> bool:

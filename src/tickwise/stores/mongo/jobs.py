@@ -19,6 +19,7 @@ from ...core.jobstate import JobState, ScheduleState, UnreadableSchedule, facts_
 from ...core.model import Facts, Holder, Schedule, Trigger
 from ...core.payload import UnreadableText, clip
 from ..records import MICRO
+from ..unreadable import log_unreadable
 from ..validation import LONGEST_ERROR
 from .base import Document, Mongo, present
 from .definitions import digest_of
@@ -70,6 +71,8 @@ def _job_state(mongo: Mongo, document: Document) -> JobState:
             schedule = _schedule_from_entry(mongo, document["_id"], entry)
         except UnreadableText as error:
             unreadable[entry["name"]] = UnreadableSchedule(str(error), last_slot, "deleted_at" not in entry)
+            if "deleted_at" not in entry:
+                log_unreadable(entry["name"], str(error))
         else:
             schedules[schedule.name] = ScheduleState(schedule, entry.get("wake_at"), last_slot)
     return JobState(

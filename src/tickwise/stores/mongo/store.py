@@ -8,6 +8,7 @@ from ...core.settle import Settled
 from ..contract import Schema, Store
 from ..insights_contract import Insights
 from ..records import Enqueue, Enqueued, Finish, Planner, TickRequest, TickResult
+from ..whole_scan import WholeScan, after_scan
 from . import (
     define,
     enqueue,
@@ -37,6 +38,7 @@ class MongoStore(MongoMoves, Store):
         self.insights = MongoInsights(self.mongo)
         self.access = MongoAccess(self.mongo)
         self.schema = MongoSchema(self.mongo)
+        self._whole_scan = WholeScan()
 
     async def now(self) -> int:
         with translated_errors():
@@ -60,7 +62,10 @@ class MongoStore(MongoMoves, Store):
 
     async def _tick(self, planner: Planner, request: TickRequest, /) -> TickResult:
         node, limit, jobs, reserve = request
-        return await self.execute(tick.tick, planner, tick.ClaimQuery(node, limit, jobs, reserve))
+        ticked = await self.execute(tick.tick, planner, tick.ClaimQuery(node, limit, jobs, reserve))
+        if jobs is None and (scan := self._whole_scan.take(ticked.now)):
+            return after_scan(ticked, await self.execute(tick.wake_lost, scan))
+        return ticked
 
     async def _enqueue(self, asked: Sequence[Enqueue], connection: Any, /) -> tuple[Enqueued, ...]:
         if connection is not None:

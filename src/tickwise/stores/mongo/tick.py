@@ -12,16 +12,20 @@ from typing import NamedTuple
 from ...core.jobstate import Key, by_job, contested_jobs
 from ...core.model import Facts, Start, TickPlan, Trigger
 from ...core.payload import UnreadableText
+from ...core.schedule_pass import LONGEST_SLEEP
 from ...core.slots import due_at
 from ...core.states import RunState
 from ..records import MICRO, Lease, LeaseRequest, Planner, TickResult
+from ..whole_scan import Scan, WokenJobs
 from .base import Document, Mongo
 from .fleet import pause_state
 from .intents import Effects, Intent, apply_all, commit
 from .jobs import JobDocument, fields, load, read_facts, recorded
 from .lease import limited
-from .runs import held_by, lease_of, new_run, waiting
+from .runs import held_by, ids_of, lease_of, new_run, waiting
 from .workers import wake_held
+
+_EARLIEST = -(1 << 62)  # a job that is never due has no number there
 
 
 class ClaimQuery(NamedTuple):
@@ -61,11 +65,23 @@ async def tick(mongo: Mongo, planner: Planner, claim: ClaimQuery) -> TickResult:
 
 async def next_due(mongo: Mongo) -> int | None:
     """The earliest second at which a claim finds a job."""
-    first = await mongo.jobs.find_one(_claimable({"$exists": True}), {"wake_at": 1}, sort=[("wake_at", 1)])
+    first = await mongo.jobs.find_one(_claimable({"$gte": _EARLIEST}), {"wake_at": 1}, sort=[("wake_at", 1)])
     return first["wake_at"] if first else None
 
 
-def _claimable(wake_at: Document) -> Document:
+async def wake_lost(mongo: Mongo, scan: Scan) -> WokenJobs:
+    """Make jobs due that nothing would wake."""
+    second = await mongo.now() // MICRO
+    lost = await ids_of(mongo.jobs, {**_claimable(None), "idle": False})
+    asleep = []
+    if scan is Scan.AFTER_SET_BACK:
+        asleep = await ids_of(mongo.jobs, {**_claimable({"$gt": second + LONGEST_SLEEP}), "waiting": True})
+    if lost or asleep:
+        await mongo.jobs.update_many({"_id": {"$in": [*lost, *asleep]}}, {"$set": {"wake_at": second}})
+    return WokenJobs(lost, bool(lost or asleep))
+
+
+def _claimable(wake_at: Document | None) -> Document:
     return {"wake_at": wake_at, "local": False}
 
 

@@ -37,8 +37,8 @@ _INSERT = insert_runs(
 )  # fmt: skip
 _ADVANCE = Statement("""
     UPDATE tickwise_job_state AS a
-    SET wake_at = v.wake_at, waiting = FALSE, cursor = v.slot, last_seen_slot = v.slot, last_slot = v.slot,
-        runs_made = coalesce(a.runs_made, 0) + 1
+    SET wake_at = v.wake_at, idle = v.wake_at IS NULL, waiting = FALSE, cursor = v.slot,
+        last_seen_slot = v.slot, last_slot = v.slot, runs_made = coalesce(a.runs_made, 0) + 1
     FROM :moves[place row_id, slot bigint, wake_at bigint] AS v WHERE a.{row_id} = v.place
 """)
 _START = Compound(_INSERT, ON_FIRST_LANE, _ADVANCE)

@@ -28,8 +28,9 @@ _NEW_JOB = Statement("""
     VALUES (:name, :source, :definition, 0, '', 0, '', 1, :now, :now) {ignore}
 """)
 _NEW_JOB_STATE = Statement("""
-    INSERT INTO tickwise_job_state (job_id, revision, local, guarded, waiting, held, pause_seen)
-    SELECT id, 0, FALSE, FALSE, FALSE, FALSE, CAST(:pause_seen AS bigint) FROM tickwise_jobs WHERE name = :name
+    INSERT INTO tickwise_job_state (job_id, revision, idle, local, guarded, waiting, held, pause_seen)
+    SELECT id, 0, TRUE, FALSE, FALSE, FALSE, FALSE, CAST(:pause_seen AS bigint) FROM tickwise_jobs
+    WHERE name = :name
     {ignore}
 """)
 _WRITE_JOB = Statement("""

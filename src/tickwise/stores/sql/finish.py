@@ -57,7 +57,7 @@ _AFFECTED = Statement("""
     SELECT job_id, TRUE, FALSE FROM tickwise_dependencies WHERE needed_job_id IN :succeeded[bigint]
 """)
 WAKE_JOBS = Statement("""
-    UPDATE tickwise_job_state SET wake_at = CASE WHEN wake_at < :second THEN wake_at ELSE :second END
+    UPDATE tickwise_job_state SET wake_at = CASE WHEN wake_at < :second THEN wake_at ELSE :second END, idle = FALSE
     WHERE job_id IN (
         SELECT job_id FROM tickwise_job_state WHERE job_id IN :jobs[bigint] ORDER BY job_id {lock})
 """)

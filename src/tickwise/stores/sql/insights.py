@@ -9,8 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from ...core.definition import JobDefinition
-from ...core.jobstate import ScheduleState
-from ...core.model import Schedule
+from ...core.jobstate import JobState
 from ...core.payload import UnreadableText
 from ...core.reasons import Reason
 from ...core.slots import next_slot
@@ -28,6 +27,7 @@ from ..records import (
     ScheduleRow,
     StepReport,
 )
+from ..unreadable import unreadable_row
 from ..validation import decision_page, has_label, like_pattern, page_number
 from .definitions import DefinitionCache
 from .jobs import COLUMNS, JOBS, JobColumns, LoadedJob, load
@@ -49,7 +49,8 @@ _SCHEDULES_OF = Statement("""
     SELECT job_id, name FROM tickwise_schedules WHERE job_id IN :jobs[bigint] AND deleted IS NULL ORDER BY name
 """)
 _SCHEDULES = Statement("""
-    SELECT s.id, s.job_id, s.name, j.name, s.wake_at, s.created_at, s.updated_at, j.definition_id, s.definition_id
+    SELECT s.id, s.job_id, s.name, j.name, s.wake_at, s.created_at, s.updated_at, j.definition_id, s.definition_id,
+        j.source
     FROM tickwise_schedule_state s JOIN tickwise_jobs j ON j.id = s.job_id
     WHERE s.deleted IS NULL AND s.name > :after AND (CAST(:job AS text) IS NULL OR j.name = :job)
         AND (CAST(:name AS text) IS NULL OR s.name = :name) AND (s.local OR NOT CAST(:local AS boolean))
@@ -161,13 +162,12 @@ def schedules(
 
 
 def _schedule_rows(cache: DefinitionCache, rows: Sequence[Any]) -> Procedure[list[ScheduleRow]]:
-    """Those whose definitions can be read."""
-    loaded = yield from _load_schedules(cache, {row[1] for row in rows})
+    loaded = yield from _load_jobs(cache, {row[1] for row in rows})
     last = {row[0]: row[1:] for row in (yield _LAST_RUNS(ids=[row[0] for row in rows]))}
     paused = (yield _PAUSED())[0][0]
     return [
-        _schedule_row(loaded[name].schedule, row, last.get(row[0]), everything_paused=bool(paused))
-        for row in rows if (name := row[2]) in loaded
+        _schedule_row(loaded[row[1]], row, last.get(row[0]), everything_paused=bool(paused))
+        for row in rows if row[1] in loaded
     ]  # fmt: skip
 
 
@@ -202,23 +202,30 @@ def _matching(cache: DefinitionCache, rows: Sequence[Any], wanted: ScheduleFilte
     return found
 
 
-def _load_schedules(cache: DefinitionCache, ids: Iterable[int]) -> Procedure[dict[str, ScheduleState]]:
-    """Schedules by name, as the next pass will find them."""
+def _load_jobs(cache: DefinitionCache, ids: Iterable[int]) -> Procedure[dict[int, JobState]]:
+    """Jobs by id, with their schedules as the next pass will find them."""
     rows = [JobColumns._make(row) for row in (yield _JOB_ROWS(ids=sorted(ids)))]
     loaded: list[LoadedJob] = yield from load(cache, rows, (yield _LATEST_PAUSE())[0][0])
-    return {name: each for job in loaded for name, each in job.state.schedules.items()}
+    return {job.row.id: job.state for job in loaded}
 
 
 def _schedule_row(
-    state: Schedule, row: Sequence[Any], last: Sequence[Any] | None, *, everything_paused: bool
+    job: JobState, row: Sequence[Any], last: Sequence[Any] | None, *, everything_paused: bool
 ) -> ScheduleRow:
-    run, started_at, created_at, run_state = last or (None, None, None, None)
+    _, _, name, _, wake_at, created_at, updated_at, *_, source = row
+    if name in job.unreadable:
+        return unreadable_row(
+            name, job.name, job.unreadable[name].problem, source=source, wake_at=wake_at, created_at=created_at,
+            updated_at=updated_at,
+        )  # fmt: skip
+    state = job.schedules[name].schedule
+    run, started_at, enqueued_at, run_state = last or (None, None, None, None)
     resting = everything_paused or state.paused is not None
     pending = state.reopened[0] if state.reopened else next_slot(state, state.cursor)
     return ScheduleRow(
-        schedule=state, next_slot=None if resting else pending, wake_at=row[4], created_at=row[5],
-        updated_at=row[6], last_run_id=None if run is None else str(run), last_run_at=started_at,
-        last_enqueued_at=created_at, last_state=None if run_state is None else RunState(run_state),
+        schedule=state, next_slot=None if resting else pending, wake_at=wake_at, created_at=created_at,
+        updated_at=updated_at, last_run_id=None if run is None else str(run), last_run_at=started_at,
+        last_enqueued_at=enqueued_at, last_state=None if run_state is None else RunState(run_state),
     )  # fmt: skip
 
 

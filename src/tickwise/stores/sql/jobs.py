@@ -9,6 +9,7 @@ from ...core.model import Schedule
 from ...core.payload import UnreadableText, clip
 from ...core.reasons import Reason
 from ..records import MICRO
+from ..unreadable import log_unreadable
 from ..validation import LONGEST_ERROR
 from .definitions import DefinitionCache
 from .statement import Procedure, Statement
@@ -34,16 +35,17 @@ _WRITE = Statement("""
     SET definition_id = v.definition_id, cursor = v.cursor, last_seen_slot = v.last_seen_slot,
         last_missed_slot = v.last_missed_slot, edited = v.edited, first_seen = v.first_seen,
         runs_made = v.runs_made, rest = v.rest, last_slot = v.last_slot, wake_at = v.wake_at,
-        paused = v.paused, deleted = v.deleted
+        paused = v.paused, times = v.times, timezone = v.timezone, pause_reason = v.pause_reason,
+        deleted = v.deleted
     FROM :rows[id bigint, definition_id bigint, cursor bigint, last_seen_slot bigint, last_missed_slot bigint,
         edited bigint, first_seen bigint, runs_made bigint, rest text, last_slot bigint, wake_at bigint,
-        paused boolean, deleted bigint] AS v
+        paused boolean, times text, timezone text, pause_reason text, deleted bigint] AS v
     WHERE s.id = v.id
 """)
 _WRITE_STATE = Statement("""
     UPDATE tickwise_job_state AS a
-    SET wake_at = v.wake_at, waiting = v.waiting, held = v.held, local = v.local, pause_seen = v.pause_seen,
-        revision = a.revision + 1, cursor = CASE WHEN v.ahead THEN a.cursor END,
+    SET wake_at = v.wake_at, idle = v.wake_at IS NULL, waiting = v.waiting, held = v.held, local = v.local,
+        pause_seen = v.pause_seen, revision = a.revision + 1, cursor = CASE WHEN v.ahead THEN a.cursor END,
         last_seen_slot = CASE WHEN v.ahead THEN a.last_seen_slot END,
         last_slot = CASE WHEN v.ahead THEN a.last_slot END,
         runs_made = CASE WHEN v.ahead THEN a.runs_made END
@@ -53,8 +55,8 @@ _WRITE_STATE = Statement("""
 """)
 _ADVANCE = Statement("""
     UPDATE tickwise_job_state AS a
-    SET wake_at = v.wake_at, waiting = FALSE, cursor = v.cursor, last_seen_slot = v.last_seen_slot,
-        last_slot = v.last_slot, runs_made = coalesce(a.runs_made, 0) + v.more
+    SET wake_at = v.wake_at, idle = v.wake_at IS NULL, waiting = FALSE, cursor = v.cursor,
+        last_seen_slot = v.last_seen_slot, last_slot = v.last_slot, runs_made = coalesce(a.runs_made, 0) + v.more
     FROM :rows[job bigint, wake_at bigint, cursor bigint, last_seen_slot bigint, last_slot bigint,
         more bigint] AS v
     WHERE a.job_id = v.job
@@ -146,6 +148,8 @@ def _loaded(
         except UnreadableText as error:
             keys[name] = ScheduleKey(id_, definition_id)
             unreadable[name] = UnreadableSchedule(str(error), last_slot, deleted is None)
+            if deleted is None:
+                log_unreadable(name, str(error))
         else:
             keys[name] = ScheduleKey(id_, definition_id, schedule)
             schedules[name] = ScheduleState(schedule, wake_at, last_slot)
@@ -210,10 +214,12 @@ def _advanced(job: LoadedJob) -> tuple[object, ...] | None:
 
 def _schedule_values(key: ScheduleKey, state: ScheduleState) -> tuple[object, ...]:
     schedule, wake_at, last_slot = state
+    definition, pause = schedule.definition, schedule.paused
     return (
         key.id, key.definition_id, schedule.cursor, schedule.last_seen_slot, schedule.last_missed_slot,
         schedule.edited_at, schedule.first_seen, schedule.runs_made, encode_rest(schedule), last_slot, wake_at,
-        schedule.paused is not None, schedule.deleted_at,
+        pause is not None, definition.label, definition.times.zone.name, pause and pause.reason,
+        schedule.deleted_at,
     )  # fmt: skip
 
 

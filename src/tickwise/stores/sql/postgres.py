@@ -106,7 +106,6 @@ DIALECT = Dialect(
         "generated": "STORED",
         "range_index": "USING brin",
         "range_options": "WITH (autosummarize = on)",
-        "json": "json",
         "seconds": "to_timestamp(",
         "microseconds": "to_timestamp(1e-6 * ",
         "to_time": ")",

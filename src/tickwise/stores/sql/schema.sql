@@ -35,6 +35,7 @@ CREATE TABLE tickwise_job_state (
     job_id bigint PRIMARY KEY,
     revision bigint NOT NULL,   -- grows when anything but this row is written about the job or its schedules
     wake_at bigint,             -- when a pass must look at the job: the least of its schedules'; none for never
+    idle boolean NOT NULL,      -- never: without it, a wake_at that is none has been lost
     local boolean NOT NULL,     -- nodes tick it from their own index, and no claim finds it
     guarded boolean NOT NULL,   -- a policy asks for its last success or its last run by hand
     waiting boolean NOT NULL,   -- a slot waits for a run of the job to end
@@ -50,6 +51,7 @@ CREATE TABLE tickwise_job_state (
 CREATE INDEX tickwise_job_state_affected ON tickwise_job_state (job_id) WHERE waiting OR guarded;
 CREATE INDEX tickwise_job_state_held ON tickwise_job_state (job_id) WHERE held;
 CREATE INDEX tickwise_job_state_due ON tickwise_job_state (wake_at) WHERE wake_at IS NOT NULL AND NOT local;
+CREATE INDEX tickwise_job_state_lost ON tickwise_job_state (job_id) WHERE wake_at IS NULL AND NOT idle;
 
 CREATE TABLE tickwise_versions (  -- of a job's definition
     job_id bigint NOT NULL,
@@ -79,10 +81,16 @@ CREATE TABLE tickwise_schedules (
     rest text,                  -- pause, move, backfill, deferral and the like; mostly none
     last_slot bigint,           -- the newest slot that has a run
     wake_at bigint,
-    paused boolean NOT NULL,
+    paused boolean NOT NULL,    -- as rest says; a write of this column alone would be ignored, so it is refused
+    times text,                 -- as written; this and the next two are for people
+    timezone text,
+    pause_reason text,
     deleted bigint,
     created_at bigint NOT NULL,
-    updated_at bigint NOT NULL
+    updated_at bigint NOT NULL,
+    CONSTRAINT use_tickwise_schedules_pause_or_resume CHECK (
+        paused = (coalesce(rest, '') LIKE '%"manual_pause":{{%'
+            OR (coalesce(rest, '') LIKE '%"disabled":{{%' AND coalesce(rest, '') NOT LIKE '%"overruled":%')))
 ) {room_for_updates};
 CREATE INDEX tickwise_schedules_job ON tickwise_schedules (job_id);
 CREATE INDEX tickwise_schedules_updated ON tickwise_schedules (updated_at);
@@ -90,14 +98,15 @@ CREATE INDEX tickwise_schedules_updated ON tickwise_schedules (updated_at);
 -- Schedules as they stand: the row of a job's state overrides the row of its only schedule.
 CREATE VIEW tickwise_schedule_state AS
 SELECT s.id, s.name, s.job_id, s.definition_id, s.last_missed_slot, s.edited, s.first_seen, s.rest, s.paused,
-    s.deleted, s.created_at, s.updated_at, a.local,
+    s.times, s.timezone, s.pause_reason, s.deleted, s.created_at, s.updated_at, a.local,
     CASE WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.cursor ELSE a.cursor END AS cursor,
     CASE WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.last_seen_slot ELSE a.last_seen_slot END
         AS last_seen_slot,
     CASE WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.runs_made ELSE s.runs_made + a.runs_made END
         AS runs_made,
     CASE WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.last_slot ELSE a.last_slot END AS last_slot,
-    CASE WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.wake_at ELSE a.wake_at END AS wake_at
+    CASE WHEN a.wake_at IS NULL THEN NULL WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.wake_at
+        ELSE a.wake_at END AS wake_at
 FROM tickwise_schedules s JOIN tickwise_job_state a ON a.job_id = s.job_id;
 
 CREATE TABLE tickwise_runs (
@@ -272,18 +281,14 @@ CREATE INDEX tickwise_claims_age ON tickwise_claims (claimed_at);
 -- For people. Nothing in the program reads it.
 CREATE VIEW tickwise_schedules_now AS
 SELECT s.name, j.name AS job,
-    CAST(d.body AS {json}) ->> 'label' AS times,
-    CAST(d.body AS {json}) -> 'times' ->> 'zone' AS timezone,
+    s.times, s.timezone,
     CASE WHEN s.paused OR p.id IS NOT NULL THEN NULL ELSE {seconds}s.wake_at{to_time} END AS next_run_at,
     {microseconds}coalesce(r.started_at, r.created_at){to_time} AS last_run_at,
     r.state AS last_state,
     s.paused OR p.id IS NOT NULL AS paused,
-    CASE WHEN NOT s.paused THEN p.reason
-        WHEN CAST(s.rest AS {json}) ->> 'manual_pause' IS NULL THEN 'enabled: false'
-        ELSE CAST(s.rest AS {json}) -> 'manual_pause' ->> 'reason' END AS reason
+    CASE WHEN s.paused THEN s.pause_reason ELSE p.reason END AS reason
 FROM tickwise_schedule_state s
 JOIN tickwise_jobs j ON j.id = s.job_id
-JOIN tickwise_definitions d ON d.id = s.definition_id
 LEFT JOIN tickwise_runs r ON r.schedule_id = s.id AND r.slot = s.last_slot
 LEFT JOIN tickwise_pauses p ON p.until IS NULL
 WHERE s.deleted IS NULL

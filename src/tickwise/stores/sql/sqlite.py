@@ -71,7 +71,6 @@ DIALECT = Dialect(
         "generated": "VIRTUAL",
         "range_index": "",
         "range_options": "",
-        "json": "text",
         "seconds": "strftime('%Y-%m-%dT%H:%M:%SZ', ",
         "microseconds": "strftime('%Y-%m-%dT%H:%M:%SZ', 1e-6 * ",
         "to_time": ", 'unixepoch')",

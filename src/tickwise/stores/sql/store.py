@@ -9,7 +9,8 @@ from ...core.settle import Settled
 from ...log import get_logger
 from ..contract import Schema, StatementError, Store
 from ..insights_contract import Insights
-from ..records import Enqueue, Enqueued, Finish, Node, Planner, Renewed, TickRequest, TickResult
+from ..records import MICRO, Enqueue, Enqueued, Finish, Node, Planner, Renewed, TickRequest, TickResult
+from ..whole_scan import WholeScan, after_scan
 from . import (
     define,
     enqueue,
@@ -35,7 +36,6 @@ from .moves import SqlMoves, cached_move, move
 
 _log = get_logger()
 _NO_FLOOR = -(1 << 62)
-WHOLE_SCAN_SECONDS = 30  # how often a claim looks below where it last found something
 
 
 class SqlStore(SqlMoves, Store):
@@ -49,7 +49,7 @@ class SqlStore(SqlMoves, Store):
         self.access = SqlAccess(driver, self.definitions)
         self.schema = SqlSchema(driver)
         self._floor = _NO_FLOOR  # claims look from here on: dead rows below it cost nothing
-        self._whole_scan_at = 0
+        self._whole_scan = WholeScan()
 
     now = move(Pool.READ, fleet.now)
     _define = cached_move(Pool.OTHER, define.define)
@@ -83,9 +83,14 @@ class SqlStore(SqlMoves, Store):
             else:
                 ticked = await self._tick_halves(planner, request, names)
             return ticked._replace(more=ticked.more or jobs is None)
-        self._raise_floor(ticked)
         if ticked.held:
             await self._wake_held()
+        if jobs is not None or ticked.turned_away:
+            return ticked
+        if scan := self._whole_scan.take(ticked.now):
+            self._floor = _NO_FLOOR
+            return after_scan(ticked, await self.execute(Pool.CLAIM, tick.wake_lost, scan))
+        self._raise_floor(ticked)
         return ticked
 
     async def _beat(self, node: Node, held: Mapping[int, str], lease: int, /, *, passed: bool) -> Renewed:
@@ -117,10 +122,8 @@ class SqlStore(SqlMoves, Store):
 
     def _raise_floor(self, ticked: TickResult) -> None:
         """Nothing is ever made due in the past; what a crashed node left there is found by a scan of the whole."""
-        if ticked.now >= self._whole_scan_at:
-            self._floor, self._whole_scan_at = _NO_FLOOR, ticked.now + WHOLE_SCAN_SECONDS * 1_000_000
-        elif not ticked.more and ticked.next_due is not None:
-            self._floor = min(ticked.next_due, ticked.now // 1_000_000)
+        if not ticked.more and ticked.next_due is not None:
+            self._floor = min(ticked.next_due, ticked.now // MICRO)
 
     async def _enqueue(self, asked: Sequence[Enqueue], connection: Any, /) -> tuple[Enqueued, ...]:
         if connection is not None:

@@ -33,9 +33,11 @@ from ...core.jobstate import JobState, by_job, facts_of, successes_needed
 from ...core.model import Facts, Holder, Planned, Schedule, Start, TickPlan, Trigger
 from ...core.reasons import Reason
 from ...core.requirements import LiveWorkers
+from ...core.schedule_pass import LONGEST_SLEEP
 from ...core.settle import Cancelled
 from ...core.slots import due_at
 from ..records import MICRO, Lease, Planner, TickResult
+from ..whole_scan import Scan, WokenJobs
 from .batch import SimpleStart, leasable, plan_simple_jobs, start_simple_jobs, unknown_jobs
 from .claim import ClaimRequest, PassContext, claim_jobs, next_due
 from .claimed_rows import load_claimed, read_claimed
@@ -82,7 +84,10 @@ _NOTED = Statement("""
         last_slot = NULL, runs_made = NULL
     WHERE job_id IN :jobs[bigint]
 """)
-_SET_ASIDE = Statement("UPDATE tickwise_job_state SET wake_at = :at WHERE job_id = :job")
+_SET_ASIDE = Statement("UPDATE tickwise_job_state SET wake_at = :at, idle = FALSE WHERE job_id = :job")
+_LOST = Statement("SELECT job_id FROM tickwise_job_state WHERE wake_at IS NULL AND NOT idle {lock_free}")
+_ASLEEP = Statement("SELECT job_id FROM tickwise_job_state WHERE waiting AND wake_at > :latest {lock_free}")
+_WAKE = Statement("UPDATE tickwise_job_state SET wake_at = :second WHERE job_id IN :jobs[bigint]")
 _JOB_NAMES = Statement("SELECT name FROM tickwise_jobs WHERE id IN :ids[bigint] ORDER BY id")
 _SCHEDULES_OF = Statement("SELECT id FROM tickwise_schedules WHERE job_id = :job AND deleted IS NULL")
 _WAITS_FOR_A_RUN = frozenset({Reason.WAITS_FOR_RUN, Reason.WAITS_FOR_LANE, Reason.WAITS_BEHIND})
@@ -169,6 +174,18 @@ def tell_refused(job: int, problem: str) -> Procedure[None]:
     """Record why a job is put off, on each of its schedules."""
     now = yield from clock()
     yield from record_broken([(row[0], problem) for row in (yield _SCHEDULES_OF(job=job))], now)
+
+
+def wake_lost(scan: Scan) -> Procedure[WokenJobs]:
+    """Make jobs due that nothing would wake; those that another node has locked are left to the next scan."""
+    second = (yield from clock()) // MICRO
+    lost = [row[0] for row in (yield _LOST())]
+    asleep = []
+    if scan is Scan.AFTER_SET_BACK:
+        asleep = [row[0] for row in (yield _ASLEEP(latest=second + LONGEST_SLEEP))]
+    if lost or asleep:
+        yield _WAKE(jobs=sorted({*lost, *asleep}), second=second)
+    return WokenJobs((yield from names_of(lost)) if lost else [], bool(lost or asleep))
 
 
 def names_of(jobs: Sequence[int]) -> Procedure[list[str]]:
