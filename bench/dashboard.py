@@ -21,7 +21,7 @@ from tickwise.core.errors import InputError
 from .bulk_data import fill_store
 from .measure import Figures, Progress
 from .report import Row
-from .runtime.server_process import run_server
+from .runtime.server_process import ServerProcess, run_server
 
 _CHROMIUM_FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
@@ -79,7 +79,7 @@ def _measure_view(size: DashboardSize, progress: Progress) -> Figures:
             asyncio.run(fill_store(file, size.schedules, size.runs))
             progress("opening the dashboard")
             with run_server(f"sqlite:///{file}", "--allow-commands") as server, chromium() as browser:
-                views = [first_view(browser, server.address) for _ in range(size.views)]
+                views = [first_view(browser, server) for _ in range(size.views)]
     except InputError as error:
         progress(f"note: the dashboard is left out: {error}")
         return
@@ -108,11 +108,13 @@ def _chromium() -> Callable[[], AbstractContextManager[Any]]:
     return launch
 
 
-def first_view(browser: Any, address: str) -> PageView:
-    """Open the page as a new visitor, with an empty cache."""
+def first_view(browser: Any, server: ServerProcess) -> PageView:
+    """Open the page as somebody who has signed in, with an empty cache."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
+    session = context.request.post(f"{server.address}/session", data={"token": server.token}).json()
+    context.add_init_script(f"localStorage.setItem('tickwise.session', {session['key']!r})")
     page = context.new_page()
-    page.goto(f"{address}/")
+    page.goto(f"{server.address}/")
     milliseconds, size = page.wait_for_function(_COMPLETE_VIEW).json_value()
     context.close()
     return PageView(milliseconds / 1_000, size / 1_000)

@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from time import monotonic
 from urllib.parse import urlsplit
 
+from .server_process import ServerProcess
+
 _CONNECTIONS = 20
 _PATH = "/api/v1/runs?limit=10"
 
@@ -27,11 +29,11 @@ class ResponseCounter:
 
 
 @asynccontextmanager
-async def send_requests(address: str, rate: int) -> AsyncIterator[ResponseCounter]:
+async def send_requests(server: ServerProcess, rate: int) -> AsyncIterator[ResponseCounter]:
     """Send requests until the block ends; a connection that cannot keep up sends them one after the other."""
     responses = ResponseCounter()
     clients = [
-        asyncio.create_task(_send_at_rate(address, _CONNECTIONS / rate, responses)) for _ in range(_CONNECTIONS)
+        asyncio.create_task(_send_at_rate(server, _CONNECTIONS / rate, responses)) for _ in range(_CONNECTIONS)
     ]
     try:
         yield responses
@@ -42,10 +44,11 @@ async def send_requests(address: str, rate: int) -> AsyncIterator[ResponseCounte
         await asyncio.gather(*clients, return_exceptions=True)
 
 
-async def _send_at_rate(address: str, every: float, responses: ResponseCounter) -> None:
-    where = urlsplit(address)
+async def _send_at_rate(server: ServerProcess, every: float, responses: ResponseCounter) -> None:
+    where = urlsplit(server.address)
     reader, writer = await asyncio.open_connection(where.hostname, where.port)
-    request = f"GET {_PATH} HTTP/1.1\r\nHost: {where.netloc}\r\n\r\n".encode()
+    headers = f"Host: {where.netloc}\r\nAuthorization: Bearer {server.token}"
+    request = f"GET {_PATH} HTTP/1.1\r\n{headers}\r\n\r\n".encode()
     due = monotonic()
     try:
         while True:

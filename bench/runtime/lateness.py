@@ -69,7 +69,7 @@ async def _serve_jobs(server: str, size: RuntimeSize, variables: dict[str, str],
             if not requests:
                 await asyncio.sleep(size.interval * (size.bursts + 2))
                 return 0.0
-            async with send_requests(process.address, requests) as responses:
+            async with send_requests(process, requests) as responses:
                 await asyncio.sleep(size.interval * (size.bursts + 2))
             return responses.rate
 

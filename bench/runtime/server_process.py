@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from tickwise.api.token_file import FILE, state_folder
 from tickwise.core.errors import TickwiseError
 
 _ROOT = Path(__file__).parents[2]  # where `bench` can be imported
@@ -21,6 +22,7 @@ class ServerProcess(NamedTuple):
 
     pid: int
     address: str
+    token: str  # the admin's
 
 
 class ProcessUsage(NamedTuple):
@@ -40,8 +42,9 @@ def run_server(store: str, *arguments: str, variables: Mapping[str, str] | None 
         address = next((found[1] for line in process.stdout or () if (found := _READY_LINE.match(line))), None)
         if address is None:
             raise TickwiseError(f"tickwise serve ended with {process.wait(_TIMEOUT)} before it was up")
+        token = (_ROOT / state_folder(store) / FILE).read_text("ascii").strip()
         try:
-            yield ServerProcess(process.pid, address)
+            yield ServerProcess(process.pid, address, token)
         finally:
             process.terminate()
             process.communicate(timeout=_TIMEOUT)

@@ -30,11 +30,10 @@ PREFIX = "TICKWISE_"
 DEFAULT = "default"  # the origin of a setting that is not set
 DEFAULT_STORE = "sqlite:///.tickwise/tickwise.db"
 _RUN_VARIABLES = frozenset(
-    "RUN_ID JOB SCHEDULE SLOT PREVIOUS_SLOT TRIGGER ATTEMPT OUTCOME ERROR EVENT TEXT".split()
+    "RUN_ID JOB SCHEDULE SLOT PREVIOUS_SLOT TRIGGER ATTEMPT OUTCOME ERROR EVENT TEXT PROGRAM".split()
 )
 _OTHER_VARIABLES = frozenset("TOKEN EXPLORE EXAMPLES RACES KILLS SOAK SEED DOCUMENTS PROOF".split())
 _OTHER_PREFIXES = ("PARAM_", "TEST_", "BENCH_")  # params of a run, options of our own tests and benchmarks
-_LOOPBACK_ROLES = ("operator", "viewer", "none")
 _ORIGIN = re.compile(r"https?://[^/?#@\s]+(?=[/?#]|$)")  # of a URL without user and password
 _BOOLEANS = dict.fromkeys(("true", "yes", "1", "on"), True) | dict.fromkeys(("false", "no", "0", "off"), False)
 
@@ -145,12 +144,6 @@ def _parse_path(value: Any) -> str:
     return text
 
 
-def _parse_role(value: Any) -> str:
-    if value not in _LOOPBACK_ROLES:
-        raise InputError(f"write {', '.join(_LOOPBACK_ROLES)}: an admin needs a token")
-    return str(value)
-
-
 def _parse_reaches(value: Any) -> frozenset[Reach]:
     names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
     if not isinstance(names, list | tuple | frozenset) or not all(name in tuple(Reach) for name in names):
@@ -236,8 +229,8 @@ class Settings:
     certificate: str = _setting("", _parse_text, "a file with the certificate, for TLS")
     certificate_key: str = _setting("", _parse_text, "a file with the key of the certificate")
     root_path: str = _setting("", _parse_path, "the path under which a proxy serves the API, such as /tickwise")
-    loopback_role: str = _setting(
-        "operator", _parse_role, "the role of requests from this machine without a token"
+    socket: str = _setting(
+        "", _parse_text, "a unix socket for the local command line; api-PORT.sock in the state folder if left out"
     )
     allow_commands: bool = _setting(default=False, read=_parse_boolean, about="execute commands from any source")
     source: tuple[str, ...] = _setting(

@@ -1,34 +1,145 @@
 """The package's logging: through structlog as the application has configured it, otherwise to stderr.
 
-By default structlog prints to stdout, which may be piped to another program. A line that cannot be written,
-because the disk is full or the pipe is closed, is dropped: it must not end the role that logs it.
+By default structlog prints to stdout, which may be piped to another program, and prints the local variables of a
+traceback, which may be tokens. So without a configuration of the application ours is used: stderr, and tracebacks
+as Python prints them. Whatever the configuration, tokens are removed from each line. A line that cannot be
+written, because the disk is full or the pipe is closed, is dropped: it must not end the role that logs it.
+
+structlog is imported with the first line: it loads Rich, and most programs that only enqueue never log.
 """
+# ruff: noqa: PLC0415
 
+import json
+import logging
+import re
 import sys
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
+from datetime import UTC, datetime
+from enum import StrEnum
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-import structlog
+_CREDENTIALS = re.compile(
+    r"""(?ix)(
+        \bbearer\s+                                           # a token in a header,
+        | tickwise-session(?:-key|-\d+)?["']?\s*(?:[=:,]|\s)\s*b?["']?  # a half of one,
+        | [#/?&;]signin\?code=                                # or a link
+    )[\w.~+/=-]{4,}"""
+)
+
+
+class LogLevel(StrEnum):
+    """The least severe lines that are logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class LogSettings(NamedTuple):
+    """How a process logs."""
+
+    as_json: bool = False
+    level: LogLevel = LogLevel.INFO
+
+
+DEFAULT_LOG_SETTINGS = LogSettings()
+
+
+_NOISY_LIBRARIES = ("watchfiles", "httpx")  # they log every change and every request
+
+
+def scrub(text: str) -> str:
+    """The text without tokens."""
+    return _CREDENTIALS.sub(r"\1…", text)
+
+
+def configure_logging(settings: LogSettings) -> None:
+    """Log to stderr: lines for people, or JSON objects. What the application has set up itself stays as it is."""
+    import structlog
+
+    least = logging.getLevelNamesMapping()[settings.level.upper()]
+    root = logging.getLogger()
+    if not root.handlers:
+        to_stderr = logging.StreamHandler(sys.stderr)
+        to_stderr.setFormatter(_JsonFormatter() if settings.as_json else logging.Formatter("%(message)s"))
+        root.addHandler(to_stderr)
+        root.setLevel(least)
+    for handler in root.handlers:
+        handler.addFilter(_scrub_record)
+    for library in _NOISY_LIBRARIES:
+        logging.getLogger(library).setLevel(max(least, logging.WARNING))
+    if not structlog.is_configured():
+        structlog.configure(
+            processors=_processors(as_json=settings.as_json),
+            wrapper_class=structlog.make_filtering_bound_logger(least),
+            logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        )
+
+
+class _JsonFormatter(logging.Formatter):
+    """A line of a library or of a job in the form of our own JSON lines."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = {
+            "event": record.getMessage(), "logger": record.name, "level": record.levelname.lower(),
+            "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(),
+        }  # fmt: skip
+        if record.exc_text or record.exc_info:
+            fields["exception"] = record.exc_text or self.formatException(record.exc_info)  # type: ignore[arg-type]
+        return json.dumps(fields, ensure_ascii=False)
+
+
+def _scrub_record(record: logging.LogRecord) -> bool:
+    """Remove tokens from a line of a library, and from its traceback."""
+    record.msg, record.args = scrub(record.getMessage()), None
+    if record.exc_info and record.exc_info[1] is not None:
+        record.exc_text = scrub("".join(traceback.format_exception(record.exc_info[1])).rstrip())
+    return True
+
+
+def _processors(*, as_json: bool) -> list[Any]:
+    import structlog
+
+    plain = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+    return [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.JSONRenderer() if as_json else plain,
+    ]
 
 
 class _LazyLogger:
     """Looks up the configuration for each line: an application may configure logging after it has imported us."""
 
-    def __getattr__(self, method: str) -> Any:
+    def __getattr__(self, method: str) -> Callable[..., None]:
+        return partial(self._log, method)
+
+    def _log(self, method: str, event: str, **fields: Any) -> None:
+        import structlog
+
         configured = structlog.is_configured()
-        factory = (
-            structlog.get_config()["logger_factory"] if configured else structlog.PrintLoggerFactory(sys.stderr)
-        )
-        return partial(_write_line, getattr(factory("tickwise"), method))
+        if configured:
+            logger = structlog.get_logger("tickwise")
+        else:
+            factory = structlog.PrintLoggerFactory(sys.stderr)
+            logger = structlog.wrap_logger(factory(), processors=_processors(as_json=False))
+        with suppress(OSError, ValueError):  # ValueError: the file is closed
+            getattr(logger, method)(scrub(event), **_scrub_fields(fields))
 
 
-def _write_line(write: Callable[..., Any], *line: Any, **fields: Any) -> None:
-    with suppress(OSError, ValueError):  # ValueError: the file is closed
-        write(*line, **fields)
+def _scrub_fields(fields: MutableMapping[str, Any]) -> Mapping[str, Any]:
+    """The fields without tokens; an exception becomes the text of its traceback."""
+    error = fields.pop("exc_info", None)
+    if isinstance(error, BaseException):
+        fields["exception"] = "".join(traceback.format_exception(error)).rstrip()
+    return {name: scrub(value) if isinstance(value, str) else value for name, value in fields.items()}
 
 
 def get_logger() -> Any:
     """The logger of a module."""
-    return structlog.wrap_logger(_LazyLogger())
+    return _LazyLogger()

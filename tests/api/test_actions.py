@@ -15,7 +15,7 @@ async def test_pause_resume_reschedule_and_reset(url: str) -> None:
         await here.post("/schedules", NIGHTLY)
         paused = await here.post("/schedules/nightly:pause", {"reason": "the database moves"})
         assert paused["next_run_at"] is None
-        assert paused["paused"] == {"at": "2026-01-01T00:00:00Z", "by": "loopback", "reason": "the database moves"}
+        assert paused["paused"] == {"at": "2026-01-01T00:00:00Z", "by": "inside", "reason": "the database moves"}
         assert (await here.post("/schedules/nightly:resume"))["next_run_at"] == "2026-01-01T03:00:00Z"
         moved = await here.post("/schedules/nightly:reschedule", {"to": "2026-01-01T01:00:00Z"})
         assert moved["next_run_at"] == moved["moved_to"] == "2026-01-01T01:00:00Z"
@@ -33,7 +33,7 @@ async def test_a_trigger_is_refused_while_the_job_is_active(url: str) -> None:
     async with api(url) as here:
         await here.post("/schedules", NIGHTLY)
         first = await here.post("/schedules/nightly:trigger", {"params": {"table": "users"}})
-        assert (first["trigger"], first["params"], first["by"]) == ("manual", {"table": "users"}, "loopback")
+        assert (first["trigger"], first["params"], first["by"]) == ("manual", {"table": "users"}, "inside")
         assert first["id"] in problem_of(await here.ask("POST", "/schedules/nightly:trigger"), 409)["detail"]
         await here.post("/schedules/nightly:trigger", {"allow_overlap": True})
 

@@ -1,6 +1,5 @@
 """`/doctor`: what is wrong, for operators."""
 
-from tickwise.api.auth_settings import AuthSettings
 from tickwise.stores.records import AccessRole
 from tickwise.testing.conformance.world import job
 
@@ -11,7 +10,7 @@ from ..support.app import patiently
 @patiently
 async def test_findings() -> None:
     """Each with its code, how grave it is, and the command that mends it."""
-    async with api(access=AuthSettings()) as here:
+    async with api() as here:
         world = await here.world()
         await world.define(job("a", queue="mail"))
         await world.enqueue("a")

@@ -71,7 +71,7 @@ async def test_a_listener_who_comes_back_has_missed_nothing(url: str) -> None:
             assert len(names) == 5
             await _later(here)
             await here.api.post("/schedules/n0:pause")
-            assert (await _until(events, "schedule", name="n0")).data["paused"]["by"] == "loopback"
+            assert (await _until(events, "schedule", name="n0")).data["paused"]["by"] == "inside"
 
 
 @patiently

@@ -64,12 +64,12 @@ async def test_everything_is_paused_and_resumed(url: str) -> None:
         await here.post("/schedules", HOURLY)
         world = await here.world()
         paused = (await here.ask("PUT", "/pause", json={"reason": "moving"})).json()["paused"]
-        assert paused == {"at": "2026-01-01T00:00:00Z", "by": "loopback", "reason": "moving", "until": None}
+        assert paused == {"at": "2026-01-01T00:00:00Z", "by": "inside", "reason": "moving", "until": None}
         here.clock.advance(3_600)
         await world.tick()
         assert (await here.get("/runs"))["items"] == []
         told = (await here.get("/overview"))["warnings"][0]["text"]
-        assert told == "Everything is paused since 2026-01-01T00:00:00Z by loopback: moving."
+        assert told == "Everything is paused since 2026-01-01T00:00:00Z by inside: moving."
         over = (await here.ask("DELETE", "/pause")).json()
         assert over["paused"] is None
         assert over["history"][0]["until"] == "2026-01-01T01:00:00Z"

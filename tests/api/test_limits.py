@@ -7,6 +7,7 @@ import pytest
 
 from tickwise.api.auth_settings import AuthSettings
 from tickwise.api.middleware import MAX_BODY
+from tickwise.app.health import NOT_READY, Readiness
 from tickwise.stores.contract import Store, StoreUnavailableError
 
 from ..support.api import NIGHTLY, api, problem_of
@@ -142,7 +143,7 @@ async def test_unknown_addresses_and_methods_are_problems() -> None:
     async with api() as here:
         problem_of(await here.ask("GET", "/nothing"), 404)
         answer = await here.ask("PUT", "/schedules")
-        assert answer.headers["allow"] == "GET, POST"
+        assert answer.headers["allow"] == "GET, HEAD, POST"
         problem_of(answer, 405)
         problem_of(await here.client.get("/docs"), 404)
 
@@ -152,10 +153,10 @@ async def test_a_fault_of_ours_tells_an_id_only() -> None:
     """What nobody expected is a 500 with an id, and nothing of the inside."""
     async with api() as here:
 
-        async def broken() -> bool:
+        async def broken() -> Readiness:
             raise RuntimeError("the password is hunter2")
 
-        here.app.state.ready = broken
+        here.app.state.readiness = broken
         found = problem_of(await here.client.get("/readyz"), 500)
         assert found["id"] in found["detail"]
         assert "hunter2" not in json.dumps(found)
@@ -174,15 +175,36 @@ async def test_a_store_that_does_not_answer_is_no_fault_of_the_caller() -> None:
             problem_of(await here.ask("GET", "/me"), 503)
 
 
+@pytest.mark.parametrize("path", ["/", "/healthz", "/readyz", "/metrics", "/api/v1/schedules", "/api/v1/events"])
+@patiently
+async def test_head_is_answered_wherever_get_is(path: str) -> None:
+    """With the same status and headers, and without a body; of a stream too (A32)."""
+    async with api() as here:
+        answer = await here.client.head(path)
+        assert (answer.status_code, answer.content) == (200, b"")
+        assert answer.headers["content-type"]
+        missing = await here.client.head(f"{path.rstrip('/')}/none/none")
+        assert (missing.status_code, missing.content) == (404, b"")
+
+
+@patiently
+async def test_tls_is_remembered() -> None:
+    """Over TLS a browser is told to come back over TLS only; without TLS that would mean nothing (B14)."""
+    async with api() as here:
+        for url, told in (("https://localhost", True), ("http://localhost", False)):
+            answer = await here.client.get(f"{url}/healthz")
+            assert ("strict-transport-security" in answer.headers) is told
+
+
 @patiently
 async def test_who_is_not_ready_says_so() -> None:
     """What balances load sees 503, without a token."""
-    async with api(access=AuthSettings(without_token=None)) as here:
+    async with api(access=AuthSettings()) as here:
 
-        async def not_yet() -> bool:
-            return False
+        async def not_yet() -> Readiness:
+            return NOT_READY
 
-        here.app.state.ready = not_yet
+        here.app.state.readiness = not_yet
         answer = await here.client.get("/readyz", headers={"Host": "10.0.0.7"})
         assert (answer.status_code, answer.json()) == (503, {"status": "not ready"})
 
@@ -224,4 +246,4 @@ async def test_it_works_under_a_sub_path() -> None:
         await here.client.post("/tick/api/v1/schedules", json={**NIGHTLY, "name": "other"})
         page = await here.client.get("/tick/api/v1/schedules?limit=1")
         assert page.headers["link"] == '</tick/api/v1/schedules?limit=1&after=nightly>; rel="next"'
-        assert (await here.client.put("/tick/api/v1/jobs")).headers["allow"] == "GET"
+        assert (await here.client.put("/tick/api/v1/jobs")).headers["allow"] == "GET, HEAD"

@@ -235,14 +235,14 @@ async def test_names_are_no_labels() -> None:
 
 @patiently
 async def test_who_may_scrape() -> None:
-    """Viewers, and who asks from this machine if that is trusted; in the text format of Prometheus."""
+    """Viewers who see all jobs, in the text format of Prometheus (B14)."""
     async with api(access=AuthSettings()) as here:
+        problem_of(await here.client.get("/metrics"), 401)
+    async with api() as here:
+        for scopes, status in (((), 200), (("etl-*",), 403)):
+            token = await here.token(AccessRole.VIEWER, *scopes)
+            answer = await here.client.get("/metrics", headers={"Authorization": f"Bearer {token}"})
+            assert answer.status_code == status
         answer = await here.client.get("/metrics")
         assert (answer.status_code, answer.headers["content-type"].split(";")[0]) == (200, "text/plain")
         assert "tickwise_schedules 0.0" in answer.text
-    async with api(access=AuthSettings(without_token=None)) as here:
-        problem_of(await here.client.get("/metrics"), 401)
-    async with api() as here:
-        token = await here.token(AccessRole.VIEWER)
-        headers = {"Authorization": f"Bearer {token}"}
-        assert (await here.client.get("/metrics", headers=headers)).status_code == 200

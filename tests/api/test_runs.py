@@ -30,7 +30,7 @@ async def test_a_run_is_enqueued_now_or_later_once_per_key(url: str) -> None:
         assert made.headers["location"] == f"/api/v1/runs/{run['id']}"
         assert (run["due_at"], run["params"]) == ("2026-01-01T02:00:00Z", {"table": "users"})
         again = await here.ask("POST", "/runs", json=body)
-        assert (again.status_code, again.json()["id"], run["by"]) == (200, run["id"], "loopback")
+        assert (again.status_code, again.json()["id"], run["by"]) == (200, run["id"], "inside")
         told = (await here.get(f"/runs/{run['id']}"))["waits"]
         assert told == ["It may not start before 2026-01-01T02:00:00Z."]
 
@@ -139,7 +139,7 @@ async def test_why_a_run_happened_is_told(url: str) -> None:
         code = (await here.post("/runs", {"job": "nightly"}))["id"]
         whys = [await here.get(f"/runs/{run}/why") for run in (slot, hand, code)]
         assert [why["reason"] for why in whys] == ["on_time", "by_hand", "by_code"]
-        assert "loopback" in whys[1]["text"]
+        assert "inside" in whys[1]["text"]
         assert whys[0]["slot"] == "2026-01-01T01:00:00Z"
         assert [link["what"] for link in whys[1]["chain"]] == ["asked", "run", "worker", "what to do"]
 

@@ -157,7 +157,7 @@ async def test_what_another_source_wrote_is_not_changed(url: str) -> None:
             assert "app:app" in found["detail"]
         more = {"name": "more", "job": "coded", "schedule": "0 4 * * *"}
         assert "app:app" in problem_of(await here.ask("POST", "/schedules", json=more), 409)["detail"]
-        assert (await here.post("/schedules/coded:pause", {"reason": "why not"}))["paused"]["by"] == "loopback"
+        assert (await here.post("/schedules/coded:pause", {"reason": "why not"}))["paused"]["by"] == "inside"
 
 
 FILTERS = [
@@ -259,6 +259,48 @@ async def test_secrets_are_hidden_and_survive_being_sent_back(url: str) -> None:
         assert job.definition.params == {"password": "hunter2"}
         for path in ("/schedules/caller", "/jobs/caller", "/audit", "/schedules"):
             assert "hunter2" not in (await here.ask("GET", path)).text
+
+
+STEPS = [
+    {"name": "a", "command": ["true"], "env": {"KEY": "secret-a"}},
+    {"name": "b", "http": {"url": "https://u:secret-b@example.com/x?api_key=secret-c", "body": "secret-d"}},
+]
+
+
+@patiently
+async def test_hidden_values_belong_to_their_step(url: str) -> None:
+    """B7: steps that come back in another order, or with a new one between, keep their own secrets."""
+    async with api(url) as here:
+        made = await here.post("/schedules", {"name": "steps", "schedule": "0 * * * *", "steps": STEPS})
+        shown = made["definition"]["steps"]
+        assert "secret-" not in str(shown)
+        steps = [shown[1], {"name": "new", "command": ["true"]}, shown[0]]
+        assert (await here.ask("PATCH", "/schedules/steps", json={"steps": steps})).status_code == 200
+        job = await (await here.store()).insights.job("steps")
+        assert job is not None
+        b, _, a = job.definition.steps
+        assert (a.env, b.action.url, b.action.body) == (  # type: ignore[union-attr]
+            {"KEY": "secret-a"}, "https://u:secret-b@example.com/x?api_key=secret-c", "secret-d",
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"env": {"KEY": MASK}},
+        {"steps": [{"name": "new", "command": ["true"], "env": {"KEY": MASK}}]},
+        {"steps": [{"name": "b", "http": "https://u:…@example.com/y"}]},
+    ],
+)
+@patiently
+async def test_a_mask_without_a_stored_value_is_refused(wrong: dict[str, object]) -> None:
+    """B7: it is no value of its own, neither in a change nor in a new definition."""
+    async with api() as here:
+        await here.post("/schedules", {"name": "steps", "schedule": "0 * * * *", "steps": STEPS})
+        found = problem_of(await here.ask("PATCH", "/schedules/steps", json=wrong), 422)
+        assert "stands for no stored value" in found["detail"]
+        new = {"name": "other", "schedule": "0 * * * *", "command": "true", **wrong}
+        problem_of(await here.ask("POST", "/schedules", json=new), 422)
 
 
 @patiently

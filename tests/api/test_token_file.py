@@ -83,6 +83,25 @@ async def test_a_folder_that_others_write_to_is_refused(tmp_path: Path) -> None:
     folder.mkdir()
     folder.chmod(0o777)
     async with api() as here:
-        with pytest.raises(InputError, match="chmod 700"):
+        with pytest.raises(InputError, match="chmod o-w"):
             await admin_token(await here.store(), folder)
+        assert (await here.get("/tokens"))["items"] == []
+
+
+@pytest.mark.parametrize("plant", ["link", "group"])
+@patiently
+async def test_a_planted_token_is_refused(tmp_path: Path, plant: str) -> None:
+    """A file that another user could have put there is not used, nor the file that a link leads to (B6)."""
+    folder = tmp_path / "state"
+    folder.mkdir(mode=0o700)
+    if plant == "link":
+        (tmp_path / "elsewhere").write_text("known to others")
+        (folder / FILE).symlink_to(tmp_path / "elsewhere")
+    else:
+        (folder / FILE).write_text("known to others")
+        (folder / FILE).chmod(0o666)
+    async with api() as here:
+        with pytest.raises(InputError):
+            await admin_token(await here.store(), folder)
+        assert (await here.ask("GET", "/me", token="known to others")).status_code == 401  # noqa: S106  (not one)
         assert (await here.get("/tokens"))["items"] == []

@@ -16,7 +16,7 @@ def test_pause_with_a_reason_and_resume(visitor: Visitor, site: Site) -> None:
     page.get_by_role("button", name="Pause", exact=True).click()
     page.get_by_label("Reason").fill("the database moves")
     confirm(page, "Pause")
-    expect(page.locator(".warning")).to_contain_text("Paused by loopback")
+    expect(page.locator(".warning")).to_contain_text("Paused by ops")
     expect(page.locator(".warning")).to_contain_text("the database moves")
     assert site.api("GET", "schedules/rare")["paused"]["reason"] == "the database moves"
     page.get_by_role("button", name="Resume", exact=True).click()
@@ -141,3 +141,22 @@ def test_a_viewer_gets_no_buttons(browser: Browser, site: Site) -> None:
         for name in ("Run now", "Pause", "Reschedule", "Backfill", "Reset", "Edit", "Delete"):
             assert page.get_by_role("button", name=name, exact=True).count() == 0
         expect(page.get_by_role("navigation").get_by_role("link", name="Audit")).to_have_count(0)
+
+
+def test_a_link_signs_in_all_tabs(browser: Browser, site: Site) -> None:
+    """A link signs the browser in, new tabs too; signing out ends that, and the link is used up."""
+    with Visitor(browser, site) as visitor:
+        visitor.expects(401)
+        code = site.api("POST", "links", {"role": "operator"}, admin=True)["code"]
+        page = visitor.page
+        page.goto(f"{site.address}#/signin?code={code}")
+        expect(page.locator(".person")).to_contain_text("operator")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+        assert code not in page.url
+        tab = page.context.new_page()
+        tab.goto(f"{site.address}#/schedules/rare")
+        expect(tab.get_by_role("heading", level=1)).to_have_text("rare")
+        tab.get_by_role("button", name="Sign out").click()
+        expect(tab.get_by_role("heading", level=1)).to_have_text("Sign in")
+        tab.goto(f"{site.address}#/signin?code={code}")
+        expect(tab.get_by_role("alert").filter(has_text="used already")).to_be_visible()

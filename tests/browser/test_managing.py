@@ -162,7 +162,7 @@ def test_pause_everything(visitor: Visitor, site: Site) -> None:
     page.get_by_role("button", name="Pause all").click()
     page.get_by_label("Reason").fill("a flood")
     confirm(page, "Pause all")
-    expect(page.locator(".warnings")).to_contain_text("Europe/Berlin by loopback: a flood")
+    expect(page.locator(".warnings")).to_contain_text("Europe/Berlin by ops: a flood")
     assert site.api("GET", "overview")["paused"]
     dialog_button(page, "Resume all", "Resume")
     expect(page.get_by_role("button", name="Pause all")).to_be_visible()

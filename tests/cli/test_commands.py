@@ -7,6 +7,9 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import typer
+
+from tickwise.cli.main import COMMANDS, SUMMARIES, app
 
 from .conftest import Command
 
@@ -208,6 +211,13 @@ def test_simulate_begins_again_at_the_end_of_a_downtime(command: Command, tmp_pa
     _, out, _ = command("simulate", tmp_path, *window, "--json")
     (slot,) = json.loads(out)["slots"]
     assert slot["run"]["started_at"] == "2026-01-01T01:40:00Z"
+
+
+def test_the_list_of_commands_says_what_each_says_of_itself() -> None:
+    """The list, which imports no command, is not out of date."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, typer.core.TyperGroup)
+    assert {name: group.commands[name].get_short_help_str(1_000) for name in COMMANDS} == SUMMARIES
 
 
 def test_help_names_the_commands(command: Command) -> None:

@@ -38,6 +38,10 @@ def test_no_store_is_made_by_a_tab(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "without"),
     [
+        (
+            ["--help"],
+            {"fastapi", "httpx", "numpy", "pydantic", "rich", "ruamel.yaml", "structlog", "tickwise.app"},
+        ),
         (["--version"], {"fastapi", "httpx", "numpy", "tickwise.app"}),
         (["cron", "explain", "0 3 * * *"], {"fastapi", "httpx", "tickwise.app"}),
         (["runs", "list", "--server", "http://127.0.0.1:1"], {"fastapi", "tickwise.app"}),

@@ -120,6 +120,7 @@ CASES = {
         "robot --role operator --scope 'etl-*' --expires 30d", "has the role operator", ("POST", "/tokens"),
         "robot --role boss", "role: ",
     ),
+    "token link": Case("--role viewer", "/#/signin?code=", ("POST", "/links"), "--role boss", "role: "),
     "token list": Case("", "expires", ("GET", "/tokens"), "now", "unexpected extra argument"),
     "token revoke": Case("ci --yes", "The token ci is revoked.", ("DELETE", "/tokens/id-of-ci"), "cii --yes",
                          "there is no valid token 'cii' (did you mean ci?)"),

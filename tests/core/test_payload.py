@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tickwise.core.errors import InputError, TickwiseError
-from tickwise.core.payload import MAX_PAYLOAD, check_text, clip, decode, encode, shown, shown_params
+from tickwise.core.payload import MAX_PAYLOAD, check_text, clip, decode, encode, first_line, shown, shown_params
 
 LETTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 TEXTS = st.text(LETTERS, max_size=20)
@@ -216,3 +216,9 @@ def test_a_clipped_text_shows_its_head_and_tail() -> None:
 def test_what_cannot_be_kept_is_shown(text: str, shown: str) -> None:
     """NUL and halves of surrogate pairs are replaced, one sign for each."""
     assert clip(text, 10) == shown
+
+
+def test_an_error_in_one_line() -> None:
+    """A21: its first line, of bounded length."""
+    assert first_line("\nValueError: no\nTraceback\nsecond line") == "ValueError: no"
+    assert (first_line("x" * 300), first_line("abc", 2), first_line("")) == ("x" * 200, "ab", "")

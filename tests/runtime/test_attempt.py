@@ -29,7 +29,7 @@ from tickwise.runtime.executors.result import AttemptResult, Cancel, Snooze, fai
 from tickwise.runtime.executors.result import Retry as Again
 from tickwise.runtime.step_context import Services
 
-from ..support.executors import Timers, Witness, deaths, ended, run
+from ..support.executors import Timers, Witness, deaths, ended, run, until
 
 RUN = RunContext("17", "etl", "etl", 3_600, 0, "schedule")
 
@@ -256,30 +256,40 @@ def test_the_jobs_timeout_ends_everything(tmp_path: Path) -> None:
     assert witness.said() == ["failure failed [the run timed out after 2h]  1970-01-01T01:00:00Z"]
 
 
-def test_a_thread_that_outlives_its_timeout_is_told_in_the_outcome() -> None:
-    """A function in a thread that takes too long fails at once, and the outcome says that the thread goes on."""
-    release = threading.Event()
+def test_a_thread_that_outlives_its_timeout_is_waited_for() -> None:
+    """A17: the attempt ends when its thread has ended, as timed out; the function can see that it is to end."""
+    started, release = threading.Event(), threading.Event()
+    seen: list[bool] = []
 
-    def hang() -> None:
+    def hang(run: Any) -> None:
+        seen.append(run.cancelled)
+        started.set()
         release.wait()
+        seen.append(run.cancelled)
 
-    async def waiting() -> tuple[AttemptResult, int]:
+    witness = Witness()
+
+    async def waiting() -> AttemptResult:
         timers, pool = Timers(), FunctionPool()
         functions = {"etl": hang}
-        services = Services(sleep=timers.sleep)
+        services = Services(sleep=timers.sleep, log=witness.log, report=witness.report)
         task = asyncio.create_task(
             execute(job(timeout=60), RUN, functions=functions, pool=pool, services=services)
         )
+        await asyncio.to_thread(started.wait)
         await timers.ring(60)
-        end, stuck = await task, pool.stuck
+        await until(lambda: bool(witness.states("function")))
+        assert not task.done()
         release.set()
+        end = await task
         pool.close()
-        return end, stuck
+        return end
 
-    end, stuck = run(waiting())
-    assert stuck == 1
-    assert end.outcome == Failed()
-    assert end.error.startswith("the run timed out after 1m\na thread cannot be killed")
+    end = run(waiting())
+    assert (end.outcome, seen) == (Failed(), [False, True])
+    assert end.error == "the run timed out after 1m\nthe function ended 0s after it was asked to"
+    assert "its thread has not ended" in witness.said("tickwise")[0]
+    assert witness.states("function") == [StepState.RUNNING, StepState.CANCELLED]
 
 
 def test_cancelling_ends_all_and_goes_on_as_cancelled(tmp_path: Path) -> None:

@@ -11,12 +11,17 @@ from tickwise.core.definition import Command, Handlers, JobDefinition, Precondit
 from tickwise.runtime.attempt import execute
 from tickwise.runtime.context import RunContext
 from tickwise.runtime.executors.function import FunctionPool, Isolated, call_directly, can_call_directly
+from tickwise.runtime.executors.log import StepLog
 from tickwise.runtime.executors.result import AttemptResult
 from tickwise.runtime.step_context import Services
 
 from ..support.app import patiently
 
 COMMAND = Command(("true",))
+
+
+def no_log() -> StepLog:
+    raise AssertionError("nothing is printed")
 
 
 async def plain(x: int = 0) -> int:
@@ -130,7 +135,7 @@ async def takes(x: int, y: int = 2) -> int:
 @patiently
 async def test_both_ways_end_the_same(function: Callable[..., Any], params: dict[str, Any]) -> None:
     """The outcome, the result and what is said about it do not depend on the way (S46)."""
-    short = await call_directly(function, params)
+    short = await call_directly(function, params, no_log)
     context = RunContext("1", "a", params=params)
     long = await execute(
         JobDefinition("a"), context, functions={"a": function}, pool=FunctionPool(), services=Services()
@@ -147,7 +152,7 @@ def told(ended: AttemptResult) -> tuple[Any, ...]:
 @patiently
 async def test_a_result_that_cannot_be_kept_is_said_where_there_is_no_log() -> None:
     """The run has succeeded all the same."""
-    ended = await call_directly(returns_what_is_no_json, {})
+    ended = await call_directly(returns_what_is_no_json, {}, no_log)
     assert (ended.succeeded, ended.result) == (True, None)
     assert "is of type set, which JSON does not have" in ended.error
 
@@ -161,7 +166,7 @@ async def test_a_cancellation_from_outside_goes_through() -> None:
         begun.set()
         await asyncio.Event().wait()
 
-    task = asyncio.create_task(call_directly(waits, {}))
+    task = asyncio.create_task(call_directly(waits, {}, no_log))
     await begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

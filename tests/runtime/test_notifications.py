@@ -66,10 +66,10 @@ async def run_once(world: World, name: str, error: str = "") -> str:
 
 @patiently
 async def test_a_failure_is_told_once() -> None:
-    """With the last line of its error, and not again at the next turn."""
+    """A21: with the first line of its error, and not again at the next turn."""
     world, box = await new_world(), Mailbox()
     await world.define(job("etl"))
-    run = await run_once(world, "etl", "Traceback\nLookupError: no such table")
+    run = await run_once(world, "etl", "LookupError: no such table\nTraceback …\nsecond line")
     teller = notifier(world, box)
     for _ in range(3):
         await teller.turn()
@@ -78,7 +78,7 @@ async def test_a_failure_is_told_once() -> None:
     assert (body["event"], body["job"], body["schedule"], body["run"], body["state"], body["attempt"]) == (
         "failure", "etl", None, run, "failed", 1,
     )  # fmt: skip
-    assert body["error"] == "Traceback\nLookupError: no such table"
+    assert body["error"] == "LookupError: no such table\nTraceback …\nsecond line"
 
 
 @patiently

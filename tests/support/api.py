@@ -10,6 +10,7 @@ from fastapi import FastAPI
 
 from tickwise.api.app import make_api
 from tickwise.api.auth_settings import AuthSettings
+from tickwise.api.identity import Identity, identified
 from tickwise.app import AsyncTickwise
 from tickwise.stores.contract import Store
 from tickwise.stores.records import AccessRole
@@ -17,14 +18,14 @@ from tickwise.testing.conformance.world import World
 
 from .app import Clock
 
-INSIDE = AuthSettings(without_token=AccessRole.ADMIN)
+INSIDE = Identity("inside", AccessRole.ADMIN)
 NIGHTLY = {"name": "nightly", "schedule": "0 3 * * *", "command": "echo hi", "params": {"table": "orders"}}
 PROBLEM = "application/problem+json"
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """An API, and a client that speaks from loopback."""
+    """An API, and a client in this process."""
 
     tickwise: AsyncTickwise
     app: FastAPI
@@ -66,13 +67,17 @@ class Api:
 
 @asynccontextmanager
 async def api(
-    url: str = "memory://", access: AuthSettings = INSIDE, peer: str = "127.0.0.1", root_path: str = ""
+    url: str = "memory://", access: AuthSettings | None = None, peer: str = "127.0.0.1", root_path: str = ""
 ) -> AsyncIterator[Api]:
-    """An API over a store on a moved clock; in-process requests come from `peer`."""
+    """An API over a store on a moved clock.
+
+    Its client is an admin inside this process; with `access` it is anybody who connects from the address `peer`.
+    """
     clock = Clock()
     async with AsyncTickwise(url, clock=clock) as tickwise:
-        app = make_api(tickwise, access=access, root_path=root_path)
-        transport = httpx.ASGITransport(app=app, client=(peer, 50_000))
+        app = make_api(tickwise, access=access or AuthSettings(), root_path=root_path)
+        asked = identified(app, INSIDE) if access is None else app
+        transport = httpx.ASGITransport(app=asked, client=(peer, 50_000))
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             yield Api(tickwise, app, client, clock)
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import httpx
 
 from tickwise.api.server import listen, serve_app
+from tickwise.stores.records import AccessRole
 
 from .api import Api, api
 
@@ -51,12 +52,13 @@ async def _events(answer: httpx.Response) -> AsyncIterator[Told]:
 
 @asynccontextmanager
 async def live(url: str = "memory://") -> AsyncIterator[Live]:
-    """The API behind uvicorn on a free port of this machine."""
+    """The API behind uvicorn on a free port of this machine, and a client with an admin's token."""
     async with api(url) as here:
         listener = listen("127.0.0.1", 0)
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        token = {"Authorization": f"Bearer {await here.token(AccessRole.ADMIN, name='live')}"}
         async with (
             serve_app(here.app, listener, here.tickwise.settings),
-            httpx.AsyncClient(base_url=address, timeout=60) as client,
+            httpx.AsyncClient(base_url=address, headers=token, timeout=60) as client,
         ):
             yield Live(here, client, address)

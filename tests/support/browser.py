@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, 
 from .tickwise_processes import Nest, Process
 
 PATIENCE = 30.0  # seconds: only against hanging
-_ADDRESS = re.compile(r"Dashboard: (http://\S+)/ ")
+_LINK = re.compile(r"Dashboard: ((http://[^#\s]+)#\S+)")
 _WICKED = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 JOBS = {
     "steady": ["schedule: {every: 1s}", "command: echo tick"],
@@ -53,10 +53,13 @@ class Site:
             "\n".join(f"{name} = {json.dumps(value)}" for name, value in given.items())
         )
         self.process = self.serve()
-        found = _ADDRESS.search(self.process.output)
+        found = _LINK.search(self.process.output)
         assert found, self.process.output
-        self.address = f"{found[1]}/"
+        self.link, self.address = found.groups()
         self.client = httpx.Client(base_url=self.address, timeout=PATIENCE)
+        made = self.api("POST", "tokens", {"name": "ops", "role": "operator"}, admin=True)
+        self.operator_token: str = made["secret"]
+        self.client.headers["Authorization"] = f"Bearer {self.operator_token}"
 
     def __enter__(self) -> Self:
         return self
@@ -115,11 +118,16 @@ class Visitor:
         self._expected = tuple(str(answer) for answer in answers)
 
     def open(self, place: str = "", *, token: str | None = None) -> Page:
-        """A page of the dashboard, as whoever has this token."""
-        if token:
-            self._context.add_init_script(f"sessionStorage.setItem('tickwise.token', {token!r})")
+        """A page of the dashboard, as whoever has this token; an operator if none is given."""
+        self.sign_in(token or self.site.operator_token)
         self.page.goto(f"{self.site.address}#/{place}")
         return self.page
+
+    def sign_in(self, token: str) -> None:
+        """Begin a session: the browser has its cookie, and its pages the key."""
+        begun = self._context.request.post(f"{self.site.address}session", data={"token": token})
+        assert begun.status == 201, begun.text()
+        self._context.add_init_script(f"localStorage.setItem('tickwise.session', {begun.json()['key']!r})")
 
     def _heard(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"}:

@@ -13,7 +13,7 @@ import termios
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +21,9 @@ import httpx
 
 from tickwise import AsyncTickwise, Tickwise
 from tickwise.api.auth_settings import load_auth
-from tickwise.api.server import address, listen, serve_api
+from tickwise.api.local_peer import local_listener
+from tickwise.api.server import listen, serve_api
+from tickwise.api.server_address import server_address
 from tickwise.api.token_file import digest
 from tickwise.app.health import READY
 from tickwise.cli.in_process import InProcessTransport
@@ -97,18 +99,20 @@ class Recording(InProcessTransport):
 
 
 @contextmanager
-def live(url: str) -> Iterator[tuple[str, str]]:
-    """A server over a store on a free port, which lets nobody in without a token: its address, and an admin's."""
+def live(url: str, *, local: bool = False) -> Iterator[tuple[str, str]]:
+    """A server over a store on a free port, `local`: also on a unix socket; its address, and an admin's."""
     started: Future[tuple[str, str, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
     async def serve() -> None:
-        async with AsyncTickwise(url, loopback_role="none") as tickwise:
+        async with AsyncTickwise(url) as tickwise:
             listener, stop = listen("127.0.0.1", 0), asyncio.Event()
             token, _ = await load_auth(await tickwise.store(), tickwise.settings)
-            async with serve_api(tickwise, listener, lambda: READY):
-                where = address(tickwise.settings, listener)
-                started.set_result((where, token.read_text().strip(), asyncio.get_running_loop(), stop))
-                await stop.wait()
+            port = listener.getsockname()[1]
+            with local_listener(tickwise.settings, port) if local else nullcontext() as unix:
+                async with serve_api(tickwise, listener, lambda: READY, unix):
+                    where = server_address(tickwise.settings, port)
+                    started.set_result((where, token.read_text().strip(), asyncio.get_running_loop(), stop))
+                    await stop.wait()
 
     def run() -> None:
         try:

@@ -30,13 +30,15 @@ def text() -> str:
     return "\n".join([_HEAD, "", *imports, "", *(f"{ast.unparse(each)}\n" for each in classes)])
 
 
-def _homes(tree: ast.Module, module: str) -> Iterator[tuple[str, str]]:
+def _homes(tree: ast.Module | ast.If, module: str) -> Iterator[tuple[str, str]]:
     """Names that a module knows, and where each is to be had."""
     for node in tree.body:
         match node:
             case ast.ImportFrom():
                 for name in node.names:
                     yield name.name, "." * node.level + (node.module or "")
+            case ast.If():  # TYPE_CHECKING
+                yield from _homes(node, module)
             case ast.ClassDef():
                 yield node.name, module
             case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):

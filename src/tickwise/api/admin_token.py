@@ -9,19 +9,20 @@ from uuid import uuid4
 
 from ..app.records import AccessRole, Token
 from ..app.stores import Store
+from ..ownership import STRICT, WriterCheck
 from .token_file import FILE, digest, private_folder, read_secret, write_secret
 
 
-async def admin_token(store: Store, folder: Path) -> str:
+async def admin_token(store: Store, folder: Path, writers: WriterCheck = STRICT) -> str:
     """The secret, known to the store; made if there is none, or it was revoked."""
-    file = private_folder(folder) / FILE
-    secret = read_secret(file) or write_secret(file, secrets.token_urlsafe(32))
+    file = private_folder(folder, writers) / FILE
+    secret = read_secret(file, writers) or write_secret(file, secrets.token_urlsafe(32), writers)
     known = await store.access.token(digest(secret))
     if known is None:
         await _issue(store, secret)
     elif known.revoked_at is not None:
         file.unlink()
-        return await admin_token(store, folder)
+        return await admin_token(store, folder, writers)
     return secret
 
 

@@ -1,5 +1,6 @@
 """The ASGI application of the API, composed."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 from typing import Any
@@ -44,6 +45,7 @@ def make_api(
     app.state.events = EventBroadcaster(tickwise.store)
     app.state.forecasts = ForecastCache(tickwise.store)
     app.state.metrics = Metrics(tickwise.store)
+    app.state.simulation = asyncio.Lock()
     app.state.coalescer = RequestCoalescer()
     app.state.readiness = readiness or _store_readiness(tickwise)
     app.router.routes.extend(GuardedRoute(route, prefix) for prefix, route in all_routes())
@@ -67,6 +69,6 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         components = schema.setdefault("components", {})
         components.setdefault("schemas", {})["Problem"] = Problem.model_json_schema()
         components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        schema["security"] = [{"token": []}, {}]  # none is needed on loopback, as long as that is trusted
+        schema["security"] = [{"token": []}]
         app.openapi_schema = schema
     return app.openapi_schema

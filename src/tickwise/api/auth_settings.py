@@ -1,13 +1,14 @@
-"""Settings of authentication: which hosts, proxies and roles the API accepts, and where it may listen."""
+"""Settings of authentication: which hosts and proxies the API accepts, and where it may listen."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from ..app.records import AccessRole
 from ..app.stores import Store
 from ..config import Settings
 from ..core.errors import InputError
+from ..ownership import WriterCheck
 from .admin_token import admin_token
 from .loopback import is_loopback
 from .token_file import FILE, state_folder
@@ -15,12 +16,10 @@ from .token_file import FILE, state_folder
 
 @dataclass(frozen=True, slots=True)
 class AuthSettings:
-    """Loopback gets an operator's role unless configured otherwise; everybody else needs a token."""
+    """The names under which requests may come, and the proxies that may speak for others."""
 
     hosts: tuple[str, ...] = ()  # names under which people reach the API, besides those of loopback
-    trusted_proxies: tuple[str, ...] = ()  # addresses whose X-Forwarded-For is believed
-    without_token: AccessRole | None = AccessRole.OPERATOR  # on loopback; admin only where no socket is served
-    name: str = "loopback"  # in the audit, of a request without a token
+    trusted_proxies: tuple[str, ...] = ()  # addresses whose forwarding headers are believed
 
 
 def check_binding(host: str, *, has_token: bool) -> None:
@@ -46,14 +45,21 @@ def warnings(host: str, access: AuthSettings, *, tls: bool) -> Iterator[str]:
 
 
 def auth_settings(settings: Settings) -> AuthSettings:
-    role = None if settings.loopback_role == "none" else AccessRole(settings.loopback_role)
-    return AuthSettings(settings.hosts, settings.trusted_proxies, role)
+    return AuthSettings(settings.hosts, settings.trusted_proxies)
 
 
-async def load_auth(store: Store, settings: Settings) -> tuple[Path, list[str]]:
-    """Make the admin token; its file, and what to warn of. Refused if the API could be used without a token."""
+class LoadedAuth(NamedTuple):
+    """The file with the admin token, and what to warn of."""
+
+    file: Path
+    warnings: list[str]
+
+
+async def load_auth(store: Store, settings: Settings) -> LoadedAuth:
+    """Make the admin token. Refused if others could reach the API while nobody has a token."""
     known = [token for token in await store.access.tokens() if token.revoked_at is None]
     check_binding(settings.host, has_token=bool(known))
     folder = state_folder(settings.store)
-    await admin_token(store, folder)
-    return folder / FILE, list(warnings(settings.host, auth_settings(settings), tls=bool(settings.certificate)))
+    await admin_token(store, folder, WriterCheck(settings.trusted_folders))
+    cautions = warnings(settings.host, auth_settings(settings), tls=bool(settings.certificate))
+    return LoadedAuth(folder / FILE, list(cautions))

@@ -36,7 +36,7 @@ _DELAYS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300,
 _DURATIONS = (0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400)
 
 
-@router.get("/metrics", AccessRole.VIEWER, include_in_schema=False)
+@router.get("/metrics", AccessRole.VIEWER, whole=True, include_in_schema=False)
 async def scrape(request: Request) -> Response:
     """Metrics in Prometheus' text format."""
     metrics: Metrics = request.app.state.metrics

@@ -1,8 +1,13 @@
-"""ASGI middleware: limits on requests, headers on responses, and a response whatever happens."""
+"""ASGI middleware: limits on requests, headers on responses, and a response whatever happens.
 
+HEAD is answered wherever GET is: the application sees a GET whose client leaves when the headers are sent.
+"""
+
+import asyncio
 import json
 
 from fastapi import Request, Response
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..core.payload import Unfit, weigh
@@ -21,6 +26,7 @@ _HEADERS = {
     ),
 }
 _NOT_CACHED = {b"cache-control": b"no-store"}
+_TLS_ONLY = {b"strict-transport-security": b"max-age=31536000"}
 
 
 class _TooLarge(Exception):  # noqa: N818  (never leaves this file)
@@ -39,12 +45,16 @@ class LimitsMiddleware:
             await self._app(scope, receive, send)
             return
         scope["root_path"] = self._root_path or scope.get("root_path", "")
-        sender = _ResponseSender(send)
+        sender = _ResponseSender(send, scope)
+        if scope["method"] == "HEAD":
+            scope, receive = {**scope, "method": "GET"}, sender.until_headers(receive)
         if refusal := _limit_refusal(scope):
             await refusal(scope, receive, sender)
             return
         try:
             await self._app(scope, _bounded(receive), sender)
+        except ClientDisconnect:
+            return
         except _TooLarge:
             await _send_unless_begun(_too_large(), scope, receive, sender)
         except Exception as error:  # noqa: BLE001  (nothing outside would answer)
@@ -52,20 +62,44 @@ class LimitsMiddleware:
 
 
 class _ResponseSender:
-    """Adds headers to the application's response, and knows whether it has begun."""
+    """Adds headers to the application's response, and knows whether it has begun. HEAD gets no body."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, scope: Scope) -> None:
         self._send = send
-        self.begun = False
+        self._headers = {**_HEADERS, **_NOT_CACHED, **(_TLS_ONLY if scope["scheme"] == "https" else {})}
+        self._headers_only = scope["method"] == "HEAD"
+        self._sent_headers = asyncio.Event()
+
+    @property
+    def begun(self) -> bool:
+        return self._sent_headers.is_set()
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.begun = True
+            self._sent_headers.set()
             given = list(message.get("headers", ()))
             names = {name.lower() for name, _ in given}
-            added = {**_HEADERS, **_NOT_CACHED}
-            message = {**message, "headers": given + [pair for pair in added.items() if pair[0] not in names]}
-        await self._send(message)
+            added = [pair for pair in self._headers.items() if pair[0] not in names]
+            await self._send({**message, "headers": given + added})
+            if self._headers_only:
+                await self._send({"type": "http.response.body", "body": b""})
+        elif not self._headers_only:
+            await self._send(message)
+
+    def until_headers(self, receive: Receive) -> Receive:
+        """The request's messages; its client leaves when the headers are sent, which ends a stream."""
+        body_read = False
+
+        async def messages() -> Message:
+            nonlocal body_read
+            if body_read:
+                await self._sent_headers.wait()
+                return {"type": "http.disconnect"}
+            message = await receive()
+            body_read = not message.get("more_body", False)
+            return message
+
+        return messages
 
 
 async def _send_unless_begun(response: Response, scope: Scope, receive: Receive, sender: _ResponseSender) -> None:

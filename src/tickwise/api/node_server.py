@@ -8,15 +8,21 @@ from contextlib import asynccontextmanager
 from ..app import AsyncTickwise
 from ..app.health import NOT_READY, Readiness, health
 from ..app.records import Role
-from .process import ApiProcess
+from ..log import DEFAULT_LOG_SETTINGS, LogSettings
+from .local_peer import local_listener
+from .process import ApiProcess, Listeners
 from .server import serve_api, serve_app
 
 
 @asynccontextmanager
 async def serve_node(
-    tickwise: AsyncTickwise, listener: socket.socket, roles: Sequence[Role]
+    tickwise: AsyncTickwise,
+    listener: socket.socket,
+    roles: Sequence[Role],
+    *,
+    log_settings: LogSettings = DEFAULT_LOG_SETTINGS,
 ) -> AsyncIterator[None]:
-    """Serve while the block runs."""
+    """Serve while the block runs; the API also on a unix socket."""
     settings = tickwise.settings
 
     def readiness() -> Readiness:
@@ -25,12 +31,15 @@ async def serve_node(
     if Role.API not in roles:
         async with serve_app(health(readiness), listener, settings):
             yield
-    elif len(roles) == 1 or settings.store.startswith("memory:"):  # nothing to delay, or no shared store
-        async with serve_api(tickwise, listener, readiness):
-            yield
-    else:
-        async with _in_own_process(ApiProcess(settings, listener, readiness)):
-            yield
+        return
+    with local_listener(settings, listener.getsockname()[1]) as local:
+        if len(roles) == 1 or settings.store.startswith("memory:"):  # nothing to delay, or no shared store
+            async with serve_api(tickwise, listener, readiness, local):
+                yield
+        else:
+            process = ApiProcess(settings, Listeners(listener, local), readiness, log_settings=log_settings)
+            async with _in_own_process(process):
+                yield
 
 
 @asynccontextmanager

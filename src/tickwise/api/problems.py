@@ -57,18 +57,6 @@ def about_field(field: str) -> Iterator[None]:
         raise error.reworded(f"{field}: {error}", field=field) from None
 
 
-@contextmanager
-def hidden_names(*, hide: bool) -> Iterator[None]:
-    """Leave out what was probably meant, if that may be the name of a job that the caller does not see."""
-    try:
-        yield
-    except InputError as error:
-        if not hide or error.nearest is None:
-            raise
-        text = str(error).replace(did_you_mean(error.nearest), "")
-        raise InputError(text, field=error.field, position=error.position) from None
-
-
 def problem(status: int, detail: str, headers: Mapping[str, str] | None = None, **members: Any) -> Response:
     """The document itself."""
     phrase = HTTPStatus(status).phrase
@@ -137,7 +125,7 @@ def install_handlers(app: FastAPI) -> None:
     async def answer(request: Request, error: Exception) -> Response:
         response = problem_of_error(error)
         if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-            response.headers["Allow"] = ", ".join(sorted(_methods(request)))
+            response.headers["Allow"] = ", ".join(sorted(set(_methods(request))))
         return response
 
     for kind in (TickwiseError, RequestValidationError, HTTPException):
@@ -150,3 +138,4 @@ def _methods(request: Request) -> Iterator[str]:
     for route in request.app.routes:
         if isinstance(route, Route) and route.path_regex.match(path):
             yield from route.methods or ()
+            yield from {"HEAD"} if "GET" in (route.methods or ()) else ()

@@ -14,14 +14,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..app import AsyncTickwise
 from ..app.health import DEGRADED, NO_ROOM, NOT_READY, READY, Readiness
 from ..clock import monotonic
 from ..config import DEFAULT, NAMES, Settings
 from ..core.errors import TickwiseError
-from ..log import get_logger
+from ..log import DEFAULT_LOG_SETTINGS, LogSettings, configure_logging, get_logger
 from .server import serve_api
 
 _log = get_logger()
@@ -33,12 +33,27 @@ _STATUSES = (READY.status, DEGRADED.status, NO_ROOM)
 _NICENESS = 10  # so that the node comes first if both want a processor
 
 
+class Listeners(NamedTuple):
+    """The sockets of the API."""
+
+    tcp: socket.socket
+    unix: socket.socket | None = None
+
+
 class ApiProcess:
     """Starts the process, and restarts it if it ends, for as long as its node runs."""
 
-    def __init__(self, settings: Settings, listener: socket.socket, readiness: Callable[[], Readiness]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        listeners: Listeners,
+        readiness: Callable[[], Readiness],
+        *,
+        log_settings: LogSettings = DEFAULT_LOG_SETTINGS,
+    ) -> None:
         self._given = {name: getattr(settings, name) for name in NAMES if settings.origins[name] != DEFAULT}
-        self._listener = listener
+        self._listeners = listeners
+        self._log_settings = log_settings
         self._readiness = readiness
         self._pulse = _SPAWN.Array("d", (0.0, 0.0, 0.0), lock=False)  # when it was ready; its status; since when
 
@@ -56,7 +71,7 @@ class ApiProcess:
                     delay = min(2 * delay, _MAX_DELAY)
         finally:
             pulse.cancel()
-            self._listener.close()
+            self._listeners.tcp.close()
 
     async def _pulse_while_healthy(self) -> None:
         while True:
@@ -69,8 +84,9 @@ class ApiProcess:
         """Run the process once; its exit code."""
         theirs, ours = _SPAWN.Pipe(duplex=False)
         process = _SPAWN.Process(
-            target=_main, args=(self._given, self._listener, self._pulse, theirs), name="tickwise api", daemon=True
-        )
+            target=_main, args=(self._given, self._listeners, self._pulse, theirs),
+            kwargs={"log_settings": self._log_settings}, name="tickwise api", daemon=True,
+        )  # fmt: skip
         process.start()
         theirs.close()
         ended, stopping = asyncio.Event(), asyncio.create_task(stop.wait())
@@ -92,8 +108,11 @@ class ApiProcess:
         return process.exitcode
 
 
-def _main(given: Mapping[str, Any], listener: socket.socket, pulse: Any, pipe: Connection) -> None:
+def _main(
+    given: Mapping[str, Any], listeners: Listeners, pulse: Any, pipe: Connection, *, log_settings: LogSettings
+) -> None:
     """The process. It ends by the pipe from its node and ignores signals, which the whole group may get."""
+    configure_logging(log_settings)
     os.nice(_NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -101,7 +120,10 @@ def _main(given: Mapping[str, Any], listener: socket.socket, pulse: Any, pipe: C
     async def serve() -> None:
         closed = asyncio.Event()
         asyncio.get_running_loop().add_reader(pipe.fileno(), closed.set)
-        async with AsyncTickwise(**given) as tickwise, serve_api(tickwise, listener, lambda: _readiness(pulse)):
+        async with (
+            AsyncTickwise(**given) as tickwise,
+            serve_api(tickwise, listeners.tcp, lambda: _readiness(pulse), listeners.unix),
+        ):
             await closed.wait()
 
     try:

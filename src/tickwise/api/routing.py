@@ -13,10 +13,10 @@ from fastapi.routing import APIRoute
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from ..app.records import AccessRole
-from .auth import Identity
 from .coalesce import RequestCoalescer
 from .context import RequestContext
 from .idempotency import once
+from .identity import Identity
 from .middleware import checked_body
 from .problems import MEDIA_TYPE, Refusal
 from .schemas.common import NAME_PATTERN
@@ -75,7 +75,7 @@ class Router:
     def get(self, path: str, role: AccessRole | None, **options: Any) -> Callable[[Endpoint], Endpoint]:
         return self.add("GET", path, role, **options)
 
-    def post(self, path: str, role: AccessRole, **options: Any) -> Callable[[Endpoint], Endpoint]:
+    def post(self, path: str, role: AccessRole | None, **options: Any) -> Callable[[Endpoint], Endpoint]:
         return self.add("POST", path, role, **options)
 
     def put(self, path: str, role: AccessRole, **options: Any) -> Callable[[Endpoint], Endpoint]:
@@ -84,7 +84,7 @@ class Router:
     def patch(self, path: str, role: AccessRole, **options: Any) -> Callable[[Endpoint], Endpoint]:
         return self.add("PATCH", path, role, **options)
 
-    def delete(self, path: str, role: AccessRole, **options: Any) -> Callable[[Endpoint], Endpoint]:
+    def delete(self, path: str, role: AccessRole | None, **options: Any) -> Callable[[Endpoint], Endpoint]:
         return self.add("DELETE", path, role, **options)
 
 
@@ -94,13 +94,16 @@ class GuardedRoute(APIRoute):
     def __init__(self, route: Route, prefix: str = "") -> None:
         self.route = route
         responses = {**_REFUSALS, **route.options.get("responses", {})}
-        options = {"operation_id": route.endpoint.__name__, **route.options, "responses": responses}
+        options = {
+            "openapi_extra": {"security": []} if route.role is None else None,
+            "operation_id": route.endpoint.__name__, **route.options, "responses": responses,
+        }  # fmt: skip
         super().__init__(prefix + route.path, route.endpoint, methods=[route.method], **options)
 
     def get_route_handler(self) -> Handler:
         inner, route = super().get_route_handler(), self.route
         if route.role is None:
-            return inner
+            return inner if route.method == "GET" else _guard_address(inner)
 
         async def handle(request: Request) -> Response:
             context = request.state.context = await _authorize(request, route)
@@ -111,6 +114,17 @@ class GuardedRoute(APIRoute):
             return await (once(request, context, inner) if route.once else inner(request))
 
         return handle
+
+
+def _guard_address(inner: Handler) -> Handler:
+    """The handler of a route that everybody may use, but no page of another site."""
+
+    async def handle(request: Request) -> Response:
+        request.app.state.authenticator.check_address(request)
+        await checked_body(request)
+        return await inner(request)
+
+    return handle
 
 
 def _request_key(request: Request, identity: Identity) -> Hashable:

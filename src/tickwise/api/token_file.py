@@ -9,9 +9,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from ..core.errors import InputError
+from ..ownership import WriterCheck
 
 FOLDER, FILE = ".tickwise", "admin.token"
-_WRITABLE_BY_OTHERS = 0o022
 
 
 def digest(secret: str) -> str:
@@ -28,30 +28,29 @@ def state_folder(url: str) -> Path:
     return home if home.name == FOLDER else home / FOLDER
 
 
-def private_folder(folder: Path) -> Path:
+def private_folder(folder: Path, writers: WriterCheck) -> Path:
     """The folder, made if it is missing; refused if others may write to it."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if folder.stat().st_mode & _WRITABLE_BY_OTHERS:
-        raise InputError(f"others may write to {folder}, where the admin token is kept: chmod 700 {folder}")
+    writers.check(folder)
     return folder
 
 
-def read_secret(file: Path) -> str:
-    """The secret in the file; empty if there is none."""
+def read_secret(file: Path, writers: WriterCheck) -> str:
+    """The secret in the file; empty if there is none. Refused if another user may have written it."""
     try:
-        return file.read_text("ascii").strip()
+        return writers.read(file, follow=False).decode("ascii").strip()
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file} cannot be read: {error}: mend it, or delete it for a new token") from None
 
 
-def write_secret(file: Path, secret: str) -> str:
+def write_secret(file: Path, secret: str, writers: WriterCheck) -> str:
     """Write a secret into a new file; if another process was first, return the secret of that one."""
     try:
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     except FileExistsError:
-        return read_secret(file)
+        return read_secret(file, writers)
     with os.fdopen(handle, "w", encoding="ascii") as opened:
         opened.write(f"{secret}\n")
     return secret

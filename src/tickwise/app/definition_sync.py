@@ -13,14 +13,17 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from ..core.definition import JobDefinition
 from ..core.errors import ConflictError, TickwiseError
 from ..core.requirements import command_digest, has_commands
 from ..log import get_logger
-from ..sources.folder import FolderChange, FolderSource
 from ..stores.contract import Store, StoreUnavailableError
 from ..stores.validation import all_pages
+
+if TYPE_CHECKING:
+    from ..sources.folder import FolderChange, FolderSource
 
 _log = get_logger()
 _BATCH_SIZE = 50
@@ -61,7 +64,7 @@ class DefinitionSync:
         self._queue(jobs, source)
         await self._write_queued(source)
 
-    async def follow(self, folder: FolderSource, stop: asyncio.Event, ready: asyncio.Event) -> None:
+    async def follow(self, folder: "FolderSource", stop: asyncio.Event, ready: asyncio.Event) -> None:
         """Keep the store as the folder is, until the stop event is set."""
         async for change in folder.changes(stop):
             self._queue_change(folder.name, change)
@@ -80,7 +83,7 @@ class DefinitionSync:
         for job in jobs:
             self._queued[source][job.name] = job
 
-    def _queue_change(self, source: str, change: FolderChange) -> None:
+    def _queue_change(self, source: str, change: "FolderChange") -> None:
         known = self._unread.get(source, ())
         self._unread[source] = tuple(str(error) for error in change.errors)
         for text in self._unread[source]:

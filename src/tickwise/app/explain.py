@@ -7,10 +7,12 @@ from datetime import datetime
 
 from ..core.errors import ConflictError, no_such
 from ..core.model import Schedule, Trigger
+from ..core.payload import first_line
 from ..core.reasons import Reason, Verdict
 from ..core.slots import next_slot, previous_slot
 from ..core.states import FAILURES, RunState
 from ..core.timeparse import iso, to_datetime
+from ..runtime.context import FUNCTION_STEP, StepState
 from ..stores.contract import Store
 from ..stores.records import MICRO, DecisionFilter, DecisionRow, Node, QueueLimit, RunFilter, RunRow, ScheduleRow
 from ..stores.validation import all_pages
@@ -18,7 +20,6 @@ from .explain_steps import (
     CURSOR_AHEAD,
     ReasonStep,
     SlotFacts,
-    error_line,
     reason_steps,
     run_steps,
     run_timing,
@@ -29,6 +30,8 @@ from .values import instant
 from .worker_advice import is_live, live_workers, start_command, worker_required
 
 _KIND_SUFFIX = re.compile(r"\.(stop|restart)$")  # of the names of schedules that stop or restart a job (S21)
+_MAX_UNENDED = 16  # running runs of a job that are looked at
+_END_IT = 'Let the function look at run.cancelled, or set pool="process"; to end it now, restart its worker.'
 _REPAIR_ORPHAN = "Declare it again, or remove it: tickwise schedules remove --orphaned."
 _RAN = {
     Trigger.SCHEDULE: Reason.ON_TIME,
@@ -86,6 +89,8 @@ async def why(store: Store, name: str, slot: int | None = None) -> Explanation:
         succeeded = facts.run is not None and facts.run.state is RunState.SUCCEEDED
         advice = explanation.advice if succeeded else f"{orphaned} {_REPAIR_ORPHAN}"
         explanation = replace(explanation, advice=advice, notes=(orphaned, *explanation.notes))
+    if facts.unended:
+        explanation = replace(explanation, advice=_END_IT)
     steps = reason_steps(facts, explanation.verdict, explanation.reason, explanation.text, explanation.advice)
     return replace(explanation, chain=tuple(steps))
 
@@ -110,7 +115,17 @@ async def _read_facts(store: Store, row: ScheduleRow, slot: int | None) -> SlotF
     filters = RunFilter(schedule=row.schedule.name, slot=chosen)
     run = None if chosen is None else next(iter((await store.insights.runs(filters, limit=1)).items), None)
     waiting = () if run is None else tuple([text async for text in waits(store, run)])
-    return SlotFacts(row, now, chosen, everything, run, waiting)
+    unended = tuple([text async for text in _unended(store, row.schedule.definition.job)])
+    return SlotFacts(row=row, now=now, slot=chosen, everything=everything, run=run, waits=waiting, unended=unended)
+
+
+async def _unended(store: Store, job: str) -> AsyncIterator[str]:
+    """The runs of a job that were asked to end and whose function goes on."""
+    running = RunFilter(job=job, states=frozenset({RunState.RUNNING}))
+    for run in (await store.insights.runs(running, limit=_MAX_UNENDED)).items:
+        for step in await store.insights.steps(run.id):
+            if step.name == FUNCTION_STEP and step.state == StepState.RUNNING:
+                yield f"Run {run.id}, on {run.node}: {step.error}."
 
 
 async def _explain_slot(store: Store, facts: SlotFacts, *, given: bool) -> Explanation:
@@ -154,7 +169,7 @@ def _explain_run(facts: SlotFacts, run: RunRow, notes: tuple[str, ...]) -> Expla
     reason = _RAN.get(run.trigger, Reason.ON_TIME)
     lines = [f"Run {run.id} is {run.state}{run_timing(run)}."]
     if run.error:
-        lines.append(f"It said: {error_line(run)}")
+        lines.append(f"It said: {first_line(run.error)}")
     explanation = _explanation(
         facts.schedule.name, run.slot or 0, reason, run=run.id, notes=(*lines, *facts.waits, *notes)
     )
@@ -210,6 +225,7 @@ def _notes(facts: SlotFacts) -> Iterator[str]:
         yield f"It is paused since {iso(state.paused.at)}{_by(state.paused.by)}."
     if state.cursor > facts.now + CURSOR_AHEAD:
         yield f"Its cursor is ahead of the clock ({iso(state.cursor)}): reset the schedule to repair that."
+    yield from facts.unended
     if facts.row.next_slot is not None:
         yield f"Next: {iso(facts.row.next_slot)}."
     elif not (state.paused or everything):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..core.model import Pause, Schedule
+from ..core.payload import first_line
 from ..core.slots import due_at, next_slot, previous_slot
 from ..core.states import RunState
 from ..core.timeparse import format_duration, to_datetime
@@ -38,6 +39,7 @@ class SlotFacts:
     everything: PauseInterval | None = None  # the pause of everything, if there is one now
     run: RunRow | None = None
     waits: tuple[str, ...] = ()  # what a queued run waits for
+    unended: tuple[str, ...] = ()  # runs of the job that were asked to end, and why they have not
 
     @property
     def schedule(self) -> Schedule:
@@ -62,6 +64,7 @@ def reason_steps(facts: SlotFacts, verdict: str, code: str, text: str, advice: s
         yield ReasonStep("ticker", "No ticker has looked at it yet.", "wait")
     if facts.run is not None:
         yield from run_steps(facts.run, facts.waits)
+    yield from (ReasonStep("worker", unended, "wait") for unended in facts.unended)
     yield _next_step(facts)
     yield ReasonStep("what to do", advice, "do")
 
@@ -133,7 +136,7 @@ def run_steps(run: RunRow, waits: tuple[str, ...]) -> Iterator[ReasonStep]:
     for text in waits:
         yield ReasonStep("worker", text, "wait")
     if run.error:
-        yield ReasonStep("error", error_line(run), "no")
+        yield ReasonStep("error", first_line(run.error), "no")
 
 
 def run_timing(run: RunRow) -> str:
@@ -143,11 +146,6 @@ def run_timing(run: RunRow) -> str:
     late = max(0, run.started_at - run.due_at) / MICRO
     took = "" if run.finished_at is None else f", took {(run.finished_at - run.started_at) / MICRO:.1f} s"
     return f" (attempt {run.attempt}, started {late:.1f} s after it was due{took})"
-
-
-def error_line(run: RunRow) -> str:
-    """The last line of a run's error."""
-    return run.error.strip().splitlines()[-1][:200]
 
 
 def _next_step(facts: SlotFacts) -> ReasonStep:

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from ..clock import microseconds, monotonic
 from ..config import Settings
-from ..core.payload import clip
+from ..core.payload import clip, first_line
 from ..core.requirements import ALL, NOTHING
 from ..core.settle import Settled
 from ..core.states import RunState
@@ -41,10 +41,10 @@ from .hooks import HookCaller, Hooks, RunEvent
 from .notifications import liveness_ping, make_notifier
 from .registry import Registry
 from .sources import OrphanCheck
+from .values import EVERY_ROLE
 from .worker_advice import NO_ROOM_SECONDS
 
 _log = get_logger()
-EVERY_ROLE = (Role.TICKER, Role.WORKER)
 _VERSION = version("tickwise")
 _SLACK = 1.0  # seconds beyond the polls that may be missed, after which a node is not healthy
 _FOLDER_TIMEOUT = 30.0  # seconds for a first look at all folders
@@ -385,7 +385,7 @@ class NodeProcess:
         if what not in _NOT_LOGGED:
             _log.warning(
                 "run ended", what=what, run=lease.id, job=lease.job.name, attempt=lease.attempt, state=str(state),
-                error=error.strip().rpartition("\n")[2],
+                error=first_line(error),
             )  # fmt: skip
         if self._hooks.has("on_run"):
             slot = None if lease.slot is None else to_datetime(lease.slot)

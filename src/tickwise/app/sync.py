@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Any, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from ..config import Settings
 from ..stores.records import Role
@@ -18,11 +18,14 @@ from ..testing.clock import FakeClock
 from .health import NOT_READY, App, health
 from .hooks import Hooks
 from .loop_thread import LoopThread
-from .node import EVERY_ROLE, NodeProcess
 from .options import FunctionOptions, Times
 from .sources import DeclaredJobs
 from .sync_methods import Face, SyncJobs, SyncPlaySession, SyncRuns, SyncSchedules, SyncSources
 from .tickwise import AsyncTickwise, Function
+from .values import EVERY_ROLE
+
+if TYPE_CHECKING:
+    from .node import NodeProcess
 
 T = TypeVar("T")
 
@@ -51,7 +54,7 @@ class Tickwise(Face):
         return self.awaited.declared
 
     @property
-    def node(self) -> NodeProcess | None:
+    def node(self) -> "NodeProcess | None":
         return self.awaited.node
 
     @property
@@ -88,7 +91,7 @@ class Tickwise(Face):
 
     def start(
         self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE, source: str | Sequence[str] | None = None
-    ) -> NodeProcess:
+    ) -> "NodeProcess":
         """Run in a thread of its own until `stop`, or until the program ends."""
         node = self._loop_thread.call(self.awaited.start(*paths, roles=roles, source=source))
         atexit.register(self._at_exit)

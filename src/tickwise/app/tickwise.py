@@ -1,4 +1,11 @@
-"""`AsyncTickwise`: declare jobs, enqueue runs, explain them, and run a node."""
+"""`AsyncTickwise`: declare jobs, enqueue runs, explain them, and run a node.
+
+What only a node, a forecast or a test needs is imported by the method that needs it (docs/adr/0026): declaring and
+enqueueing load neither the runtime nor NumPy.
+"""
+# ruff: noqa: PLC0415
+
+from __future__ import annotations
 
 import asyncio
 import signal
@@ -6,31 +13,31 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, TypeAlias, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack, overload
 
 from ..config import Settings, load, parse_names
 from ..core.errors import ConflictError, InputError
 from ..core.model import Pause, Trigger
 from ..ownership import WriterCheck
 from ..sources.defaults import Defaults
-from ..sources.folder import FolderSource
 from ..stores.contract import Store
 from ..stores.records import MICRO, Enqueue, Role
 from ..stores.url import is_private
 from ..testing.clock import FakeClock
-from .drain import drain
 from .explain import Explanation, why
 from .health import NOT_READY, App, health
 from .hooks import Hooks
 from .managers import Jobs, Runs, Schedules, enqueued
-from .node import EVERY_ROLE, NodeOptions, NodeProcess, NodeServices
 from .options import EnqueueOptions, FunctionOptions, Times, When, as_seconds, check_enqueue_options
 from .play_session import PlaySession
 from .registry import Registry
 from .sources import DeclaredJobs, Sources
 from .stores import LoopStores, StoreOfLoop
-from .upcoming import upcoming_runs
-from .values import RunInfo, UpcomingRun, as_second
+from .values import EVERY_ROLE, RunInfo, UpcomingRun, as_second
+
+if TYPE_CHECKING:
+    from ..sources.folder import FolderSource
+    from .node import NodeProcess
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 Job: TypeAlias = Callable[..., Any] | str  # a function that is one, or its name
@@ -161,6 +168,8 @@ class AsyncTickwise:
 
     async def upcoming(self, hours: float = 24, limit: int = 1_000) -> list[UpcomingRun]:
         """What will run, in time order, at the times at which it will really start."""
+        from .upcoming import upcoming_runs
+
         return await upcoming_runs(await self.store(), hours, limit)
 
     async def why(self, name: str, slot: When | None = None) -> Explanation:
@@ -178,6 +187,8 @@ class AsyncTickwise:
 
     async def drain(self) -> int:
         """Do all that is due, without a node, and return how many attempts ended: for tests."""
+        from .drain import drain
+
         return await drain(await self.store(), self._registry.functions)
 
     @asynccontextmanager
@@ -197,6 +208,8 @@ class AsyncTickwise:
         self, *paths: str | Path, roles: Sequence[Role] = EVERY_ROLE, source: str | Sequence[str] | None = None
     ) -> NodeProcess:
         """Run in the background of this event loop until `stop`; `source` names the folders, one name for each."""
+        from .node import NodeOptions, NodeProcess, NodeServices
+
         opened = await self._opened()
         if self._task is not None:
             raise ConflictError("it is running already: stop it first")
@@ -216,6 +229,8 @@ class AsyncTickwise:
 
     def _folders(self, paths: Sequence[str | Path], source: str | Sequence[str] | None) -> list[FolderSource]:
         """The folders with their names; without names they are known by their resolved paths (S50)."""
+        from ..sources.folder import FolderSource
+
         given = self.settings.source if source is None else parse_names(source, "the name of a source")
         if given and paths and len(given) != len(paths):
             raise InputError(f"source names {len(given)} folders, and there are {len(paths)}: name each, in order")
@@ -226,7 +241,7 @@ class AsyncTickwise:
             for path, name in zip(paths, names, strict=True)
         ]
 
-    def _ended(self, _task: "asyncio.Task[None]") -> None:
+    def _ended(self, _task: asyncio.Task[None]) -> None:
         self._task = None
 
     async def stop(self, *, grace: float | None = None) -> None:

@@ -10,7 +10,9 @@ from ..core.cron.zone import zone
 from ..core.errors import InputError, did_you_mean, nearest_word
 from ..core.timeparse import ceil_second, parse_duration, read_moment, to_datetime
 from ..core.timeparse import instant as moment_instant
-from ..stores.records import MICRO, RunRow, ScheduleRow
+from ..stores.records import MICRO, Role, RunRow, ScheduleRow
+
+EVERY_ROLE = (Role.TICKER, Role.WORKER)
 
 Word = TypeVar("Word", bound=StrEnum)
 

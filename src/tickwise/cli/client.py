@@ -1,7 +1,9 @@
 """The client of the API: over HTTP with `--server`, else in this process over the store.
 
 Both ways have the same paths, responses and errors. In this process no other user can connect, so whoever may open
-the store is its admin. Over HTTP the client sends a token: the one given, or that of this machine's own server.
+the store is its admin. Over HTTP the client sends the token that it was given. Without one it can use only a
+server of this machine: over the unix socket, which needs no token, or with the token of the state folder, if
+whoever listens could read that anyway.
 """
 
 import json
@@ -14,17 +16,21 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from ..api.local_peer import is_trusted, listener_uids, peer_uid, socket_path
 from ..api.loopback import is_loopback
-from ..api.token_file import FILE, state_folder
+from ..api.server_address import server_address
+from ..api.token_file import FILE, read_secret, state_folder
 from ..config import load
 from ..core.errors import InputError, TickwiseError
+from ..ownership import WriterCheck
 from ..stores.url import hidden
 
 _PREFIX = "/api/v1"
 _TIMEOUT = 60.0  # seconds
 _PAGE_SIZE = 1_000
+_PORTS = {"http": 80, "https": 443}
 _EXIT_CODES = {409: 1, 412: 1}  # conflicts with the present state; every other 4xx is bad input
-_HINTS = {401: ": pass --token, or set TICKWISE_TOKEN"}
+_HINTS = {401: ": set TICKWISE_TOKEN, or pass --token @FILE"}
 
 
 class ApiTarget(NamedTuple):
@@ -57,10 +63,19 @@ class ApiRefusal(TickwiseError):  # noqa: N818  (the API works, and refuses)
 class ApiClient:
     """Sends requests, and raises `ApiRefusal` for error responses."""
 
-    def __init__(self, http: httpx.AsyncClient, where: str, *, as_json: bool = False) -> None:
+    def __init__(self, http: httpx.AsyncClient, target: ApiTarget, where: str, *, as_json: bool = False) -> None:
         self._http = http
+        self._target = target
         self.where = where  # the store or the server that answers, for people
         self.as_json = as_json
+
+    @property
+    def dashboard(self) -> str:
+        """The address of the dashboard: that of the server, else where the settings say that it listens."""
+        if self._target.server is not None:
+            return self._target.server
+        settings = load(file=self._target.config)
+        return server_address(settings, settings.port)
 
     async def get(self, path: str, /, **query: Any) -> Any:
         return await self._request("GET", path, params=_without_none(query))
@@ -150,34 +165,57 @@ async def connect(target: ApiTarget, *, as_json: bool = False) -> AsyncIterator[
     else:
         where, opened = hidden(target.server), _over_http(target.server, target)
     async with opened as http:
-        yield ApiClient(http, where, as_json=as_json)
+        yield ApiClient(http, target, where, as_json=as_json)
 
 
 @asynccontextmanager
 async def _over_http(server: str, target: ApiTarget) -> AsyncIterator[httpx.AsyncClient]:
-    host = _parse_host(server)
-    token = target.token or (_own_token(target) if is_loopback(host) else None)
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    host, port = _parse_host(server)
+    local = is_loopback(host) and not target.token
+    path = _own_socket(target, port) if local else None
+    token = _own_token(target, port) if local and path is None else target.token
     async with httpx.AsyncClient(
-        base_url=server, headers=headers, timeout=_TIMEOUT, trust_env=not is_loopback(host)
-    ) as http:
+        base_url=server if path is None else httpx.URL(server).copy_with(scheme="http"),
+        headers={"Authorization": f"Bearer {token}"} if token else {},
+        transport=None if path is None else httpx.AsyncHTTPTransport(uds=str(path)),
+        timeout=_TIMEOUT, trust_env=not is_loopback(host),
+    ) as http:  # fmt: skip
         yield http
 
 
-def _parse_host(server: str) -> str:
+def _parse_host(server: str) -> tuple[str, int]:
     try:
         parts = urlsplit(server)
-        host, fits = parts.hostname, parts.scheme in ("http", "https") and not parts.query and not parts.fragment
+        host, port = parts.hostname, parts.port or _PORTS.get(parts.scheme)
+        fits = not parts.query and not parts.fragment
         httpx.URL(server)
     except (ValueError, httpx.InvalidURL):
-        host, fits = None, False
-    if not host or not fits:
+        host, port, fits = None, None, False
+    if not host or port is None or not fits:
         raise InputError(f"{server[:100]!r} is not a server address: write it like http://127.0.0.1:8484")
-    return host
+    return host, port
 
 
-def _own_token(target: ApiTarget) -> str | None:
-    """The admin token that this machine's server has written, if it can be read."""
-    with suppress(OSError, UnicodeDecodeError):
-        return (state_folder(load(file=target.config).store) / FILE).read_text("ascii").strip() or None
+def _own_socket(target: ApiTarget, port: int) -> Path | None:
+    """The unix socket of this machine's server on a port, if one of a trusted user listens there."""
+    settings = load(file=target.config)
+    path = socket_path(settings, port)
+    if path is None or not path.is_socket():
+        return None
+    uid = peer_uid(path)
+    return path if uid is not None and is_trusted({uid}, path.parent) else None
+
+
+def _own_token(target: ApiTarget, port: int) -> str | None:
+    """The admin token of this machine, for a server of a user who could read it; none if it cannot be read."""
+    settings = load(file=target.config)
+    folder, writers = state_folder(settings.store), WriterCheck(settings.trusted_folders)
+    with suppress(OSError):
+        secret, uids = read_secret(folder / FILE, writers), listener_uids(port)
+        if secret and uids and not is_trusted(uids, folder):
+            raise InputError(
+                f"the server on port {port} belongs to another user: it is not sent the token in {folder / FILE}. "
+                "If you trust it, give it a token of its own (TICKWISE_TOKEN)"
+            )
+        return secret if uids else None
     return None

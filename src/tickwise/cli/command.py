@@ -6,22 +6,31 @@ print that for people. So `--json` prints the API's own response, whatever the c
 
 import asyncio
 import inspect
+import os
+import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Annotated, Any, Concatenate, NamedTuple, ParamSpec
 
 import typer
 
+from ..core.errors import InputError
 from .client import ApiClient, ApiTarget, connect
-from .output import AsJson, print_json
+from .output import AsJson, print_json, print_note
 
 P = ParamSpec("P")
+_VARIABLE = "TICKWISE_TOKEN"  # holds a token
 Server = Annotated[
     str | None, typer.Option("--server", metavar="URL", help="The server to use, such as http://127.0.0.1:8484.")
 ]
 Token = Annotated[
     str | None,
-    typer.Option("--token", envvar="TICKWISE_TOKEN", help="An API token; default: this machine's admin token."),
+    typer.Option(
+        "--token",
+        metavar="@FILE",
+        envvar=_VARIABLE,
+        help="A file with an API token, or - for stdin. A server elsewhere needs one.",
+    ),
 ]
 StoreUrl = Annotated[
     str | None, typer.Option("--store", metavar="URL", help="The store to open; default: as configured.")
@@ -54,6 +63,7 @@ def api_command(
 
     def run(**given: Any) -> None:
         target, as_json = _shared_options(**{name: given.pop(name) for name in _SHARED_OPTIONS})
+        target = target._replace(token=_read_token(target.token))
         asyncio.run(_run_command(command, target, given, as_json=as_json))
 
     own = list(inspect.signature(command).parameters.values())[1:]
@@ -63,6 +73,22 @@ def api_command(
     run.__signature__ = signature  # type: ignore[attr-defined]  # (how a function says what it takes)
     run.__annotations__ = {name: one.annotation for name, one in signature.parameters.items()}
     return run
+
+
+def _read_token(given: str | None) -> str | None:
+    """The token in a file or on stdin, else the text itself, with a warning if others can read it."""
+    if given is None:
+        return None
+    if given == "-":
+        return sys.stdin.readline().strip()
+    if given.startswith("@"):
+        try:
+            return Path(given[1:]).read_text("ascii").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"the token in {given[1:]} cannot be read: {error}") from None
+    if given != os.environ.get(_VARIABLE):
+        print_note(f"Other users can see --token TEXT: use {_VARIABLE}, --token @FILE or --token - (stdin)")
+    return given
 
 
 async def _run_command(

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import httpx
 
 from ..api.app import make_api
-from ..api.auth_settings import AuthSettings
+from ..api.identity import Identity, identified
 from ..app import AsyncTickwise
 from ..core.errors import TickwiseError
 from ..stores.records import AccessRole
@@ -91,8 +91,7 @@ async def api_in_process(store: str | None, config: Path | None) -> AsyncIterato
     """A client of the API over a store, open while a block runs; its user is the admin."""
     async with AsyncTickwise(store, config=config, create_store=False) as tickwise:
         await tickwise.store()
-        access = AuthSettings(without_token=AccessRole.ADMIN, name=_user_name())  # no socket is served
-        app = make_api(tickwise, access=access)
+        app = identified(make_api(tickwise), Identity(_user_name(), AccessRole.ADMIN))  # no socket is served
         async with httpx.AsyncClient(transport=InProcessTransport(app), base_url="http://localhost") as http:
             yield http
 

@@ -1,20 +1,20 @@
 """`tickwise`: the list of commands, and how they end.
 
 Exit codes: 0 fine, 1 refused or failed, 2 wrong use or bad input, 130 interrupted. A command's module is imported
-when the command is used, so that no command waits for the imports of another.
+when the command is used, so that no command waits for the imports of another; `--help` imports none.
 """
+# ruff: noqa: PLC0415
 
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from ..core.errors import TickwiseError
-from .output import print_error, print_line
 
 _PLAIN_OUTPUT: Any = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 COMMANDS = {
@@ -43,6 +43,32 @@ COMMANDS = {
     "notify": "notify:app",
     "config": "config:app",
 }
+SUMMARIES = {
+    "serve": "Schedule and run jobs, and serve the API and the dashboard.",
+    "ticker": "Only decide what is due; workers elsewhere run it.",
+    "worker": "Only run what is queued; a ticker elsewhere decides.",
+    "api": "Only serve the API and the dashboard.",
+    "schedules": "Schedules: list, show, define and control them.",
+    "runs": "Runs: what ran, how it went, and what it printed.",
+    "pause": "Pause all schedules until `tickwise resume`.",
+    "resume": "Resume after `tickwise pause`.",
+    "upcoming": "List the runs to come, at the times of their real start.",
+    "why": "Explain why a slot ran or did not, and what to do.",
+    "forecast": "Show how many runs start when.",
+    "sources": "Sources of definitions: folders, apps, the API.",
+    "queues": "Queues: what is queued, and how much may run at once.",
+    "workers": "List live processes, and those seen in the last 24 hours.",
+    "simulate": "Run the real planner over a period, and print each verdict.",
+    "validate": "Check job files.",
+    "cron": "What a cron expression means, and when it fires.",
+    "templates": "List templates: schedules that a job uses by name.",
+    "store": "The store itself: its tables or collections.",
+    "token": "API tokens and their roles.",
+    "audit": "List who changed what, the newest first.",
+    "doctor": "Check for problems and say how to repair them.",
+    "notify": "Notifications, and whether they arrive.",
+    "config": "Settings, and where they come from.",
+}  # what each command says of itself, for the list of commands
 
 
 class _LazyCommands(Mapping[str, Any]):
@@ -85,6 +111,11 @@ class _CommandGroup(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  (the base class passes it)
         return list(self.commands)
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """Write the list of commands, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, SUMMARIES.get(name, "")) for name in COMMANDS])
+
 
 app = typer.Typer(
     cls=_CommandGroup,
@@ -102,6 +133,10 @@ def _options(
     version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
 ) -> None:
     if version:
+        from importlib import metadata
+
+        from .output import print_line
+
         print_line(f"tickwise {metadata.version('tickwise')}")
         raise typer.Exit
 
@@ -110,6 +145,8 @@ def main() -> None:
     try:
         app()
     except TickwiseError as error:
+        from .output import print_error
+
         print_error(str(error))
         sys.exit(error.exit_code)
     except KeyboardInterrupt:

@@ -5,6 +5,7 @@ people may contain anything: control characters are replaced.
 """
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ from ..core.timeparse import format_duration
 
 T = TypeVar("T")
 _RUNS_PER_SCHEDULE = 3
+_CONTROLS = re.compile(r"[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _PIPE_WIDTH = 1_000  # so that no line is folded
 _LEAST_FOLDED, _GAP = 20, 2  # the least width of a folded column, and the spaces before a column
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -36,7 +38,17 @@ _STYLES = {
 
 
 def print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    """Print JSON; characters that a terminal would obey, or that turn text around, are escaped."""
+    _write_json(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_json_line(value: Any) -> None:
+    """Print JSON in one line of a stream."""
+    _write_json(json.dumps(value, ensure_ascii=False))
+
+
+def _write_json(text: str) -> None:
+    sys.stdout.write(_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
 
 def plain(text: str, style: str = "") -> Text:

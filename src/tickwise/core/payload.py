@@ -193,3 +193,8 @@ _WRITERS = {
     )
     for sort_keys in (False, True)
 }
+
+
+def first_line(error: str, length: int = 200) -> str:
+    """An error in one line, for logs, lists and notices: its first line says what it is."""
+    return error.strip().partition("\n")[0][:length]

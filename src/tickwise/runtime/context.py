@@ -27,6 +27,15 @@ _ERROR = "TICKWISE_ERROR"
 _PARAM = "TICKWISE_PARAM_"
 
 
+class Cancellation:
+    """Whether a run was asked to end. Set once, by the worker; read by the function, in any thread."""
+
+    __slots__ = ("requested",)
+
+    def __init__(self) -> None:
+        self.requested = False
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """This run, as a function sees it through its parameter `run`. Times are aware, in UTC."""
@@ -42,6 +51,15 @@ class Run:
     outcome: str  # only in handlers, after the run: how it ended, and why
     error: str
     log: Callable[[str], None]  # writes a line, or several, to the run's log
+    cancellation: Cancellation = field(default_factory=Cancellation, repr=False, compare=False)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the run was asked to end: by a person, its timeout, a stop, or the worker's shutdown.
+
+        A thread cannot be killed, so a function that takes long looks at this and returns.
+        """
+        return self.cancellation.requested
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +99,17 @@ class RunContext:
         params = {f"{_PARAM}{name.upper()}": as_text(value) for name, value in self.params.items()}
         return facts | params | ({_ERROR: self.error} if self.outcome else {})
 
+    def references(self) -> dict[str, str]:
+        """The values of `${params.…}` and `${run.…}`."""
+        params = {f"params.{name}": as_text(value) for name, value in self.params.items()}
+        return params | {f"run.{name}": text for name, text in self.facts().items()}
+
     def headers(self) -> dict[str, str]:
         """The facts, as headers of a request, such as `Tickwise-Slot`."""
         facts = self.facts().items()
         return {_VARIABLES[name].replace("_", "-").title(): text for name, text in facts if text}
 
-    def as_run(self, log: Callable[[str], None]) -> Run:
+    def as_run(self, log: Callable[[str], None], cancellation: Cancellation | None = None) -> Run:
         return Run(
             id=self.id,
             job=self.job,
@@ -99,6 +122,7 @@ class RunContext:
             outcome=self.outcome,
             error=self.error,
             log=log,
+            cancellation=cancellation or Cancellation(),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -110,6 +134,9 @@ class RunContext:
 def as_text(value: Any) -> str:
     """A param as text: a string as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=dict)
+
+
+FUNCTION_STEP = "function"  # how a function is named as a step, while it does not end though it was asked to
 
 
 class StepState(StrEnum):

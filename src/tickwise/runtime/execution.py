@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
+from threading import Lock
 from typing import Any
 
 from ..clock import microseconds
@@ -17,6 +19,7 @@ from .attempt import conclude, execute
 from .context import RunContext, StepRecord, StepState
 from .executors.arguments import params_of
 from .executors.function import FunctionPool, call_directly, can_call_directly
+from .executors.log import StepLog
 from .executors.result import AttemptResult
 from .step_context import Services
 
@@ -56,15 +59,11 @@ class Execution:
             self._offered, self._offers = now, Offers.of(self._functions, now[1])
         return self._offers
 
-    @property
-    def stuck(self) -> int:
-        return self._pool.stuck
-
     def run(self, lease: Lease) -> Coroutine[Any, Any, AttemptResult]:
         """Execute an attempt. Cancelling the coroutine ends it."""
         function = self._functions.get(lease.job.name)
         if function is not None and can_call_directly(lease.job, function):
-            return call_directly(function, params_of(lease.job, lease.params or {}))
+            return call_directly(function, params_of(lease.job, lease.params or {}), partial(self._log_of, lease))
         return self._execute(lease)
 
     async def _execute(self, lease: Lease) -> AttemptResult:
@@ -80,8 +79,15 @@ class Execution:
         ended = AttemptResult(Cancelled(), error=reason)
         await conclude(lease.job, context_of(lease), ended, self._services_for(lease))
 
+    def _journal_of(self, lease: Lease) -> "_RunJournal":
+        return self._journals.setdefault(lease.id, _RunJournal(lease))
+
+    def _log_of(self, lease: Lease) -> StepLog:
+        """The log of a function that is called directly."""
+        return StepLog(partial(self._journal_of(lease).line, ""))
+
     def _services_for(self, lease: Lease) -> Services:
-        journal = self._journals.setdefault(lease.id, _RunJournal(lease))
+        journal = self._journal_of(lease)
         return replace(
             self._services,
             report=journal.step,
@@ -145,13 +151,14 @@ def context_of(lease: Lease) -> RunContext:
 
 
 class _RunJournal:
-    """The steps and log of one run that are not stored yet."""
+    """The steps and log of one run that are not stored yet. Threads of a function write to the log."""
 
     def __init__(self, lease: Lease) -> None:
         self.lease = lease
         self.lock = asyncio.Lock()
         self._steps: dict[str, StepReport] = {}
         self._log: list[LogPart] = []
+        self._log_lock = Lock()
 
     async def step(self, record: StepRecord) -> None:
         if record.name:
@@ -165,20 +172,23 @@ class _RunJournal:
             )
 
     def line(self, step: str, stream: str, text: str) -> None:
-        last = self._log[-1] if self._log else None
-        if last and len(self._log) >= _MAX_PARTS and (last.step, last.stream) == (step, stream):
-            self._log[-1] = last._replace(text=f"{last.text}{text}\n")
-        else:
-            self._log.append(LogPart(step, stream, f"{text}\n", microseconds()))
+        with self._log_lock:
+            last = self._log[-1] if self._log else None
+            if last and len(self._log) >= _MAX_PARTS and (last.step, last.stream) == (step, stream):
+                self._log[-1] = last._replace(text=f"{last.text}{text}\n")
+            else:
+                self._log.append(LogPart(step, stream, f"{text}\n", microseconds()))
 
     def drain(self) -> tuple[list[StepReport], list[LogPart]]:
-        steps, log = list(self._steps.values()), self._log
-        self._steps, self._log = {}, []
+        with self._log_lock:
+            steps, log = list(self._steps.values()), self._log
+            self._steps, self._log = {}, []
         return steps, log
 
     def restore(self, steps: list[StepReport], log: list[LogPart]) -> None:
-        self._steps = {step.name: step for step in steps} | self._steps
-        self._log = log + self._log
+        with self._log_lock:
+            self._steps = {step.name: step for step in steps} | self._steps
+            self._log = log + self._log
 
 
 def _microseconds(instant: datetime | None) -> int | None:

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from .. import clock
+from ..core.references import fill_text
 from .context import RunContext, StepRecord
 from .executors.address import AddressPolicy
 from .executors.log import Sink
@@ -52,4 +53,6 @@ class StepContext:
     def environment(self) -> dict[str, str]:
         """All variables of a process: the worker's except its settings, then the job's, the step's, the run's."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(SETTINGS_PREFIX)}
-        return {**inherited, **self.env, **self.run.env, **self.run.variables()}
+        values = self.run.references()
+        own = {name: fill_text(text, values) for name, text in self.env.items()}
+        return {**inherited, **own, **self.run.env, **self.run.variables()}

@@ -3,7 +3,8 @@
 A run is held, and its lease renewed, from the lease until its end is stored. Four things stop a run from outside,
 each with its own outcome: a person (cancelled), a shutdown (handed back), a lease that was not renewed in time
 (handed back, if it still is ours when the store answers), a lost lease (no outcome: the run belongs to another
-worker by now). Code that ignores its cancellation is abandoned, and goes on taking up room.
+worker by now). A cancelled run is held until its code has ended. Code that goes on after one of the others is
+abandoned, and goes on taking up room.
 
 If the answer to a lease is lost, the store holds a run as ours that we do not know. The next renewal reports it
 and the worker adopts it. Its lease may be nearly over by then, so it starts only after one more renewal: otherwise
@@ -126,8 +127,8 @@ class Worker:
 
     @property
     def _taken(self) -> int:
-        """Room for runs, and for code that goes on after its run has ended."""
-        return self.busy + len(self._abandoned) + self._execution.stuck
+        """Room for runs, and for code that ignores its cancellation."""
+        return self.busy + len(self._abandoned)
 
     @property
     def full_seconds(self) -> int:
@@ -269,10 +270,13 @@ class Worker:
         if run in self._pending:
             self._start_pending()
         active = self._active.get(run)
-        if active and not active.task.done() and run not in self._stopping:
+        if active is None or active.task.done():
+            return
+        if run not in self._stopping:
             self._stopping[run] = reason
             active.task.add_done_callback(partial(self._on_task_done, active))
             active.task.cancel()
+        if reason is not StopReason.CANCELLED:
             asyncio.get_running_loop().call_later(self.options.cancel_grace, self._abandon, active)
 
     def _on_task_done(self, active: ActiveRun, task: "asyncio.Task[None]") -> None:

@@ -28,6 +28,11 @@ def checked_token(token: Token, digest: str) -> Token:
             raise InputError(f"{what} is empty: give one")
     if token.role not in list(AccessRole):
         raise InputError(f"the role of a token is {', '.join(AccessRole)}, not {str(token.role)[:60]!r}")
+    if token.role == AccessRole.ADMIN and token.scopes:
+        raise InputError(
+            "an admin decides what is executed, and so can do everything: give scopes to an operator or a viewer",
+            field="scopes",
+        )
     if token.expires_at is not None and not 0 <= token.expires_at < _MAX_EXPIRY:
         raise InputError(f"a token cannot expire at {token.expires_at:e}: give microseconds since 1970")
     return replace(token, role=AccessRole(token.role), revoked_at=None, used_at=None)

@@ -37,10 +37,31 @@ from ...support.executors import run
         ("::ffff:169.254.169.254", Reach.METADATA),
         ("64:ff9b::a9fe:a9fe", Reach.METADATA),
         ("2002:7f00:1::", Reach.LOOPBACK),
+        ("fd20:ce::254", Reach.METADATA),
+        ("fd00:ec2::23", Reach.METADATA),
+        ("192.0.0.192", Reach.METADATA),
+        ("169.254.170.2", Reach.METADATA),
+        ("::a9fe:a9fe", Reach.METADATA),
+        ("::ffff:0:a9fe:a9fe", Reach.METADATA),
+        ("::7f00:1", Reach.LOOPBACK),
+        ("::10.0.0.1", Reach.PRIVATE),
+        ("64:ff9b:1::a9fe:a9fe", Reach.RESERVED),
+        ("64:ff9b::5db8:d70e", Reach.PUBLIC),
+        ("::ffff:93.184.215.14", Reach.PUBLIC),
+        ("192.0.0.8", Reach.RESERVED),
+        ("192.0.2.1", Reach.RESERVED),
+        ("198.18.0.1", Reach.RESERVED),
+        ("203.0.113.9", Reach.RESERVED),
+        ("240.0.0.1", Reach.RESERVED),
+        ("100::1", Reach.RESERVED),
+        ("2001::1", Reach.RESERVED),
+        ("2001:db8::1", Reach.RESERVED),
+        ("fec0::1", Reach.RESERVED),
+        ("4000::1", Reach.RESERVED),
     ],
 )
 def test_every_address_is_of_one_kind(address: str, reach: Reach) -> None:
-    """An address is told by what it reaches, also when it is wrapped into another."""
+    """B14: an address is told by what it reaches, also when it is wrapped into another; the rest is reserved."""
     assert reach_of(ip_address(address)) is reach
 
 

@@ -154,6 +154,30 @@ def test_a_traceback_has_the_functions_own_frames_only() -> None:
         assert failed.error.endswith("ValueError: no ␀ good")
 
 
+class UnprintableError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ValueError("first\nsecond"), "ValueError: first"),
+        (KeyError("table"), "KeyError: 'table'"),
+        (ValueError(), "ValueError"),
+        (UnprintableError(), "UnprintableError"),
+    ],
+)
+def test_an_error_begins_with_its_type_and_the_first_line(error: Exception, line: str) -> None:
+    """A21: so that logs, lists and notices say what it is; the whole traceback follows."""
+
+    def broken() -> None:
+        raise error
+
+    first, second = call(broken).error.splitlines()[:2]
+    assert (first, second) == (line, "Traceback (most recent call last):")
+
+
 def leave() -> None:
     sys.exit(3)
 
@@ -196,8 +220,8 @@ def test_nothing_that_a_function_raises_gets_out(function: Callable[[], Any], wo
     assert words in failed.error
 
 
-def test_a_thread_that_is_cancelled_is_left_behind_and_counted() -> None:
-    """A function in a thread cannot be killed: nobody waits for it, and it counts as stuck until it returns."""
+def test_a_thread_that_is_cancelled_is_waited_for() -> None:
+    """A17: a function in a thread cannot be killed, so the call ends when the function has returned."""
     started, release = threading.Event(), threading.Event()
 
     def hang() -> None:
@@ -208,13 +232,37 @@ def test_a_thread_that_is_cancelled_is_left_behind_and_counted() -> None:
         pool, there = FunctionPool(), place()
         task = asyncio.create_task(pool.call(hang, there.context))
         await asyncio.to_thread(started.wait)
-        await ended(task)
-        assert pool.stuck == 1
-        assert "a thread cannot be killed" in there.log.warnings[0]
+        task.cancel()
         assert (await pool.call(lambda: "others go on", place().context)).result == "others go on"
+        assert not task.done()
         release.set()
-        await until(lambda: pool.stuck == 0)
+        await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled()
+        assert there.log.warnings == ["the function ended 0s after it was asked to"]
         pool.close()
+
+    run(cancelling())
+
+
+def test_a_closed_pool_waits_for_nobody() -> None:
+    """When the process is about to end, a thread that does not end keeps nobody (S45)."""
+    started, release = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        started.set()
+        release.wait()
+
+    async def cancelling() -> None:
+        pool, there = FunctionPool(), place()
+        task = asyncio.create_task(pool.call(hang, there.context))
+        await asyncio.to_thread(started.wait)
+        task.cancel()
+        await until(lambda: bool(pool._waits))
+        pool.close()
+        await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled()
+        assert "its thread has not ended" in there.log.warnings[0]
+        release.set()
 
     run(cancelling())
 
@@ -247,7 +295,7 @@ def test_an_async_function_is_cancelled_and_may_clean_up() -> None:
     """Cancelling the call cancels the async function, and waits for what it does then."""
     steps: list[str] = []
 
-    async def cancelling() -> int:
+    async def cancelling() -> None:
         started = asyncio.Event()
 
         async def work() -> None:
@@ -262,14 +310,13 @@ def test_an_async_function_is_cancelled_and_may_clean_up() -> None:
         task = asyncio.create_task(pool.call(work, place().context))
         await started.wait()
         await ended(task)
-        return pool.stuck
 
-    assert run(cancelling()) == 0
+    run(cancelling())
     assert steps == ["cleaned up"]
 
 
-def test_an_async_function_that_ignores_its_cancellation_is_left_behind() -> None:
-    """An async function that swallows its cancellation is waited for through the grace, then counts as stuck."""
+def test_an_async_function_that_ignores_its_cancellation_is_waited_for() -> None:
+    """A17: an async function that swallows its cancellation is reported after the grace, and waited for."""
 
     async def cancelling() -> None:
         started, release = asyncio.Event(), asyncio.Event()
@@ -288,11 +335,12 @@ def test_an_async_function_that_ignores_its_cancellation_is_left_behind() -> Non
         await started.wait()
         task.cancel()
         await timers.ring(there.context.services.kill_grace)
-        await asyncio.gather(task, return_exceptions=True)
-        assert (task.cancelled(), pool.stuck) == (True, 1)
-        assert "does not let itself be cancelled" in there.log.warnings[0]
+        await until(lambda: bool(pool._waits))
+        assert not task.done()
         release.set()
-        await until(lambda: pool.stuck == 0)
+        await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled()
+        assert "its task has not ended" in there.witness.said("tickwise")[0]
 
     run(cancelling())
 

@@ -60,6 +60,11 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Location", rest)
         self.end_headers()
 
+    def on_again(self, rest: str) -> None:
+        self.send_response(307)
+        self.send_header("Location", rest)
+        self.end_headers()
+
     def on_around(self, rest: str) -> None:
         self.on_to(f"/around/{int(rest) + 1}")
 
@@ -147,6 +152,24 @@ def test_a_bad_status_is_a_failure_with_the_answer(web: Web) -> None:
     assert web_error.outcome == Failed()
     assert "503 Service Unavailable\nthis is 503\nsecond line" in web_error.error
     assert "secret" not in web_error.error
+
+
+@pytest.mark.parametrize("kind", ["to", "again"])
+def test_a_redirect_elsewhere_gets_no_secrets(web: Web, kind: str) -> None:
+    """B14: the headers and the body of a step go to the origin that it names, and to no other."""
+    secrets = {"X-Api-Key": "s1", "Authorization": "s2", "Cookie": "s3", "X-Other": "s4"}
+    far = web.url("/status/200", host="localhost")
+    assert sent(HttpCall(web.url(f"/{kind}/{far}"), "POST", secrets, "s5")).succeeded
+    near, other = web.asked
+    assert (near[2]["X-Api-Key"], near[3]) == ("s1", b"s5")
+    assert not {"s1", "s2", "s3", "s4"} & set(other[2].values())
+    assert (other[3], "Tickwise-Run-Id" in other[2]) == (b"", False)
+
+
+def test_a_redirect_on_one_origin_keeps_them(web: Web) -> None:
+    """B14: a request that is sent again there is the same."""
+    assert sent(HttpCall(web.url("/again//status/200"), "POST", {"X-Api-Key": "s1"}, "s5")).succeeded
+    assert [(asked[2]["X-Api-Key"], asked[3]) for asked in web.asked] == [("s1", b"s5")] * 2
 
 
 def test_redirects_are_followed_but_not_for_ever(web: Web) -> None:

@@ -37,3 +37,11 @@ async def flaky(run: Any) -> None:
 @app.job()
 async def endless() -> None:
     await asyncio.Event().wait()
+
+
+@app.job(pool="process")
+def function(alive: str) -> None:
+    """Says that it is up, and goes on."""
+    with open(alive, "w", buffering=1) as pipe:  # noqa: PTH123
+        pipe.write("up\n")
+        sleep(1_000)

@@ -23,6 +23,7 @@ from . import (
     preview,
     runs,
     schedules,
+    session,
     sources,
     times,
     tokens,
@@ -40,5 +41,6 @@ def all_routes() -> Iterator[tuple[str, Route]]:
     for resource in _RESOURCES:
         for route in resource.router.routes:
             yield PREFIX, route
-    for route in (*health.router.routes, *metrics.router.routes, *dashboard.router.routes):
-        yield "", route
+    for resource in (health, metrics, dashboard, session):
+        for route in resource.router.routes:
+            yield "", route

@@ -14,15 +14,15 @@ router = Router("fleet")
 _PAGE_SIZE = 1_000
 
 
-@router.get("/workers", AccessRole.VIEWER, response_model=WorkersResponse)
+@router.get("/workers", AccessRole.VIEWER, whole=True, response_model=WorkersResponse)
 async def list_workers(context: Context) -> WorkersResponse:
     """Live processes, and those last seen within a day."""
     now = await context.store.now()
     nodes = sorted(await context.store.insights.nodes(), key=lambda node: (not is_live(node, now), node.id))
-    return WorkersResponse(items=[_worker(context, node, now) for node in nodes])
+    return WorkersResponse(items=[_worker(node, now) for node in nodes])
 
 
-@router.get("/queues", AccessRole.VIEWER, response_model=QueuesResponse)
+@router.get("/queues", AccessRole.VIEWER, whole=True, response_model=QueuesResponse)
 async def list_queues(context: Context) -> QueuesResponse:
     """Their limits, and how much waits and runs."""
     return QueuesResponse(items=await _queues(context))
@@ -40,14 +40,14 @@ async def limit_queue(name: NamePath, body: LimitRequest, context: Context) -> Q
     )
 
 
-def _worker(context: RequestContext, node: Node, now: int) -> WorkerResponse:
+def _worker(node: Node, now: int) -> WorkerResponse:
     return WorkerResponse.model_validate(
         {
             "id": node.id, "roles": [str(role) for role in node.roles], "host": node.host, "pid": node.pid,
             "version": node.version, "queues": list(node.queues), "capacity": node.capacity, "busy": node.busy,
-            "live": is_live(node, now), "problems": [] if context.identity.scopes else list(node.problems),
+            "live": is_live(node, now), "problems": list(node.problems),
             "claims_fail": node.claims_fail, "undelivered": list(node.undelivered),
-            "sources": [] if context.identity.scopes else list(node.sources),
+            "sources": list(node.sources),
             "started_at": to_moment(node.started_at), "seen_at": to_moment(node.seen_at),
             "passed_at": to_moment(node.passed_at),
         }

@@ -1,8 +1,11 @@
 """`/templates`, `/preview`, `/simulate`: what a schedule would do, before it is made."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from itertools import islice
+
+from fastapi import Request
 
 from ...app.definitions import stored_job
 from ...app.records import MICRO, AccessRole
@@ -15,7 +18,7 @@ from ...core.timeparse import ceil_second, iso, parse_duration, to_datetime
 from ...sources.spec import read_spec
 from ...sources.templates import BUILT_IN
 from ..context import Context, RequestContext
-from ..problems import about_field
+from ..problems import Refusal, about_field
 from ..routing import Router
 from ..schemas.common import second
 from ..schemas.times import (
@@ -31,6 +34,7 @@ from ..schemas.times import (
 
 router = Router("planning")
 _MAX_SPAN, _MAX_SLOTS = 366 * 86_400, 10_000
+_MAX_COST, _SLOT_COST = 1_000_000, 50  # a slot costs so much, and one for each schedule that is looked at for it
 _PREVIEWED, _HOURS_AHEAD = 10, 24
 
 
@@ -60,8 +64,11 @@ async def preview(body: PreviewRequest, context: Context) -> PreviewResponse:
 
 
 @router.post("/simulate", AccessRole.VIEWER, response_model=SimulationResponse)
-async def simulate_slots(body: SimulateRequest, context: Context) -> SimulationResponse:
-    """Play the real planner through a stretch of time: each slot with its verdict and its reason."""
+async def simulate_slots(body: SimulateRequest, request: Request, context: Context) -> SimulationResponse:
+    """Play the real planner through a stretch of time: each slot with its verdict and its reason.
+
+    A process plays one simulation at a time; meanwhile others get 429.
+    """
     job = await _simulated_job(body, context)
     start, end = ceil_second(body.start), ceil_second(body.end)
     if end - start > _MAX_SPAN:
@@ -69,6 +76,11 @@ async def simulate_slots(body: SimulateRequest, context: Context) -> SimulationR
     slots = sum(one.times.count(start - 1, end - 1) for one in job.schedules) if start < end else 0
     if slots > _MAX_SLOTS:
         raise InputError(f"end: {slots:,} slots are more than {_MAX_SLOTS:,}: bring start and end closer together")
+    if slots * (_SLOT_COST + len(job.schedules)) > _MAX_COST:
+        raise InputError(
+            f"end: {slots:,} slots of {len(job.schedules):,} schedules take too long: "
+            "bring start and end closer together"
+        )
     with about_field("run_time"):
         run_time = {} if body.run_time is None else {job.name: parse_duration(body.run_time)}
     scenario = Scenario(
@@ -76,8 +88,18 @@ async def simulate_slots(body: SimulateRequest, context: Context) -> SimulationR
         down=tuple((ceil_second(one.start), ceil_second(one.end)) for one in body.down),
         fail=frozenset({job.name}) if body.fail else frozenset(),
     )  # fmt: skip
-    reports = await asyncio.to_thread(simulate, scenario)
+    async with _one_at_a_time(request):
+        reports = await asyncio.to_thread(simulate, scenario)
     return SimulationResponse(items=[_slot_response(report) for report in reports])
+
+
+@asynccontextmanager
+async def _one_at_a_time(request: Request) -> AsyncIterator[None]:
+    lock: asyncio.Lock = request.app.state.simulation
+    if lock.locked():
+        raise Refusal(429, "another simulation is under way: try again", headers={"Retry-After": "1"})
+    async with lock:
+        yield
 
 
 async def _simulated_job(body: SimulateRequest, context: RequestContext) -> JobDefinition:

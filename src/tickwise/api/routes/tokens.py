@@ -1,4 +1,4 @@
-"""`/tokens` and `/audit`: the tokens of the API, and what was done with them."""
+"""`/tokens`, `/links` and `/audit`: the tokens of the API, one-time links, and what was done with them."""
 
 import secrets
 from typing import Annotated
@@ -12,8 +12,17 @@ from ..context import Context
 from ..problems import Refusal, about_field
 from ..routing import Router
 from ..schemas.common import NAME_PATTERN, PageResponse, page_of, to_moment
-from ..schemas.fleet import AuditEntryResponse, NewTokenResponse, TokenRequest, TokenResponse, TokensResponse
+from ..schemas.fleet import (
+    AuditEntryResponse,
+    LinkRequest,
+    LinkResponse,
+    NewTokenResponse,
+    TokenRequest,
+    TokenResponse,
+    TokensResponse,
+)
 from ..schemas.queries import AuditQuery
+from ..session import create_link, is_browser, is_link
 from ..token_file import digest
 
 router = Router("access")
@@ -22,8 +31,15 @@ _TokenPath = Annotated[str, Path(pattern=f"^{NAME_PATTERN}$", description="The i
 
 @router.get("/tokens", AccessRole.ADMIN, whole=True, response_model=TokensResponse)
 async def list_tokens(context: Context) -> TokensResponse:
-    """All that were ever issued, without their secrets."""
-    return TokensResponse(items=[_token_response(token) for token in await context.store.access.tokens()])
+    """All that were ever issued, without their secrets; of links and sessions only those that are valid."""
+    now = await context.store.now()
+    known = await context.store.access.tokens()
+    return TokensResponse(items=[_token_response(token) for token in known if not _is_past_session(token, now)])
+
+
+def _is_past_session(token: Token, now: int) -> bool:
+    is_over = token.revoked_at is not None or (token.expires_at is not None and token.expires_at <= now)
+    return is_over and (is_link(token) or is_browser(token))
 
 
 @router.post("/tokens", AccessRole.ADMIN, whole=True, status_code=201, response_model=NewTokenResponse)
@@ -39,6 +55,15 @@ async def create_token(body: TokenRequest, context: Context) -> NewTokenResponse
     token = await context.store.access.issue(new, digest(secret))
     await context.audit("token.create", token.name, None, {"id": token.id, **body.model_dump(mode="json")})
     return NewTokenResponse(**_token_response(token).model_dump(), secret=secret)
+
+
+@router.post("/links", AccessRole.ADMIN, whole=True, status_code=201, response_model=LinkResponse)
+async def create_sign_in_link(body: LinkRequest, context: Context) -> LinkResponse:
+    """A link that signs one browser in, once, within ten minutes."""
+    code, link = await create_link(context.store, body.role, context.identity.name)
+    return LinkResponse.model_validate(
+        {"code": code, "role": str(link.role), "expires_at": to_moment(link.expires_at)}
+    )
 
 
 @router.delete("/tokens/{token:name}", AccessRole.ADMIN, whole=True, response_model=TokenResponse)

@@ -109,6 +109,20 @@ class TokenRequest(RequestModel):
     expires: When | None = Field(default=None, description="An instant, or a duration from now.")
 
 
+class LinkRequest(RequestModel):
+    role: Annotated[AccessRole, Field(strict=False)] = Field(
+        default=AccessRole.ADMIN, description="Of whoever opens the link."
+    )
+
+
+class LinkResponse(ResponseModel):
+    """A link for one browser: `/#/signin?code=CODE` of the dashboard."""
+
+    code: str = Field(description="Told only now, and good for one browser.")
+    role: str
+    expires_at: datetime
+
+
 class TokenResponse(ResponseModel):
     id: str
     name: str

@@ -1,6 +1,5 @@
 """`tickwise runs logs`: what a run printed, or prints now."""
 
-import json
 import re
 import sys
 from typing import Annotated, Any
@@ -11,7 +10,7 @@ from rich.console import Console
 from ..arguments import run_path
 from ..client import ApiClient
 from ..command import CommandResult, api_command
-from ..output import plain, print_hint, print_note
+from ..output import plain, print_hint, print_json_line, print_note
 
 _MAX_PARTS = 1_000_000
 _UNSAFE = re.compile(r"\x1b(?!\[[0-9;]*m)|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]")  # all but colours
@@ -33,7 +32,7 @@ async def logs(
     print_hint("Ctrl-C stops following, not the run.")
     async for kind, data in api.events(path):
         if api.as_json:
-            sys.stdout.write(json.dumps({"event": kind, **data}, ensure_ascii=False) + "\n")
+            print_json_line({"event": kind, **data})
             sys.stdout.flush()
         elif kind == "log":
             printer.print(data)

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ...core.payload import first_line
 from ..arguments import as_past, run_path
 from ..client import ApiClient
 from ..command import CommandResult, api_command
@@ -114,13 +115,19 @@ def _attempt_cells(attempt: dict[str, Any], zone: str) -> tuple[Any, ...]:
     return (
         str(attempt["number"]), attempt["event"].replace("_", " "), format_time(attempt["started_at"], zone),
         format_elapsed(attempt["started_at"], attempt["finished_at"]), attempt["worker"] or "",
-        attempt["error"].strip(),
+        first_line(attempt["error"]),
     )  # fmt: skip
 
 
 def _step_cells(step: dict[str, Any]) -> tuple[Any, ...]:
     took = format_elapsed(step["started_at"], step["finished_at"])
-    return step["name"], ", ".join(step["depends"]), in_colour(step["state"] or "not started"), took, step["error"]
+    return (
+        step["name"],
+        ", ".join(step["depends"]),
+        in_colour(step["state"] or "not started"),
+        took,
+        first_line(step["error"]),
+    )
 
 
 @app.command("cancel")

@@ -2,23 +2,24 @@
 
 import asyncio
 import importlib
-import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import structlog
 import typer
 
 from ...api.auth_settings import load_auth
 from ...api.node_server import serve_node
-from ...api.server import address, listen
+from ...api.server import listen
+from ...api.server_address import link_address, server_address
+from ...api.session import LINK_SECONDS, create_link
 from ...app import AsyncTickwise, Tickwise
 from ...app.node import NodeProcess, tune_garbage_collector
 from ...app.values import ScheduleInfo
 from ...core.errors import InputError
-from ...stores.records import Role
+from ...log import LogLevel, LogSettings, configure_logging, get_logger
+from ...stores.records import AccessRole, Role
 from ...stores.url import hidden
 from ..output import print_error, print_line, print_table
 
@@ -39,7 +40,9 @@ AllowCommands = Annotated[
 SourceNames = Annotated[
     str | None, typer.Option("--source", metavar="NAME", help="The name of the folder; default: its path.")
 ]
+LogLevelOption = Annotated[LogLevel, typer.Option("--log-level", help="The least severe lines to log.")]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Log as JSON, one object per line.")]
+_log = get_logger()
 _MAX_LISTED = 8
 _MAX_SCHEDULES = 200  # above which the next runs are not listed
 
@@ -47,40 +50,46 @@ _MAX_SCHEDULES = 200  # above which the next runs are not listed
 def serve(
     targets: Targets = None, store: StoreUrl = None, config: ConfigFile = None, host: Host = None,
     port: Port = None, concurrency: Concurrency = None, queues: Queues = None,
-    allow_commands: AllowCommands = None, source: SourceNames = None, *, log_json: LogJson = False,
+    allow_commands: AllowCommands = None, source: SourceNames = None, log_level: LogLevelOption = LogLevel.INFO,
+    *, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Schedule and run jobs, and serve the API and the dashboard."""
     settings = _without_none(store=store, host=host, port=port, concurrency=concurrency, queues=queues,
                              allow_commands=allow_commands or None, source=source)  # fmt: skip
-    _serve(targets or [], config, settings, (Role.TICKER, Role.WORKER, Role.API), log_json=log_json)
+    _serve(targets or [], config, settings, (Role.TICKER, Role.WORKER, Role.API), LogSettings(log_json, log_level))
 
 
 def api(
     store: StoreUrl = None, config: ConfigFile = None, host: Host = None, port: Port = None,
+    log_level: LogLevelOption = LogLevel.INFO,
     *, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Only serve the API and the dashboard. Tickers and workers run elsewhere."""
-    _serve([], config, _without_none(store=store, host=host, port=port), (Role.API,), log_json=log_json)
+    _serve(
+        [], config, _without_none(store=store, host=host, port=port), (Role.API,), LogSettings(log_json, log_level)
+    )
 
 
 def ticker(
     targets: Targets = None, store: StoreUrl = None, config: ConfigFile = None, host: Host = None,
-    port: Port = None, source: SourceNames = None, *, log_json: LogJson = False,
+    port: Port = None, source: SourceNames = None, log_level: LogLevelOption = LogLevel.INFO,
+    *, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Only decide what is due; workers elsewhere run it."""
     settings = _without_none(store=store, host=host, port=port, source=source)
-    _serve(targets or [], config, settings, (Role.TICKER,), log_json=log_json)
+    _serve(targets or [], config, settings, (Role.TICKER,), LogSettings(log_json, log_level))
 
 
 def worker(
     targets: Targets = None, store: StoreUrl = None, config: ConfigFile = None, host: Host = None,
     port: Port = None, concurrency: Concurrency = None, queues: Queues = None,
-    allow_commands: AllowCommands = None, source: SourceNames = None, *, log_json: LogJson = False,
+    allow_commands: AllowCommands = None, source: SourceNames = None, log_level: LogLevelOption = LogLevel.INFO,
+    *, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Only run what is queued; a ticker elsewhere decides."""
     settings = _without_none(store=store, host=host, port=port, concurrency=concurrency, queues=queues,
                              allow_commands=allow_commands or None, source=source)  # fmt: skip
-    _serve(targets or [], config, settings, (Role.WORKER,), log_json=log_json)
+    _serve(targets or [], config, settings, (Role.WORKER,), LogSettings(log_json, log_level))
 
 
 def _without_none(**settings: Any) -> dict[str, Any]:
@@ -88,12 +97,16 @@ def _without_none(**settings: Any) -> dict[str, Any]:
 
 
 def _serve(
-    targets: Sequence[str], config: Path | None, settings: dict[str, Any], roles: Sequence[Role], *, log_json: bool
+    targets: Sequence[str],
+    config: Path | None,
+    settings: dict[str, Any],
+    roles: Sequence[Role],
+    log_settings: LogSettings,
 ) -> None:
-    _log_to_stderr(as_json=log_json)
     scheduler, folders = find(targets)
+    configure_logging(log_settings)
     scheduler.configure(config, **settings)
-    asyncio.run(_run_node(scheduler, folders, roles))
+    asyncio.run(_run_node(scheduler, folders, roles, log_settings))
 
 
 def find(targets: Sequence[str]) -> tuple[AsyncTickwise, list[Path]]:
@@ -131,18 +144,19 @@ def _import_app(target: str) -> AsyncTickwise:
     raise InputError(f"{target} is a {type(found).__name__}, not a Tickwise")
 
 
-async def _run_node(scheduler: AsyncTickwise, folders: Sequence[Path], roles: Sequence[Role]) -> None:
+async def _run_node(
+    scheduler: AsyncTickwise, folders: Sequence[Path], roles: Sequence[Role], log_settings: LogSettings
+) -> None:
     listener = listen(scheduler.settings.host, scheduler.settings.port)
-    where = address(scheduler.settings, listener)
+    where = server_address(scheduler.settings, listener.getsockname()[1])
     try:
-        addresses = [f"Health: {where}/readyz"]
         if Role.API in roles:
-            token_file = await _prepare_access(scheduler)
-            addresses.insert(0, f"Dashboard: {where}/ (sign in with the token in {token_file})")
-        async with serve_node(scheduler, listener, roles):
+            await _prepare_access(scheduler)
+        async with serve_node(scheduler, listener, roles, log_settings=log_settings):
             node = await scheduler.start(*folders, roles=roles)
             tune_garbage_collector()
-            printing = asyncio.create_task(_print_start(scheduler, node, addresses))
+            start = _log_start if log_settings.as_json else _print_start
+            printing = asyncio.create_task(start(scheduler, node, where))
             await scheduler.wait()
             printing.cancel()
     finally:
@@ -150,20 +164,35 @@ async def _run_node(scheduler: AsyncTickwise, folders: Sequence[Path], roles: Se
         listener.close()
 
 
-async def _prepare_access(scheduler: AsyncTickwise) -> Path:
-    """Prepare authentication and print its warnings; returns the file with the admin's token."""
-    token, cautions = await load_auth(await scheduler.store(), scheduler.settings)
-    for caution in cautions:
-        print_error(caution)
-    return token
+async def _prepare_access(scheduler: AsyncTickwise) -> None:
+    """Prepare authentication and log its warnings."""
+    for caution in (await load_auth(await scheduler.store(), scheduler.settings)).warnings:
+        _log.warning(caution)
 
 
-async def _print_start(scheduler: AsyncTickwise, node: NodeProcess, addresses: Sequence[str]) -> None:
+async def _make_link(scheduler: AsyncTickwise, where: str) -> str:
+    """The dashboard's address, which signs one browser in."""
+    code, _ = await create_link(await scheduler.store(), AccessRole.ADMIN, "tickwise serve")
+    remark = f"signs in one browser within {LINK_SECONDS // 60} minutes; another: tickwise token link"
+    return f"{link_address(where, code)} ({remark})"
+
+
+async def _log_start(scheduler: AsyncTickwise, node: NodeProcess, where: str) -> None:
+    """Log that the first pass is over. A link that signs in is a secret, so none is made."""
+    await node.settled()
+    store = hidden(scheduler.settings.store)
+    _log.info("tickwise is running", roles=[*node.roles], store=store, address=where, health=f"{where}/readyz")
+    for problem in node.problems:
+        _log.error("problem", text=problem)
+
+
+async def _print_start(scheduler: AsyncTickwise, node: NodeProcess, where: str) -> None:
     """Print what is scheduled and what runs next, once the first pass is over."""
     await node.settled()
     print_line(f"Tickwise is running ({', '.join(node.roles)}) on {hidden(scheduler.settings.store)}", "bold")
-    for line in addresses:
-        print_line(line)
+    if Role.API in node.roles:
+        print_line(f"Dashboard: {await _make_link(scheduler, where)}")
+    print_line(f"Health: {where}/readyz")
     page = await (await scheduler.store()).insights.schedules(limit=_MAX_SCHEDULES)
     if page.after is not None:
         print_line(f"More than {_MAX_SCHEDULES} schedules: tickwise upcoming", "dim")
@@ -188,19 +217,3 @@ def _format_next(schedule: ScheduleInfo) -> str:
     if schedule.next_run_at is None:
         return "paused" if schedule.paused else "finished"
     return f"{schedule.next_run_at:%a %Y-%m-%d %H:%M:%S} UTC"
-
-
-def _log_to_stderr(*, as_json: bool) -> None:
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
-    for library in ("watchfiles", "httpx"):  # they log every change and every request
-        logging.getLogger(library).setLevel(logging.WARNING)
-    renderer: Any = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=False)
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            renderer,
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )

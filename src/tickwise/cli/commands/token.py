@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ...api.server_address import link_address
 from ...core.errors import InputError, did_you_mean, nearest_word
 from ..arguments import as_when
 from ..client import ApiClient
@@ -32,6 +33,21 @@ async def create(
 def _print_token(made: dict[str, Any]) -> None:
     print_line(made["secret"], "bold")
     print_note(f"This token has the role {made['role']}. Save it now: it cannot be shown again.")
+
+
+@app.command("link")
+@api_command
+async def link(
+    api: ApiClient, role: Annotated[str, typer.Option(help="viewer, operator or admin.")] = "admin"
+) -> CommandResult:
+    """Print a link that signs one browser in, once, within ten minutes."""
+    made = await api.post("/links", role=role)
+    return CommandResult(made, lambda: _print_link(api.dashboard, made))
+
+
+def _print_link(dashboard: str, made: dict[str, Any]) -> None:
+    print_line(link_address(dashboard, made["code"]), "bold")
+    print_note(f"It signs one browser in as {made['role']}, once, until {format_time(made['expires_at'])}.")
 
 
 @app.command("list")

@@ -2,11 +2,8 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..errors import InputError
 from ..timeparse import to_datetime
-from .batch import expand
 from .expression import DAY
 from .walk import Recurrence
 from .zone import Zone
@@ -36,6 +33,10 @@ class AnyOf(Recurrence):
 
     def count(self, after: int, until: int) -> int:
         """Times named by several parts count once, so a day at a time is expanded and made distinct."""
+        import numpy as np  # noqa: PLC0415  (only a long outage of a list asks for this)
+
+        from .batch import expand  # noqa: PLC0415
+
         days = range(after + 1, until + 1, DAY)
         return sum(len(np.unique(expand(self.parts, day, min(day + DAY, until + 1))[0])) for day in days)
 

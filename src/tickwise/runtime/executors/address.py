@@ -4,7 +4,7 @@ import asyncio
 import socket
 from dataclasses import dataclass
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TypeAlias
 
 from ...core.errors import InputError
@@ -22,35 +22,57 @@ class Reach(StrEnum):
     METADATA = "cloud metadata"
     MULTICAST = "multicast"
     UNSPECIFIED = "unspecified"
+    RESERVED = "reserved"
 
 
-_METADATA = frozenset(map(ip_address, ("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "168.63.129.16")))
-_THIS_NETWORK = IPv4Network("0.0.0.0/8")
-_BROADCAST = IPv4Address("255.255.255.255")
-_NAT64 = IPv6Network("64:ff9b::/96")
+def _table(*rows: tuple[Reach, str]) -> tuple[tuple[IPv4Network | IPv6Network, Reach], ...]:
+    return tuple((ip_network(text), reach) for reach, networks in rows for text in networks.split())
+
+
+# The first network that holds an address decides; an address in none of them is reserved. From the IANA registries
+# of special-purpose addresses.
+_IPV4 = _table(
+    (Reach.METADATA, "169.254.169.254/32 169.254.170.2/32 100.100.100.200/32 168.63.129.16/32 192.0.0.192/32"),
+    (Reach.UNSPECIFIED, "0.0.0.0/8"),
+    (Reach.LOOPBACK, "127.0.0.0/8"),
+    (Reach.LINK_LOCAL, "169.254.0.0/16"),
+    (Reach.PRIVATE, "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10"),
+    (Reach.MULTICAST, "224.0.0.0/4 255.255.255.255/32"),
+    (Reach.RESERVED, "192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24"),
+    (Reach.RESERVED, "240.0.0.0/4"),
+    (Reach.PUBLIC, "0.0.0.0/0"),
+)
+_IPV6 = _table(
+    (Reach.METADATA, "fd00:ec2::/32 fd20:ce::/32"),
+    (Reach.UNSPECIFIED, "::/128"),
+    (Reach.LOOPBACK, "::1/128"),
+    (Reach.LINK_LOCAL, "fe80::/10"),
+    (Reach.PRIVATE, "fc00::/7"),
+    (Reach.MULTICAST, "ff00::/8"),
+    (Reach.RESERVED, "2001::/23 2001:db8::/32 2002::/16 3fff::/20"),
+    (Reach.PUBLIC, "2000::/3"),
+)
+_EMBEDDED = (  # networks whose addresses hold an IPv4 address, and how many bits stand behind it
+    (IPv6Network("::ffff:0:0/96"), 0),  # mapped
+    (IPv6Network("::ffff:0:0:0/96"), 0),  # translated
+    (IPv6Network("::/96"), 0),  # compatible
+    (IPv6Network("64:ff9b::/96"), 0),  # NAT64
+    (IPv6Network("2002::/16"), 80),  # 6to4
+)
 
 
 def reach_of(address: Address) -> Reach:
     """The kind of an address; an embedded IPv4 address decides."""
     address = _embedded(address)
-    if address in _METADATA:
-        return Reach.METADATA
-    if address.is_unspecified or (isinstance(address, IPv4Address) and address in _THIS_NETWORK):
-        return Reach.UNSPECIFIED
-    if address.is_multicast or address == _BROADCAST:
-        return Reach.MULTICAST
-    if address.is_loopback:
-        return Reach.LOOPBACK
-    if address.is_link_local:
-        return Reach.LINK_LOCAL
-    return Reach.PUBLIC if address.is_global else Reach.PRIVATE
+    table = _IPV4 if isinstance(address, IPv4Address) else _IPV6
+    return next((reach for network, reach in table if address in network), Reach.RESERVED)
 
 
 def _embedded(address: Address) -> Address:
-    if isinstance(address, IPv6Address):
-        if address in _NAT64:
-            return IPv4Address(int(address) & 0xFFFF_FFFF)
-        return address.ipv4_mapped or address.sixtofour or address
+    if isinstance(address, IPv6Address) and int(address) > 1:  # ::1 and :: embed nothing
+        for network, behind in _EMBEDDED:
+            if address in network:
+                return IPv4Address(int(address) >> behind & 0xFFFF_FFFF)
     return address
 
 

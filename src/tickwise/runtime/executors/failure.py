@@ -18,13 +18,25 @@ _HEADLINES: dict[type[BaseException], str] = {
 
 
 def failure_text(error: BaseException) -> str:
-    """The traceback, after a headline if the exception would have ended a whole process (S46)."""
+    """A line that says what it is, and then the traceback: lists and notices show the first line."""
     lines = traceback.format_exception(type(error), error, _user_frames(error.__traceback__))
     text = clip("".join(lines).rstrip(), MAX_ERROR_LENGTH)
-    headline = next((words for kind, words in _HEADLINES.items() if isinstance(error, kind)), "")
+    return f"{_headline(error)}\n{text}"
+
+
+def _headline(error: BaseException) -> str:
+    """The type and the first line of the message; in words if it would have ended a whole process (S46)."""
     if isinstance(error, SystemExit):
-        headline = f"it called sys.exit({'' if error.code is None else repr(error.code)})"
-    return f"{headline}, which ends this run only\n{text}" if headline else text
+        return f"it called sys.exit({'' if error.code is None else repr(error.code)}), which ends this run only"
+    for kind, words in _HEADLINES.items():
+        if isinstance(error, kind):
+            return f"{words}, which ends this run only"
+    try:
+        message = str(error).strip()
+    except Exception:  # noqa: BLE001  (the user's own)
+        message = ""
+    name = type(error).__qualname__
+    return f"{name}: {message.splitlines()[0]}" if message else name
 
 
 def _user_frames(trace: TracebackType | None) -> TracebackType | None:

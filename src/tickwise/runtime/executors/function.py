@@ -1,21 +1,20 @@
 """Functions of this process: async ones on the loop, the others in threads.
 
-Neither can be killed. A function that is cancelled or takes too long is abandoned: a thread goes on until the
-function returns, and so does an async function that ignores its cancellation. `stuck` counts them, so that a
-worker takes on as many runs less. `Isolated` asks for a process instead, which can be killed.
+Neither can be killed. A function that is asked to end, by a person or by its timeout, is waited for: as long as it
+goes on, its run is active and holds its lane, so nothing runs beside it that should not (S14, S16). The function
+learns of it from `run.cancelled`. `Isolated` asks for a process instead, which can be killed.
 
 An exception of a function ends its run only (S46). It is caught at the call and passed on as a value, because a
 SystemExit or a KeyboardInterrupt that reached the loop would end the loop.
 
-An async function that needs no log, no run, no time limit and no handlers is called directly, in the run's own
-task. That saves a pipeline of one step, a second task and a log. All others go through `attempt`, with the same
-result.
+An async function that needs no run, no time limit and no handlers is called directly, in the run's own task. That
+saves a pipeline of one step and a second task. All others go through `attempt`, with the same result.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from inspect import iscoroutine, iscoroutinefunction
@@ -23,13 +22,25 @@ from typing import Any
 
 from ...core.definition import JobDefinition
 from ...core.errors import InputError
+from ...core.timeparse import format_duration
+from ..context import FUNCTION_STEP, Cancellation, StepRecord, StepState
 from ..step_context import StepContext
 from .arguments import arguments_for, check_arguments, takes_run
-from .log import OUT, Sink
+from .log import OUT, StepLog
+from .output import RunOutput, capture_into, stop_capture
 from .process import call_in_process, target_of
 from .result import AttemptResult, failed, raised, returned
 from .threads import Threads
-from .timeout import Sleep, finishes
+from .timeout import finishes
+
+_THREAD_GOES_ON = (
+    "it was asked to end, and its thread has not ended: "
+    "a thread cannot be killed, so the run holds its lane until the function returns"
+)
+_TASK_GOES_ON = (
+    "it was asked to end, and its task has not ended: "
+    "the function ignores its cancellation, so the run holds its lane until it returns"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,73 +69,103 @@ class FunctionPool:
     """Where a worker's functions run."""
 
     def __init__(self) -> None:
-        self.stuck = 0  # abandoned calls that have not ended
         self._threads = Threads()
+        self._waits: set[asyncio.Future[None]] = set()  # for functions that do not end
 
     async def call(self, function: Callable[..., Any], context: StepContext) -> AttemptResult:
         """Check and bind the arguments, and call it. Raises InputError, and CancelledError if cancelled."""
         if isinstance(function, Isolated):
             return await call_in_process(target_of(function.function), context, strict=True)
         check_arguments(function, context.run.params)
-        run = context.run.as_run(_log_writer(context.log))
-        call = partial(function, **arguments_for(function, context.run.params, run))
-        if _is_async(function):
-            answer = await self._on_loop(call, context)
-        else:
-            answer = await self._in_thread(call, context)
-            if iscoroutine(answer):
-                answer = await self._on_loop(lambda: answer, context)
+        call = _Call(context)
+        try:
+            answer = await self._answer(function, call)
+        finally:
+            call.output.close()
         return raised(answer.error) if isinstance(answer, _Raised) else returned(answer, context.log.write_warning)
 
     def close(self) -> None:
+        """Wait for no function any longer: the process is about to end."""
         self._threads.close()
+        for wait in self._waits:
+            wait.set_result(None)
+        self._waits.clear()
 
-    async def _in_thread(self, call: Callable[[], Any], context: StepContext) -> Any:
+    async def _answer(self, function: Callable[..., Any], call: "_Call") -> Any:
+        run = call.context.run.as_run(call.write_line, call.cancellation)
+        bound = partial(function, **arguments_for(function, call.context.run.params, run))
+        if _is_async(function):
+            return await self._on_loop(bound, call)
+        answer = await self._in_thread(bound, call)
+        return await self._on_loop(lambda: answer, call) if iscoroutine(answer) else answer
+
+    async def _in_thread(self, bound: Callable[[], Any], call: "_Call") -> Any:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Any] = loop.create_future()
-        call = partial(copy_context().run, call)
 
         def on_result(value: Any) -> None:
             with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(self._deliver, answer, value)
+                loop.call_soon_threadsafe(answer.set_result, value)
 
-        self._threads.start(partial(_catch, call), on_result)
+        self._threads.start(partial(_catch, partial(call.scope().run, bound)), on_result)
         try:
-            return await answer
+            return await asyncio.shield(answer)
         except asyncio.CancelledError:
-            if answer.cancelled():
-                self.stuck += 1
-                context.log.write_warning(
-                    "a thread cannot be killed: the function goes on in its thread until it returns, "
-                    "and its result is dropped"
-                )
+            call.cancellation.requested = True
+            await self._wait_for_end(answer, call, _THREAD_GOES_ON)
             raise
 
-    def _deliver(self, answer: "asyncio.Future[Any]", value: Any) -> None:
-        if answer.cancelled():
-            self.stuck -= 1
-        else:
-            answer.set_result(value)
-
-    async def _on_loop(self, call: Callable[[], Awaitable[Any]], context: StepContext) -> Any:
-        task = asyncio.ensure_future(_catch_async(call))
+    async def _on_loop(self, bound: Callable[[], Awaitable[Any]], call: "_Call") -> Any:
+        task = asyncio.create_task(_catch_async(bound), context=call.scope())
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            await self._cancel(task, context.log, context.services.sleep, context.services.kill_grace)
+            call.cancellation.requested = True
+            task.cancel()
+            services = call.context.services
+            if not await finishes(task, services.kill_grace, services.sleep):
+                await self._wait_for_end(task, call, _TASK_GOES_ON)
             raise
 
-    async def _cancel(self, task: "asyncio.Task[Any]", log: Sink, sleep: Sleep, grace: float) -> None:
-        task.cancel()
-        if not await finishes(task, grace, sleep):
-            self.stuck += 1
-            task.add_done_callback(self._on_abandoned_done)
-            log.write_warning(
-                "the async function does not let itself be cancelled: it goes on, and its result is dropped"
-            )
+    async def _wait_for_end(self, work: "asyncio.Future[Any]", call: "_Call", problem: str) -> None:
+        """Wait until a function that was asked to end has ended, or the pool is closed."""
+        if work.done():
+            return
+        services, log = call.context.services, call.context.log
+        began = services.clock()
+        log.write_note(problem)
+        record = StepRecord(FUNCTION_STEP, StepState.RUNNING, began, error=problem)
+        await services.report(record)
+        closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waits.add(closed)
+        try:
+            await asyncio.wait({work, closed}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._waits.discard(closed)
+        ended = services.clock()
+        late = format_duration(round((ended - began).total_seconds()))
+        said = f"the function ended {late} after it was asked to" if work.done() else problem
+        log.write_warning(said)
+        await services.report(record._replace(state=StepState.CANCELLED, finished_at=ended, error=said))
 
-    def _on_abandoned_done(self, _task: "asyncio.Task[Any]") -> None:
-        self.stuck -= 1
+
+class _Call:
+    """One call of a function: where it writes to, and whether it was asked to end."""
+
+    def __init__(self, context: StepContext) -> None:
+        self.context = context
+        self.output = RunOutput(context.log.feed)
+        self.cancellation = Cancellation()
+
+    def scope(self) -> Context:
+        """A copy of the current context in which everything printed goes to this call's output."""
+        scope = copy_context()
+        scope.run(capture_into, self.output)
+        return scope
+
+    def write_line(self, text: str) -> None:
+        """The function `run.log`, callable from any thread."""
+        self.context.log.feed(OUT, f"{text}\n".encode("utf-8", "replace"))
 
 
 def _is_async(function: Callable[..., Any]) -> bool:
@@ -145,17 +186,6 @@ async def _catch_async(call: Callable[[], Awaitable[Any]]) -> Any:
         return _Raised(error)
 
 
-def _log_writer(log: Sink) -> Callable[[str], None]:
-    """The function `run.log`, callable from any thread."""
-    loop = asyncio.get_running_loop()
-
-    def write(text: str) -> None:
-        with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(log.feed, OUT, f"{text}\n".encode("utf-8", "replace"))
-
-    return write
-
-
 def can_call_directly(job: JobDefinition, function: Callable[..., Any]) -> bool:
     on = job.on
     if job.steps or job.preconditions or job.timeout is not None or on.success or on.failure or on.exit:
@@ -168,15 +198,47 @@ def _is_async_without_run(function: Callable[..., Any]) -> bool:
     return iscoroutinefunction(function) and not takes_run(function)
 
 
-async def call_directly(function: Callable[..., Any], params: Mapping[str, Any]) -> AttemptResult:
+class _DirectOutput:
+    """The output of a function that is called directly. Most print nothing, so its log is opened when one does."""
+
+    def __init__(self, open_log: Callable[[], StepLog]) -> None:
+        self._open_log = open_log
+        self._log: StepLog | None = None
+        self._lines: RunOutput | None = None
+
+    def write(self, stream: str, text: str) -> None:
+        if self._lines is None:
+            self._log = self._open_log()
+            self._lines = RunOutput(self._log.feed)
+        self._lines.write(stream, text)
+
+    def close(self) -> None:
+        if self._lines and self._log:
+            self._lines.close()
+            self._log.close()
+
+
+async def call_directly(
+    function: Callable[..., Any], params: Mapping[str, Any], open_log: Callable[[], StepLog]
+) -> AttemptResult:
     """Call it in this task. Its exceptions end this run only (S46); CancelledError is raised if cancelled."""
-    warnings: list[str] = []
     try:
         if params:
             check_arguments(function, params)
         arguments = arguments_for(function, params, None)
     except InputError as error:
         return failed(str(error))
+    output = _DirectOutput(open_log)
+    token = capture_into(output)
+    try:
+        return await _call_here(function, arguments)
+    finally:
+        stop_capture(token)
+        output.close()
+
+
+async def _call_here(function: Callable[..., Any], arguments: Mapping[str, Any]) -> AttemptResult:
+    warnings: list[str] = []
     try:
         ended = returned(await function(**arguments), warnings.append)
     except asyncio.CancelledError as error:

@@ -2,7 +2,8 @@
 
 The program leads a new session, so that it can be signalled together with everything that it starts. When it
 exits, or when the wait for it is cancelled, the group gets SIGTERM and, if a process is left after the grace,
-SIGKILL. A process that starts a session of its own (a daemon) escapes that, and is not waited for.
+SIGKILL. A process that starts a session of its own (a daemon) escapes that, and is not waited for. If the worker
+itself is killed, the guard kills the group.
 
 A protocol receives the output as it comes, without tasks of its own; the log that it goes to is bounded.
 """
@@ -18,6 +19,7 @@ from typing import IO, NamedTuple
 
 from ...core.errors import InputError
 from ..step_context import StepContext
+from .guard import MARK, GuardedProgram, guard
 from .log import ERR, OUT, Sink
 from .timeout import finishes
 
@@ -50,14 +52,15 @@ class Exit(NamedTuple):
 async def run_program(program: Program, context: StepContext) -> Exit:
     """Start it and wait; if that is cancelled, end the group. Raises InputError if it cannot be started."""
     protocol = _ProgramProtocol(context.log)
-    starting = asyncio.ensure_future(_start(program, context, protocol))
-    try:
-        transport = await asyncio.shield(starting)
-        await asyncio.shield(protocol.exited)
-    finally:
-        await asyncio.wait({starting})
-        if starting.exception() is None:
-            await _end(starting.result(), protocol, context)
+    with guard.watched() as guarded:
+        starting = asyncio.ensure_future(_start(program, context, protocol, guarded))
+        try:
+            transport = await asyncio.shield(starting)
+            await asyncio.shield(protocol.exited)
+        finally:
+            await asyncio.wait({starting})
+            if starting.exception() is None:
+                await _end(starting.result(), protocol, context)
     return Exit(transport.get_returncode() or 0, protocol.stderr_tail.decode("utf-8", "replace").strip())
 
 
@@ -84,7 +87,7 @@ class _ProgramProtocol(asyncio.SubprocessProtocol):
 
 
 async def _start(
-    program: Program, context: StepContext, protocol: _ProgramProtocol
+    program: Program, context: StepContext, protocol: _ProgramProtocol, guarded: GuardedProgram
 ) -> asyncio.SubprocessTransport:
     name = program.arguments[0]
     _check_folder(context.folder)
@@ -94,7 +97,7 @@ async def _start(
             *program.arguments,
             stdin=program.stdin,
             cwd=context.folder,
-            env=context.environment(),
+            env={**context.environment(), MARK: guarded.mark},
             start_new_session=True,
             pass_fds=program.pass_fds,
         )
@@ -106,6 +109,7 @@ async def _start(
         raise InputError(f"the program {name} is not executable: chmod +x it, or name its interpreter") from None
     except (OSError, ValueError) as error:
         raise InputError(f"the program {name} cannot be started: {error}") from None
+    guarded.started(transport.get_pid())
     return transport
 
 

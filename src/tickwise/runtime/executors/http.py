@@ -1,7 +1,7 @@
 """One HTTP request. A status below 400 is a success; the response goes into the log, up to a limit."""
 
 import ssl
-from functools import cache
+from functools import cache, partial
 
 import httpx
 
@@ -16,6 +16,7 @@ from .result import AttemptResult, failed
 _MAX_REDIRECTS = 5
 _CONNECT_TIMEOUT = 10  # seconds
 _RESPONSE_TIMEOUT = 60  # seconds, if the step has no timeout
+_HARMLESS_HEADERS = frozenset({"host", "accept", "accept-encoding", "connection", "user-agent"})
 _EXCERPT = 500  # bytes of a bad response, in the error
 
 
@@ -68,6 +69,7 @@ async def send(call: HttpCall, context: StepContext) -> AttemptResult:
         follow_redirects=True,
         max_redirects=_MAX_REDIRECTS,
         trust_env=False,
+        event_hooks={"request": [partial(_keep_to_origin, _origin(call.url))]},
     )
     what = f"{call.method} {_redacted(call.url)}"
     try:
@@ -85,6 +87,24 @@ async def send(call: HttpCall, context: StepContext) -> AttemptResult:
     if response.status_code < 400:
         return AttemptResult(Succeeded())
     return failed(f"{what}: {response.status_code} {response.reason_phrase}\n{beginning}".rstrip())
+
+
+async def _keep_to_origin(origin: tuple[str, str, int | None] | None, request: httpx.Request) -> None:
+    """Send the headers and the body of a step to the origin that it names, and to no other."""
+    if _origin(str(request.url)) == origin:
+        return
+    for name in list(request.headers):
+        if name.lower() not in _HARMLESS_HEADERS:
+            del request.headers[name]
+    request.stream = httpx.ByteStream(b"")
+
+
+def _origin(url: str) -> tuple[str, str, int | None] | None:
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL:
+        return None
+    return parsed.scheme, parsed.host, parsed.port
 
 
 def _headers(call: HttpCall, context: StepContext) -> httpx.Headers:

@@ -8,9 +8,10 @@ only output that is emitted is split into lines.
 import codecs
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
+from threading import Lock
 from typing import Protocol
 
-OUT, ERR, OWN = "stdout", "stderr", "tickwise"  # the streams; the last has our own messages
+OUT, ERR, LOGGED, OWN = "stdout", "stderr", "logging", "tickwise"  # the streams; the last has our own messages
 HEAD_SIZE = TAIL_SIZE = 126_976  # bytes; together they fit into what stores keep of a step
 _MAX_LINE = 16_384
 _CHUNK_SIZE = 4_096  # bytes; smaller pieces are joined
@@ -27,7 +28,7 @@ class Sink(Protocol):
 
 
 class StepLog:
-    """Takes output in pieces and emits lines. Used only in the loop's thread."""
+    """Takes output in pieces and emits lines. Threads of a function write to it beside the loop."""
 
     def __init__(self, emit: Callable[[str, str], None], *, head: int = HEAD_SIZE, tail: int = TAIL_SIZE) -> None:
         self.warnings: list[str] = []
@@ -40,17 +41,19 @@ class StepLog:
         self._dropped = 0
         self._dropped_lines = 0
         self._open = True
+        self._lock = Lock()
 
     def feed(self, stream: str, data: bytes) -> None:
         """Take output. What an abandoned thread writes after `close` is dropped."""
-        if not self._open:
-            return
-        first, later = data[: self._head], data[self._head :]
-        self._head -= len(first)
-        if first:
-            self._emit_lines(stream, first)
-        if later:
-            self._buffer_tail(stream, later)
+        with self._lock:
+            if not self._open:
+                return
+            first, later = data[: self._head], data[self._head :]
+            self._head -= len(first)
+            if first:
+                self._emit_lines(stream, first)
+            if later:
+                self._buffer_tail(stream, later)
 
     def write_note(self, text: str) -> None:
         """Write a message of our own, as a line."""
@@ -63,14 +66,15 @@ class StepLog:
 
     def close(self) -> None:
         """Emit the buffer, after a line that says how much was dropped."""
-        if self._dropped:
+        with self._lock:
+            if self._dropped:
+                self._flush_lines()
+                self._emit(OWN, f"… {self._dropped:,} bytes with {self._dropped_lines:,} line ends left out …")
+            for stream, data in self._buffer:
+                self._emit_lines(stream, bytes(data))
             self._flush_lines()
-            self._emit(OWN, f"… {self._dropped:,} bytes with {self._dropped_lines:,} line ends left out …")
-        for stream, data in self._buffer:
-            self._emit_lines(stream, bytes(data))
-        self._flush_lines()
-        self._buffer.clear()
-        self._open = False
+            self._buffer.clear()
+            self._open = False
 
     def _emit_lines(self, stream: str, data: bytes, *, final: bool = False) -> None:
         for line in self._splitters[stream].take(data, final=final):

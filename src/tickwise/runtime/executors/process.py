@@ -2,7 +2,8 @@
 
 Nothing is pickled: the process reads JSON (the function and the run) from stdin and writes its answer as JSON to a
 nameless file that both have open. Its output is the step's output, and it has the step's variables and folder. It
-can be killed, and a crash affects nothing else (S46). It costs the start of an interpreter, and the imports.
+can be killed, and a crash affects nothing else (S46). A `json.py` in the step's folder is not
+imported (`-P`). It costs the start of an interpreter, and the imports.
 """
 
 import json
@@ -64,7 +65,7 @@ async def call_in_process(target: Target, context: StepContext, *, strict: bool)
     """
     with TemporaryFile() as request, TemporaryFile() as answer:
         _write_request(request, answer, target, context, strict=strict)
-        program = Program((sys.executable, "-u", "-c", _BOOT), stdin=request, pass_fds=(answer.fileno(),))
+        program = Program((sys.executable, "-P", "-u", "-c", _BOOT), stdin=request, pass_fds=(answer.fileno(),))
         end = await run_program(program, context)
         answer.seek(0)
         return _read_answer(answer.read(), end, context)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from ...core.payload import clip
+from ...core.payload import clip, first_line
 from ...core.reasons import Reason
 from ...core.timeparse import iso
 from ...stores.records import MICRO, DecisionRow, RunRow
@@ -49,8 +49,8 @@ def subject(run: RunRow) -> str:
 
 def about_run(occasion: Occasion, run: RunRow) -> Notice:
     """A failure or a recovery."""
-    last_line = run.error.strip().rpartition("\n")[2][:_MAX_LINE]
-    reason = f": {last_line}" if last_line and occasion is Occasion.FAILURE else ""
+    line = first_line(run.error, _MAX_LINE)
+    reason = f": {line}" if line and occasion is Occasion.FAILURE else ""
     text = f"{subject(run)} {'is well again' if occasion is Occasion.RECOVERY else run.state}{reason}"
     error = clip(run.error, _MAX_ERROR)
     facts = {

@@ -2,11 +2,12 @@
  * The public API. Every no is a `Problem`; one that never arrived has the status 0.
  *
  * `reachable` turns false when the server does not answer, and true again when it does: somebody looks every other
- * second. `who` is the person that the server takes us for; null as long as it wants a token.
+ * second. `who` is the person that the server takes us for; null as long as nobody has signed in. A session has two
+ * halves: a cookie that no script can read, and a key that only pages of this origin have.
  */
 
 import { parseExact, writeExact } from "./exact.js";
-import { secrets } from "./keep.js";
+import { settings } from "./keep.js";
 import { signal } from "./signal.js";
 import { learnTime } from "./time.js";
 
@@ -14,6 +15,9 @@ const BASE = new URL("api/v1/", document.baseURI);
 const HEALTH = new URL("healthz", document.baseURI);
 const LOOK_EVERY = 2000;
 const RANKS = ["viewer", "operator", "admin"];
+const SESSION = "../../session"; // beside the API
+const KEY = "session";
+let lastKey = "";
 
 export const reachable = signal(true);
 export const who = signal(null);
@@ -35,24 +39,30 @@ export const may = (role) => RANKS.indexOf(who.get()?.role) >= RANKS.indexOf(rol
 /** Whether they may do it to everything, and not to some jobs only. */
 export const mayAll = (role) => may(role) && who.get().scopes.length === 0;
 
-/** Who we are by this token; without one, by where we come from. */
-export async function signIn(token) {
-  if (token) secrets.set("token", token);
+/** Begin a session with `{code}` of a link or `{token}`; with neither, continue the one of this browser. */
+export async function signIn(given) {
+  if (given) keepKey((await send("POST", SESSION, given)).key);
+  if (!sessionKey()) throw new Problem(401, { detail: "nobody has signed in" });
   try {
     who.set(await get("me"));
   } catch (problem) {
-    if (problem.status === 401) signOut();
-    if (token) await signIn().catch(() => {}); // as before
+    if (problem.status === 401) settings.remove(KEY);
     throw problem;
   }
 }
 
-export function signOut() {
-  secrets.remove("token");
+export async function signOut() {
+  await send("DELETE", SESSION);
+  keepKey("");
   who.set(null);
 }
 
-export const hasToken = () => Boolean(secrets.get("token"));
+function keepKey(key) {
+  lastKey = key;
+  settings.set(KEY, key);
+}
+
+const sessionKey = () => settings.get(KEY) ?? lastKey; // storage may be turned off
 
 export const get = async (path, query, signal) => (await ask("GET", path, { query, signal })).data;
 
@@ -70,13 +80,13 @@ export const sendMatching = (method, path, version, body) =>
 
 /** The answer as it comes, for streams. */
 export async function open(path, { method = "GET", query, body, headers = {}, signal } = {}) {
-  const token = secrets.get("token");
+  const key = sessionKey();
   const answer = await fetch(address(path, query), {
     method,
     signal,
     body: body === undefined ? undefined : writeExact(body),
     headers: {
-      ...(token ? { Authorization: `Bearer ${token}` } : {}),
+      ...(key ? { "Tickwise-Session-Key": key } : {}),
       ...(body === undefined ? {} : { "Content-Type": "application/json" }),
       ...headers,
     },

@@ -14,8 +14,5 @@ const shelf = (store) => ({
   remove: (name) => within(store, (found) => found.removeItem(`tickwise.${name}`)),
 });
 
-/** For good: how things should look. */
+/** How things should look, and our half of the session. */
 export const settings = shelf(() => localStorage);
-
-/** Until the tab is closed: who somebody is. */
-export const secrets = shelf(() => sessionStorage);

@@ -1,6 +1,6 @@
 /** What stands around every page: where one can go, who one is, how things should look. */
 
-import { hasToken, may, mayAll, reachable, signIn, signOut, who } from "./api.js";
+import { may, mayAll, reachable, signOut, who } from "./api.js";
 import { h, put } from "./dom.js";
 import { icon } from "./icons.js";
 import { settings } from "./keep.js";
@@ -15,6 +15,7 @@ const PLACES = [
   ["fleet", "Workers", "fleet"],
   ["audit", "Audit", "audit"],
 ];
+const WHOLE = { fleet: "viewer", audit: "admin" }; // for those who see all jobs
 const AWAY = "The server cannot be reached. This page may be out of date; retrying …";
 const THEMES = { "": "as the system", light: "light", dark: "dark" };
 
@@ -22,7 +23,7 @@ applyTheme(settings.get("theme") ?? "");
 
 /** The bar on top and the ways at the side. */
 export function chrome() {
-  const places = PLACES.filter(([path]) => path === "audit" ? mayAll("admin") : may("viewer"));
+  const places = PLACES.filter(([path]) => path in WHOLE ? mayAll(WHOLE[path]) : may("viewer"));
   const side = h("nav", { class: "side", "aria-label": "Pages" },
     places.map(([path, word, name]) => h("a", { href: to(path ? [path] : []), "data-place": path },
       icon(name),
@@ -104,13 +105,10 @@ function applyTheme(theme) {
 function person() {
   const me = who.get();
   if (!me) return null;
-  const leave = () => (signOut(), signIn().catch(() => {}));
   return h("span", { class: "person" },
     icon("person"),
     h("span", { class: "person-name" }, me.name),
     h("span", { class: "tag" }, me.role),
-    hasToken() ? h("button", { type: "button", class: "button quiet", on: { click: leave } },
-      "Sign out",
-    ) : h("a", { class: "button quiet", href: to(["signin"]) }, "Sign in"),
+    h("button", { type: "button", class: "button quiet", on: { click: () => signOut() } }, "Sign out"),
   );
 }

@@ -21,7 +21,7 @@ export async function show(page) {
       heading("Audit"),
       empty(
         "Only an admin of all jobs can see the audit.",
-        "Sign in with an admin token: tickwise serve prints where the first one is.",
+        "Sign in as an admin: tickwise token link prints a link.",
       ),
     );
     return;

@@ -17,7 +17,7 @@ export async function show(page) {
       heading(title(page.params)),
       empty(
         "Only an admin may define schedules.",
-        "Sign in with an admin token.",
+        "Sign in as an admin: tickwise token link prints a link.",
         h("a", { class: "button", href: to(["signin"]) }, "Sign in"),
       ),
     );

@@ -1,0 +1,59 @@
+"""`/session`: a browser signs in with a one-time link or a token, and signs out."""
+
+from typing import Any
+
+from fastapi import Request, Response
+from pydantic import Field
+
+from ...app.stores import Store
+from ..auth import Authenticator, valid_token
+from ..problems import Refusal
+from ..routing import Router
+from ..schemas.common import RequestModel, ResponseModel
+from ..session import is_browser, redeem_link, set_session, split_secret
+
+router = Router("session")
+
+
+class SessionRequest(RequestModel):
+    """The code of a link, or a token."""
+
+    code: str | None = Field(default=None, max_length=200)
+    token: str | None = Field(default=None, max_length=200)
+
+
+class SessionResponse(ResponseModel):
+    """The half of the token that the page keeps; the other half is the cookie."""
+
+    key: str
+
+
+@router.post("/session", None, include_in_schema=False, status_code=201, response_model=SessionResponse)
+async def sign_in(body: SessionRequest, request: Request, response: Response) -> SessionResponse:
+    """Begin a session: its cookie, and the key that each of its requests sends in a header."""
+    state: Any = request.app.state
+    authenticator: Authenticator = state.authenticator
+    secret = await authenticator.count_failure(request, _secret_of(body, await state.tickwise.store()))
+    cookie, key = split_secret(secret)
+    set_session(request, response, cookie, secure=authenticator.is_secure(request))
+    return SessionResponse(key=key)
+
+
+async def _secret_of(body: SessionRequest, store: Store) -> str:
+    if body.code:
+        return await redeem_link(store, body.code)
+    if not body.token:
+        raise Refusal(422, "send the code of a link, or a token", field="code")
+    await valid_token(body.token, store)
+    return body.token
+
+
+@router.delete("/session", None, include_in_schema=False, status_code=204)
+async def sign_out(request: Request, response: Response) -> None:
+    """End the session. The token of a link is revoked; another token stays valid elsewhere."""
+    state: Any = request.app.state
+    store = await state.tickwise.store()
+    token = await state.authenticator.token(request, store)
+    if token is not None and is_browser(token):
+        await store.access.revoke(token.id)
+    set_session(request, response, "", secure=state.authenticator.is_secure(request))

@@ -1,0 +1,261 @@
+"""Attacks that once worked, each played against a live server: raw requests, servers of other users, floods.
+
+The number in each docstring is that of the finding. Details of each defence are tested beside its code; here the
+whole is attacked, as it is served.
+"""
+
+import asyncio
+import getpass
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+from structlog.testing import capture_logs
+
+from tickwise.api import local_peer
+from tickwise.api.app import make_api
+from tickwise.api.auth_settings import auth_settings, load_auth
+from tickwise.api.local_peer import local_listener
+from tickwise.api.server import listen, serve_app
+from tickwise.app import AsyncTickwise
+from tickwise.cli.client import ApiTarget, connect
+from tickwise.core.errors import InputError, TickwiseError
+
+from ..support.app import patiently
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+HEAVY = {
+    "definition": {"schedule": [f"{minute} * * * *" for minute in range(60)], "command": "true"},
+    "start": "2026-01-01T00:00:00Z", "end": "2026-01-06T00:00:00Z", "run_time": "10m",
+}  # fmt: skip
+
+
+class Target(NamedTuple):
+    """A server as it is served, on a port and on its socket."""
+
+    tickwise: AsyncTickwise
+    address: str
+    port: int
+    admin: str
+
+    def client(self, token: str | None = None, **headers: str) -> httpx.AsyncClient:
+        given = {**headers, **({"Authorization": f"Bearer {token}"} if token else {})}
+        return httpx.AsyncClient(base_url=self.address, headers=given, timeout=60, trust_env=False)
+
+    async def token(self, role: str, *scopes: str) -> str:
+        async with self.client(self.admin) as admin:
+            body = {"name": f"{role} {len(scopes)}", "role": role, "scopes": scopes}
+            return str((await admin.post("/api/v1/tokens", json=body)).json()["secret"])
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TICKWISE_TOKEN", raising=False)
+
+
+@asynccontextmanager
+async def served(**settings: Any) -> AsyncIterator[Target]:
+    async with AsyncTickwise("sqlite:///.tickwise/tickwise.db", **settings) as tickwise:
+        loaded = await load_auth(await tickwise.store(), tickwise.settings)
+        api = make_api(tickwise, access=auth_settings(tickwise.settings))
+        listener = listen("127.0.0.1", 0)
+        port = listener.getsockname()[1]
+        with local_listener(tickwise.settings, port) as local:
+            async with serve_app(api, listener, tickwise.settings, local):
+                yield Target(tickwise, f"http://127.0.0.1:{port}", port, loaded.file.read_text().strip())
+
+
+@asynccontextmanager
+async def plain_proxy(target: Target) -> AsyncIterator[str]:
+    """What `proxy_pass` of nginx does and nothing else: bytes from anybody to the server, and no header more."""
+
+    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        upstream, sink = await asyncio.open_connection("127.0.0.1", target.port)
+        await asyncio.gather(_copy(reader, sink), _copy(upstream, writer))
+
+    server = await asyncio.start_server(forward, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while data := await reader.read(65_536):
+            writer.write(data)
+            await writer.drain()
+    except ConnectionError:
+        pass
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize("proxies", [(), ("127.0.0.1",)])
+@patiently
+async def test_a_plain_proxy_makes_nobody_an_operator(proxies: tuple[str, ...]) -> None:
+    """Neither behind a proxy that adds no header, nor straight from loopback, has anybody a role (B1)."""
+    async with served(trusted_proxies=proxies) as target, plain_proxy(target) as proxy:
+        for address in (proxy, target.address):
+            async with httpx.AsyncClient(base_url=address, trust_env=False) as anybody:
+                for method, path in (("GET", "/api/v1/runs"), ("PUT", "/api/v1/pause"), ("GET", "/metrics")):
+                    assert (await anybody.request(method, path)).status_code == 401
+
+
+def _mode(target: Target) -> int | None:
+    path = Path(f".tickwise/api-{target.port}.sock")
+    return path.stat().st_mode & 0o777 if path.exists() else None
+
+
+@patiently
+async def test_the_socket_knows_its_user() -> None:
+    """On the unix socket the kernel says who asks; behind a proxy on it nobody is that user (B1)."""
+    async with served() as target:
+        transport = httpx.AsyncHTTPTransport(uds=f".tickwise/api-{target.port}.sock")
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as own:
+            me = (await own.get("/api/v1/me")).json()
+            assert (me["name"], me["role"]) == (getpass.getuser(), "admin")
+            assert (await own.get("/api/v1/me", headers={"X-Forwarded-For": "192.0.2.1"})).status_code == 401
+        assert _mode(target) == 0o600
+    assert _mode(target) is None
+
+
+@patiently
+async def test_a_failing_request_leaves_no_token_in_the_log(capfd: pytest.CaptureFixture[str]) -> None:
+    """A 500 prints a traceback without the variables that hold the token (B3)."""
+    async with served() as target, target.client(target.admin) as admin:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(target.tickwise, "upcoming", None)
+            assert (await admin.get("/api/v1/upcoming")).status_code == 500
+    assert target.admin not in "".join(capfd.readouterr())
+
+
+@patiently
+async def test_a_flood_of_half_open_connections_stops_nobody() -> None:
+    """Two thousand of them, and an honest request is answered; the log has a line, not a flood (B4)."""
+    async with served() as target:
+        with capture_logs() as logged:
+            held = [await asyncio.open_connection("127.0.0.1", target.port) for _ in range(2_000)]
+            async with target.client(target.admin) as admin:
+                assert (await admin.get("/api/v1/me")).status_code == 200
+            for _, writer in held:
+                writer.close()
+        assert len(logged) <= 1
+
+
+@patiently
+async def test_an_endless_header_is_cut_off() -> None:
+    """Its sender gets 431 after kilobytes, not after hundreds of megabytes (B5)."""
+    async with served() as target:
+        reader, writer = await asyncio.open_connection("127.0.0.1", target.port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: " + b"a" * 200_000)
+        assert (await reader.read(13)) == b"HTTP/1.1 431 "
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    "planted", [".tickwise", ".tickwise/admin.token", ".tickwise/tickwise.db", "tickwise.toml"]
+)
+@patiently
+async def test_what_another_user_could_have_planted_is_not_used(planted: str, tmp_path: Path) -> None:
+    """A state folder, token, database or file of settings that others may write stops the start (B6)."""
+    _plant(tmp_path / planted)
+    with pytest.raises(TickwiseError, match="not used"):
+        async with served():
+            pass
+
+
+def _plant(path: Path) -> None:
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    if path.suffix:
+        path.write_text("")
+    else:
+        path.mkdir(exist_ok=True)
+    path.chmod(0o777)
+
+
+@patiently
+async def test_wrong_tokens_lock_nobody_out() -> None:
+    """However many wrong ones come from an address, the right one of that address passes (B9)."""
+    async with served() as target, target.client() as client:
+        for _ in range(15):
+            await client.get("/api/v1/me", headers={"Authorization": "Bearer wrong"})
+        right = {"Authorization": f"Bearer {target.admin}"}
+        assert (await client.get("/api/v1/me", headers=right)).status_code == 200
+
+
+@patiently
+async def test_another_users_server_gets_no_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A listener of another user on our port is recognized before anything is sent to it (B11)."""
+    async with served():
+        heard: list[bytes] = []
+
+        async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            heard.append(await reader.read(65_536))
+            writer.close()
+
+        server = await asyncio.start_server(hear, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        table = tmp_path / "tcp"  # as the kernel would say it
+        table.write_text(f"sl\n 0: 0100007F:{port:04X} 00000000:0000 0A 0:0 0:0 0 4242 0 1\n")
+        monkeypatch.setattr(local_peer, "_TABLES", (table,))
+        async with server:
+            with pytest.raises(InputError, match="belongs to another user"):
+                async with connect(ApiTarget(f"http://127.0.0.1:{port}")) as client:
+                    await client.get("/me")
+        assert heard == []
+
+
+@patiently
+async def test_there_is_no_scoped_admin() -> None:
+    """Who may define what is executed can do everything: such a token is not made (B12)."""
+    async with served() as target, target.client(target.admin) as admin:
+        body = {"name": "half", "role": "admin", "scopes": ["etl-*"]}
+        assert (await admin.post("/api/v1/tokens", json=body)).status_code == 422
+
+
+@patiently
+async def test_simulations_come_one_at_a_time() -> None:
+    """A viewer who asks for many gets one; what would take long is refused (B13)."""
+    async with served() as target, target.client(await target.token("viewer")) as viewer:
+        answers = await asyncio.gather(*(viewer.post("/api/v1/simulate", json=HEAVY) for _ in range(8)))
+        assert sorted({answer.status_code for answer in answers}) == [200, 429]
+        wide = {**HEAVY, "definition": {"schedule": [f"{m} */2 * * *" for m in range(60)], "command": "true"}}
+        long = {**wide, "end": "2026-12-31T00:00:00Z"}
+        assert (await viewer.post("/api/v1/simulate", json=long)).status_code == 422
+
+
+@patiently
+async def test_a_forwarded_host_does_not_beat_the_host() -> None:
+    """A rebound name is refused, whatever X-Forwarded-Host a client has added (B14)."""
+    headers = {"Host": "evil.example", "X-Forwarded-Host": "localhost"}
+    async with (
+        served(trusted_proxies=("127.0.0.1",)) as target,
+        target.client(target.admin, **headers) as client,
+    ):
+        assert (await client.get("/api/v1/me")).status_code == 403
+
+
+@patiently
+async def test_a_scoped_token_sees_nothing_of_the_whole() -> None:
+    """Metrics, queues and workers are about all jobs (B14)."""
+    async with served() as target, target.client(await target.token("operator", "etl-*")) as scoped:
+        for path in ("/metrics", "/api/v1/queues", "/api/v1/workers"):
+            assert (await scoped.get(path)).status_code == 403
+
+
+@patiently
+async def test_a_terminal_obeys_no_name() -> None:
+    """`--json` escapes what a terminal would take for a command (B14)."""
+    from tickwise.cli.output import print_json  # noqa: PLC0415  (beside its one use)
+
+    with pytest.MonkeyPatch.context() as patch:
+        written: list[str] = []
+        patch.setattr("sys.stdout.write", written.append)
+        print_json({"name": "\x9b2J\u202e\x7f"})
+    text = "".join(written)
+    assert all(letter.isprintable() or letter == "\n" for letter in text)
+    assert json.loads(text) == {"name": "\x9b2J\u202e\x7f"}
