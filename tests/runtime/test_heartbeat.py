@@ -294,9 +294,8 @@ async def test_beats_are_steady_since_the_last_that_failed() -> None:
     _, shaky, held = await with_a_run()
     async with keeping(same(shaky), held, every=0.01) as keeper:
         await held.until(lambda: bool(held.heard))
-        first = keeper._steady_since
-        assert first is not None
-        assert keeper.steady_for() < 1_000
+        while keeper._steady_since is None:  # noqa: ASYNC110  (nobody tells of it)
+            await asyncio.sleep(0)
         shaky.fail("beat")
         while keeper._steady_since is not None:  # noqa: ASYNC110  (nobody tells of it)
             await asyncio.sleep(0)

@@ -113,6 +113,7 @@ class NodeProcess:
         self._heartbeat.start()
         try:
             await self._wait_for_folders(stop)
+            await self._heartbeat.tried()
             until_stop += [asyncio.create_task(loop.run(stop)) for loop in self._loops_until_stop()]
             until_down += [asyncio.create_task(loop.run(down)) for loop in self._loops_until_down()]
             self._hooks.call("on_start")

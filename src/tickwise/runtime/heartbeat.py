@@ -57,6 +57,7 @@ class Heartbeat:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = asyncio.Event()
         self._wake_event = asyncio.Event()
+        self._tried: Future[None] = Future()  # the first beat has succeeded or failed
         self._ended: Future[None] = Future()
 
     def steady_for(self) -> float:
@@ -67,6 +68,10 @@ class Heartbeat:
     def start(self) -> None:
         self._loop = asyncio.new_event_loop()
         Thread(target=self._main, args=(self._loop,), name="tickwise-heartbeat", daemon=True).start()
+
+    async def tried(self) -> None:
+        """Wait for the first beat: before that, the time to open a store would count as time without renewal."""
+        await asyncio.wrap_future(self._tried)
 
     def wake(self) -> None:
         self._set(self._wake_event)
@@ -98,6 +103,8 @@ class Heartbeat:
             if self._is_late():
                 self._report_lost()
             delay = await self._try_to_renew() if is_woken or self._is_due() else self._every
+            if not self._tried.done():
+                self._tried.set_result(None)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stop.wait(), min(_MIN_DELAY, delay))
             with suppress(TimeoutError):
