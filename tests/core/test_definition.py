@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tickwise.core.definition import Command, JobDefinition, Step, check_name
+from tickwise.core.definition import Command, JobDefinition, Keep, Step, check_name
 from tickwise.core.errors import InputError
 from tickwise.core.parameters import Parameters
 
@@ -61,3 +61,8 @@ def test_definitions_are_values() -> None:
     assert job("etl", "0 * * * *", catchup="all") == job("etl", "0 * * * *", catchup="all")
     assert schedule("etl", "0 * * * *") != schedule("etl", "1 * * * *")
     assert hash(schedule("etl", "0 * * * *")) == hash(schedule("etl", "0 * * * *"))
+
+
+def test_what_keeps_everything_is_false() -> None:
+    """A job without `keep` leaves it to the default of the node (S51)."""
+    assert [bool(keep) for keep in (Keep(), Keep(days=1), Keep(runs=0))] == [False, True, True]

@@ -223,6 +223,8 @@ def test_facts_and_commit_go_round() -> None:
     assert job_.commit(plan(now, job_.live.values(), free), now, look_again=True).wake_at(now) == now
     unserved = facts_of([job_], {}, LiveWorkers(()), {}, {})
     assert unserved.jobs["etl"].no_worker == "serves the queue default"
+    held = job_.commit(plan(now, job_.live.values(), unserved), now)
+    assert (started.held, held.held) == (False, True)  # a worker that comes alive looks for it (S47)
 
 
 def test_a_finished_schedule_is_removed() -> None:
