@@ -201,7 +201,8 @@ def test_an_app(site: Site) -> None:
     ticker.says("At 00:00, every day, UTC")
     ticker.stop()
     with site.tickwise() as tw:
-        assert {s.name: s.source for s in tw.schedules.list()} == {"greet": "app:app", "hourly": "folder:jobs"}
+        found = {schedule.name: schedule.source for schedule in tw.schedules.list()}
+    assert found == {"greet": "app:app", "hourly": f"folder:{site.jobs}"}
 
 
 def test_a_folder_that_is_not_trusted(site: Site) -> None:

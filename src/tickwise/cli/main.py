@@ -52,6 +52,8 @@ SUMMARIES = {
     "api": "Only serve the API and the dashboard.",
     "schedules": "Schedules: list, show, define and control them.",
     "runs": "Runs: what ran, how it went, and what it printed.",
+    "jobs": "Jobs: what can run, with or without a schedule.",
+    "run": "Run a job once; or a job file here, without a store.",
     "pause": "Pause all schedules until `tickwise resume`.",
     "resume": "Resume after `tickwise pause`.",
     "upcoming": "List the runs to come, at the times of their real start.",

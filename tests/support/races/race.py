@@ -32,7 +32,7 @@ def job(name: str, *crons: str, policy: Policy | None = None, queue: str = "defa
         ScheduleDefinition(f"{name}.{n}" if n else name, name, parse(cron), cron, policy=policy or Policy.of())
         for n, cron in enumerate(crons)
     )
-    return JobDefinition(name, _STEPS, schedules, queue=queue)
+    return JobDefinition(name, _STEPS, schedules, queue=queue, params={"by": "", "n": 0})
 
 
 def pair(name: str) -> JobDefinition:

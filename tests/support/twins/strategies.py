@@ -29,6 +29,7 @@ from tickwise.core.definition import (
 )
 from tickwise.core.errors import InputError
 from tickwise.core.model import Trigger
+from tickwise.core.requirements import ALL, EVERYTHING, Offers
 from tickwise.core.settle import Cancelled, Failed, HandedBack, Snoozed, Succeeded, Unmet
 from tickwise.stores.records import Enqueue, LeaseRequest, Node, QueueLimit, Role
 from tickwise.testing.conformance.world import START
@@ -156,7 +157,7 @@ reservations = st.builds(
     st.sampled_from(NODES),
     st.sampled_from((10, 2, 1, 0)),
     st.sampled_from((QUEUES, ("other", "default"), ("default",))),
-    rarely(frozenset(JOBS), frozenset()),
+    rarely(EVERYTHING, Offers.of(commands=[ALL])),
     rarely(30, 1_000),
 )
 nodes = st.builds(
