@@ -1,5 +1,6 @@
 """No token is ever in a log: whatever fails, however it is logged."""
 
+import json
 import os
 import re
 import subprocess
@@ -18,24 +19,35 @@ LINK = re.compile(r"Dashboard: (http://[^/\s]+)/#/signin\?code=(\S+)")
 
 
 @contextmanager
-def serving(folder: Path, store: str, *arguments: str) -> Iterator[tuple[str, str, Path]]:
-    """A server with a bug, in a process as users start it: its address, the code of its link and its output."""
+def serving(folder: Path, store: str, *arguments: str) -> Iterator[tuple[str, str | None, list[str]]]:
+    """A server with a bug, in a process as users start it: its address, the code of its link and its log.
+
+    A server that logs JSON prints no link: its address is in its log.
+    """
     (folder / "sitecustomize.py").write_text(BREAK)
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("TICKWISE_")}
     path = os.pathsep.join([str(folder), inherited.get("PYTHONPATH", "")])
-    output = folder / "output"
     command = [sys.executable, "-m", "tickwise", "serve", "--port", "0", "--store", store, *arguments]
-    with output.open("wb") as file, subprocess.Popen(
-        command, cwd=folder, env={**inherited, "PYTHONPATH": path}, stdout=subprocess.PIPE, stderr=file, text=True
+    logged: list[str] = []
+    with subprocess.Popen(
+        command, cwd=folder, env={**inherited, "PYTHONPATH": path}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
     ) as process:  # fmt: skip
         try:
             assert process.stdout is not None
-            found = next(found for line in process.stdout if (found := LINK.search(line)))
-            yield found[1], found[2], output
+            assert process.stderr is not None
+            if arguments:
+                for line in process.stderr:
+                    logged.append(line)
+                    if "tickwise is running" in line:
+                        break
+                yield json.loads(logged[-1])["address"], None, logged
+            else:
+                found = next(found for line in process.stdout if (found := LINK.search(line)))
+                yield found[1], found[2], logged
         finally:
             process.terminate()
-            rest, _ = process.communicate()
-            output.write_text(output.read_text() + rest)
+            logged += process.communicate()
 
 
 @pytest.mark.parametrize("store", ["sqlite:///.tickwise/tickwise.db", "memory://"])
@@ -44,22 +56,23 @@ def test_a_request_that_fails_is_logged_without_its_token(
     tmp_path: Path, store: str, options: tuple[str, ...]
 ) -> None:
     """A 500 is in the log with its traceback and its id; no token, session or link is (B3)."""
-    with serving(tmp_path, store, *options) as (address, code, output):
+    with serving(tmp_path, store, *options) as (address, code, lines):
         token = (tmp_path / ".tickwise" / "admin.token").read_text().strip()
         with httpx.Client(base_url=address, timeout=60) as client:
-            key = client.post("/session", json={"code": code}).json()["key"]
-            cookie = next(iter(client.cookies.jar)).value
-            headers = {"Authorization": f"Bearer {token}", "Tickwise-Session-Key": key}
+            secrets = [token, "not-the-right-one", *([code] if code else [])]
+            headers = {"Authorization": f"Bearer {token}"}
+            if code:
+                key = headers["Tickwise-Session-Key"] = client.post("/session", json={"code": code}).json()["key"]
+                secrets += [key, str(next(iter(client.cookies.jar)).value)]
             failed = client.get("/api/v1/upcoming", headers=headers)
             assert failed.status_code == 500
             client.get("/api/v1/me", headers={"Authorization": "Bearer not-the-right-one"})
-    logged = output.read_text()
+    logged = "".join(lines)
     assert failed.json()["id"] in logged
     assert "TypeError" in logged
     assert "Traceback" in logged
-    for secret in (token, key, cookie, code, "not-the-right-one"):
-        assert secret is not None
-        assert secret not in logged
+    for secret in secrets:
+        assert secret not in logged.replace(f"code={code} ", "")  # the link is printed once
     assert ('"event": "request failed"' in logged) is bool(options)
 
 
