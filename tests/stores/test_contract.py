@@ -105,6 +105,14 @@ MOVES: dict[str, list[Bad]] = {
         Bad(lambda store, bad: store.define(job("a", queue=bad), "app"), WRONG_NAMES),
         Bad(lambda store, bad: store.define(job("a"), bad), WRONG_TEXTS),
     ],
+    "_extend": [
+        Bad(lambda store, bad: store.extend(JobDefinition(bad), "app"), WRONG_NAMES),
+        Bad(lambda store, bad: store.extend(job("a"), bad), WRONG_TEXTS),
+    ],
+    "_reassign": [
+        Bad(lambda store, bad: store.reassign(bad, "app", "api"), WRONG_TEXTS),
+        Bad(lambda store, bad: store.reassign("a", "app", bad), WRONG_TEXTS),
+    ],
     "_remove": [Bad(lambda store, bad: store.remove(bad, "app"), WRONG_TEXTS)],
     "_change": [
         Bad(lambda store, bad: store.change(bad, Paused()), WRONG_TEXTS),

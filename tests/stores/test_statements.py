@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from tickwise.stores.sql import postgres, sqlite
-from tickwise.stores.sql.dialect import Dialect
+from tickwise.stores.sql.dialect import LOCKS, Dialect
 from tickwise.stores.sql.statement import Compound, Statement, compiled
 
 Ask: TypeAlias = Callable[..., list[tuple[Any, ...]]]
@@ -133,7 +133,7 @@ def test_now(ask: Ask) -> None:
 def test_locks_are_for_those_who_have_them(ask: Ask) -> None:
     """Where one writes at a time, the words for locking rows are left out."""
     ask("CREATE TEMPORARY TABLE t (n bigint)")
-    for lock in ("{lock}", "{lock_free}", "{share}", "{share_free}"):
+    for lock in (f"{{{name}}}" for name in LOCKS):
         assert ask(f"SELECT n FROM t ORDER BY n LIMIT 1 {lock}") == []
         assert ask(f"SELECT n FROM t WHERE n IN (SELECT n FROM t {lock})") == []
 
