@@ -36,8 +36,8 @@ _RESCHEDULE = f"""
     UPDATE tickwise_schedules SET job_id = id, wake_at = {_NEXT}, runs_made = {{hours}};
     UPDATE tickwise_schedules SET last_slot = wake_at - {_HOUR};
     DELETE FROM tickwise_job_state;
-    INSERT INTO tickwise_job_state (job_id, revision, wake_at, local, guarded, waiting, held, pause_seen)
-        SELECT id, 1, wake_at, FALSE, FALSE, FALSE, FALSE, 0 FROM tickwise_schedules;
+    INSERT INTO tickwise_job_state (job_id, revision, wake_at, idle, local, guarded, waiting, held, pause_seen)
+        SELECT id, 1, wake_at, FALSE, FALSE, FALSE, FALSE, FALSE, 0 FROM tickwise_schedules;
 """
 _RUNS = f"""
     WITH RECURSIVE hours(back) AS (SELECT 0 UNION ALL SELECT back + 1 FROM hours WHERE back < {{hours}}),
