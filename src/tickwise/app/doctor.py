@@ -266,7 +266,7 @@ def _orphans(snapshot: _Snapshot) -> Iterator[Finding]:
             folder = source.removeprefix(FOLDER)
             if folder != source and folder.startswith("/") and not Path(folder).exists():
                 names = sorted(row.definition.name for row in snapshot.jobs if row.source == source)
-                what = f"{', '.join(names[:3])}{' …' if names[3:] else ''}: written by {source}, which is gone"
+                what = f"{_first_names(names)}: written by {source}, which is gone"
                 yield Finding("orphaned", Severity.WARNING, what, f"tickwise sources remove {quote(source)}")
 
 
@@ -282,8 +282,7 @@ def _adopted(snapshot: _Snapshot) -> Iterator[Finding]:
     """Schedules whose slots are found elsewhere than their definitions say, because a person said so."""
     names = [row.schedule.name for row in snapshot.schedules if row.schedule.ticking is not None]
     if names:
-        some = f"{', '.join(names[:3])}{' …' if names[3:] else ''}"
-        what = f"a person has said what finds their slots, and not their definitions: {some}"
+        what = f"a person has said what finds their slots, and not their definitions: {_first_names(names)}"
         yield Finding("adopted", Severity.NOTE, what, f"tickwise schedules show {names[0]}")
 
 
