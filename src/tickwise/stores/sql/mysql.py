@@ -10,7 +10,7 @@ What is different here from the other databases:
 - There are no partial indexes: the columns of the condition come first in the index.
 - `UPDATE … FROM` is a join. Values come first in it, so that it never reads more rows than it changes.
 - A statement that makes tables commits. An upgrade that was interrupted goes on where it ended.
-- Nobody is notified by the server: see `mysql_news`.
+- Nobody is notified by the server: see `mysql_notification`.
 - A transaction that sits idle (a process that was stopped) is ended after 5 s by MariaDB. MySQL knows no such
   limit; there the whole connection is ended when it was idle for 30 s, and made again when it is needed.
 """
@@ -38,7 +38,7 @@ from .mysql_errors import (
     number_of,
     translate,
 )
-from .mysql_news import NEWS_TABLE, SAY, NewsPoll
+from .mysql_notification import NOTIFICATION_TABLE, NOTIFY_OTHERS, NotificationPoll
 from .mysql_tickets import MysqlTickets
 from .mysql_url import connect_arguments
 from .statement import Procedure, Query, Rows, Statement, TakeTicket
@@ -67,7 +67,7 @@ _WRITES = (_SESSION % 5, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED
 _READS = (_SESSION % 60, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 _CONNECT, _COMMAND = 10, 60  # seconds
 _TRIES = 5
-_AT_ONCE = {Pool.CLAIM: 2, Pool.FINISH: 2, Pool.READ: 4}  # connections of a lane; the others have one
+_CONNECTIONS = {Pool.CLAIM: 2, Pool.FINISH: 2, Pool.READ: 4}  # the others have one
 
 
 def _table(places: Sequence[str], columns: Sequence[Column]) -> str:
@@ -153,7 +153,7 @@ DIALECT = Dialect(
         "seconds": "TIMESTAMPADD(SECOND, ",
         "microseconds": "TIMESTAMPADD(MICROSECOND, ",
         "to_time": ", TIMESTAMP'1970-01-01 00:00:00')",
-        "own_tables": f"; {NEWS_TABLE} {_TABLE_OPTIONS}",
+        "own_tables": f"; {NOTIFICATION_TABLE} {_TABLE_OPTIONS}",
     },
 )  # fmt: skip
 
@@ -177,34 +177,34 @@ class MysqlDriver(Driver):
         super().__init__(clock)
         self._arguments = connect_arguments(url)
         self._idle: dict[bool, list[Any]] = {True: [], False: []}  # connections that only read, and others
-        self._turns = {lane: asyncio.Semaphore(_AT_ONCE.get(lane, 1)) for lane in Pool}
+        self._turns = {role: asyncio.Semaphore(_CONNECTIONS.get(role, 1)) for role in Pool}
         self._tickets = MysqlTickets()
-        self._news = NewsPoll(lambda: self._connect(_WRITES))
+        self._poll = NotificationPoll(lambda: self._connect(_WRITES))
 
-    async def run(self, protocol: Callable[[], Procedure[T]], lane: Pool) -> T:
-        async with self._turns[lane]:
+    async def run(self, procedure: Callable[[], Procedure[T]], role: Pool) -> T:
+        async with self._turns[role]:
             for left in reversed(range(_TRIES)):
                 try:
-                    return await self._transact(protocol, reads=lane is Pool.READ)
+                    return await self._transact(procedure, reads=role is Pool.READ)
                 except DRIVER_ERRORS as error:
                     if not is_retried(error) or not left:
                         raise translate(error) from error
         raise AssertionError  # the loop returns or raises
 
-    async def _transact(self, protocol: Callable[[], Procedure[T]], *, reads: bool) -> T:
+    async def _transact(self, procedure: Callable[[], Procedure[T]], *, reads: bool) -> T:
         connection = await self._begin(reads=reads)
         try:
-            answer, news = await self._drive(protocol(), connection)
-            if news:
-                await self._say(connection, SAY)
+            answer, notify = await self._drive(procedure(), connection)
+            if notify:
+                await self._say(connection, NOTIFY_OTHERS)
             await self._say(connection, "COMMIT")
             await self._tickets.give_back(connection)
         except BaseException:
             await self._undo(connection)
             raise
         self._idle[reads].append(connection)
-        if news:
-            self._news.tell()
+        if notify:
+            self._poll.notify()
         return answer
 
     async def _begin(self, *, reads: bool) -> Any:
@@ -222,22 +222,22 @@ class MysqlDriver(Driver):
         await self._say(connection, "START TRANSACTION")
         return connection
 
-    async def _drive(self, protocol: Procedure[T], connection: Any) -> tuple[T, bool]:
-        """Its result, and whether it has news."""
-        news = False
+    async def _drive(self, procedure: Procedure[T], connection: Any) -> tuple[T, bool]:
+        """Its result, and whether waiting processes are to be notified."""
+        notify = False
         rows: Rows = ()
         try:
-            asked = next(protocol)
+            asked = next(procedure)
             while True:
                 if isinstance(asked, Query):
                     rows = await self._ask(connection, asked)
                 elif isinstance(asked, TakeTicket):
                     rows = await self._tickets.take(connection)
                 else:
-                    news, rows = True, ()
-                asked = protocol.send(rows)
+                    notify, rows = True, ()
+                asked = procedure.send(rows)
         except StopIteration as done:
-            return done.value, news
+            return done.value, notify
 
     async def _ask(self, connection: Any, query: Query) -> Rows:
         steps = self.ask(query)
@@ -280,13 +280,13 @@ class MysqlDriver(Driver):
         return await run_inside(self, connection, procedure, self._arguments["db"])
 
     async def wait(self, seconds: float) -> bool:
-        return await self._news.wait(seconds)
+        return await self._poll.wait(seconds)
 
     async def check(self) -> tuple[str, ...]:
         return tuple(await self.run(settings_at_fault, Pool.READ))
 
     async def close(self) -> None:
-        await self._news.close()
+        await self._poll.close()
         for connection in (*self._idle[True], *self._idle[False]):
             with suppress(*DRIVER_ERRORS):
                 await connection.ensure_closed()

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from ...core.errors import InputError
 from .driver import Answer, Driver
-from .mysql_news import SAY
+from .mysql_notification import NOTIFY_OTHERS
 from .statement import Procedure, Query, Rows
 
 T = TypeVar("T")
@@ -19,7 +19,7 @@ def accepts(connection: Any) -> bool:
 
 
 async def run_inside(driver: Driver, connection: Any, procedure: Procedure[T], database: str) -> T:
-    """Run it there; nothing is committed, and its news go out with the caller's commit."""
+    """Run it there; nothing is committed, and its notifications go out with the caller's commit."""
     await _check_database(connection, database)
     try:
         asked = next(procedure)
@@ -27,7 +27,7 @@ async def run_inside(driver: Driver, connection: Any, procedure: Procedure[T], d
             if isinstance(asked, Query):
                 rows = await _ask(driver, connection, asked)
             else:
-                await _answer(connection, SAY, [])
+                await _answer(connection, NOTIFY_OTHERS, [])
                 rows = ()
             asked = procedure.send(rows)
     except StopIteration as done:

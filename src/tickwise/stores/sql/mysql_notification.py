@@ -1,8 +1,8 @@
-"""Wake-ups without a server that notifies: a table of news, at which one connection of each process looks.
+"""Wake-ups without a server that notifies: a table of notifications, at which one connection of a process looks.
 
-Whoever has news inserts a row, in the same transaction: so it is seen when that is committed, and not before. A
+A move that notifies inserts a row in its own transaction, so it is seen when that is committed, and not before. A
 process looks four times a second while somebody waits: at the number of rows and the sum of their ids, because ids
-may be committed in another order than they were made. News of the process itself come at once.
+may be committed in another order than they were made. Notifications of the process itself come at once.
 """
 
 import asyncio
@@ -13,48 +13,48 @@ from typing import Any
 from ...clock import monotonic
 from .mysql_errors import DRIVER_ERRORS
 
-NEWS_TABLE = "CREATE TABLE tickwise_news (id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY)"
-SAY = "INSERT INTO tickwise_news () VALUES ()"
-_LOOK = "SELECT count(*), coalesce(CAST(sum(id) AS SIGNED), 0), coalesce(max(id), 0) FROM tickwise_news"
-_FORGET = "DELETE FROM tickwise_news WHERE id <= %d"
+NOTIFICATION_TABLE = "CREATE TABLE tickwise_notifications (id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY)"
+NOTIFY_OTHERS = "INSERT INTO tickwise_notifications () VALUES ()"
+_LOOK = "SELECT count(*), coalesce(CAST(sum(id) AS SIGNED), 0), coalesce(max(id), 0) FROM tickwise_notifications"
+_FORGET = "DELETE FROM tickwise_notifications WHERE id <= %d"
 _LOOK_EVERY, _LOOK_AGAIN = 0.25, 1.0  # seconds between two looks, and after one that failed
 _MAX_ROWS, _KEPT_ROWS = 1_000, 100
 
 
-class NewsPoll:
+class NotificationPoll:
     """The connection that looks; made when somebody first waits, and again when it is lost."""
 
     def __init__(self, connect: Callable[[], Awaitable[Any]]) -> None:
         self._connect = connect
         self._connection: Any = None
         self._seen: tuple[int, int] | None = None
-        self._news = asyncio.Event()
+        self._notified = asyncio.Event()
         self._looking = asyncio.Lock()
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Wake who waits in this process."""
-        self._news.set()
+        self._notified.set()
 
     async def wait(self, seconds: float) -> bool:
-        """Wait for news; what was said while nobody looked is not known, so the first look is news."""
+        """Wait for a notification; one may have been missed before, so the first look counts as one."""
         until = monotonic() + seconds
         try:
-            while not await self._heard(min(_LOOK_EVERY, max(0.0, until - monotonic()))):
+            while not await self._is_notified(min(_LOOK_EVERY, max(0.0, until - monotonic()))):
                 await self._look()
-                if monotonic() >= until and not self._news.is_set():
+                if monotonic() >= until and not self._notified.is_set():
                     return False
         except DRIVER_ERRORS:
             await self._lose()
             await asyncio.sleep(min(seconds, _LOOK_AGAIN))
             return False
-        self._news.clear()
+        self._notified.clear()
         return True
 
-    async def _heard(self, seconds: float) -> bool:
+    async def _is_notified(self, seconds: float) -> bool:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._news.wait()
-        return self._news.is_set()
+                await self._notified.wait()
+        return self._notified.is_set()
 
     async def _look(self) -> None:
         async with self._looking:
@@ -63,7 +63,7 @@ class NewsPoll:
             number, total, newest = await self._ask(_LOOK)
             if self._seen != (number, total):
                 self._seen = number, total
-                self._news.set()
+                self._notified.set()
             if number > _MAX_ROWS:
                 await self._connection.query(_FORGET % (newest - _KEPT_ROWS))
 
