@@ -197,12 +197,11 @@ class MysqlDriver(Driver):
             answer, notify = await self._drive(procedure(), connection)
             if notify:
                 await self._say(connection, NOTIFY_OTHERS)
-            await self._say(connection, "COMMIT")
-            await self._tickets.give_back(connection)
+            await self._end(connection, "COMMIT", reads=reads)
         except BaseException:
-            await self._undo(connection)
+            with suppress(*DRIVER_ERRORS):
+                await self._end(connection, "ROLLBACK", reads=reads)
             raise
-        self._idle[reads].append(connection)
         if notify:
             self._poll.notify()
         return answer
@@ -230,6 +229,8 @@ class MysqlDriver(Driver):
             asked = next(procedure)
             while True:
                 if isinstance(asked, Query):
+                    if asked.statement is self.upgrade_lock:
+                        self._tickets.hold(connection)
                     rows = await self._ask(connection, asked)
                 elif isinstance(asked, TakeTicket):
                     rows = await self._tickets.take(connection)
@@ -249,10 +250,15 @@ class MysqlDriver(Driver):
             rows: Rows = done.value
             return rows
 
-    async def _undo(self, connection: Any) -> None:
-        """Its session has locks of its own, which a rollback would keep: so it ends."""
-        with suppress(*DRIVER_ERRORS):
-            await connection.ensure_closed()
+    async def _end(self, connection: Any, how: str, *, reads: bool) -> None:
+        """End a transaction; a connection that cannot is given up, and the server undoes what it began."""
+        try:
+            await self._say(connection, how)
+            await self._tickets.give_back(connection)
+        except BaseException:
+            connection.close()
+            raise
+        self._idle[reads].append(connection)
 
     @staticmethod
     async def _say(connection: Any, text: str) -> None:

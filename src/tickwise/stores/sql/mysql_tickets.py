@@ -37,8 +37,12 @@ class MysqlTickets:
             lambda number: _is_true(connection, f"SELECT coalesce(GET_LOCK({_NAMES[number]}, 1), 0)"),
         )
         if is_taken:
-            self._holding.add(connection)
+            self.hold(connection)
         return [()] if is_taken else []
+
+    def hold(self, connection: Any) -> None:
+        """Note that its session has a lock, or is about to have one."""
+        self._holding.add(connection)
 
     async def give_back(self, connection: Any) -> None:
         if connection in self._holding:
