@@ -56,6 +56,18 @@ def test_postgres_is_as_memory(postgres_database: str, long_way: bool) -> None:
         run_state_machine_as_test(machine(loop, empty, looks_every=5), settings=few)
 
 
+@both_ways
+def test_mysql_is_as_memory(mysql_database: str, long_way: bool) -> None:
+    """MySQL answers every move as the reference does, and looks the same after every few."""
+    with (
+        asyncio.Runner() as loop,
+        reusable_stores.sql(loop, mysql_database) as empty,
+        _simple_jobs(long_way=long_way),
+    ):
+        few = settings(max_examples=7 * MORE, stateful_step_count=50)
+        run_state_machine_as_test(machine(loop, empty, looks_every=5), settings=few)
+
+
 def test_mongodb_is_as_memory(mongodb_database: str) -> None:
     """MongoDB answers every move as the reference does, and looks the same after every few."""
     with asyncio.Runner() as loop, reusable_stores.mongodb(loop, mongodb_database) as empty:

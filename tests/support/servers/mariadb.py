@@ -16,6 +16,7 @@ from .process import Server, ServerError, free_port, own_folder, run, running
 PROGRAMS = ("mariadb-install-db", "mariadbd")
 PLACES = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"))
 NEW = "--no-defaults --auth-root-authentication-method=normal --skip-test-db --skip-name-resolve".split()
+READY, END = "ready for connections", signal.SIGTERM
 QUICK = (  # nothing is written to disk before it has to be; a log file of 96 MB would be written at each start
     "character-set-server=utf8mb4 bind-address=127.0.0.1 skip-name-resolve innodb-flush-log-at-trx-commit=0 "
     "innodb-flush-method=nosync innodb-doublewrite=0 innodb-log-file-size=48M innodb-buffer-pool-size=64M "
@@ -36,7 +37,7 @@ def server(*options: str) -> Iterator[Server]:
             mariadbd, "--no-defaults", *user, f"--datadir={data}", f"--port={port}",
             f"--socket={folder / 'socket'}", *settings,
         ]  # fmt: skip
-        with running(command, folder, ready="ready for connections", end=signal.SIGTERM) as process:
+        with running(command, folder, ready=READY, end=END) as process:
             yield Server(f"mysql://root@127.0.0.1:{port}/mysql", process, folder)
 
 

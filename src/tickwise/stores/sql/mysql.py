@@ -177,6 +177,7 @@ class MysqlDriver(Driver):
         super().__init__(clock)
         self._arguments = connect_arguments(url)
         self._idle: dict[bool, list[Any]] = {True: [], False: []}  # connections that only read, and others
+        self._is_closed = False
         self._turns = {role: asyncio.Semaphore(_CONNECTIONS.get(role, 1)) for role in Pool}
         self._tickets = MysqlTickets()
         self._poll = NotificationPoll(lambda: self._connect(_WRITES))
@@ -208,17 +209,19 @@ class MysqlDriver(Driver):
 
     async def _begin(self, *, reads: bool) -> Any:
         """A connection with a transaction; the server may have ended those that were idle for long."""
+        if self._is_closed:
+            raise StoreUnavailableError("the store has been closed")
         idle = self._idle[reads]
         while idle:
             connection = idle.pop()
             try:
-                await self._say(connection, "START TRANSACTION")
+                await self._say(connection, "BEGIN")
             except DRIVER_ERRORS:
                 connection.close()
             else:
                 return connection
         connection = await self._connect(_READS if reads else _WRITES)
-        await self._say(connection, "START TRANSACTION")
+        await self._say(connection, "BEGIN")
         return connection
 
     async def _drive(self, procedure: Procedure[T], connection: Any) -> tuple[T, bool]:
@@ -292,11 +295,17 @@ class MysqlDriver(Driver):
         return tuple(await self.run(settings_at_fault, Pool.READ))
 
     async def close(self) -> None:
+        self._is_closed = True  # who waits for a turn is refused, and who has one ends first
         await self._poll.close()
+        for role, turns in self._turns.items():
+            for _ in range(_CONNECTIONS.get(role, 1)):
+                await turns.acquire()
         for connection in (*self._idle[True], *self._idle[False]):
             with suppress(*DRIVER_ERRORS):
                 await connection.ensure_closed()
-        self._idle = {True: [], False: []}
+        for role, turns in self._turns.items():
+            for _ in range(_CONNECTIONS.get(role, 1)):
+                turns.release()
 
 
 async def _answer(connection: Any, text: str, values: Sequence[Any]) -> Answer:
