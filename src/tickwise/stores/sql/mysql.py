@@ -314,7 +314,9 @@ async def _answer(connection: Any, text: str, values: Sequence[Any]) -> Answer:
     try:
         await cursor.execute(text, given or None)
     except asyncmy.errors.MySQLError as error:
-        if number_of(error) not in MADE_ALREADY:
-            raise
-        return Answer(())
+        if number_of(error) in MADE_ALREADY:
+            return Answer(())
+        if not given:  # it makes tables, and the server may not say which
+            raise type(error)(number_of(error), f"{error.args[-1]}, in: {' '.join(text.split())[:80]}") from error
+        raise
     return Answer(await cursor.fetchall() if cursor.description else (), cursor.lastrowid)
