@@ -56,18 +56,26 @@ class Writes(Failpoints, monitoring.CommandListener):
 
     def __init__(self) -> None:
         super().__init__()
+        self._unanswered: dict[int, int | None] = {}  # requests, and the server's numbers of their connections
         monitoring.register(self)
 
     def started(self, event: monitoring.CommandStartedEvent) -> None:
         collection = event.command.get(event.command_name)
         if event.command_name in _WRITES and collection != "tickwise_counters":
+            self._unanswered[event.request_id] = event.server_connection_id
             self.reach(f"{event.command_name} {collection}")
 
     def succeeded(self, event: monitoring.CommandSucceededEvent) -> None:
-        del event
+        self._unanswered.pop(event.request_id, None)
 
     def failed(self, event: monitoring.CommandFailedEvent) -> None:
-        del event
+        self._unanswered.pop(event.request_id, None)
+
+    def given_up(self) -> list[int | None]:
+        """The connections of writes whose answers nobody waited for, since this was last asked."""
+        connections = list(self._unanswered.values())
+        self._unanswered.clear()
+        return connections
 
 
 class _Watched:
