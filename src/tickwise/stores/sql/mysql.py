@@ -191,7 +191,7 @@ class MysqlDriver(Driver):
                 except DRIVER_ERRORS as error:
                     if not is_retried(error) or not left:
                         raise translate(error) from error
-                    await asyncio.sleep(uniform(0, _LONGEST_PAUSE / (left + 1)))  # apart from who else tries again
+                    await asyncio.sleep(uniform(0, _LONGEST_PAUSE / (left + 1)))  # noqa: S311  (apart from others)
         raise AssertionError  # the loop returns or raises
 
     async def _transact(self, procedure: Callable[[], Procedure[T]], *, reads: bool) -> T:
