@@ -95,8 +95,9 @@ def _on_duplicate_key(_keys: Sequence[str], columns: Sequence[str]) -> str:
 
 
 def _join(joined: Joined) -> str:
+    """Row by row, by the primary key: a scan of a small table would wait for the locks of all its rows."""
     keys = " AND ".join(f"t.{column} = {value}" for column, value in joined.keys.items())
-    return f"{joined.source} STRAIGHT_JOIN {joined.table} AS t ON {keys}"
+    return f"{joined.source} STRAIGHT_JOIN {joined.table} AS t FORCE INDEX (PRIMARY) ON {keys}"
 
 
 def _update_join(joined: Joined) -> str:
