@@ -95,9 +95,9 @@ def test_values_that_are_too_deep() -> None:
         deep = [deep]
     with pytest.raises(InputError, match=f"nested deeper than {MAX_DEPTH} levels"):
         read_spec({**JOB, "params": {"a": deep}}, "here")
-    with pytest.raises(InputError):
-        for _ in range(100_000):
-            deep = [deep]
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(InputError, match="here: "):
         read_spec({**JOB, "params": {"a": deep}}, "here")
 
 

@@ -1,9 +1,9 @@
 """Job files: YAML text, a file or a folder → definitions, and all errors in them.
 
 The modules in the order in which a text passes through them: `text` finds files and splits them into documents,
-`composer` parses a document into nodes with positions, `sources.spec` reads these, `crosschecks` checks what depends
-on several definitions. `reader` runs these steps for one document. Errors are returned and not raised, so that a bad
-document hides no other.
+`composer` parses a document into nodes with positions, `sources.spec` reads these, `crosschecks` checks what
+depends on several definitions. `reader` runs these steps for one document. Errors are returned and not raised, so
+that a bad document hides no other.
 """
 
 from dataclasses import dataclass
