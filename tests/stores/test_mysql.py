@@ -296,7 +296,7 @@ def test_what_insert_ignore_would_hide(place: StoreAddress) -> None:
     insert = "{insert_free} INTO tickwise_definitions (digest, body) VALUES (:digest, 'x') {if_free}"
     place.say(insert, digest="short")
     place.say(insert, digest="short")
-    with pytest.raises(StatementError, match="Data (too long|truncated) for column 'digest'"):
+    with pytest.raises(StatementError, match=r"Data (too long|truncated) for column 'digest'"):
         place.say(insert, digest="long" * 100)
     assert place.say("SELECT digest FROM tickwise_definitions") == [("short",)]
 
