@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-DRIVERS = {"asyncpg", "psycopg", "pymongo", "sqlite3"}
+DRIVERS = {"asyncmy", "asyncpg", "psycopg", "pymongo", "sqlite3"}
 HEAVY = {
     "fastapi", "httpx", "numpy", "pydantic", "rich", "ruamel.yaml", "starlette", "structlog", "typer", "uvicorn",
     "watchfiles",
@@ -42,6 +42,7 @@ def loaded(program: str, folder: Path) -> set[str]:
     [
         pytest.param(DECLARE, "memory://", HEAVY | DRIVERS | RUNTIME, id="declare"),
         pytest.param(DECLARE, "postgresql://localhost/x", HEAVY | DRIVERS | RUNTIME, id="for PostgreSQL"),
+        pytest.param(DECLARE, "mysql://localhost/x", HEAVY | DRIVERS | RUNTIME, id="for MySQL"),
         pytest.param(ENQUEUE, "sqlite:///t.db", HEAVY | RUNTIME | DRIVERS - {"sqlite3"}, id="enqueue on SQLite"),
         pytest.param("import tickwise.core.cron", "", HEAVY | DRIVERS | RUNTIME, id="cron alone"),
     ],
