@@ -20,7 +20,7 @@ from ...core.definition import (
     check_name,
 )
 from ...core.errors import CronError, InputError
-from ...core.mapping import ReadOnlyDict
+from ...core.read_only_dict import ReadOnlyDict
 from ...core.timeparse import format_duration, instant, last_instant, read_moment, read_time
 from ..templates import Template, find_template
 from .error import ErrorList, Loc
