@@ -230,15 +230,18 @@ def test_a_server_gives_the_same_answers(command: Command, filled: Filled) -> No
         "schedules show nightl", "runs list --since 1960-01-01",
     ],
 )  # fmt: skip
-def test_a_read_from_the_app_is_that_of_a_server(command: Command, filled: Filled, asked: str) -> None:
+def test_a_read_from_the_app_is_that_of_a_server(
+    command: Command, filled: Filled, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What the app answers without the API is, letter by letter, what a server would answer; so are errors."""
     with Tickwise(filled.url) as tw:
         tw.schedules.add("hidden", schedule="0 2 * * *", command="ls", env={"A": "s3cret"}, params={"token": "x"})
         tw.schedules.trigger("hidden")
         tw.schedules.pause("hidden", reason="moved", by="ada")
     with live(filled.url) as (address, token):
-        there = command(*shlex.split(asked), "--server", address, "--token", token)
-    here = command(*shlex.split(asked))
+        monkeypatch.setenv("TICKWISE_TOKEN", token)
+        there = command(*shlex.split(asked), "--server", address)
+    here = command(*shlex.split(asked), "--store", filled.url)
     assert [part.replace(address, filled.url) for part in there[1:]] == list(here[1:])
     assert there[0] == here[0]
 
