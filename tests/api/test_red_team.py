@@ -22,7 +22,8 @@ from tickwise.api.auth_settings import auth_settings, load_auth
 from tickwise.api.local_peer import local_listener
 from tickwise.api.server import listen, serve_app
 from tickwise.app import AsyncTickwise
-from tickwise.cli.client import ApiTarget, connect
+from tickwise.cli.client import connect
+from tickwise.cli.sender import ApiTarget
 from tickwise.core.errors import InputError, TickwiseError
 
 from ..support.app import patiently
