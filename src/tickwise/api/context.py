@@ -11,9 +11,9 @@ from ..app.records import AuditEntry, JobRow, Page, RunRow, ScheduleFilter, Sche
 from ..app.stores import Store
 from ..app.upcoming import ForecastCache
 from ..core.errors import InputError
+from ..core.mask import masked
 from .events import EventBroadcaster
 from .identity import Identity
-from .mask import masked
 from .problems import Refusal, unknown_name
 
 T = TypeVar("T")

@@ -17,10 +17,10 @@ from ...app.definitions import (
 from ...app.records import MICRO, AccessRole, DecisionFilter, Recent, ScheduleFilter, ScheduleRow
 from ...app.values import ScheduleInfo, is_due
 from ...app.worker_advice import missing_worker_warnings, worker_required
+from ...core.mask import masked
 from ...core.timeparse import ceil_second
 from ..context import Context, RequestContext
 from ..etags import etag, matching_edit, not_modified
-from ..mask import masked, unmasked
 from ..problems import Refusal
 from ..routing import Router
 from ..schemas.common import NamePath, PageResponse, page_of, resource_path
@@ -34,6 +34,7 @@ from ..schemas.schedules import (
     ScheduleResponse,
     WhyResponse,
 )
+from ..unmask import unmasked
 
 router = Router("schedules")
 _NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "You have this version already."}}
