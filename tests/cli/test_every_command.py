@@ -98,7 +98,8 @@ CASES = {
         reads=True,
     ),
     "runs logs": Case(
-        "{report}", "count | three\nprint | reports", ("GET", "/runs/{report}/logs"), "nope", "there is no run 'nope'", reads=True
+        "{report}", "count | three\nprint | reports", ("GET", "/runs/{report}/logs"),
+        "nope", "there is no run 'nope'", reads=True,
     ),
     "runs cancel": Case(
         "{nightly}", "is cancelled.", ("POST", "/runs/{nightly}:cancel"), "nope", "there is no run 'nope'"

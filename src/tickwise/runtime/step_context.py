@@ -19,6 +19,7 @@ from .executors.address import AddressPolicy
 from .executors.log import Sink
 from .executors.timeout import Sleep
 
+_SEARCH_PATHS = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
 Report: TypeAlias = Callable[[StepRecord], Awaitable[None]]
 WriteLog: TypeAlias = Callable[[str, str, str], None]  # step, stream, line
 
@@ -56,6 +57,12 @@ class StepContext:
     def environment(self) -> dict[str, str]:
         """All variables of a process: those that the worker passes on, then the job's, the step's, the run's."""
         inherited = passed_variables(os.environ, self.services.variables)
+        inherited |= {name: _absolute(inherited[name]) for name in _SEARCH_PATHS if name in inherited}
         values = self.run.references()
         own = {name: fill_text(text, values) for name, text in self.env.items()}
         return {**inherited, **own, **self.run.env, **self.run.variables()}
+
+
+def _absolute(places: str) -> str:
+    """The list of folders as it is for the worker: a step's own folder is not searched for code (B10)."""
+    return os.pathsep.join(map(os.path.abspath, places.split(os.pathsep)))
