@@ -24,7 +24,7 @@ from .executors.failure import MAX_ERROR_LENGTH
 from .executors.function import FunctionPool, call_directly, can_call_directly
 from .executors.log import StepLog
 from .executors.result import AttemptResult
-from .secret_values import secrets_of
+from .secret_values import may_have_secrets, secrets_of
 from .step_context import Services
 
 _log = get_logger()
@@ -96,6 +96,8 @@ class Execution:
         return StepLog(partial(self._journal_of(lease).line, ""), self._redactor_of(lease))
 
     def _redactor_of(self, lease: Lease) -> Redactor:
+        if not lease.params and not may_have_secrets(lease.job):
+            return self._services.redactor
         run = replace(context_of(lease), params=params_of(lease.job, lease.params or {}))
         return redactor_of(self._services.redactor.texts | secrets_of(lease.job, run))
 

@@ -9,17 +9,20 @@ from ..core.definition import JobDefinition
 from ..core.errors import InputError
 from ..core.mask import hidden_texts
 from ..core.references import REFERENCE, fill_text
+from ..core.requirements import has_commands
 from ..core.variables import is_ordinary
 from .context import RunContext
 
-_NO_SECRETS: frozenset[str] = frozenset()
 _PARTS = ("env", "steps", "preconditions", "on")  # of a definition; all but its params
+
+
+def may_have_secrets(job: JobDefinition) -> bool:
+    """Whether a definition has any part that could hold one; most functions have none."""
+    return bool(job.env or job.params) or has_commands(job)
 
 
 def secrets_of(job: JobDefinition, run: RunContext) -> frozenset[str]:
     """The values that the definition hides, with this run's params in place of references to them."""
-    if not (job.env or job.steps or job.preconditions or run.params):
-        return _NO_SECRETS
     parts = {name: _as_mappings(getattr(job, name)) for name in _PARTS}
     return frozenset(_filled(hidden_texts({**parts, "params": run.params}), run))
 
