@@ -44,7 +44,7 @@ class TrustedCommands:
             self._replaced[place].add(old)
         self._current[place] = digest
         self._replaced[place].discard(digest)
-        self._update()
+        self._collect_digests()
 
     def on_stored(self, source: str, job: str) -> None:
         """The newest definition of a job is in the store: no more runs get an older one."""
@@ -65,7 +65,7 @@ class TrustedCommands:
                 self._withdrawn[withdrawn] = needed
             else:
                 del self._withdrawn[withdrawn]
-        self._update()
+        self._collect_digests()
 
     async def _runs_that_need(self, withdrawn: _Withdrawn) -> frozenset[str]:
         wanted = RunFilter(job=withdrawn.job, states=_UNFINISHED)
@@ -73,7 +73,7 @@ class TrustedCommands:
         word = f"{COMMANDS}:{withdrawn.digest}"
         return frozenset(row.id for row in rows if word in row.requires.split())
 
-    def _update(self) -> None:
+    def _collect_digests(self) -> None:
         replaced = (digest for digests in self._replaced.values() for digest in digests)
         withdrawn = (each.digest for each in self._withdrawn)
         digests = frozenset((*self._current.values(), *replaced, *withdrawn)) - {""}
