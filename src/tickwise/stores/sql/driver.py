@@ -1,4 +1,4 @@
-"""What a driver of a database does for the store: run protocols in transactions, and carry news."""
+"""What a driver of a database does for the store: run procedures in transactions, and notify waiting processes."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from .statement import Compiled, Notify, Procedure, Query, Rows, Statement, Take
 
 T = TypeVar("T")
 _ALONE: Rows = ("alone",)  # the only ticket, where one writes at a time
-Watch: TypeAlias = Callable[[str], None]  # is told each statement before it is run
+Watch: TypeAlias = Callable[[str], None]  # is called with each statement before it is run
 UPGRADE = "run `tickwise store upgrade`, which makes what is missing, or says that this version is too old"
 
 
@@ -41,8 +41,8 @@ class Driver(ABC):
         self.watch: Watch | None = None
 
     @abstractmethod
-    async def run(self, protocol: Callable[[], Procedure[T]], lane: Pool) -> T:
-        """Run a protocol in one transaction; it may be begun again if the database asks for that."""
+    async def run(self, procedure: Callable[[], Procedure[T]], pool: Pool) -> T:
+        """Run a procedure in one transaction; it may be begun again if the database asks for that."""
 
     @abstractmethod
     def accepts(self, connection: Any) -> bool:
@@ -54,7 +54,7 @@ class Driver(ABC):
 
     @abstractmethod
     async def wait(self, seconds: float) -> bool:
-        """Wait for news from any node."""
+        """Wait for a notification from any node."""
 
     @abstractmethod
     async def check(self) -> tuple[str, ...]:
@@ -71,19 +71,19 @@ class Driver(ABC):
         return made.text, made.bind({"clock": self.clock() if self.clock else None, **ask.values})
 
 
-def drive(protocol: Procedure[T], ask: Callable[[Query], Rows]) -> tuple[T, bool]:
-    """Run a protocol to its end where statements are answered at once; its result, and whether it has news."""
+def drive(procedure: Procedure[T], ask: Callable[[Query], Rows]) -> tuple[T, bool]:
+    """Run a procedure to its end where statements are answered at once; its result, and whether to notify."""
     rows: Rows = ()
-    news = False
+    notify = False
     try:
-        asked = next(protocol)
+        asked = next(procedure)
         while True:
             if isinstance(asked, Notify):
-                news, rows = True, ()
+                notify, rows = True, ()
             elif isinstance(asked, TakeTicket):
                 rows = _ALONE
             else:
                 rows = ask(asked)
-            asked = protocol.send(rows)
+            asked = procedure.send(rows)
     except StopIteration as done:
-        return done.value, news
+        return done.value, notify

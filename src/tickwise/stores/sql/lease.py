@@ -90,7 +90,7 @@ _WAITED = Statement("""
     SELECT id FROM tickwise_runs WHERE queued AND expires_at IS NOT NULL AND expires_at <= :now AND attempt = 0
     ORDER BY expires_at LIMIT :most {lock_free}
 """)
-_AT_ONCE = 500  # what the reaper takes in one move
+_EXPIRE_BATCH = 500  # what the reaper takes in one move
 
 
 class _Limit(NamedTuple):
@@ -250,8 +250,8 @@ def _placed(log: Sequence[LogPart], ends: dict[str, int]) -> Iterator[tuple[obje
 
 def expire(cache: DefinitionCache) -> Procedure[Expired]:
     now = yield from clock()
-    lapsed = [row[0] for row in (yield _LAPSED(now=now, most=_AT_ONCE))]
-    waited = [row[0] for row in (yield _WAITED(now=now, most=_AT_ONCE))]
+    lapsed = [row[0] for row in (yield _LAPSED(now=now, most=_EXPIRE_BATCH))]
+    waited = [row[0] for row in (yield _WAITED(now=now, most=_EXPIRE_BATCH))]
     gone = "its worker did not renew the lease"
     yield from end(cache, [RunEnd(run, LeaseExpired(), error=gone) for run in lapsed], now)
     yield from end(cache, [RunEnd(run, TooLate()) for run in waited], now)

@@ -43,7 +43,7 @@ _BEGIN_READ = (
 )
 _CONNECT, _LISTEN_AGAIN = 10.0, 1.0  # seconds for a connection that listens, and before another try
 _TRIES = 5
-_AT_ONCE = {Pool.CLAIM: 2, Pool.FINISH: 2, Pool.READ: 4}  # connections of a lane; the others have one
+_CONNECTIONS = {Pool.CLAIM: 2, Pool.FINISH: 2, Pool.READ: 4}  # the others have one
 _KEPT_STATEMENTS = 100  # for each connection
 
 
@@ -129,16 +129,16 @@ class PostgresDriver(Driver):
         self._left: list[asyncpg.Pool] = []  # whose connections end when they have been idle for a while
         self._statements = _KEPT_STATEMENTS
         self._opening = asyncio.Lock()
-        self._turns = {lane: asyncio.Semaphore(_AT_ONCE.get(lane, 1)) for lane in Pool}
+        self._turns = {role: asyncio.Semaphore(_CONNECTIONS.get(role, 1)) for role in Pool}
         self._tickets = TicketLine()
-        self._ears = _Listener(url)
+        self._listener = _Listener(url)
 
-    async def run(self, protocol: Callable[[], Procedure[T]], lane: Pool) -> T:
-        async with self._turns[lane]:
+    async def run(self, procedure: Callable[[], Procedure[T]], role: Pool) -> T:
+        async with self._turns[role]:
             for left in reversed(range(_TRIES)):
                 try:
                     return await (
-                        self._read(protocol) if lane is Pool.READ else self._transact(protocol(), _BEGIN)
+                        self._read(procedure) if role is Pool.READ else self._transact(procedure(), _BEGIN)
                     )
                 except (*RETRIED, asyncpg.UniqueViolationError) as error:  # somebody was first: look again
                     if not left:
@@ -152,12 +152,12 @@ class PostgresDriver(Driver):
                     raise translate(error) from error
         raise AssertionError  # the loop returns or raises
 
-    async def _read(self, protocol: Callable[[], Procedure[T]]) -> T:
+    async def _read(self, procedure: Callable[[], Procedure[T]]) -> T:
         """All that a procedure reads is as of one instant. One statement alone needs no transaction for that."""
-        reading = protocol()
+        reading = procedure()
         first = next(reading)
         if not isinstance(first, Query) or not first.statement.alone:
-            return await self._transact(protocol(), _BEGIN_READ)
+            return await self._transact(procedure(), _BEGIN_READ)
         text, values = self.prepare(first)
         pool = await self._connected()
         async with pool.acquire() as connection:
@@ -169,26 +169,26 @@ class PostgresDriver(Driver):
             return result
         raise AssertionError(f"more than one statement: {text}")
 
-    async def _transact(self, protocol: Procedure[T], begin: str) -> T:
+    async def _transact(self, procedure: Procedure[T], begin: str) -> T:
         pool = await self._connected()
         async with pool.acquire() as connection:
             try:
-                answer, news = await self._drive(protocol, connection, begin)
-                await connection.execute(f"{_NOTIFY}; COMMIT" if news else "COMMIT")
+                answer, notify = await self._drive(procedure, connection, begin)
+                await connection.execute(f"{_NOTIFY}; COMMIT" if notify else "COMMIT")
             except BaseException:
                 with suppress(*DRIVER_ERRORS):
                     await connection.execute("ROLLBACK")
                 raise
             return answer
 
-    async def _drive(self, protocol: Procedure[T], connection: Any, begin: str) -> tuple[T, bool]:
-        """Its result, and whether it has news."""
-        news = False
+    async def _drive(self, procedure: Procedure[T], connection: Any, begin: str) -> tuple[T, bool]:
+        """Its result, and whether waiting processes are to be notified."""
+        notify = False
         rows: Rows = ()
         try:
-            asked = next(protocol)
+            asked = next(procedure)
             if isinstance(asked, TakeTicket):
-                asked = protocol.send(await self._tickets.begin(connection, begin))
+                asked = procedure.send(await self._tickets.begin(connection, begin))
             else:
                 await connection.execute(begin)
             while True:
@@ -196,10 +196,10 @@ class PostgresDriver(Driver):
                     text, values = self.prepare(asked)
                     rows = await connection.fetch(text, *values)
                 else:
-                    news, rows = True, ()
-                asked = protocol.send(rows)
+                    notify, rows = True, ()
+                asked = procedure.send(rows)
         except StopIteration as done:
-            return done.value, news
+            return done.value, notify
 
     async def _connected(self) -> Any:
         if self._pool is None:
@@ -227,13 +227,13 @@ class PostgresDriver(Driver):
             return result
 
     async def wait(self, seconds: float) -> bool:
-        return await self._ears.wait(seconds)
+        return await self._listener.wait(seconds)
 
     async def check(self) -> tuple[str, ...]:
         return tuple(await self.run(held_for_long, Pool.READ))
 
     async def close(self) -> None:
-        await self._ears.close()
+        await self._listener.close()
         for pool in (*self._left, self._pool):
             if pool is not None:
                 await pool.close()
@@ -266,13 +266,13 @@ async def connect_pool(url: str, statements: int) -> Any:
         pool = await asyncpg.create_pool(
             url,
             min_size=0,  # a floor would be restored in the background, loudly, while the server is away
-            max_size=sum(_AT_ONCE.get(lane, 1) for lane in Pool),
+            max_size=sum(_CONNECTIONS.get(role, 1) for role in Pool),
             command_timeout=60,
             statement_cache_size=statements,
             server_settings={"application_name": "tickwise"},
             reset=_as_it_is,
         )
-        async with pool.acquire():  # a wrong address is told here
+        async with pool.acquire():  # a wrong address fails here
             return pool
     except ValueError:  # its text may have a piece of the password in it
         raise InputError(UNREADABLE_URL) from None
@@ -290,28 +290,28 @@ async def _as_it_is(_connection: Any) -> None:
 class _Listener:
     """The connection that listens; made when somebody first waits, and again when it is lost.
 
-    It is made beside: who gives up meanwhile leaves it to the next who waits, and never makes it deaf.
+    A task of its own makes it: a caller that gives up meanwhile leaves it to the next one that waits.
     """
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._listening: asyncio.Task[Any] | None = None  # its result is the connection
-        self._news = asyncio.Event()
+        self._notified = asyncio.Event()
 
     async def wait(self, seconds: float) -> bool:
-        """Wait for news; the time that it takes to begin to listen does not count."""
+        """Wait for a notification; the time that it takes to begin to listen does not count."""
         try:
             if self._listening is None or _is_lost(self._listening):
                 self._listening = asyncio.ensure_future(self._listen())
             await asyncio.shield(self._listening)
             async with asyncio.timeout(seconds):
-                await self._news.wait()
+                await self._notified.wait()
         except TimeoutError:
             return False
         except DRIVER_ERRORS:
             await asyncio.sleep(min(seconds, _LISTEN_AGAIN))
             return False
-        self._news.clear()
+        self._notified.clear()
         return True
 
     async def _listen(self) -> Any:
@@ -319,16 +319,16 @@ class _Listener:
             self._url, timeout=_CONNECT, server_settings={"application_name": "tickwise"}
         )
         try:
-            connection.add_termination_listener(self._heard)
-            await connection.add_listener(CHANNEL, self._heard)
+            connection.add_termination_listener(self._notify)
+            await connection.add_listener(CHANNEL, self._notify)
         except BaseException:
             connection.terminate()
             raise
-        self._news.set()  # what was said while nobody listened is not known: look
+        self._notified.set()  # a notification may have been missed before: look
         return connection
 
-    def _heard(self, *_: object) -> None:
-        self._news.set()
+    def _notify(self, *_: object) -> None:
+        self._notified.set()
 
     async def close(self) -> None:
         if self._listening is not None:

@@ -66,7 +66,7 @@ class Query(NamedTuple):
 
 
 class Notify:
-    """Wake every process that waits for news, once the transaction is committed."""
+    """Wake every process that waits for a notification, once the transaction is committed."""
 
 
 class TakeTicket:
