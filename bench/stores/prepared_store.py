@@ -1,8 +1,8 @@
 """A store with many schedules, some of which are made due before every turn.
 
-Schedules are alike or unlike. Alike, they are copies of one that `define` has written: daily, at the minute in which
-the store was prepared. Unlike, each is defined with a job, times and a policy of its own, and fires in that minute
-too. So each due schedule has exactly one slot to decide, and none has another one before a day has passed.
+Schedules are alike or unlike. Alike, they are copies of one that `define` has written: daily, at the minute in
+which the store was prepared. Unlike, each is defined with a job, times and a policy of its own, and fires in that
+minute too. So each due schedule has exactly one slot to decide, and none has another one before a day has passed.
 
 Making rows due rewrites them, close to each other on disk. Where that would favour us, all rows are made due at
 once, a minute apart from group to group, and the store's clock is advanced instead.
