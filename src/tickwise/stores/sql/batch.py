@@ -14,7 +14,6 @@ of the insert. If one is taken, the database refuses the whole statement, and th
 job on the long way, where conflicts are met one by one. So also then only the job that lost stays due (S16).
 """
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -143,8 +142,6 @@ def _plan(planner: Planner, jobs: Mapping[_PlanKey, CachedJob], now: int) -> dic
     plan = planner(now // MICRO, states, Facts())
     starts = {start.schedule: start for start in plan.starts}
     special = {one.schedule for one in plan.decisions} | {one.schedule for one in plan.cancels}
-    if len(starts) < len(plan.starts):
-        special |= {name for name, count in Counter(start.schedule for start in plan.starts).items() if count > 1}
     found = {}
     for planned in plan.schedules:
         name = planned.schedule.definition.name
@@ -159,6 +156,7 @@ def _is_plain(planned: Planned, start: Start, cursor: int) -> bool:
     return (
         start.trigger is Trigger.SCHEDULE
         and start.lane == 0
+        and after.runs_made == 1
         and after.cursor == after.last_seen_slot == start.slot
         and after.last_missed_slot == cursor
         and not planned.remove
