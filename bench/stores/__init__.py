@@ -28,6 +28,7 @@ def targets(size: StoresSize) -> dict[str, float]:
         f"{end_to_end.POSTGRES}, pgqueuer": 1.5,
         f"{end_to_end.SQLITE}, APScheduler": 5,
         fire_rate.name(size, size.most): 0.8,
+        backends.at_least(size): 10_000,
         shared: 10_000,
         f"{shared}, p99": 20,
         f"{unshared}, p99": 100,

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any
+from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -89,7 +89,7 @@ class TestAgainstASortedList:
             RunIndex.from_arrays(times, places.tolist(), ids=[*distinct, "unused"]),
             RunIndex((at(time), job) for time, job in given_runs),
             RunIndex([ScheduledRun(job, at(time)) for time, job in given_runs]),
-            RunIndex([(np.int64(time), job) for time, job in given_runs]),
+            RunIndex([(cast(int, np.int64(time)), job) for time, job in given_runs]),
             RunIndex([ScheduledRun(job, at(time)) if time % 2 else (time, job) for time, job in given_runs]),
             RunIndex(RunIndex(given_runs).query(*ALWAYS)),
             RunIndex(RunIndex(given_runs)),

@@ -6,6 +6,7 @@ makes them queued. So all of them exist or none, whenever the process dies. Draf
 forgotten after a minute.
 """
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -182,9 +183,11 @@ async def _abandon(mongo: Mongo, which: Document, now: int) -> None:
 
 async def tidy_up(mongo: Mongo, now: int) -> None:
     """Finish interrupted enqueues: runs of announced batches are queued, drafts of the others are forgotten."""
-    async for batch in mongo.batches.find():
-        await _announce(mongo, batch["_id"])
-    if abandoned := await ids_of(mongo.runs, {"state": DRAFT, "created_at": {"$lt": now - _ABANDONED}}):
+    too_old = {"state": DRAFT, "created_at": {"$lt": now - _ABANDONED}}
+    batches, abandoned = await asyncio.gather(ids_of(mongo.batches, {}), ids_of(mongo.runs, too_old))
+    for batch in batches:
+        await _announce(mongo, batch)
+    if abandoned:
         await _abandon(mongo, {"_id": {"$in": abandoned}}, now)
 
 
