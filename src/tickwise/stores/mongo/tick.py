@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ...core.definition import Policy
-from ...core.jobstate import Key, by_job, contested_jobs
+from ...core.jobstate import JobState, Key, UnreadableSchedule, by_job, contested_jobs
 from ...core.model import Facts, Start, TickPlan, Trigger
 from ...core.payload import UnreadableText
 from ...core.planner import starts_in_order
@@ -20,6 +20,7 @@ from ...core.requirements import LiveWorkers
 from ...core.schedule_pass import LONGEST_SLEEP
 from ...core.slots import due_at
 from ...core.states import RunState
+from ..isolation import SET_ASIDE_SECONDS
 from ..records import MICRO, Lease, LeaseRequest, Planner, TickResult
 from ..whole_scan import Scan, WokenJobs
 from .base import WHOLE_ANSWER, Document, Mongo
@@ -44,14 +45,18 @@ class ClaimQuery(NamedTuple):
     reserve: LeaseRequest | None = None
 
 
-async def tick(mongo: Mongo, planner: Planner, claim: ClaimQuery) -> TickResult:
-    """Two round trips if nothing is due, six if runs start: what needs no other's answer is asked for at once."""
+async def tick(mongo: Mongo, planner: Planner, claim: ClaimQuery, names: list[str]) -> TickResult:
+    """The pass. `names` tells the caller which jobs a refusal was about.
+
+    Two round trips if nothing is due, six if runs start: what needs no other's answer is asked for at once.
+    """
     now, pauses = await asyncio.gather(mongo.now(), pause_state(mongo))
     if pauses.paused:
         return TickResult(now)
     async with _claims(mongo, claim, now) as (claimed, following):
         if not claimed:
             return TickResult(now, next_due=following)
+        names += [job["_id"] for job in claimed]
         moved = await _move_claimed(mongo, planner, claim, claimed, _Moment(now, pauses.ended))
         return await _result(mongo, claim, TickResult(now, next_due=following), len(claimed), moved)
 
@@ -122,6 +127,16 @@ async def _read_definitions(mongo: Mongo, claim: ClaimQuery, claimed: Sequence[D
     if claim.reserve:
         digests += [job["definition"] for job in claimed]
     await mongo.cache.read(digests)
+
+
+async def set_aside(mongo: Mongo, job: str, problem: str) -> int:
+    """Put off a job whose plan could not be made or written, and record why (S20); the store's time."""
+    now = await mongo.now()
+    if document := await mongo.jobs.find_one({"_id": job}):
+        broken = dict.fromkeys(document.get("names", ()), UnreadableSchedule(problem))
+        effects = Effects(decisions=recorded(JobState(job, unreadable=broken)))
+        await commit(mongo, [Intent(document, now // MICRO + SET_ASIDE_SECONDS, effects=effects)], now)
+    return now
 
 
 async def next_due(mongo: Mongo) -> int | None:
