@@ -56,7 +56,21 @@ async def known_jobs(mongo: Mongo, asked: Sequence[Enqueue]) -> dict[str, Docume
 
 
 async def _enqueue(mongo: Mongo, asked: Sequence[Enqueue], jobs: Mapping[str, Document]) -> tuple[Enqueued, ...]:
-    now = await mongo.now()
+    if all(one.key is None for one in asked):
+        now, numbers = await asyncio.gather(mongo.now(), mongo.numbers(len(asked)))
+        taken: dict[tuple[str, str | None], int] = {}
+    else:
+        now = await mongo.now()
+        taken = await _keys_taken(mongo, asked, now)
+        numbers = await mongo.numbers(len(fresh(asked, taken)))
+    ids = dict(zip(fresh(asked, taken), numbers, strict=True))
+    if ids:
+        await _add(mongo, new_runs(asked, ids, jobs, now), now)
+    return answers(asked, taken, ids)
+
+
+async def _keys_taken(mongo: Mongo, asked: Sequence[Enqueue], now: int) -> dict[tuple[str, str | None], int]:
+    """The keys that are asked for and that runs hold; those that are over give theirs up (S48)."""
     taken: dict[tuple[str, str | None], int] = {}
     async for run in mongo.runs.find({"$or": keys_of(asked)}, HOLDER):
         if run["state"] == DRAFT:
@@ -65,11 +79,7 @@ async def _enqueue(mongo: Mongo, asked: Sequence[Enqueue], jobs: Mapping[str, Do
             await mongo.runs.update_one({"_id": run["_id"]}, FREE_KEY)
         else:
             taken[run["job"], run["held_key"]] = run["_id"]
-    new = fresh(asked, taken)
-    ids = dict(zip(new, await mongo.numbers(len(new)), strict=True))
-    if ids:
-        await _add(mongo, new_runs(asked, ids, jobs, now), now)
-    return answers(asked, taken, ids)
+    return taken
 
 
 def keys_of(asked: Sequence[Enqueue]) -> list[Document]:

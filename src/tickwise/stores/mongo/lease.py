@@ -46,7 +46,7 @@ async def lease(mongo: Mongo, wanted: LeaseRequest) -> tuple[Lease, ...]:
     if by_hand := sorted({run["job"] for run in runs if run["trigger"] == Trigger.MANUAL}):
         noted = {"$max": {"last_manual": now // MICRO}, "$inc": {"seq": 1}}
         await mongo.jobs.update_many({"_id": {"$in": by_hand}}, noted)
-    return await _leases(mongo, runs, now)
+    return await _leases(mongo, runs)
 
 
 async def _take_some(
@@ -106,7 +106,7 @@ async def _take_all(mongo: Mongo, taken: Sequence[tuple[Document, Document]]) ->
     return [run for run in got if run["_id"] in ours]
 
 
-async def _leases(mongo: Mongo, runs: Sequence[Document], now: int) -> tuple[Lease, ...]:
+async def _leases(mongo: Mongo, runs: Sequence[Document]) -> tuple[Lease, ...]:
     """Runs with their definitions. One whose definition cannot be read fails, and the others go on."""
     await mongo.cache.read(digest for run in runs for digest in digests(run))
     leases, unreadable = [], []
@@ -115,24 +115,22 @@ async def _leases(mongo: Mongo, runs: Sequence[Document], now: int) -> tuple[Lea
             leases.append(lease_of(mongo.cache, run))
         except UnreadableText as error:
             unreadable.append(RunEnding(run["_id"], Failed(), has_token(run["token"]), error=str(error)))
-    await end(mongo, unreadable, now)
+    if unreadable:
+        await end(mongo, unreadable, await mongo.now())
     return tuple(leases)
 
 
 async def renew(mongo: Mongo, node: str, held: Mapping[int, str], seconds: int) -> Renewed:
     """Which of its runs a node still holds is what the write has matched; what is read beside it says the rest."""
-    now, extended, running = await asyncio.gather(
-        mongo.now(), _extend(mongo, held, seconds), _running(mongo, node, held)
-    )
+    extended, running = await asyncio.gather(_extend(mongo, held, seconds), _running(mongo, node, held))
     if extended < len(held):  # some are another's by now: see which
         running = await _running(mongo, node, held)
     ours = {run["_id"] for run in running if held.get(run["_id"]) == run["token"]}
     own = [run for run in running if run["node"] == node or run["_id"] in ours]
-    unknown = [run for run in own if run["_id"] not in held]
     return Renewed(
         frozenset(map(str, ours if extended < len(held) else held)),
         frozenset(str(run["_id"]) for run in own if run["cancelling"]),
-        await _leases(mongo, [run for run in unknown if run["lease_until"] > now], now),
+        await _leases(mongo, [run for run in own if run["_id"] not in held]),
     )
 
 
@@ -154,7 +152,8 @@ async def _extend(mongo: Mongo, held: Mapping[int, str], seconds: int) -> int:
 
 async def _running(mongo: Mongo, node: str, held: Mapping[int, str]) -> list[Document]:
     """What a node runs, and what it believes to run."""
-    which = {**_RUNNING, "$or": [{"node": node}, {"_id": {"$in": list(held)}}]}
+    not_over = {"$expr": {"$gt": ["$lease_until", mongo.as_of_now]}}
+    which = {**_RUNNING, "$or": [{"node": node, **not_over}, {"_id": {"$in": list(held)}}]}
     return await mongo.runs.find(which, FOR_LEASES, batch_size=WHOLE_ANSWER).sort("_id").to_list()
 
 
