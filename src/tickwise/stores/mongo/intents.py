@@ -167,7 +167,7 @@ async def apply(mongo: Mongo, plans: Mapping[str, Document], now: int) -> None:
     await ask_to_end(mongo, cancels)
     await end_queued(mongo, [*cancels, *dropped], now)
     await mongo.write(mongo.decisions, [_record(d, plan) for plan in every for d in plan.get("decisions", ())])
-    settling = mongo.write(mongo.jobs, _settle(plans))
+    settling = mongo.write(mongo.jobs, _settlements(plans))
     queued = any(run["state"] == RunState.QUEUED for plan in every for run in plan.get("runs", ()))
     await asyncio.gather(settling, *([mongo.news.tell()] if queued else ()))
 
@@ -201,7 +201,7 @@ _SETTLED: list[Document] = [
 ]
 
 
-def _settle(plans: Mapping[str, Document]) -> list[Write]:
+def _settlements(plans: Mapping[str, Document]) -> list[Write]:
     """Each job is due when its plan says, or now if it was woken since. Plans of one move are settled together."""
     moves: dict[Any, list[str]] = defaultdict(list)
     for name, plan in plans.items():
