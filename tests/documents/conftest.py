@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from pymongo import MongoClient
 
-from tickwise.documents import scheduler
+from tickwise.documents import processor, scheduler
 
 from ..stores.mongo.servers import standalone
 from ..support.documents.user_collections import (
@@ -56,6 +56,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Idle schedulers look often, and try again soon."""
     monkeypatch.setattr(scheduler, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(scheduler, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(processor, "RETRY_SECONDS", 0.01)
 
 
 @pytest.fixture(scope="session")

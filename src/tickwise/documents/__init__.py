@@ -1,7 +1,7 @@
 """Turns any collection or table of your own into a queue of timed jobs."""
 
-from .contract import COLUMNS, Fields, JobStore, Locked, LockLostError, Renew
-from .decide import DocumentFacts, Release, Sleep
+from .contract import COLUMNS, Ending, Fields, JobStore, Locked, LockLostError, Renew
+from .decide import DocumentFacts, Release, Remove, Sleep
 from .memory import MemoryJobStore
 from .mongodb import MongoJobStore
 from .postgres import PostgresJobStore
@@ -13,6 +13,7 @@ __all__ = [
     "COLUMNS",
     "DocumentFacts",
     "DocumentScheduler",
+    "Ending",
     "Fields",
     "JobStore",
     "LockLostError",
@@ -21,6 +22,7 @@ __all__ = [
     "MongoJobStore",
     "PostgresJobStore",
     "Release",
+    "Remove",
     "Renew",
     "Sleep",
     "SqliteJobStore",
