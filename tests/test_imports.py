@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-DRIVERS = {"asyncpg", "psycopg", "pymongo", "sqlite3"}
+DRIVERS = {"asyncmy", "asyncpg", "psycopg", "pymongo", "sqlite3"}
 HEAVY = {"numpy", "fastapi", "starlette", "uvicorn", "httpx", "rich", "typer", "structlog", "watchfiles"}
 RUNTIME = {
     "tickwise.api", "tickwise.app.node", "tickwise.core.index", "tickwise.core.planner",
@@ -39,6 +39,7 @@ def loaded(program: str, folder: Path) -> set[str]:
     [
         pytest.param(DECLARE, "memory://", HEAVY | DRIVERS | RUNTIME, id="declare"),
         pytest.param(DECLARE, "postgresql://localhost/x", HEAVY | DRIVERS | RUNTIME, id="for PostgreSQL"),
+        pytest.param(DECLARE, "mysql://localhost/x", HEAVY | DRIVERS | RUNTIME, id="for MySQL"),
         pytest.param(ENQUEUE, "sqlite:///t.db", HEAVY | RUNTIME | DRIVERS - {"sqlite3"}, id="enqueue on SQLite"),
         pytest.param("import tickwise.core.cron", "", HEAVY | DRIVERS | RUNTIME | {"pydantic"}, id="cron alone"),
     ],

@@ -29,7 +29,7 @@ def _forget(name: str) -> Procedure[Rows]:
 
 
 class TestLostWakeups(Stories):
-    @pytest.fixture(autouse=True, params=["sqlite", "postgres", "mongodb"])
+    @pytest.fixture(autouse=True, params=["sqlite", "postgres", "mysql", "mongodb"])
     def at(self, request: pytest.FixtureRequest) -> None:
         self.url = URLS[request.param](request)
 

@@ -1,4 +1,4 @@
-"""URL → store: `sqlite:///file`, `postgresql://…`, `mongodb://…`, `memory://`."""
+"""URL → store: `sqlite:///file`, `postgresql://…`, `mysql://…`, `mongodb://…`, `memory://`."""
 
 import os
 import re
@@ -12,8 +12,8 @@ from ..ownership import STRICT, WriterCheck
 from .contract import Store
 from .validation import UNREADABLE_URL
 
-SCHEMES = ["sqlite", "postgresql", "mongodb", "memory"]
-_ALIASES = {"postgres": "postgresql"}
+SCHEMES = ["sqlite", "postgresql", "mysql", "mariadb", "mongodb", "memory"]
+_ALIASES = {"postgres": "postgresql", "mariadb": "mysql"}
 _PASSWORD = re.compile(r"(://[^:/?#@]*):.*@|(\bpassword=)[^&#]*", re.DOTALL)
 
 
@@ -32,12 +32,14 @@ def open_store(url: str, clock: Callable[[], int] | None = None, writers: Writer
         return _sqlite(url, clock, writers)
     if scheme == "postgresql":
         return _postgres(url, clock)
+    if scheme == "mysql":
+        return _mysql(url, clock)
     if scheme == "mongodb":
         return _mongodb(url, clock)
     hint = did_you_mean(nearest_word(scheme, SCHEMES))
     raise InputError(
         f"the store {hidden(url)!r} begins with {scheme or 'nothing'!r}{hint}: use "
-        "sqlite:///FILE, postgresql://USER@HOST/NAME, mongodb://HOST/NAME or memory://"
+        "sqlite:///FILE, postgresql://USER@HOST/NAME, mysql://USER@HOST/NAME, mongodb://HOST/NAME or memory://"
     )
 
 
@@ -85,6 +87,16 @@ def _postgres(url: str, clock: Callable[[], int] | None) -> Store:
     from .sql.store import SqlStore
 
     return SqlStore(PostgresDriver(f"postgresql:{url.partition(':')[2]}", clock))
+
+
+def _mysql(url: str, clock: Callable[[], int] | None) -> Store:
+    try:
+        from .sql.mysql import MysqlDriver
+    except ImportError:
+        raise InputError("the MySQL driver is missing: pip install 'tickwise[mysql]'") from None
+    from .sql.store import SqlStore
+
+    return SqlStore(MysqlDriver(url, clock))
 
 
 def _mongodb(url: str, clock: Callable[[], int] | None) -> Store:

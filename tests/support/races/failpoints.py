@@ -1,6 +1,6 @@
 """Points between the statements of a store at which something can be made to happen to its process.
 
-They lie before each statement, `BEGIN` and `COMMIT` too, and after a `COMMIT` was sent: with PostgreSQL before
+They lie before each statement, `BEGIN` and `COMMIT` too, and after a `COMMIT` was sent: with a server before
 its answer is heard, when its fate is unknown; SQLite has answered by then. With MongoDB they lie before each
 write.
 """
@@ -12,6 +12,7 @@ from typing import Any
 from asyncpg.pool import PoolConnectionProxy
 from pymongo import monitoring
 
+from tickwise.stores.sql import mysql
 from tickwise.stores.sql.sqlite import SqliteDriver
 from tickwise.stores.sql.store import SqlStore
 
@@ -38,11 +39,13 @@ class Failpoints:
 
 
 def in_sql(store: SqlStore) -> Failpoints:
-    """Those of a store on SQLite or PostgreSQL."""
+    """Those of a store on SQLite, PostgreSQL or MySQL."""
     points = Failpoints()
     if isinstance(store.driver, SqliteDriver):
         hand: Any = store.driver._writer
         hand._connection = _Watched(hand._connection, points)
+    elif isinstance(store.driver, mysql.MysqlDriver):
+        _watch_mysql(points)
     else:
         _watch_postgres(points)
     return points
@@ -53,18 +56,26 @@ class Writes(Failpoints, monitoring.CommandListener):
 
     def __init__(self) -> None:
         super().__init__()
+        self._unanswered: dict[int, int | None] = {}  # requests, and the server's numbers of their connections
         monitoring.register(self)
 
     def started(self, event: monitoring.CommandStartedEvent) -> None:
         collection = event.command.get(event.command_name)
         if event.command_name in _WRITES and collection != "tickwise_counters":
+            self._unanswered[event.request_id] = event.server_connection_id
             self.reach(f"{event.command_name} {collection}")
 
     def succeeded(self, event: monitoring.CommandSucceededEvent) -> None:
-        del event
+        self._unanswered.pop(event.request_id, None)
 
     def failed(self, event: monitoring.CommandFailedEvent) -> None:
-        del event
+        self._unanswered.pop(event.request_id, None)
+
+    def given_up(self) -> list[int | None]:
+        """The connections of writes whose answers nobody waited for, since this was last asked."""
+        connections = list(self._unanswered.values())
+        self._unanswered.clear()
+        return connections
 
 
 class _Watched:
@@ -100,3 +111,21 @@ def _watch_postgres(points: Failpoints) -> None:
         return await answer
 
     PoolConnectionProxy.execute, PoolConnectionProxy.fetch = execute, fetch
+
+
+def _watch_mysql(points: Failpoints) -> None:
+    answer, say = mysql._answer, mysql.MysqlDriver._say
+
+    async def answered(connection: Any, text: str, values: Any) -> Any:
+        points.reach(text)
+        return await answer(connection, text, values)
+
+    async def said(connection: Any, text: str) -> None:
+        points.reach(text)
+        done = asyncio.ensure_future(say(connection, text))
+        if text == "COMMIT":
+            done.get_loop().call_soon(points.reach, "sent")  # the answer has begun by then
+        await done
+
+    setattr(mysql, "_answer", answered)  # noqa: B010  (mypy: a function of a module)
+    setattr(mysql.MysqlDriver, "_say", staticmethod(said))  # noqa: B010

@@ -1,9 +1,11 @@
 """Recurrences made of others: the union of a list (S49), and one-off instants (S33)."""
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from ..errors import InputError
-from ..timeparse import to_datetime
+from ..timeparse import FIRST, LAST, to_datetime
 from .expression import DAY
 from .walk import Recurrence
 from .zone import Zone
@@ -32,13 +34,13 @@ class AnyOf(Recurrence):
         return max((t for part in self.parts if (t := part.before(second)) is not None), default=None)
 
     def count(self, after: int, until: int) -> int:
-        """Times named by several parts count once, so a day at a time is expanded and made distinct."""
-        import numpy as np  # noqa: PLC0415  (only a long outage of a list asks for this)
+        """Times named by several parts count once, so the seconds of each day are laid over each other."""
+        stop = min(until + 1, LAST)
+        days = range(max(after + 1, FIRST), stop, DAY)
+        return sum(self.bits(start, min(start + DAY, stop)).bit_count() for start in days)
 
-        from .batch import expand  # noqa: PLC0415
-
-        days = range(after + 1, until + 1, DAY)
-        return sum(len(np.unique(expand(self.parts, day, min(day + DAY, until + 1))[0])) for day in days)
+    def bits(self, start: int, end: int) -> int:
+        return reduce(or_, (part.bits(start, end) for part in self.parts))
 
     def explain(self) -> str:
         return "; ".join(part.explain() for part in self.parts)

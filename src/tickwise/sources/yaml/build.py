@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from ...core.cron import Every, Recurrence, parse
@@ -21,6 +20,7 @@ from ...core.definition import (
     check_name,
 )
 from ...core.errors import CronError, InputError
+from ...core.mapping import ReadOnlyDict
 from ...core.timeparse import format_duration, instant, last_instant, read_moment, read_time
 from ..templates import Template, find_template
 from .error import ErrorList, Loc
@@ -82,7 +82,7 @@ def _given_fields(spec: JobSpec, names: list[str]) -> dict[str, Any]:
 
 
 def _frozen_mappings(spec: JobSpec) -> dict[str, Any]:
-    return {name: MappingProxyType(value) for name, value in _given_fields(spec, _MAPPING_FIELDS).items()}
+    return {name: ReadOnlyDict(value) for name, value in _given_fields(spec, _MAPPING_FIELDS).items()}
 
 
 def _job_name(spec: JobSpec, default: str | None, broken: frozenset[str], errors: ErrorList) -> str:

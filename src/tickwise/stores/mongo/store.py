@@ -8,7 +8,7 @@ from ...core.settle import Settled
 from ..contract import Schema, Store
 from ..insights_contract import Insights
 from ..records import Enqueue, Enqueued, Finish, Planner, TickRequest, TickResult
-from ..whole_scan import WholeScan, after_scan
+from ..whole_scan import WholeScan
 from . import (
     define,
     enqueue,
@@ -64,7 +64,7 @@ class MongoStore(MongoMoves, Store):
         node, limit, jobs, reserve = request
         ticked = await self.execute(tick.tick, planner, tick.ClaimQuery(node, limit, jobs, reserve))
         if jobs is None and (scan := self._whole_scan.take(ticked.now)):
-            return after_scan(ticked, await self.execute(tick.wake_lost, scan))
+            return await self._whole_scan.complete(ticked, self.execute(tick.wake_lost, scan))
         return ticked
 
     async def _enqueue(self, asked: Sequence[Enqueue], connection: Any, /) -> tuple[Enqueued, ...]:

@@ -46,33 +46,33 @@ class ClaimedRows(NamedTuple):
 
 def read_claimed(cache: DefinitionCache, due: Sequence[Due], unknown: Sequence[int]) -> Procedure[ClaimedRows]:
     """Read the holders of the jobs' lanes, and everything about unknown jobs; simple jobs are remembered."""
-    hand = ClaimedRows({}, defaultdict(list), defaultdict(list))
-    yield from _read_rows(hand, unknown, [row[0] for row in due])
-    yield from cache.read(job.definition_id for job in hand.jobs.values())
-    yield from cache.read(row[3] for rows in hand.schedules.values() for row in rows)
-    for job in hand.jobs.values():
-        if found := cached_job(cache, job, hand.schedules[job.id]):
+    claimed = ClaimedRows({}, defaultdict(list), defaultdict(list))
+    yield from _read_rows(claimed, unknown, [row[0] for row in due])
+    yield from cache.read(job.definition_id for job in claimed.jobs.values())
+    yield from cache.read(row[3] for rows in claimed.schedules.values() for row in rows)
+    for job in claimed.jobs.values():
+        if found := cached_job(cache, job, claimed.schedules[job.id]):
             cache.remember(found)
-    return hand
+    return claimed
 
 
-def _read_rows(hand: ClaimedRows, unknown: Sequence[int], jobs: Sequence[int] = ()) -> Procedure[None]:
+def _read_rows(claimed: ClaimedRows, unknown: Sequence[int], jobs: Sequence[int] = ()) -> Procedure[None]:
     width = len(JobColumns._fields)
     asked = _READ_ALL(unknown=unknown, jobs=jobs) if unknown else _READ_HOLDERS(jobs=jobs)
     for what, *columns in (yield asked):
         if what == "job":
-            job = hand.jobs[columns[0]] = JobColumns._make(columns[:width])
+            job = claimed.jobs[columns[0]] = JobColumns._make(columns[:width])
             if columns[width] is not None:
-                hand.schedules[job.id].append(columns[width:])
+                claimed.schedules[job.id].append(columns[width:])
         else:
             id_, trigger, _, run, lane, _, cancelling, *_ = columns
-            hand.holders[id_].append(Holder(str(run), lane, Trigger.of(trigger), bool(cancelling)))
+            claimed.holders[id_].append(Holder(str(run), lane, Trigger.of(trigger), bool(cancelling)))
 
 
 def load_claimed(
-    cache: DefinitionCache, hand: ClaimedRows, jobs: Sequence[int], latest_pause: int
+    cache: DefinitionCache, claimed: ClaimedRows, jobs: Sequence[int], latest_pause: int
 ) -> Procedure[list[LoadedJob]]:
-    if more := [id_ for id_ in jobs if id_ not in hand.jobs]:
-        yield from _read_rows(hand, more)
-    rows = [row for id_ in jobs for row in hand.schedules[id_]]
-    return (yield from assemble(cache, [hand.jobs[id_] for id_ in jobs], rows, latest_pause))
+    if more := [id_ for id_ in jobs if id_ not in claimed.jobs]:
+        yield from _read_rows(claimed, more)
+    rows = [row for id_ in jobs for row in claimed.schedules[id_]]
+    return (yield from assemble(cache, [claimed.jobs[id_] for id_ in jobs], rows, latest_pause))

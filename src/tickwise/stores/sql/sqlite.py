@@ -24,15 +24,15 @@ from typing import Any, NamedTuple, TypeVar
 from ...clock import monotonic
 from ...core.errors import InputError
 from ..contract import StoreUnavailableError
-from .dialect import NO_LOCKS, Dialect, Lists, Tables, on_conflict
-from .driver import Driver, Pool, drive
+from .dialect import JOINS, NO_LOCKS, SCHEMA_WORDS, WORDS, Dialect, Lists, Tables, on_conflict
+from .driver import Answer, Driver, Pool, answered_at_once, drive
 from .fork_lock import lock_against_forks
 from .sqlite_errors import MOVE_AWAY, RECOVER, DamagedError, damaged, is_held, translate
 from .statement import Procedure, Query, Rows, Statement
 
 T = TypeVar("T")
 _LOOK_EVERY = 0.5  # seconds
-_AT_ONCE = 64  # moves in one transaction
+_MAX_MOVES = 64  # moves in one transaction
 _TRIES = 2  # of a move: nobody else writes meanwhile
 _LOCK_TIMEOUT = 60.0  # seconds to wait for a lock that another process holds
 _LOCK_RETRY = 0.002  # seconds between two tries to get the lock
@@ -57,12 +57,13 @@ DIALECT = Dialect(
     ),
     tables=Tables(select=_table, width=lambda _columns: 1, bind=lambda rows, _columns: [_json(rows)]),
     now="CAST((julianday('now') - 2440587.5) * 86400000000 AS integer)",
-    locks=NO_LOCKS,
-    row_id="rowid",
-    insert_ignore="ON CONFLICT DO NOTHING",
+    words={**WORDS, **NO_LOCKS, "row_id": "rowid"},
     upsert=on_conflict,
+    joins=JOINS,
+    returned=None,
     compound=None,
     schema_words={
+        **SCHEMA_WORDS,
         "id": "INTEGER PRIMARY KEY AUTOINCREMENT",
         "name": "text",
         "logs": "logs.",  # the file beside, by the name under which it is attached
@@ -79,9 +80,9 @@ DIALECT = Dialect(
 
 
 class _Move(NamedTuple):
-    """A protocol that waits for its turn, and who waits for it."""
+    """A procedure that waits for its turn, and the future of its caller."""
 
-    protocol: Callable[[], Procedure[Any]]
+    procedure: Callable[[], Procedure[Any]]
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
 
@@ -97,14 +98,14 @@ class SqliteDriver(Driver):
     def __init__(self, path: Path, clock: Callable[[], int] | None = None) -> None:
         super().__init__(clock)
         self.path = path
-        self._news = _Notifications()
+        self._notifications = _Notifications()
         self._writer = _ConnectionThread(self, writes=True)
         self._reader = _ConnectionThread(self, writes=False)
         self._version = self._reader.version()  # of the file, as other connections have made it
 
-    async def run(self, protocol: Callable[[], Procedure[T]], lane: Pool) -> T:
-        hand = self._reader if lane is Pool.READ else self._writer
-        done: T = await hand.take(protocol)
+    async def run(self, procedure: Callable[[], Procedure[T]], pool: Pool) -> T:
+        thread = self._reader if pool is Pool.READ else self._writer
+        done: T = await thread.take(procedure)
         return done
 
     def accepts(self, connection: Any) -> bool:
@@ -112,7 +113,11 @@ class SqliteDriver(Driver):
 
     async def run_inside(self, connection: Any, procedure: Procedure[T]) -> T:
         self._check_file(connection)
-        return drive(procedure, lambda query: _fetch(connection, *self.prepare(query)))[0]
+
+        def ask(query: Query) -> Rows:
+            return answered_at_once(self.ask(query), lambda *step: Answer(_fetch(connection, *step)))
+
+        return drive(procedure, ask)[0]
 
     def _check_file(self, connection: sqlite3.Connection) -> None:
         """In another file the run would exist in another store, or fail with an error of the database."""
@@ -125,10 +130,10 @@ class SqliteDriver(Driver):
             )
 
     async def wait(self, seconds: float) -> bool:
-        """News of this process come at once; whether another has written is looked up now and then."""
+        """Writes of this process notify at once; whether another process has written is polled."""
         left = seconds
         while left > 0:
-            if await self._news.wait(min(left, _LOOK_EVERY)) or await self._others_wrote():
+            if await self._notifications.wait(min(left, _LOOK_EVERY)) or await self._others_wrote():
                 return True
             left -= _LOOK_EVERY
         return False
@@ -149,7 +154,7 @@ class SqliteDriver(Driver):
         await asyncio.to_thread(self._reader.close)
 
     def announce(self) -> None:
-        self._news.announce()
+        self._notifications.announce()
 
 
 def _fetch(connection: sqlite3.Connection, text: str, values: list[Any]) -> Rows:
@@ -167,7 +172,7 @@ def _integrity() -> Procedure[Rows]:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open the file, with its logs attached; damage is told with the way out of it, and nothing is changed."""
+    """Open the file, with its logs attached; an error about damage says how to recover, and nothing is changed."""
     connection = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, timeout=_LOCK_TIMEOUT, cached_statements=512
     )
@@ -223,7 +228,7 @@ class _ConnectionThread:
         self._driver = driver
         self._writes = writes
         self._moves: SimpleQueue[_Move | None] = SimpleQueue()  # none is the last
-        self._door = Lock()
+        self._closing = Lock()
         self._closed = False
         self._inside = lock_against_forks()
         with self._inside:
@@ -236,17 +241,17 @@ class _ConnectionThread:
         """Of the file, before anything has been asked."""
         return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
 
-    async def take(self, protocol: Callable[[], Procedure[T]]) -> T:
+    async def take(self, procedure: Callable[[], Procedure[T]]) -> T:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        with self._door:
+        with self._closing:
             if self._closed or not self._thread.is_alive():
                 raise StoreUnavailableError(f"{self._driver.path.name} has been closed")
-            self._moves.put(_Move(protocol, loop, future))
+            self._moves.put(_Move(procedure, loop, future))
         return await future
 
     def close(self) -> None:
-        with self._door:
+        with self._closing:
             self._closed = True
             self._moves.put(None)
         self._thread.join()
@@ -254,7 +259,7 @@ class _ConnectionThread:
     def _work(self) -> None:
         while (move := self._moves.get()) is not None:
             moves = [move]
-            while len(moves) < _AT_ONCE:
+            while len(moves) < _MAX_MOVES:
                 try:
                     following = self._moves.get_nowait()
                 except Empty:
@@ -269,25 +274,25 @@ class _ConnectionThread:
             self._connection.close()
 
     def _transact(self, moves: Sequence[_Move]) -> None:
-        """Run moves in one transaction, and tell who waits for them only when it is on disk."""
+        """Run moves in one transaction, and answer their callers only when it is on disk."""
         answers: list[tuple[_Move, Any, BaseException | None]] = []
-        news = False
+        notify = False
         try:
             self._begin()
             for move in moves:
-                answer, failure, said = self._attempt(move)
+                answer, failure, wanted = self._attempt(move)
                 answers.append((move, answer, failure))
-                news = news or said
+                notify = notify or wanted
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             failure = translate(error, _both(self._driver.path), RECOVER)
-            answers, news = [(move, None, failure) for move in moves], False
+            answers, notify = [(move, None, failure) for move in moves], False
         for move, answer, failure in answers:
             with suppress(RuntimeError):  # the caller is gone, with its event loop
                 move.loop.call_soon_threadsafe(_settle, move.future, answer, failure)
-        if news:
+        if notify:
             self._driver.announce()
 
     def _begin(self) -> None:
@@ -308,7 +313,7 @@ class _ConnectionThread:
     def _attempt(self, move: _Move, tries: int = _TRIES) -> tuple[Any, BaseException | None, bool]:
         self._connection.execute("SAVEPOINT move")
         try:
-            answer, news = drive(move.protocol(), self._ask)
+            answer, notify = drive(move.procedure(), self._ask)
         except sqlite3.Error as error:
             if not self._connection.in_transaction:  # the disk is full: SQLite has undone all of it
                 raise
@@ -320,25 +325,18 @@ class _ConnectionThread:
             self._undo()
             return None, error, False
         self._connection.execute("RELEASE move")
-        return answer, None, news
+        return answer, None, notify
 
     def _undo(self) -> None:
         self._connection.execute("ROLLBACK TO move")
         self._connection.execute("RELEASE move")
 
-    def _ask(self, ask: Query) -> Rows:
-        first, *others = ask.parts
-        rows = self._answer(first)
-        for other in others:
-            self._answer(Query(other.statement, {**other.values, "made": rows}))
-        return rows
-
-    def _answer(self, ask: Query) -> Rows:
-        return self._connection.execute(*self._driver.prepare(ask)).fetchall()
+    def _ask(self, query: Query) -> Rows:
+        return answered_at_once(self._driver.ask(query), lambda *step: Answer(_fetch(self._connection, *step)))
 
 
 def _settle(future: "asyncio.Future[Any]", answer: Any, failure: BaseException | None) -> None:
-    if future.done():  # who waited has given up
+    if future.done():  # its caller has given up
         return
     if failure is None:
         future.set_result(answer)
@@ -347,11 +345,11 @@ def _settle(future: "asyncio.Future[Any]", answer: Any, failure: BaseException |
 
 
 class _Notifications:
-    """Wakes who waits in this process; other processes look for themselves."""
+    """Wakes callers that wait in this process; other processes poll."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._unheard = False  # news that came while nobody waited
+        self._unheard = False  # a notification that came while nobody waited
         self._waiting: set[tuple[asyncio.AbstractEventLoop, asyncio.Future[Any]]] = set()
 
     async def wait(self, seconds: float) -> bool:

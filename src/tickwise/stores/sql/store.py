@@ -7,10 +7,10 @@ from typing import Any
 from ...core.payload import encode
 from ...core.settle import Settled
 from ...log import get_logger
-from ..contract import Schema, StatementError, Store
+from ..contract import Schema, StatementError, Store, StoreUnavailableError
 from ..insights_contract import Insights
 from ..records import MICRO, Enqueue, Enqueued, Finish, Node, Planner, Renewed, TickRequest, TickResult
-from ..whole_scan import WholeScan, after_scan
+from ..whole_scan import WholeScan
 from . import (
     define,
     enqueue,
@@ -84,12 +84,13 @@ class SqlStore(SqlMoves, Store):
                 ticked = await self._tick_halves(planner, request, names)
             return ticked._replace(more=ticked.more or jobs is None)
         if ticked.held:
-            await self._wake_held()
+            with suppress(StoreUnavailableError):  # the pass is committed; they are looked at in a minute
+                await self._wake_held()
         if jobs is not None or ticked.turned_away:
             return ticked
         if scan := self._whole_scan.take(ticked.now):
             self._floor = _NO_FLOOR
-            return after_scan(ticked, await self.execute(Pool.CLAIM, tick.wake_lost, scan))
+            return await self._whole_scan.complete(ticked, self.execute(Pool.CLAIM, tick.wake_lost, scan))
         self._raise_floor(ticked)
         return ticked
 
