@@ -4,7 +4,9 @@ from .contract import COLUMNS, Ending, Fields, JobStore, Locked, LockLostError, 
 from .decide import DocumentFacts, Release, Remove, Sleep
 from .memory import MemoryJobStore
 from .mongodb import MongoJobStore
+from .mysql import MysqlJobStore
 from .postgres import PostgresJobStore
+from .redis import RedisJobStore
 from .scheduler import DocumentScheduler
 from .sqlite import SqliteJobStore
 from .threaded import ThreadedScheduler
@@ -20,7 +22,9 @@ __all__ = [
     "Locked",
     "MemoryJobStore",
     "MongoJobStore",
+    "MysqlJobStore",
     "PostgresJobStore",
+    "RedisJobStore",
     "Release",
     "Remove",
     "Renew",
