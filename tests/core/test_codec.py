@@ -46,9 +46,9 @@ from tickwise.core.definition import (
     Step,
 )
 from tickwise.core.errors import InputError
-from tickwise.core.mapping import ReadOnlyDict
 from tickwise.core.model import Backfill, Decision, Deferral, Disabled, Move, Pause, Schedule
 from tickwise.core.payload import MAX_PAYLOAD
+from tickwise.core.read_only_dict import ReadOnlyDict
 from tickwise.core.reasons import Reason
 from tickwise.sources.yaml import read_path
 

@@ -10,8 +10,8 @@ import pytest
 
 from tickwise.core.definition import Command, HttpCall, JobDefinition, Keep, Step, check_name
 from tickwise.core.errors import InputError
-from tickwise.core.mapping import ReadOnlyDict
 from tickwise.core.parameters import Parameters
+from tickwise.core.read_only_dict import ReadOnlyDict
 
 from .world import job, schedule
 

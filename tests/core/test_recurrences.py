@@ -91,6 +91,24 @@ def test_a_union_counts_as_it_is_walked(parts: list[tuple[str, str]], near: str,
     assert union.count(after, after + length) == walked
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ("0 3 * * 1", "*/20 3 * * *"),
+        ("30 2 * * *", "@every 97m"),
+        ("CRON_TZ=Europe/Berlin 30 2 L * *", "CRON_TZ=Asia/Kathmandu 0 4 * 1-3 5#2"),
+        ("0 0 0 29 2 ? 1896-1904,2000", "0 12 29 2 *"),
+    ],
+)
+def test_a_union_of_many_years_is_the_sum_of_its_months(parts: tuple[str, ...]) -> None:
+    """S6, S49: years of the same kind are counted once, whatever clocks did in others."""
+    union = AnyOf(tuple(map(parse, parts)))
+    first = instant("1880-02-15T10:30")
+    for years in (3, 160):
+        ends = [first + n * 31 * DAY for n in range(12 * years)]
+        assert union.count(ends[0], ends[-1]) == sum(union.count(a, b) for a, b in pairwise(ends))
+
+
 @pytest.mark.parametrize("text", ["0 3 * * 1", "0 0 29 2 *", "0 0 L 1-3 *", "0 0 0 1 1 ? 2024-2030"])
 def test_slots_of_many_years_are_counted_year_by_year(text: str) -> None:
     """S6: however long nothing ran, the sum is that of its parts."""

@@ -14,7 +14,7 @@ import pytest
 from tickwise.api.auth_settings import AuthSettings
 from tickwise.api.server import listen, serve_app
 from tickwise.api.token_file import digest
-from tickwise.stores.records import AccessRole, Token
+from tickwise.stores.access_records import AccessRole, Token
 
 from ..support.api import Api, api
 from ..support.app import patiently

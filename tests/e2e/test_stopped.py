@@ -13,7 +13,7 @@ from tickwise.core.states import Event, RunState
 from tickwise.stores.contract import Store
 
 from ..support.apps.ledger import LEDGER
-from ..support.apps.patient import END
+from ..support.apps.patient import CANCELLED, END
 from ..support.deployment import Deployment
 from ..support.store_reads import in_state
 from ..support.tickwise_processes import Nest, Process
@@ -93,3 +93,6 @@ def test_it_does_so_before_it_asks_the_store(place: Deployment, url: str) -> Non
         first.signal(signal.SIGCONT)
         begun = f"begin {run} 1", f"begin {run} 2"
         place.eventually(_written, place.folder / LEDGER, *begun, f"done {run} 2", f"cancelled {run} 1")
+    before, cancelled, _ = first.output.partition(CANCELLED)
+    assert cancelled
+    assert "cannot renew" not in before

@@ -22,9 +22,9 @@ from .cron.recurrences import AnyOf, At
 from .cron.zone import Zone, zone
 from .definition import Command, HttpCall, JobDefinition, PythonCall, ScheduleDefinition, Script
 from .errors import InputError, TickwiseError
-from .mapping import ReadOnlyDict
 from .model import Schedule
 from .payload import Unfit, UnreadableText, check_key, clip, decode, piece_of_path, to_json, weigh
+from .read_only_dict import ReadOnlyDict
 
 _Convert = Callable[[Any], Any]
 _COLUMNS = frozenset(

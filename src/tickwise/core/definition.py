@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 from .cron import Recurrence
 from .errors import InputError
-from .mapping import ReadOnlyDict
 from .parameters import Parameters
+from .read_only_dict import ReadOnlyDict
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 DEFAULT_QUEUE = "default"

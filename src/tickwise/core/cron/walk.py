@@ -57,6 +57,14 @@ class Recurrence(ABC):
             second = self.after(second)
         return found
 
+    def rhythm(self, start: int, end: int) -> int | None:
+        """A number that whole years have in common if its seconds lie alike in them; none if that is not known.
+
+        The years are UTC's, begin with the same weekday and are equally long.
+        """
+        del start, end
+        return None
+
     def next(self, after: datetime) -> datetime | None:
         """The first time strictly after, in the recurrence's zone; none if there is none."""
         found = self.after(self.zone.floor_second(after))
@@ -180,6 +188,11 @@ class Cron(Recurrence):
             second = stop
         return found
 
+    def rhythm(self, start: int, end: int) -> int | None:
+        span = self.zone.span(start)
+        is_steady = span.lo < start and end <= span.hi and span.owned <= start + span.offset
+        return span.offset if is_steady and not self.expression.days.years else None
+
     def _bits_in(self, span: Span, start: int, end: int) -> int:
         expression, shown = self.expression, span.lo + span.offset
         wall = start + span.offset
@@ -238,6 +251,10 @@ class Every(Recurrence):
             found |= found << known * self.seconds
             known *= 2
         return (found << first - start) & (1 << end - start) - 1
+
+    def rhythm(self, start: int, end: int) -> int | None:
+        del end
+        return (start - self.offset) % self.seconds
 
     def explain(self) -> str:
         shift = f", shifted by {format_duration(self.offset)}" if self.offset else ""

@@ -11,8 +11,9 @@ from pymongo.errors import DuplicateKeyError
 
 from ...core.payload import decode, encode
 from ..access_contract import Access
+from ..access_records import AccessRole, AuditEntry, AuditRow, IdempotencyClaim, Token
 from ..access_validation import CLAIM_LIFETIME, FORGET_BATCH_SIZE, is_use_due, token_conflict, unknown_token
-from ..records import MICRO, AccessRole, AuditEntry, AuditRow, IdempotencyClaim, Page, Token
+from ..records import MICRO, Page
 from .base import Document, Mongo, present
 from .moves import MongoMoves, move
 

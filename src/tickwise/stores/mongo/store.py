@@ -1,12 +1,15 @@
 """The store's contract over MongoDB: each move is a function of another module, run on the database."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ...core.payload import encode
 from ...core.settle import Settled
+from ...log import get_logger
 from ..contract import Schema, Store
 from ..insights_contract import Insights
+from ..isolation import REFUSALS, describe, tick_in_halves
 from ..records import Enqueue, Enqueued, Finish, Planner, TickRequest, TickResult
 from ..whole_scan import WholeScan
 from . import (
@@ -28,6 +31,8 @@ from .access import MongoAccess
 from .base import Mongo
 from .caller_transaction import enqueue_within
 from .moves import MongoMoves, move, translated_errors
+
+_log = get_logger()
 
 
 class MongoStore(MongoMoves, Store):
@@ -62,7 +67,18 @@ class MongoStore(MongoMoves, Store):
 
     async def _tick(self, planner: Planner, request: TickRequest, /) -> TickResult:
         node, limit, jobs, reserve = request
-        ticked = await self.execute(tick.tick, planner, tick.ClaimQuery(node, limit, jobs, reserve))
+        claim, claimed = tick.ClaimQuery(node, limit, jobs, reserve), list[str]()
+        try:
+            ticked = await self.execute(tick.tick, planner, claim, claimed)
+        except REFUSALS as refusal:
+            if not claimed:
+                raise
+            _log.error("a plan was refused", error=describe(refusal), jobs=claimed[:10])
+            if len(claimed) == 1:
+                ticked = TickResult(await self.execute(tick.set_aside, claimed[0], describe(refusal)))
+            else:
+                ticked = await tick_in_halves(partial(self._tick, planner), request, claimed)
+            return ticked._replace(more=ticked.more or jobs is None)
         if jobs is None and (scan := self._whole_scan.take(ticked.now)):
             return await self._whole_scan.complete(ticked, self.execute(tick.wake_lost, scan))
         return ticked

@@ -7,8 +7,9 @@ from typing import Any
 
 from ...core.payload import decode, encode
 from ..access_contract import Access
+from ..access_records import AccessRole, AuditEntry, AuditRow, IdempotencyClaim, Token
 from ..access_validation import CLAIM_LIFETIME, FORGET_BATCH_SIZE, is_use_due, token_conflict, unknown_token
-from ..records import MICRO, AccessRole, AuditEntry, AuditRow, IdempotencyClaim, Page, Token
+from ..records import MICRO, Page
 from .driver import Pool
 from .fleet import clock
 from .moves import SqlMoves, move

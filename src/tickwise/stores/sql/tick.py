@@ -36,6 +36,7 @@ from ...core.requirements import LiveWorkers
 from ...core.schedule_pass import LONGEST_SLEEP
 from ...core.settle import Cancelled
 from ...core.slots import due_at
+from ..isolation import SET_ASIDE_SECONDS
 from ..records import MICRO, Lease, Planner, TickResult
 from ..whole_scan import Scan, WokenJobs
 from .batch import SimpleStart, leasable, plan_simple_jobs, start_simple_jobs, unknown_jobs
@@ -100,7 +101,6 @@ _WAKE = Statement("UPDATE tickwise_job_state SET wake_at = :second WHERE job_id 
 _JOB_NAMES = Statement("SELECT name FROM tickwise_jobs WHERE id IN :ids[bigint] ORDER BY id")
 _SCHEDULES_OF = Statement("SELECT id FROM tickwise_schedules WHERE job_id = :job AND deleted IS NULL")
 _WAITS_FOR_A_RUN = frozenset({Reason.WAITS_FOR_RUN, Reason.WAITS_FOR_LANE, Reason.WAITS_BEHIND})
-SET_ASIDE_SECONDS = 60  # for a job whose plan the database refuses
 _TURNED_AWAY = TickResult(0, more=True, turned_away="others hold all claim tickets")
 _NO_PLAN = TickPlan()
 _Key: TypeAlias = tuple[int, int]  # the id of a schedule, and a slot

@@ -69,7 +69,7 @@ async def give_up_everywhere(line: Line, url: str, clock: str, node: str, part: 
         writes.arm(at, partial(_insist, turn))
         await asyncio.wait((turn,))
         passed = list(writes.passed)
-        await _are_closed(url, writes.given_up())
+        await _are_over(url, writes.given_up())
         time.advance(LEFT_ALONE)
         await settle_everything(store, node, QUEUES)
         if not turn.cancelled():
@@ -86,12 +86,11 @@ def _insist(turn: "asyncio.Future[None]") -> None:
         asyncio.get_running_loop().call_soon(_insist, turn)
 
 
-async def _are_closed(url: str, connections: list[int | None]) -> None:
-    """Wait until the server has closed them: till then it may execute a write that was given up."""
+async def _are_over(url: str, connections: list[int | None]) -> None:
+    """Wait until the server does nothing on them any more: it may still execute a write that was given up."""
     operations: list[dict[str, Any]] = [
-        {"$currentOp": {"allUsers": True, "idleConnections": True}},
-        {"$match": {"connectionId": {"$in": connections}}},
-    ]
+        {"$currentOp": {"allUsers": True}}, {"$match": {"connectionId": {"$in": connections}}},
+    ]  # fmt: skip
     async with AsyncMongoClient[Any](url) as client:
         while await (await client.admin.aggregate(operations)).to_list():
             pass

@@ -15,7 +15,7 @@ from ...core.definition import (
     Step,
 )
 from ...core.errors import did_you_mean, nearest_word
-from ...core.mapping import ReadOnlyDict
+from ...core.read_only_dict import ReadOnlyDict
 from .cycles import describe_cycle, find_cycle
 from .error import ErrorList
 from .schema import ACTIONS, ActionSpec, HttpSpec, JobSpec, PreconditionSpec, RetrySpec, StepSpec
