@@ -16,9 +16,9 @@ from .sql import SqlJobStore, TableDialect, Write
 _OLDEST_VERSION = 9, 5  # the first with SKIP LOCKED
 _CONNECTIONS = 4
 _LOCK = (
-    "WITH due AS ({due} LIMIT $3 FOR UPDATE SKIP LOCKED) "
-    "UPDATE {table} AS locked SET {sleep_until} = {later}, {lock_until} = {later}, {lock_owner} = $2 "
-    "FROM due WHERE locked.{key} = due.{key} RETURNING due.*"
+    "WITH due AS ({due} LIMIT $3 FOR UPDATE SKIP LOCKED), locked AS ("
+    "UPDATE {table} AS held SET {sleep_until} = {later}, {lock_until} = {later}, {lock_owner} = $2 "
+    "FROM due WHERE held.{key} = due.{key} RETURNING due.*) SELECT * FROM locked ORDER BY {sleep_until}"
 )
 _FIXES = {
     "InvalidPasswordError": "see the user and the password in the URL, and pg_hba.conf",

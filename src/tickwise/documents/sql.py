@@ -110,7 +110,7 @@ class SqlJobStore(ConnectedStore):
         for row in await self._lock(count, owner, lock_until):
             now = instant(row.pop(NOW), "now")
             locked.append(Locked.from_document(row, self._fields, key=row[self._key], owner=owner, now=now))
-        return sorted(locked, key=lambda each: instant(each.facts.sleep_until, "sleep_until"))
+        return locked
 
     async def update(self, locked: Locked, change: Sleep | Release | Renew) -> Locked | None:
         return await self._change(locked, change)
@@ -199,7 +199,7 @@ class SqlJobStore(ConnectedStore):
 
     @abstractmethod
     async def _lock(self, count: int, owner: str, length: timedelta) -> Sequence[dict[str, Any]]:
-        """Lock the rows that have been due the longest; returns them as they were before."""
+        """Lock the rows that have been due the longest; returns them in order, as they were before."""
 
     @abstractmethod
     async def _execute_all(self, writes: Sequence[Write]) -> list[bool]:
