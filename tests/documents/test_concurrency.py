@@ -321,8 +321,8 @@ def test_three_operations_will_do_for_many_handlers() -> None:
     assert {type(change) for change in store.changes} <= {Sleep, Release}
 
 
-@pytest.mark.parametrize("wrong", [0, -3])
-def test_no_handlers_make_no_sense(wrong: int) -> None:
-    """A number below one is refused when the scheduler is made."""
+@pytest.mark.parametrize("wrong", [0, -3, 2.5, None])
+def test_no_handlers_make_no_sense(wrong: Any) -> None:
+    """What is no whole number from one on is refused when the scheduler is made."""
     with pytest.raises(InputError, match=f"concurrency is {wrong}: give 1 or more handlers at once"):
         DocumentScheduler(memory(), print, concurrency=wrong)

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from ..core.errors import InputError
 from .connection import load_driver, split_url
@@ -29,13 +29,18 @@ class CollectionAccess(ABC):
         self.query = query  # of the URL
         self._collection: Any = None
 
-    @abstractmethod
-    async def open(self) -> None:
+    @classmethod
+    def from_object(cls, given: Any) -> Self:
+        """Over the user's own object."""
+        made = cls(given.name, None, given.database.name)
+        made._collection = made._prepare(given)
+        return made
+
+    async def open(self) -> None:  # noqa: B027  (an object of the user's own is ready)
         """Make it ready for calls on the running event loop."""
 
-    async def close(self) -> None:
-        """Release what `open` has made; a client of the user's own stays open."""
-        self._collection = None
+    async def close(self) -> None:  # noqa: B027  (and is the user's to close)
+        """Release what `open` has made."""
 
     @abstractmethod
     async def call(self, method: str, *arguments: Any, **options: Any) -> Any:
@@ -64,13 +69,6 @@ class CollectionAccess(ABC):
 class _AsyncCollection(CollectionAccess):
     """The user's own `AsyncCollection`."""
 
-    def __init__(self, given: Any) -> None:
-        super().__init__(given.name, None, given.database.name)
-        self._given = given
-
-    async def open(self) -> None:
-        self._collection = self._prepare(self._given)
-
     async def call(self, method: str, *arguments: Any, **options: Any) -> Any:
         return await getattr(self._collection, method)(*arguments, **options)
 
@@ -92,7 +90,7 @@ class _UrlCollection(_AsyncCollection):
 
     def __init__(self, url: str, name: str) -> None:
         address = split_url(url)
-        CollectionAccess.__init__(self, name, address.username, address.path.strip("/"), address.query)
+        super().__init__(name, address.username, address.path.strip("/"), address.query)
         self._url = url
         self._client: Any = None
 
@@ -108,13 +106,6 @@ class _UrlCollection(_AsyncCollection):
 
 class _SyncCollection(CollectionAccess):
     """The user's own `Collection`, which blocks: each call has a thread."""
-
-    def __init__(self, given: Any) -> None:
-        super().__init__(given.name, None, given.database.name)
-        self._given = given
-
-    async def open(self) -> None:
-        self._collection = self._prepare(self._given)
 
     async def call(self, method: str, *arguments: Any, **options: Any) -> Any:
         return await asyncio.to_thread(getattr(self._collection, method), *arguments, **options)
@@ -148,8 +139,8 @@ def mongo_collection(source: Any, name: str | None) -> CollectionAccess:
     if isinstance(source, str) and isinstance(name, str):
         return _UrlCollection(source, name)
     if name is None and isinstance(source, driver.asynchronous.collection.AsyncCollection):
-        return _AsyncCollection(source)
+        return _AsyncCollection.from_object(source)
     if name is None and isinstance(source, driver.collection.Collection):
-        return _SyncCollection(source)
+        return _SyncCollection.from_object(source)
     given = type(source).__name__ + ("" if name is None else f" and {name!r}")
     raise InputError(f"{given} does not say which collection is meant: {_HOW_TO_NAME}")

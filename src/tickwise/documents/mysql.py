@@ -155,12 +155,12 @@ class MysqlJobStore(SqlJobStore):
     async def _query(self, connection: Any, statement: str, values: Sequence[Any]) -> list[dict[str, Any]]:
         """Execute a statement; returns rows, if it has any."""
         async with connection.cursor(self._driver.cursors.DictCursor) as cursor:
-            await cursor.execute(statement, _named(values))
+            await cursor.execute(statement, _parameter_values(values))
             return [self._decode(row) for row in await cursor.fetchall() or ()]
 
     async def _change_rows(self, connection: Any, statement: str, values: Sequence[Any]) -> bool:
         async with connection.cursor() as cursor:
-            await cursor.execute(statement, _named(values))
+            await cursor.execute(statement, _parameter_values(values))
             return bool(cursor.rowcount > 0)
 
     def _decode(self, row: dict[str, Any]) -> dict[str, Any]:
@@ -209,7 +209,7 @@ class MysqlJobStore(SqlJobStore):
             self._free.append(connection)
 
 
-def _named(values: Sequence[Any]) -> dict[str, Any]:
+def _parameter_values(values: Sequence[Any]) -> dict[str, Any]:
     """The values by the names of their places; an aware time is one of UTC."""
     return {f"p{number}": _naive(value) for number, value in enumerate(values, 1)}
 

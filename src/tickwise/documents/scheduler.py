@@ -62,8 +62,9 @@ class DocumentScheduler:
                 raise InputError(f"{name} is {getattr(self, name)}: give 0 or more seconds")
         if self.lock_duration <= 0:
             raise InputError(f"lock_duration is {self.lock_duration}: give more than 0 seconds")
-        if self.concurrency < 1:
-            raise InputError(f"concurrency is {self.concurrency}: give 1 or more handlers at once")
+        at_once: Any = self.concurrency
+        if not isinstance(at_once, int) or at_once < 1:
+            raise InputError(f"concurrency is {at_once!r}: give 1 or more handlers at once")
         self._rules = Rules(self.timezone, timedelta(seconds=self.reprocess_delay))
 
     @property

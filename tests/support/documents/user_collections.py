@@ -316,7 +316,7 @@ class MysqlPlace(SqlPlace):
 
     def execute(self, statement: str, *values: Any) -> list[dict[str, Any]]:
         with mariadb.connected(self.url) as cursor:
-            cursor.execute(statement, values)
+            cursor.execute(statement, values or None)
             names = [column[0] for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
