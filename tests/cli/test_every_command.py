@@ -100,7 +100,8 @@ CASES = {
         reads=True,
     ),
     "runs logs": Case(
-        "{report}", "three\nreports", ("GET", "/runs/{report}/logs"), "nope", "there is no run 'nope'", reads=True
+        "{report}", "count | three\nprint | reports", ("GET", "/runs/{report}/logs"),
+        "nope", "there is no run 'nope'", reads=True,
     ),
     "runs cancel": Case(
         "{nightly}", "is cancelled.", ("POST", "/runs/{nightly}:cancel"), "nope", "there is no run 'nope'"
@@ -256,7 +257,7 @@ def test_a_server_does_the_same(command: Command, filled: Filled) -> None:
             code, out, err = command(*asked, "--server", address, "--token", token)
             assert (code, case.shows in out + err or name == "audit") == (case.ends, True), (name, out, err)
         followed = command("runs", "logs", filled.runs["report"], "-f", "--server", address, "--token", token)
-    assert followed[:2] == (0, "three\nreports\n")
+    assert followed[:2] == (0, "count | three\nprint | reports\n")
 
 
 def test_no_help_is_cut(command: Command) -> None:

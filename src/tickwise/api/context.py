@@ -11,9 +11,9 @@ from ..app.stores import Access
 from ..app.upcoming import ForecastCache
 from ..app.view import View
 from ..core.errors import NotFoundError
+from ..core.mask import masked
 from .events import EventBroadcaster
 from .identity import Identity
-from .mask import masked
 from .problems import Refusal
 
 

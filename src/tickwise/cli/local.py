@@ -11,11 +11,11 @@ from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-from ..api.mask import masked
 from ..app import AsyncTickwise
 from ..app.records import MICRO, Page, RunFilter, ScheduleFilter
 from ..app.view import View
 from ..core.errors import TickwiseError
+from ..core.mask import masked
 from ..core.model import Trigger
 from ..core.states import RunState
 from ..core.timeparse import ceil_second

@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 
 from ...app.records import AccessRole, JobRow
+from ...core.mask import masked
 from ..context import Context
-from ..mask import masked
 from ..routing import Router
 from ..schemas.common import NamePath, PageResponse, page_of, to_moment
 from ..schemas.jobs import JobDetailResponse, JobResponse

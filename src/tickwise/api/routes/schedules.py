@@ -11,10 +11,10 @@ from ...app.records import AccessRole, DecisionFilter, ScheduleFilter, ScheduleR
 from ...app.values import ScheduleDetail, ScheduleInfo
 from ...app.view import detail_of
 from ...app.worker_advice import worker_required
+from ...core.mask import masked
 from ...core.timeparse import ceil_second
 from ..context import Context
 from ..etags import etag, matching_edit, not_modified
-from ..mask import masked, unmasked
 from ..problems import Refusal
 from ..routing import Router
 from ..schemas.common import NamePath, PageResponse, page_of, resource_path
@@ -28,6 +28,7 @@ from ..schemas.schedules import (
     ScheduleResponse,
     WhyResponse,
 )
+from ..unmask import unmasked
 
 router = Router("schedules")
 _NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "You have this version already."}}

@@ -51,6 +51,9 @@ _BY_KEY = Statement("""
 """)
 
 
+_BY_KEY_NOW = Statement(f"{_BY_KEY.text} {{current}}")
+
+
 _FREE_KEY = Statement("UPDATE tickwise_runs SET key_ttl = 0 WHERE id = :run AND state = 'succeeded'")
 
 
@@ -159,14 +162,14 @@ def _one(one: Enqueue, job: Any, row: tuple[Any, ...], now: int) -> Procedure[En
             if lane is not None:
                 yield ON_LANES(rows=[(job[0], lane, made[0][0], False)])
             return Enqueued(str(made[0][0]), new=True)
-        if (holder := (yield from _holder(job[0], one.key, now))) is not None:
+        if (holder := (yield from _holder(job[0], one.key, now, _BY_KEY_NOW))) is not None:
             return Enqueued(str(holder), new=False)
     raise ConflictError(f"another run of {one.job} was enqueued at the same moment: try again")
 
 
-def _holder(job: int, key: str | None, now: int) -> Procedure[int | None]:
+def _holder(job: int, key: str | None, now: int, by_key: Statement = _BY_KEY) -> Procedure[int | None]:
     """The run that has a key (S48); one whose time is over gives it up."""
-    if key is None or not (known := (yield _BY_KEY(job=job, key=key))):
+    if key is None or not (known := (yield by_key(job=job, key=key))):
         return None
     run, free_at = known[0]
     if free_at is None or free_at > now:

@@ -55,11 +55,15 @@ _NOTE_MANUAL = Compound(
     ),
 )  # fmt: skip
 _RENEW = Compound(
-    Statement("SELECT id FROM tickwise_runs WHERE id IN :ids[bigint] ORDER BY id {renew_free}"),
+    Statement(
+        "SELECT id, token FROM tickwise_runs WHERE id IN :ids[bigint] AND finished_at IS NULL "
+        "ORDER BY id {renew_free}"
+    ),
     Update(
-        "tickwise_runs", ":rows[held bigint, held_by text] AS v", {"id": "v.held", "token": "v.held_by"},
-        {"lease_until": ":lease_until"},
-        "t.finished_at IS NULL AND t.id IN (SELECT locked.id FROM :made[id bigint] AS locked)",
+        "tickwise_runs",
+        """:made[id bigint, token text] AS locked
+        JOIN :rows[held bigint, held_by text] AS v ON v.held = locked.id AND v.held_by = locked.token""",
+        {"id": "locked.id"}, {"lease_until": ":lease_until"},
     ),
 )  # fmt: skip
 _OURS = Statement("""
