@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.errors import ConflictError, InputError, no_such
 from ...core.model import Trigger
-from ...core.payload import UnreadableText, encode
+from ...core.payload import UnreadableText, encode_again
 from ...core.settle import Cancelled
 from ...core.states import ACTIVE, MOVES, Event, RunState
 from ..records import MICRO, Enqueue, Enqueued
@@ -92,7 +92,7 @@ _ENDED_BY = {RunState.FAILED: Event.FAILURE, RunState.LOST: Event.LOSS, RunState
 
 def enqueue(cache: DefinitionCache, asked: Sequence[Enqueue]) -> Procedure[tuple[Enqueued, ...]]:
     """All of them or none. Those without a key or a lane, which are most, take one statement together."""
-    params = [None if one.params is None else encode(dict(one.params), "params") for one in asked]
+    params = [None if one.params is None else encode_again(one.params) for one in asked]
     now = yield from clock()
     jobs = yield from _jobs(sorted({one.job for one in asked}))
     yield from _check_params(cache, asked, jobs)
