@@ -1,8 +1,11 @@
 """A table of MySQL 8 or MariaDB. Times are `datetime(3)` columns, in UTC.
 
 A lock finds rows without locking them, and then locks these by their keys: InnoDB locks all rows that a statement
-reads, so a search that locks could hold every due row. It skips rows that others are locking (`SKIP LOCKED`), so no
-scheduler waits for another, and looks for more if it got none. A few connections serve all schedulers of a process. A connection whose command did not come to its end is closed, not used again.
+reads, so a search that locks could hold every due row. It skips rows that others are locking (`SKIP LOCKED`), so
+no scheduler waits for another, and looks for more if it got none.
+
+A few connections serve all schedulers of a process. A connection whose command did not come to its end is closed,
+not used again.
 """
 
 import asyncio
