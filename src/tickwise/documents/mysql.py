@@ -31,7 +31,7 @@ _BEGIN = ("SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "BEGIN")
 _FIND = "SELECT {key} AS name FROM {table} WHERE {is_due} AND {key} NOT IN {p1} ORDER BY {due_at}"
 _FIND_FIRST = "SELECT {key} AS name FROM {table} WHERE {is_due} ORDER BY {due_at}"
 _HOLD = (
-    "SELECT *, {shown_now} AS {now_column} FROM {table} WHERE {key} IN {p1} AND {is_due} ORDER BY {due_at} "
+    "SELECT *, {shown_now} AS {now_column} FROM {table} FORCE INDEX (PRIMARY) WHERE {key} IN {p1} AND {is_due} "
     "FOR UPDATE SKIP LOCKED"
 )
 _LOCK = (
@@ -150,7 +150,7 @@ class MysqlJobStore(SqlJobStore):
             if not keys:
                 return []
             if rows := await self._query(connection, self._statements["hold"], (keys,)):
-                return rows
+                return sorted(rows, key=lambda row: keys.index(row[self._key]))
             lost += keys
 
     async def _execute_all(self, writes: Sequence[Write]) -> list[bool]:
