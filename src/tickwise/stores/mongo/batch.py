@@ -11,21 +11,22 @@ time.
 """
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ...core.definition import ScheduleDefinition
 from ...core.jobstate import is_simple
-from ...core.model import Schedule, Start, Trigger
+from ...core.model import Start, Trigger
 from ...core.payload import UnreadableText
 from ...core.requirements import LiveWorkers
 from ..records import Planner
-from ..simple_plan import NextSlot, SimpleSchedule, plan_simple_schedule
+from ..simple_plan import SimpleSchedule, plan_simple_schedules
 from .base import Document, Mongo, present
 from .intents import Effects, Intent
 from .jobs import NUMBERS
 
 _SPECIAL = ("deleted_at", "gone", "after", "held", "plan")  # fields of a document that say that more is to be done
 _SPECIAL_ENTRY = ("rest", "deleted_at", "paused")
+_PlanKey: TypeAlias = tuple[str, int]  # the digest of a schedule's definition, and its cursor
 
 
 class SimpleMove(NamedTuple):
@@ -56,19 +57,17 @@ def plan_simple_jobs(
     mongo: Mongo, planner: Planner, documents: Sequence[Document], now: int, latest_pause: int
 ) -> list[SimpleMove]:
     """The jobs that simply start, if they have no holders and not too few workers; definitions have been read."""
-    moves = list[SimpleMove]()
-    planned: dict[tuple[str, int], NextSlot | None] = {}
+    candidates = list[tuple[Document, SimpleSchedule, _PlanKey]]()
     for document in documents:
         schedule = _simple_schedule(mongo, document)
-        if schedule is None or document["pause_seen"] < latest_pause:
-            continue
-        key = document["schedules"][0]["definition"], schedule.cursor
-        if key not in planned:
-            planned[key] = _plan(planner, schedule, now)
-        following = planned[key]
-        if following is not None:
-            moves.append(SimpleMove(document, schedule.definition, *following))
-    return moves
+        if schedule is not None and document["pause_seen"] >= latest_pause:
+            candidates.append((document, schedule, (document["schedules"][0]["definition"], schedule.cursor)))
+    different = {key: schedule for _, schedule, key in candidates}
+    planned = plan_simple_schedules(planner, different, now)
+    return [
+        SimpleMove(document, schedule.definition, *planned[key])
+        for document, schedule, key in candidates if key in planned
+    ]  # fmt: skip
 
 
 def _simple_schedule(mongo: Mongo, document: Document) -> SimpleSchedule | None:
@@ -90,16 +89,8 @@ def _simple_schedule(mongo: Mongo, document: Document) -> SimpleSchedule | None:
         definition = mongo.cache.schedule(entry["definition"], entry["name"], document["_id"])
     except UnreadableText:
         return None
-    return SimpleSchedule(definition, cursor, entry["edited_at"], entry["first_seen"])
-
-
-def _plan(planner: Planner, schedule: SimpleSchedule, now: int) -> NextSlot | None:
-    definition, cursor, edited_at, first_seen = schedule
-    if definition.policy.skip_if_successful:
-        return None
-    if not is_simple(Schedule(definition, cursor, cursor, cursor, edited_at, first_seen)):
-        return None
-    return plan_simple_schedule(planner, schedule, now)
+    schedule = SimpleSchedule(definition, cursor, entry["edited_at"], entry["first_seen"])
+    return schedule if is_simple(schedule.state) and not definition.policy.skip_if_successful else None
 
 
 def free_moves(moves: Sequence[SimpleMove], busy: Collection[str], workers: LiveWorkers) -> list[SimpleMove]:
