@@ -14,13 +14,13 @@ of the insert. If one is taken, the database refuses the whole statement, and th
 job on the long way, where conflicts are met one by one. So also then only the job that lost stays due (S16).
 """
 
-from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from ...core.codec import encode_rest
 from ...core.definition import JobDefinition
 from ...core.jobstate import is_simple
-from ...core.model import Facts, Schedule, Trigger
+from ...core.model import Facts, Planned, Schedule, Start, Trigger
 from ...core.payload import UnreadableText
 from ..records import MICRO, Lease, Planner
 from .claim import ClaimRequest, Due, PassContext
@@ -43,6 +43,10 @@ _ADVANCE = Update(
     },
 )  # fmt: skip
 _START = Compound(_INSERT, ON_FIRST_LANE, _ADVANCE)
+
+
+_PlanKey: TypeAlias = tuple[int, int]  # the id of a schedule's definition, and its cursor
+_Candidate: TypeAlias = tuple[CachedJob, str, _PlanKey]  # with the place of its row of state
 
 
 class _NextSlot(NamedTuple):
@@ -108,44 +112,56 @@ def plan_simple_jobs(
     cache: DefinitionCache, planner: Planner, due: Sequence[Due], busy: Collection[int], context: PassContext
 ) -> tuple[list[SimpleStart], list[int]]:
     """The jobs that simply start, and the ids of all others."""
-    starts, others = list[SimpleStart](), list[int]()
+    candidates, others = list[_Candidate](), list[int]()
     known, latest_pause, workers = cache.simple_jobs, context.latest_pause, context.workers
-    planned: dict[tuple[int, int], _NextSlot | None] = {}
     for id_, revision, pause_seen, last_manual, moved_to, place, _ in due:
         job = known.get(id_)
         if job is None or job.revision != revision or id_ in busy or pause_seen < latest_pause:
             others.append(id_)
             continue
         cursor = job.cursor if moved_to is None else moved_to
-        key = job.schedule_definition_id, cursor
-        if key not in planned:
-            planned[key] = _plan(planner, job, cursor, context.now)
-        following = planned[key]
         by_hand = last_manual is not None and last_manual > cursor
-        if following is None or by_hand or workers.missing(job.queue, job.requires):
+        if by_hand or workers.missing(job.queue, job.requires):
             others.append(id_)
         else:
-            starts.append(SimpleStart(job, place, *following))
-    return starts, others
+            candidates.append((job, place, (job.schedule_definition_id, cursor)))
+    planned = _plan(planner, {key: job for job, _, key in candidates}, context.now)
+    others += [job.id for job, _, key in candidates if key not in planned]
+    return [SimpleStart(job, place, *planned[key]) for job, place, key in candidates if key in planned], others
 
 
-def _plan(planner: Planner, job: CachedJob, cursor: int, now: int) -> _NextSlot | None:
-    """What the planner says of its schedule, if that is to start one slot on time and nothing else."""
-    state = Schedule(job.schedule, cursor, cursor, cursor, job.edited, job.first_seen)
-    plan = planner(now // MICRO, [state], Facts())
-    if len(plan.starts) != 1 or len(plan.schedules) != 1 or plan.cancels or plan.decisions:
-        return None
-    [start], [planned] = plan.starts, plan.schedules
+def _plan(planner: Planner, jobs: Mapping[_PlanKey, CachedJob], now: int) -> dict[_PlanKey, _NextSlot]:
+    """What the planner says of these schedules, where that is to start one slot on time and nothing else."""
+    if not jobs:
+        return {}
+    keys = {job.schedule.name: key for key, job in jobs.items()}
+    states = [
+        Schedule(job.schedule, cursor, cursor, cursor, job.edited, job.first_seen)
+        for (_, cursor), job in jobs.items()
+    ]
+    plan = planner(now // MICRO, states, Facts())
+    starts = {start.schedule: start for start in plan.starts}
+    special = {one.schedule for one in plan.decisions} | {one.schedule for one in plan.cancels}
+    found = {}
+    for planned in plan.schedules:
+        name = planned.schedule.definition.name
+        start = starts.get(name)
+        if start and name not in special and _is_plain(planned, start, keys[name][1]):
+            found[keys[name]] = _NextSlot(start.slot, planned.wake_at)
+    return found
+
+
+def _is_plain(planned: Planned, start: Start, cursor: int) -> bool:
     after = planned.schedule
-    is_plain = (
+    return (
         start.trigger is Trigger.SCHEDULE
         and start.lane == 0
+        and after.runs_made == 1
         and after.cursor == after.last_seen_slot == start.slot
         and after.last_missed_slot == cursor
         and not planned.remove
         and encode_rest(after) is None
     )
-    return _NextSlot(start.slot, planned.wake_at) if is_plain else None
 
 
 def start_simple_jobs(
