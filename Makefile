@@ -5,7 +5,7 @@ JOBS ?= examples/jobs
 
 LONG := tests/e2e tests/stores/races tests/stores/mongo/test_kills.py tests/stores/mongo/test_restart.py \
 	tests/documents/test_races.py tests/stores/test_state_machine.py tests/simulation/test_mutations.py \
-	tests/browser/test_crowd.py tests/bench/test_growth.py tests/bench/test_stores.py
+	tests/browser/test_crowd.py tests/bench/test_growth.py tests/bench/test_stores.py tests/app/test_slow_network.py
 LONGER := tests/chaos
 SEEDS ?= 10000
 FAULTS ?= 1000
@@ -52,7 +52,7 @@ format: .venv/dev.stamp
 
 lock: .venv/dev.stamp  ## pins with hashes and without addresses
 	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra postgres --extra mysql --extra mongodb --universal --generate-hashes --no-header --no-annotate --quiet -o requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --extra postgres --extra mysql --extra mongodb --extra redis --universal --generate-hashes --no-header --no-annotate --quiet -o requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --extra all --group dev --universal --generate-hashes --no-header --no-annotate --quiet -o requirements-dev.lock
 	cd bench/stores/isolated_peers && $(CURDIR)/$(BIN)/uv pip compile pins.in --universal --generate-hashes --no-header --no-annotate --quiet -o pins.lock
 

@@ -15,7 +15,7 @@ from pymongo import MongoClient
 
 from tickwise.stores.url import open_store
 
-from .support.servers import mariadb, mongodb, postgres
+from .support.servers import mariadb, mongodb, postgres, valkey
 from .support.servers.process import Server
 
 
@@ -138,6 +138,12 @@ def _own_mongodb(server: str) -> Iterator[str]:
     yield urlsplit(server)._replace(path=f"/{name}").geturl()
     with MongoClient[dict[str, Any]](server) as client:
         client.drop_database(name)
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """Where Valkey or Redis answers; TICKWISE_TEST_REDIS names a server of your own instead."""
+    yield from _given_or_started("TICKWISE_TEST_REDIS", valkey.server)
 
 
 def _given_or_started(variable: str, start: Callable[[], AbstractContextManager[Server]]) -> Iterator[str]:

@@ -31,6 +31,7 @@ def targets(size: StoresSize) -> dict[str, float]:
         f"{end_to_end.SQLITE}, APScheduler": 5,
         enqueue_rate.name(size): 50_000,
         fire_rate.name(size, size.most): 0.8,
+        backends.at_least(size): 10_000,
         shared: 10_000,
         f"{shared}, p99": 20,
         f"{unshared}, p99": 100,

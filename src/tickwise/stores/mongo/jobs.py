@@ -5,6 +5,7 @@ pass depends on. `with_lanes` takes lanes for runs that a person asks for, as a 
 the job's document.
 """
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,17 +19,18 @@ from ...core.errors import ConflictError
 from ...core.jobstate import JobState, ScheduleState, UnreadableSchedule, facts_of, successes_needed
 from ...core.model import Facts, Holder, Schedule, Trigger
 from ...core.payload import UnreadableText, clip
+from ...core.requirements import LiveWorkers
 from ..records import MICRO
 from ..unreadable import log_unreadable
 from ..validation import LONGEST_ERROR
-from .base import Document, Mongo, present
+from .base import WHOLE_ANSWER, Document, Mongo, present
 from .definitions import digest_of
 from .fleet import ended_pauses
 from .intents import Effects, Intent, LostRaceError, apply_all, commit, persist
-from .workers import live_workers
 
-_NUMBERS = ("cursor", "last_seen_slot", "last_missed_slot", "edited_at", "first_seen", "runs_made")
+NUMBERS = ("cursor", "last_seen_slot", "last_missed_slot", "edited_at", "first_seen", "runs_made")
 _MAX_REMEMBERED = 50  # schedules that were deleted
+Holders: TypeAlias = Mapping[str, Sequence[Holder]]  # of lanes, by job
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,11 @@ async def load(mongo: Mongo, documents: Iterable[Document]) -> list[JobDocument]
     documents = list(documents)
     if not documents:
         return []
-    await mongo.cache.read(entry["definition"] for document in documents for entry in document["schedules"])
-    pauses = await ended_pauses(mongo, min(document["pause_seen"] for document in documents))
+    definitions = mongo.cache.read(
+        entry["definition"] for document in documents for entry in document["schedules"]
+    )
+    oldest = min(document["pause_seen"] for document in documents)
+    _, pauses = await asyncio.gather(definitions, ended_pauses(mongo, oldest))
     return [
         JobDocument(
             document,
@@ -92,7 +97,7 @@ def _job_state(mongo: Mongo, document: Document) -> JobState:
 def _schedule_from_entry(mongo: Mongo, job: str, entry: Document) -> Schedule:
     definition = mongo.cache.schedule(entry["definition"], entry["name"], job)
     others = decode_rest(entry.get("rest"))
-    numbers: dict[str, Any] = {name: _whole(entry, name) for name in _NUMBERS}
+    numbers: dict[str, Any] = {name: _whole(entry, name) for name in NUMBERS}
     return Schedule(definition, **numbers, deleted_at=entry.get("deleted_at"), **others)
 
 
@@ -154,22 +159,17 @@ def recorded(job: JobState) -> list[Document]:
     ]  # fmt: skip
 
 
-async def read_facts(mongo: Mongo, jobs: Mapping[str, JobDocument], now: int) -> Facts:
-    """What the verdicts of a pass depend on: a few queries, made after the jobs were read."""
-    states = [job.state for job in jobs.values()]
-    return facts_of(
-        states,
-        await _holders(mongo, jobs),
-        await live_workers(mongo, now),
-        await _slots_with_run(mongo, states),
-        await _successes(mongo, states),
-    )
+async def read_facts(mongo: Mongo, jobs: Iterable[JobDocument], holders: Holders, workers: LiveWorkers) -> Facts:
+    """What the verdicts of a pass depend on, read after the jobs were; most often nothing is left to read."""
+    states = [job.state for job in jobs]
+    slots, successes = await asyncio.gather(_slots_with_run(mongo, states), _successes(mongo, states))
+    return facts_of(states, holders, workers, slots, successes)
 
 
-async def _holders(mongo: Mongo, jobs: Iterable[str]) -> dict[str, list[Holder]]:
+async def read_holders(mongo: Mongo, jobs: Iterable[str]) -> Holders:
     """The runs that hold lanes of jobs, in the order of lanes."""
     which = {"job": {"$in": list(jobs)}, "lane": {"$exists": True}}
-    runs = mongo.runs.find(which, {"job": 1, "lane": 1, "trigger": 1, "cancelling": 1})
+    runs = mongo.runs.find(which, {"job": 1, "lane": 1, "trigger": 1, "cancelling": 1}, batch_size=WHOLE_ANSWER)
     found: dict[str, list[Holder]] = defaultdict(list)
     async for run in runs.sort([("job", 1), ("lane", 1)]):
         holder = Holder(str(run["_id"]), run["lane"], Trigger.of(run["trigger"]), run["cancelling"])
@@ -216,7 +216,7 @@ async def _take_lanes(mongo: Mongo, job: str, count: int, effects: OnLanes, now:
     document = await mongo.jobs.find_one({"_id": job})
     if document is None or await apply_all(mongo, [document], now):
         raise LostRaceError
-    holders = (await _holders(mongo, [job])).get(job, [])
+    holders = (await read_holders(mongo, [job])).get(job, [])
     taken = {holder.lane for holder in holders}
     free = [lane for lane in range(document["lanes"]) if lane not in taken][:count]
     if len(free) < count:

@@ -16,7 +16,7 @@ from ...core.model import Trigger
 from ...core.payload import UnreadableText, decode, shown, shown_params
 from ...core.states import Event, RunState
 from ..records import MICRO, AttemptRow, Lease, LeaseRequest, RunRow
-from .base import Collection, Document, changes
+from .base import WHOLE_ANSWER, Collection, Document, changes
 from .definitions import DigestCache
 
 DRAFT, FORGOTTEN = "draft", "forgotten"
@@ -31,7 +31,8 @@ _AS_THEY_ARE = (
 
 
 async def ids_of(collection: Collection, which: Document, limit: int = 0) -> list[Any]:
-    return [found["_id"] async for found in collection.find(which, {"_id": 1}).limit(limit)]
+    found = collection.find(which, {"_id": 1}, limit=limit, batch_size=WHOLE_ANSWER)
+    return [each["_id"] async for each in found]
 
 
 def new_run(**fields: Any) -> Document:

@@ -14,15 +14,15 @@ of the insert. If one is taken, the database refuses the whole statement, and th
 job on the long way, where conflicts are met one by one. So also then only the job that lost stays due (S16).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from ...core.codec import encode_rest
 from ...core.definition import JobDefinition
 from ...core.jobstate import is_simple
-from ...core.model import Facts, Planned, Schedule, Start, Trigger
+from ...core.model import Schedule, Trigger
 from ...core.payload import UnreadableText
 from ..records import MICRO, Lease, Planner
+from ..simple_plan import SimpleSchedule, plan_simple_schedules
 from .claim import ClaimRequest, Due, PassContext
 from .definitions import CachedJob, DefinitionCache
 from .jobs import JobColumns
@@ -47,13 +47,6 @@ _START = Compound(_INSERT, ON_FIRST_LANE, _ADVANCE)
 
 _PlanKey: TypeAlias = tuple[int, int]  # the id of a schedule's definition, and its cursor
 _Candidate: TypeAlias = tuple[CachedJob, str, _PlanKey]  # with the place of its row of state
-
-
-class _NextSlot(NamedTuple):
-    """The slot that is started, and when the job must be looked at after that."""
-
-    slot: int
-    wake_at: int | None
 
 
 class SimpleStart(NamedTuple):
@@ -125,43 +118,12 @@ def plan_simple_jobs(
             others.append(id_)
         else:
             candidates.append((job, place, (job.schedule_definition_id, cursor)))
-    planned = _plan(planner, {key: job for job, _, key in candidates}, context.now)
+    different = {
+        key: SimpleSchedule(job.schedule, key[1], job.edited, job.first_seen) for job, _, key in candidates
+    }
+    planned = plan_simple_schedules(planner, different, context.now)
     others += [job.id for job, _, key in candidates if key not in planned]
     return [SimpleStart(job, place, *planned[key]) for job, place, key in candidates if key in planned], others
-
-
-def _plan(planner: Planner, jobs: Mapping[_PlanKey, CachedJob], now: int) -> dict[_PlanKey, _NextSlot]:
-    """What the planner says of these schedules, where that is to start one slot on time and nothing else."""
-    if not jobs:
-        return {}
-    keys = {job.schedule.name: key for key, job in jobs.items()}
-    states = [
-        Schedule(job.schedule, cursor, cursor, cursor, job.edited, job.first_seen)
-        for (_, cursor), job in jobs.items()
-    ]
-    plan = planner(now // MICRO, states, Facts())
-    starts = {start.schedule: start for start in plan.starts}
-    special = {one.schedule for one in plan.decisions} | {one.schedule for one in plan.cancels}
-    found = {}
-    for planned in plan.schedules:
-        name = planned.schedule.definition.name
-        start = starts.get(name)
-        if start and name not in special and _is_plain(planned, start, keys[name][1]):
-            found[keys[name]] = _NextSlot(start.slot, planned.wake_at)
-    return found
-
-
-def _is_plain(planned: Planned, start: Start, cursor: int) -> bool:
-    after = planned.schedule
-    return (
-        start.trigger is Trigger.SCHEDULE
-        and start.lane == 0
-        and after.runs_made == 1
-        and after.cursor == after.last_seen_slot == start.slot
-        and after.last_missed_slot == cursor
-        and not planned.remove
-        and encode_rest(after) is None
-    )
 
 
 def start_simple_jobs(
