@@ -12,10 +12,11 @@ import psycopg
 import pytest
 from psycopg import sql
 from pymongo import MongoClient
+from redis import Redis
 
 from tickwise.stores.url import open_store
 
-from .support.servers import mongodb, postgres
+from .support.servers import mongodb, postgres, valkey
 from .support.servers.process import Server
 
 
@@ -101,6 +102,34 @@ def _own_mongodb(server: str) -> Iterator[str]:
     yield urlsplit(server)._replace(path=f"/{name}").geturl()
     with MongoClient[dict[str, Any]](server) as client:
         client.drop_database(name)
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """Where Valkey or Redis answers; TICKWISE_TEST_REDIS names a server of your own instead."""
+    yield from _given_or_started("TICKWISE_TEST_REDIS", valkey.server)
+
+
+@pytest.fixture
+def redis_store(redis_url: str) -> Iterator[str]:
+    """A store of the test's own, empty, and gone afterwards."""
+    name = f"tickwise-{uuid4().hex[:12]}"
+    yield f"{redis_url}?name={name}"
+    forget_keys(redis_url, name)
+
+
+@pytest.fixture
+def emptied_redis(redis_store: str) -> str:
+    """A store without keys is a new one."""
+    asyncio.run(_upgrade(redis_store))
+    return redis_store
+
+
+def forget_keys(server: str, name: str) -> None:
+    """Delete a store from a server."""
+    with Redis.from_url(server) as client:
+        for key in client.scan_iter(f"{{{name}}}:*", 1_000):
+            client.delete(key)
 
 
 def _given_or_started(variable: str, start: Callable[[], AbstractContextManager[Server]]) -> Iterator[str]:

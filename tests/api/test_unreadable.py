@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from tickwise.stores.mongo.definitions import DigestCache
+from tickwise.stores.mongo.definitions import MongoDefinitions
 from tickwise.stores.mongo.store import MongoStore
 from tickwise.stores.sql.definitions import DefinitionCache
 from tickwise.stores.sql.driver import Pool
@@ -34,7 +34,7 @@ async def spoil(here: Api, name: str) -> None:
     store: Any = await here.store()
     if isinstance(store, MongoStore):
         await store.mongo.collection("definitions").update_many({}, [{"$set": {"body": _replaced("$body")}}])
-        store.mongo.cache = DigestCache(store.mongo.collection("definitions"))
+        store.mongo.cache = MongoDefinitions(store.mongo.collection("definitions"))
     else:
         assert isinstance(store, SqlStore)
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tickwise.core.change import Reset
 from tickwise.core.settle import Failed
-from tickwise.stores.mongo.definitions import DigestCache
+from tickwise.stores.mongo.definitions import MongoDefinitions
 from tickwise.stores.mongo.store import MongoStore
 from tickwise.stores.records import Lease, Node, Role
 from tickwise.stores.sql.definitions import DefinitionCache
@@ -157,5 +157,5 @@ class _Documents:
             before = before[int(step)] if step.isdigit() else before.get(step)
         change = {"$unset": {field.path: ""}} if value is None else {"$set": {field.path: value}}
         await collection.update_many(ids, change)
-        self._mongo.cache = DigestCache(self._mongo.collection("definitions"))
+        self._mongo.cache = MongoDefinitions(self._mongo.collection("definitions"))
         return before

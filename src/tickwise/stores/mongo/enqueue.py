@@ -19,8 +19,9 @@ from ...core.errors import ConflictError, InputError, TickwiseError, no_such
 from ...core.model import Trigger
 from ...core.payload import UnreadableText, encode
 from ...core.states import ACTIVE, MOVES, Event, RunState
+from ..job_document import Document, present
 from ..records import MICRO, Enqueue, Enqueued
-from .base import Document, Mongo, changes, present
+from .base import Mongo, changes
 from .finish import ask_to_end, end_queued, wake
 from .intents import Effects, LostRaceError, persist
 from .jobs import with_lanes

@@ -11,6 +11,7 @@ from ...core.payload import UnreadableText
 from ...core.reasons import Reason
 from ...core.slots import next_slot
 from ...core.states import RunState
+from ..job_document import Document, JobDocument
 from ..records import (
     ALL_SCHEDULES,
     AttemptRow,
@@ -26,15 +27,16 @@ from ..records import (
     ScheduleRow,
     StepReport,
 )
+from ..run_document import attempt_of, digests, row_of
 from ..statistics import Recent
 from ..unreadable import unreadable_row
 from ..validation import decision_page, run_number_in
 from . import tick
-from .base import Document, Mongo
+from .base import Mongo
 from .fleet import pause_state
-from .jobs import JobDocument, load
+from .jobs import load
 from .lease import numbered, steps_of
-from .runs import SHOWN, attempt_of, digests, row_of
+from .runs import SHOWN
 from .search import contains_text, matching_names
 
 _LIVE = {"deleted_at": {"$exists": False}}

@@ -33,8 +33,9 @@ from typing import Any, TypeVar
 from pymongo import InsertOne, UpdateOne
 
 from ..contract import StoreUnavailableError
+from ..job_document import Document, present
 from ..records import MICRO
-from .base import Document, Mongo, changes, move_id, present
+from .base import Mongo, changes, move_id
 from .finish import ask_to_end, end_queued
 from .runs import ids_of, put_back
 

@@ -15,14 +15,16 @@ from ...core.payload import UnreadableText
 from ...core.schedule_pass import LONGEST_SLEEP
 from ...core.slots import due_at
 from ...core.states import RunState
+from ..job_document import Document, JobDocument, fields, recorded
 from ..records import MICRO, Lease, LeaseRequest, Planner, TickResult
+from ..run_document import lease_of
 from ..whole_scan import Scan, WokenJobs
-from .base import Document, Mongo
+from .base import Mongo
 from .fleet import pause_state
 from .intents import Effects, Intent, apply_all, commit
-from .jobs import JobDocument, fields, load, read_facts, recorded
+from .jobs import load, read_facts
 from .lease import limited
-from .runs import held_by, ids_of, lease_of, new_run, waiting
+from .runs import held_by, ids_of, new_run, waiting
 from .workers import wake_held
 
 _EARLIEST = -(1 << 62)  # a job that is never due has no number there

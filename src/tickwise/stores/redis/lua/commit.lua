@@ -1,0 +1,157 @@
+-- commit: move jobs, each by a compare-and-set of its `seq`: its new doc, when it is due, the runs that it starts, the
+-- runs that it ends and what it has decided; all of one job or nothing of it. Answers which jobs were moved.
+--
+-- A job is not moved if it has changed since it was read, if a slot or a lane that it starts is taken (S1, S16), if a
+-- schedule belongs to another job by now (S26), or if it would wait for a worker and the workers have changed (S47).
+-- In a pass nothing is moved while everything is paused (S29).
+
+local lost, taken = {}, {}
+
+local function is_stale(job)
+  if (call('HGET', job_key(job.name), 'seq') or '0') ~= whole(job.seq) then
+    return true
+  end
+  for _, name in ipairs(job.claims or {}) do
+    local owner = call('HGET', P .. ':owner', name)
+    if owner and owner ~= job.name then
+      return true
+    end
+  end
+  return job.begins_to_wait and args.seen and args.seen ~= (call('GET', P .. ':workers_seq') or '')
+end
+
+local function is_taken(run)
+  local slot, lane = 'slot ' .. run.schedule .. ' ' .. whole(run.slot), run.job .. ' ' .. run.lane
+  local found = taken[slot] or taken[lane] or call('HEXISTS', job_key(run.job), 'lane:' .. run.lane) == 1
+    or call('ZCOUNT', P .. ':slots:' .. run.schedule, run.slot, run.slot) > 0
+  taken[slot], taken[lane] = true, true
+  return found
+end
+
+local function record(decision)
+  local schedule, reason, first, last, number, detail = unpack(decision)
+  local key, field = P .. ':decisions:' .. schedule, reason .. ' ' .. whole(first)
+  local before = call('HGET', key, field)
+  local made_at = before and string.match(before, '^%S+ %S+ (%S+)') or whole(now)
+  call('HSET', key, field, table.concat({ whole(last), whole(number), made_at, whole(now), detail }, ' '))
+  local member = schedule .. ' ' .. field
+  call('ZADD', P .. ':decisions', -first, member)
+  call('ZADD', P .. ':decisions_last', last, member)
+  call('ZADD', P .. ':decisions_touched', now, member)
+end
+
+local function save(job)
+  local key, is_local = job_key(job.name), job['local'] == 1
+  put(key, {
+    seq = job.seq + 1, doc = job.doc, live = job.live, ['local'] = job['local'], waiting = job.waiting,
+    lanes = job.lanes, names = job.names,
+  })
+  local due, other = P .. (is_local and ':due_local' or ':due'), P .. (is_local and ':due' or ':due_local')
+  if not job.wake_at then
+    call('ZREM', due, job.name)
+    call('SREM', P .. ':awake', job.name)
+  elseif call('ZADD', due, job.wake_at, job.name) == 1 then
+    call('SADD', P .. ':awake', job.name)
+    call('ZREM', other, job.name)
+  end
+  for _, write in ipairs(job.writes or {}) do
+    call(write[1], P .. ':' .. write[2], unpack(write, 3))
+  end
+  for _, decision in ipairs(job.decisions or {}) do
+    record(decision)
+  end
+  for _, name in ipairs(job.changed or {}) do
+    call('ZADD', P .. ':schedules_touched', now, name)
+  end
+end
+
+-- End what a change of definitions ends. It comes last: that wakes what has begun to wait.
+local function end_runs(job)
+  for _, id in ipairs(job.cancels or {}) do
+    cancel(id, fields_of(run_key(id)))
+  end
+  if job.cancel_queued then
+    local schedules = {}
+    for _, name in ipairs(job.cancel_queued) do
+      schedules[name] = true
+    end
+    cancel_lanes(job.name, schedules)
+  end
+  if job.live == 0 then
+    cancel_lanes(job.name)
+    drop_backlog(job.name, tonumber(call('GET', P .. ':number') or 0))
+  end
+end
+
+-- New runs that the node may lease at once: none while others wait, none of a queue with a limit (S43, S46).
+local function reserve(wanted, made)
+  local places, leased = {}, {}
+  for order, queue in ipairs(wanted.queues) do
+    places[queue] = places[queue] or (call('EXISTS', P .. ':limit:' .. queue) == 0 and order) or nil
+  end
+  local free = {}
+  for _, each in ipairs(made) do
+    local run = each.run
+    if places[run.queue] and not each.once and allows(wanted.offers, run.requires) then
+      free[#free + 1] = { string.format('%06d', places[run.queue]) .. place(each.id, run), each }
+    end
+  end
+  table.sort(free, function(one, other) return one[1] < other[1] end)
+  for i = 1, math.min(wanted.capacity, #free) do
+    local each = free[i][2]
+    take(each.id, each.run, wanted.node, wanted.seconds)
+    leased[i] = each.id
+  end
+  return leased
+end
+
+local function others_wait(wanted)
+  promote()
+  for _, queue in ipairs(wanted.queues) do
+    if #next_runs(queue, wanted.offers, 1) > 0 then
+      return true
+    end
+  end
+  return false
+end
+
+local runs = args.runs or {}
+if args.reserve and call('EXISTS', args.reserve.offers) == 0 then
+  return '{"unknown_offers":true}'
+end
+for _, job in ipairs(args.jobs) do
+  lost[job.name] = is_stale(job) or (args.pass and is_paused())
+end
+for _, run in ipairs(runs) do
+  if is_taken(run) then
+    lost[run.job] = true
+  end
+end
+local may_reserve = args.reserve and #runs > 0 and not others_wait(args.reserve)
+local won, made = {}, {}
+for _, job in ipairs(args.jobs) do
+  if not lost[job.name] then
+    save(job)
+    won[#won + 1] = job.name
+  end
+end
+for _, run in ipairs(runs) do
+  if not lost[run.job] then
+    local each = { id = whole(call('INCR', P .. ':number')), run = run, once = run.once }
+    run.once = nil
+    insert(each.id, run)
+    made[#made + 1] = each
+  end
+end
+for _, job in ipairs(args.jobs) do
+  if not lost[job.name] then
+    end_runs(job)
+  end
+end
+local leased = may_reserve and reserve(args.reserve, made) or {}
+if #made > #leased or not args.pass then
+  tell()
+end
+local following = call('ZRANGE', P .. ':due', 0, 0, 'WITHSCORES')
+return '{"won":' .. cjson.encode(won) .. ',"made":' .. #made .. ',"leases":' .. rows(leased)
+  .. ',"next_due":' .. (following[2] or 'null') .. '}'

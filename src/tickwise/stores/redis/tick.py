@@ -1,0 +1,89 @@
+"""One pass: due jobs are read, planned all at once, and moved by one script, each by its own compare-and-set.
+
+Nothing is locked. Nodes that pass at the same moment plan the same jobs, and one of them moves each. A job that
+was changed while it was planned stays due.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ...core.jobstate import by_job
+from ...core.model import Start, TickPlan, Trigger
+from ...core.payload import UnreadableText
+from ...core.requirements import NOTHING
+from ...core.schedule_pass import LONGEST_SLEEP
+from ...core.slots import due_at
+from ..job_document import Document, JobDocument, present
+from ..records import MICRO, Planner, TickRequest, TickResult
+from ..whole_scan import Scan, WokenJobs
+from .base import RedisServer
+from .finish import readable_leases
+from .jobs import StoredJobs, job_move, load, read_facts
+from .lease import call_with_offers, live_workers, request_of
+from .runs import run_of
+
+_NO_PLAN = TickPlan()
+
+
+async def tick(server: RedisServer, planner: Planner, request: TickRequest) -> TickResult:
+    node, limit, names, reserve = request
+    wanted = {"limit": limit} if names is None else {"names": list(dict.fromkeys(names))}
+    answer = await server.call("claim", **wanted)
+    claimed = StoredJobs(answer)
+    now = claimed.now
+    if not claimed.jobs:
+        return TickResult(now, next_due=None if claimed.paused else answer["next_due"])
+    jobs = await load(server, claimed.jobs.values(), claimed.pauses)
+    facts = await read_facts(server, jobs, claimed.jobs, await live_workers(server, answer["workers"]))
+    schedules = [schedule for job in jobs.values() for schedule in job.state.live.values()]
+    plan = planner(now // MICRO, schedules, facts)
+    await server.cache.read({jobs[start.job].document["definition"] for start in plan.starts})
+    given = {"reserve": request_of(server, reserve)} if reserve and reserve.capacity > 0 else {}
+    done = await call_with_offers(
+        server, "commit", reserve.offers if reserve else NOTHING, jobs=_moves(claimed, jobs, plan, now),
+        runs=[_start(server, start, jobs[start.job], node) for start in plan.starts], seen=answer["seen"],
+        **{"pass": True}, **given,
+    )  # fmt: skip
+    leases = await readable_leases(server, [run_of(run) for run in done["leases"]])
+    more = len(done["won"]) < len(jobs) or (names is None and len(jobs) == limit)
+    return TickResult(now, len(done["won"]), done["made"], leases, more, None if more else done["next_due"])
+
+
+def _moves(claimed: StoredJobs, jobs: Mapping[str, JobDocument], plan: TickPlan, now: int) -> list[Document]:
+    """How each job changes by its part of the plan."""
+    parts, moves = by_job(plan), []
+    for name, job in jobs.items():
+        part = parts.get(name, _NO_PLAN)
+        after = replace(job, state=job.state.commit(part, now // MICRO))
+        moves.append(job_move(claimed.jobs[name], after, now))
+        if part.cancels:
+            moves[-1]["cancels"] = [cancel.run for cancel in part.cancels]
+    return moves
+
+
+def _start(server: RedisServer, start: Start, job: JobDocument, node: str) -> Document:
+    document, schedule = job.document, job.state.schedules[start.schedule].schedule
+    live = start.trigger is Trigger.SCHEDULE
+    return present({
+        "job": start.job, "schedule": start.schedule, "slot": start.slot, "lane": start.lane,
+        "trigger": str(start.trigger), "definition": document["definition"],
+        "times": job.entries[start.schedule]["definition"], "queue": document["queue"],
+        "priority": document["priority"], "requires": document["requires"], "claimed_by": node,
+        "due_at": due_at(schedule, start.slot) * MICRO if live else None,
+        "expires": schedule.definition.policy.expires, "once": _is_once(server, start.job, document) or None,
+    })  # fmt: skip
+
+
+def _is_once(server: RedisServer, job: str, document: Document) -> bool:
+    """Whether a run may not be leased in the pass that makes it (S43)."""
+    try:
+        return server.cache.job(document["definition"], job).at_most_once
+    except UnreadableText:  # the worker that leases it will find that out
+        return True
+
+
+async def wake_lost(server: RedisServer, scan: Scan) -> WokenJobs:
+    """Make jobs due that nothing would wake."""
+    given = {"latest": LONGEST_SLEEP} if scan is Scan.AFTER_SET_BACK else {}
+    found = await server.call("scan", **given)
+    return WokenJobs(list(found["lost"]), bool(found["woken"]))
