@@ -12,7 +12,6 @@ import psycopg
 import pytest
 from psycopg import sql
 from pymongo import MongoClient
-from redis import Redis
 
 from tickwise.stores.url import open_store
 
@@ -111,25 +110,18 @@ def redis_url() -> Iterator[str]:
 
 
 @pytest.fixture
-def redis_store(redis_url: str) -> Iterator[str]:
+def redis_database(redis_url: str) -> Iterator[str]:
     """A store of the test's own, empty, and gone afterwards."""
-    name = f"tickwise-{uuid4().hex[:12]}"
-    yield f"{redis_url}?name={name}"
-    forget_keys(redis_url, name)
+    url = f"{redis_url}?name=tickwise-{uuid4().hex[:12]}"
+    yield url
+    valkey.forget_store(url)
 
 
 @pytest.fixture
-def emptied_redis(redis_store: str) -> str:
+def emptied_redis(redis_database: str) -> str:
     """A store without keys is a new one."""
-    asyncio.run(_upgrade(redis_store))
-    return redis_store
-
-
-def forget_keys(server: str, name: str) -> None:
-    """Delete a store from a server."""
-    with Redis.from_url(server) as client:
-        for key in client.scan_iter(f"{{{name}}}:*", 1_000):
-            client.delete(key)
+    asyncio.run(_upgrade(redis_database))
+    return redis_database
 
 
 def _given_or_started(variable: str, start: Callable[[], AbstractContextManager[Server]]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-DRIVERS = {"asyncpg", "psycopg", "pymongo", "sqlite3"}
+DRIVERS = {"asyncpg", "psycopg", "pymongo", "redis", "sqlite3"}
 HEAVY = {"numpy", "fastapi", "starlette", "uvicorn", "httpx", "rich", "typer", "structlog", "watchfiles"}
 RUNTIME = {
     "tickwise.api", "tickwise.app.node", "tickwise.core.index", "tickwise.core.planner",

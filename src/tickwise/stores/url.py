@@ -101,7 +101,7 @@ def _redis(url: str, clock: Callable[[], int] | None) -> Store:
     try:
         from .redis.store import RedisStore
     except ImportError:
-        raise InputError("the Redis client is missing: pip install 'tickwise[redis]'") from None
+        raise InputError("the Redis driver is missing: pip install 'tickwise[redis]'") from None
     return RedisStore(url, clock)
 
 

@@ -16,13 +16,14 @@ from ...core.jobstate import JobState
 from ...core.model import Schedule
 from ...core.reasons import Reason
 from ...core.requirements import requirements_of
+from ..compare_and_set import LostRaceError, persist
 from ..digest_cache import digest_of
 from ..job_document import Document, JobDocument, fields, recorded
 from ..records import MICRO
 from ..validation import check_needs, check_version
 from .base import Mongo
 from .fleet import pause_state
-from .intents import Effects, Intent, LostRaceError, apply_all, commit, create, persist
+from .intents import Effects, Intent, apply_all, commit, create
 from .jobs import load
 
 _MAX_NAMES = 1_000  # that are searched for the nearest

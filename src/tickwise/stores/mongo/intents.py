@@ -25,23 +25,19 @@ Why nothing is lost or done twice:
   is settled.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from pymongo import InsertOne, UpdateOne
 
-from ..contract import StoreUnavailableError
 from ..job_document import Document, present
 from ..records import MICRO
 from .base import Mongo, changes, move_id
 from .finish import ask_to_end, end_queued
 from .runs import ids_of, put_back
 
-T = TypeVar("T")
 SOON = 2  # seconds of the store's time after which a plan that is not settled makes its job due
-_MAX_TRIES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,17 +167,3 @@ def _settled(name: str, plan: Document) -> UpdateOne:
     as_planned = "$$REMOVE" if wake_at is None else wake_at
     due = {"$cond": ["$woken", {"$min": ["$wake_at", wake_at]}, as_planned]}
     return UpdateOne({"_id": name, "plan.id": plan["id"]}, [{"$set": {"wake_at": due}}, {"$unset": "plan"}])
-
-
-class LostRaceError(Exception):
-    """Somebody else has changed the document since it was read: look again."""
-
-
-async def persist(attempt: Callable[[], Awaitable[T]]) -> T:
-    """Retry until no race is lost. One of the racers always wins, so a few tries are enough."""
-    for tries in range(_MAX_TRIES):
-        try:
-            return await attempt()
-        except LostRaceError:
-            await asyncio.sleep(min(tries, 20) / 1_000)
-    raise StoreUnavailableError(f"others were first {_MAX_TRIES} times in a row: try again")

@@ -13,10 +13,11 @@ from typing import TypeAlias
 from ...core.errors import ConflictError
 from ...core.jobstate import JobState, facts_of, successes_needed
 from ...core.model import Facts, Holder, Trigger
+from ..compare_and_set import LostRaceError, persist
 from ..job_document import Document, JobDocument, read_state
 from .base import Mongo
 from .fleet import ended_pauses
-from .intents import Effects, Intent, LostRaceError, apply_all, commit, persist
+from .intents import Effects, Intent, apply_all, commit
 from .workers import live_workers
 
 

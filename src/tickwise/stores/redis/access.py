@@ -33,7 +33,7 @@ def _token_of(kept: Mapping[str, str]) -> Token:
     )  # fmt: skip
 
 
-async def _find_token(server: RedisServer, digest: str) -> Token | None:
+async def _token_by_digest(server: RedisServer, digest: str) -> Token | None:
     id_ = await server.command("HGET", server.key("digests"), digest)
     if id_ is None:
         return None
@@ -104,7 +104,7 @@ class RedisAccess(RedisMoves, Access):
     """Tokens, audit and claims over Redis."""
 
     _issue = move(_issue_token)
-    _token = move(_find_token)
+    _token = move(_token_by_digest)
     tokens = move(_list_tokens)
     _revoke = move(_revoke_token)
     _record = move(_record_audit)

@@ -44,8 +44,8 @@ class RedisServer:
         self.name = check_name(options.get("name", DEFAULT_NAME), "the name of a store on Redis")
         self.prefix = f"{{{self.name}}}"
         try:
-            self.client = _connect(plain, cluster=options.get("cluster", "") in _ON)
-            self.direct: Any = _connect(plain, cluster=False)  # to the very server of the URL
+            self.client = _open_client(plain, cluster=options.get("cluster", "") in _ON)
+            self.direct: Any = _open_client(plain, cluster=False)  # to the very server of the URL
         except (ValueError, TypeError, RedisError) as error:
             raise InputError(f"the store's URL cannot be used: {error}; write {EXAMPLE}") from None
         self.news = Notifications(self.direct, self.key("news"))
@@ -99,7 +99,7 @@ class RedisServer:
             await client.aclose()
 
 
-def _connect(url: str, *, cluster: bool) -> Redis | RedisCluster:
+def _open_client(url: str, *, cluster: bool) -> Redis | RedisCluster:
     options: dict[str, Any] = {
         "decode_responses": True, "socket_timeout": MOVE_SECONDS, "socket_connect_timeout": _CONNECT_SECONDS,
         "retry": Retry(NoBackoff(), 0),

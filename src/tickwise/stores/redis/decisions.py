@@ -8,6 +8,7 @@ extended.
 from collections.abc import AsyncIterator, Iterable, Sequence
 
 from ...core.reasons import Reason
+from ..decision_order import decision_matches, decision_place
 from ..records import DecisionFilter, DecisionKey, DecisionRow, Page
 from ..validation import decision_page
 from .base import RedisServer
@@ -18,10 +19,10 @@ _BATCH_SIZE, _MAX_SORTED = 500, 20_000
 async def decisions_of(server: RedisServer, schedule: str) -> list[DecisionRow]:
     """All of a schedule."""
     found: dict[str, str] = await server.command("HGETALL", server.key("decisions", schedule))
-    return [_row(schedule, field, text) for field, text in found.items()]
+    return [_decision_row(schedule, field, text) for field, text in found.items()]
 
 
-def _row(schedule: str, field: str, text: str) -> DecisionRow:
+def _decision_row(schedule: str, field: str, text: str) -> DecisionRow:
     reason, first = field.split(" ")
     last, count, made_at, extended_at, detail = text.split(" ", 4)
     return DecisionRow(
@@ -35,7 +36,9 @@ async def decision_rows(server: RedisServer, members: Sequence[str]) -> list[Dec
         return []
     texts = await server.call("decisions", members=list(members))
     named = [member.split(" ", 1) for member in members]
-    return [_row(schedule, field, text) for (schedule, field), text in zip(named, texts, strict=True) if text]
+    return [
+        _decision_row(schedule, field, text) for (schedule, field), text in zip(named, texts, strict=True) if text
+    ]
 
 
 async def decisions(
@@ -43,7 +46,9 @@ async def decisions(
 ) -> Page[DecisionRow]:
     found: list[DecisionRow] = []
     async for row in _candidates(server, wanted, after):
-        if _matches(row, wanted) and (after is None or _place(row) > (-after.first, after.schedule, after.reason)):
+        if decision_matches(row, wanted) and (
+            after is None or decision_place(row) > (-after.first, after.schedule, after.reason)
+        ):
             found.append(row)
             if len(found) > limit:
                 break
@@ -58,14 +63,14 @@ async def _candidates(
 ) -> AsyncIterator[DecisionRow]:
     """At least those that match, in the order of pages: of the schedule, about late slots, or all."""
     if wanted.schedule is not None:
-        for row in sorted(await decisions_of(server, wanted.schedule), key=_place):
+        for row in sorted(await decisions_of(server, wanted.schedule), key=decision_place):
             yield row
         return
     since = max((s for s in (wanted.since, wanted.slot) if s is not None), default=None)
     by_last = server.key("decisions_last")
     if since is not None and await server.command("ZCOUNT", by_last, since, "+inf") <= _MAX_SORTED:
         members = await server.command("ZRANGE", by_last, since, "+inf", "BYSCORE")
-        for row in sorted(await decision_rows(server, members), key=_place):
+        for row in sorted(await decision_rows(server, members), key=decision_place):
             yield row
         return
     place, first = await _first_place(server, wanted, after), 0
@@ -93,21 +98,6 @@ async def _first_place(server: RedisServer, wanted: DecisionFilter, after: Decis
     return max(places)
 
 
-def _place(row: DecisionRow) -> tuple[int, str, str]:
-    """The order of decisions, newest slots first; a decision keeps its place when it is extended."""
-    return -row.first, row.schedule, row.reason.code
-
-
-def _matches(row: DecisionRow, wanted: DecisionFilter) -> bool:
-    return (
-        wanted.schedule in (None, row.schedule)
-        and (not wanted.reasons or row.reason in wanted.reasons)
-        and (wanted.slot is None or row.first <= wanted.slot <= row.last)
-        and (wanted.since is None or row.last >= wanted.since)
-        and (wanted.until is None or row.first < wanted.until)
-    )
-
-
 def in_order(rows: Iterable[DecisionRow]) -> list[DecisionRow]:
     """By when they were made or extended."""
-    return sorted(rows, key=lambda row: (row.extended_at, _place(row)))
+    return sorted(rows, key=lambda row: (row.extended_at, decision_place(row)))

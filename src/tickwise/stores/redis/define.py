@@ -13,6 +13,7 @@ from ...core.jobstate import JobState
 from ...core.model import Schedule
 from ...core.reasons import Reason
 from ...core.requirements import requirements_of
+from ..compare_and_set import persist
 from ..digest_cache import digest_of
 from ..job_document import Document, JobDocument
 from ..records import MICRO
@@ -20,7 +21,7 @@ from ..validation import check_needs, check_version
 from .base import RedisServer
 from .decisions import decisions_of
 from .enqueue import no_such_job
-from .jobs import StoredJob, StoredJobs, commit_job, load, persist, read_jobs
+from .jobs import JobSnapshot, JobSnapshots, commit_job, load, read_jobs
 
 _MAX_NAMES = 1_000  # that are searched for the nearest
 
@@ -32,21 +33,21 @@ async def define(server: RedisServer, job: JobDefinition, source: str, over: int
 
 
 async def _define(server: RedisServer, job: JobDefinition, source: str, over: int | None) -> tuple[Schedule, ...]:
-    found = await _read(server, job)
+    found = await _read_with_owners(server, job)
     stored, now, second = found.job(job.name), found.now, found.now // MICRO
     document = stored.document or {"schedules": [], "pause_seen": found.pauses}
     if stored.live and document["source"] != source:
         raise other_source(job.name, document["source"], source)
     check_version(job.name, document["version"] if stored.live else 0, over)
-    _check_unique(found, job)
+    _check_owners(found, job)
     loaded = await _load(server, found, replace(stored, document=document), job)
     before = loaded.state
     if stored.document and not stored.live:
         removed_at, owner = document["deleted_at"] // MICRO, document["source"]
         before = restore(await _without_taken(server, before), removed_at, owner, second)
-    missed = await _missed(server, before.reopened_by(job, second))
+    missed = await _missed_ranges(server, before.reopened_by(job, second))
     state = before.redefine(job, source, second, missed)
-    await _check_needs(server, scheduled(state))
+    await _check_dependencies(server, scheduled(state))
     if stored.live and document["definition"] == digest_of(job) and not (state.changed or state.cancel_queued):
         return ()
     await commit_job(server, stored, replace(loaded, state=state), now, _job_fields(document, job, source, now))
@@ -62,12 +63,12 @@ def _job_fields(before: Document, job: JobDefinition, source: str, now: int) -> 
     }  # fmt: skip
 
 
-async def _read(server: RedisServer, job: JobDefinition) -> StoredJobs:
+async def _read_with_owners(server: RedisServer, job: JobDefinition) -> JobSnapshots:
     """A job, and the jobs that have or had schedules that it defines."""
     return await read_jobs(server, [job.name], [schedule.name for schedule in job.schedules], gone=True)
 
 
-def _check_unique(found: StoredJobs, job: JobDefinition) -> None:
+def _check_owners(found: JobSnapshots, job: JobDefinition) -> None:
     """A schedule belongs to one job (S26)."""
     for name in (schedule.name for schedule in job.schedules):
         owner = found.owners.get(name, job.name)
@@ -77,7 +78,7 @@ def _check_unique(found: StoredJobs, job: JobDefinition) -> None:
             )
 
 
-async def _load(server: RedisServer, found: StoredJobs, stored: StoredJob, job: JobDefinition) -> JobDocument:
+async def _load(server: RedisServer, found: JobSnapshots, stored: JobSnapshot, job: JobDefinition) -> JobDocument:
     """A job, with schedules that other jobs have deleted and this one defines again: they may go on (S23)."""
     loaded = await load(server, [*found.jobs.values(), stored], found.pauses)
     own = loaded[job.name]
@@ -102,7 +103,7 @@ async def _without_taken(server: RedisServer, job: JobState) -> JobState:
     return job._replace(schedules=kept)
 
 
-async def _missed(server: RedisServer, needed: Mapping[str, int]) -> dict[str, list[tuple[int, int]]]:
+async def _missed_ranges(server: RedisServer, needed: Mapping[str, int]) -> dict[str, list[tuple[int, int]]]:
     """Slots recorded as missed, by schedule, since a second."""
     return {
         name: [
@@ -114,7 +115,7 @@ async def _missed(server: RedisServer, needed: Mapping[str, int]) -> dict[str, l
     }
 
 
-async def _check_needs(server: RedisServer, job: JobDefinition) -> None:
+async def _check_dependencies(server: RedisServer, job: JobDefinition) -> None:
     """What `after` names must exist, and must not lead back (S35): followed as far as it goes."""
     known: dict[str, Sequence[str]] = {}
     own = {schedule.name for schedule in job.schedules}
@@ -147,20 +148,20 @@ async def extend(server: RedisServer, extra: JobDefinition, source: str, over: i
 async def _extend(
     server: RedisServer, extra: JobDefinition, source: str, over: int | None
 ) -> tuple[Schedule, ...]:
-    found = await _read(server, extra)
+    found = await _read_with_owners(server, extra)
     stored, now = found.job(extra.name), found.now
     if stored.document is None or not stored.live:
         raise await no_such_job(server, extra.name)
     document = stored.document
     check_extension(extra.name, document["source"], source)
     check_version(extra.name, document["version"], over)
-    _check_unique(found, extra)
+    _check_owners(found, extra)
     loaded = await _load(server, found, stored, extra)
-    missed = await _missed(server, loaded.state.reopened_by(extra, now // MICRO))
+    missed = await _missed_ranges(server, loaded.state.reopened_by(extra, now // MICRO))
     await server.cache.read([document["definition"]])
     enabled = replace(extra, enabled=server.cache.job(document["definition"], extra.name).enabled)
     state = job_sources.extend(loaded.state, enabled, source, now // MICRO, missed)
-    await _check_needs(server, scheduled(state))
+    await _check_dependencies(server, scheduled(state))
     if state.changed or state.cancel_queued:
         job_fields = {"version": document["version"] + 1, "updated_at": now}
         await commit_job(server, stored, replace(loaded, state=state), now, job_fields)

@@ -10,7 +10,7 @@ from ...core.states import RunState
 from ..job_document import Document, present
 from ..records import MICRO, Enqueue, Enqueued
 from .base import RedisServer
-from .jobs import StoredJob, read_jobs
+from .jobs import JobSnapshot, read_jobs
 
 _BATCH_NAMES = 1_000  # names of jobs that are searched for the nearest
 
@@ -41,7 +41,7 @@ async def new_runs(server: RedisServer, asked: Sequence[Enqueue]) -> list[Docume
     return [_new_run(one, _document(jobs[one.job])) for one in asked]
 
 
-def _document(job: StoredJob) -> Document:
+def _document(job: JobSnapshot) -> Document:
     return job.document or {}
 
 

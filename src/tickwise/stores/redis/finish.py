@@ -16,7 +16,7 @@ from .runs import leases_of, read_runs, run_of
 _BATCH_SIZE = 500
 
 
-class RunEnding(NamedTuple):
+class AttemptEnding(NamedTuple):
     """An attempt that ended; but only if its token still holds the run, and its lease has run out if `lapsed`."""
 
     run: int
@@ -30,7 +30,7 @@ class RunEnding(NamedTuple):
 async def finish(server: RedisServer, ended: Sequence[Finish]) -> tuple[Settled | None, ...]:
     """None stands for an old token (S42)."""
     endings = [
-        RunEnding(
+        AttemptEnding(
             int(one.run), one.token, one.outcome,
             None if one.result is None else encode(one.result, "the result"), one.error,
         )
@@ -42,7 +42,7 @@ async def finish(server: RedisServer, ended: Sequence[Finish]) -> tuple[Settled 
     return tuple(found)
 
 
-async def end(server: RedisServer, endings: Sequence[RunEnding]) -> list[Settled | None]:
+async def end(server: RedisServer, endings: Sequence[AttemptEnding]) -> list[Settled | None]:
     """What became of the runs, in order; those that are not as they should be are left alone."""
     made: dict[int, Settled] = {}
     left = list(range(len(endings)))
@@ -66,7 +66,7 @@ def _is_held(run: Document | None, token: str) -> bool:
     return run is not None and run["state"] == RunState.RUNNING and run.get("token") == token
 
 
-def _order(ending: RunEnding, run: Document, to: Settled) -> Document:
+def _order(ending: AttemptEnding, run: Document, to: Settled) -> Document:
     """What the script does if the run still is as it was read."""
     goes_to = {
         "state": str(to.state), "event": str(to.event), "failures": to.failures, "losses": to.losses,
@@ -84,7 +84,7 @@ async def expire(server: RedisServer) -> Expired:
     answer = await server.call("expire")
     gone = "its worker did not renew the lease"
     lapsed = [
-        RunEnding(run["_id"], run["token"], LeaseExpired(), error=gone, lapsed=True)
+        AttemptEnding(run["_id"], run["token"], LeaseExpired(), error=gone, lapsed=True)
         for run in map(run_of, answer["lapsed"])
     ]
     ended = await end(server, lapsed)
@@ -95,5 +95,7 @@ async def readable_leases(server: RedisServer, runs: Sequence[Document]) -> tupl
     """Runs as their worker sees them. One whose definition cannot be read fails, and the others go on."""
     leases, unreadable = await leases_of(server, runs)
     if unreadable:
-        await end(server, [RunEnding(run["_id"], run["token"], Failed(), error=why) for run, why in unreadable])
+        await end(
+            server, [AttemptEnding(run["_id"], run["token"], Failed(), error=why) for run, why in unreadable]
+        )
     return leases

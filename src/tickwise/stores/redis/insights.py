@@ -1,15 +1,11 @@
 """Reads for people: jobs and schedules. A page is asked for by the last name seen."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Sequence
 
-from ...core.definition import JobDefinition
 from ...core.payload import UnreadableText
-from ...core.slots import next_slot
-from ...core.states import RunState
+from ..document_rows import job_row, schedule_row, wake_at_of
 from ..job_document import Document, JobDocument
 from ..records import JobRow, Page, ScheduleFilter, ScheduleRow
-from ..unreadable import unreadable_row
 from ..validation import has_label, is_part_of_name
 from .base import RedisServer
 from .jobs import load, read_jobs
@@ -45,20 +41,7 @@ async def _job_rows(server: RedisServer, names: Sequence[str]) -> list[JobRow]:
     found = [each for each in (await read_jobs(server, names)).jobs.values() if each.live]
     documents = {each.name: each.document or {} for each in found}
     await server.cache.read(document["definition"] for document in documents.values())
-    return [_job_row(server, name, document) for name, document in documents.items()]
-
-
-def _job_row(server: RedisServer, name: str, document: Document) -> JobRow:
-    problem = ""
-    try:
-        definition = server.cache.job(document["definition"], name)
-    except UnreadableText as error:
-        definition, problem = JobDefinition(name), str(error)
-    return JobRow(
-        definition=definition, version=document["version"], source=document["source"],
-        schedules=tuple(document.get("names", ())), created_at=document["created_at"],
-        updated_at=document["updated_at"], history_from=document.get("history_from"), unreadable=problem,
-    )  # fmt: skip
+    return [job_row(server.cache, name, document) for name, document in documents.items()]
 
 
 async def schedule(server: RedisServer, name: str) -> ScheduleRow | None:
@@ -117,11 +100,11 @@ async def _schedule_rows(
     kept = [
         (name, job)
         for name in names
-        if (job := loaded.get(found.owners.get(name, ""))) and _matches(server, name, job, wanted)
+        if (job := loaded.get(found.owners.get(name, ""))) and _schedule_matches(server, name, job, wanted)
     ]
     runs = await _last_runs(server, [name for name, _ in kept])
     for name, job in kept:
-        yield _schedule_row(name, job, runs.get(name), paused=found.paused)
+        yield schedule_row(name, job, runs.get(name), paused=found.paused)
 
 
 async def _last_runs(server: RedisServer, names: Sequence[str]) -> dict[str, Document]:
@@ -132,9 +115,9 @@ async def _last_runs(server: RedisServer, names: Sequence[str]) -> dict[str, Doc
     return {name: runs[each] for name, each in ids.items() if each in runs}
 
 
-def _matches(server: RedisServer, name: str, job: JobDocument, wanted: ScheduleFilter) -> bool:
+def _schedule_matches(server: RedisServer, name: str, job: JobDocument, wanted: ScheduleFilter) -> bool:
     entry = job.entries[name]
-    wake_at = _wake_at(job, entry)
+    wake_at = wake_at_of(job, name)
     return (
         wanted.job in (None, job.name)
         and wanted.paused in (None, bool(entry.get("paused")))
@@ -157,31 +140,3 @@ def _matches_definition(server: RedisServer, name: str, job: JobDocument, wanted
         )
     except UnreadableText:
         return False
-
-
-def _wake_at(job: JobDocument, entry: Mapping[str, Any]) -> int | None:
-    """If no pass will look at its job, it has no wake-up."""
-    return entry.get("wake_at") if "wake_at" in job.document else None
-
-
-def _schedule_row(name: str, job: JobDocument, last: Document | None, *, paused: bool) -> ScheduleRow:
-    """A schedule as the next pass will find it."""
-    entry = job.entries[name]
-    if name in job.state.unreadable:
-        return unreadable_row(
-            name, job.name, job.state.unreadable[name].problem, source=job.document["source"],
-            wake_at=_wake_at(job, entry), created_at=entry["created_at"], updated_at=entry["updated_at"],
-        )  # fmt: skip
-    state = job.state.schedules[name].schedule
-    slot = state.reopened[0] if state.reopened else next_slot(state, state.cursor)
-    run: dict[str, Any] = {}
-    if last:
-        run = {
-            "last_run_id": str(last["_id"]), "last_run_at": last.get("started_at"),
-            "last_enqueued_at": last["created_at"], "last_state": RunState(last["state"]),
-        }  # fmt: skip
-    resting = paused or state.paused is not None
-    return ScheduleRow(
-        schedule=state, next_slot=None if resting else slot, wake_at=_wake_at(job, entry),
-        created_at=entry["created_at"], updated_at=entry["updated_at"], **run,
-    )  # fmt: skip

@@ -28,7 +28,7 @@ async def runs(server: RedisServer, wanted: RunFilter, after: int | None, limit:
     """The text of a filter may be the id of a run."""
     found: list[Document] = []
     async for batch in _candidates(server, wanted, after, limit):
-        found += [run for run in await read_runs(server, batch) if _matches(run, wanted)]
+        found += [run for run in await read_runs(server, batch) if _run_matches(run, wanted)]
         if len(found) > limit:
             break
     rows = await run_rows(server, found[:limit])
@@ -86,7 +86,7 @@ def _of_state(server: RedisServer, state: RunState) -> str:
     return server.key("finished", str(state))
 
 
-def _matches(run: Document, wanted: RunFilter) -> bool:
+def _run_matches(run: Document, wanted: RunFilter) -> bool:
     return (
         wanted.job in (None, run["job"])
         and wanted.schedule in (None, run.get("schedule"))

@@ -113,15 +113,15 @@ def _hour_row(key: tuple[str, int], runs: list[Document], decided: Counter[Reaso
         schedule=key[0],
         hour=key[1],
         runs=dict(Counter(RunState(run["state"]) for run in runs)),
-        claim_ms=_mean(runs, "due_at", "created_at"),
-        late_ms=_mean(runs, "due_at", "started_at"),
-        run_ms=_mean(runs, "started_at", "finished_at"),
+        claim_ms=_mean_between(runs, "due_at", "created_at"),
+        late_ms=_mean_between(runs, "due_at", "started_at"),
+        run_ms=_mean_between(runs, "started_at", "finished_at"),
         decided=dict(decided),
         triggers=dict(Counter(Trigger.of(run["trigger"]) for run in runs)),
     )
 
 
-def _mean(runs: list[Document], first: str, last: str) -> float | None:
+def _mean_between(runs: list[Document], first: str, last: str) -> float | None:
     """From one instant to another, in milliseconds; none if no run has both."""
     found = [run[last] - run[first] for run in runs if first in run and last in run]
     return sum(found) / len(found) / 1_000 if found else None

@@ -5,44 +5,27 @@ held, when it is due, its newest success. `job_move` makes of a job before and a
 needs.
 """
 
-import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from ...core.errors import InputError
 from ...core.jobstate import EndedPause, facts_of, successes_needed
 from ...core.model import Facts, Holder, Trigger
 from ...core.requirements import LiveWorkers
-from ..contract import StoreUnavailableError
+from ..compare_and_set import LostRaceError
 from ..job_document import Document, JobDocument, fields, present, read_state, recorded
 from ..records import MICRO
 from .base import RedisServer
 
-T = TypeVar("T")
 Write: TypeAlias = list[Any]  # a command, the key behind the store's prefix, and its arguments
-_MAX_TRIES = 200
 _MAX_BYTES = 2_000_000  # of a job's document
 _BY_SCRIPTS = ("last_success", "last_manual", "history_from", "wake_at")
 
 
-class LostRaceError(Exception):
-    """Somebody else has changed the job since it was read: look again."""
-
-
-async def persist(attempt: Callable[[], Awaitable[T]]) -> T:
-    """Retry until no race is lost. One of the racers always wins, so a few tries are enough."""
-    for tries in range(_MAX_TRIES):
-        try:
-            return await attempt()
-        except LostRaceError:
-            await asyncio.sleep(min(tries, 20) / 1_000)
-    raise StoreUnavailableError(f"others were first {_MAX_TRIES} times in a row: try again")
-
-
 @dataclass(frozen=True, slots=True)
-class StoredJob:
+class JobSnapshot:
     """A job as a script has read it: its document with what scripts have added, and who holds its lanes."""
 
     name: str
@@ -55,7 +38,7 @@ class StoredJob:
         return self.document is not None and "deleted_at" not in self.document
 
 
-class StoredJobs:
+class JobSnapshots:
     """What one reading script has found."""
 
     def __init__(self, answer: Mapping[str, Any]) -> None:
@@ -66,16 +49,16 @@ class StoredJobs:
         self.owners: Mapping[str, str] = answer.get("owners", {})  # jobs by their schedules
         self.gone: Mapping[str, str] = answer.get("gone", {})  # jobs that have deleted a schedule last
 
-    def job(self, name: str) -> StoredJob:
-        return self.jobs.get(name) or StoredJob(name)
+    def job(self, name: str) -> JobSnapshot:
+        return self.jobs.get(name) or JobSnapshot(name)
 
 
-def _stored(found: Mapping[str, str]) -> StoredJob:
+def _stored(found: Mapping[str, str]) -> JobSnapshot:
     document: Document = json.loads(found["doc"])
     for name in _BY_SCRIPTS:
         if name in found:
             document[name] = int(found[name])
-    return StoredJob(found["name"], int(found["seq"]), document, tuple(_holders(found)))
+    return JobSnapshot(found["name"], int(found["seq"]), document, tuple(_holders(found)))
 
 
 def _holders(found: Mapping[str, str]) -> Iterator[Holder]:
@@ -86,12 +69,12 @@ def _holders(found: Mapping[str, str]) -> Iterator[Holder]:
 
 async def read_jobs(
     server: RedisServer, names: Iterable[str] = (), schedules: Iterable[str] = (), *, gone: bool = False
-) -> StoredJobs:
+) -> JobSnapshots:
     """Jobs by name, and those that have these schedules, or have deleted them."""
-    return StoredJobs(await server.call("jobs_of", names=list(names), schedules=list(schedules), gone=gone))
+    return JobSnapshots(await server.call("jobs_of", names=list(names), schedules=list(schedules), gone=gone))
 
 
-async def load(server: RedisServer, jobs: Iterable[StoredJob], pauses: int) -> dict[str, JobDocument]:
+async def load(server: RedisServer, jobs: Iterable[JobSnapshot], pauses: int) -> dict[str, JobDocument]:
     """Jobs with their states. Ends of pauses of everything reach their schedules here (S29)."""
     found = [(job.name, job.document) for job in jobs if job.document is not None]
     await server.cache.read(entry["definition"] for _, document in found for entry in document["schedules"])
@@ -117,7 +100,7 @@ async def _ended_pauses(server: RedisServer, count: int) -> list[EndedPause]:
 
 
 async def read_facts(
-    server: RedisServer, jobs: Mapping[str, JobDocument], stored: Mapping[str, StoredJob], workers: LiveWorkers
+    server: RedisServer, jobs: Mapping[str, JobDocument], stored: Mapping[str, JobSnapshot], workers: LiveWorkers
 ) -> Facts:
     """What the verdicts of a pass depend on; mostly nothing more has to be read."""
     states = [job.state for job in jobs.values()]
@@ -136,7 +119,7 @@ async def read_facts(
     )
 
 
-def job_move(before: StoredJob, job: JobDocument, now: int, job_fields: Document | None = None) -> Document:
+def job_move(before: JobSnapshot, job: JobDocument, now: int, job_fields: Document | None = None) -> Document:
     """What `commit` needs to make a job as it is now, if it still is as it was read."""
     state, old = job.state, before.document or {}
     kept = {name: value for name, value in old.items() if name not in _BY_SCRIPTS}
@@ -162,7 +145,7 @@ def _text_of(name: str, document: Document) -> str:
     return text
 
 
-def _index_writes(before: StoredJob, new: Document, *, live: bool) -> Iterator[Write]:
+def _index_writes(before: JobSnapshot, new: Document, *, live: bool) -> Iterator[Write]:
     """What finds the job and its schedules, as far as that changes."""
     name, old = before.name, before.document or {}
     if live != before.live:
@@ -199,7 +182,7 @@ def _held(document: Document) -> str:
 
 
 async def commit_job(
-    server: RedisServer, before: StoredJob, job: JobDocument, now: int, job_fields: Document | None = None
+    server: RedisServer, before: JobSnapshot, job: JobDocument, now: int, job_fields: Document | None = None
 ) -> None:
     """Move one job, or lose the race."""
     answer = await server.call("commit", jobs=[job_move(before, job, now, job_fields)])

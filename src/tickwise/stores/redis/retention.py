@@ -6,7 +6,7 @@ from ...core.definition import Keep
 from ..job_document import Document, JobDocument
 from ..records import MICRO
 from .base import RedisServer
-from .jobs import StoredJob, load, read_jobs
+from .jobs import JobSnapshot, load, read_jobs
 from .runs import read_runs
 
 _HOUR = 3_600 * MICRO
@@ -33,7 +33,7 @@ async def prune(server: RedisServer, most: int, keep: Keep) -> int:
 
 
 async def _prune_job(
-    server: RedisServer, stored: StoredJob, job: JobDocument, keep: Keep, most: int, now: int, every: int
+    server: RedisServer, stored: JobSnapshot, job: JobDocument, keep: Keep, most: int, now: int, every: int
 ) -> int:
     """Remove runs of a job, and note when to look at it again."""
     before = now - max(keep.days or 1, 1) * _DAY

@@ -12,7 +12,7 @@ from typing import NamedTuple
 _SHARED = ("base", "runs", "jobs", "queues")
 
 
-class Script(NamedTuple):
+class LuaScript(NamedTuple):
     """The text of a script, and the name by which a server knows it once it was sent."""
 
     text: str
@@ -20,12 +20,12 @@ class Script(NamedTuple):
 
 
 @cache
-def script(name: str) -> Script:
+def script(name: str) -> LuaScript:
     """The script of a name: `lua/NAME.lua`."""
-    text = "\n".join(_read(part) for part in (*_SHARED, name))
-    return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
+    text = "\n".join(_read_part(part) for part in (*_SHARED, name))
+    return LuaScript(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
 @cache
-def _read(name: str) -> str:
+def _read_part(name: str) -> str:
     return files(__package__).joinpath("lua", f"{name}.lua").read_text(encoding="utf-8")

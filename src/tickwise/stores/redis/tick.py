@@ -18,7 +18,7 @@ from ..records import MICRO, Planner, TickRequest, TickResult
 from ..whole_scan import Scan, WokenJobs
 from .base import RedisServer
 from .finish import readable_leases
-from .jobs import StoredJobs, job_move, load, read_facts
+from .jobs import JobSnapshots, job_move, load, read_facts
 from .lease import call_with_offers, live_workers, request_of
 from .runs import run_of
 
@@ -29,7 +29,7 @@ async def tick(server: RedisServer, planner: Planner, request: TickRequest) -> T
     node, limit, names, reserve = request
     wanted = {"limit": limit} if names is None else {"names": list(dict.fromkeys(names))}
     answer = await server.call("claim", **wanted)
-    claimed = StoredJobs(answer)
+    claimed = JobSnapshots(answer)
     now = claimed.now
     if not claimed.jobs:
         return TickResult(now, next_due=None if claimed.paused else answer["next_due"])
@@ -41,7 +41,7 @@ async def tick(server: RedisServer, planner: Planner, request: TickRequest) -> T
     given = {"reserve": request_of(server, reserve)} if reserve and reserve.capacity > 0 else {}
     done = await call_with_offers(
         server, "commit", reserve.offers if reserve else NOTHING, jobs=_moves(claimed, jobs, plan, now),
-        runs=[_start(server, start, jobs[start.job], node) for start in plan.starts], seen=answer["seen"],
+        runs=[_start_document(server, start, jobs[start.job], node) for start in plan.starts], seen=answer["seen"],
         **{"pass": True}, **given,
     )  # fmt: skip
     leases = await readable_leases(server, [run_of(run) for run in done["leases"]])
@@ -49,7 +49,7 @@ async def tick(server: RedisServer, planner: Planner, request: TickRequest) -> T
     return TickResult(now, len(done["won"]), done["made"], leases, more, None if more else done["next_due"])
 
 
-def _moves(claimed: StoredJobs, jobs: Mapping[str, JobDocument], plan: TickPlan, now: int) -> list[Document]:
+def _moves(claimed: JobSnapshots, jobs: Mapping[str, JobDocument], plan: TickPlan, now: int) -> list[Document]:
     """How each job changes by its part of the plan."""
     parts, moves = by_job(plan), []
     for name, job in jobs.items():
@@ -61,7 +61,7 @@ def _moves(claimed: StoredJobs, jobs: Mapping[str, JobDocument], plan: TickPlan,
     return moves
 
 
-def _start(server: RedisServer, start: Start, job: JobDocument, node: str) -> Document:
+def _start_document(server: RedisServer, start: Start, job: JobDocument, node: str) -> Document:
     document, schedule = job.document, job.state.schedules[start.schedule].schedule
     live = start.trigger is Trigger.SCHEDULE
     return present({

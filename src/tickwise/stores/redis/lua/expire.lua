@@ -10,7 +10,7 @@ local dropping = call('HGETALL', P .. ':dropping')
 if dropping[1] then
   drop_backlog(dropping[1], tonumber(dropping[2]))
 end
-for _, id in ipairs(call('ZRANGE', P .. ':nodes', '-inf', now - 86400000000, 'BYSCORE', 'LIMIT', 0, 100)) do
+for _, id in ipairs(call('ZRANGE', P .. ':alive', '-inf', now - 86400000000, 'BYSCORE', 'LIMIT', 0, 100)) do
   local serves = call('HGET', P .. ':node:' .. id, 'serves')
   call('ZREM', P .. ':workers', id .. ' ' .. (serves or ''))
   call('ZREM', P .. ':alive', id)
