@@ -1,7 +1,7 @@
 """How many slots a second one ticker decides on each kind of store, through the store contract only."""
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,6 +17,7 @@ from tickwise.stores.url import open_store
 from ..measure import Figures, Progress
 from ..mongodb import mongodb, own_database
 from ..postgres import database, vacuum
+from ..redis import own_store, redis
 from .contender import Contender, in_turns
 from .node import NODE
 from .size import StoresSize
@@ -28,15 +29,16 @@ _BATCH_SIZE, _CONCURRENT_DEFINES = 200, 50
 
 
 def figures(server: str, size: StoresSize, progress: Progress) -> Figures:
-    """Measure memory, SQLite, PostgreSQL and MongoDB, each beside PostgreSQL."""
-    with TemporaryDirectory(prefix="tickwise-bench-") as folder:
+    """Measure memory, SQLite, PostgreSQL, MongoDB and Redis, each beside PostgreSQL."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(TemporaryDirectory(prefix="tickwise-bench-"))
         urls = {"memory": "memory://", "SQLite": f"sqlite:///{Path(folder, 'bench.db')}", POSTGRES: server}
-        try:
-            with mongodb() as url:
-                yield from _compare({**urls, "MongoDB": url}, size)
-        except InputError as error:
-            progress(f"note: MongoDB is left out: {error}")
-            yield from _compare(urls, size)
+        for store, start in (("MongoDB", mongodb), ("Redis", redis)):
+            try:
+                urls[store] = stack.enter_context(start())
+            except InputError as error:
+                progress(f"note: {store} is left out: {error}")
+        yield from _compare(urls, size)
 
 
 def name(size: StoresSize, store: str) -> str:
@@ -101,6 +103,8 @@ async def _new_database(url: str, stack: AsyncExitStack) -> str:
     """The URL of an empty database on the server."""
     if url.startswith("postgresql"):
         return await stack.enter_async_context(database(url))
+    if url.startswith("redis"):
+        return stack.enter_context(own_store(url))
     return stack.enter_context(own_database(url)) if url.startswith("mongodb") else url
 
 

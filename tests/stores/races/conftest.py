@@ -47,7 +47,7 @@ def on_sqlite(file: str, clock: SharedClock) -> Race:
     return Race(file, clock)
 
 
-@pytest.fixture(params=["postgres", "sqlite", "mongodb"])
+@pytest.fixture(params=["postgres", "sqlite", "mongodb", "redis"])
 def place(request: pytest.FixtureRequest) -> Race:
     return _place(request)
 

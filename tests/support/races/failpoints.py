@@ -2,7 +2,7 @@
 
 They lie before each statement, `BEGIN` and `COMMIT` too, and after a `COMMIT` was sent: with PostgreSQL before
 its answer is heard, when its fate is unknown; SQLite has answered by then. With MongoDB they lie before each
-write.
+write, with Redis before each script that writes and after the server has executed it.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from typing import Any
 from asyncpg.pool import PoolConnectionProxy
 from pymongo import monitoring
 
+from tickwise.stores.redis.base import RedisServer
 from tickwise.stores.sql.sqlite import SqliteDriver
 from tickwise.stores.sql.store import SqlStore
 
@@ -65,6 +66,32 @@ class Writes(Failpoints, monitoring.CommandListener):
 
     def failed(self, event: monitoring.CommandFailedEvent) -> None:
         del event
+
+
+_READS = frozenset("claim jobs_of facts rows decisions nodes limits pauses counts due_names recent info".split())
+
+
+class Scripts(Failpoints):
+    """Those of stores on Redis that are opened after it was made: around each script that may write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        plain = RedisServer.call
+
+        async def call(server: RedisServer, name: str, /, **given: Any) -> Any:
+            if name in _READS:
+                return await plain(server, name, **given)
+            self.reach(f"before {name}")
+            answer = await plain(server, name, **given)
+            self.reach(f"after {name}")
+            return answer
+
+        RedisServer.call = call  # type: ignore[method-assign]
+
+
+def of_moves(url: str) -> Failpoints:
+    """Those of a store without transactions: around its writes."""
+    return Scripts() if url.startswith("redis") else Writes()
 
 
 class _Watched:

@@ -7,18 +7,19 @@ from typing import NamedTuple
 
 from redis.exceptions import ResponseError
 
+from ..contract import Durability
 from .base import RedisServer
 
 OLDEST_SERVER = 7
 _UNKNOWN = "not known"
-_LOSSES = {
-    "always": "a crash of the server loses nothing that was answered",
-    "everysec": "a crash of the server loses up to about two seconds",
-    "no": "a crash of the machine loses what its kernel had not written, often half a minute",
+_LOSSES = {  # by appendfsync
+    "always": "",
+    "everysec": "a crash of the server may lose about two seconds",
+    "no": "a crash of its machine may lose what the kernel had not written, often half a minute",
 }
 
 
-class Durability(NamedTuple):
+class ServerSettings(NamedTuple):
     """The settings that matter, as the server says them."""
 
     version: int
@@ -32,7 +33,7 @@ class Durability(NamedTuple):
         found = []
         if self.version < OLDEST_SERVER:
             found.append(
-                f"this server speaks version {self.version} of Redis: Tickwise needs {OLDEST_SERVER} or later"
+                f"this server is version {self.version} of Redis: Tickwise needs {OLDEST_SERVER} or later"
             )
         if self.policy.startswith("allkeys"):
             found.append(
@@ -42,26 +43,20 @@ class Durability(NamedTuple):
         return tuple(found)
 
     @property
-    def text(self) -> str:
-        """What is said about it at the start."""
+    def durability(self) -> Durability:
         settings = f"appendonly {self.appendonly}, appendfsync {self.appendfsync}, maxmemory-policy {self.policy}"
-        return f"{settings}: {self.loss}"
-
-    @property
-    def loss(self) -> str:
         if self.appendonly == "no":
-            return "a crash of the server loses everything since its last snapshot"
-        if _UNKNOWN in {self.appendonly, self.appendfsync}:
-            return "what a crash of the server loses is not known"
-        return _LOSSES.get(self.appendfsync, "what a crash of the server loses is not known")
+            return Durability(settings, "a crash of the server loses everything since its last snapshot")
+        unknown = "what a crash of the server may lose is not known: the server does not tell how it is set"
+        return Durability(settings, _LOSSES.get(self.appendfsync, unknown))
 
 
-async def durability(server: RedisServer) -> Durability:
+async def server_settings(server: RedisServer) -> ServerSettings:
     """How the server is set."""
     said = dict(line.split(":", 1) for line in (await server.call("info")).splitlines() if ":" in line)
     version = said.get("valkey_version") or said.get("redis_version") or "0"
     appendonly = {"0": "no", "1": "yes"}.get(said.get("aof_enabled", ""), _UNKNOWN)
-    return Durability(
+    return ServerSettings(
         int(version.partition(".")[0]),
         appendonly,
         "off" if appendonly == "no" else await _appendfsync(server),

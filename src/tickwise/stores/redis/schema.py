@@ -10,7 +10,7 @@ from functools import cache
 from ...core.errors import InputError, TickwiseError
 from ...log import get_logger
 from .base import SCHEMA_NAME, SCHEMA_VERSION, RedisServer, unfit
-from .durability import durability
+from .durability import server_settings
 
 MARKS = ({"version": SCHEMA_VERSION, "name": SCHEMA_NAME, "compatible_from": 1},)
 _log = get_logger()
@@ -27,16 +27,16 @@ async def make_ready(server: RedisServer) -> None:
 
 
 async def _check_server(server: RedisServer) -> None:
-    found = await durability(server)
+    found = await server_settings(server)
     if found.problems:
         raise InputError(found.problems[0])
-    _log_durability(server.name, found.text)
+    _log_durability(server.name, *found.durability)
 
 
 @cache
-def _log_durability(store: str, text: str) -> None:
+def _log_durability(store: str, settings: str, loss: str) -> None:
     """Say once in the life of a process what may be lost."""
-    _log.info("the store is on Redis", store=store, durability=text)
+    _log.info("the store is on Redis", store=store, settings=settings, loss=loss or "a crash loses nothing")
 
 
 async def upgrade(server: RedisServer) -> tuple[str, ...]:
@@ -52,6 +52,6 @@ async def upgrade(server: RedisServer) -> tuple[str, ...]:
 
 async def check(server: RedisServer) -> tuple[str, ...]:
     """What keeps this version from working with what is there."""
-    problems = (await durability(server)).problems
+    problems = (await server_settings(server)).problems
     unfitness = unfit(await server.marks())
     return (*problems, unfitness) if unfitness else problems

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..contract import Schema, Store
+from ..contract import Durability, Schema, Store
 from ..insights_contract import Insights
 from ..records import Enqueue, Enqueued, Planner, TickRequest, TickResult
 from ..whole_scan import WholeScan, after_scan
@@ -24,6 +24,7 @@ from . import (
 from .access import RedisAccess
 from .base import RedisServer
 from .caller_transaction import enqueue_within
+from .durability import server_settings
 from .moves import RedisMoves, move, translated_errors
 
 
@@ -114,3 +115,7 @@ class RedisSchema(Schema):
     async def check(self, *, thorough: bool = True) -> tuple[str, ...]:  # noqa: ARG002  (the server keeps its files)
         with translated_errors():
             return await schema.check(self._server)
+
+    async def durability(self) -> Durability:
+        with translated_errors():
+            return (await server_settings(self._server)).durability
