@@ -21,6 +21,7 @@ from ...core.jobstate import EndedPause
 from ...core.requirements import LiveWorkers, Offers
 from ..digest_cache import DigestCache
 from .notification import Notifications
+from .plain_jobs import PlainJobs
 from .scripts import script
 
 MOVE_SECONDS = 30  # for the answer to one script
@@ -53,6 +54,7 @@ class RedisServer:
         self.offers: dict[str, Offers] = {}  # of live workers, by their digests
         self.workers: tuple[list[str], LiveWorkers] = ([], LiveWorkers(()))  # as they were read last
         self.pauses: list[EndedPause] = []  # as far as they were read; they never change
+        self.plain_jobs = PlainJobs()
         self.is_ready = False
         self._clock = clock
 

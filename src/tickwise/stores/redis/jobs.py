@@ -8,7 +8,7 @@ needs.
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ...core.errors import InputError
 from ...core.jobstate import EndedPause, facts_of, successes_needed
@@ -18,6 +18,7 @@ from ..compare_and_set import LostRaceError
 from ..job_document import Document, JobDocument, fields, present, read_state, recorded
 from ..records import MICRO
 from .base import RedisServer
+from .plain_jobs import PlainJob, apply_moved, plain_job
 
 Write: TypeAlias = list[Any]  # a command, the key behind the store's prefix, and its arguments
 _MAX_BYTES = 2_000_000  # of a job's document
@@ -58,6 +59,8 @@ def _stored(found: Mapping[str, str]) -> JobSnapshot:
     for name in _BY_SCRIPTS:
         if name in found:
             document[name] = int(found[name])
+    if "moved" in found:
+        apply_moved(document, found["moved"])
     return JobSnapshot(found["name"], int(found["seq"]), document, tuple(_holders(found)))
 
 
@@ -119,16 +122,28 @@ async def read_facts(
     )
 
 
-def job_move(before: JobSnapshot, job: JobDocument, now: int, job_fields: Document | None = None) -> Document:
-    """What `commit` needs to make a job as it is now, if it still is as it was read."""
+class JobMove(NamedTuple):
+    """What `commit` needs to make a job as it is now, and what a node may remember of it then."""
+
+    order: Document
+    plain: PlainJob | None
+
+
+def job_move(
+    server: RedisServer, before: JobSnapshot, job: JobDocument, now: int, job_fields: Document | None = None
+) -> JobMove:
+    """A job as it is now, if it still is as it was read."""
     state, old = job.state, before.document or {}
     kept = {name: value for name, value in old.items() if name not in _BY_SCRIPTS}
     new = present({**kept, **(job_fields or {}), **fields(job, now)})
     live, names = "deleted_at" not in new, new.get("names", [])
-    return present({
+    is_free = all(holder.lane == 0 for holder in before.holders)  # but for a lane that it has always
+    plain = plain_job(server.cache, job, new, before.seq + 1) if is_free else None
+    order = present({
         "name": before.name, "seq": before.seq, "doc": _text_of(before.name, new), "live": int(live),
-        "local": int(new["local"]), "waiting": int(new["waiting"]), "lanes": new["lanes"],
-        "names": " ".join(names), "wake_at": state.wake_at(now // MICRO) if live else None,
+        "plain": int(plain is not None), "local": int(new["local"]), "waiting": int(new["waiting"]),
+        "lanes": new["lanes"], "names": " ".join(names),
+        "wake_at": state.wake_at(now // MICRO) if live else None,
         "claims": sorted(set(names) - set(old.get("names", ()))) or None,
         "begins_to_wait": True if "held" in new and "held" not in old else None,
         "writes": list(_index_writes(before, new, live=live)) or None,
@@ -136,6 +151,7 @@ def job_move(before: JobSnapshot, job: JobDocument, now: int, job_fields: Docume
         "changed": sorted(state.changed) or None,
         "cancel_queued": sorted(state.cancel_queued) or None,
     })  # fmt: skip
+    return JobMove(order, plain)
 
 
 def _text_of(name: str, document: Document) -> str:
@@ -185,6 +201,8 @@ async def commit_job(
     server: RedisServer, before: JobSnapshot, job: JobDocument, now: int, job_fields: Document | None = None
 ) -> None:
     """Move one job, or lose the race."""
-    answer = await server.call("commit", jobs=[job_move(before, job, now, job_fields)])
+    move = job_move(server, before, job, now, job_fields)
+    answer = await server.call("commit", jobs=[move.order])
     if not answer["won"]:
         raise LostRaceError
+    server.plain_jobs.remember({before.name: move.plain})

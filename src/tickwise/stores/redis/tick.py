@@ -10,7 +10,7 @@ from dataclasses import replace
 from ...core.jobstate import by_job
 from ...core.model import Start, TickPlan, Trigger
 from ...core.payload import UnreadableText
-from ...core.requirements import NOTHING
+from ...core.requirements import NOTHING, LiveWorkers
 from ...core.schedule_pass import LONGEST_SLEEP
 from ...core.slots import due_at
 from ..job_document import Document, JobDocument, present
@@ -18,7 +18,7 @@ from ..records import MICRO, Planner, TickRequest, TickResult
 from ..whole_scan import Scan, WokenJobs
 from .base import RedisServer
 from .finish import readable_leases
-from .jobs import JobSnapshots, job_move, load, read_facts
+from .jobs import JobMove, JobSnapshots, job_move, load, read_facts, read_jobs
 from .lease import call_with_offers, live_workers, request_of
 from .runs import run_of
 
@@ -29,35 +29,54 @@ async def tick(server: RedisServer, planner: Planner, request: TickRequest) -> T
     node, limit, names, reserve = request
     wanted = {"limit": limit} if names is None else {"names": list(dict.fromkeys(names))}
     answer = await server.call("claim", **wanted)
-    claimed = JobSnapshots(answer)
-    now = claimed.now
-    if not claimed.jobs:
+    claimed, now = JobSnapshots(answer), answer["now"]
+    due = len(claimed.jobs) + len(answer["plain"])
+    if not due:
         return TickResult(now, next_due=None if claimed.paused else answer["next_due"])
-    jobs = await load(server, claimed.jobs.values(), claimed.pauses)
-    facts = await read_facts(server, jobs, claimed.jobs, await live_workers(server, answer["workers"]))
+    workers = await live_workers(server, answer["workers"])
+    starts, others = server.plain_jobs.plan(planner, answer["plain"], claimed.pauses, workers, now)
+    if others:
+        read = (await read_jobs(server, others)).jobs
+        claimed.jobs |= {name: job for name, job in read.items() if job.live}
+    given = {"reserve": request_of(server, reserve)} if reserve and reserve.capacity > 0 else {}
+    moves, runs = await _plan_others(server, planner, claimed, workers, node)
+    done = await call_with_offers(
+        server, "commit", reserve.offers if reserve else NOTHING, node=node, seen=answer["seen"], starts=starts,
+        jobs=[move.order for move in moves.values()], runs=runs, **{"pass": True}, **given,
+    )  # fmt: skip
+    server.plain_jobs.remember({name: moves[name].plain for name in done["won"]})
+    leases = await readable_leases(server, [run_of(run) for run in done["leases"]])
+    decided = len(done["won"]) + done["moved"]
+    more = decided < due or (names is None and due == limit)
+    return TickResult(now, decided, done["made"], leases, more, None if more else done["next_due"])
+
+
+async def _plan_others(
+    server: RedisServer, planner: Planner, claimed: JobSnapshots, workers: LiveWorkers, node: str
+) -> tuple[dict[str, JobMove], list[Document]]:
+    """The long way: how each job changes, and the runs that they start."""
+    if not claimed.jobs:
+        return {}, []
+    now, jobs = claimed.now, await load(server, claimed.jobs.values(), claimed.pauses)
+    facts = await read_facts(server, jobs, claimed.jobs, workers)
     schedules = [schedule for job in jobs.values() for schedule in job.state.live.values()]
     plan = planner(now // MICRO, schedules, facts)
-    await server.cache.read({jobs[start.job].document["definition"] for start in plan.starts})
-    given = {"reserve": request_of(server, reserve)} if reserve and reserve.capacity > 0 else {}
-    done = await call_with_offers(
-        server, "commit", reserve.offers if reserve else NOTHING, jobs=_moves(claimed, jobs, plan, now),
-        runs=[_start_document(server, start, jobs[start.job], node) for start in plan.starts], seen=answer["seen"],
-        **{"pass": True}, **given,
-    )  # fmt: skip
-    leases = await readable_leases(server, [run_of(run) for run in done["leases"]])
-    more = len(done["won"]) < len(jobs) or (names is None and len(jobs) == limit)
-    return TickResult(now, len(done["won"]), done["made"], leases, more, None if more else done["next_due"])
+    await server.cache.read({job.document["definition"] for job in jobs.values()})
+    runs = [_start_document(server, start, jobs[start.job], node) for start in plan.starts]
+    return _moves(server, claimed, jobs, plan), runs
 
 
-def _moves(claimed: JobSnapshots, jobs: Mapping[str, JobDocument], plan: TickPlan, now: int) -> list[Document]:
+def _moves(
+    server: RedisServer, claimed: JobSnapshots, jobs: Mapping[str, JobDocument], plan: TickPlan
+) -> dict[str, JobMove]:
     """How each job changes by its part of the plan."""
-    parts, moves = by_job(plan), []
+    parts, moves, now = by_job(plan), dict[str, JobMove](), claimed.now
     for name, job in jobs.items():
         part = parts.get(name, _NO_PLAN)
         after = replace(job, state=job.state.commit(part, now // MICRO))
-        moves.append(job_move(claimed.jobs[name], after, now))
+        moves[name] = job_move(server, claimed.jobs[name], after, now)
         if part.cancels:
-            moves[-1]["cancels"] = [cancel.run for cancel in part.cancels]
+            moves[name].order["cancels"] = [cancel.run for cancel in part.cancels]
     return moves
 
 

@@ -17,12 +17,12 @@ job on the long way, where conflicts are met one by one. So also then only the j
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-from ...core.codec import encode_rest
 from ...core.definition import JobDefinition
 from ...core.jobstate import is_simple
-from ...core.model import Facts, Schedule, Trigger
+from ...core.model import Schedule, Trigger
 from ...core.payload import UnreadableText
 from ..records import MICRO, Lease, Planner
+from ..simple_start import NextSlot, simple_start
 from .claim import ClaimRequest, Due, PassContext
 from .definitions import CachedJob, DefinitionCache
 from .jobs import JobColumns
@@ -42,13 +42,6 @@ _ADVANCE = Statement("""
     FROM :moves[place row_id, slot bigint, wake_at bigint] AS v WHERE a.{row_id} = v.place
 """)
 _START = Compound(_INSERT, ON_FIRST_LANE, _ADVANCE)
-
-
-class _NextSlot(NamedTuple):
-    """The slot that is started, and when the job must be looked at after that."""
-
-    slot: int
-    wake_at: int | None
 
 
 class SimpleStart(NamedTuple):
@@ -109,7 +102,7 @@ def plan_simple_jobs(
     """The jobs that simply start, and the ids of all others."""
     starts, others = list[SimpleStart](), list[int]()
     known, latest_pause, workers = cache.simple_jobs, context.latest_pause, context.workers
-    planned: dict[tuple[int, int], _NextSlot | None] = {}
+    planned: dict[tuple[int, int], NextSlot | None] = {}
     for id_, revision, pause_seen, last_manual, moved_to, place, _ in due:
         job = known.get(id_)
         if job is None or job.revision != revision or id_ in busy or pause_seen < latest_pause:
@@ -128,23 +121,9 @@ def plan_simple_jobs(
     return starts, others
 
 
-def _plan(planner: Planner, job: CachedJob, cursor: int, now: int) -> _NextSlot | None:
-    """What the planner says of its schedule, if that is to start one slot on time and nothing else."""
+def _plan(planner: Planner, job: CachedJob, cursor: int, now: int) -> NextSlot | None:
     state = Schedule(job.schedule, cursor, cursor, cursor, job.edited, job.first_seen)
-    plan = planner(now // MICRO, [state], Facts())
-    if len(plan.starts) != 1 or len(plan.schedules) != 1 or plan.cancels or plan.decisions:
-        return None
-    [start], [planned] = plan.starts, plan.schedules
-    after = planned.schedule
-    is_plain = (
-        start.trigger is Trigger.SCHEDULE
-        and start.lane == 0
-        and after.cursor == after.last_seen_slot == start.slot
-        and after.last_missed_slot == cursor
-        and not planned.remove
-        and encode_rest(after) is None
-    )
-    return _NextSlot(start.slot, planned.wake_at) if is_plain else None
+    return simple_start(planner, state, now // MICRO)
 
 
 def start_simple_jobs(

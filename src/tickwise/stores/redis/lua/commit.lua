@@ -43,12 +43,14 @@ end
 local function save(job)
   local key, is_local = job_key(job.name), job['local'] == 1
   put(key, {
-    seq = job.seq + 1, doc = job.doc, live = job.live, ['local'] = job['local'], waiting = job.waiting,
+    seq = job.seq + 1, rev = job.seq + 1, plain = job.plain, doc = job.doc, live = job.live, ['local'] = job['local'], waiting = job.waiting,
     lanes = job.lanes, names = job.names,
   })
+  call('HDEL', key, 'moved')
   local due, other = P .. (is_local and ':due_local' or ':due'), P .. (is_local and ':due' or ':due_local')
   if not job.wake_at then
     call('ZREM', due, job.name)
+    call('ZREM', other, job.name)
     call('SREM', P .. ':awake', job.name)
   elseif call('ZADD', due, job.wake_at, job.name) == 1 then
     call('SADD', P .. ':awake', job.name)
@@ -63,6 +65,24 @@ local function save(job)
   for _, name in ipairs(job.changed or {}) do
     call('ZADD', P .. ':schedules_touched', now, name)
   end
+end
+
+-- A plain job that starts one slot: how far it has moved stands beside its doc. Returns its run, or nothing if it is not
+-- as it was read, or if the slot or the lane is taken.
+local function move_plain(start)
+  local name, seq, schedule, slot, wake_at, moved = unpack(start)
+  local key = job_key(name)
+  local found = call('HMGET', key, 'seq', 'lane:0')
+  if found[1] ~= whole(seq) or found[2] or call('ZCOUNT', P .. ':slots:' .. schedule, slot, slot) > 0 then
+    return nil
+  end
+  call('HSET', key, 'seq', seq + 1, 'moved', moved)
+  call('ZADD', P .. ':due', wake_at, name)
+  return {
+    job = name, schedule = schedule, slot = slot, lane = 0, trigger = 'schedule', definition = start[7],
+    times = start[8], queue = start[9], priority = start[10], requires = start[11],
+    expires = start[12] > 0 and start[12] or nil, due_at = slot * 1000000, claimed_by = args.node,
+  }
 end
 
 -- End what a change of definitions ends. It comes last: that wakes what has begun to wait.
@@ -127,8 +147,19 @@ for _, run in ipairs(runs) do
     lost[run.job] = true
   end
 end
-local may_reserve = args.reserve and #runs > 0 and not others_wait(args.reserve)
-local won, made = {}, {}
+local starts = args.starts or {}
+local may_reserve = args.reserve and #runs + #starts > 0 and not others_wait(args.reserve)
+local won, made, moved = {}, {}, 0
+if #starts > 0 and not is_paused() then
+  for _, start in ipairs(starts) do
+    local run = move_plain(start)
+    if run then
+      local each = { id = whole(call('INCR', P .. ':number')), run = run, once = start[13] == 1 }
+      insert(each.id, run)
+      made[#made + 1], moved = each, moved + 1
+    end
+  end
+end
 for _, job in ipairs(args.jobs) do
   if not lost[job.name] then
     save(job)
@@ -153,5 +184,5 @@ if #made > #leased or not args.pass then
   tell()
 end
 local following = call('ZRANGE', P .. ':due', 0, 0, 'WITHSCORES')
-return '{"won":' .. cjson.encode(won) .. ',"made":' .. #made .. ',"leases":' .. rows(leased)
+return '{"won":' .. cjson.encode(won) .. ',"moved":' .. moved .. ',"made":' .. #made .. ',"leases":' .. rows(leased)
   .. ',"next_due":' .. (following[2] or 'null') .. '}'

@@ -1,0 +1,142 @@
+"""The plain case of a pass: jobs that start a slot on time and nothing else.
+
+A job is plain if it has one schedule about which nothing is special, and one lane. The node remembers such a job
+with the number of its document (`rev`). A claim returns only that number and how far the job has moved since
+(`moved`), as long as nothing holds its lane. So neither its document is read nor written: `commit` notes how far
+it has moved, and whoever reads the document next applies that. Equal schedules are planned once in a pass.
+
+Everything else goes the long way, to the same keys.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ...core.definition import ScheduleDefinition
+from ...core.jobstate import is_simple
+from ...core.model import Schedule
+from ...core.payload import UnreadableText
+from ...core.requirements import LiveWorkers
+from ..digest_cache import DigestCache
+from ..job_document import Document, JobDocument
+from ..records import MICRO, Planner
+from ..simple_start import NextSlot, simple_start
+
+_MAX_ENTRIES = 200_000
+
+
+class PlainJob(NamedTuple):
+    """A plain job, as its document of this number has it."""
+
+    rev: int
+    schedule: ScheduleDefinition
+    cursor: int
+    runs_made: int
+    edited_at: int
+    first_seen: int
+    pause_seen: int
+    queue: str
+    requires: str
+    start: tuple[Any, ...]  # what all its runs have in common, as `commit` takes it
+
+
+class Moved(NamedTuple):
+    """How far a plain job has moved since its document was written."""
+
+    slot: int
+    wake_at: int
+    runs: int  # made since
+
+    @classmethod
+    def of(cls, text: str) -> "Moved":
+        return cls(*map(int, text.split()))
+
+
+def apply_moved(document: Document, text: str) -> None:
+    """Bring a document up to date: its only schedule has moved."""
+    moved, (name,) = Moved.of(text), document["names"]
+    entry = next(entry for entry in document["schedules"] if entry["name"] == name)
+    entry.update(
+        cursor=moved.slot, last_seen_slot=moved.slot, last_slot=moved.slot, wake_at=moved.wake_at,
+        runs_made=entry["runs_made"] + moved.runs,
+    )  # fmt: skip
+
+
+def plain_job(cache: DigestCache, job: JobDocument, document: Document, rev: int) -> PlainJob | None:
+    """A job as it was written, if it is plain."""
+    state = job.state
+    if len(document["schedules"]) != 1 or state.unreadable or document["local"] or document["lanes"] != 1:
+        return None
+    [(schedule, wake_at, last_slot)] = state.schedules.values()
+    newest = max(schedule.last_seen_slot, schedule.last_missed_slot, last_slot or schedule.cursor)
+    policy, [entry] = schedule.definition.policy, document["schedules"]
+    if newest > schedule.cursor or "rest" in entry or wake_at is None or policy.skip_if_successful:
+        return None
+    if not is_simple(schedule) or "deleted_at" in document:
+        return None
+    try:
+        once = cache.job(document["definition"], job.name).at_most_once
+    except UnreadableText:
+        return None
+    start = (
+        document["definition"], entry["definition"], document["queue"], document["priority"],
+        document["requires"], policy.expires or 0, int(once),
+    )  # fmt: skip
+    return PlainJob(
+        rev, schedule.definition, schedule.cursor, schedule.runs_made, schedule.edited_at, schedule.first_seen,
+        document["pause_seen"], document["queue"], document["requires"], start,
+    )  # fmt: skip
+
+
+class PlainJobs:
+    """The plain jobs that a node remembers."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, PlainJob] = {}
+
+    def remember(self, jobs: Mapping[str, PlainJob | None]) -> None:
+        """What has just been written."""
+        if len(self._known) >= _MAX_ENTRIES:  # what is needed again is read again
+            self._known.clear()
+        for name, job in jobs.items():
+            if job is None:
+                self._known.pop(name, None)
+            else:
+                self._known[name] = job
+
+    def plan(
+        self, planner: Planner, claimed: Iterable[Sequence[Any]], pauses: int, workers: LiveWorkers, now: int
+    ) -> tuple[list[list[Any]], list[str]]:
+        """Starts as `commit` takes them, in the order of their slots, and the names of all other jobs."""
+        starts, others = list[list[Any]](), list[str]()
+        planned: dict[tuple[str, int], NextSlot | None] = {}
+        for name, seq, rev, moved_text, last_manual in claimed:
+            job = self._known.get(name)
+            if (
+                job is None
+                or job.rev != rev
+                or job.pause_seen < pauses
+                or workers.missing(job.queue, job.requires)
+            ):
+                others.append(name)
+                continue
+            cursor, runs = job.cursor, 0
+            if moved_text:
+                cursor, _, runs = Moved.of(moved_text)
+            key = job.start[1], cursor
+            if key not in planned:
+                state = Schedule(job.schedule, cursor, cursor, cursor, job.edited_at, job.first_seen)
+                planned[key] = simple_start(planner, state, now // MICRO)
+            following = planned[key]
+            if following is None or following.wake_at is None or last_manual > cursor:
+                others.append(name)
+                continue
+            slot, wake_at = following
+            starts.append(
+                [name, seq, job.schedule.name, slot, wake_at, f"{slot} {wake_at} {runs + 1}", *job.start]
+            )
+        starts.sort(key=_in_time)
+        return starts, others
+
+
+def _in_time(start: Sequence[Any]) -> tuple[int, str]:
+    return start[3], start[2]
