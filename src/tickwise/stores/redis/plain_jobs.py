@@ -11,7 +11,7 @@ Everything else goes the long way, to the same keys.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...core.definition import ScheduleDefinition
+from ...core.definition import MAX_PRIORITY, ScheduleDefinition
 from ...core.jobstate import is_simple
 from ...core.model import Schedule
 from ...core.payload import UnreadableText
@@ -36,6 +36,7 @@ class PlainJob(NamedTuple):
     pause_seen: int
     queue: str
     requires: str
+    rank: str  # of its runs in their queue: the beginning of their place there
     start: tuple[Any, ...]  # what all its runs have in common, as `commit` takes it
 
 
@@ -78,12 +79,13 @@ def plain_job(cache: DigestCache, job: JobDocument, document: Document, rev: int
     except UnreadableText:
         return None
     start = (
-        document["definition"], entry["definition"], document["queue"], document["priority"],
+        document["definition"], entry["definition"], document["queue"], str(document["priority"]),
         document["requires"], policy.expires or 0, int(once),
     )  # fmt: skip
     return PlainJob(
         rev, schedule.definition, schedule.cursor, schedule.runs_made, schedule.edited_at, schedule.first_seen,
-        document["pause_seen"], document["queue"], document["requires"], start,
+        document["pause_seen"], document["queue"], document["requires"],
+        f"{MAX_PRIORITY - document['priority']:04d}", start,
     )  # fmt: skip
 
 
@@ -131,12 +133,23 @@ class PlainJobs:
                 others.append(name)
                 continue
             slot, wake_at = following
+            moved, place = f"{slot} {wake_at} {runs + 1}", f"{job.rank}{slot * MICRO:016d}"
             starts.append(
-                [name, seq, job.schedule.name, slot, wake_at, f"{slot} {wake_at} {runs + 1}", *job.start]
+                [
+                    name,
+                    str(seq),
+                    job.schedule.name,
+                    str(slot),
+                    str(wake_at),
+                    moved,
+                    *job.start,
+                    str(seq + 1),
+                    place,
+                ]
             )
         starts.sort(key=_in_time)
         return starts, others
 
 
 def _in_time(start: Sequence[Any]) -> tuple[int, str]:
-    return start[3], start[2]
+    return int(start[3]), start[2]

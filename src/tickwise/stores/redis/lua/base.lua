@@ -29,6 +29,13 @@ local function tell()
   end
 end
 
+-- Write members to a key, many with one command: a command costs the server more than its members.
+local function write_all(command, key, members)
+  for first = 1, #members, 1000 do
+    call(command, key, unpack(members, first, math.min(first + 999, #members)))
+  end
+end
+
 -- The fields of a hash by their names.
 local function fields_of(key)
   local flat, found = call('HGETALL', key), {}

@@ -67,22 +67,52 @@ local function save(job)
   end
 end
 
--- A plain job that starts one slot: how far it has moved stands beside its doc. Returns its run, or nothing if it is not
--- as it was read, or if the slot or the lane is taken.
-local function move_plain(start)
-  local name, seq, schedule, slot, wake_at, moved = unpack(start)
-  local key = job_key(name)
-  local found = call('HMGET', key, 'seq', 'lane:0')
-  if found[1] ~= whole(seq) or found[2] or call('ZCOUNT', P .. ':slots:' .. schedule, slot, slot) > 0 then
-    return nil
+-- Plain jobs that start one slot each: how far they have moved stands beside their docs. A slot behind the cursor has no
+-- run as long as `seq` is as it was read. All values are texts, and members of common keys are written at once, because
+-- this is the loop that bounds how many slots a second a store can fire.
+local function start_plain(starts, number)
+  local moved, at, due, runs, touched, queued, last, parts, waiting = {}, whole(now), {}, {}, {}, {}, {}, {}, {}
+  for _, start in ipairs(starts) do
+    local name, seq, schedule, slot, wake_at, progress = start[1], start[2], start[3], start[4], start[5], start[6]
+    local key = job_key(name)
+    local found = call('HMGET', key, 'seq', 'lane:0')
+    if found[1] == seq and not found[2] then
+      number = number + 1
+      local id, queue, requires, due_at, n = whole(number), start[9], start[11], slot .. '000000', #moved
+      call('HSET', key, 'seq', start[14], 'moved', progress, 'lane:0', id .. ' schedule')
+      call('HSET', run_key(id), 'job', name, 'schedule', schedule, 'slot', slot, 'lane', '0', 'trigger', 'schedule',
+        'definition', start[7], 'times', start[8], 'queue', queue, 'priority', start[10], 'requires', requires,
+        'claimed_by', args.node, 'state', 'queued', 'created_at', at, 'due_at', due_at)
+      if start[12] > 0 then
+        call('HSET', run_key(id), 'expires_at', now + start[12] * 1000000)
+        call('ZADD', P .. ':expiring', now + start[12] * 1000000, id)
+      end
+      call('ZADD', P .. ':runs:' .. name, id, id)
+      call('ZADD', P .. ':slots:' .. schedule, slot, id)
+      call('ZADD', P .. ':ready:' .. queue .. ' ' .. requires, '0', start[15] .. string.format('%014.0f', number))
+      moved[n + 1] = {
+        id = id, once = start[13] == 1,
+        run = { job = name, trigger = 'schedule', queue = queue, requires = requires, priority = start[10], due_at = due_at, lane = '0' },
+      }
+      due[2 * n + 1], due[2 * n + 2] = wake_at, name
+      runs[2 * n + 1], runs[2 * n + 2] = id, id
+      touched[2 * n + 1], touched[2 * n + 2] = at, id
+      queued[2 * n + 1], queued[2 * n + 2] = due_at, id
+      last[2 * n + 1], last[2 * n + 2] = schedule, id
+      parts[queue] = parts[queue] or {}
+      parts[queue][#parts[queue] + 1] = requires
+    end
   end
-  call('HSET', key, 'seq', seq + 1, 'moved', moved)
-  call('ZADD', P .. ':due', wake_at, name)
-  return {
-    job = name, schedule = schedule, slot = slot, lane = 0, trigger = 'schedule', definition = start[7],
-    times = start[8], queue = start[9], priority = start[10], requires = start[11],
-    expires = start[12] > 0 and start[12] or nil, due_at = slot * 1000000, claimed_by = args.node,
-  }
+  write_all('ZADD', P .. ':due', due)
+  write_all('ZADD', P .. ':runs', runs)
+  write_all('ZADD', P .. ':touched', touched)
+  write_all('ZADD', P .. ':queued', queued)
+  write_all('HSET', P .. ':last_runs', last)
+  for queue, requires in pairs(parts) do
+    write_all('SADD', P .. ':parts:' .. queue, requires)
+    call('HINCRBY', P .. ':waiting', queue, #requires)
+  end
+  return moved, number
 end
 
 -- End what a change of definitions ends. It comes last: that wakes what has begun to wait.
@@ -150,15 +180,10 @@ end
 local starts = args.starts or {}
 local may_reserve = args.reserve and #runs + #starts > 0 and not others_wait(args.reserve)
 local won, made, moved = {}, {}, 0
+local number = tonumber(call('GET', P .. ':number') or 0)
 if #starts > 0 and not is_paused() then
-  for _, start in ipairs(starts) do
-    local run = move_plain(start)
-    if run then
-      local each = { id = whole(call('INCR', P .. ':number')), run = run, once = start[13] == 1 }
-      insert(each.id, run)
-      made[#made + 1], moved = each, moved + 1
-    end
-  end
+  made, number = start_plain(starts, number)
+  moved = #made
 end
 for _, job in ipairs(args.jobs) do
   if not lost[job.name] then
@@ -168,11 +193,14 @@ for _, job in ipairs(args.jobs) do
 end
 for _, run in ipairs(runs) do
   if not lost[run.job] then
-    local each = { id = whole(call('INCR', P .. ':number')), run = run, once = run.once }
+    number = number + 1
+    made[#made + 1] = { id = whole(number), run = run, once = run.once }
     run.once = nil
-    insert(each.id, run)
-    made[#made + 1] = each
+    insert(whole(number), run)
   end
+end
+if #made > 0 then
+  call('SET', P .. ':number', whole(number))
 end
 for _, job in ipairs(args.jobs) do
   if not lost[job.name] then

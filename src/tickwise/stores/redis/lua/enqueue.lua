@@ -25,12 +25,13 @@ for place, run in ipairs(args.runs) do
     end
   end
 end
+local given = 0
 for _, each in ipairs(new) do
   local id, run = each[1], each[2]
   if run.id then
     run.id = nil
   else
-    call('INCR', P .. ':number')
+    given = given + 1
   end
   insert(id, run)
   if run.lane then
@@ -38,6 +39,7 @@ for _, each in ipairs(new) do
   end
 end
 if #new > 0 then
+  call('INCRBY', P .. ':number', given)
   tell()
 end
 return cjson.encode({ runs = answers })

@@ -82,7 +82,7 @@ local function release(id, run)
   count(P .. ':busy', run.queue, -1)
 end
 
--- Insert a queued run. Its slot and its lane are free.
+-- Insert a queued run whose slot and lane are free.
 local function insert(id, run)
   run.state, run.created_at = 'queued', now
   run.due_at = run.due_at or math.max(now, run.not_before or now)
