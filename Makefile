@@ -52,7 +52,7 @@ format: .venv/dev.stamp
 
 lock: .venv/dev.stamp  ## pins with hashes and without addresses
 	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra postgres --extra mongodb --extra redis --universal --generate-hashes --no-header --no-annotate --quiet -o requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --extra postgres --extra mysql --extra mongodb --extra redis --universal --generate-hashes --no-header --no-annotate --quiet -o requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --extra all --group dev --universal --generate-hashes --no-header --no-annotate --quiet -o requirements-dev.lock
 	cd bench/stores/isolated_peers && $(CURDIR)/$(BIN)/uv pip compile pins.in --universal --generate-hashes --no-header --no-annotate --quiet -o pins.lock
 

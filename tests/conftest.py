@@ -15,7 +15,7 @@ from pymongo import MongoClient
 
 from tickwise.stores.url import open_store
 
-from .support.servers import mongodb, postgres, valkey
+from .support.servers import mariadb, mongodb, postgres, valkey
 from .support.servers.process import Server
 
 
@@ -56,6 +56,43 @@ def emptied_postgres(_prepared_postgres: str) -> str:
         names = [sql.Identifier(name) for (name,) in rows if name != "tickwise_migrations"]
         connection.execute(sql.SQL("TRUNCATE {} RESTART IDENTITY").format(sql.SQL(", ").join(names)))
     return _prepared_postgres
+
+
+@pytest.fixture(scope="session")
+def mysql_url() -> Iterator[str]:
+    """Where MySQL or MariaDB answers; TICKWISE_TEST_MYSQL names a server of your own instead."""
+    yield from _given_or_started("TICKWISE_TEST_MYSQL", mariadb.server)
+
+
+@pytest.fixture
+def mysql_database(mysql_url: str) -> Iterator[str]:
+    """A database of the test's own, empty, and gone afterwards."""
+    with _own_mysql(mysql_url) as url:
+        yield url
+
+
+@contextmanager
+def _own_mysql(server: str) -> Iterator[str]:
+    name = f"tickwise_{uuid4().hex[:12]}"
+    with mariadb.connected(server) as cursor:
+        cursor.execute(f"CREATE DATABASE {name}")
+        yield urlsplit(server)._replace(path=f"/{name}").geturl()
+        cursor.execute(f"DROP DATABASE {name}")
+
+
+@pytest.fixture(scope="session")
+def _prepared_mysql(mysql_url: str) -> Iterator[str]:
+    with _own_mysql(mysql_url) as url:
+        asyncio.run(_upgrade(url))
+        yield url
+
+
+@pytest.fixture
+def emptied_mysql(_prepared_mysql: str) -> str:
+    """A store without rows: faster than a new one."""
+    with mariadb.connected(_prepared_mysql) as cursor:
+        mariadb.empty(cursor)
+    return _prepared_mysql
 
 
 @pytest.fixture(scope="session")

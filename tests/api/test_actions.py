@@ -1,6 +1,6 @@
 """A person's word on schedules, one by one and many at once: pause, move, trigger, backfill; and why."""
 
-from tickwise.stores.records import AccessRole
+from tickwise.stores.access_records import AccessRole
 
 from ..support.api import NIGHTLY, api, problem_of
 from ..support.app import patiently

@@ -8,7 +8,7 @@ from tickwise.api.auth import MAX_FAILURES, WINDOW, Authenticator, FailedLoginLi
 from tickwise.api.auth_settings import AuthSettings, check_binding, warnings
 from tickwise.api.loopback import is_loopback
 from tickwise.core.errors import InputError
-from tickwise.stores.records import AccessRole
+from tickwise.stores.access_records import AccessRole
 
 from ..support.api import Api, api, problem_of
 from ..support.app import patiently

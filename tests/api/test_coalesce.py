@@ -9,7 +9,8 @@ from fastapi import Response
 from fastapi.responses import StreamingResponse
 
 from tickwise.api.coalesce import RequestCoalescer
-from tickwise.stores.records import AccessRole, Page, RunRow
+from tickwise.stores.access_records import AccessRole
+from tickwise.stores.records import Page, RunRow
 
 from ..support.api import NIGHTLY, Api, api
 from ..support.app import patiently

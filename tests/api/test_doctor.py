@@ -1,6 +1,6 @@
 """`/doctor`: what is wrong, for operators."""
 
-from tickwise.stores.records import AccessRole
+from tickwise.stores.access_records import AccessRole
 from tickwise.testing.conformance.world import job
 
 from ..support.api import api, problem_of

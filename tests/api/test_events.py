@@ -8,8 +8,9 @@ from structlog.testing import capture_logs
 
 from tickwise.api import event_stream
 from tickwise.api.events import _QUEUE_SIZE, MAX_REPLAY, EventBroadcaster, StreamEvent, Subscriber
+from tickwise.stores.access_records import AccessRole
 from tickwise.stores.contract import StoreUnavailableError
-from tickwise.stores.records import MICRO, AccessRole, Enqueue, LogPart
+from tickwise.stores.records import MICRO, Enqueue, LogPart
 from tickwise.testing.conformance.world import job
 
 from ..support.api import NIGHTLY, problem_of

@@ -7,7 +7,8 @@ import pytest
 from tickwise.core.planner import plan
 from tickwise.core.requirements import ALL, Offers
 from tickwise.core.settle import Failed
-from tickwise.stores.records import AccessRole, Enqueue, Node, Role
+from tickwise.stores.access_records import AccessRole
+from tickwise.stores.records import Enqueue, Node, Role
 
 from ..support.api import NIGHTLY, api, problem_of
 from ..support.app import patiently

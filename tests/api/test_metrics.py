@@ -9,8 +9,9 @@ from tickwise.core.change import Paused
 from tickwise.core.definition import RetryPolicy
 from tickwise.core.settle import Failed
 from tickwise.runtime import change_feed
+from tickwise.stores.access_records import AccessRole
 from tickwise.stores.contract import Store, StoreUnavailableError
-from tickwise.stores.records import AccessRole, Node, Role
+from tickwise.stores.records import Node, Role
 from tickwise.testing.conformance.world import HOURLY, World, job
 
 from ..support.api import api, problem_of

@@ -3,7 +3,7 @@
 import pytest
 
 from tickwise.app.upcoming import spread_out
-from tickwise.stores.records import AccessRole
+from tickwise.stores.access_records import AccessRole
 
 from ..support.api import NIGHTLY, Api, api, problem_of
 from ..support.app import patiently

@@ -8,7 +8,7 @@ import pytest
 from tickwise.api.auth_settings import AuthSettings
 from tickwise.api.routes import PREFIX, all_routes
 from tickwise.api.routing import GuardedRoute, Route
-from tickwise.stores.records import AccessRole
+from tickwise.stores.access_records import AccessRole
 
 from ..support.api import NIGHTLY, api, problem_of
 from ..support.app import patiently

@@ -8,7 +8,7 @@ import pytest
 
 from tickwise.api.mask import MASK
 from tickwise.core.settle import Failed, Succeeded
-from tickwise.stores.records import AccessRole
+from tickwise.stores.access_records import AccessRole
 
 from ..support.api import NIGHTLY, Api, api, problem_of
 from ..support.app import patiently

@@ -10,7 +10,7 @@ from schemathesis.checks import CHECKS, load_all_checks
 from tickwise.api.app import make_api
 from tickwise.api.token_file import digest
 from tickwise.app import AsyncTickwise
-from tickwise.stores.records import AccessRole, Token
+from tickwise.stores.access_records import AccessRole, Token
 
 from ..support.api import NIGHTLY
 

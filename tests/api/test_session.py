@@ -7,7 +7,7 @@ import pytest
 
 from tickwise.api.auth import Authenticator
 from tickwise.api.auth_settings import AuthSettings
-from tickwise.stores.records import AccessRole
+from tickwise.stores.access_records import AccessRole
 
 from ..support.api import Api, api, problem_of
 from ..support.app import patiently

@@ -1,6 +1,7 @@
 """`/sources`: where definitions come from, and what is left of them (A4, A5, S50)."""
 
-from tickwise.stores.records import AccessRole, Node, Role
+from tickwise.stores.access_records import AccessRole
+from tickwise.stores.records import Node, Role
 from tickwise.testing.conformance.world import HOURLY, job
 
 from ..support.api import api, problem_of

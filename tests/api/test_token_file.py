@@ -9,7 +9,7 @@ import pytest
 from tickwise.api.admin_token import admin_token
 from tickwise.api.token_file import FILE, state_folder
 from tickwise.core.errors import InputError
-from tickwise.stores.records import AccessRole
+from tickwise.stores.access_records import AccessRole
 
 from ..support.api import api
 from ..support.app import patiently

@@ -15,7 +15,8 @@ from tickwise.app.doctor import doctor
 from tickwise.clock import monotonic
 from tickwise.stores.contract import StatementError, Store
 from tickwise.stores.records import Role, TickResult
-from tickwise.stores.sql.tickets import TICKET_LOCK, TICKETS
+from tickwise.stores.sql.postgres_tickets import TICKET_LOCK
+from tickwise.stores.sql.tickets import TICKETS
 
 from ..stores.test_conformance import URLS
 from ..support.app import Clock, Heard, Shaky, at, leap, patiently

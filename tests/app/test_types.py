@@ -10,7 +10,7 @@ import pytest
 
 import tickwise
 from tickwise.app.options import AfterFields, JobFields, KeepFields, RetryFields
-from tickwise.sources.yaml.schema import AfterSpec, JobSpec, KeepSpec, RetrySpec
+from tickwise.sources.spec.schema import AfterSpec, JobSpec, KeepSpec, RetrySpec
 
 PROGRAM = """
 from datetime import timedelta
@@ -79,7 +79,7 @@ def test_what_mypy_finds(tmp_path: Path) -> None:
 )
 def test_types_have_the_fields_of_a_job_file(typed: type, spec: type[JobSpec]) -> None:
     """What can be written in a file can be given as an argument, and nothing else (A26)."""
-    assert {*typed.__annotations__} == {*spec.model_fields} - ({"name"} if spec is JobSpec else set())
+    assert {*typed.__annotations__} == {*spec.fields} - ({"name"} if spec is JobSpec else set())
 
 
 @pytest.mark.parametrize("name", tickwise.__all__)

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 import psycopg
 
-from tickwise.stores.sql.tickets import TICKET_LOCK, TICKETS
+from tickwise.stores.sql.postgres_tickets import TICKET_LOCK
+from tickwise.stores.sql.tickets import TICKETS
 
 from ..stores.mongo import servers as mongo
 from ..support.races import server as postgres_server

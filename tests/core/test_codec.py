@@ -1,6 +1,8 @@
 """Definitions and schedule state as text: they come back as they were, and equal ones have one text."""
 
+import pickle
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
 from enum import Enum
 from functools import cache
@@ -46,6 +48,7 @@ from tickwise.core.definition import (
 from tickwise.core.errors import InputError
 from tickwise.core.model import Backfill, Decision, Deferral, Disabled, Move, Pause, Schedule
 from tickwise.core.payload import MAX_PAYLOAD
+from tickwise.core.read_only_dict import ReadOnlyDict
 from tickwise.core.reasons import Reason
 from tickwise.sources.yaml import read_path
 
@@ -309,10 +312,11 @@ def test_tuples_in_params_become_lists() -> None:
 
 
 def test_mappings_read_back_are_frozen() -> None:
-    """A definition that is read back cannot be changed by accident."""
+    """A definition that is read back cannot be changed by accident; it can be copied and sent elsewhere."""
     job = decode_job(encode_job(FULL_JOB), "etl")
-    assert isinstance(job.params, MappingProxyType)
-    assert isinstance(job.steps[0].env, MappingProxyType)
+    assert isinstance(job.params, ReadOnlyDict)
+    assert isinstance(job.steps[0].env, ReadOnlyDict)
+    assert deepcopy(job) == pickle.loads(pickle.dumps(job)) == job  # noqa: S301
 
 
 HELLO = Script("echo hello")

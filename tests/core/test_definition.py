@@ -1,12 +1,17 @@
 """What people write down."""
 
+import pickle
+from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from tickwise.core.definition import Command, JobDefinition, Keep, Step, check_name
+from tickwise.core.definition import Command, HttpCall, JobDefinition, Keep, Step, check_name
 from tickwise.core.errors import InputError
 from tickwise.core.parameters import Parameters
+from tickwise.core.read_only_dict import ReadOnlyDict
 
 from .world import job, schedule
 
@@ -22,6 +27,34 @@ def test_what_is_no_name(name: str) -> None:
     """The refusal shows the name and says what it was for."""
     with pytest.raises(InputError, match="cannot be a schedule's name: use 1 to 100 letters"):
         check_name(name, "a schedule's name")
+
+
+CHANGES: list[Callable[[Any], Any]] = [
+    lambda env: env.__setitem__("A", "2"),
+    lambda env: env.__delitem__("A"),
+    lambda env: env.__ior__({"A": "2"}),
+    lambda env: env.clear(),
+    lambda env: env.pop("A"),
+    lambda env: env.popitem(),
+    lambda env: env.setdefault("B", "2"),
+    lambda env: env.update(A="2"),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_mapping_of_a_definition_cannot_be_changed(change: Callable[[Any], Any]) -> None:
+    """What people wrote down stays as it is, and so do copies of it; who wants to change it makes a dict."""
+    written = ReadOnlyDict(A="1")
+    for env in (written, deepcopy(written), pickle.loads(pickle.dumps(written))):  # noqa: S301
+        with pytest.raises(TypeError, match="make another one"):
+            change(env)
+        assert env == {"A": "1"} == dict(env)
+
+
+def test_a_definition_can_be_copied() -> None:
+    """A job can be sent to another process: nothing that it was not given stands in the way."""
+    alone = JobDefinition("etl", steps=(Step("fetch", HttpCall("https://example.org")),))
+    assert deepcopy(alone) == pickle.loads(pickle.dumps(alone)) == alone  # noqa: S301
 
 
 @pytest.mark.parametrize(

@@ -263,3 +263,16 @@ def test_a_plan_is_divided_by_job() -> None:
     assert contested_jobs(starts, [("slot", "etl", NOON)]) == {"etl"}
     assert contested_jobs(starts, [("lane", "b", 0)]) == {"b"}
     assert contested_jobs([*starts, starts[0]], []) == {"etl"}
+
+
+def test_facts_that_are_no_numbers_hold_the_job() -> None:
+    """S20: what a store without types holds instead of a number is no fact, and no slot is asked for with it."""
+    known = JobState("etl").redefine(job("etl", HOURLY), "app", NOON)
+    state = known.schedules["etl"]._replace(last_slot="soon")  # type: ignore[arg-type]
+    by_hand, of_slot = known._replace(last_manual_start=[]), known._replace(schedules={"etl": state})  # type: ignore[arg-type]
+    assert [each.facts((), LiveWorkers([])).unreadable for each in (known, by_hand, of_slot)] == [
+        "",
+        "[] stands where a number must be",
+        "'soon' stands where a number must be",
+    ]
+    assert of_slot.slots_needed() == {}

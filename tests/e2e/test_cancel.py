@@ -20,8 +20,8 @@ TIMES = 5
 
 @pytest.fixture
 def place(nest: Nest, url: str, tmp_path: Path) -> Iterator[Deployment]:
-    """With the default settings: leases of half a minute, renewed every ten seconds."""
-    with Deployment(nest, tmp_path, url, poll=1, renew=10) as place:
+    """With leases of half a minute, renewed every ten seconds: no renewal comes in time to tell of a cancel."""
+    with Deployment(nest, tmp_path, url, poll=1, lease=30, renew=10) as place:
         yield place
 
 

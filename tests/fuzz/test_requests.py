@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from tickwise.stores.records import AccessRole
+from tickwise.stores.access_records import AccessRole
 from tickwise.testing.conformance import snapshot
 
 from ..support.api import NIGHTLY, PROBLEM, Api, api

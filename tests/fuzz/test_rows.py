@@ -14,7 +14,7 @@ from tickwise.core.states import RunState
 from tickwise.testing.conformance.world import World
 
 from ..support.api import Api, api
-from .damage import BAD, FIELDS, GOOD, Field, begin, damaged, end, minute
+from .damage import BAD, FACTS, FIELDS, GOOD, Field, begin, damaged, end, minute
 from .law import MORE
 
 FAR = 1 << 63
@@ -129,6 +129,24 @@ def test_a_document_of_wrong_types(mongodb_database: str) -> None:
         definition = cursor._replace(path="schedules.0.definition")
         wrong = [(cursor, "soon"), (cursor, 1.5), (cursor, []), (definition, "x")]
         assert [loop.run(sick.problems(*each)) for each in wrong] == [[]] * len(wrong)
+        sick.close()
+
+
+@pytest.mark.parametrize("store", ["sqlite", "mongodb"])
+@pytest.mark.parametrize("fact", FACTS)
+def test_facts_of_wrong_types(fact: str, store: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """S20: where columns have no types, a guard that cannot be read holds its own job, and the others fire."""
+    url = f"sqlite:///{tmp_path}/own.db" if store == "sqlite" else request.getfixturevalue("mongodb_database")
+
+    async def others(sick: Sick) -> set[str | None]:
+        async with damaged(sick.world, FACTS[fact], "soon"):
+            leases = [*await minute(sick.world), *await minute(sick.world)]
+            await end(sick.world, leases)
+            return {lease.schedule for lease in leases} - {"bad", None}
+
+    with asyncio.Runner() as loop:
+        sick = Sick(store, loop, url)
+        assert loop.run(others(sick)) == {*GOOD}
         sick.close()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tickwise.core.audit import AuditFinding
+from tickwise.core.reasons import Reason
 
 from .history import simulate
 from .mutations import MUTATIONS
@@ -27,6 +28,7 @@ def test_a_mistake_is_found_out(mistake: str) -> None:
     with mutation.made():
         history = simulate(mutation.seed)
     assert mutation.kind in {finding.kind for finding in history.findings}, history.told()
+    assert repr(Reason.BROKEN) not in history.told()  # the patch itself would be the mistake
 
 
 def test_the_table_in_the_docs() -> None:

@@ -16,6 +16,7 @@ URLS: dict[str, Callable[[pytest.FixtureRequest], str]] = {
     "memory": lambda _: "memory://",
     "sqlite": lambda request: f"sqlite:///{request.getfixturevalue('tmp_path')}/tickwise.db",
     "postgres": lambda request: request.getfixturevalue("emptied_postgres"),
+    "mysql": lambda request: request.getfixturevalue("emptied_mysql"),
     "mongodb": lambda request: request.getfixturevalue("emptied_mongodb"),
     "redis": lambda request: request.getfixturevalue("emptied_redis"),
 }

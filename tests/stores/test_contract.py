@@ -14,6 +14,7 @@ from tickwise.core.errors import InputError
 from tickwise.core.model import Pause, Trigger
 from tickwise.core.settle import LeaseExpired, Succeeded, TooLate
 from tickwise.stores.access_contract import Access
+from tickwise.stores.access_records import AccessRole, AuditEntry, Token
 from tickwise.stores.contract import Store
 from tickwise.stores.insights_contract import Insights
 from tickwise.stores.memory.access import MemoryAccess
@@ -24,8 +25,6 @@ from tickwise.stores.mongo.store import MongoInsights, MongoStore
 from tickwise.stores.records import (
     LOG_TAIL,
     MICRO,
-    AccessRole,
-    AuditEntry,
     DecisionFilter,
     DecisionKey,
     Enqueue,
@@ -38,7 +37,6 @@ from tickwise.stores.records import (
     ScheduleFilter,
     StepReport,
     TickRequest,
-    Token,
 )
 from tickwise.stores.redis.access import RedisAccess
 from tickwise.stores.redis.store import RedisInsights, RedisStore

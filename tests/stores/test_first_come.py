@@ -8,8 +8,8 @@ import pytest
 
 from tickwise.core.errors import ConflictError
 from tickwise.stores.access_contract import Access
+from tickwise.stores.access_records import AccessRole, IdempotencyClaim, Token
 from tickwise.stores.contract import Store
-from tickwise.stores.records import AccessRole, IdempotencyClaim, Token
 from tickwise.stores.url import open_store
 from tickwise.testing import FakeClock
 from tickwise.testing.conformance.world import START, microseconds

@@ -30,7 +30,7 @@ def _forget(name: str) -> Procedure[Rows]:
 
 
 class TestLostWakeups(Stories):
-    @pytest.fixture(autouse=True, params=["sqlite", "postgres", "mongodb", "redis"])
+    @pytest.fixture(autouse=True, params=["sqlite", "postgres", "mysql", "mongodb", "redis"])
     def at(self, request: pytest.FixtureRequest) -> None:
         self.url = URLS[request.param](request)
 

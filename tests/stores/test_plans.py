@@ -39,7 +39,7 @@ UPDATED = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relnam
 def texts() -> dict[str, str]:
     """All that moves ask for, by their names; not what is only said as a part of something else."""
     return {
-        f"{module.__name__.rpartition('.')[2]}.{name}": compiled(value, postgres.DIALECT).text
+        f"{module.__name__.rpartition('.')[2]}.{name}": compiled(value, postgres.DIALECT)[0].text
         for module in MOVES for name, value in vars(module).items()
         if isinstance(value, Statement) and not (":made[" in value.text and len(value.parts) == 1)
     }  # fmt: skip
@@ -75,7 +75,7 @@ class TestPlans(PostgresStories):
     async def test_a_batch_is_updated_by_row_ids(self, world: World) -> None:
         """The update of a batch finds the rows that the claim has locked by their row ids."""
         await world.begin()
-        plan = await self.plan_of(compiled(batch._START, postgres.DIALECT).text)
+        plan = await self.plan_of(compiled(batch._START, postgres.DIALECT)[0].text)
         of_state = {n["Node Type"] for n in plan if n.get("Relation Name") == "tickwise_job_state"}
         assert of_state == {"ModifyTable", "Tid Scan"}
 

@@ -41,12 +41,11 @@ TOGETHER = 4
 WORKER = Node("w", (Role.WORKER,), queues=("default",), seconds=10**9)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "mysql"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> StoreAddress:
-    at_server = request.param == "postgres"
-    return StoreAddress(
-        request.getfixturevalue("postgres_database") if at_server else f"sqlite:///{tmp_path}/own.db"
-    )
+    if request.param == "sqlite":
+        return StoreAddress(f"sqlite:///{tmp_path}/own.db")
+    return StoreAddress(request.getfixturevalue(f"{request.param}_database"))
 
 
 def test_they_are_numbered_without_gaps() -> None:
@@ -78,7 +77,7 @@ def test_many_upgrade_at_once(place: StoreAddress) -> None:
     assert place.check() == ()
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres", "mongodb", "redis"])
+@pytest.mark.parametrize("kind", ["sqlite", "postgres", "mysql", "mongodb", "redis"])
 def test_two_processes_upgrade_at_once(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> None:
     """Both succeed; the second may find nothing to do."""
     at_server = kind != "sqlite"
@@ -289,7 +288,7 @@ SEEN = "SELECT name, job, times, timezone, next_run_at, last_run_at, last_state,
 
 
 def test_the_view_for_people(place: StoreAddress) -> None:
-    """Schedules by name, with times that people can read; on PostgreSQL these are timestamps."""
+    """Schedules by name, with times that people can read; servers have a type for these."""
     used = place._replace(clock=lambda: instant("01:00") * 1_000_000)
     used.upgrade()
     used.do(lambda store: store.beat(WORKER))
@@ -301,12 +300,21 @@ def test_the_view_for_people(place: StoreAddress) -> None:
     later = used._replace(clock=lambda: instant("02:00") * 1_000_000)
     later.do(lambda store: store.tick(plan, "t"))
     rows = used.say(f"{SEEN} FROM tickwise_schedules_now ORDER BY name")
-    at = str if place.url.startswith("sqlite") else datetime.fromisoformat
+    at = TIMES[place.url.partition(":")[0]]
     assert [(*row[:7], bool(row[7]), *row[8:]) for row in rows] == [
         ("a", "a", HOURLY, "UTC", at("2026-01-01T03:00:00Z"), at("2026-01-01T02:00:00Z"), "queued", False, None),
         ("b", "b", "CRON_TZ=Europe/Berlin 30 2 * * *", "Europe/Berlin", None, None, None, True, "holidays"),
         ("c", "c", HOURLY, "UTC", None, None, None, True, "enabled: false"),
     ]
+
+
+def _without_zone(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=None)
+
+
+TIMES: dict[str, Callable[[str], object]] = {
+    "sqlite": str, "postgresql": datetime.fromisoformat, "mysql": _without_zone,
+}  # fmt: skip
 
 
 def _micro(time: str) -> int:

@@ -8,7 +8,8 @@ import asyncpg
 import pytest
 
 from tickwise.clock import monotonic
-from tickwise.stores.sql.tickets import TICKET_LOCK, TICKETS
+from tickwise.stores.sql.postgres_tickets import TICKET_LOCK
+from tickwise.stores.sql.tickets import TICKETS
 from tickwise.testing.conformance.world import HOURLY, World, job
 
 from ..support.table_stories import PostgresStories

@@ -50,12 +50,12 @@ class Trouble:
     """A store with jobs that are due every minute; one of them is about to go bad."""
 
     def __init__(self, url: str, loop: asyncio.Runner) -> None:
-        self.dialect = "sqlite" if url.startswith("sqlite") else "postgres"
         self.clock = FakeClock(START)
         self.loop = loop
         store = open_store(url, lambda: microseconds(self.clock))
         assert isinstance(store, SqlStore)
         self.driver = store.driver
+        self.dialect = store.driver.dialect.name
         self.loop.run(store.schema.upgrade())
         self.do(self._begin)
 
@@ -143,10 +143,10 @@ SPOIL_JOB = """
     WHERE id = (SELECT definition_id FROM tickwise_jobs WHERE name = 'bad')"""
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "mysql"])
 def trouble(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Trouble]:
-    at_server = request.param == "postgres"
-    url = request.getfixturevalue("postgres_database") if at_server else f"sqlite:///{tmp_path}/own.db"
+    at_server = request.param != "sqlite"
+    url = request.getfixturevalue(f"{request.param}_database") if at_server else f"sqlite:///{tmp_path}/own.db"
     with asyncio.Runner() as loop:
         trouble = Trouble(url, loop)
         yield trouble
@@ -310,15 +310,20 @@ REFUSE = {
     "postgres": """
         ALTER TABLE tickwise_job_state ADD CONSTRAINT refuse
         CHECK (job_id <> {bad} OR cursor <= extract(epoch FROM date '2026-01-01'))""",
+    "mysql": """
+        ALTER TABLE tickwise_job_state ADD CONSTRAINT refuse
+        CHECK (job_id <> {bad} OR "cursor" <= 1767225600)""",
 }
 ALLOW = {
     "sqlite": "DROP TRIGGER refuse",
     "postgres": "ALTER TABLE tickwise_job_state DROP CONSTRAINT refuse",
+    "mysql": "ALTER TABLE tickwise_job_state DROP CONSTRAINT refuse",
 }
 REFUSE_TO_TELL = {
     "sqlite": """
         CREATE TRIGGER silence BEFORE INSERT ON tickwise_decisions BEGIN SELECT RAISE(ABORT, 'by a rule'); END""",
     "postgres": "ALTER TABLE tickwise_decisions ADD CONSTRAINT silence CHECK (reason = '')",
+    "mysql": "ALTER TABLE tickwise_decisions ADD CONSTRAINT silence CHECK (reason = '')",
 }
 WAKES = {
     "first": f"UPDATE tickwise_job_state SET wake_at = wake_at - 1 WHERE job_id = {JOB_ID}",

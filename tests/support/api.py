@@ -12,8 +12,8 @@ from tickwise.api.app import make_api
 from tickwise.api.auth_settings import AuthSettings
 from tickwise.api.identity import Identity, identified
 from tickwise.app import AsyncTickwise
+from tickwise.stores.access_records import AccessRole
 from tickwise.stores.contract import Store
-from tickwise.stores.records import AccessRole
 from tickwise.testing.conformance.world import World
 
 from .app import Clock

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import httpx
 
 from tickwise.api.server import listen, serve_app
-from tickwise.stores.records import AccessRole
+from tickwise.stores.access_records import AccessRole
 
 from .api import Api, api
 

@@ -27,7 +27,7 @@ from tickwise.api.server_address import server_address
 from tickwise.api.token_file import digest
 from tickwise.app.health import READY
 from tickwise.cli.in_process import InProcessTransport
-from tickwise.stores.records import AccessRole, Token
+from tickwise.stores.access_records import AccessRole, Token
 from tickwise.stores.url import open_store
 
 PATIENCE = 120  # seconds before a test that hangs is given up

@@ -16,7 +16,7 @@ from ..stores.test_conformance import URLS
 
 
 class TableStories(Stories):
-    @pytest.fixture(autouse=True, params=["sqlite", "postgres"])
+    @pytest.fixture(autouse=True, params=["sqlite", "postgres", "mysql"])
     def at(self, request: pytest.FixtureRequest) -> None:
         """Where the store is; each test gets an empty one."""
         self.url = URLS[request.param](request)

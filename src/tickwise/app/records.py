@@ -3,10 +3,9 @@
 `Store` and its errors come from `app.stores`; the API imports nothing of `tickwise.stores` itself.
 """
 
+from ..stores.access_records import AccessRole, AuditEntry, Token
 from ..stores.records import (
     MICRO,
-    AccessRole,
-    AuditEntry,
     Changes,
     DecisionFilter,
     DecisionRow,
@@ -23,7 +22,6 @@ from ..stores.records import (
     ScheduleFilter,
     ScheduleRow,
     StepReport,
-    Token,
 )
 from ..stores.statistics import HourlyStats, Recent
 from ..stores.validation import all_pages

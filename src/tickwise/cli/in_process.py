@@ -17,7 +17,7 @@ from ..api.app import make_api
 from ..api.identity import Identity, identified
 from ..app import AsyncTickwise
 from ..core.errors import TickwiseError
-from ..stores.records import AccessRole
+from ..stores.access_records import AccessRole
 
 Message: TypeAlias = MutableMapping[str, Any]
 Application: TypeAlias = Callable[[Any, Any, Any], Awaitable[None]]

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import InputError
-from ..sources.yaml.error import DefinitionError
-from ..sources.yaml.nodes import Budget, Flaw, YamlNode, compose
+from ..sources.spec.error import DefinitionError
+from ..sources.spec.nodes import Flaw, ValueNode
+from ..sources.yaml.composer import Budget, compose
 from ..sources.yaml.text import MAX_BYTES, Source, UnusableText, read_file, split_documents
 from .client import ApiRefusal
 
@@ -19,7 +20,7 @@ class Document:
     fields: dict[str, Any]
     file: str = ""
     source: Source | None = None
-    root: YamlNode | None = None
+    root: ValueNode | None = None
 
     def with_position(self, refusal: ApiRefusal) -> ApiRefusal:
         """The refusal with the line and column of the field that it names."""

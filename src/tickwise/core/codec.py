@@ -14,7 +14,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache, lru_cache, partial
 from operator import attrgetter
-from types import MappingProxyType, NoneType, UnionType
+from types import NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from .cron import Cron, Every, Recurrence, parse
@@ -24,6 +24,7 @@ from .definition import Command, HttpCall, JobDefinition, PythonCall, ScheduleDe
 from .errors import InputError, TickwiseError
 from .model import Schedule
 from .payload import Unfit, UnreadableText, check_key, clip, decode, piece_of_path, to_json, weigh
+from .read_only_dict import ReadOnlyDict
 
 _Convert = Callable[[Any], Any]
 _COLUMNS = frozenset(
@@ -230,7 +231,7 @@ def _mapping(hints: tuple[Any, ...]) -> _Coder:
 
     return _Coder(
         lambda values: convert(0, _expect(values, Mapping)),
-        lambda data: MappingProxyType(convert(1, _expect(data, dict))),
+        lambda data: ReadOnlyDict(convert(1, _expect(data, dict))),
     )
 
 

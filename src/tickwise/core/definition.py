@@ -8,18 +8,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from .cron import Recurrence
 from .errors import InputError
 from .parameters import Parameters
+from .read_only_dict import ReadOnlyDict
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 DEFAULT_QUEUE = "default"
 MAX_PRIORITY = 1_000  # of a job or a run; and as far below 0
 _DAY = 86_400
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NOTHING: Mapping[str, Any] = ReadOnlyDict()
 
 
 def check_name(name: str, what: str = "a name") -> str:

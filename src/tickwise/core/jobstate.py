@@ -22,16 +22,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
-from .change import (
-    Added,
-    BackfillAsked,
-    Change,
-    Deleted,
-    Resumed,
-    Switched,
-    Updated,
-    apply_change,
-)
+from .change import Added, BackfillAsked, Change, Deleted, Resumed, Switched, Updated, apply_change
 from .cron import Recurrence
 from .definition import DEFAULT_QUEUE, Catchup, JobDefinition, Kind, Policy
 from .model import (
@@ -228,14 +219,22 @@ class JobState(NamedTuple):
         return {
             name: since
             for name, each in self.schedules.items()
-            if each.live and each.last_slot is not None and each.last_slot > (since := each.undecided_from)
+            if each.live and isinstance(each.last_slot, int) and each.last_slot > (since := each.undecided_from)
         }
 
     def facts(self, holders: Sequence[Holder], workers: LiveWorkers) -> JobFacts:
         """What the verdicts on its slots depend on: `holders` of its lanes, and the live workers."""
         missing = workers.missing(self.queue, self.requires)
         no_worker = missing.text if missing else ""
-        return JobFacts(tuple(holders), no_worker, self.last_manual_start, self.last_success)
+        return JobFacts(tuple(holders), no_worker, self.last_manual_start, self.last_success, self._damage)
+
+    @property
+    def _damage(self) -> str:
+        """Why no guard can be read: a store whose fields have no types may hold anything there (S20)."""
+        facts: list[object] = [self.last_manual_start, self.last_success]
+        facts += [each.last_slot for each in self.schedules.values()]
+        wrong = [fact for fact in facts if fact is not None and not isinstance(fact, int)]
+        return f"{wrong[0]!r} stands where a number must be" if wrong else ""
 
     def commit(self, plan: TickPlan, now: int, *, look_again: bool = False) -> "JobState":
         """The job as its part of a plan leaves it; with `look_again` it stays due."""
@@ -370,6 +369,8 @@ def facts_of(
 
 def by_job(plan: TickPlan) -> dict[str, TickPlan]:
     """A plan's parts, job by job: each is committed as a whole or not at all."""
+    if len(plan.schedules) == 1:
+        return {plan.schedules[0].schedule.job: plan}
     job_of = {planned.schedule.name: planned.schedule.job for planned in plan.schedules}
     starts, cancels = defaultdict[str, list[Start]](list), defaultdict[str, list[PlannedCancel]](list)
     decisions, schedules = defaultdict[str, list[Decision]](list), defaultdict[str, list[Planned]](list)

@@ -7,7 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from . import access_validation, validation
-from .records import AuditEntry, AuditRow, IdempotencyClaim, Page, Token
+from .access_records import AuditEntry, AuditRow, IdempotencyClaim, Token
+from .records import Page
 
 
 class Access(ABC):

@@ -5,7 +5,8 @@ from typing import Any
 
 from ..core.errors import ConflictError, InputError
 from ..core.payload import MAX_PAYLOAD, check_text, clip, decode, encode
-from .records import MICRO, AccessRole, AuditEntry, Token
+from .access_records import AccessRole, AuditEntry, Token
+from .records import MICRO
 from .validation import LONGEST_KEY, LONGEST_NAME, LONGEST_WORDS
 
 CLAIM_LIFETIME = 86_400 * MICRO  # after that a claim is forgotten

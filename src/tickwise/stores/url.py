@@ -1,4 +1,4 @@
-"""URL → store: `sqlite:///file`, `postgresql://…`, `mongodb://…`, `redis://…`, `memory://`."""
+"""URL → store: `sqlite:///file`, `postgresql://…`, `mysql://…`, `mongodb://…`, `redis://…`, `memory://`."""
 
 import os
 import re
@@ -12,8 +12,8 @@ from ..ownership import STRICT, WriterCheck
 from .contract import Store
 from .validation import UNREADABLE_URL
 
-SCHEMES = ["sqlite", "postgresql", "mongodb", "redis", "memory"]
-_ALIASES = {"postgres": "postgresql", "rediss": "redis"}
+SCHEMES = ["sqlite", "postgresql", "mysql", "mariadb", "mongodb", "redis", "memory"]
+_ALIASES = {"postgres": "postgresql", "mariadb": "mysql", "rediss": "redis"}
 _PASSWORD = re.compile(r"(://[^:/?#@]*):.*@|(\bpassword=)[^&#]*", re.DOTALL)
 
 
@@ -32,6 +32,8 @@ def open_store(url: str, clock: Callable[[], int] | None = None, writers: Writer
         return _sqlite(url, clock, writers)
     if scheme == "postgresql":
         return _postgres(url, clock)
+    if scheme == "mysql":
+        return _mysql(url, clock)
     if scheme == "mongodb":
         return _mongodb(url, clock)
     if scheme == "redis":
@@ -39,7 +41,8 @@ def open_store(url: str, clock: Callable[[], int] | None = None, writers: Writer
     hint = did_you_mean(nearest_word(scheme, SCHEMES))
     raise InputError(
         f"the store {hidden(url)!r} begins with {scheme or 'nothing'!r}{hint}: use "
-        "sqlite:///FILE, postgresql://USER@HOST/NAME, mongodb://HOST/NAME, redis://HOST/0 or memory://"
+        "sqlite:///FILE, postgresql://USER@HOST/NAME, mysql://USER@HOST/NAME, mongodb://HOST/NAME, redis://HOST/0 "
+        "or memory://"
     )
 
 
@@ -87,6 +90,16 @@ def _postgres(url: str, clock: Callable[[], int] | None) -> Store:
     from .sql.store import SqlStore
 
     return SqlStore(PostgresDriver(f"postgresql:{url.partition(':')[2]}", clock))
+
+
+def _mysql(url: str, clock: Callable[[], int] | None) -> Store:
+    try:
+        from .sql.mysql import MysqlDriver
+    except ImportError:
+        raise InputError("the MySQL driver is missing: pip install 'tickwise[mysql]'") from None
+    from .sql.store import SqlStore
+
+    return SqlStore(MysqlDriver(url, clock))
 
 
 def _mongodb(url: str, clock: Callable[[], int] | None) -> Store:

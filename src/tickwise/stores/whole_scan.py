@@ -3,10 +3,12 @@
 That finds what a damaged row, a lost wake-up or a clock that was set back has put to sleep.
 """
 
+from collections.abc import Awaitable
 from enum import Enum
 from typing import NamedTuple
 
 from ..log import get_logger
+from .contract import StoreUnavailableError
 from .records import MICRO, TickResult
 
 _log = get_logger()
@@ -42,11 +44,19 @@ class WholeScan:
         self._last = now
         return Scan.AFTER_SET_BACK if last is None or now < last else Scan.LOST
 
+    async def complete(self, ticked: TickResult, scan: Awaitable[WokenJobs]) -> TickResult:
+        """A pass with what its scan has made due; the log says which jobs would have slept for good.
 
-def after_scan(ticked: TickResult, woken: WokenJobs) -> TickResult:
-    """A pass whose scan has made these jobs due; the log says which would have slept for good."""
-    if woken.lost:
-        _log.warning(
-            "jobs had lost the time at which to look at them: they are looked at now", jobs=woken.lost[:10]
-        )
-    return ticked._replace(more=ticked.more or woken.any)
+        The pass is committed. If the store does not answer any more, its caller still gets the leases that it
+        made, and the next pass scans.
+        """
+        try:
+            woken = await scan
+        except StoreUnavailableError:
+            self._last = None
+            return ticked
+        if woken.lost:
+            _log.warning(
+                "jobs had lost the time at which to look at them: they are looked at now", jobs=woken.lost[:10]
+            )
+        return ticked._replace(more=ticked.more or woken.any)

@@ -76,7 +76,9 @@ def test_between_is_next_again_and_again(cron: Recurrence, start: datetime, leng
     assert all(cron.matches(time) for time in walked)
     assert cron.between(end, start - SECOND) == []
     if found:
-        assert cron.count(int(start.timestamp()) - 1, int(found.timestamp()) - 1) == len(walked)
+        first, beyond = int(start.timestamp()), int(found.timestamp())
+        assert cron.count(first - 1, beyond - 1) == len(walked)
+        assert cron.bits(first, beyond) == sum(1 << int(time.timestamp()) - first for time in walked)
 
 
 @law

@@ -47,7 +47,7 @@ def test_killed_before_every_write(on_mongodb: Race, crew: Crew, part: str) -> N
         if writes is not None:
             break
     tell("\n  ".join([f"{len(writes)} writes:", *writes]))
-    assert point == len(writes) + 1 > 5
+    assert point > len(writes) > 4  # those before had more to do, if it fell to them to look at jobs to prune
     _check_what_came_of_it(place)
 
 

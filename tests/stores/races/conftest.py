@@ -10,7 +10,7 @@ import pytest
 
 from ...support.races.file_clock import SharedClock
 from ...support.races.race import Race, execute
-from ...support.servers import postgres
+from ...support.servers import mariadb, postgres
 from ...support.servers.process import Server
 
 _numbers = count(1)
@@ -25,10 +25,10 @@ def database(postgres_url: str) -> Iterator[str]:
     asyncio.run(execute(postgres_url, f"DROP DATABASE {name} WITH (FORCE)"))
 
 
-@pytest.fixture
-def mortal() -> Iterator[Server]:
-    """A PostgreSQL of the test's own, for it will be ended."""
-    with postgres.server() as server:
+@pytest.fixture(params=["postgres", "mysql"])
+def mortal(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """A server of the test's own, for it will be ended."""
+    with {"postgres": postgres.server, "mysql": mariadb.server}[request.param]() as server:
         yield server
 
 
@@ -47,12 +47,23 @@ def on_sqlite(file: str, clock: SharedClock) -> Race:
     return Race(file, clock)
 
 
-@pytest.fixture(params=["postgres", "sqlite", "mongodb", "redis"])
+@pytest.fixture
+def on_mysql(mysql_database: str, clock: SharedClock) -> Race:
+    return Race(mysql_database, clock)
+
+
+@pytest.fixture(params=["postgres", "mysql", "sqlite", "mongodb", "redis"])
 def place(request: pytest.FixtureRequest) -> Race:
     return _place(request)
 
 
-@pytest.fixture(params=["postgres", "sqlite"])
+@pytest.fixture(params=["postgres", "mysql"])
+def on_server(request: pytest.FixtureRequest) -> Race:
+    """One with several sessions that write at a time."""
+    return _place(request)
+
+
+@pytest.fixture(params=["postgres", "mysql", "sqlite"])
 def on_sql(request: pytest.FixtureRequest) -> Race:
     """One whose statements can be watched."""
     return _place(request)

@@ -29,7 +29,7 @@ def test_a_crowd_does_everything_at_once(place: Race, crew: Crew) -> None:
     assert {child.hear() for child in crowd} == {"ready"}
     say(crowd, "go")
     tell(f"refused: {[child.heard_last() for child in crowd]}")
-    if place.is_postgres:
+    if place.kind == "postgresql":
         tell(f"deadlocks: {asyncio.run(_deadlocks(place.url))}")
     place.clock.advance(31)
     rescuer = crew.one("crash.rescue_on_word", **place.address, node="rescuer")

@@ -25,7 +25,7 @@ def test_killed_at_every_statement_of_the_plain_path(on_sql: Race, crew: Crew) -
     on_sql.install(*jobs)
     on_sql.clock.advance(LEASE + 1)
     passed = _kill_at_each(on_sql, crew, every=60)
-    assert any("runs_made = coalesce(a.runs_made, 0) + 1" in text for text in passed), "they were simple"
+    assert any("runs_made = coalesce(t.runs_made, 0) + 1" in text for text in passed), "they were simple"
     until = on_sql.clock.second
     wanted = [(one.name, slot) for one in jobs for slot in slots_of(one.schedules[0].times, START, until)]
     check_each_once(on_sql.runs(), wanted)

@@ -37,9 +37,9 @@ def test_no_more_start_than_may(place: Race, crew: Crew) -> None:
         place.clock.advance(2)
 
 
-def test_a_slow_lease_gives_nobody_credit(on_postgres: Race, crew: Crew) -> None:
+def test_a_slow_lease_gives_nobody_credit(on_server: Race, crew: Crew) -> None:
     """A worker that read the time long before its turn does not turn the queue's clock back."""
-    place = on_postgres
+    place = on_server
     place.install(job("a"))
     place.do(lambda store: store.enqueue([Enqueue("a")] * 100))
     place.do(lambda store: store.limit(QueueLimit("default", starts_per_second=5.0)))

@@ -9,9 +9,9 @@ from ...support.races.race import Race, job
 from ...support.races.server import wait_until_somebody_waits
 
 
-def test_a_renewal_waits_for_nobody(on_postgres: Race, crew: Crew) -> None:
+def test_a_renewal_waits_for_nobody(on_server: Race, crew: Crew) -> None:
     """A batch that is being finished holds up no renewal of the same runs, and does not deadlock with it (S42)."""
-    place = on_postgres
+    place = on_server
     place.install(job("a"), job("b"))
     place.do(lambda store: store.enqueue([Enqueue("a"), Enqueue("b")]))
     finisher = crew.one(
@@ -27,14 +27,14 @@ def test_a_renewal_waits_for_nobody(on_postgres: Race, crew: Crew) -> None:
     assert finisher.heard_last() == (2, 1)
 
 
-def test_two_finishers_meet_at_two_jobs(on_postgres: Race, crew: Crew) -> None:
+def test_two_finishers_meet_at_two_jobs(on_server: Race, crew: Crew) -> None:
     """Ends that note a success on one job and wake another take both in one order: nobody has to begin again."""
-    place, policy = on_postgres, Policy.of(overlap=Overlap.QUEUE, skip_if_successful=True)
+    place, policy = on_server, Policy.of(overlap=Overlap.QUEUE, skip_if_successful=True)
     place.install(*(job(name, "* * * * *", policy=policy) for name in ("a", "b")))
     place.clock.advance(300)
     place.do(lambda store: store.tick(plan, "t"))
     place.do(lambda store: store.lease(LeaseRequest("holds the lanes", 2)))
-    halts = {"before": "UPDATE tickwise_job_state SET wake_at"}
+    halts = {"before": "wake_at = CASE WHEN t.wake_at"}
     first, second = (_finisher(place, crew, failing, halts) for failing in ("a", "b"))
     first.say("finish")
     assert first.hear() == "halted"

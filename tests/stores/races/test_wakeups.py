@@ -17,6 +17,8 @@ from ...support.races.server import wait_until_somebody_waits
 from .roles.worker import Worked
 
 JOBS, MINUTES = 40, 26  # of two schedules each: 39 slots a job
+HOLDS = {"postgresql": "FOR SHARE", "mysql": "AND finished_at IS NULL ORDER BY id FOR UPDATE SKIP LOCKED"}
+WRITES = {"postgresql": "UPDATE tickwise_schedules", "mysql": "t.last_missed_slot = "}
 NOWHERE = "no statement says this"
 SLIP = 1_000  # a move notes the time at which it began, a little before it could look
 
@@ -69,10 +71,10 @@ def _check_one_after_the_other(
             assert ended <= began + slip, f"{name}: {after} began before {before} had ended"
 
 
-def test_the_run_ended_before_its_lock(on_postgres: Race, crew: Crew) -> None:
+def test_the_run_ended_before_its_lock(on_server: Race, crew: Crew) -> None:
     """A run that a slot would wait for, and that is over when the pass locks it, puts no slot to sleep (S15)."""
-    place, finisher = on_postgres, _in_the_way(on_postgres, crew)
-    ticker = crew.one("halt.tick_haltingly", **place.address, node="t", before="FOR SHARE")
+    place, finisher = on_server, _in_the_way(on_server, crew)
+    ticker = crew.one("halt.tick_haltingly", **place.address, node="t", before=HOLDS[place.kind])
     assert ticker.hear() == "halted"
     finisher.say("finish")
     assert finisher.heard_last() == (1, 1)
@@ -81,9 +83,9 @@ def test_the_run_ended_before_its_lock(on_postgres: Race, crew: Crew) -> None:
     _check_that_it_goes_on(place)
 
 
-def test_the_run_is_just_ending(on_postgres: Race, crew: Crew) -> None:
+def test_the_run_is_just_ending(on_server: Race, crew: Crew) -> None:
     """A run whose end is written and not yet committed is not waited for (S15)."""
-    place, finisher = on_postgres, _in_the_way(on_postgres, crew, before="COMMIT")
+    place, finisher = on_server, _in_the_way(on_server, crew, before="COMMIT")
     finisher.say("finish")
     assert finisher.hear() == "halted"
     crew.one("halt.tick_haltingly", **place.address, node="t", before=NOWHERE).heard_last()
@@ -92,10 +94,10 @@ def test_the_run_is_just_ending(on_postgres: Race, crew: Crew) -> None:
     _check_that_it_goes_on(place)
 
 
-def test_the_run_ends_before_the_wait_is_written(on_postgres: Race, crew: Crew) -> None:
+def test_the_run_ends_before_the_wait_is_written(on_server: Race, crew: Crew) -> None:
     """An end that comes while a pass lets a slot wait for it is held up until it sees that, and wakes it (S15)."""
-    place, finisher = on_postgres, _in_the_way(on_postgres, crew)
-    ticker = crew.one("halt.tick_haltingly", **place.address, node="t", before="UPDATE tickwise_schedules")
+    place, finisher = on_server, _in_the_way(on_server, crew)
+    ticker = crew.one("halt.tick_haltingly", **place.address, node="t", before=WRITES[place.kind])
     assert ticker.hear() == "halted"
     finisher.say("finish")
     wait_until_somebody_waits(place.url)
@@ -105,9 +107,9 @@ def test_the_run_ends_before_the_wait_is_written(on_postgres: Race, crew: Crew) 
     _check_that_it_goes_on(place)
 
 
-def test_an_end_that_took_its_time(on_postgres: Race, crew: Crew) -> None:
+def test_an_end_that_took_its_time(on_server: Race, crew: Crew) -> None:
     """A job that is woken with an instant which the tickers have passed meanwhile is found all the same."""
-    place, finisher = on_postgres, _in_the_way(on_postgres, crew, before="UPDATE tickwise_runs")
+    place, finisher = on_server, _in_the_way(on_server, crew, before="SET state =")
     place.install(job("later", "0 * * * *"))
     ticker = crew.one("worker.keep_ticking", **place.address, node="t")
     worker = crew.one("worker.keep_working", **place.address, node="w")

@@ -1,6 +1,6 @@
 """Points between the statements of a store at which something can be made to happen to its process.
 
-They lie before each statement, `BEGIN` and `COMMIT` too, and after a `COMMIT` was sent: with PostgreSQL before
+They lie before each statement, `BEGIN` and `COMMIT` too, and after a `COMMIT` was sent: with a server before
 its answer is heard, when its fate is unknown; SQLite has answered by then. With MongoDB they lie before each
 write, with Redis before each script that writes and after the server has executed it.
 """
@@ -13,6 +13,7 @@ from asyncpg.pool import PoolConnectionProxy
 from pymongo import monitoring
 
 from tickwise.stores.redis.base import RedisServer
+from tickwise.stores.sql import mysql
 from tickwise.stores.sql.sqlite import SqliteDriver
 from tickwise.stores.sql.store import SqlStore
 
@@ -31,6 +32,10 @@ class Failpoints:
         """Act once: at the point of this number, counted from now and from 1, or at the first that says this."""
         self.passed, self._at, self._act = [], at, act
 
+    def given_up(self) -> list[int | None]:
+        """The connections on which a server may still do what nobody waits for, since this was last asked."""
+        return []
+
     def reach(self, what: str) -> None:
         self.passed.append(" ".join(what.split()))
         if len(self.passed) == self._at or (isinstance(self._at, str) and self._at in what):
@@ -39,11 +44,13 @@ class Failpoints:
 
 
 def in_sql(store: SqlStore) -> Failpoints:
-    """Those of a store on SQLite or PostgreSQL."""
+    """Those of a store on SQLite, PostgreSQL or MySQL."""
     points = Failpoints()
     if isinstance(store.driver, SqliteDriver):
         hand: Any = store.driver._writer
         hand._connection = _Watched(hand._connection, points)
+    elif isinstance(store.driver, mysql.MysqlDriver):
+        _watch_mysql(points)
     else:
         _watch_postgres(points)
     return points
@@ -54,18 +61,25 @@ class Writes(Failpoints, monitoring.CommandListener):
 
     def __init__(self) -> None:
         super().__init__()
+        self._unanswered: dict[int, int | None] = {}  # requests, and the server's numbers of their connections
         monitoring.register(self)
 
     def started(self, event: monitoring.CommandStartedEvent) -> None:
         collection = event.command.get(event.command_name)
         if event.command_name in _WRITES and collection != "tickwise_counters":
+            self._unanswered[event.request_id] = event.server_connection_id
             self.reach(f"{event.command_name} {collection}")
 
     def succeeded(self, event: monitoring.CommandSucceededEvent) -> None:
-        del event
+        self._unanswered.pop(event.request_id, None)
 
     def failed(self, event: monitoring.CommandFailedEvent) -> None:
-        del event
+        self._unanswered.pop(event.request_id, None)
+
+    def given_up(self) -> list[int | None]:
+        connections = list(self._unanswered.values())
+        self._unanswered.clear()
+        return connections
 
 
 _READS = frozenset("claim jobs_of facts rows decisions nodes limits pauses counts due_names recent info".split())
@@ -127,3 +141,21 @@ def _watch_postgres(points: Failpoints) -> None:
         return await answer
 
     PoolConnectionProxy.execute, PoolConnectionProxy.fetch = execute, fetch
+
+
+def _watch_mysql(points: Failpoints) -> None:
+    answer, say = mysql._answer, mysql.MysqlDriver._say
+
+    async def answered(connection: Any, text: str, values: Any) -> Any:
+        points.reach(text)
+        return await answer(connection, text, values)
+
+    async def said(connection: Any, text: str) -> None:
+        points.reach(text)
+        done = asyncio.ensure_future(say(connection, text))
+        if text == "COMMIT":
+            done.get_loop().call_soon(points.reach, "sent")  # the answer has begun by then
+        await done
+
+    setattr(mysql, "_answer", answered)  # noqa: B010  (mypy: a function of a module)
+    setattr(mysql.MysqlDriver, "_say", staticmethod(said))  # noqa: B010

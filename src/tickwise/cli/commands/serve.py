@@ -20,7 +20,8 @@ from ...app.node import NodeProcess
 from ...app.values import ScheduleInfo
 from ...core.errors import InputError
 from ...log import LogLevel, LogSettings, configure_logging, get_logger
-from ...stores.records import AccessRole, Role
+from ...stores.access_records import AccessRole
+from ...stores.records import Role
 from ...stores.url import hidden
 from ..output import print_error, print_line, print_table
 

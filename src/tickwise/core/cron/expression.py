@@ -57,6 +57,7 @@ class Days:
     both: bool  # whether day of month and day of week must both match (one began with *, or & asks it), or either
     years: int = 0  # bit y: the year y; none: every year
     _masks: dict[int, int] = field(default_factory=dict, compare=False, repr=False)
+    _of_years: dict[tuple[int, int], int] = field(default_factory=dict, compare=False, repr=False)
     _met: list[_Month] = field(default_factory=lambda: [(0, 0, 0, 0, 0)], compare=False, repr=False)
 
     @property
@@ -104,9 +105,29 @@ class Days:
         """How many such days there are from `start` to before `end`."""
         found = 0
         while start < end:
-            first, beyond, mask, _, _ = self._meet(start)
-            found += (mask >> start - first + 1 & (1 << min(end, beyond) - start) - 1).bit_count()
-            start = beyond
+            first, beyond, mask, year, month = self._meet(start)
+            new_year = first + _year_length(year)
+            if start == first and month == 1 and new_year <= end:
+                found += self._count_in_year(year, (first + 4) % 7)
+                start = new_year
+            else:
+                found += (mask >> start - first + 1 & (1 << min(end, beyond) - start) - 1).bit_count()
+                start = beyond
+        return found
+
+    def _count_in_year(self, year: int, first: int) -> int:
+        """How many such days a year has that begins with this weekday; there are only 14 kinds of years."""
+        if self.years and not self.years >> year & 1:
+            return 0
+        kind = first, _year_length(year)
+        found = self._of_years.get(kind)
+        if found is None:
+            found = 0
+            for month in range(1, 13):
+                length = _month_length(year, month)
+                found += self._of_month(first, length).bit_count() if self.months >> month & 1 else 0
+                first = (first + length) % 7
+            self._of_years[kind] = found
         return found
 
     def _meet(self, day: int) -> _Month:
@@ -179,6 +200,10 @@ class Days:
         return mask
 
 
+def _year_length(year: int) -> int:
+    return 337 + _month_length(year, 2)
+
+
 def _month_length(year: int, month: int) -> int:
     if month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0):
         return 29
@@ -195,6 +220,13 @@ def _nearest_weekday(day: int, first: int, length: int) -> int:
     if weekday == 0:
         return day + 1 if day != length else day - 2
     return day
+
+
+@lru_cache(maxsize=64)
+def _times_of_day(seconds: int, minutes: int, hours: int) -> int:
+    """Bit n: the n-th second of a day."""
+    of_hour = sum(seconds << 60 * minute for minute in members(minutes))
+    return sum(of_hour << 3600 * hour for hour in members(hours))
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +305,15 @@ class Expression:
         on_first = self.days.count(first, first + 1) * self._count_before(first_time)
         on_last = self.days.count(last, last + 1) * self._count_before(last_time)
         return self.days.count(first, last) * of_day - on_first + on_last
+
+    def bits(self, start: int, end: int) -> int:
+        """Bit n says whether it names the wall second `start + n`, which is before `end`."""
+        found = 0
+        for day in range(start // DAY, -(-end // DAY)):
+            if self.days.on_or_after(day) == day:
+                times, shift = _times_of_day(self.seconds, self.minutes, self.hours), day * DAY - start
+                found |= times << shift if shift > 0 else times >> -shift
+        return found & (1 << max(0, end - start)) - 1
 
     def _count_before(self, time: int) -> int:
         """How many times of a named day come before this one."""

@@ -49,6 +49,22 @@ class Recurrence(ABC):
     def explain(self) -> str:
         """In plain words, with the zone."""
 
+    def bits(self, start: int, end: int) -> int:
+        """Bit n says whether `start + n` is one of its seconds; up to `end`, which is about a day later."""
+        found, second = 0, self.after(start - 1)
+        while second is not None and second < end:
+            found |= 1 << second - start
+            second = self.after(second)
+        return found
+
+    def rhythm(self, start: int, end: int) -> int | None:
+        """A number that whole years have in common if its seconds lie alike in them; none if that is not known.
+
+        The years are UTC's, begin with the same weekday and are equally long.
+        """
+        del start, end
+        return None
+
     def next(self, after: datetime) -> datetime | None:
         """The first time strictly after, in the recurrence's zone; none if there is none."""
         found = self.after(self.zone.floor_second(after))
@@ -163,6 +179,29 @@ class Cron(Recurrence):
             found += 1 - expression.count(shown, shown + 1)
         return found
 
+    def bits(self, start: int, end: int) -> int:
+        found, second = 0, start
+        while second < end:
+            span = self.zone.span(second)
+            stop = min(span.hi, end)
+            found |= self._bits_in(span, second, stop) << second - start
+            second = stop
+        return found
+
+    def rhythm(self, start: int, end: int) -> int | None:
+        span = self.zone.span(start)
+        is_steady = span.lo < start and end <= span.hi and span.owned <= start + span.offset
+        return span.offset if is_steady and not self.expression.days.years else None
+
+    def _bits_in(self, span: Span, start: int, end: int) -> int:
+        expression, shown = self.expression, span.lo + span.offset
+        wall = start + span.offset
+        if expression.keeps_pace:
+            return expression.bits(wall, end + span.offset)
+        owned = max(wall, span.owned)
+        found = expression.bits(owned, end + span.offset) << owned - wall
+        return found | 1 if start == span.lo and expression.count(span.owned, shown) else found
+
     def explain(self) -> str:
         return explain(self.expression, self.zone.name)
 
@@ -202,6 +241,20 @@ class Every(Recurrence):
     def count(self, after: int, until: int) -> int:
         after, until = max(after, FIRST - 1), min(until, LAST - 1)
         return max(0, (until - self.offset) // self.seconds - (after - self.offset) // self.seconds)
+
+    def bits(self, start: int, end: int) -> int:
+        number = self.count(start - 1, end - 1)
+        first, found, known = self.after(start - 1), 1, 1
+        if first is None or not number:
+            return 0
+        while known < number:
+            found |= found << known * self.seconds
+            known *= 2
+        return (found << first - start) & (1 << end - start) - 1
+
+    def rhythm(self, start: int, end: int) -> int | None:
+        del end
+        return (start - self.offset) % self.seconds
 
     def explain(self) -> str:
         shift = f", shifted by {format_duration(self.offset)}" if self.offset else ""

@@ -1,20 +1,20 @@
 """Job files: YAML text, a file or a folder → definitions, and all errors in them.
 
 The modules in the order in which a text passes through them: `text` finds files and splits them into documents,
-`nodes` parses a document into nodes with positions, `schema` checks each value, `build` what depends on several
-values, `crosschecks` what depends on several definitions. `reader` runs these steps for one document. Errors are
-returned and not raised, so that a bad document hides no other.
+`composer` parses a document into nodes with positions, `sources.spec` reads these, `crosschecks` checks what
+depends on several definitions. `reader` runs these steps for one document. Errors are returned and not raised, so
+that a bad document hides no other.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..defaults import NO_DEFAULTS, Defaults
+from ..spec.error import DefinitionError
+from ..spec.schema import json_schema
 from ..templates import BUILT_IN, Template
 from .crosschecks import cross_check
-from .error import DefinitionError
 from .reader import LocatedJob, ParsedDocument, read_documents
-from .schema import json_schema
 from .text import job_files, read_file
 
 __all__ = [

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from ...core.definition import JobDefinition
 from ...core.errors import did_you_mean, nearest_word
-from .cycles import describe_cycle, find_cycle
-from .error import DefinitionError
+from ..spec.cycles import describe_cycle, find_cycle
+from ..spec.error import DefinitionError
 from .reader import LocatedJob, ParsedDocument
 
 _MAX_COMPARED = 1_000

@@ -4,7 +4,7 @@ import re
 
 from ruamel.yaml.error import MarkedYAMLError
 
-from .error import printable
+from ..spec.error import printable
 from .text import Source
 
 _UNQUOTED = re.compile(r"(?:^|[:?\-]\s+|(?P<flow>[\[{,]\s*))(?P<text>(?P<sign>[*@%`])[^#\"'\]}]*)")

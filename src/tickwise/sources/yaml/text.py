@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from .error import DefinitionError, printable
+from ..spec.error import DefinitionError, printable
 
 SUFFIXES = (".yaml", ".yml")
 MAX_BYTES = 1 << 20

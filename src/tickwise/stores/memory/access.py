@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from ..access_contract import Access
+from ..access_records import AuditEntry, AuditRow, IdempotencyClaim, Token
 from ..access_validation import CLAIM_LIFETIME, FORGET_BATCH_SIZE, is_use_due, token_conflict, unknown_token
-from ..records import MICRO, AuditEntry, AuditRow, IdempotencyClaim, Page, Token
+from ..records import MICRO, Page
 from .insights import page_of
 from .moves import MemoryMoves, OperationLock, atomic
 

@@ -1,14 +1,16 @@
 """The store's contract over MongoDB: each move is a function of another module, run on the database."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ...core.payload import encode
 from ...core.settle import Settled
 from ..contract import Schema, Store
 from ..insights_contract import Insights
+from ..isolation import tick_isolated
 from ..records import Enqueue, Enqueued, Finish, Planner, TickRequest, TickResult
-from ..whole_scan import WholeScan, after_scan
+from ..whole_scan import WholeScan
 from . import (
     define,
     enqueue,
@@ -61,11 +63,15 @@ class MongoStore(MongoMoves, Store):
     _prune = move(retention.prune)
 
     async def _tick(self, planner: Planner, request: TickRequest, /) -> TickResult:
-        node, limit, jobs, reserve = request
-        ticked = await self.execute(tick.tick, planner, tick.ClaimQuery(node, limit, jobs, reserve))
-        if jobs is None and (scan := self._whole_scan.take(ticked.now)):
-            return after_scan(ticked, await self.execute(tick.wake_lost, scan))
+        ticked = await tick_isolated(partial(self._pass, planner), self._set_aside, request)
+        if request.jobs is None and (scan := self._whole_scan.take(ticked.now)):
+            return await self._whole_scan.complete(ticked, self.execute(tick.wake_lost, scan))
         return ticked
+
+    async def _pass(self, planner: Planner, request: TickRequest, claimed: list[str]) -> TickResult:
+        return await self.execute(tick.tick, planner, tick.ClaimQuery(*request), claimed)
+
+    _set_aside = move(tick.set_aside)
 
     async def _enqueue(self, asked: Sequence[Enqueue], connection: Any, /) -> tuple[Enqueued, ...]:
         if connection is not None:

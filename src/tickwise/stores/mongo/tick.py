@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ...core.jobstate import Key, by_job, contested_jobs
+from ...core.jobstate import JobState, Key, UnreadableSchedule, by_job, contested_jobs
 from ...core.model import Facts, Start, TickPlan, Trigger
 from ...core.payload import UnreadableText
 from ...core.schedule_pass import LONGEST_SLEEP
 from ...core.slots import due_at
 from ...core.states import RunState
+from ..isolation import SET_ASIDE_SECONDS
 from ..job_document import Document, JobDocument, fields, recorded
 from ..records import MICRO, Lease, LeaseRequest, Planner, TickResult
 from ..run_document import lease_of
@@ -39,14 +40,16 @@ class ClaimQuery(NamedTuple):
     reserve: LeaseRequest | None = None
 
 
-async def tick(mongo: Mongo, planner: Planner, claim: ClaimQuery) -> TickResult:
+async def tick(mongo: Mongo, planner: Planner, claim: ClaimQuery, claimed: list[str]) -> TickResult:
+    """The pass. `claimed` tells the caller which jobs a refusal was about."""
     now, stands = await mongo.now(), await pause_state(mongo)
     if stands.paused:
         return TickResult(now)
-    claimed = await _claimed(mongo, claim, now)
-    if not claimed:
+    due = await _claimed(mongo, claim, now)
+    if not due:
         return TickResult(now, next_due=await next_due(mongo))
-    jobs = {job.name: job for job in await load(mongo, claimed)}
+    claimed += [job["_id"] for job in due]
+    jobs = {job.name: job for job in await load(mongo, due)}
     facts = await read_facts(mongo, jobs, now)
     schedules = [schedule for job in jobs.values() for schedule in job.state.live.values()]
     plan = planner(now // MICRO, schedules, facts)
@@ -62,7 +65,17 @@ async def tick(mongo: Mongo, planner: Planner, claim: ClaimQuery) -> TickResult:
     held = [i.name for i in intents if i.name in won and i.fields["held"] and not jobs[i.name].state.held]
     if held:
         await wake_held(mongo, now)
-    return await _result(mongo, claim, now, won, len(claimed), [r for job in won for r in runs.get(job, ())])
+    return await _result(mongo, claim, now, won, len(due), [r for job in won for r in runs.get(job, ())])
+
+
+async def set_aside(mongo: Mongo, job: str, problem: str) -> int:
+    """Put off a job whose plan could not be made or written, and record why (S20); the store's time."""
+    now = await mongo.now()
+    if document := await mongo.jobs.find_one({"_id": job}):
+        broken = dict.fromkeys(document.get("names", ()), UnreadableSchedule(problem))
+        effects = Effects(decisions=recorded(JobState(job, unreadable=broken)))
+        await commit(mongo, [Intent(document, now // MICRO + SET_ASIDE_SECONDS, effects=effects)], now)
+    return now
 
 
 async def next_due(mongo: Mongo) -> int | None:

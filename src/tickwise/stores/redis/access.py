@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from ...core.payload import decode, encode
 from ..access_contract import Access
+from ..access_records import AccessRole, AuditEntry, AuditRow, IdempotencyClaim, Token
 from ..access_validation import CLAIM_LIFETIME, FORGET_BATCH_SIZE, is_use_due, token_conflict, unknown_token
 from ..job_document import present
-from ..records import MICRO, AccessRole, AuditEntry, AuditRow, IdempotencyClaim, Page, Token
+from ..records import MICRO, Page
 from .base import RedisServer
 from .moves import RedisMoves, move
 

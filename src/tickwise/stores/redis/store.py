@@ -1,12 +1,14 @@
 """The store's contract over Redis: each move is a function of another module, run on the server."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ..contract import Durability, Schema, Store
 from ..insights_contract import Insights
+from ..isolation import tick_isolated
 from ..records import Enqueue, Enqueued, Planner, TickRequest, TickResult
-from ..whole_scan import WholeScan, after_scan
+from ..whole_scan import WholeScan
 from . import (
     decisions,
     define,
@@ -60,10 +62,15 @@ class RedisStore(RedisMoves, Store):
     _prune = move(retention.prune)
 
     async def _tick(self, planner: Planner, request: TickRequest, /) -> TickResult:
-        ticked = await self.execute(tick.tick, planner, request)
+        ticked = await tick_isolated(partial(self._pass, planner), self._set_aside, request)
         if request.jobs is None and (scan := self._whole_scan.take(ticked.now)):
-            return after_scan(ticked, await self.execute(tick.wake_lost, scan))
+            return await self._whole_scan.complete(ticked, self.execute(tick.wake_lost, scan))
         return ticked
+
+    async def _pass(self, planner: Planner, request: TickRequest, claimed: list[str]) -> TickResult:
+        return await self.execute(tick.tick, planner, request, claimed)
+
+    _set_aside = move(tick.set_aside)
 
     async def _enqueue(self, asked: Sequence[Enqueue], connection: Any, /) -> tuple[Enqueued, ...]:
         if connection is not None:

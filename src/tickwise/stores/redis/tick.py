@@ -9,12 +9,15 @@ from dataclasses import replace
 
 from ...core.jobstate import by_job
 from ...core.model import Start, TickPlan, Trigger
-from ...core.payload import UnreadableText
+from ...core.payload import UnreadableText, clip
+from ...core.reasons import Reason
 from ...core.requirements import NOTHING, LiveWorkers
 from ...core.schedule_pass import LONGEST_SLEEP
 from ...core.slots import due_at
+from ..isolation import SET_ASIDE_SECONDS
 from ..job_document import Document, JobDocument, present
 from ..records import MICRO, Planner, TickRequest, TickResult
+from ..validation import LONGEST_ERROR
 from ..whole_scan import Scan, WokenJobs
 from .base import RedisServer
 from .finish import readable_leases
@@ -25,10 +28,12 @@ from .runs import run_of
 _NO_PLAN = TickPlan()
 
 
-async def tick(server: RedisServer, planner: Planner, request: TickRequest) -> TickResult:
+async def tick(server: RedisServer, planner: Planner, request: TickRequest, named: list[str]) -> TickResult:
+    """The pass. `named` tells the caller which jobs a refusal was about."""
     node, limit, names, reserve = request
     wanted = {"limit": limit} if names is None else {"names": list(dict.fromkeys(names))}
     answer = await server.call("claim", **wanted)
+    named += [job[0] for job in answer["plain"]] + [job["name"] for job in answer["jobs"]]
     claimed, now = JobSnapshots(answer), answer["now"]
     due = len(claimed.jobs) + len(answer["plain"])
     if not due:
@@ -99,6 +104,15 @@ def _is_once(server: RedisServer, job: str, document: Document) -> bool:
         return server.cache.job(document["definition"], job).at_most_once
     except UnreadableText:  # the worker that leases it will find that out
         return True
+
+
+async def set_aside(server: RedisServer, job: str, problem: str) -> int:
+    """Put off a job whose plan could not be made or written, and record why (S20); the store's time."""
+    answer = await server.call(
+        "set_aside", name=job, seconds=SET_ASIDE_SECONDS, reason=Reason.BROKEN.code,
+        problem=clip(problem, LONGEST_ERROR),
+    )  # fmt: skip
+    return int(answer["now"])
 
 
 async def wake_lost(server: RedisServer, scan: Scan) -> WokenJobs:

@@ -7,12 +7,13 @@ from typing import Any
 
 from ...core.payload import decode, encode
 from ..access_contract import Access
+from ..access_records import AccessRole, AuditEntry, AuditRow, IdempotencyClaim, Token
 from ..access_validation import CLAIM_LIFETIME, FORGET_BATCH_SIZE, is_use_due, token_conflict, unknown_token
-from ..records import MICRO, AccessRole, AuditEntry, AuditRow, IdempotencyClaim, Page, Token
+from ..records import MICRO, Page
 from .driver import Pool
 from .fleet import clock
 from .moves import SqlMoves, move
-from .statement import Procedure, Statement
+from .statement import Compound, Delete, Procedure, Statement
 
 _COLUMNS = "id, name, role, scopes, created_at, expires_at, revoked_at, used_at"
 _TAKEN = Statement("""
@@ -26,31 +27,35 @@ _ISSUE = Statement("""
 _TOKEN = Statement(f"SELECT {_COLUMNS} FROM tickwise_tokens WHERE digest = :digest")
 _USED = Statement("UPDATE tickwise_tokens SET used_at = :now WHERE id = :id AND coalesce(used_at, 0) < :now")
 _TOKENS = Statement(f"SELECT {_COLUMNS} FROM tickwise_tokens ORDER BY created_at, id")
-_REVOKE = Statement(f"""
-    UPDATE tickwise_tokens SET revoked_at = coalesce(revoked_at, :now) WHERE id = :id RETURNING {_COLUMNS}
-""")
+_REVOKE = Statement("UPDATE tickwise_tokens SET revoked_at = coalesce(revoked_at, :now) WHERE id = :id")
+_REVOKED = Statement(f"SELECT {_COLUMNS} FROM tickwise_tokens WHERE id = :id")
 _RECORD = Statement("""
     INSERT INTO tickwise_audit (at, who, action, subject, detail)
-    SELECT CAST(:now AS bigint), who, action, subject, detail
+    SELECT CAST(:now AS {bigint}), who, action, subject, detail
     FROM :rows[place bigint, who text, action text, subject text, detail text] AS v WHERE TRUE ORDER BY place
 """)
 _AUDIT = Statement("""
     SELECT id, at, who, action, subject, detail FROM tickwise_audit
-    WHERE id < :before AND (CAST(:subject AS text) IS NULL OR subject = :subject) ORDER BY id DESC LIMIT :most
+    WHERE id < :before AND (CAST(:subject AS {text}) IS NULL OR subject = :subject) ORDER BY id DESC LIMIT :most
 """)
-_FORGET = Statement("""
-    DELETE FROM tickwise_claims WHERE claim_key IN (
+_FORGET = Compound(
+    Statement("""
         SELECT claim_key FROM tickwise_claims WHERE claimed_at < :forgotten
-        ORDER BY claimed_at LIMIT :most {lock_free})
+        ORDER BY claimed_at LIMIT :most {lock_free}
+    """),
+    Delete("tickwise_claims", ":made[claim_key text] AS old", {"claim_key": "old.claim_key"}),
+)
+_CLAIMED = Statement("""
+    SELECT mark, answer, claimed_at < :forgotten OR (answer IS NULL AND until <= :now) FROM tickwise_claims
+    WHERE claim_key = :key {lock}
 """)
 _CLAIM = Statement("""
-    INSERT INTO tickwise_claims AS known (claim_key, mark, claimed_at, until) VALUES (:key, :mark, :now, :until)
-    ON CONFLICT (claim_key) DO UPDATE
-    SET mark = excluded.mark, answer = NULL, claimed_at = excluded.claimed_at, until = excluded.until
-    WHERE known.claimed_at < :forgotten OR (known.answer IS NULL AND known.until <= excluded.claimed_at)
-    RETURNING claim_key
+    INSERT INTO tickwise_claims (claim_key, mark, claimed_at, until) VALUES (:key, :mark, :now, :until)
 """)
-_CLAIMED = Statement("SELECT mark, answer FROM tickwise_claims WHERE claim_key = :key")
+_CLAIM_AGAIN = Statement("""
+    UPDATE tickwise_claims SET mark = :mark, answer = NULL, claimed_at = :now, until = :until
+    WHERE claim_key = :key
+""")
 _ANSWER = Statement("UPDATE tickwise_claims SET answer = :answer WHERE claim_key = :key AND answer IS NULL")
 _NEWEST = (1 << 63) - 1
 
@@ -89,7 +94,8 @@ def _list_tokens() -> Procedure[tuple[Token, ...]]:
 
 def _revoke_token(id_: str) -> Procedure[Token]:
     now = yield from clock()
-    rows = yield _REVOKE(id=id_, now=now)
+    yield _REVOKE(id=id_, now=now)
+    rows = yield _REVOKED(id=id_)
     if not rows:
         raise unknown_token(id_)
     return _token_of(rows[0])
@@ -116,10 +122,11 @@ def _claim_key(key: str, mark: str, seconds: int) -> Procedure[IdempotencyClaim 
     now = yield from clock()
     forgotten = now - CLAIM_LIFETIME
     yield _FORGET(forgotten=forgotten, most=FORGET_BATCH_SIZE)
-    claim = _CLAIM(key=key, mark=mark, now=now, until=now + seconds * MICRO, forgotten=forgotten)
-    while not (yield claim):
-        if known := (yield _CLAIMED(key=key)):  # unless it was forgotten at this very moment
-            return IdempotencyClaim(*known[0])
+    known = yield _CLAIMED(key=key, now=now, forgotten=forgotten)
+    if known and not known[0][2]:
+        return IdempotencyClaim(*known[0][:2])
+    claim = _CLAIM_AGAIN if known else _CLAIM  # if another was first, the database refuses it: look again
+    yield claim(key=key, mark=mark, now=now, until=now + seconds * MICRO)
     return None
 
 

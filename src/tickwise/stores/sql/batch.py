@@ -27,20 +27,21 @@ from .claim import ClaimRequest, Due, PassContext
 from .definitions import CachedJob, DefinitionCache
 from .jobs import JobColumns
 from .runs import ON_FIRST_LANE, insert_runs
-from .statement import Compound, Procedure, Statement
+from .statement import Compound, Procedure, Update
 
 _INSERT = insert_runs(
     "n bigint, job_id bigint, schedule_id bigint, slot bigint, definition_id bigint, "
     "schedule_definition_id bigint, queue text, priority bigint, requires text, expires_at bigint, leased boolean",
-    conflict="", returned="id, job_id, token IS NOT NULL AS running",
+    or_ignored=False, returned="id, job_id, token IS NOT NULL AS running",
     lane="0", trigger_name="'schedule'", due_at=f"slot * {MICRO}",
 )  # fmt: skip
-_ADVANCE = Statement("""
-    UPDATE tickwise_job_state AS a
-    SET wake_at = v.wake_at, idle = v.wake_at IS NULL, waiting = FALSE, cursor = v.slot,
-        last_seen_slot = v.slot, last_slot = v.slot, runs_made = coalesce(a.runs_made, 0) + 1
-    FROM :moves[place row_id, slot bigint, wake_at bigint] AS v WHERE a.{row_id} = v.place
-""")
+_ADVANCE = Update(
+    "tickwise_job_state", ":moves[place row_id, slot bigint, wake_at bigint] AS v", {"{row_id}": "v.place"},
+    {
+        "wake_at": "v.wake_at", "idle": "v.wake_at IS NULL", "waiting": "FALSE", "cursor": "v.slot",
+        "last_seen_slot": "v.slot", "last_slot": "v.slot", "runs_made": "coalesce(t.runs_made, 0) + 1",
+    },
+)  # fmt: skip
 _START = Compound(_INSERT, ON_FIRST_LANE, _ADVANCE)
 
 

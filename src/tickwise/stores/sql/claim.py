@@ -20,8 +20,8 @@ from .workers import live_workers
 
 UNPAUSED = "NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE until IS NULL)"
 _NOW = "(SELECT now FROM instant)"
-_NEXT_DUE = "SELECT min(wake_at) AS wake_at FROM tickwise_job_state WHERE NOT local"
-_ROW = "job_id, revision, pause_seen, last_manual, cursor"
+_NEXT_DUE = "SELECT min(wake_at) AS wake_at FROM tickwise_job_state WHERE local = FALSE"
+_ROW = 'job_id, revision, pause_seen, last_manual, "cursor"'
 
 
 def _columns_of(number: str = "NULL", word: str = "NULL") -> str:
@@ -31,12 +31,12 @@ def _columns_of(number: str = "NULL", word: str = "NULL") -> str:
 def _claiming(wanted: str, order: str) -> Statement:
     """Lock these jobs, unless everything is paused. If there are none, say when the next is due."""
     return Statement(f"""
-        WITH instant AS MATERIALIZED (SELECT {{now}} AS now),
-        claimed AS MATERIALIZED (
+        WITH instant AS {{materialized}} (SELECT {{now}} AS now),
+        claimed AS {{materialized}} (
             SELECT {_ROW}, {{row_id}} AS place FROM tickwise_job_state
             WHERE {wanted} AND {UNPAUSED}
             {order} {{lock_free}})
-        SELECT {_ROW}, CAST(place AS text) AS word, CAST(NULL AS text) AS what FROM claimed
+        SELECT {_ROW}, CAST(place AS {{text}}) AS word, CAST(NULL AS {{text}}) AS what FROM claimed
         UNION ALL SELECT {_columns_of("now")}, 'now' FROM instant
         UNION ALL SELECT {_columns_of()}, 'paused' FROM tickwise_pauses WHERE until IS NULL
         UNION ALL SELECT {_columns_of(LATEST_PAUSE)}, 'pause'
@@ -44,15 +44,15 @@ def _claiming(wanted: str, order: str) -> Statement:
             SELECT DISTINCT serves FROM tickwise_nodes WHERE worker AND live_until > {_NOW}) AS workers
         UNION ALL SELECT {_columns_of(word="name")}, 'limited' FROM tickwise_queues
         UNION ALL SELECT {_columns_of()}, 'waiting' WHERE EXISTS (SELECT 1 FROM tickwise_runs
-            WHERE queued AND queue IN :queues[text] AND due_at <= {_NOW} AND NOT requires IN :unmet[text]
+            WHERE queued = TRUE AND queue IN :queues[text] AND due_at <= {_NOW} AND NOT requires IN :unmet[text]
                 AND (expires_at IS NULL OR attempt > 0 OR expires_at > {_NOW}))
-        UNION ALL SELECT {_columns_of("wake_at")}, 'next' FROM ({_NEXT_DUE}) AS next
+        UNION ALL SELECT {_columns_of("wake_at")}, 'next' FROM ({_NEXT_DUE}) AS coming
             WHERE NOT EXISTS (SELECT 1 FROM claimed)
     """)
 
 
 _DUE = _claiming(
-    f"wake_at <= {_NOW} / {MICRO} AND wake_at >= :floor AND NOT local",
+    f"wake_at <= {_NOW} {{div}} {MICRO} AND wake_at >= :floor AND local = FALSE",
     "ORDER BY wake_at LIMIT :most",
 )
 _NAMED = _claiming(

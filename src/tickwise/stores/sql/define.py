@@ -19,19 +19,19 @@ from ..validation import check_needs, check_version
 from .definitions import DefinitionCache
 from .finish import RunEnd, end
 from .jobs import LATEST_PAUSE, LOCK_JOB, JobColumns, LoadedJob, ScheduleKey, load, write
-from .statement import NOTIFY, Procedure, Query, Statement
+from .statement import NOTIFY, Procedure, Query, Returning, Statement
 
 _CIRCUMSTANCES = Statement(f"SELECT {{now}}, {LATEST_PAUSE}")
 _NEW_JOB = Statement("""
-    INSERT INTO tickwise_jobs (name, source, definition_id, version, queue, priority, requires, lanes, created_at,
-        updated_at)
-    VALUES (:name, :source, :definition, 0, '', 0, '', 1, :now, :now) {ignore}
+    {insert_free} INTO tickwise_jobs (name, source, definition_id, version, queue, priority, requires, lanes,
+        created_at, updated_at)
+    VALUES (:name, :source, :definition, 0, '', 0, '', 1, :now, :now) {if_free}
 """)
 _NEW_JOB_STATE = Statement("""
-    INSERT INTO tickwise_job_state (job_id, revision, idle, local, guarded, waiting, held, pause_seen)
-    SELECT id, 0, TRUE, FALSE, FALSE, FALSE, FALSE, CAST(:pause_seen AS bigint) FROM tickwise_jobs
+    {insert_free} INTO tickwise_job_state (job_id, revision, idle, local, guarded, waiting, held, pause_seen)
+    SELECT id, 0, TRUE, FALSE, FALSE, FALSE, FALSE, CAST(:pause_seen AS {bigint}) FROM tickwise_jobs
     WHERE name = :name
-    {ignore}
+    {if_free}
 """)
 _WRITE_JOB = Statement("""
     UPDATE tickwise_jobs SET source = :source, definition_id = :definition, version = version + 1, queue = :queue,
@@ -41,10 +41,10 @@ _WRITE_JOB = Statement("""
 """)
 _GUARD = Statement("""
     UPDATE tickwise_job_state SET guarded = :guarded,
-        last_success = coalesce(CASE WHEN CAST(:guarded AS boolean) THEN
-            (SELECT max(coalesce(slot, started_at / 1000000)) FROM tickwise_runs
+        last_success = coalesce(CASE WHEN CAST(:guarded AS {boolean}) THEN
+            (SELECT max(coalesce(slot, started_at {div} 1000000)) FROM tickwise_runs
              WHERE job_id = :job AND state = 'succeeded'
-                AND coalesce(slot, started_at / 1000000) > coalesce(tickwise_job_state.last_success, 0)) END,
+                AND coalesce(slot, started_at {div} 1000000) > coalesce(tickwise_job_state.last_success, 0)) END,
             last_success)
     WHERE job_id = :job
 """)
@@ -62,21 +62,25 @@ _OWNERS = Statement("""
     WHERE s.name IN :names[text] AND s.job_id <> :job AND s.deleted IS NULL
 """)
 _INHERIT = Statement("""
-    INSERT INTO tickwise_dependencies (needed_job_id, job_id)
-    SELECT DISTINCT CAST(:job AS bigint), n.job_id
+    {insert_free} INTO tickwise_dependencies (needed_job_id, job_id)
+    SELECT DISTINCT CAST(:job AS {bigint}), n.job_id
     FROM tickwise_dependencies n JOIN tickwise_schedules s ON s.job_id = n.needed_job_id
     WHERE s.name IN :names[text] AND s.job_id <> :job AND s.deleted IS NOT NULL
-    {ignore}
+    {if_free}
 """)
 _ADOPT = Statement("""
     UPDATE tickwise_schedules SET job_id = :job
     WHERE name IN :names[text] AND job_id <> :job AND deleted IS NOT NULL
 """)
-_NEW_SCHEDULE = Statement("""
-    INSERT INTO tickwise_schedules (name, job_id, definition_id, cursor, last_seen_slot,
+_NEW_SCHEDULE = Returning(
+    """
+    INSERT INTO tickwise_schedules (name, job_id, definition_id, "cursor", last_seen_slot,
         last_missed_slot, edited, first_seen, runs_made, paused, created_at, updated_at)
-    VALUES (:name, :job, :definition, 0, 0, 0, 0, 0, 0, FALSE, :now, :now) RETURNING id
-""")
+    VALUES (:name, :job, :definition, 0, 0, 0, 0, 0, 0, FALSE, :now, :now)
+    """,
+    "id",
+    found="SELECT id FROM tickwise_schedules WHERE id = :first_id",
+)
 _TOUCH = Statement("UPDATE tickwise_schedules SET updated_at = :now WHERE id IN :ids[bigint]")
 _MISSED = Statement("""
     SELECT first_slot, last_slot FROM tickwise_decisions
@@ -86,11 +90,11 @@ _DELETE_UNREADABLE = Statement("""
     UPDATE tickwise_schedules SET deleted = coalesce(deleted, :second), wake_at = NULL WHERE id IN :ids[bigint]
 """)
 _QUEUED = Statement("""
-    SELECT id FROM tickwise_runs WHERE schedule_id IN :schedules[bigint] AND queued
+    SELECT id FROM tickwise_runs WHERE schedule_id IN :schedules[bigint] AND queued = TRUE
     ORDER BY id {lock_free}
 """)
 _QUEUED_OF_JOB = Statement("""
-    SELECT id FROM tickwise_runs WHERE job_id = :job AND queued ORDER BY id {lock_free}
+    SELECT id FROM tickwise_runs WHERE job_id = :job AND queued = TRUE ORDER BY id {lock_free}
 """)
 _OF_SCHEDULE = Statement("""
     SELECT j.name FROM tickwise_schedules s JOIN tickwise_jobs j ON j.id = s.job_id
@@ -112,7 +116,7 @@ _WRITTEN = Statement("""
 _FORGET_NEEDS = Statement("DELETE FROM tickwise_dependencies WHERE job_id = :job")
 _NEED = Statement("""
     INSERT INTO tickwise_dependencies (needed_job_id, job_id)
-    SELECT DISTINCT job_id, CAST(:job AS bigint) FROM tickwise_schedules WHERE name IN :names[text]
+    SELECT DISTINCT job_id, CAST(:job AS {bigint}) FROM tickwise_schedules WHERE name IN :names[text]
 """)
 
 

@@ -9,14 +9,14 @@ from ...core.definition import JobDefinition, ScheduleDefinition
 from ...core.payload import UnreadableText
 from ...core.requirements import LiveWorkers, Offers
 from ..unmet import UnmetRequirements
-from .statement import Procedure, Statement
+from .statement import Procedure, Returning, Statement
 
 T = TypeVar("T")
 _READ = Statement("SELECT id, body FROM tickwise_definitions WHERE id IN :ids[bigint]")
-_KEEP = Statement("""
-    INSERT INTO tickwise_definitions (digest, body) VALUES (:digest, :body)
-    {ignore} RETURNING id
-""")
+_KEEP = Returning(
+    "{insert_free} INTO tickwise_definitions (digest, body) VALUES (:digest, :body) {if_free}", "id",
+    found="SELECT id FROM tickwise_definitions WHERE id = :first_id",
+)  # fmt: skip
 _FIND = Statement("SELECT id, body FROM tickwise_definitions WHERE digest = :digest")
 _REPAIR = Statement("UPDATE tickwise_definitions SET body = :body WHERE id = :id")
 _JOB_NAMES = Statement("SELECT id, name FROM tickwise_jobs WHERE id IN :ids[bigint]")

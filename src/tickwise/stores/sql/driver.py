@@ -1,16 +1,18 @@
 """What a driver of a database does for the store: run procedures in transactions, and notify waiting processes."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from enum import Enum
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ...core.errors import TickwiseError
 from .dialect import Dialect
-from .statement import Compiled, Notify, Procedure, Query, Rows, Statement, TakeTicket, compiled
+from .statement import Notify, Procedure, Query, Rows, Statement, TakeTicket, compiled
 
 T = TypeVar("T")
 _ALONE: Rows = ("alone",)  # the only ticket, where one writes at a time
+_NO_ID = (1 << 63) - 1  # above every id
+Prepared: TypeAlias = tuple[str, list[Any]]  # a text with its values, as the database takes them
 Watch: TypeAlias = Callable[[str], None]  # is called with each statement before it is run
 UPGRADE = "run `tickwise store upgrade`, which makes what is missing, or says that this version is too old"
 
@@ -63,12 +65,41 @@ class Driver(ABC):
     @abstractmethod
     async def close(self) -> None: ...
 
-    def prepare(self, ask: Query) -> tuple[str, list[Any]]:
-        """The text and the values of a statement, as the database takes them."""
-        made: Compiled = compiled(ask.statement, self.dialect)
-        if self.watch:
-            self.watch(made.text)
-        return made.text, made.bind({"clock": self.clock() if self.clock else None, **ask.values})
+    def prepare(self, query: Query) -> "Prepared":
+        """The text and the values of a query that takes one step."""
+        return next(self.ask(query))
+
+    def ask(self, query: Query) -> "Generator[Prepared, Answer, Rows]":
+        """The steps of a query, one after the other; their answers are sent in, and its rows come back."""
+        rows: Rows = ()
+        first_id = _NO_ID
+        for step in compiled(query.statement, self.dialect):
+            if self.watch:
+                self.watch(step.text)
+            clock = self.clock() if self.clock else None
+            known = {"clock": clock, "made": rows, "first_id": first_id, **query.values}
+            answer = yield step.text, step.bind(known)
+            first_id = answer.first_id or _NO_ID
+            rows = answer.rows if step.is_result else rows
+        return rows
+
+
+class Answer(NamedTuple):
+    """What a database answered to a step: rows, and the id of the first row that it has inserted, if any."""
+
+    rows: Rows
+    first_id: int = 0
+
+
+def answered_at_once(steps: "Generator[Prepared, Answer, Rows]", answer: Callable[..., Answer]) -> Rows:
+    """The rows of a query whose steps are answered at once, by their text and values."""
+    try:
+        step = next(steps)
+        while True:
+            step = steps.send(answer(*step))
+    except StopIteration as done:
+        rows: Rows = done.value
+        return rows
 
 
 def drive(procedure: Procedure[T], ask: Callable[[Query], Rows]) -> tuple[T, bool]:

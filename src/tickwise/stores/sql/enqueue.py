@@ -14,7 +14,7 @@ from .definitions import DefinitionCache
 from .finish import LOCK_JOBS, RunEnd, end
 from .fleet import clock
 from .runs import ON_LANES
-from .statement import NOTIFY, Procedure, Statement
+from .statement import NOTIFY, Procedure, Returning, Statement
 
 _JOBS = Statement("""
     SELECT id, name, definition_id, queue, priority, requires, lanes FROM tickwise_jobs
@@ -28,22 +28,26 @@ _NAMES = Statement("SELECT name FROM tickwise_jobs WHERE deleted_at IS NULL ORDE
 _LANES = Statement("SELECT lane, run_id FROM tickwise_active_runs WHERE job_id = :job AND lane >= 0 ORDER BY lane")
 
 
-_INSERT_ENQUEUED = Statement("""
-    INSERT INTO tickwise_runs (job_id, lane, run_key, trigger_name, state, definition_id, queue, priority,
+_INSERT_ENQUEUED = Returning(
+    """
+    {insert_free} INTO tickwise_runs (job_id, lane, run_key, trigger_name, state, definition_id, queue, priority,
         requires, params, due_at, created_at, requested_by, auto_remove, key_ttl, attempt, failures, losses,
         cancelling)
     SELECT job_id, lane, run_key, trigger_name, 'queued', definition_id, queue, priority, requires,
-        params, due_at, CAST(:now AS bigint), requested_by, auto_remove, key_ttl, 0, 0, 0, FALSE
+        params, due_at, CAST(:now AS {bigint}), requested_by, auto_remove, key_ttl, 0, 0, 0, FALSE
     FROM :rows[n bigint, job_id bigint, lane bigint, run_key text, trigger_name text, definition_id bigint,
         queue text, priority bigint, requires text, params text, due_at bigint, requested_by text,
         auto_remove boolean, key_ttl bigint] AS v
-    WHERE TRUE ORDER BY n {ignore} RETURNING id
-""")
+    WHERE TRUE ORDER BY n {if_free}
+    """,
+    "id",
+    table="tickwise_runs",
+)
 
 
 _BY_KEY = Statement("""
     SELECT id, CASE WHEN state = 'succeeded' THEN finished_at + key_ttl * 1000000 END FROM tickwise_runs
-    WHERE job_id = :job AND run_key = :key AND holds_key
+    WHERE job_id = :job AND held_key = :key
 """)
 
 
@@ -65,11 +69,11 @@ _ASK_TO_END = Statement("UPDATE tickwise_runs SET cancelling = TRUE WHERE id = :
 
 
 _KEEP_ATTEMPT = Statement("""
-    INSERT INTO tickwise_attempts (run_id, number, event, started_at, finished_at, node, error)
-    SELECT id, attempt, CAST(:event AS text), started_at, finished_at, node, error FROM tickwise_runs WHERE id
+    {insert_free} INTO tickwise_attempts (run_id, number, event, started_at, finished_at, node, error)
+    SELECT id, attempt, CAST(:event AS {text}), started_at, finished_at, node, error FROM tickwise_runs WHERE id
         = :run AND
         attempt > 0
-    {ignore}
+    {if_free}
 """)
 
 

@@ -17,37 +17,56 @@ from ..records import MICRO
 from .definitions import DefinitionCache
 from .fleet import clock
 from .runs import DELETE_ACTIVE, SET_WAITING
-from .statement import NOTIFY, Compound, Procedure, Statement
+from .statement import NOTIFY, Compound, Procedure, Returning, Statement, Update
 
 _FIELDS = """id, job_id, schedule_id, slot, state, definition_id, attempt, failures, losses, cancelling, token,
     node, started_at, due_at, lane, auto_remove"""
 _LOCK = Statement(f"SELECT {_FIELDS} FROM tickwise_runs WHERE id IN :ids[bigint] ORDER BY id {{lock}}")
 _LOCK_FREE = Statement(f"SELECT {_FIELDS} FROM tickwise_runs WHERE id IN :ids[bigint] ORDER BY id {{lock_free}}")
-_SUCCEEDED = """id, job_id, lane, coalesce(slot, started_at / 1000000), failures, losses, auto_remove, finished_at,
-    token"""
-_SUCCEED = Statement(f"""
-    UPDATE tickwise_runs SET state = 'succeeded', lease_until = NULL, finished_at = (SELECT {{now}}),
+_SUCCEEDED = "id, job_id, lane, coalesce(slot, started_at {div} 1000000), failures, losses, auto_remove"
+_SUCCEED = Returning(
+    """
+    UPDATE tickwise_runs SET state = 'succeeded', lease_until = NULL, finished_at = (SELECT {now}),
         result = NULL, error = NULL
-    WHERE id IN :ids[bigint] AND token = :token AND finished_at IS NULL RETURNING {_SUCCEEDED}
-""")
-_SUCCEED_WITH = Statement(f"""
-    UPDATE tickwise_runs AS r SET state = 'succeeded', lease_until = NULL,
-        finished_at = (SELECT {{now}}), result = v.returned, error = v.said
-    FROM :rows[held bigint, held_by text, returned text, said text] AS v
-    WHERE r.id = v.held AND r.token = v.held_by AND r.finished_at IS NULL RETURNING {_SUCCEEDED}
-""")
+    WHERE id IN :ids[bigint] AND token = :token AND finished_at IS NULL
+    """,
+    f"{_SUCCEEDED}, finished_at, token",
+    locked=f"""
+    SELECT {_SUCCEEDED}, {{now}}, token FROM tickwise_runs
+    WHERE id IN :ids[bigint] AND token = :token AND finished_at IS NULL ORDER BY id {{lock}}
+    """,
+)
+_TOLD = ":rows[held bigint, held_by text, returned text, said text] AS v"
+_SUCCEED_WITH = Returning(
+    Update(
+        "tickwise_runs", _TOLD, {"id": "v.held", "token": "v.held_by"},
+        {
+            "state": "'succeeded'", "lease_until": "NULL", "finished_at": "(SELECT {now})",
+            "result": "v.returned", "error": "v.said",
+        },
+        "t.finished_at IS NULL",
+    ),
+    f"{_SUCCEEDED}, finished_at, token",
+    locked=f"""
+    SELECT {_SUCCEEDED}, {{now}}, token FROM {_TOLD} JOIN tickwise_runs r ON r.id = v.held AND r.token = v.held_by
+    WHERE r.finished_at IS NULL {{lock}}
+    """,
+)  # fmt: skip
 _SUCCEED_SILENTLY, _SUCCEED_TELLING = Compound(_SUCCEED, DELETE_ACTIVE), Compound(_SUCCEED_WITH, DELETE_ACTIVE)
-_MOVE = Statement("""
-    UPDATE tickwise_runs AS r SET state = v.state, failures = v.failures, losses = v.losses, due_at = v.due_at,
-        finished_at = v.finished_at, token = v.token, lease_until = NULL, result = v.result,
-        error = v.error
-    FROM :rows[id bigint, state text, failures bigint, losses bigint, due_at bigint, finished_at bigint,
-        token text, result text, error text] AS v
-    WHERE r.id = v.id
-""")
+_MOVE = Update(
+    "tickwise_runs",
+    """:rows[id bigint, state text, failures bigint, losses bigint, due_at bigint, finished_at bigint,
+        token text, result text, error text] AS v""",
+    {"id": "v.id"},
+    {
+        "state": "v.state", "failures": "v.failures", "losses": "v.losses", "due_at": "v.due_at",
+        "finished_at": "v.finished_at", "token": "v.token", "lease_until": "NULL", "result": "v.result",
+        "error": "v.error",
+    },
+)  # fmt: skip
 _ATTEMPT = Statement("""
     INSERT INTO tickwise_attempts (run_id, number, event, started_at, finished_at, node, error)
-    SELECT run_id, number, event, started_at, CAST(:now AS bigint), node, error
+    SELECT run_id, number, event, started_at, CAST(:now AS {bigint}), node, error
     FROM :rows[run_id bigint, number bigint, event text, started_at bigint, node text, error text] AS v WHERE TRUE
     {upsert run_id, number: event, error}
 """)
@@ -56,18 +75,20 @@ _AFFECTED = Statement("""
     UNION ALL
     SELECT job_id, TRUE, FALSE FROM tickwise_dependencies WHERE needed_job_id IN :succeeded[bigint]
 """)
-WAKE_JOBS = Statement("""
-    UPDATE tickwise_job_state SET wake_at = CASE WHEN wake_at < :second THEN wake_at ELSE :second END, idle = FALSE
-    WHERE job_id IN (
-        SELECT job_id FROM tickwise_job_state WHERE job_id IN :jobs[bigint] ORDER BY job_id {lock})
-""")
 LOCK_JOBS = Statement("""
     SELECT job_id FROM tickwise_job_state WHERE job_id IN :ids[bigint] ORDER BY job_id {lock}
 """)
-NOTE_SUCCESS = Statement("""
-    UPDATE tickwise_job_state AS a SET last_success = v.reference FROM :rows[job bigint, reference bigint] AS v
-    WHERE a.job_id = v.job AND (a.last_success IS NULL OR a.last_success < v.reference)
-""")
+WAKE_JOBS = Compound(
+    LOCK_JOBS,
+    Update(
+        "tickwise_job_state", ":made[job_id bigint] AS locked", {"job_id": "locked.job_id"},
+        {"wake_at": "CASE WHEN t.wake_at < :second THEN t.wake_at ELSE :second END", "idle": "FALSE"},
+    ),
+)  # fmt: skip
+NOTE_SUCCESS = Update(
+    "tickwise_job_state", ":rows[job bigint, reference bigint] AS v", {"job_id": "v.job"},
+    {"last_success": "v.reference"}, "(t.last_success IS NULL OR t.last_success < v.reference)",
+)  # fmt: skip
 FORGET = [
     Statement(f"DELETE FROM tickwise_{table} WHERE {column} IN :ids[bigint]")
     for table, column in (("logs", "run_id"), ("steps", "run_id"), ("attempts", "run_id"), ("runs", "id"))
@@ -252,5 +273,5 @@ def _wake(ended: _Ended, now: int) -> Procedure[None]:
         yield LOCK_JOBS(ids=sorted({*affected, *noted}))
         yield NOTE_SUCCESS(rows=list(noted.items()))
     if affected:
-        yield WAKE_JOBS(jobs=affected, second=now // MICRO)
+        yield WAKE_JOBS(ids=affected, second=now // MICRO)
         yield NOTIFY

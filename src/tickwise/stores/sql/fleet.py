@@ -13,9 +13,9 @@ from .statement import NOTIFY, Procedure, Statement
 _DAY = 86_400 * MICRO
 _BEAT = Statement("""
     INSERT INTO tickwise_nodes (id, facts, worker, serves, offers, started_at, seen_at, live_until, passed_at)
-    SELECT CAST(:id AS text), CAST(:facts AS text), CAST(:worker AS boolean), CAST(:serves AS text), '',
-        CAST(:now AS bigint), CAST(:now AS bigint), CAST(:live_until AS bigint),
-        coalesce(CAST(:passed_at AS bigint), (SELECT passed_at FROM tickwise_nodes WHERE id = :id))
+    SELECT CAST(:id AS {text}), CAST(:facts AS {text}), CAST(:worker AS {boolean}), CAST(:serves AS {text}), '',
+        CAST(:now AS {bigint}), CAST(:now AS {bigint}), CAST(:live_until AS {bigint}),
+        coalesce(CAST(:passed_at AS {bigint}), (SELECT passed_at FROM tickwise_nodes WHERE id = :id))
     WHERE TRUE
     {upsert id: facts, worker, serves, seen_at, live_until, passed_at}
 """)
@@ -39,8 +39,8 @@ _LIFT = Statement("DELETE FROM tickwise_queues WHERE name = :name")
 _LIMITS = Statement("SELECT name, concurrency, starts_per_second FROM tickwise_queues ORDER BY name", alone=True)
 _PAUSED = Statement("SELECT id FROM tickwise_pauses WHERE until IS NULL")
 _PAUSE = Statement("""
-    INSERT INTO tickwise_pauses (paused_at, paused_by, reason) VALUES (:second, :by, :reason)
-    {ignore}
+    {insert_free} INTO tickwise_pauses (paused_at, paused_by, reason) VALUES (:second, :by, :reason)
+    {if_free}
 """)
 _RESUME = Statement("UPDATE tickwise_pauses SET until = :second WHERE until IS NULL")
 _PAUSES = Statement("SELECT paused_at, paused_by, reason, until FROM tickwise_pauses ORDER BY id DESC", alone=True)

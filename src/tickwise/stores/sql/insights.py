@@ -35,14 +35,14 @@ from .statement import Procedure, Statement
 
 _NEXT_DUE = Statement(
     """
-    SELECT min(wake_at) FROM tickwise_job_state WHERE NOT local AND NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE
-        until IS NULL)
+    SELECT min(wake_at) FROM tickwise_job_state
+    WHERE local = FALSE AND NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE until IS NULL)
 """,
     alone=True,
 )
 _JOBS = Statement("""
     SELECT id, name, definition_id, version, source, created_at, updated_at, history_from FROM tickwise_jobs
-    WHERE deleted_at IS NULL AND name > :after AND (CAST(:name AS text) IS NULL OR name = :name)
+    WHERE deleted_at IS NULL AND name > :after AND (CAST(:name AS {text}) IS NULL OR name = :name)
     ORDER BY name LIMIT :most
 """)
 _SCHEDULES_OF = Statement("""
@@ -52,11 +52,11 @@ _SCHEDULES = Statement("""
     SELECT s.id, s.job_id, s.name, j.name, s.wake_at, s.created_at, s.updated_at, j.definition_id, s.definition_id,
         j.source
     FROM tickwise_schedule_state s JOIN tickwise_jobs j ON j.id = s.job_id
-    WHERE s.deleted IS NULL AND s.name > :after AND (CAST(:job AS text) IS NULL OR j.name = :job)
-        AND (CAST(:name AS text) IS NULL OR s.name = :name) AND (s.local OR NOT CAST(:local AS boolean))
-        AND (CAST(:paused AS boolean) IS NULL OR s.paused = :paused)
-        AND (CAST(:due_before AS bigint) IS NULL OR s.wake_at < :due_before)
-        AND (CAST(:pattern AS text) IS NULL OR lower(s.name) LIKE :pattern ESCAPE '!'
+    WHERE s.deleted IS NULL AND s.name > :after AND (CAST(:job AS {text}) IS NULL OR j.name = :job)
+        AND (CAST(:name AS {text}) IS NULL OR s.name = :name) AND (s.local OR NOT CAST(:local AS {boolean}))
+        AND (CAST(:paused AS {boolean}) IS NULL OR s.paused = :paused)
+        AND (CAST(:due_before AS {bigint}) IS NULL OR s.wake_at < :due_before)
+        AND (CAST(:pattern AS {text}) IS NULL OR lower(s.name) LIKE :pattern ESCAPE '!'
             OR lower(j.name) LIKE :pattern ESCAPE '!')
     ORDER BY s.name LIMIT :most
 """)
@@ -97,9 +97,9 @@ _DECISIONS = Statement(
     f"""
     SELECT {DECISION_COLUMNS}, d.schedule_id
     FROM tickwise_decisions d JOIN tickwise_schedules s ON s.id = d.schedule_id
-    WHERE (CAST(:schedule AS text) IS NULL OR s.name = :schedule)
-        AND (CAST(:any_reason AS boolean) OR d.reason IN :reasons[text])
-        AND (CAST(:slot AS bigint) IS NULL OR (d.first_slot <= :slot AND d.last_slot >= :slot))
+    WHERE (CAST(:schedule AS {{text}}) IS NULL OR s.name = :schedule)
+        AND (CAST(:any_reason AS {{boolean}}) OR d.reason IN :reasons[text])
+        AND (CAST(:slot AS {{bigint}}) IS NULL OR (d.first_slot <= :slot AND d.last_slot >= :slot))
         AND d.last_slot >= :since AND d.first_slot < :until
         AND (d.first_slot < :first OR (d.first_slot = :first AND (d.schedule_id < :id
             OR (d.schedule_id = :id AND d.reason > :reason))))

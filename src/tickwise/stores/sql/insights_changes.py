@@ -18,7 +18,7 @@ _NEW = " UNION ".join(
     for which in (
         "id > :newest_old AND created_at >= :since",
         f"{RUNNING} AND started_at >= :since",
-        "queued AND started_at >= :since",
+        "queued = TRUE AND started_at >= :since",
         "finished_at >= :since",
     )
 )

@@ -30,7 +30,7 @@ _CONDITIONS = {
     "only": "r.job_id = :only",
     "job": "r.job_id = (SELECT id FROM tickwise_jobs WHERE name = :job)",
     "schedule": "(r.job_id, r.schedule_id) = (SELECT job_id, id FROM tickwise_schedules WHERE name = :schedule)",
-    "queued": "r.queued",
+    "queued": "r.queued = TRUE",
     "running": f"r.{RUNNING}",
     "states": "r.state IN :states[text]",
     "triggers": "r.trigger_name IN :triggers[text]",
@@ -55,7 +55,7 @@ _UNDER_WAY = " UNION ALL ".join(
         WHERE {which} AND started_at < :end ORDER BY 2 DESC, 1 DESC LIMIT :most) AS k"""
     for lives, at, which in (
         (1, "started_at", RUNNING),
-        (1, "started_at", "queued"),  # it waits for another attempt
+        (1, "started_at", "queued = TRUE"),  # it waits for another attempt
         (0, "finished_at", "finished_at >= :start"),
     )
 )
@@ -66,9 +66,9 @@ _TIMELINE = Statement(f"""
 _RECENT = Statement("""
     SELECT s.name, r.state, r.due_at, r.started_at
     FROM (SELECT id, name, coalesce((
-            SELECT slot FROM tickwise_runs WHERE schedule_id = each.id AND slot IS NOT NULL
-            ORDER BY slot DESC LIMIT 1 OFFSET :most - 1), 0) AS oldest
-        FROM tickwise_schedules AS each WHERE name IN :names[text] AND deleted IS NULL) AS s
+            SELECT slot FROM tickwise_runs WHERE schedule_id = one.id AND slot IS NOT NULL
+            ORDER BY slot DESC LIMIT 1 OFFSET :before), 0) AS oldest
+        FROM tickwise_schedules AS one WHERE name IN :names[text] AND deleted IS NULL) AS s
     JOIN tickwise_runs r ON r.schedule_id = s.id AND r.slot >= s.oldest
     ORDER BY s.name, r.slot
 """)
@@ -127,7 +127,7 @@ def timeline(cache: DefinitionCache, start: int, end: int, limit: int) -> Proced
 
 def recent(names: Sequence[str], limit: int) -> Procedure[dict[str, tuple[Recent, ...]]]:
     found: dict[str, list[Recent]] = defaultdict(list)
-    for name, state, due_at, started_at in (yield _RECENT(names=list(names), most=limit)):
+    for name, state, due_at, started_at in (yield _RECENT(names=list(names), before=limit - 1)):
         found[name].append(Recent(RunState(state), due_at, started_at))
     return {name: tuple(rows) for name, rows in found.items()}
 

@@ -23,17 +23,17 @@ _OF_RUNS, _OF_DECISIONS = (
     {which: Statement(text.format(which=which)) for which in ("TRUE", _OF_ONE)}
     for text in (
         """
-            SELECT s.name, r.slot / 3600 * 3600, r.state, r.trigger_name, count(*),
-                CAST(sum(r.created_at - r.due_at) AS bigint),
-                CAST(sum(r.started_at - r.due_at) AS bigint), count(r.started_at),
-                CAST(sum(r.finished_at - r.started_at) AS bigint), count(r.finished_at - r.started_at)
+            SELECT s.name, r.slot {{div}} 3600 * 3600, r.state, r.trigger_name, count(*),
+                CAST(sum(r.created_at - r.due_at) AS {{bigint}}),
+                CAST(sum(r.started_at - r.due_at) AS {{bigint}}), count(r.started_at),
+                CAST(sum(r.finished_at - r.started_at) AS {{bigint}}), count(r.finished_at - r.started_at)
             FROM tickwise_runs r JOIN tickwise_schedules s ON s.id = r.schedule_id
-            WHERE r.slot >= :since AND {which} GROUP BY s.name, r.slot / 3600 * 3600, r.state, r.trigger_name
+            WHERE r.slot >= :since AND {which} GROUP BY s.name, r.slot {{div}} 3600 * 3600, r.state, r.trigger_name
         """,
         """
-            SELECT s.name, d.first_slot / 3600 * 3600, d.reason, CAST(sum(d.slots) AS bigint)
+            SELECT s.name, d.first_slot {{div}} 3600 * 3600, d.reason, CAST(sum(d.slots) AS {{bigint}})
             FROM tickwise_decisions d JOIN tickwise_schedules s ON s.id = d.schedule_id
-            WHERE d.last_slot >= :since AND {which} GROUP BY s.name, d.first_slot / 3600 * 3600, d.reason
+            WHERE d.last_slot >= :since AND {which} GROUP BY s.name, d.first_slot {{div}} 3600 * 3600, d.reason
         """,
     )
 )
@@ -72,17 +72,17 @@ def _mean(total: int, number: int) -> float | None:
 
 
 _COUNT_JOBS = Statement(f"""
-    SELECT count(*), coalesce(sum(CASE WHEN a.wake_at < :second THEN 1 ELSE 0 END), 0),
+    SELECT count(*), count(CASE WHEN a.wake_at < :second THEN 1 END),
         (SELECT count(*) FROM tickwise_schedules WHERE deleted IS NULL),
         (SELECT count(*) FROM tickwise_schedules WHERE deleted IS NULL AND paused),
         (SELECT count(*) FROM tickwise_nodes WHERE live_until > :now),
-        (SELECT min(due_at) FROM tickwise_runs WHERE queued AND due_at <= :now)
+        (SELECT min(due_at) FROM tickwise_runs WHERE queued = TRUE AND due_at <= :now)
     FROM {JOBS} WHERE j.deleted_at IS NULL
 """)
 _HELD = Statement(
-    f"SELECT j.queue, j.requires, count(*) FROM {JOBS} WHERE a.held AND j.deleted_at IS NULL GROUP BY 1, 2"
+    f"SELECT j.queue, j.requires, count(*) FROM {JOBS} WHERE a.held = TRUE AND j.deleted_at IS NULL GROUP BY 1, 2"
 )
-_QUEUED = Statement("SELECT queue, count(*) FROM tickwise_runs WHERE queued GROUP BY queue")
+_QUEUED = Statement("SELECT queue, count(*) FROM tickwise_runs WHERE queued = TRUE GROUP BY queue")
 _RUNNING = Statement(f"SELECT count(*) FROM tickwise_runs WHERE {RUNNING}")
 _ENDED = Statement("""
     SELECT state, count(*) FROM tickwise_runs WHERE finished_at >= :since AND state NOT IN ('queued', 'running')
@@ -90,14 +90,14 @@ _ENDED = Statement("""
 """)
 _MINUTES = {  # by job, or of all: what was made, what did not run, what failed
     by: Statement(f"""
-        SELECT created_at / 60000000, {by}, count(*), 0, 0 FROM tickwise_runs AS r
+        SELECT created_at {{div}} 60000000, {by}, count(*), 0, 0 FROM tickwise_runs AS r
         WHERE id > :older AND created_at >= :since GROUP BY 1, 2
         UNION ALL
-        SELECT extended_at / 60000000, {by}, 0, CAST(sum(slots) AS bigint), 0 FROM tickwise_decisions AS d
-        JOIN tickwise_schedules AS r ON r.id = d.schedule_id
+        SELECT extended_at {{div}} 60000000, {by}, 0, CAST(sum(slots) AS {{bigint}}), 0
+        FROM tickwise_decisions AS d JOIN tickwise_schedules AS r ON r.id = d.schedule_id
         WHERE extended_at >= :since AND reason IN :reasons[text] GROUP BY 1, 2
         UNION ALL
-        SELECT finished_at / 60000000, {by}, 0, 0, count(*) FROM tickwise_runs AS r
+        SELECT finished_at {{div}} 60000000, {by}, 0, 0, count(*) FROM tickwise_runs AS r
         WHERE finished_at >= :since AND state IN ('failed', 'lost') GROUP BY 1, 2
     """)
     for by in ("r.job_id", "0")

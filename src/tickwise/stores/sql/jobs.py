@@ -12,7 +12,7 @@ from ..records import MICRO
 from ..unreadable import log_unreadable
 from ..validation import LONGEST_ERROR
 from .definitions import DefinitionCache
-from .statement import Procedure, Statement
+from .statement import Procedure, Statement, Update
 
 COLUMNS = """j.id, j.name, j.source, j.definition_id, j.version, j.queue, j.priority, j.requires, j.lanes,
     a.guarded, a.waiting, a.pause_seen, a.last_manual, a.last_success, j.history_from,
@@ -30,41 +30,45 @@ _PAUSES = Statement("""
     SELECT id, paused_at, until FROM tickwise_pauses WHERE until IS NOT NULL AND id > :seen ORDER BY id
 """)
 LATEST_PAUSE = "(SELECT coalesce(max(id), 0) FROM tickwise_pauses WHERE until IS NOT NULL)"
-_WRITE = Statement("""
-    UPDATE tickwise_schedules AS s
-    SET definition_id = v.definition_id, cursor = v.cursor, last_seen_slot = v.last_seen_slot,
-        last_missed_slot = v.last_missed_slot, edited = v.edited, first_seen = v.first_seen,
-        runs_made = v.runs_made, rest = v.rest, last_slot = v.last_slot, wake_at = v.wake_at,
-        paused = v.paused, times = v.times, timezone = v.timezone, pause_reason = v.pause_reason,
-        deleted = v.deleted
-    FROM :rows[id bigint, definition_id bigint, cursor bigint, last_seen_slot bigint, last_missed_slot bigint,
-        edited bigint, first_seen bigint, runs_made bigint, rest text, last_slot bigint, wake_at bigint,
-        paused boolean, times text, timezone text, pause_reason text, deleted bigint] AS v
-    WHERE s.id = v.id
-""")
-_WRITE_STATE = Statement("""
-    UPDATE tickwise_job_state AS a
-    SET wake_at = v.wake_at, idle = v.wake_at IS NULL, waiting = v.waiting, held = v.held, local = v.local,
-        pause_seen = v.pause_seen, revision = a.revision + 1, cursor = CASE WHEN v.ahead THEN a.cursor END,
-        last_seen_slot = CASE WHEN v.ahead THEN a.last_seen_slot END,
-        last_slot = CASE WHEN v.ahead THEN a.last_slot END,
-        runs_made = CASE WHEN v.ahead THEN a.runs_made END
-    FROM :rows[job bigint, wake_at bigint, waiting boolean, held boolean, local boolean, pause_seen bigint,
-        ahead boolean] AS v
-    WHERE a.job_id = v.job
-""")
-_ADVANCE = Statement("""
-    UPDATE tickwise_job_state AS a
-    SET wake_at = v.wake_at, idle = v.wake_at IS NULL, waiting = FALSE, cursor = v.cursor,
-        last_seen_slot = v.last_seen_slot, last_slot = v.last_slot, runs_made = coalesce(a.runs_made, 0) + v.more
-    FROM :rows[job bigint, wake_at bigint, cursor bigint, last_seen_slot bigint, last_slot bigint,
-        more bigint] AS v
-    WHERE a.job_id = v.job
-""")
+_WRITTEN = (
+    "definition_id bigint", "cursor bigint", "last_seen_slot bigint", "last_missed_slot bigint", "edited bigint",
+    "first_seen bigint", "runs_made bigint", "rest text", "last_slot bigint", "wake_at bigint", "paused boolean",
+    "times text", "timezone text", "pause_reason text", "deleted bigint",
+)  # fmt: skip
+_WRITE = Update(
+    "tickwise_schedules", f":rows[id bigint, {', '.join(_WRITTEN)}] AS v", {"id": "v.id"},
+    {name: f"v.{name}" for name, _ in map(str.split, _WRITTEN)},
+)  # fmt: skip
+_WRITE_STATE = Update(
+    "tickwise_job_state",
+    """:rows[job bigint, wake_at bigint, waiting boolean, held boolean, local boolean, pause_seen bigint,
+        ahead boolean] AS v""",
+    {"job_id": "v.job"},
+    {
+        "wake_at": "v.wake_at", "idle": "v.wake_at IS NULL", "waiting": "v.waiting", "held": "v.held",
+        "local": "v.local", "pause_seen": "v.pause_seen", "revision": "t.revision + 1",
+        **{
+            column: f"CASE WHEN v.ahead THEN t.{column} END"
+            for column in ("cursor", "last_seen_slot", "last_slot", "runs_made")
+        },
+    },
+)  # fmt: skip
+_ADVANCE = Update(
+    "tickwise_job_state",
+    """:rows[job bigint, wake_at bigint, cursor bigint, last_seen_slot bigint, last_slot bigint,
+        more bigint] AS v""",
+    {"job_id": "v.job"},
+    {
+        "wake_at": "v.wake_at", "idle": "v.wake_at IS NULL", "waiting": "FALSE", "cursor": "v.cursor",
+        "last_seen_slot": "v.last_seen_slot", "last_slot": "v.last_slot",
+        "runs_made": "coalesce(t.runs_made, 0) + v.more",
+    },
+)  # fmt: skip
 _RECORD = Statement("""
     INSERT INTO tickwise_decisions (schedule_id, first_slot, reason, last_slot, slots, detail, made_at,
         extended_at)
-    SELECT schedule_id, first_slot, reason, last_slot, slots, detail, CAST(:now AS bigint), CAST(:now AS bigint)
+    SELECT schedule_id, first_slot, reason, last_slot, slots, detail,
+        CAST(:now AS {bigint}), CAST(:now AS {bigint})
     FROM :rows[schedule_id bigint, first_slot bigint, reason text, last_slot bigint, slots bigint, detail text]
         AS v
     WHERE TRUE

@@ -9,10 +9,10 @@ from ...core.requirements import Offers
 from ...core.settle import Failed, LeaseExpired, TooLate
 from ..records import LOG_HEAD, LOG_TAIL, MICRO, Expired, Lease, LeaseRequest, LogPart, Renewed, StepReport
 from .definitions import DefinitionCache
-from .finish import RunEnd, end
+from .finish import LOCK_JOBS, RunEnd, end
 from .fleet import clock
 from .runs import RUNNING, SET_RUNNING
-from .statement import Compound, Procedure, Statement
+from .statement import Compound, Procedure, Returning, Statement, Update
 
 _LIMITED = Statement(f"""
     SELECT name, concurrency, starts_per_second, credit, credited_at,
@@ -25,32 +25,43 @@ _LOCK_LIMITS = Statement("""
 _SPEND = Statement("UPDATE tickwise_queues SET credit = :credit, credited_at = :now WHERE name = :queue")
 _LEASED = """id, job_id, lane, schedule_id, slot, trigger_name, definition_id, schedule_definition_id, params,
     token, attempt, due_at, started_at, priority, failures"""
-_AT = "(SELECT coalesce(CAST(:now AS bigint), {now}))"
+_AT = "(SELECT coalesce(CAST(:now AS {bigint}), {now}))"
 _PICK = Statement(f"""
     SELECT id, requires, {_AT} FROM tickwise_runs
-    WHERE queued AND queue = :queue AND due_at <= {_AT}
+    WHERE queued = TRUE AND queue = :queue AND due_at <= {_AT}
         AND NOT requires IN :unmet[text]
         AND (expires_at IS NULL OR attempt > 0 OR expires_at > {_AT})
-        AND (CAST(:now AS bigint) IS NOT NULL OR NOT EXISTS (SELECT 1 FROM tickwise_queues WHERE name = :queue))
-    ORDER BY priority DESC, due_at, id LIMIT :most {{lock_free}}
+        AND (CAST(:now AS {{bigint}}) IS NOT NULL
+            OR NOT EXISTS (SELECT 1 FROM tickwise_queues WHERE name = :queue))
+    ORDER BY {{urgent_first}}, due_at, id LIMIT :most {{lock_free}}
 """)
-_REQUIREMENTS = Statement("SELECT DISTINCT requires FROM tickwise_runs WHERE queued AND queue = :queue")
-_TO_RUNNING = Statement(f"""
-    UPDATE tickwise_runs SET state = 'running', node = :node, attempt = attempt + 1,
-        token = CAST(:node AS text) || '/' || CAST(attempt + 1 AS text), lease_until = :lease_until,
-        started_at = :now, error = NULL
-    WHERE id IN :ids[bigint] RETURNING {_LEASED}
-""")
+_REQUIREMENTS = Statement("SELECT DISTINCT requires FROM tickwise_runs WHERE queued = TRUE AND queue = :queue")
+_TO_RUNNING = Returning(  # the token first: not every database computes with the attempt as it was before
+    """
+    UPDATE tickwise_runs SET token = CAST(:node AS {text}) || '/' || CAST(attempt + 1 AS {text}),
+        state = 'running', node = :node, attempt = attempt + 1, lease_until = :lease_until, started_at = :now,
+        error = NULL
+    WHERE id IN :ids[bigint]
+    """,
+    _LEASED,
+    found=f"SELECT {_LEASED} FROM tickwise_runs WHERE id IN :ids[bigint]",
+)
 _LEASE = Compound(_TO_RUNNING, SET_RUNNING)
-_NOTE_MANUAL = Statement("""
-    UPDATE tickwise_job_state SET last_manual = :second WHERE job_id IN (
-        SELECT job_id FROM tickwise_job_state WHERE job_id IN :jobs[bigint] ORDER BY job_id {lock})
-""")
-_RENEW = Statement("""
-    UPDATE tickwise_runs AS r SET lease_until = :lease_until FROM :rows[held bigint, held_by text] AS v
-    WHERE r.id = v.held AND r.token = v.held_by AND r.finished_at IS NULL AND r.id IN (
-        SELECT id FROM tickwise_runs WHERE id IN :ids[bigint] ORDER BY id {renew_free})
-""")
+_NOTE_MANUAL = Compound(
+    LOCK_JOBS,
+    Update(
+        "tickwise_job_state", ":made[job_id bigint] AS locked", {"job_id": "locked.job_id"},
+        {"last_manual": ":second"},
+    ),
+)  # fmt: skip
+_RENEW = Compound(
+    Statement("SELECT id FROM tickwise_runs WHERE id IN :ids[bigint] ORDER BY id {renew_free}"),
+    Update(
+        "tickwise_runs", ":rows[held bigint, held_by text] AS v", {"id": "v.held", "token": "v.held_by"},
+        {"lease_until": ":lease_until"},
+        "t.finished_at IS NULL AND t.id IN (SELECT locked.id FROM :made[id bigint] AS locked)",
+    ),
+)  # fmt: skip
 _OURS = Statement("""
     SELECT r.id, r.cancelling FROM tickwise_runs r JOIN :rows[held bigint, held_by text] AS v
         ON r.id = v.held AND r.token = v.held_by WHERE r.finished_at IS NULL
@@ -63,7 +74,7 @@ _FENCE = Statement("""
 """)
 _STEP = Statement("""
     INSERT INTO tickwise_steps (run_id, name, position, state, started_at, finished_at, attempt, error)
-    SELECT CAST(:run AS bigint), name, position, state, started_at, finished_at, attempt, error
+    SELECT CAST(:run AS {bigint}), name, position, state, started_at, finished_at, attempt, error
     FROM :rows[name text, position bigint, state text, started_at bigint, finished_at bigint, attempt bigint,
         error text]
         AS v WHERE TRUE
@@ -71,23 +82,24 @@ _STEP = Statement("""
 """)
 _PLACES = Statement("SELECT name, position FROM tickwise_steps WHERE run_id = :run")
 _LOG_ENDS = Statement("""
-    SELECT step, max(position + length(text)) FROM tickwise_logs WHERE run_id = :run GROUP BY step
+    SELECT step, max(position + {length}(text)) FROM tickwise_logs WHERE run_id = :run GROUP BY step
 """)
 _LOG = Statement("""
     INSERT INTO tickwise_logs (run_id, step, position, stream, text, at)
-    SELECT CAST(:run AS bigint), step, position, stream, text, at
+    SELECT CAST(:run AS {bigint}), step, position, stream, text, at
     FROM :rows[n bigint, step text, position bigint, stream text, text text, at bigint] AS v WHERE TRUE ORDER BY n
 """)
 _LOG_TRIM = Statement("""
     DELETE FROM tickwise_logs WHERE run_id = :run AND step = :step AND position >= :head
-        AND position + length(text) <= :tail
+        AND position + {length}(text) <= :tail
 """)
 _LAPSED = Statement(f"""
     SELECT id FROM tickwise_runs WHERE {RUNNING} AND lease_until < :now
     ORDER BY lease_until LIMIT :most {{lock_free}}
 """)
 _WAITED = Statement("""
-    SELECT id FROM tickwise_runs WHERE queued AND expires_at IS NOT NULL AND expires_at <= :now AND attempt = 0
+    SELECT id FROM tickwise_runs
+    WHERE queued = TRUE AND expires_at IS NOT NULL AND expires_at <= :now AND attempt = 0
     ORDER BY expires_at LIMIT :most {lock_free}
 """)
 _EXPIRE_BATCH = 500  # what the reaper takes in one move
@@ -139,7 +151,7 @@ def lease(cache: DefinitionCache, wanted: LeaseRequest) -> Procedure[tuple[Lease
             yield _SPEND(queue=queue, credit=limit.credit_at(now) - len(taken), now=now)
     by_hand = sorted({row[1] for row in rows if row[5] == Trigger.MANUAL})
     if by_hand:
-        yield _NOTE_MANUAL(jobs=by_hand, second=now // MICRO)
+        yield _NOTE_MANUAL(ids=by_hand, second=now // MICRO)
     return (yield from _leases(cache, rows, now))
 
 

@@ -24,7 +24,7 @@ _NEWEST_TO_GO = Statement("""
         OFFSET :kept
 """)
 _UNWANTED = Statement("""
-    SELECT r.id, r.slot, CASE WHEN r.state = 'succeeded' THEN coalesce(r.slot, r.started_at / 1000000) END
+    SELECT r.id, r.slot, CASE WHEN r.state = 'succeeded' THEN coalesce(r.slot, r.started_at {div} 1000000) END
     FROM tickwise_runs r LEFT JOIN tickwise_schedule_state s ON s.id = r.schedule_id
     WHERE r.job_id = :job AND r.id <= :newest AND r.finished_at < :before
         AND (r.slot IS NULL OR r.slot <= s.cursor)

@@ -17,8 +17,8 @@ from .statement import Procedure, Statement
 
 _TABLE = """
     CREATE TABLE IF NOT EXISTS tickwise_migrations (
-        version bigint PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, compatible_from bigint NOT NULL,
-        applied_at bigint NOT NULL)
+        version bigint PRIMARY KEY, name {short} NOT NULL, checksum {short} NOT NULL,
+        compatible_from bigint NOT NULL, applied_at bigint NOT NULL) {plain}
 """
 _APPLIED = Statement("SELECT version, name, checksum, compatible_from FROM tickwise_migrations ORDER BY version")
 _NOTE = Statement("""
@@ -55,17 +55,15 @@ def migrations() -> list[Migration]:
 def statements(migration: Migration, dialect: Dialect, *, only_logs: bool = False) -> list[Statement]:
     """The statements of a migration, in the words of a dialect; only those about logs, if that is wanted."""
     text = "\n".join(line.partition("--")[0] for line in migration.text.splitlines())
-    return [
-        Statement(part.strip().format_map(dialect.schema_words))
-        for part in text.split(";") if part.strip() and (_LOGS in part or not only_logs)
-    ]  # fmt: skip
+    wanted = (part.format_map(dialect.schema_words) for part in text.split(";") if _LOGS in part or not only_logs)
+    return [Statement(each.strip()) for part in wanted for each in part.split(";") if each.strip()]
 
 
 def upgrade(driver: Driver, known: list[Migration]) -> Procedure[tuple[str, ...]]:
     """Apply what is missing. A second upgrade waits for the lock, and finds nothing to do."""
     if driver.upgrade_lock:
         yield driver.upgrade_lock()
-    yield Statement(_TABLE)()
+    yield Statement(_TABLE.format_map(driver.dialect.schema_words))()
     applied = {row[0]: row for row in (yield _APPLIED())}
     _check_sums(applied, known)
     if problem := _too_new(applied, known):

@@ -1,23 +1,26 @@
--- The tables of a SQL store. `{word}` is written by the dialect (see dialect.py).
+-- The tables of a SQL store. `{word}` is written by the dialect (see dialect.py): {key} is the type of texts in an
+-- index (at most 200 characters), {short} of others that are limited (1,000), {text} of all others. What is between
+-- {if_partial} and {end_partial} is the condition of an index, and what is between {if_whole} and {end_whole} stands
+-- where indexes have no conditions: then the columns of the condition come first in the index.
 --
 -- Columns in seconds: slot, cursor, wake_at, and all that is planned in slots. Columns in microseconds: the others
 -- that end in _at.
 
 CREATE TABLE tickwise_definitions (  -- the text of jobs and schedules, each once; a row never changes
     id {id},
-    digest text NOT NULL UNIQUE,
-    body text NOT NULL
-);
+    digest {key} NOT NULL UNIQUE,
+    body {text} NOT NULL
+) {plain};
 
 CREATE TABLE tickwise_jobs (
     id {id},
     name {name} NOT NULL UNIQUE,
-    source text NOT NULL,
+    source {short} NOT NULL,
     definition_id bigint NOT NULL,
     version bigint NOT NULL,
-    queue text NOT NULL,
+    queue {key} NOT NULL,
     priority bigint NOT NULL,
-    requires text NOT NULL,     -- what a worker must offer to execute it
+    requires {short} NOT NULL,    -- what a worker must offer to execute it
     lanes bigint NOT NULL,      -- the most that a schedule of the job allows
     history_from bigint,
     keep_days bigint,
@@ -27,7 +30,7 @@ CREATE TABLE tickwise_jobs (
     created_at bigint NOT NULL,
     updated_at bigint NOT NULL
 ) {room_for_updates};
-CREATE INDEX tickwise_jobs_prune ON tickwise_jobs (prune_at) WHERE prune_at IS NOT NULL;
+CREATE INDEX tickwise_jobs_prune ON tickwise_jobs (prune_at) {if_partial}WHERE prune_at IS NOT NULL{end_partial};
 
 -- What every pass changes about a job, in a narrow row: cheap to lock, to read and to write. This row is the lock of
 -- the job. Its pages are full: room for updates would not spare the index entries, because wake_at is in an index.
@@ -43,15 +46,16 @@ CREATE TABLE tickwise_job_state (
     pause_seen bigint NOT NULL, -- the last pause of everything whose end its schedules know
     last_manual bigint,
     last_success bigint,
-    cursor bigint,              -- of the job's only schedule, if that has moved since its own row was written
+    {if_whole}lost boolean GENERATED ALWAYS AS (wake_at IS NULL AND NOT idle) {generated},{end_whole}
+    "cursor" bigint,            -- of the job's only schedule, if that has moved since its own row was written
     last_seen_slot bigint,      -- likewise, if there is a cursor
     last_slot bigint,
     runs_made bigint            -- since the schedule's own row was written
-);
-CREATE INDEX tickwise_job_state_affected ON tickwise_job_state (job_id) WHERE waiting OR guarded;
-CREATE INDEX tickwise_job_state_held ON tickwise_job_state (job_id) WHERE held;
-CREATE INDEX tickwise_job_state_due ON tickwise_job_state (wake_at) WHERE wake_at IS NOT NULL AND NOT local;
-CREATE INDEX tickwise_job_state_lost ON tickwise_job_state (job_id) WHERE wake_at IS NULL AND NOT idle;
+) {plain};
+CREATE INDEX tickwise_job_state_affected ON tickwise_job_state (job_id) {if_partial}WHERE waiting OR guarded{end_partial};
+CREATE INDEX tickwise_job_state_held ON tickwise_job_state ({if_whole}held, {end_whole}job_id) {if_partial}WHERE held = TRUE{end_partial};
+CREATE INDEX tickwise_job_state_due ON tickwise_job_state ({if_whole}local, {end_whole}wake_at) {if_partial}WHERE wake_at IS NOT NULL AND local = FALSE{end_partial};
+CREATE INDEX tickwise_job_state_lost ON tickwise_job_state ({if_whole}lost, {end_whole}job_id) {if_partial}WHERE wake_at IS NULL AND NOT idle{end_partial};
 
 CREATE TABLE tickwise_versions (  -- of a job's definition
     job_id bigint NOT NULL,
@@ -59,32 +63,32 @@ CREATE TABLE tickwise_versions (  -- of a job's definition
     definition_id bigint NOT NULL,
     made_at bigint NOT NULL,
     PRIMARY KEY (job_id, version)
-);
+) {plain};
 
 CREATE TABLE tickwise_dependencies (  -- a job whose schedules wait for successes of another (after)
     needed_job_id bigint NOT NULL,
     job_id bigint NOT NULL,
     PRIMARY KEY (needed_job_id, job_id)
-);
+) {plain};
 
 CREATE TABLE tickwise_schedules (
     id {id},
     name {name} NOT NULL UNIQUE,
     job_id bigint NOT NULL,
     definition_id bigint NOT NULL,
-    cursor bigint NOT NULL,
+    "cursor" bigint NOT NULL,
     last_seen_slot bigint NOT NULL,
     last_missed_slot bigint NOT NULL,
     edited bigint NOT NULL,     -- seconds, as are first_seen and deleted
     first_seen bigint NOT NULL,
     runs_made bigint NOT NULL,
-    rest text,                  -- pause, move, backfill, deferral and the like; mostly none
+    rest {text},                  -- pause, move, backfill, deferral and the like; mostly none
     last_slot bigint,           -- the newest slot that has a run
     wake_at bigint,
     paused boolean NOT NULL,    -- as rest says; a write of this column alone would be ignored, so it is refused
-    times text,                 -- as written; this and the next two are for people
-    timezone text,
-    pause_reason text,
+    times {text},                 -- as written; this and the next two are for people
+    timezone {short},
+    pause_reason {text},
     deleted bigint,
     created_at bigint NOT NULL,
     updated_at bigint NOT NULL,
@@ -99,7 +103,7 @@ CREATE INDEX tickwise_schedules_updated ON tickwise_schedules (updated_at);
 CREATE VIEW tickwise_schedule_state AS
 SELECT s.id, s.name, s.job_id, s.definition_id, s.last_missed_slot, s.edited, s.first_seen, s.rest, s.paused,
     s.times, s.timezone, s.pause_reason, s.deleted, s.created_at, s.updated_at, a.local,
-    CASE WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.cursor ELSE a.cursor END AS cursor,
+    CASE WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.cursor ELSE a.cursor END AS "cursor",
     CASE WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.last_seen_slot ELSE a.last_seen_slot END
         AS last_seen_slot,
     CASE WHEN a.cursor IS NULL OR s.deleted IS NOT NULL THEN s.runs_made ELSE s.runs_made + a.runs_made END
@@ -115,24 +119,24 @@ CREATE TABLE tickwise_runs (
     schedule_id bigint,
     slot bigint,
     lane bigint,                -- held until the run is over
-    run_key text,
+    run_key {key},
     key_ttl bigint,             -- seconds after its success when the key is free; 0: it was freed
-    trigger_name text NOT NULL,
-    state text NOT NULL,
+    trigger_name {short} NOT NULL,
+    state {short} NOT NULL,
     definition_id bigint NOT NULL,  -- of the job, as it was then
     schedule_definition_id bigint,  -- as it was then
-    queue text NOT NULL,
+    queue {key} NOT NULL,
     priority bigint NOT NULL,
-    requires text NOT NULL,     -- what a worker must offer to execute it
-    params text,
+    requires {short} NOT NULL,    -- what a worker must offer to execute it
+    params {text},
     due_at bigint NOT NULL,     -- not before
     expires_at bigint,
     created_at bigint NOT NULL,
-    claimed_by text,            -- the ticker that made it
-    requested_by text,
+    claimed_by {short},            -- the ticker that made it
+    requested_by {short},
     auto_remove boolean NOT NULL,
-    node text,
-    token text,
+    node {short},
+    token {short},
     lease_until bigint,
     attempt bigint NOT NULL,
     failures bigint NOT NULL,
@@ -140,21 +144,22 @@ CREATE TABLE tickwise_runs (
     cancelling boolean NOT NULL,
     started_at bigint,
     finished_at bigint,
-    result text,
-    error text,
+    result {text},
+    error {text},
     queued boolean GENERATED ALWAYS AS (state = 'queued') {generated},
-    holds_key boolean
-        GENERATED ALWAYS AS (run_key IS NOT NULL AND state IN ('queued', 'running', 'succeeded')
-            AND coalesce(key_ttl, 1) > 0) {generated}
+    {if_whole}urgency bigint GENERATED ALWAYS AS (-priority) {generated}, session bigint DEFAULT (connection_id()),{end_whole}
+    held_key {key} GENERATED ALWAYS AS (  -- the key, while no other run may have it
+        CASE WHEN state IN ('queued', 'running', 'succeeded') AND coalesce(key_ttl, 1) > 0 THEN run_key END
+    ) {generated}
 ) {room_for_ends};
 -- No index of all runs contains a column that the end of a run changes, so PostgreSQL writes the end on the page of
 -- its beginning and to no index. Runs end about in the order in which they were made: a summary of each range of
 -- pages is enough to find them by their end.
-CREATE UNIQUE INDEX tickwise_runs_slot ON tickwise_runs (schedule_id, slot) WHERE slot IS NOT NULL;
-CREATE UNIQUE INDEX tickwise_runs_key ON tickwise_runs (job_id, run_key) WHERE holds_key;
-CREATE INDEX tickwise_runs_queue ON tickwise_runs (queue, priority DESC, due_at, id) WHERE queued;
-CREATE INDEX tickwise_runs_expiry ON tickwise_runs (expires_at) WHERE queued AND expires_at IS NOT NULL;
-CREATE INDEX tickwise_runs_again ON tickwise_runs (started_at) WHERE queued AND started_at IS NOT NULL;
+CREATE UNIQUE INDEX tickwise_runs_slot ON tickwise_runs (schedule_id, slot) {if_partial}WHERE slot IS NOT NULL{end_partial};
+CREATE UNIQUE INDEX tickwise_runs_key ON tickwise_runs (job_id, held_key) {if_partial}WHERE held_key IS NOT NULL{end_partial};
+CREATE INDEX tickwise_runs_queue ON tickwise_runs ({if_whole}queued, {end_whole}queue, {urgent_first}, due_at, id) {if_partial}WHERE queued = TRUE{end_partial};
+CREATE INDEX tickwise_runs_expiry ON tickwise_runs ({if_whole}queued, {end_whole}expires_at) {if_partial}WHERE queued = TRUE AND expires_at IS NOT NULL{end_partial};
+CREATE INDEX tickwise_runs_again ON tickwise_runs ({if_whole}queued, {end_whole}started_at) {if_partial}WHERE queued = TRUE AND started_at IS NOT NULL{end_partial};
 CREATE INDEX tickwise_runs_job ON tickwise_runs (job_id, id);
 CREATE INDEX tickwise_runs_finished ON tickwise_runs {range_index} (finished_at) {range_options};
 
@@ -165,117 +170,119 @@ CREATE TABLE tickwise_active_runs (  -- runs that hold a lane of their job, and 
     running boolean NOT NULL,
     PRIMARY KEY (job_id, lane)
 ) {room_for_updates};
-CREATE INDEX tickwise_active_runs_running ON tickwise_active_runs (run_id) WHERE running;
+CREATE INDEX tickwise_active_runs_running ON tickwise_active_runs ({if_whole}running, {end_whole}run_id) {if_partial}WHERE running = TRUE{end_partial};
 
 CREATE TABLE tickwise_attempts (  -- those before the last
     run_id bigint NOT NULL,
     number bigint NOT NULL,
-    event text NOT NULL,
+    event {short} NOT NULL,
     started_at bigint,
     finished_at bigint NOT NULL,
-    node text,
-    error text,
+    node {short},
+    error {text},
     PRIMARY KEY (run_id, number)
-);
+) {plain};
 
 CREATE TABLE tickwise_steps (
     run_id bigint NOT NULL,
-    name text NOT NULL,
+    name {key} NOT NULL,
     position bigint NOT NULL,
-    state text NOT NULL,
+    state {short} NOT NULL,
     started_at bigint,
     finished_at bigint,
     attempt bigint NOT NULL,
-    error text,
+    error {text},
     PRIMARY KEY (run_id, name)
-);
+) {plain};
 
 CREATE TABLE tickwise_decisions (
     schedule_id bigint NOT NULL,
     first_slot bigint NOT NULL,
-    reason text NOT NULL,
+    reason {key} NOT NULL,
     last_slot bigint NOT NULL,
     slots bigint NOT NULL,
-    detail text,
+    detail {text},
     made_at bigint NOT NULL,
     extended_at bigint NOT NULL,
     PRIMARY KEY (schedule_id, first_slot, reason)
-);
+) {plain};
 CREATE INDEX tickwise_decisions_first ON tickwise_decisions (first_slot);
 CREATE INDEX tickwise_decisions_last ON tickwise_decisions (last_slot);
 CREATE INDEX tickwise_decisions_extended ON tickwise_decisions (extended_at);
 
 CREATE TABLE tickwise_nodes (
-    id text PRIMARY KEY,
-    facts text NOT NULL,
+    id {key} PRIMARY KEY,
+    facts {text} NOT NULL,
     worker boolean NOT NULL,
-    serves text NOT NULL,       -- the digest of what it offers, and its queues
-    offers text NOT NULL,       -- what it may execute; written only when that changes, as it may be long
+    serves {text} NOT NULL,       -- the digest of what it offers, and its queues
+    offers {text} NOT NULL,       -- what it may execute; written only when that changes, as it may be long
     started_at bigint NOT NULL,
     seen_at bigint NOT NULL,
     live_until bigint NOT NULL,
     passed_at bigint
-);
+) {plain};
 
 CREATE TABLE tickwise_queues (
-    name text PRIMARY KEY,
+    name {key} PRIMARY KEY,
     concurrency bigint,
     starts_per_second double precision,
     credit double precision NOT NULL,   -- starts that may be made at once
     credited_at bigint NOT NULL
-);
+) {plain};
 
 CREATE TABLE tickwise_pauses (  -- of everything; in seconds
     id {id},
     paused_at bigint NOT NULL,
     until bigint,
-    paused_by text NOT NULL,
-    reason text NOT NULL
-);
-CREATE UNIQUE INDEX tickwise_pauses_open ON tickwise_pauses ((until IS NULL)) WHERE until IS NULL;
+    paused_by {short} NOT NULL,
+    reason {short} NOT NULL,
+    is_open boolean GENERATED ALWAYS AS (CASE WHEN until IS NULL THEN TRUE END) {generated}
+) {plain};
+CREATE UNIQUE INDEX tickwise_pauses_open ON tickwise_pauses (is_open);
 
 DROP TABLE IF EXISTS {logs}tickwise_logs;  -- of a store that was in this place before
 CREATE TABLE {logs}tickwise_logs (
     id {id},
     run_id bigint NOT NULL,
-    step text NOT NULL,
+    step {key} NOT NULL,
     position bigint NOT NULL,   -- of the first character in all that the step printed
-    stream text NOT NULL,
-    text text NOT NULL,
+    stream {key} NOT NULL,
+    text {text} NOT NULL,
     at bigint NOT NULL
-);
+) {plain};
 CREATE INDEX {logs}tickwise_logs_run ON tickwise_logs (run_id, id);
 
 CREATE TABLE tickwise_tokens (
-    id text PRIMARY KEY,
-    name text NOT NULL,
-    role text NOT NULL,
-    digest text NOT NULL UNIQUE,
-    scopes text NOT NULL,
+    id {key} PRIMARY KEY,
+    name {key} NOT NULL,
+    role {short} NOT NULL,
+    digest {key} NOT NULL UNIQUE,
+    scopes {text} NOT NULL,
     created_at bigint NOT NULL,
     expires_at bigint,
     revoked_at bigint,
-    used_at bigint
-);
-CREATE UNIQUE INDEX tickwise_tokens_name ON tickwise_tokens (name) WHERE revoked_at IS NULL;
+    used_at bigint,
+    live_name {key} GENERATED ALWAYS AS (CASE WHEN revoked_at IS NULL THEN name END) {generated}
+) {plain};
+CREATE UNIQUE INDEX tickwise_tokens_name ON tickwise_tokens (live_name);
 
 CREATE TABLE tickwise_audit (
     id {id},
     at bigint NOT NULL,
-    who text NOT NULL,
-    action text NOT NULL,
-    subject text NOT NULL,
-    detail text NOT NULL
-);
+    who {short} NOT NULL,
+    action {short} NOT NULL,
+    subject {key} NOT NULL,
+    detail {text} NOT NULL
+) {plain};
 CREATE INDEX tickwise_audit_subject ON tickwise_audit (subject, id);
 
 CREATE TABLE tickwise_claims (  -- of idempotency keys: the first claim of a key wins
-    claim_key text PRIMARY KEY,
-    mark text NOT NULL,
-    answer text,
+    claim_key {key} PRIMARY KEY,
+    mark {short} NOT NULL,
+    answer {text},
     claimed_at bigint NOT NULL,
     until bigint NOT NULL       -- unanswered, the key is free again after this instant
-);
+) {plain};
 CREATE INDEX tickwise_claims_age ON tickwise_claims (claimed_at);
 
 -- For people. Nothing in the program reads it.
@@ -292,3 +299,4 @@ JOIN tickwise_jobs j ON j.id = s.job_id
 LEFT JOIN tickwise_runs r ON r.schedule_id = s.id AND r.slot = s.last_slot
 LEFT JOIN tickwise_pauses p ON p.until IS NULL
 WHERE s.deleted IS NULL
+{own_tables}

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple, TypeVar
 from ...clock import monotonic
 from ...core.errors import InputError
 from ..contract import StoreUnavailableError
-from .dialect import NO_LOCKS, Dialect, Lists, Tables, on_conflict
-from .driver import Driver, Pool, drive
+from .dialect import JOINS, NO_LOCKS, SCHEMA_WORDS, WORDS, Dialect, Lists, Tables, on_conflict
+from .driver import Answer, Driver, Pool, answered_at_once, drive
 from .fork_lock import lock_against_forks
 from .sqlite_errors import MOVE_AWAY, RECOVER, DamagedError, damaged, is_held, translate
 from .statement import Procedure, Query, Rows, Statement
@@ -57,12 +57,13 @@ DIALECT = Dialect(
     ),
     tables=Tables(select=_table, width=lambda _columns: 1, bind=lambda rows, _columns: [_json(rows)]),
     now="CAST((julianday('now') - 2440587.5) * 86400000000 AS integer)",
-    locks=NO_LOCKS,
-    row_id="rowid",
-    insert_ignore="ON CONFLICT DO NOTHING",
+    words={**WORDS, **NO_LOCKS, "row_id": "rowid"},
     upsert=on_conflict,
+    joins=JOINS,
+    returned=None,
     compound=None,
     schema_words={
+        **SCHEMA_WORDS,
         "id": "INTEGER PRIMARY KEY AUTOINCREMENT",
         "name": "text",
         "logs": "logs.",  # the file beside, by the name under which it is attached
@@ -112,7 +113,11 @@ class SqliteDriver(Driver):
 
     async def run_inside(self, connection: Any, procedure: Procedure[T]) -> T:
         self._check_file(connection)
-        return drive(procedure, lambda query: _fetch(connection, *self.prepare(query)))[0]
+
+        def ask(query: Query) -> Rows:
+            return answered_at_once(self.ask(query), lambda *step: Answer(_fetch(connection, *step)))
+
+        return drive(procedure, ask)[0]
 
     def _check_file(self, connection: sqlite3.Connection) -> None:
         """In another file the run would exist in another store, or fail with an error of the database."""
@@ -326,15 +331,8 @@ class _ConnectionThread:
         self._connection.execute("ROLLBACK TO move")
         self._connection.execute("RELEASE move")
 
-    def _ask(self, ask: Query) -> Rows:
-        first, *others = ask.parts
-        rows = self._answer(first)
-        for other in others:
-            self._answer(Query(other.statement, {**other.values, "made": rows}))
-        return rows
-
-    def _answer(self, ask: Query) -> Rows:
-        return self._connection.execute(*self._driver.prepare(ask)).fetchall()
+    def _ask(self, query: Query) -> Rows:
+        return answered_at_once(self._driver.ask(query), lambda *step: Answer(_fetch(self._connection, *step)))
 
 
 def _settle(future: "asyncio.Future[Any]", answer: Any, failure: BaseException | None) -> None:

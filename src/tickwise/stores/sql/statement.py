@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from .dialect import Dialect
+from .dialect import Dialect, Joined, Joins
 
 T = TypeVar("T")
 Rows: TypeAlias = Sequence[Any]
@@ -30,8 +30,81 @@ class Statement:
 
     @property
     def parts(self) -> "Sequence[Statement]":
-        """The statements that it is made of, for a database that takes one at a time."""
+        """The statements that it is made of."""
         return (self,)
+
+    def steps(self, _dialect: Dialect, /) -> "Sequence[StatementStep]":
+        """The texts that a database takes one after the other; the rows of one of them are the result."""
+        return (StatementStep(self.text, is_result=True),)
+
+
+class StatementStep(NamedTuple):
+    """One of the texts of a statement, with its forms. It sees the result so far as the table `:made[…]`.
+
+    After an insert, `:first_id` is the id of the first row that this has made.
+    """
+
+    text: str
+    is_result: bool = False
+
+
+class _Join(Statement):
+    """Rows of a table that are changed by their join with a source."""
+
+    def __init__(
+        self,
+        table: str,
+        source: str,
+        keys: Mapping[str, str],
+        changes: Mapping[str, str] | None = None,
+        where: str = "TRUE",
+    ) -> None:
+        super().__init__(source)
+        self.joined = Joined(table, source, keys, changes or {}, where)
+
+    def write(self, joins: Joins) -> str:
+        raise NotImplementedError
+
+    def steps(self, dialect: Dialect, /) -> Sequence[StatementStep]:
+        return (StatementStep(self.write(dialect.joins), is_result=True),)
+
+
+class Update(_Join):
+    """Write values to the rows of a table, in it called `t`, whose keys are in a source."""
+
+    def write(self, joins: Joins) -> str:
+        return joins.update(self.joined)
+
+
+class Delete(_Join):
+    """Delete the rows of a table whose keys are in a source."""
+
+    def write(self, joins: Joins) -> str:
+        return joins.delete(self.joined)
+
+
+class Returning(Statement):
+    """A change with the rows that it has made or changed.
+
+    A database without RETURNING finds the rows of an insert again by itself. For any other change `found` says
+    how; `locked` says how these are locked before the change, if they cannot be told afterwards.
+    """
+
+    def __init__(
+        self, change: Statement | str, columns: str, *, table: str = "", found: str = "", locked: str = ""
+    ) -> None:
+        self._change = change if isinstance(change, Statement) else Statement(change)
+        super().__init__(self._change.text)
+        self._columns, self._table, self._found, self._locked = columns, table, found, locked
+
+    def steps(self, dialect: Dialect, /) -> Sequence[StatementStep]:
+        [change] = self._change.steps(dialect)
+        if dialect.returned is None:
+            return (StatementStep(f"{change.text} RETURNING {self._columns}", is_result=True),)
+        change = StatementStep(change.text)
+        if self._locked:
+            return StatementStep(self._locked, is_result=True), change
+        return change, StatementStep(self._found or dialect.returned(self._columns, self._table), is_result=True)
 
 
 class Compound(Statement):
@@ -48,6 +121,10 @@ class Compound(Statement):
     def parts(self) -> Sequence[Statement]:
         return self._parts
 
+    def steps(self, dialect: Dialect, /) -> Sequence[StatementStep]:
+        first, *others = (part.steps(dialect) for part in self._parts)
+        return (*first, *(StatementStep(step.text) for steps in others for step in steps))
+
 
 def as_wide_as(columns: str, *values: str) -> str:
     """Values as a row of these columns, with NULL in the columns that are left."""
@@ -59,10 +136,6 @@ class Query(NamedTuple):
 
     statement: Statement
     values: Mapping[str, Any]
-
-    @property
-    def parts(self) -> "list[Query]":
-        return [Query(part, self.values) for part in self.statement.parts]
 
 
 class Notify:
@@ -83,6 +156,7 @@ class Compiled(NamedTuple):
 
     text: str
     bind: Callable[[Mapping[str, Any]], list[Any]]
+    is_result: bool
 
 
 FIRST_PART = "part_0"  # what a compound calls the rows of its first statement
@@ -93,13 +167,19 @@ _FORM = re.compile(
 
 
 @lru_cache(maxsize=1_024)
-def compiled(statement: Statement, dialect: Dialect) -> Compiled:
-    """The statement in a dialect; done once for each."""
-    is_compound = dialect.compound is not None and len(statement.parts) > 1
-    layout = _Layout(dialect, is_compound=is_compound)
-    if dialect.compound and is_compound:
-        return Compiled(dialect.compound([layout.write(part.text) for part in statement.parts]), layout.bind)
-    return Compiled(layout.write(statement.text), layout.bind)
+def compiled(statement: Statement, dialect: Dialect) -> Sequence[Compiled]:
+    """The steps of a statement in a dialect; done once for each."""
+    steps = statement.steps(dialect)
+    if dialect.compound and len(steps) > 1:
+        layout = _Layout(dialect, is_compound=True)
+        text = dialect.compound([layout.write(step.text) for step in steps])
+        return (Compiled(text, layout.bind, is_result=True),)
+    return tuple(_compiled_step(step, dialect) for step in steps)
+
+
+def _compiled_step(step: StatementStep, dialect: Dialect) -> Compiled:
+    layout = _Layout(dialect, is_compound=False)
+    return Compiled(layout.write(step.text), layout.bind, step.is_result)
 
 
 class _Layout:
@@ -108,7 +188,6 @@ class _Layout:
     def __init__(self, dialect: Dialect, *, is_compound: bool) -> None:
         self._dialect = dialect
         self._is_compound = is_compound
-        self._words = {**dialect.locks, "row_id": dialect.row_id, "ignore": dialect.insert_ignore}
         self._placeholders: dict[str, list[str]] = {}
         self._binders: list[tuple[str, Callable[[Any], Sequence[Any]]]] = []
         self._taken = 0
@@ -134,8 +213,8 @@ class _Layout:
             return self._dialect.upsert(keys.split(", "), replaced.split(", "))
         if word == "now":  # tests can give a time of their own
             given = self._at("clock", 1, lambda value: (value,))[0]
-            return f"coalesce(CAST({given} AS bigint), {self._dialect.now})"
-        return self._words[word]
+            return f"coalesce(CAST({given} AS {self._dialect.words['bigint']}), {self._dialect.now})"
+        return self._dialect.words[word]
 
     def _write_table(self, name: str, columns: str) -> str:
         if name == "made" and self._is_compound:

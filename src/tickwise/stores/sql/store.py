@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from ...core.payload import encode
 from ...core.settle import Settled
 from ...log import get_logger
-from ..contract import Schema, StatementError, Store
+from ..contract import Schema, StatementError, Store, StoreUnavailableError
 from ..insights_contract import Insights
+from ..isolation import REFUSALS, describe, tick_in_halves
 from ..records import MICRO, Enqueue, Enqueued, Finish, Node, Planner, Renewed, TickRequest, TickResult
-from ..whole_scan import WholeScan, after_scan
+from ..whole_scan import WholeScan
 from . import (
     define,
     enqueue,
@@ -73,23 +75,24 @@ class SqlStore(SqlMoves, Store):
         claimed: list[int] = []
         try:
             ticked = await self.execute(Pool.CLAIM, tick.tick, self.definitions, planner, claim, claimed)
-        except StatementError as error:
+        except REFUSALS as refusal:
             if not claimed:
                 raise
             names = await self.execute(Pool.READ, tick.names_of, claimed)
-            _log.error("the database refused a plan", error=str(error), jobs=names[:10])
+            _log.error("a plan was refused", error=describe(refusal), jobs=names[:10])
             if len(claimed) == 1:
-                ticked = await self._set_aside(claimed[0], error)
+                ticked = await self._set_aside(claimed[0], refusal)
             else:
-                ticked = await self._tick_halves(planner, request, names)
+                ticked = await tick_in_halves(partial(self._tick, planner), request, names)
             return ticked._replace(more=ticked.more or jobs is None)
         if ticked.held:
-            await self._wake_held()
+            with suppress(StoreUnavailableError):  # the pass is committed; they are looked at in a minute
+                await self._wake_held()
         if jobs is not None or ticked.turned_away:
             return ticked
         if scan := self._whole_scan.take(ticked.now):
             self._floor = _NO_FLOOR
-            return after_scan(ticked, await self.execute(Pool.CLAIM, tick.wake_lost, scan))
+            return await self._whole_scan.complete(ticked, self.execute(Pool.CLAIM, tick.wake_lost, scan))
         self._raise_floor(ticked)
         return ticked
 
@@ -102,22 +105,11 @@ class SqlStore(SqlMoves, Store):
     async def _wake_held(self) -> None:
         await self.execute(Pool.OTHER, workers.wake_held, self.definitions)
 
-    async def _tick_halves(self, planner: Planner, request: TickRequest, names: Sequence[str]) -> TickResult:
-        half, reserve = len(names) // 2, request.reserve
-        first = await self._tick(planner, request._replace(jobs=tuple(names[:half])))
-        left = reserve and reserve._replace(capacity=reserve.capacity - len(first.leases))
-        others = request._replace(jobs=tuple(names[half:]), reserve=left)
-        second = await self._tick(planner, others)
-        return second._replace(
-            jobs=first.jobs + second.jobs, runs=first.runs + second.runs, leases=first.leases + second.leases,
-            more=first.more or second.more,
-        )  # fmt: skip
-
-    async def _set_aside(self, job: int, error: StatementError) -> TickResult:
+    async def _set_aside(self, job: int, refusal: Exception) -> TickResult:
         """Put off a job whose plan was refused, and record that; if that is refused too, it is only put off."""
         await self.execute(Pool.CLAIM, tick.set_aside, job)
         with suppress(StatementError):
-            await self.execute(Pool.CLAIM, tick.tell_refused, job, str(error))
+            await self.execute(Pool.CLAIM, tick.tell_refused, job, describe(refusal))
         return TickResult(await self.now())
 
     def _raise_floor(self, ticked: TickResult) -> None:

@@ -36,6 +36,7 @@ from ...core.requirements import LiveWorkers
 from ...core.schedule_pass import LONGEST_SLEEP
 from ...core.settle import Cancelled
 from ...core.slots import due_at
+from ..isolation import SET_ASIDE_SECONDS
 from ..records import MICRO, Lease, Planner, TickResult
 from ..whole_scan import Scan, WokenJobs
 from .batch import SimpleStart, leasable, plan_simple_jobs, start_simple_jobs, unknown_jobs
@@ -46,17 +47,17 @@ from .finish import RunEnd, end
 from .fleet import clock
 from .jobs import LoadedJob, ScheduleKey, record_broken, write
 from .runs import ON_LANES, insert_runs
-from .statement import NOTIFY, TICKET, Procedure, Statement
+from .statement import NOTIFY, TICKET, Procedure, Statement, Update
 
 _SLOTS = Statement("""
     SELECT r.schedule_id, r.slot FROM tickwise_runs r
     JOIN :since[id bigint, slot bigint] AS v ON r.schedule_id = v.id AND r.slot > v.slot
 """)
 _SUCCESSES = Statement("""
-    SELECT s.name, coalesce(r.slot, r.started_at / 1000000) AS reference
+    SELECT s.name, coalesce(r.slot, r.started_at {div} 1000000) AS reference
     FROM tickwise_schedules s JOIN tickwise_runs r ON r.job_id = s.job_id
     WHERE s.name IN :names[text] AND r.state = 'succeeded' AND (r.schedule_id = s.id OR r.schedule_id IS NULL)
-        AND coalesce(r.slot, r.started_at / 1000000) > :since
+        AND coalesce(r.slot, r.started_at {div} 1000000) > :since
     ORDER BY s.name, reference
 """)
 _HOLD = Statement("""
@@ -73,25 +74,33 @@ _INSERT = insert_runs(
     "definition_id bigint, schedule_definition_id bigint, queue text, priority bigint, requires text, "
     "due_at bigint, expires_at bigint, leased boolean"
 )
-_NOTE_SLOTS = Statement("""
-    UPDATE tickwise_schedules AS s
-    SET cursor = v.cursor, last_seen_slot = v.last_seen_slot, runs_made = v.runs_made, wake_at = v.wake_at,
-        last_slot = (SELECT max(slot) FROM tickwise_runs r WHERE r.schedule_id = s.id)
-    FROM tickwise_schedule_state AS v WHERE v.id = s.id AND v.job_id IN :jobs[bigint]
+_SLOTS_OF = Statement("""
+    SELECT id, "cursor", last_seen_slot, runs_made, wake_at,
+        (SELECT max(slot) FROM tickwise_runs r WHERE r.schedule_id = s.id)
+    FROM tickwise_schedule_state s WHERE job_id IN :jobs[bigint]
 """)
+_NOTE_SLOTS = Update(
+    "tickwise_schedules",
+    """:rows[id bigint, cursor bigint, last_seen_slot bigint, runs_made bigint, wake_at bigint,
+        last_slot bigint] AS v""",
+    {"id": "v.id"},
+    {
+        "cursor": "v.cursor", "last_seen_slot": "v.last_seen_slot", "runs_made": "v.runs_made",
+        "wake_at": "v.wake_at", "last_slot": "v.last_slot",
+    },
+)  # fmt: skip
 _NOTED = Statement("""
-    UPDATE tickwise_job_state SET revision = revision + 1, cursor = NULL, last_seen_slot = NULL,
+    UPDATE tickwise_job_state SET revision = revision + 1, "cursor" = NULL, last_seen_slot = NULL,
         last_slot = NULL, runs_made = NULL
     WHERE job_id IN :jobs[bigint]
 """)
 _SET_ASIDE = Statement("UPDATE tickwise_job_state SET wake_at = :at, idle = FALSE WHERE job_id = :job")
-_LOST = Statement("SELECT job_id FROM tickwise_job_state WHERE wake_at IS NULL AND NOT idle {lock_free}")
+_LOST = Statement("SELECT job_id FROM tickwise_job_state WHERE {is_lost} {lock_free}")
 _ASLEEP = Statement("SELECT job_id FROM tickwise_job_state WHERE waiting AND wake_at > :latest {lock_free}")
 _WAKE = Statement("UPDATE tickwise_job_state SET wake_at = :second WHERE job_id IN :jobs[bigint]")
 _JOB_NAMES = Statement("SELECT name FROM tickwise_jobs WHERE id IN :ids[bigint] ORDER BY id")
 _SCHEDULES_OF = Statement("SELECT id FROM tickwise_schedules WHERE job_id = :job AND deleted IS NULL")
 _WAITS_FOR_A_RUN = frozenset({Reason.WAITS_FOR_RUN, Reason.WAITS_FOR_LANE, Reason.WAITS_BEHIND})
-SET_ASIDE_SECONDS = 60  # for a job whose plan the database refuses
 _TURNED_AWAY = TickResult(0, more=True, turned_away="others hold all claim tickets")
 _NO_PLAN = TickPlan()
 _Key: TypeAlias = tuple[int, int]  # the id of a schedule, and a slot
@@ -262,8 +271,9 @@ def _start(
     ids = yield from _insert(own, made, leased)
     if lost := [one.job.row for key, one in made.items() if key not in ids]:
         kept_due |= {job.name for job in lost}
-        yield _NOTE_SLOTS(jobs=sorted({job.id for job in lost}))
-        yield _NOTED(jobs=sorted({job.id for job in lost}))
+        lost_jobs = sorted({job.id for job in lost})
+        yield _NOTE_SLOTS(rows=[tuple(row) for row in (yield _SLOTS_OF(jobs=lost_jobs))])
+        yield _NOTED(jobs=lost_jobs)
     return ids
 
 

@@ -19,7 +19,7 @@ from .fleet import clock, node_records
 from .jobs import JOBS
 from .statement import NOTIFY, Procedure, Statement
 
-_HELD = Statement(f"SELECT j.id, j.queue, j.requires FROM {JOBS} WHERE a.held AND a.wake_at > :second")
+_HELD = Statement(f"SELECT j.id, j.queue, j.requires FROM {JOBS} WHERE a.held = TRUE AND a.wake_at > :second")
 _SERVING = Statement("SELECT DISTINCT serves FROM tickwise_nodes WHERE worker AND live_until > :now ORDER BY 1")
 _OFFERS = Statement("""
     SELECT serves, min(offers) FROM tickwise_nodes WHERE serves IN :serves[text] GROUP BY serves
@@ -70,5 +70,5 @@ def wake_held(cache: DefinitionCache) -> Procedure[None]:
     workers = yield from live_workers(cache, [row[0] for row in (yield _SERVING(now=now))])
     served = [job for job, queue, requires in held if not workers.missing(queue, requires)]
     if served:
-        yield WAKE_JOBS(jobs=sorted(served), second=now // MICRO)
+        yield WAKE_JOBS(ids=sorted(served), second=now // MICRO)
         yield NOTIFY

@@ -12,7 +12,8 @@ import pytest
 
 from ...core.errors import ConflictError, InputError
 from ...stores.access_contract import Access
-from ...stores.records import MICRO, AccessRole, AuditEntry, IdempotencyClaim, Token
+from ...stores.access_records import AccessRole, AuditEntry, IdempotencyClaim, Token
+from ...stores.records import MICRO
 from ...stores.validation import all_pages
 from .stories import Stories
 from .world import World

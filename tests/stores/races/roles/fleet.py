@@ -27,7 +27,6 @@ async def settle_with_clock_off(line: Line, url: str, node: str, seconds: int) -
     with (
         patch("time.time", lambda: true_time() + seconds),
         patch("time.time_ns", lambda: true_ns() + seconds * 10**9),
-        patch("tickwise.clock.time_ns", lambda: true_ns() + seconds * 10**9),
         patch("tickwise.clock.datetime", Off),
     ):
         store = opened(url, None)

@@ -6,6 +6,9 @@ import signal
 from collections.abc import Awaitable, Callable
 from functools import partial
 from itertools import count
+from typing import Any
+
+from pymongo import AsyncMongoClient
 
 from tickwise.core.change import Paused, Resumed
 from tickwise.core.definition import Overlap, Policy
@@ -66,6 +69,8 @@ async def give_up_everywhere(line: Line, url: str, clock: str, node: str, part: 
         writes.arm(at, partial(_insist, turn))
         await asyncio.wait((turn,))
         passed = list(writes.passed)
+        if connections := writes.given_up():
+            await _are_over(url, connections)
         time.advance(LEFT_ALONE)
         await settle_everything(store, node, QUEUES)
         if not turn.cancelled():
@@ -80,6 +85,16 @@ def _insist(turn: "asyncio.Future[None]") -> None:
     if not turn.done():
         turn.cancel()
         asyncio.get_running_loop().call_soon(_insist, turn)
+
+
+async def _are_over(url: str, connections: list[int | None]) -> None:
+    """Wait until the server does nothing on them any more: it may still execute a write that was given up."""
+    operations: list[dict[str, Any]] = [
+        {"$currentOp": {"allUsers": True}}, {"$match": {"connectionId": {"$in": connections}}},
+    ]  # fmt: skip
+    async with AsyncMongoClient[Any](url) as client:
+        while await (await client.admin.aggregate(operations)).to_list():
+            pass
 
 
 async def _tick_and_work(store: Store, node: str) -> None:

@@ -4,9 +4,13 @@ import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
+import aiomysql
+import asyncmy.cursors
 import asyncpg
 import psycopg
+import pymysql.cursors
 
 from tickwise.stores.records import Enqueue
 
@@ -59,6 +63,34 @@ async def _sqlite3(url: str, row_factory: Any = None) -> AsyncIterator[tuple[Any
     connection.close()
 
 
+def _where(url: str) -> dict[str, Any]:
+    where = urlsplit(url)
+    return {
+        "host": where.hostname, "port": where.port, "user": where.username, "db": where.path[1:],
+        "charset": "utf8mb4",
+    }  # fmt: skip
+
+
+@asynccontextmanager
+async def _asyncmy(url: str, cursor: Any = asyncmy.cursors.Cursor) -> AsyncIterator[tuple[Any, Execute]]:
+    connection = await asyncmy.connect(**_where(url), cursor_cls=cursor)
+    yield connection, connection.query
+    await connection.ensure_closed()
+
+
+@asynccontextmanager
+async def _aiomysql(url: str) -> AsyncIterator[tuple[Any, Execute]]:
+    connection = await aiomysql.connect(**_where(url))
+    yield connection, connection.query
+    await connection.ensure_closed()
+
+
+@asynccontextmanager
+async def _pymysql(url: str, cursor: Any = pymysql.cursors.Cursor) -> AsyncIterator[tuple[Any, Execute]]:
+    with pymysql.connect(**_where(url), cursorclass=cursor) as connection:
+        yield connection, _awaited(connection.query)
+
+
 def _awaited(execute: Callable[[Any], Any]) -> Execute:
     async def execute_now(text: str) -> Any:
         return execute(text)
@@ -76,6 +108,11 @@ DRIVERS: dict[str, Callable[[str], AbstractAsyncContextManager[tuple[Any, Execut
     "psycopg async": _psycopg_async,
     "psycopg with dict rows": lambda url: _psycopg(url, psycopg.rows.dict_row),
     "psycopg async with dict rows": lambda url: _psycopg_async(url, psycopg.rows.dict_row),
+    "asyncmy": _asyncmy,
+    "asyncmy with dict rows": lambda url: _asyncmy(url, asyncmy.cursors.DictCursor),
+    "aiomysql": _aiomysql,
+    "pymysql": _pymysql,
+    "pymysql with dict rows": lambda url: _pymysql(url, pymysql.cursors.DictCursor),
     "sqlite3": _sqlite3,
     "sqlite3 with dict rows": lambda url: _sqlite3(url, _dict_row),
 }

@@ -28,18 +28,6 @@ local function is_taken(run)
   return found
 end
 
-local function record(decision)
-  local schedule, reason, first, last, number, detail = unpack(decision)
-  local key, field = P .. ':decisions:' .. schedule, reason .. ' ' .. whole(first)
-  local before = call('HGET', key, field)
-  local made_at = before and string.match(before, '^%S+ %S+ (%S+)') or whole(now)
-  call('HSET', key, field, table.concat({ whole(last), whole(number), made_at, whole(now), detail }, ' '))
-  local member = schedule .. ' ' .. field
-  call('ZADD', P .. ':decisions', -first, member)
-  call('ZADD', P .. ':decisions_last', last, member)
-  call('ZADD', P .. ':decisions_touched', now, member)
-end
-
 local function save(job)
   local key, is_local = job_key(job.name), job['local'] == 1
   put(key, {

@@ -73,3 +73,16 @@ local function drop_backlog(name, newest)
     call('HDEL', P .. ':dropping', name)
   end
 end
+
+-- Keep a decision; one with the identity of another extends it (S7).
+local function record(decision)
+  local schedule, reason, first, last, number, detail = unpack(decision)
+  local key, field = P .. ':decisions:' .. schedule, reason .. ' ' .. whole(first)
+  local before = call('HGET', key, field)
+  local made_at = before and string.match(before, '^%S+ %S+ (%S+)') or whole(now)
+  call('HSET', key, field, table.concat({ whole(last), whole(number), made_at, whole(now), detail }, ' '))
+  local member = schedule .. ' ' .. field
+  call('ZADD', P .. ':decisions', -first, member)
+  call('ZADD', P .. ':decisions_last', last, member)
+  call('ZADD', P .. ':decisions_touched', now, member)
+end

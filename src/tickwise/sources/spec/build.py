@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any
 
 from ...core.cron import Every, Recurrence, parse
 from ...core.cron.recurrences import AnyOf, At
@@ -21,14 +20,14 @@ from ...core.definition import (
     check_name,
 )
 from ...core.errors import CronError, InputError
+from ...core.read_only_dict import ReadOnlyDict
 from ...core.timeparse import format_duration, instant, last_instant, read_moment, read_time
 from ..templates import Template, find_template
 from .error import ErrorList, Loc
 from .references import check_references
-from .schema import ACTIONS, AtEntry, CronEntry, EveryEntry, JobSpec, KindsSpec, TemplateEntry
+from .schema import ACTIONS, AtEntry, CronEntry, EntrySpec, EveryEntry, JobSpec, KindsSpec, TemplateEntry, Times
 from .steps import build_handler, build_preconditions, build_retry, build_steps
 
-EntrySpec: TypeAlias = str | CronEntry | EveryEntry | AtEntry | TemplateEntry
 _DEPENDENT_FIELDS = ("max_active_runs", "overlap", "catchup_window", "catchup")
 _COPIED_FIELDS = (
     "max_catchup grace skip_if_successful jitter max_runs wait_for expires auto_remove ticking".split()
@@ -82,7 +81,7 @@ def _given_fields(spec: JobSpec, names: list[str]) -> dict[str, Any]:
 
 
 def _frozen_mappings(spec: JobSpec) -> dict[str, Any]:
-    return {name: MappingProxyType(value) for name, value in _given_fields(spec, _MAPPING_FIELDS).items()}
+    return {name: ReadOnlyDict(value) for name, value in _given_fields(spec, _MAPPING_FIELDS).items()}
 
 
 def _job_name(spec: JobSpec, default: str | None, broken: frozenset[str], errors: ErrorList) -> str:
@@ -159,7 +158,7 @@ class RecurrenceBuilder:
     zone: Zone
     templates: Mapping[str, Template]
 
-    def recurrence(self, times: EntrySpec | list[EntrySpec], loc: Loc, errors: ErrorList) -> Recurrence | None:
+    def recurrence(self, times: Times, loc: Loc, errors: ErrorList) -> Recurrence | None:
         """The recurrence of a text, an entry or a list of them; None if there were errors."""
         places = [(*loc, i) for i in range(len(times))] if isinstance(times, list) else [loc]
         parts: dict[Loc, Recurrence] = {}
@@ -202,7 +201,7 @@ def _union(parts: list[Recurrence], zone: Zone) -> Recurrence:
     return At(tuple(sorted(seconds)), zone) if seconds else AnyOf(tuple(parts))
 
 
-def schedule_text(times: EntrySpec | list[EntrySpec]) -> str:
+def schedule_text(times: Times) -> str:
     """The times as written."""
     match times:
         case str():

@@ -1,7 +1,6 @@
 """Builds the steps of a job: their actions, conditions, retries and dependencies."""
 
 from collections.abc import Sequence
-from types import MappingProxyType
 from typing import Any
 
 from ...core.definition import (
@@ -16,6 +15,7 @@ from ...core.definition import (
     Step,
 )
 from ...core.errors import did_you_mean, nearest_word
+from ...core.read_only_dict import ReadOnlyDict
 from .cycles import describe_cycle, find_cycle
 from .error import ErrorList
 from .schema import ACTIONS, ActionSpec, HttpSpec, JobSpec, PreconditionSpec, RetrySpec, StepSpec
@@ -70,7 +70,7 @@ def _build_step(spec: StepSpec) -> Step:
         name=spec.name,
         action=build_action(name, getattr(spec, name)),
         depends=_dependencies(spec),
-        env=MappingProxyType(spec.env or {}),
+        env=ReadOnlyDict(spec.env or {}),
         dir=spec.dir,
         timeout=spec.timeout,
         retry=build_retry(spec.retry),
@@ -95,7 +95,7 @@ def build_action(name: str, value: Any) -> Action:
 def _build_http_call(value: str | HttpSpec) -> HttpCall:
     if isinstance(value, str):
         return HttpCall(value)
-    return HttpCall(value.url, value.method or "GET", MappingProxyType(value.headers or {}), value.body)
+    return HttpCall(value.url, value.method or "GET", ReadOnlyDict(value.headers or {}), value.body)
 
 
 def build_handler(handler: tuple[str, ...] | ActionSpec | None) -> Action | None:

@@ -8,8 +8,7 @@ found without expanding it. Unquoted scalars follow the core schema of YAML 1.2:
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -22,72 +21,14 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 
-from .error import Loc, printable
+from ..spec.error import Loc, printable
+from ..spec.nodes import MAX_DEPTH, MAX_NODES, TOO_LONG_NUMBER, Flaw, ValueNode, is_too_long, text_problem
 from .syntax_messages import describe_syntax_error, unquoted_text
 from .text import Source
 
-MAX_NODES = 20_000
 MAX_ALIASES = 1_000
-MAX_DEPTH = 32
 _TEXT_TAGS = ("tag:yaml.org,2002:str", "!")
 _MERGE = "<<"
-
-
-class Flaw(NamedTuple):
-    """What is wrong with which value, and the character of the document to point at."""
-
-    loc: Loc
-    problem: str
-    at: int
-    position: int | None = None  # in a cron text
-    nearest: str | None = None  # what was probably meant
-
-
-@dataclass(slots=True)
-class YamlNode:
-    """A value and its position. `value` holds nodes if it is a list or a mapping."""
-
-    value: Any
-    at: int
-    end: int
-    written: str = ""  # a scalar as written, without its quotes
-    keys: dict[str, int] = field(default_factory=dict)  # the positions of the keys of a mapping
-    size: int = 1
-    depth: int = 0
-
-    def children(self) -> list["YamlNode"]:
-        if isinstance(self.value, dict):
-            return list(self.value.values())
-        return self.value if isinstance(self.value, list) else []
-
-    def data(self) -> Any:
-        """The plain value, without positions."""
-        if isinstance(self.value, dict):
-            return {key: node.data() for key, node in self.value.items()}
-        return [node.data() for node in self.value] if isinstance(self.value, list) else self.value
-
-    def find(self, loc: Loc) -> "YamlNode":
-        """The node at the end of a path, or the last one that exists on the path."""
-        node = self
-        for part in loc:
-            match node.value:
-                case dict() if part in node.value:
-                    node = node.value[part]
-                case list() if isinstance(part, int) and part < len(node.value):
-                    node = node.value[part]
-                case _:
-                    break
-        return node
-
-    def key_at(self, loc: Loc) -> int:
-        """The position of the key of a value, or of the value itself if it has no key."""
-        return self.find(loc[:-1]).keys.get(str(loc[-1]), self.find(loc).at)
-
-    def walk(self, loc: Loc = ()) -> Iterator[tuple[Loc, "YamlNode"]]:
-        yield loc, self
-        inner = self.value.items() if isinstance(self.value, dict) else enumerate(self.children())
-        for part, node in inner:
-            yield from node.walk((*loc, part))
 
 
 class Budget:
@@ -105,7 +46,7 @@ class _Unreadable(Exception):  # noqa: N818  (it never leaves this module)
         self.at = at
 
 
-def compose(source: Source, budget: Budget) -> tuple[YamlNode | None, list[Flaw]]:
+def compose(source: Source, budget: Budget) -> tuple[ValueNode | None, list[Flaw]]:
     """The root of a document, None if it is empty or cannot be read, and what is wrong with it as YAML."""
     composer = _Composer(source, budget)
     try:
@@ -124,14 +65,14 @@ class _Composer:
         self.source = source
         self.budget = budget
         self.events: Iterator[Any] = YAML(typ="safe", pure=True).parse(source.text)
-        self.anchors: dict[str, YamlNode] = {}
+        self.anchors: dict[str, ValueNode] = {}
         self.flaws: list[Flaw] = []
         self.aliases = 0
         self.loc: Loc = ()  # the value that is being read
         self.at = 0
 
-    def document(self) -> YamlNode | None:
-        root: YamlNode | None = None
+    def document(self) -> ValueNode | None:
+        root: ValueNode | None = None
         for event in self.events:
             if isinstance(event, DocumentStartEvent):
                 if root is not None:
@@ -143,7 +84,7 @@ class _Composer:
     def start(self, event: Any) -> int:
         return int(event.start_mark.index)
 
-    def node(self, event: Any, loc: Loc) -> YamlNode:
+    def node(self, event: Any, loc: Loc) -> ValueNode:
         self.loc, self.at = loc, self.start(event)
         self.budget.left -= 1
         if self.budget.left < 0:
@@ -159,14 +100,14 @@ class _Composer:
             self.anchors[event.anchor] = node
         return node
 
-    def collection(self, event: Any, loc: Loc) -> YamlNode:
+    def collection(self, event: Any, loc: Loc) -> ValueNode:
         read = self.sequence if isinstance(event, SequenceStartEvent) else self.mapping
         node = read(event, loc)
         node.size = 1 + sum(child.size for child in node.children())
         node.depth = 1 + max((child.depth for child in node.children()), default=0)
         return node
 
-    def bounded(self, node: YamlNode, loc: Loc, event: Any) -> YamlNode:
+    def bounded(self, node: ValueNode, loc: Loc, event: Any) -> ValueNode:
         if node.size > MAX_NODES:
             self.too_big(event)
         if len(loc) + node.depth > MAX_DEPTH:
@@ -185,7 +126,7 @@ class _Composer:
             problem = f"the tag {printable(str(tag))!r} has no meaning here: remove it"
             self.flaws.append(Flaw(loc, problem, self.start(event)))
 
-    def alias(self, event: Any) -> YamlNode:
+    def alias(self, event: Any) -> ValueNode:
         self.aliases += 1
         if self.aliases > MAX_ALIASES:
             raise _Unreadable(f"more than {MAX_ALIASES:,} aliases", self.start(event))
@@ -194,27 +135,28 @@ class _Composer:
             raise _Unreadable(f"{advice} (no anchor &{printable(event.anchor)} stands before it)", at)
         return self.anchors[event.anchor]
 
-    def scalar(self, event: Any, loc: Loc) -> YamlNode:
+    def scalar(self, event: Any, loc: Loc) -> ValueNode:
         at, text = self.start(event), event.value
-        if any(c == "\0" or "\ud800" <= c <= "\udfff" for c in text):
-            self.flaws.append(Flaw(loc, "a text cannot hold a NUL or half a character (\\0, \\ud800)", at))
+        if problem := text_problem(text):
+            self.flaws.append(Flaw(loc, problem, at))
         value = text
         if event.style is None and getattr(event, "tag", None) is None:
             try:
                 value = read_plain(text)
             except ValueError as error:
                 self.flaws.append(Flaw(loc, str(error), at))
-        return YamlNode(value, at, int(event.end_mark.index), text)
+        written = self.source.text.find(text, at, int(event.end_mark.index))
+        return ValueNode(value, at, text, None if written < 0 else written)
 
-    def sequence(self, event: Any, loc: Loc) -> YamlNode:
-        items: list[YamlNode] = []
+    def sequence(self, event: Any, loc: Loc) -> ValueNode:
+        items: list[ValueNode] = []
         while not isinstance(inner := next(self.events), SequenceEndEvent):
             items.append(self.node(inner, (*loc, len(items))))
-        return YamlNode(items, self.start(event), int(inner.end_mark.index))
+        return ValueNode(items, self.start(event))
 
-    def mapping(self, event: Any, loc: Loc) -> YamlNode:
-        node = YamlNode({}, self.start(event), 0)
-        merged: list[YamlNode] = []
+    def mapping(self, event: Any, loc: Loc) -> ValueNode:
+        node = ValueNode({}, self.start(event))
+        merged: list[ValueNode] = []
         while not isinstance(inner := next(self.events), MappingEndEvent):
             at, key = self.start(inner), self.key(inner, loc)
             self.loc, self.at = (*loc, key), at
@@ -229,7 +171,6 @@ class _Composer:
         for other in merged:
             node.keys = {**other.keys, **node.keys}
             node.value = {**other.value, **node.value}
-        node.end = int(inner.end_mark.index)
         return node
 
     def key(self, event: Any, loc: Loc) -> str:
@@ -243,15 +184,12 @@ class _Composer:
             self.flaws.append(Flaw((*loc, event.value), problem if text else missing, self.start(event)))
         return str(event.value)
 
-    def merge(self, value: YamlNode, loc: Loc, at: int) -> list[YamlNode]:
+    def merge(self, value: ValueNode, loc: Loc, at: int) -> list[ValueNode]:
         sources = value.value if isinstance(value.value, list) else [value]
         if all(isinstance(node.value, dict) for node in sources):
             return sources
         self.flaws.append(Flaw(loc, "<< takes a mapping, or a list of mappings", at))
         return []
-
-
-_MAX_NUMBER_LENGTH = 300
 
 
 def _finite_float(text: str) -> float:
@@ -284,7 +222,7 @@ def read_plain(text: str) -> Any:
     """The value of an unquoted scalar; a ValueError if it looks like a number and cannot be one."""
     for pattern, read in _CORE_SCHEMA:
         if pattern.fullmatch(text):
-            if len(text) > _MAX_NUMBER_LENGTH:
-                raise ValueError("a number this long cannot be read: quote it if it is meant as text")
+            if is_too_long(text):
+                raise ValueError(TOO_LONG_NUMBER)
             return read(text)
     return text

@@ -1,18 +1,17 @@
-"""The types of the fields of a job file: each checks a value, and has a JSON Schema for editors."""
+"""The types of the fields of a job: what each may hold."""
 
 import re
 import shlex
 from keyword import iskeyword
-from typing import Annotated, Any, TypeAlias
+from typing import Any
 from urllib.parse import urlsplit
-
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from ...core.cron import parse
 from ...core.cron.zone import zone
-from ...core.definition import NAME, Catchup, Overlap, Ticking, check_name
+from ...core.definition import NAME, Catchup, Outcome, Overlap, Ticking, check_name
 from ...core.errors import InputError
 from ...core.timeparse import parse_duration, read_moment, read_time
+from .field_types import AnyValue, Choice, Converted, Flag, Many, Names, Number, Text, words_of
 
 _SHELL_SIGNS = {"|", "||", "&", "&&", ";", ">", ">>", "<", "<<", "2>", "2>&1", "&>"}
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -30,10 +29,6 @@ def _read_duration(value: Any) -> int:
 
 def _read_window(value: Any) -> int:
     return 0 if value == "0" or (value == 0 and type(value) is int) else _read_duration(value)
-
-
-def _check_name(text: str) -> str:
-    return check_name(text)
 
 
 def _check_zone(text: str) -> str:
@@ -69,10 +64,9 @@ def _split_command(text: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _check_words(words: list[str]) -> list[str]:
+def _check_words(words: list[str]) -> None:
     if not words or not words[0]:
         raise InputError("the command is empty")
-    return words
 
 
 def _check_script(text: str) -> str:
@@ -132,44 +126,40 @@ def _check_header_value(text: str) -> str:
     return text
 
 
-def _read_overlap(value: Any) -> Any:
-    return Overlap.QUEUE if value == "all" else value
+_DURATION_PATTERN = r"^(?=.)(?:[1-9]\d*d)?(?:[1-9]\d*h)?(?:[1-9]\d*m)?(?:[1-9]\d*s)?$"
+_MOMENT_PATTERN = r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?( ?(Z|[+-]\d\d:\d\d))?)?$"
+_METHODS = "GET HEAD POST PUT PATCH DELETE OPTIONS".split()
+
+PLAIN_TEXT = Text(str)
+FLAG = Flag()
+DURATION = Converted(_read_duration, {"type": "string", "pattern": _DURATION_PATTERN})
+WINDOW = Converted(
+    _read_window, {"anyOf": [{"type": "string", "pattern": f"{_DURATION_PATTERN}|^0$"}, {"const": 0}]}
+)
+NAME_TEXT = Text(check_name, pattern=f"^{NAME.pattern}$")
+ZONE_NAME = Text(_check_zone)
+CRON_TEXT = Text(_check_cron)
+TIME_TEXT = Text(_check_time, pattern=_MOMENT_PATTERN)
+MOMENT_TEXT = Text(_check_moment, pattern=_MOMENT_PATTERN)
+COMMAND_TEXT = Text(_split_command, least=1)
+COMMAND_WORDS = Many(PLAIN_TEXT, least=1, most=1_000, check=_check_words)
+SCRIPT_TEXT = Text(_check_script, least=1)
+FUNCTION_TARGET = Text(_check_target, pattern=r"^[\w.]+:[\w.]+$")
+URL = Text(_check_url, pattern="^https?://")
+METHOD = Choice({method: method for method in _METHODS})
+HEADERS = Names(_check_header_name, Text(_check_header_value))
+ENVIRONMENT = Names(_check_env_name, PLAIN_TEXT)
+LABELS = Names(_check_label_name, PLAIN_TEXT)
+PARAMS = Names(_check_identifier, AnyValue())
+CATCHUP = Choice(words_of(Catchup), name="Catchup")
+OVERLAP = Choice(words_of(Overlap), also={"all": Overlap.QUEUE})
+TICKING = Choice(words_of(Ticking), name="Ticking")
+OUTCOMES = Many(Choice(words_of(Outcome), name="Outcome"))
 
 
-_DURATION = r"^(?=.)(?:[1-9]\d*d)?(?:[1-9]\d*h)?(?:[1-9]\d*m)?(?:[1-9]\d*s)?$"
-_MOMENT = r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?( ?(Z|[+-]\d\d:\d\d))?)?$"
+def whole(least: int, most: int) -> Number[int]:
+    return Number(int, least, most)
 
 
-def _string_schema(pattern: str = "", **more: Any) -> WithJsonSchema:
-    return WithJsonSchema({"type": "string", **({"pattern": pattern} if pattern else {}), **more})
-
-
-Duration: TypeAlias = Annotated[int, BeforeValidator(_read_duration), _string_schema(_DURATION)]
-Window: TypeAlias = Annotated[
-    int,
-    BeforeValidator(_read_window),
-    WithJsonSchema({"anyOf": [{"type": "string", "pattern": f"{_DURATION[:-1]}$|^0$"}, {"const": 0}]}),
-]
-Name: TypeAlias = Annotated[str, AfterValidator(_check_name), _string_schema(f"^{NAME.pattern}$")]
-ZoneName: TypeAlias = Annotated[str, AfterValidator(_check_zone)]
-CronText: TypeAlias = Annotated[str, AfterValidator(_check_cron)]
-TimeText: TypeAlias = Annotated[str, AfterValidator(_check_time), _string_schema(_MOMENT)]
-MomentText: TypeAlias = Annotated[str, AfterValidator(_check_moment), _string_schema(_MOMENT)]
-CommandText: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_split_command), _string_schema(minLength=1)]
-CommandWords: TypeAlias = Annotated[list[str], AfterValidator(_check_words), Field(min_length=1, max_length=1_000)]
-ScriptText: TypeAlias = Annotated[str, AfterValidator(_check_script), Field(min_length=1)]
-FunctionTarget: TypeAlias = Annotated[str, AfterValidator(_check_target), _string_schema(r"^[\w.]+:[\w.]+$")]
-Url: TypeAlias = Annotated[str, AfterValidator(_check_url), _string_schema("^https?://")]
-ParamName: TypeAlias = Annotated[str, AfterValidator(_check_identifier)]
-EnvName: TypeAlias = Annotated[str, AfterValidator(_check_env_name)]
-LabelName: TypeAlias = Annotated[str, AfterValidator(_check_label_name)]
-HeaderName: TypeAlias = Annotated[str, AfterValidator(_check_header_name)]
-HeaderValue: TypeAlias = Annotated[str, AfterValidator(_check_header_value)]
-CatchupField: TypeAlias = Annotated[Catchup, Field(strict=False)]
-OverlapField: TypeAlias = Annotated[
-    Overlap,
-    Field(strict=False),
-    BeforeValidator(_read_overlap),
-    WithJsonSchema({"type": "string", "enum": [*Overlap, "all"]}),
-]
-TickingField: TypeAlias = Annotated[Ticking, Field(strict=False)]
+def number(least: float, most: float) -> Number[float]:
+    return Number(float, least, most)

@@ -1,0 +1,286 @@
+"""The schema of a job: its fields with their types, and the JSON Schema that gives editors completion.
+
+This is the only list of fields. The types check each value by itself; `build` checks what depends on several
+values (policies, the graph of steps, zones).
+"""
+
+from typing import Any, TypeAlias
+
+from ...core.errors import InputError
+from .field_types import FieldType, JsonSchema, Many, OneOf, Text, likely_key, shape_of
+from .fields import (
+    CATCHUP,
+    COMMAND_TEXT,
+    COMMAND_WORDS,
+    CRON_TEXT,
+    DURATION,
+    ENVIRONMENT,
+    FLAG,
+    FUNCTION_TARGET,
+    HEADERS,
+    LABELS,
+    METHOD,
+    MOMENT_TEXT,
+    NAME_TEXT,
+    OUTCOMES,
+    OVERLAP,
+    PARAMS,
+    PLAIN_TEXT,
+    SCRIPT_TEXT,
+    TICKING,
+    TIME_TEXT,
+    URL,
+    WINDOW,
+    ZONE_NAME,
+    number,
+    whole,
+)
+from .model import ModelType, Spec, optional, required
+
+ACTIONS = ("command", "script", "python", "http")
+ENTRIES = ("cron", "every", "at", "template")
+KINDS = ("start", "stop", "restart")
+
+
+class HttpSpec(Spec):
+    url = required(URL, "Where the request goes.", "https://example.com/hooks/done")
+    method = optional(METHOD, "The request's verb; GET if left out.", "POST")
+    headers = optional(HEADERS, "The request's headers.", {"Content-Type": "application/json"})
+    body = optional(PLAIN_TEXT, "The request's body, as text.", '{"done": true}')
+
+
+_COMMAND: FieldType[tuple[str, ...] | list[str]] = OneOf(
+    shape_of, {"text": COMMAND_TEXT, "list": COMMAND_WORDS}, "must be a text or a list of words"
+)
+_HTTP: FieldType[str | HttpSpec] = OneOf(
+    shape_of, {"text": URL, "mapping": ModelType(HttpSpec)}, "must be a web address or a mapping with url"
+)
+
+
+class ActionFields(Spec):
+    """The fields of the four kinds of action."""
+
+    command = optional(
+        _COMMAND, "A program with its arguments; no shell reads it.", "pg_dump --file=backup.sql shop"
+    )
+    script = optional(
+        SCRIPT_TEXT, "Lines for the interpreter of their #! line, or sh.", "set -e\ncd /srv\n./clean.sh\n"
+    )
+    python = optional(FUNCTION_TARGET, "A function, called with the params.", "shop.reports:nightly")
+    http = optional(_HTTP, "A request; a status below 400 is a success.", "https://example.com/ping")
+
+    def actions(self) -> list[str]:
+        return [name for name in ACTIONS if getattr(self, name) is not None]
+
+
+class ActionSpec(ActionFields, one_of=ACTIONS, called="an action"):
+    pass
+
+
+class PreconditionSpec(Spec, one_of=("command", "python"), called="a precondition"):
+    command = optional(_COMMAND, "A program that must succeed.", "test -f /data/ready")
+    python = optional(FUNCTION_TARGET, "A function that must return without an error.", "shop.checks:is_open")
+    expected = optional(PLAIN_TEXT, "What must be printed or returned, besides.", "ready")
+
+
+class RetrySpec(Spec):
+    limit = required(whole(0, 1_000), "How often a failed attempt is repeated.", 3)
+    interval = optional(DURATION, "The first wait; 10s if left out.", "30s")
+    backoff = optional(number(1, 100), "What each wait is multiplied by; 2 if left out.", 1.5)
+    max_interval = optional(DURATION, "The longest wait; 1h if left out.", "10m")
+    jitter = optional(
+        number(0, 1),
+        "The share by which a wait may be longer, so that runs do not retry together; 0.1 if left out.",
+        0,
+    )
+
+    def check(self) -> None:
+        if self.interval and self.max_interval and self.max_interval < self.interval:
+            raise InputError("max_interval is shorter than interval")
+
+
+_DEPENDS: FieldType[str | list[str]] = OneOf(
+    shape_of, {"text": NAME_TEXT, "list": Many(NAME_TEXT)}, "must be a step's name or a list of them"
+)
+_RETRY = ModelType(RetrySpec)
+_PRECONDITION = ModelType(PreconditionSpec)
+
+
+class StepSpec(ActionFields, one_of=ACTIONS, called="a step"):
+    name = required(NAME_TEXT, "The step's name, unique in the job.", "extract")
+    depends = optional(_DEPENDS, "The steps that come before this one.", ["extract"])
+    env = optional(ENVIRONMENT, "Variables for this step.", {"MODE": "full"})
+    dir = optional(Text(str, least=1, most=4_096), "The folder the step runs in.", "/srv/etl")
+    timeout = optional(DURATION, "When the step is ended.", "10m")
+    retry = optional(_RETRY, "When the step is tried again.", {"limit": 3})
+    continue_on = optional(OUTCOMES, "Endings of this step that do not hold up what depends on it.", ["failed"])
+    preconditions = optional(
+        Many(_PRECONDITION), "What must hold, else the step is skipped.", [{"command": "test -f /data/ready"}]
+    )
+
+
+_HANDLER: FieldType[tuple[str, ...] | ActionSpec] = OneOf(
+    shape_of,
+    {"text": COMMAND_TEXT, "mapping": ModelType(ActionSpec)},
+    "must be a command text or a mapping with an action",
+)
+
+
+class HandlersSpec(Spec):
+    success = optional(_HANDLER, "After a run that succeeded.", {"http": "https://example.com/ping"})
+    failure = optional(_HANDLER, "After a run that failed for good.", "notify-send 'backup failed'")
+    exit = optional(_HANDLER, "After any run.", {"python": "shop.jobs:clean_up"})
+
+
+class KeepSpec(Spec, one_of=("days", "runs"), called="keep"):
+    days = optional(whole(1, 36_500), "Keep finished runs this long.", 30)
+    runs = optional(whole(1, 1_000_000), "Keep this many finished runs.", 100)
+
+
+class AfterSpec(Spec):
+    schedule = required(NAME_TEXT, "The schedule that must have succeeded.", "extract")
+    within = required(DURATION, "How far back its slot may lie.", "1h")
+
+
+class CronEntry(Spec):
+    cron = required(CRON_TEXT, "Five fields, six with seconds first, or seven with a year last.", "0 3 * * *")
+    timezone = optional(ZONE_NAME, "Its own zone.", "Europe/Berlin")
+    both = optional(FLAG, "Whether day-of-month and day-of-week must both match.", True)
+
+
+class EveryEntry(Spec):
+    every = required(DURATION, "The pace, counted from 1970 so that all nodes agree.", "90s")
+    offset = optional(DURATION, "Shifts it; shorter than the pace.", "30s")
+
+    def check(self) -> None:
+        if self.offset is not None and self.offset >= self.every:
+            raise InputError("the offset must be shorter than the interval")
+
+
+class AtEntry(Spec):
+    at = required(
+        TIME_TEXT, "Once, at this time; without an offset, in the file's timezone.", "2027-03-01T09:00:00"
+    )
+
+
+class TemplateEntry(Spec):
+    template = required(PLAIN_TEXT, "A schedule by name.", "weekdays-at-9")
+    timezone = optional(ZONE_NAME, "Its own zone.", "Europe/Berlin")
+
+
+EntrySpec: TypeAlias = str | CronEntry | EveryEntry | AtEntry | TemplateEntry
+Times: TypeAlias = EntrySpec | list[EntrySpec]
+_ENTRY_TYPES: dict[str, FieldType[Any]] = {
+    "text": CRON_TEXT,
+    "cron": ModelType(CronEntry),
+    "every": ModelType(EveryEntry),
+    "at": ModelType(AtEntry),
+    "template": ModelType(TemplateEntry),
+}
+
+
+def _look_of_entry(value: Any) -> str | None:
+    return likely_key(value, ENTRIES) or ("text" if isinstance(value, str) else None)
+
+
+def _look_of_times(value: Any) -> str:
+    return "list" if isinstance(value, list) else "entry"
+
+
+def _look_of_schedule(value: Any) -> str:
+    return "kinds" if likely_key(value, ENTRIES) is None and likely_key(value, KINDS) else "times"
+
+
+def _times_type(instead: str = "") -> FieldType[Times]:
+    """Times; `instead` names what else may stand in their place."""
+    problem = f"must be a cron text or a mapping with one of {', '.join(ENTRIES)}{instead}"
+    entry: FieldType[EntrySpec] = OneOf(_look_of_entry, _ENTRY_TYPES, problem)
+    return OneOf(_look_of_times, {"entry": entry, "list": Many(entry, least=1, most=100)})
+
+
+_TIMES = _times_type()
+
+
+class KindsSpec(Spec):
+    start = optional(_TIMES, "When a run starts.", "0 8 * * *")
+    stop = optional(_TIMES, "When active runs are cancelled.", "0 18 * * *")
+    restart = optional(_TIMES, "When active runs are cancelled and a new one starts.", "0 12 * * *")
+
+
+_SCHEDULE: FieldType[Times | KindsSpec] = OneOf(
+    _look_of_schedule,
+    {"times": _times_type(", or of start, stop, restart"), "kinds": ModelType(KindsSpec)},
+)
+
+
+class JobSpec(ActionFields):
+    """A job: what to do, when, and how its slots become runs."""
+
+    name = optional(NAME_TEXT, "The job's name; the file's name without its ending if left out.", "nightly-backup")
+    description = optional(Text(str, most=10_000), "What it is for.", "Dumps the shop")
+    labels = optional(LABELS, "Words to find and group jobs by.", {"team": "data"})
+    enabled = optional(FLAG, "Whether its slots are decided; true if left out.", False)
+
+    schedule = optional(
+        _SCHEDULE,
+        "When: a cron text, an entry, a list of them, or a mapping of start, stop and restart.",
+        "0 3 * * *",
+        ["0 9 * * *", {"every": "6h"}],
+        {"start": "0 8 * * *", "stop": "0 18 * * *"},
+    )
+    timezone = optional(ZONE_NAME, "The zone of all times in the file; UTC if left out.", "Europe/Berlin")
+
+    catchup = optional(CATCHUP, "What becomes of missed slots; once if left out.", "all")
+    catchup_window = optional(WINDOW, "How far back missed slots run; implies catchup: all. 0: skip.", "6h", 0)
+    max_catchup = optional(whole(1, 10_000), "Missed slots looked at; 1000 if left out.", 100)
+    overlap = optional(OVERLAP, "What becomes of a slot while the job is active; skip if left out.", "queue")
+    max_active_runs = optional(whole(1, 1_000), "Runs side by side, with overlap: allow.", 4)
+    grace = optional(DURATION, "How late a slot still counts as on time; 60s if left out.", "5m")
+    skip_if_successful = optional(FLAG, "Skip a slot if the job succeeded since the one before.", True)
+    jitter = optional(DURATION, "Spread slots by up to this, the same on every node.", "5m")
+    until = optional(MOMENT_TEXT, "The last instant, or the last day, inclusive.", "2027-12-31")
+    max_runs = optional(whole(1, 1_000_000_000), "Finish after this many runs.", 10)
+    after = optional(
+        Many(ModelType(AfterSpec), most=100),
+        "Schedules that must have succeeded before a slot runs.",
+        [{"schedule": "extract", "within": "1h"}],
+    )
+    wait_for = optional(DURATION, "How long a slot is held for those; not at all if left out.", "30m")
+    expires = optional(DURATION, "Ends runs that did not start in this time.", "1h")
+    auto_remove = optional(FLAG, "Remove the schedule when it has finished.", True)
+    ticking = optional(TICKING, "Who finds due slots; as the node is set if left out.", "local")
+
+    queue = optional(NAME_TEXT, "Which workers run it; default if left out.", "reports")
+    priority = optional(whole(-1_000, 1_000), "Higher goes first; 0 if left out.", 10)
+    params = optional(PARAMS, "Values for the run, as in JSON.", {"table": "orders"})
+    env = optional(ENVIRONMENT, "Variables for every step.", {"PGHOST": "db.internal"})
+    preconditions = optional(
+        Many(_PRECONDITION, most=100),
+        "What must hold, else the run is skipped.",
+        [{"command": "test -f /data/ready"}],
+    )
+    retry = optional(_RETRY, "When a failed run is tried again.", {"limit": 3, "interval": "30s"})
+    timeout = optional(DURATION, "When a run is ended.", "2h")
+    at_most_once = optional(FLAG, "Never repeat an attempt that has started.", True)
+    on = optional(ModelType(HandlersSpec), "What to do after a run.", {"failure": "notify-send failed"})
+    keep = optional(
+        ModelType(KeepSpec), "How long finished runs are kept; as the settings say if omitted.", {"days": 30}
+    )
+    steps = optional(
+        Many(ModelType(StepSpec), least=1, most=1_000),
+        "The steps of a pipeline, in place of a single action.",
+        [{"name": "extract", "command": "./extract"}],
+    )
+
+
+def json_schema() -> JsonSchema:
+    """The JSON Schema (2020-12) of a job file."""
+    parts: dict[str, JsonSchema] = {}
+    whole_schema = JobSpec.schema(parts)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Tickwise job",
+        "description": JobSpec.__doc__,
+        **whole_schema,
+        "$defs": parts,
+    }

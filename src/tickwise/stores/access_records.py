@@ -1,0 +1,56 @@
+"""Credentials, audit entries and claimed keys, as they go into a store and come out of it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+
+class AccessRole(StrEnum):
+    """How much a token lets its bearer do; each includes those before it."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A credential of the API. Its secret is not stored, only the digest of it."""
+
+    id: str
+    name: str  # unique among tokens that are not revoked
+    role: AccessRole
+    scopes: tuple[str, ...] = ()  # patterns of job names, such as `etl-*`; none for all
+    created_at: int = 0
+    expires_at: int | None = None
+    revoked_at: int | None = None
+    used_at: int | None = None  # to the minute
+
+
+class AuditEntry(NamedTuple):
+    """An action of a person or a program: its subject, and the JSON values before and after."""
+
+    who: str
+    action: str
+    subject: str
+    before: Any = None
+    after: Any = None
+
+
+class AuditRow(NamedTuple):
+    """An entry of the audit log."""
+
+    id: str
+    at: int
+    who: str
+    action: str
+    subject: str
+    before: Any = None
+    after: Any = None
+
+
+class IdempotencyClaim(NamedTuple):
+    """The first claim of a key, and its answer, if there is one yet."""
+
+    mark: str
+    answer: str | None = None

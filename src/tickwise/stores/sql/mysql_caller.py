@@ -1,0 +1,75 @@
+"""A procedure on the caller's own connection to MySQL: of asyncmy, aiomysql, PyMySQL or mysqlclient."""
+
+import sys
+from collections.abc import Sequence
+from inspect import isawaitable
+from typing import Any, TypeVar
+
+from ...core.errors import InputError
+from .driver import Answer, Driver
+from .mysql_notification import NOTIFY_OTHERS
+from .statement import Procedure, Query, Rows
+
+T = TypeVar("T")
+_LIBRARIES = ("asyncmy", "aiomysql", "pymysql", "MySQLdb")
+
+
+def accepts(connection: Any) -> bool:
+    return _library(connection) in _LIBRARIES
+
+
+async def run_inside(driver: Driver, connection: Any, procedure: Procedure[T], database: str) -> T:
+    """Run it there; nothing is committed, and its notifications go out with the caller's commit."""
+    await _check_database(connection, database)
+    try:
+        asked = next(procedure)
+        while True:
+            if isinstance(asked, Query):
+                rows = await _ask(driver, connection, asked)
+            else:
+                await _answer(connection, NOTIFY_OTHERS, [])
+                rows = ()
+            asked = procedure.send(rows)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+
+
+async def _ask(driver: Driver, connection: Any, query: Query) -> Rows:
+    steps = driver.ask(query)
+    try:
+        step = next(steps)
+        while True:
+            step = steps.send(await _answer(connection, *step))
+    except StopIteration as done:
+        rows: Rows = done.value
+        return rows
+
+
+async def _answer(connection: Any, text: str, values: Sequence[Any]) -> Answer:
+    """The same calls in each library; in two they are awaited. The caller's rows may be of another kind."""
+    cursor = await _awaited(connection.cursor(sys.modules[f"{_library(connection)}.cursors"].Cursor))
+    given = {f"v{number}": value for number, value in enumerate(values, 1)}
+    await _awaited(cursor.execute(text, given or None))
+    rows = await _awaited(cursor.fetchall()) if cursor.description else ()
+    return Answer(rows, cursor.lastrowid or 0)
+
+
+async def _awaited(value: Any) -> Any:
+    return await value if isawaitable(value) else value
+
+
+async def _check_database(connection: Any, database: str) -> None:
+    """In another database the run would exist in another store; in another character set, with other letters."""
+    [(theirs, letters)] = (await _answer(connection, "SELECT database(), @@character_set_client", [])).rows
+    if theirs != database:
+        raise InputError(
+            f"the connection is to the database {theirs!r}, and this store is {database!r}: pass one to the same "
+            "database"
+        )
+    if letters != "utf8mb4":
+        raise InputError(f"the connection speaks {letters}: open it with charset='utf8mb4'")
+
+
+def _library(connection: Any) -> str:
+    return type(connection).__module__.partition(".")[0]
