@@ -18,7 +18,7 @@ from tickwise.stores.sql.tickets import TICKETS
 
 from ..stores.mongo import servers as mongo
 from ..support.races import server as postgres_server
-from ..support.servers import mongodb, postgres
+from ..support.servers import mongodb, postgres, valkey
 from ..support.servers.process import Server
 from ..support.tickwise_processes import Process
 from .proxy import Proxy
@@ -54,6 +54,16 @@ def _seat_at_mongodb(url: str) -> AbstractContextManager[Any] | None:
     return None
 
 
+def _seat_at_redis(url: str) -> AbstractContextManager[Any] | None:
+    where = urlsplit(url)
+    seat = socket.create_connection((where.hostname, where.port))
+    seat.sendall(b"PING\r\n")
+    if seat.recv(64).startswith(b"+PONG"):
+        return seat
+    seat.close()
+    return None
+
+
 KINDS = {
     "postgres": Kind(
         partial(postgres.server, "max_connections=50"),
@@ -68,6 +78,13 @@ KINDS = {
         _seat_at_mongodb,
         lambda data: any(name in data for name in _WRITES),
         "directConnection=true",  # past the address that the server has for itself
+    ),
+    "redis": Kind(
+        partial(valkey.server, *valkey.DURABLE, "--maxclients", "80"),
+        valkey.restarted,
+        _seat_at_redis,
+        lambda data: b"EVAL" in data,
+        "",
     ),
 }
 

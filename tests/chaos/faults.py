@@ -89,4 +89,5 @@ FAULTS: Mapping[str, Mapping[str, Fault]] = {
     "postgres": {**_OF_NODES, **_OF_SERVERS, **_OF_POSTGRES},
     "sqlite": {**_OF_NODES, **_OF_FILES},
     "mongodb": {**_OF_NODES, **_OF_SERVERS},
+    "redis": {**_OF_NODES, **_OF_SERVERS},
 }
