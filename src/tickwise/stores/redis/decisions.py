@@ -23,7 +23,7 @@ async def decisions_of(server: RedisServer, schedule: str) -> list[DecisionRow]:
 
 
 def _decision_row(schedule: str, field: str, text: str) -> DecisionRow:
-    reason, first = field.split(" ")
+    reason, first = field.rsplit(" ", 1)
     last, count, made_at, extended_at, detail = text.split(" ", 4)
     return DecisionRow(
         schedule, Reason.of(reason), int(first), int(last), int(count), detail, int(made_at), int(extended_at)
