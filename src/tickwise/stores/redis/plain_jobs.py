@@ -39,6 +39,9 @@ class PlainJob(NamedTuple):
     rank: str  # of its runs in their queue: the beginning of their place there
     start: tuple[Any, ...]  # what all its runs have in common, as `commit` takes it
 
+    def schedule_at(self, cursor: int) -> Schedule:
+        return Schedule(self.schedule, cursor, cursor, cursor, self.edited_at, self.first_seen)
+
 
 class Moved(NamedTuple):
     """How far a plain job has moved since its document was written."""
@@ -113,42 +116,28 @@ class PlainJobs:
         planned: dict[tuple[str, int], NextSlot | None] = {}
         for name, seq, rev, moved_text, last_manual in claimed:
             job = self._known.get(name)
-            if (
-                job is None
-                or job.rev != rev
-                or job.pause_seen < pauses
-                or workers.missing(job.queue, job.requires)
-            ):
+            is_current = job is not None and job.rev == rev and job.pause_seen == pauses
+            if job is None or not is_current or workers.missing(job.queue, job.requires):
                 others.append(name)
                 continue
-            cursor, runs = job.cursor, 0
-            if moved_text:
-                cursor, _, runs = Moved.of(moved_text)
-            key = job.start[1], cursor
+            moved = Moved.of(moved_text) if moved_text else Moved(job.cursor, 0, 0)
+            key = job.start[1], moved.slot
             if key not in planned:
-                state = Schedule(job.schedule, cursor, cursor, cursor, job.edited_at, job.first_seen)
-                planned[key] = simple_start(planner, state, now // MICRO)
+                planned[key] = simple_start(planner, job.schedule_at(moved.slot), now // MICRO)
             following = planned[key]
-            if following is None or following.wake_at is None or last_manual > cursor:
+            if following is None or following.wake_at is None or last_manual > moved.slot:
                 others.append(name)
-                continue
-            slot, wake_at = following
-            moved, place = f"{slot} {wake_at} {runs + 1}", f"{job.rank}{slot * MICRO:016d}"
-            starts.append(
-                [
-                    name,
-                    str(seq),
-                    job.schedule.name,
-                    str(slot),
-                    str(wake_at),
-                    moved,
-                    *job.start,
-                    str(seq + 1),
-                    place,
-                ]
-            )
+            else:
+                starts.append(_start_order(job, seq, Moved(following.slot, following.wake_at, moved.runs + 1)))
         starts.sort(key=_in_time)
         return starts, others
+
+
+def _start_order(job: PlainJob, seq: int, moved: Moved) -> list[Any]:
+    """All numbers are texts: so the script need not write them."""
+    slot, wake_at, _ = words = [str(number) for number in moved]
+    own = (job.schedule.job, str(seq), job.schedule.name, slot, wake_at, " ".join(words))
+    return [*own, *job.start, str(seq + 1), f"{job.rank}{moved.slot * MICRO:016d}"]
 
 
 def _in_time(start: Sequence[Any]) -> tuple[int, str]:
