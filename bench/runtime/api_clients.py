@@ -4,12 +4,30 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from time import monotonic
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from .server_process import ServerProcess
 
-_CONNECTIONS = 20
-_PATH = "/api/v1/runs?limit=10"
+CONNECTIONS = 20
+
+
+class ApiRequest(NamedTuple):
+    """What is requested again and again, and the status that it must get."""
+
+    line: str
+    status: int = 200
+    body: str = ""
+
+    def text(self, server: ServerProcess) -> bytes:
+        host = urlsplit(server.address).netloc
+        headers = f"Host: {host}\r\nAuthorization: Bearer {server.token}"
+        if self.body:
+            headers += f"\r\nContent-Type: application/json\r\nContent-Length: {len(self.body)}"
+        return f"{self.line} HTTP/1.1\r\n{headers}\r\n\r\n{self.body}".encode("ascii")
+
+
+NEWEST_RUNS = ApiRequest("GET /api/v1/runs?limit=10")
 
 
 class ResponseCounter:
@@ -29,11 +47,14 @@ class ResponseCounter:
 
 
 @asynccontextmanager
-async def send_requests(server: ServerProcess, rate: int) -> AsyncIterator[ResponseCounter]:
+async def send_requests(
+    server: ServerProcess, rate: int, request: ApiRequest = NEWEST_RUNS
+) -> AsyncIterator[ResponseCounter]:
     """Send requests until the block ends; a connection that cannot keep up sends them one after the other."""
     responses = ResponseCounter()
     clients = [
-        asyncio.create_task(_send_at_rate(server, _CONNECTIONS / rate, responses)) for _ in range(_CONNECTIONS)
+        asyncio.create_task(_send_at_rate(server, CONNECTIONS / rate, request, responses))
+        for _ in range(CONNECTIONS)
     ]
     try:
         yield responses
@@ -44,27 +65,28 @@ async def send_requests(server: ServerProcess, rate: int) -> AsyncIterator[Respo
         await asyncio.gather(*clients, return_exceptions=True)
 
 
-async def _send_at_rate(server: ServerProcess, every: float, responses: ResponseCounter) -> None:
+async def _send_at_rate(
+    server: ServerProcess, every: float, request: ApiRequest, responses: ResponseCounter
+) -> None:
     where = urlsplit(server.address)
     reader, writer = await asyncio.open_connection(where.hostname, where.port)
-    headers = f"Host: {where.netloc}\r\nAuthorization: Bearer {server.token}"
-    request = f"GET {_PATH} HTTP/1.1\r\n{headers}\r\n\r\n".encode()
+    text = request.text(server)
     due = monotonic()
     try:
         while True:
             due = max(due + every, monotonic())
             await asyncio.sleep(due - monotonic())
-            writer.write(request)
-            await _read_response(reader)
+            writer.write(text)
+            await _read_response(reader, request.status)
             responses.count += 1
     finally:
         writer.close()
 
 
-async def _read_response(reader: asyncio.StreamReader) -> None:
+async def _read_response(reader: asyncio.StreamReader, wanted: int) -> None:
     head = await reader.readuntil(b"\r\n\r\n")
     status, *headers = head.decode("ascii").lower().split("\r\n")
-    if " 200 " not in status:
+    if f" {wanted} " not in status:
         raise ConnectionError(status)
     length = next(line for line in headers if line.startswith("content-length:"))
     await reader.readexactly(int(length.partition(":")[2]))

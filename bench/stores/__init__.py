@@ -1,7 +1,8 @@
 """How fast stores fire, run and finish, beside queues and schedulers over the same databases.
 
-`end_to_end` compares with the peers, `celery_beat` with one that only fires, `fire_rate` stores of several sizes,
-`backends` the kinds of stores, `fleet` many workers. Each turn is checked: every due schedule has exactly one run.
+`end_to_end` compares with the peers, `celery_beat` with one that only fires, `enqueue_rate` with one that only
+queues, `fire_rate` stores of several sizes, `backends` the kinds of stores, `fleet` many workers. Each turn is
+checked: every due schedule has exactly one run.
 """
 
 from pathlib import Path
@@ -11,7 +12,7 @@ from tickwise.core.errors import InputError
 from ..measure import Figures, Progress
 from ..postgres import postgres
 from ..report import Row
-from . import backends, celery_beat, end_to_end, fire_rate, fleet
+from . import backends, celery_beat, end_to_end, enqueue_rate, fire_rate, fleet
 from .isolated_peers.environment import interpreter
 from .size import DEFAULT, FULL, QUICK, StoresSize
 
@@ -26,8 +27,11 @@ def targets(size: StoresSize) -> dict[str, float]:
         f"{end_to_end.POSTGRES}, APScheduler": 12,
         f"{end_to_end.POSTGRES}, procrastinate": 15,
         f"{end_to_end.POSTGRES}, pgqueuer": 1.5,
+        f"{end_to_end.UNLIKE}, pgqueuer": 1.5,
         f"{end_to_end.SQLITE}, APScheduler": 5,
+        enqueue_rate.name(size): 50_000,
         fire_rate.name(size, size.most): 0.8,
+        backends.at_least(size): 10_000,
         shared: 10_000,
         f"{shared}, p99": 20,
         f"{unshared}, p99": 100,
@@ -55,6 +59,8 @@ def _measure_all(size: StoresSize, progress: Progress) -> Figures:
             if python:
                 progress("measuring Celery beat")
                 yield from celery_beat.figures(server, size, python)
+            progress("measuring what one call enqueues")
+            yield from enqueue_rate.figures(server, size, progress)
             progress("measuring stores of several sizes")
             yield from fire_rate.figures(server, size)
             progress("measuring each store")

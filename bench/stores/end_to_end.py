@@ -16,6 +16,7 @@ from .peers import Apscheduler, Pgqueuer, Procrastinate
 from .size import StoresSize
 
 POSTGRES, SQLITE = "fire, run, finish on PostgreSQL", "fire, run, finish on SQLite"
+UNLIKE = f"{POSTGRES}, unlike jobs"
 _MODULES = {
     "APScheduler": ("apscheduler.jobstores.sqlalchemy", "psycopg"),
     "procrastinate": ("procrastinate", "psycopg"),
@@ -31,13 +32,16 @@ def on_postgres(server: str, size: StoresSize, progress: Progress, python: Path 
         Procrastinate(server, size.few),
         Pgqueuer(server, size.many),
     ]
-    installed = [*_installed(peers, progress), *([apscheduler_4(python, server, size.few)] if python else [])]
-    yield from _compare(POSTGRES, TickwiseNode(database(server), size.many), installed, size)
+    isolated = [apscheduler_4(python, server, size.few)] if python else []
+    ours = TickwiseNode(database(server), size.many)
+    yield from _compare(POSTGRES, ours, [*installed(peers, progress), *isolated], size)
+    queue = installed([Pgqueuer(server, size.unlike)], progress)
+    yield from _compare(UNLIKE, TickwiseNode(database(server), size.unlike, alike=False), queue, size)
 
 
 def on_sqlite(size: StoresSize, progress: Progress) -> Figures:
-    peers = [Apscheduler(_sqlite_file(), size.few)]
-    yield from _compare(SQLITE, TickwiseNode(_sqlite_file(), size.many), _installed(peers, progress), size)
+    peers = [Apscheduler(sqlite_file(), size.few)]
+    yield from _compare(SQLITE, TickwiseNode(sqlite_file(), size.many), installed(peers, progress), size)
 
 
 def _compare(what: str, ours: TickwiseNode, peers: Sequence[Contender], size: StoresSize) -> Figures:
@@ -47,7 +51,8 @@ def _compare(what: str, ours: TickwiseNode, peers: Sequence[Contender], size: St
     yield f"{what}, first time", own.first, "runs/s", None
 
 
-def _installed(peers: Sequence[Contender], progress: Progress) -> list[Contender]:
+def installed(peers: Sequence[Contender], progress: Progress) -> list[Contender]:
+    """Those that can be measured here; a note names each that cannot."""
     return [peer for peer in peers if _is_installed(peer.name, progress)]
 
 
@@ -62,6 +67,6 @@ def _is_installed(peer: str, progress: Progress) -> bool:
 
 
 @asynccontextmanager
-async def _sqlite_file() -> AsyncIterator[str]:
+async def sqlite_file() -> AsyncIterator[str]:
     with TemporaryDirectory(prefix="tickwise-bench-") as folder:
         yield f"sqlite:///{Path(folder, 'bench.db')}"

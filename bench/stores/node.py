@@ -67,16 +67,17 @@ class TickwiseNode(Contender):
 
     name = "Tickwise"
 
-    def __init__(self, new_database: AbstractAsyncContextManager[str], due: int) -> None:
+    def __init__(self, new_database: AbstractAsyncContextManager[str], due: int, *, alike: bool = True) -> None:
         super().__init__(due)
         self._new_database = new_database
+        self._alike = alike
         self._functions = {f"job-{n}": do_nothing for n in range(due)}
         self._unfinished = 0
         self._all_ended = asyncio.Event()
 
     async def open(self) -> None:
         self._url = await self.stack.enter_async_context(self._new_database)
-        self._prepared = await PreparedStore.create(self._url, stored=self.due, due=self.due)
+        self._prepared = await PreparedStore.create(self._url, stored=self.due, due=self.due, alike=self._alike)
         self.stack.push_async_callback(self._prepared.store.close)
 
     async def prepare(self) -> None:

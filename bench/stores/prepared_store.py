@@ -1,12 +1,15 @@
 """A store with many schedules, some of which are made due before every turn.
 
-All schedules are copies of one that `define` has written: daily, at the minute in which the store was prepared.
-So each due schedule has exactly one slot to decide, and none has another one before a day has passed.
+Schedules are alike or unlike. Alike, they are copies of one that `define` has written: daily, at the minute in
+which the store was prepared. Unlike, each is defined with a job, times and a policy of its own, and fires in that
+minute too. So each due schedule has exactly one slot to decide, and none has another one before a day has passed.
 
 Making rows due rewrites them, close to each other on disk. Where that would favour us, all rows are made due at
 once, a minute apart from group to group, and the store's clock is advanced instead.
 """
 
+import asyncio
+from datetime import datetime
 from typing import Any, Self
 
 from tickwise.core.cron import parse
@@ -72,15 +75,16 @@ class PreparedStore:
         self._every = stored // due
 
     @classmethod
-    async def create(cls, url: str, *, stored: int, due: int) -> Self:
-        """Fill an empty store with copies of one job."""
+    async def create(cls, url: str, *, stored: int, due: int, alike: bool = True) -> Self:
+        """Fill an empty store with copies of one job, or with jobs that are all different."""
         store = open_sql_store(url)
         await store.schema.upgrade()
         slot = await store.now() // MICRO // 60 * 60
-        await store.define(_template(slot), "bench")
         await store.beat(Node("bench", (Role.WORKER,), queues=("default",), seconds=_DAY))
         prepared = cls(store, slot, stored, due)
-        if stored > 1:
+        jobs = [_job(slot, number) for number in range(1 if alike else stored)]
+        await asyncio.gather(*(store.define(job, "bench") for job in jobs))
+        if alike and stored > 1:
             await prepared._copy(stored - 1)
         return prepared
 
@@ -144,9 +148,17 @@ def open_sql_store(url: str) -> SqlStore:
     return store
 
 
-def _template(slot: int) -> JobDefinition:
-    at = to_datetime(slot)
-    text = f"{at.minute} {at.hour} * * *"
-    policy = Policy.of(grace=_DAY // 2)  # the slot stays on time however long the turns take
-    schedule = ScheduleDefinition("job-0", "job-0", parse(text), text, policy=policy)
-    return JobDefinition("job-0", schedules=(schedule,))
+def _job(slot: int, number: int) -> JobDefinition:
+    """A job that fires at the slot, on each day for number 0; no two have the same times or policy."""
+    at, name = to_datetime(slot), f"job-{number}"
+    text = f"{at.minute} {at.hour} {_days(at, number)} * *"
+    policy = Policy.of(grace=_DAY // 2 + number)  # the slot stays on time however long the turns take
+    schedule = ScheduleDefinition(name, name, parse(text), text, policy=policy)
+    return JobDefinition(name, description=f"number {number}" if number else "", schedules=(schedule,))
+
+
+def _days(at: datetime, number: int) -> str:
+    """Today, and of the other days of a month those whose bits are set in the number; all, for none."""
+    others = [day for day in range(1, 29) if day != at.day]
+    chosen = [day for place, day in enumerate(others) if number >> place & 1]
+    return ",".join(map(str, sorted({at.day, *chosen}))) if number else "*"

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tickwise.core.cron import Recurrence, parse
-from tickwise.core.index import RunIndex
-from tickwise.core.timeparse import floor_second
+from tickwise.core.index import RunIndex, ScheduledRun
+from tickwise.core.timeparse import floor_second, to_datetime
 
 from ..measure import Figure, Figures, Progress, best_of, call_each, in_ms, in_us, retained_bytes
 from . import workload
@@ -40,6 +40,19 @@ def _measure_expansion(size: TimeSize, _: Progress) -> Figures:
         for i, schedule in enumerate(workload.schedules(size.schedules))
     }
     yield _measure_build(size, f"expand and order 1 h of {len(mixed):,} mixed schedules", mixed, _START + _HOUR)
+    for what, crons in _with_seconds(count).items():
+        name, ours, unit, peer = _measure_build(size, f"expand and order {what}", crons, _START + _HOUR)
+        yield from ((name, ours, unit, peer), (f"{name}, at most", ours, unit, None))
+
+
+def _with_seconds(count: int) -> dict[str, dict[str, Recurrence]]:
+    """Schedules with six fields that have about so many runs in an hour: alike, and spread over the minute."""
+    return {
+        f"{count:,} runs every 20 s": {name: parse("*/20 * * * * *") for name in _ids(max(1, count // 180))},
+        f"{count:,} runs at distinct seconds": {
+            name: parse(f"{number % 60} * * * * *") for number, name in enumerate(_ids(max(1, count // 60)))
+        },
+    }
 
 
 def _measure_build(size: TimeSize, name: str, crons: dict[str, Recurrence], end: int) -> Figure:
@@ -53,7 +66,7 @@ def _measure_build(size: TimeSize, name: str, crons: dict[str, Recurrence], end:
 
 
 def _measure_order(size: TimeSize, _: Progress) -> Figures:
-    """Unsorted runs: arrays for us, tuples for the peer; in the last row, tuples for both."""
+    """Unsorted runs: arrays for us, tuples for the peer; in the last rows, tuples and objects for us."""
     for count in size.runs:
         random = np.random.default_rng(count)
         ids = _ids(min(size.schedules, count))
@@ -62,13 +75,16 @@ def _measure_order(size: TimeSize, _: Progress) -> Figures:
         works = (
             partial(RunIndex.from_arrays, times, jobs, ids=ids),
             partial(RunIndex, tuples),
+            partial(RunIndex, [ScheduledRun(job, to_datetime(time)) for time, job in tuples]),
             partial(sorted, tuples),
         )
         timed = best_of(size.repeats_for(count), *(partial(lambda work: work, work) for work in works))
-        ours, from_tuples, theirs = map(in_ms, timed)
+        ours, from_tuples, from_objects, theirs = map(in_ms, timed)
         yield f"order {count:,} unsorted runs", ours, "ms", ("sorted()", theirs)
     yield f"order {count:,} unsorted runs, at most", ours, "ms", None
     yield f"order {count:,} unsorted runs, from tuples", from_tuples, "ms", ("sorted()", theirs)
+    yield f"order {count:,} unsorted runs, from tuples, at most", from_tuples, "ms", None
+    yield f"order {count:,} unsorted runs, from ScheduledRuns, at most", from_objects, "ms", None
 
 
 def _measure_queries(size: TimeSize, _: Progress) -> Figures:

@@ -34,6 +34,7 @@ _RUN_VARIABLES = frozenset(
 )
 _OTHER_VARIABLES = frozenset("TOKEN EXPLORE EXAMPLES RACES KILLS SOAK SEED DOCUMENTS PROOF".split())
 _OTHER_PREFIXES = ("PARAM_", "TEST_", "BENCH_")  # params of a run, options of our own tests and benchmarks
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?|\*", re.ASCII)
 _ORIGIN = re.compile(r"https?://[^/?#@\s]+(?=[/?#]|$)")  # of a URL without user and password
 _BOOLEANS = dict.fromkeys(("true", "yes", "1", "on"), True) | dict.fromkeys(("false", "no", "0", "off"), False)
 
@@ -137,6 +138,16 @@ def _parse_words(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
+def _parse_variables(value: Any) -> tuple[str, ...]:
+    words = _parse_words(value)
+    for word in words:
+        if not _VARIABLE.fullmatch(word):
+            raise InputError("write names of variables, separated by commas; AWS_* stands for all that begin so")
+        if word.startswith(PREFIX):
+            raise InputError(f"{word} is a setting of the worker, and jobs get none of these")
+    return words
+
+
 def _parse_path(value: Any) -> str:
     text = _parse_text(value).rstrip("/")
     if not text.startswith("/") or "//" in text:
@@ -231,6 +242,11 @@ class Settings:
     root_path: str = _setting("", _parse_path, "the path under which a proxy serves the API, such as /tickwise")
     socket: str = _setting(
         "", _parse_text, "a unix socket for the local command line; api-PORT.sock in the state folder if left out"
+    )
+    pass_env: tuple[str, ...] = _setting(
+        (),
+        _parse_variables,
+        "variables of a worker that its jobs get besides the ordinary ones; AWS_* for all such",
     )
     allow_commands: bool = _setting(default=False, read=_parse_boolean, about="execute commands from any source")
     source: tuple[str, ...] = _setting(

@@ -7,10 +7,13 @@ whole is attacked, as it is served.
 import asyncio
 import getpass
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple, NoReturn
 
 import httpx
 import pytest
@@ -22,16 +25,27 @@ from tickwise.api.auth_settings import auth_settings, load_auth
 from tickwise.api.local_peer import local_listener
 from tickwise.api.server import listen, serve_app
 from tickwise.app import AsyncTickwise
-from tickwise.cli.client import ApiTarget, connect
+from tickwise.cli.client import connect
+from tickwise.cli.sender import ApiTarget
 from tickwise.core.errors import InputError, TickwiseError
 
 from ..support.app import patiently
+from ..support.ownership import SOMEBODY, give_away
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 HEAVY = {
     "definition": {"schedule": [f"{minute} * * * *" for minute in range(60)], "command": "true"},
     "start": "2026-01-01T00:00:00Z", "end": "2026-01-06T00:00:00Z", "run_time": "10m",
 }  # fmt: skip
+
+OTHER_USERS = [SOMEBODY] if os.geteuid() == 0 else []  # only root can be somebody else
+SHELLS: list[list[str]] = [  # X is the param
+    ["sh", "-c", "X"], ["bash", "-ce", "X"], ["bash", "-c", "--", "X"], ["bash", "-o", "errexit", "-c", "X"],
+    ["env", "sh", "-c", "X"], ["env", "A=1", "sh", "-c", "X"], ["timeout", "5", "sh", "-c", "X"],
+    ["nice", "sh", "-c", "X"], ["flock", "lock", "-c", "X"], ["script", "-qc", "X"], ["su", "app", "-c", "X"],
+    ["busybox", "sh", "-c", "X"], ["xargs", "sh", "-c", "X"], ["find", ".", "-exec", "sh", "-c", "X", ";"],
+    ["ssh", "host", "X"], ["python3", "-c", "X"], ["perl", "-e", "X"], ["awk", "X"],
+]  # fmt: skip
 
 
 class Target(NamedTuple):
@@ -168,13 +182,144 @@ async def test_what_another_user_could_have_planted_is_not_used(planted: str, tm
             pass
 
 
-def _plant(path: Path) -> None:
+def _plant(path: Path, mode: int = 0o777) -> None:
     path.parent.mkdir(mode=0o700, exist_ok=True)
     if path.suffix:
         path.write_text("")
     else:
         path.mkdir(exist_ok=True)
-    path.chmod(0o777)
+    path.chmod(mode)
+
+
+@pytest.mark.parametrize(
+    "planted", [".tickwise", ".tickwise/admin.token", ".tickwise/tickwise.db", "tickwise.toml"]
+)
+@patiently
+async def test_what_belongs_to_another_user_is_not_used(
+    planted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is one that only its owner may write, if the owner is another user (B6). Really so only as root."""
+    _plant(tmp_path / planted, 0o700 if planted == ".tickwise" else 0o600)
+    give_away(monkeypatch, tmp_path / planted)
+    with pytest.raises(TickwiseError, match="not used: it belongs to another user"):
+        async with served():
+            pass
+
+
+STEPS: list[dict[str, Any]] = [
+    {"name": "a", "command": ["true"], "env": {"KEY": "secret-a"}},
+    {"name": "b", "command": ["true"], "env": {"KEY": "secret-b"}},
+    {"name": "c", "http": "https://u:secret-c@example.com/?api_key=secret-d"},
+]
+
+
+@patiently
+async def test_what_was_hidden_comes_back_right() -> None:
+    """Reversed steps keep their own secrets; a mask of nothing is refused, and changes nothing (B7)."""
+    async with served() as target, target.client(target.admin) as admin:
+        made = await admin.post("/api/v1/schedules", json={"name": "x", "schedule": "@daily", "steps": STEPS})
+        shown = made.json()["definition"]["steps"]
+        assert "secret-" not in str(shown)
+        new = {"name": "new", "command": ["true"], "env": {"KEY": "(hidden)"}}
+        for steps, status in (([new, *shown], 422), (shown[::-1], 200)):
+            answer = await admin.patch("/api/v1/schedules/x", json={"steps": steps})
+            assert answer.status_code == status, answer.text
+        job = await (await target.tickwise.store()).insights.job("x")
+        assert job is not None
+        c, b, a = job.definition.steps
+        assert (a.env, b.env) == ({"KEY": "secret-a"}, {"KEY": "secret-b"})
+        assert c.action.url == STEPS[2]["http"]  # type: ignore[union-attr]
+
+
+@patiently
+async def test_what_is_hidden_is_hidden_everywhere() -> None:
+    """No response holds a secret: definition, run, steps, log and error of a job that prints it (B8)."""
+    body: dict[str, Any] = {
+        "name": "x", "schedule": "@daily", "env": {"PASSPHRASE": "hunter2"}, "on": {"exit": "printenv PASSPHRASE"},
+        "params": {"db": {"pwd": "hunter2", "access_key": "hunter2"}},
+        "script": "printf hun; printf 'ter2\\n'; printenv TICKWISE_PARAM_DB; echo $PASSPHRASE >&2; exit 1",
+    }  # fmt: skip
+    async with served() as target, target.client(target.admin) as admin:
+        assert (await admin.post("/api/v1/schedules", json=body)).status_code == 201
+        given = {"params": {"db": {"pwd": "hunter2"}}}
+        run = (await admin.post("/api/v1/schedules/x:trigger", json=given)).json()["id"]
+        await target.tickwise.drain()
+        async with target.client(await target.token("viewer")) as viewer:
+            paths = ("schedules/x", "jobs/x", "runs", f"runs/{run}", f"runs/{run}/logs", "schedules/x/why")
+            shown = [await viewer.get(f"/api/v1/{path}") for path in paths]
+        shown.append(await admin.get("/api/v1/audit"))
+        assert {answer.status_code for answer in shown} == {200}, [answer.text for answer in shown]
+        assert not [answer.url for answer in shown if "hunter2" in answer.text]
+        assert shown[4].text.count("(hidden)") >= 4
+
+
+@patiently
+async def test_params_reach_no_shell(tmp_path: Path) -> None:
+    """A definition that would give a param to an interpreter is refused; a param is data to any program (B2)."""
+    bad = f"$(touch {tmp_path}/executed); touch {tmp_path}/executed"
+    async with served() as target, target.client(target.admin) as admin:
+        for i, command in enumerate(SHELLS):
+            for x in ("${params.x}", "echo ${params.x}"):
+                words = [word.replace("X", x) for word in command]
+                body = {"name": f"x{i}", "schedule": "@daily", "params": {"x": ""}, "command": words}
+                answer = await admin.post("/api/v1/schedules", json=body)
+                assert (answer.status_code, "cannot stand there" in answer.text) == (422, True), words
+        harmless: tuple[dict[str, Any], ...] = (
+            {"script": 'echo "$TICKWISE_PARAM_X"'},
+            {"command": ["echo", "--", "${params.x}"]},
+        )
+        for i, action in enumerate(harmless):
+            await admin.post("/api/v1/schedules", json={**action, "name": f"y{i}", "schedule": "@daily",
+                                                        "params": {"x": ""}})  # fmt: skip
+            await admin.post(f"/api/v1/schedules/y{i}:trigger", json={"params": {"x": bad}})
+        await target.tickwise.drain()
+        runs = (await admin.get("/api/v1/runs")).json()["items"]
+        assert [run["state"] for run in runs] == ["succeeded", "succeeded"]
+    assert not (tmp_path / "executed").exists()
+
+
+@patiently
+async def test_a_folder_of_a_step_is_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A `json.py` in the folder where a function is called is not executed (B10)."""
+    monkeypatch.setenv("PYTHONPATH", ".")
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "json.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w')")
+    steps = [{"name": "only", "python": "os:getcwd", "dir": str(folder)}]
+    async with served() as target, target.client(target.admin) as admin:
+        await admin.post("/api/v1/schedules", json={"name": "x", "schedule": "@daily", "steps": steps})
+        run = (await admin.post("/api/v1/schedules/x:trigger", json={})).json()["id"]
+        await target.tickwise.drain()
+        assert (await admin.get(f"/api/v1/runs/{run}")).json()["state"] == "succeeded"
+    assert not (tmp_path / "executed").exists()
+
+
+@patiently
+async def test_a_job_cannot_read_the_servers_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passwords of databases and clouds, and our own tokens, are in no job's environment (B14)."""
+    for name in ("PGPASSWORD", "AWS_SESSION_TOKEN", "MONGODB_URI", "TICKWISE_TOKEN"):
+        monkeypatch.setenv(name, "hunter2")
+    async with served(pass_env=("MONGODB_URI",)) as target, target.client(target.admin) as admin:
+        await admin.post("/api/v1/schedules", json={"name": "x", "schedule": "@daily", "command": "env"})
+        run = (await admin.post("/api/v1/schedules/x:trigger", json={})).json()["id"]
+        await target.tickwise.drain()
+        log = (await admin.get(f"/api/v1/runs/{run}/logs?limit=1000")).json()["items"]
+        names = {part["text"].partition("=")[0] for part in log}
+        assert {"PATH", "MONGODB_URI"} <= names
+        assert not names & {"PGPASSWORD", "AWS_SESSION_TOKEN", "TICKWISE_TOKEN"}
+
+
+@pytest.mark.parametrize("host", ["169.254.169.254", "[fd20:ce::254]", "[fd00:ec2::23]", "[64:ff9b:1::a9fe:a9fe]"])
+@patiently
+async def test_a_step_does_not_reach_the_metadata_of_a_cloud(host: str) -> None:
+    """A request to where clouds keep their credentials is refused before it is sent (B14)."""
+    async with served() as target, target.client(target.admin) as admin:
+        body = {"name": "x", "schedule": "@daily", "http": f"http://{host}/latest/meta-data/"}
+        await admin.post("/api/v1/schedules", json=body)
+        run = (await admin.post("/api/v1/schedules/x:trigger", json={})).json()["id"]
+        await target.tickwise.drain()
+        ended = (await admin.get(f"/api/v1/runs/{run}")).json()
+        assert (ended["state"], "not allowed" in ended["error"]) == ("failed", True), ended["error"]
 
 
 @patiently
@@ -185,6 +330,50 @@ async def test_wrong_tokens_lock_nobody_out() -> None:
             await client.get("/api/v1/me", headers={"Authorization": "Bearer wrong"})
         right = {"Authorization": f"Bearer {target.admin}"}
         assert (await client.get("/api/v1/me", headers=right)).status_code == 200
+
+
+@pytest.mark.parametrize("user", OTHER_USERS or [None], ids=["another user" if OTHER_USERS else "needs root"])
+@patiently
+async def test_a_real_server_of_another_user_gets_no_token(user: int | None, tmp_path: Path) -> None:
+    """A process of another user hears nothing of the token: the kernel says whose it is (B11).
+
+    Only root can start one. For others the test above plays it with a table of the kernel that is made up.
+    """
+    if user is None:
+        return
+    async with served():
+        refused = pytest.raises(InputError, match="belongs to another user")
+        with listening_as(user, tmp_path / "heard") as port, refused:
+            async with connect(ApiTarget(f"http://127.0.0.1:{port}")) as client:
+                await client.get("/me")
+    assert (tmp_path / "heard").read_bytes() == b""
+
+
+@contextmanager
+def listening_as(user: int, heard: Path) -> Iterator[int]:
+    """A process of a user, on a port of its own: it appends to a file what it is sent."""
+    told, tell = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _listen_for_ever(user, tell, heard.open("wb", buffering=0))
+    try:
+        with os.fdopen(told) as lines:
+            os.close(tell)
+            yield int(lines.readline())
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def _listen_for_ever(user: int, tell: int, heard: IO[bytes]) -> NoReturn:
+    try:
+        os.setresuid(user, user, user)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            os.write(tell, f"{listener.getsockname()[1]}\n".encode())
+            while True:
+                heard.write(listener.accept()[0].recv(65_536))
+    finally:
+        os._exit(1)
 
 
 @patiently

@@ -1,11 +1,15 @@
 """Who may pass which route: every route with every role, and with none."""
 
+import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tickwise.api import routes
 from tickwise.api.auth_settings import AuthSettings
+from tickwise.api.context import RequestContext
 from tickwise.api.routes import PREFIX, all_routes
 from tickwise.api.routing import GuardedRoute, Route
 from tickwise.stores.access_records import AccessRole
@@ -157,3 +161,17 @@ async def test_what_concerns_all_jobs_is_not_for_who_sees_some() -> None:
             answer = await here.ask(route.method, _address(route), token=scoped)
             detail = problem_of(answer, 403)["detail"]
             assert ("needs the role admin" if route.role is AccessRole.ADMIN else "etl-* only") in detail
+
+
+def test_routes_see_the_app_and_no_store() -> None:
+    """The context of a request has no store, and no route reaches for one; signing in has no context yet."""
+    assert {*RequestContext._fields} == {
+        "tickwise", "view", "operations", "access", "identity", "events", "forecasts",
+    }  # fmt: skip
+    reached = [
+        f"{file.name}:{node.lineno}"
+        for file in Path(routes.__path__[0]).glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr in {"store", "insights"} and file.name != "session.py"
+    ]
+    assert reached == []

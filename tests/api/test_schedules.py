@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tickwise.api.mask import MASK
+from tickwise.core.mask import MASK
 from tickwise.core.settle import Failed, Succeeded
 from tickwise.stores.access_records import AccessRole
 

@@ -27,7 +27,7 @@ _SPOIL = Statement("""
 BAD = {"name": "bad", "schedule": "7 3 * * *", "command": "echo hi", "overlap": "latest"}
 
 
-@pytest.fixture(params=["sqlite", "postgres", "mongodb", "redis"])
+@pytest.fixture(params=["sqlite", "postgres", "mysql", "mongodb", "redis"])
 def url(request: pytest.FixtureRequest) -> str:
     return URLS[request.param](request)
 

@@ -15,6 +15,7 @@ from tickwise.sources.folder import FolderChange, FolderSource
 from tickwise.sources.yaml import DefinitionError, LocatedJob
 from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.memory.store import MemoryStore
+from tickwise.stores.records import Enqueue
 from tickwise.stores.url import open_store
 from tickwise.testing.conformance.world import HOURLY, job
 
@@ -186,6 +187,52 @@ async def test_what_is_trusted(store: Store) -> None:
     assert announced == [intake.commands] == [{command_digest(said)}]
     assert command_digest(job("job", "@daily", steps=(STEP,))) in intake.commands
     assert command_digest(job("job", HOURLY, steps=(STEP,), env={"LD_PRELOAD": "evil.so"})) not in intake.commands
+
+
+@patiently
+async def test_what_is_withdrawn_is_not_trusted(store: Store) -> None:
+    """B14: neither the old words of a job nor those of a removed one, once its source has said so (S46)."""
+    intake = DefinitionSync(store)
+    first, second = (job("job", HOURLY, steps=(STEP,), env={"N": n}) for n in "12")
+    twin = job("twin", HOURLY, steps=(STEP,), env={"N": "1"})  # the same words as the first
+    await follow(intake, change(first, twin, full=True))
+    await follow(intake, change(second))
+    assert intake.commands == {command_digest(first), command_digest(second)}
+    await follow(intake, change(removed=["twin"]))
+    assert intake.commands == {command_digest(second)}
+    await follow(intake, change(job("job", HOURLY)))
+    assert intake.commands == frozenset()
+
+
+@patiently
+async def test_runs_keep_their_words_and_no_others_get_them(store: Store) -> None:
+    """B14: a run that was enqueued before an edit is executed (S23); a later one prolongs nothing."""
+    intake = DefinitionSync(store)
+    old, new = (job("job", HOURLY, steps=(STEP,), env={"N": n}) for n in "12")
+    await follow(intake, change(old, full=True))
+    (before,) = await store.enqueue([Enqueue("job")])
+    await follow(intake, change(new))
+    assert intake.commands == {command_digest(old), command_digest(new)}
+    await store.define(job("planted", steps=(STEP,), env={"N": "1"}), "api")
+    await store.enqueue([Enqueue("planted")])
+    await store.cancel(before.id)
+    await intake.turn()
+    assert intake.commands == {command_digest(new)}
+
+
+@patiently
+async def test_words_are_trusted_until_new_ones_are_stored(store: Store, shaky: Shaky) -> None:
+    """While the store does not answer, runs with the old words may still come out of it (S27)."""
+    intake = DefinitionSync(store)
+    old, new = (job("job", HOURLY, steps=(STEP,), env={"N": n}) for n in "12")
+    await follow(intake, change(old, full=True))
+    shaky.fail("define")
+    with pytest.raises(StoreUnavailableError):
+        await follow(intake, change(new))
+    assert intake.commands == {command_digest(old), command_digest(new)}
+    shaky.mend()
+    await intake.turn()
+    assert intake.commands == {command_digest(new)}
 
 
 @patiently

@@ -243,6 +243,10 @@ def test_only_jobs_are_enqueued(tw: Tickwise) -> None:
         tw.enqueue("nothin")
 
 
+def variables() -> list[str | None]:
+    return [os.environ.get(name) for name in ("DATABASE_URL", "TICKWISE_LOOKAHEAD")]
+
+
 def test_in_a_process(tw: Tickwise) -> None:
     """`pool="process"` calls it in a process of its own; a function that others cannot find is refused."""
     run = tw.enqueue(tw.job(pool="process")(os.getppid))
@@ -250,6 +254,17 @@ def test_in_a_process(tw: Tickwise) -> None:
     assert tw.runs.get(run.id).result == os.getpid()
     with pytest.raises(InputError, match="process"):
         tw.job(name="local", pool="process")(lambda: None)
+
+
+def test_the_environment_of_a_function_is_that_of_its_program(
+    tw: Tickwise, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B14: in a process of its own, too, a function is a part of its app, and finds what that finds."""
+    monkeypatch.setenv("DATABASE_URL", "postgresql://db/shop")
+    monkeypatch.setenv("TICKWISE_LOOKAHEAD", "1h")
+    run = tw.enqueue(tw.job(pool="process")(variables))
+    tw.drain()
+    assert tw.runs.get(run.id).result == ["postgresql://db/shop", "1h"]
 
 
 def test_wishes(tw: Tickwise, clock: Clock) -> None:

@@ -58,12 +58,12 @@ def test_every_peer_is_in_the_run(measured: tuple[list[Row], list[str]]) -> None
 
 
 def test_every_store_is_in_the_run(measured: tuple[list[Row], list[str]]) -> None:
-    """Slots are fired in memory, on SQLite, PostgreSQL, MongoDB and Redis, each beside PostgreSQL."""
+    """Slots are fired in memory, on SQLite, PostgreSQL, MariaDB, MongoDB and Redis, each beside PostgreSQL."""
     found = {row.name: row.peer_name for row in measured[0]}
-    stores = ("memory", "SQLite", backends.POSTGRES, "MongoDB", "Redis")
+    stores = ("memory", "SQLite", backends.POSTGRES, "MariaDB", "MongoDB", "Redis")
     peer = backends.POSTGRES
     assert {store: found[backends.name(QUICK, store)] for store in stores} == {
-        "memory": peer, "SQLite": peer, peer: None, "MongoDB": peer, "Redis": peer
+        "memory": peer, "SQLite": peer, peer: None, "MariaDB": peer, "MongoDB": peer, "Redis": peer
     }  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def test_nothing_is_left_on_the_server(postgres_url: str) -> None:
 @pytest.mark.parametrize("size", [QUICK, DEFAULT, FULL], ids=["quick", "default", "full"])
 def test_targets_of_the_design(size: StoresSize) -> None:
     """Each line of the design's table is owed."""
-    assert list(targets(size).values()) == [10, 12, 15, 1.5, 5, 0.8, 10_000, 20, 100]
+    assert list(targets(size).values()) == [10, 12, 15, 1.5, 1.5, 5, 50_000, 0.8, 10_000, 10_000, 20, 100]
 
 
 def test_the_million_is_said_to_be_missing() -> None:

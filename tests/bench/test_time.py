@@ -52,7 +52,7 @@ def test_peers_agree(measured: tuple[list[Row], list[str]]) -> None:
 def test_targets_of_the_design(size: TimeSize) -> None:
     """Each line of the design's table is owed, from both mixes to peek, and the bound of a simulation."""
     assert list(targets(size).values()) == pytest.approx(
-        [5, 20, 5, 20, 100, 10, 10, 16, 5, 150, 6 if size is FULL else 3, 0.3, 5]
+        [5, 20, 5, 20, 100, 10, 10, 16, 5, 70, 200, 500, 150, 150, 6 if size is FULL else 3, 0.3, 5]
     )
 
 

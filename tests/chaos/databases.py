@@ -5,20 +5,22 @@ import select
 import socket
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import psycopg
+import pymysql
 
+from tickwise.stores.sql.mysql_tickets import TICKET_NAMES
 from tickwise.stores.sql.postgres_tickets import TICKET_LOCK
 from tickwise.stores.sql.tickets import TICKETS
 
 from ..stores.mongo import servers as mongo
-from ..support.races import server as postgres_server
-from ..support.servers import mongodb, postgres, valkey
+from ..support.races import server as sql_server
+from ..support.servers import mariadb, mongodb, postgres, valkey
 from ..support.servers.process import Server
 from ..support.tickwise_processes import Process
 from .proxy import Proxy
@@ -36,6 +38,7 @@ class Kind(NamedTuple):
     seat: Callable[[str], AbstractContextManager[Any] | None]
     is_write: Callable[[bytes], bool]
     query: str  # of the address by which nodes reach it
+    hold_tickets: Callable[[str], AbstractContextManager[object]]
 
 
 def _seat_at_postgres(url: str) -> AbstractContextManager[Any] | None:
@@ -64,13 +67,55 @@ def _seat_at_redis(url: str) -> AbstractContextManager[Any] | None:
     return None
 
 
+def _seat_at_mysql(url: str) -> AbstractContextManager[Any] | None:
+    seat = mariadb.connected(url)
+    try:
+        seat.__enter__()
+    except pymysql.OperationalError:
+        return None
+    return closing_later(seat)
+
+
+@contextmanager
+def closing_later(seat: AbstractContextManager[Any]) -> Iterator[None]:
+    """Leave, at the end of the block, what was entered already."""
+    with suppress(pymysql.Error), ExitStack() as stack:
+        stack.push(seat)
+        yield
+
+
+@contextmanager
+def _hold_tickets_of_postgres(url: str) -> Iterator[None]:
+    with psycopg.connect(url, autocommit=True) as other:
+        for number in range(TICKETS):
+            other.execute("SELECT pg_advisory_lock(%s, %s)", (TICKET_LOCK, number))
+        yield
+
+
+@contextmanager
+def _hold_tickets_of_mysql(url: str) -> Iterator[None]:
+    with mariadb.connected(url) as other:
+        for name in TICKET_NAMES:
+            other.execute(f"SELECT GET_LOCK({name}, 60)")
+        yield
+
+
 KINDS = {
     "postgres": Kind(
         partial(postgres.server, "max_connections=50"),
-        partial(postgres_server.restarted, how=postgres_server.CRASH),
+        partial(sql_server.restarted, how=sql_server.CRASH),
         _seat_at_postgres,
         lambda data: b"COMMIT\0" in data,
         "",
+        _hold_tickets_of_postgres,
+    ),
+    "mysql": Kind(
+        partial(mariadb.server, "max-connections=50"),
+        partial(sql_server.restarted, how=sql_server.CRASH),
+        _seat_at_mysql,
+        lambda data: data.endswith(b"\x03COMMIT"),
+        "",
+        _hold_tickets_of_mysql,
     ),
     "mongodb": Kind(
         partial(mongodb.server, "--maxConns", "80"),
@@ -78,6 +123,7 @@ KINDS = {
         _seat_at_mongodb,
         lambda data: any(name in data for name in _WRITES),
         "directConnection=true",  # past the address that the server has for itself
+        lambda _url: nullcontext(),
     ),
     "redis": Kind(
         partial(valkey.server, *valkey.DURABLE, "--maxclients", "80"),
@@ -85,6 +131,7 @@ KINDS = {
         _seat_at_redis,
         lambda data: b"EVAL" in data,
         "",
+        lambda _url: nullcontext(),
     ),
 }
 
@@ -119,9 +166,7 @@ class Database:
     @contextmanager
     def tickets_held(self) -> Iterator[None]:
         """A session of somebody else holds what a node needs to claim, but nothing that it needs to commit."""
-        with psycopg.connect(self.url, autocommit=True) as other:
-            for number in range(TICKETS):
-                other.execute("SELECT pg_advisory_lock(%s, %s)", (TICKET_LOCK, number))
+        with self._kind.hold_tickets(self.url):
             yield
 
     def _fill(self, crowd: ExitStack) -> None:

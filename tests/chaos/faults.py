@@ -79,14 +79,15 @@ _OF_SERVERS: Mapping[str, Fault] = {
     "a write is committed, its reply is lost": _lose_an_answer,
     "other clients use all connections": _crowd,
 }
-_OF_POSTGRES: Mapping[str, Fault] = {"other sessions hold all claim tickets": _hold_the_tickets}
+_OF_TICKETS: Mapping[str, Fault] = {"other sessions hold all claim tickets": _hold_the_tickets}
 _OF_FILES: Mapping[str, Fault] = {
     "the disk is full": _fill_the_disk,
     "another process locks the file past the leases": _hold_the_file,
 }
-EVERY = tuple({**_OF_NODES, **_OF_SERVERS, **_OF_POSTGRES, **_OF_FILES})
+EVERY = tuple({**_OF_NODES, **_OF_SERVERS, **_OF_TICKETS, **_OF_FILES})
 FAULTS: Mapping[str, Mapping[str, Fault]] = {
-    "postgres": {**_OF_NODES, **_OF_SERVERS, **_OF_POSTGRES},
+    "postgres": {**_OF_NODES, **_OF_SERVERS, **_OF_TICKETS},
+    "mysql": {**_OF_NODES, **_OF_SERVERS, **_OF_TICKETS},
     "sqlite": {**_OF_NODES, **_OF_FILES},
     "mongodb": {**_OF_NODES, **_OF_SERVERS},
     "redis": {**_OF_NODES, **_OF_SERVERS},

@@ -24,11 +24,12 @@ class Loss(Enum):
 
 
 class Proxy:
-    """Everything is forwarded, unless somebody says otherwise."""
+    """Everything is forwarded, after `delay` seconds in each direction, unless somebody says otherwise."""
 
-    def __init__(self, host: str, port: int, is_write: Callable[[bytes], bool]) -> None:
+    def __init__(self, host: str, port: int, is_write: Callable[[bytes], bool], delay: float = 0) -> None:
         self._server = (host, port)
         self._is_write = is_write
+        self._delay = delay
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, daemon=True)
         self._links: dict[_Link, asyncio.Task[None] | None] = {}
@@ -87,10 +88,14 @@ class Proxy:
         await asyncio.gather(self._ask(link, node), self._answer(link, server))
         del self._links[link]
 
+    async def _pass(self) -> None:
+        await asyncio.sleep(self._delay)
+        await self._flows.wait()
+
     async def _ask(self, link: "_Link", node: StreamReader) -> None:
         with suppress(OSError):
             while data := await node.read(_CHUNK):
-                await self._flows.wait()
+                await self._pass()
                 if self._loss and self._is_write(data):
                     (what, lost), self._loss = self._loss, None
                     if what is Loss.REQUEST:
@@ -103,7 +108,7 @@ class Proxy:
     async def _answer(self, link: "_Link", server: StreamReader) -> None:
         with suppress(OSError):
             while (data := await server.read(_CHUNK)) and not link.lost:
-                await self._flows.wait()
+                await self._pass()
                 await _forward(data, link.to_node)
         if link.lost:
             link.lost.set_result(None)

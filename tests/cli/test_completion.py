@@ -50,8 +50,20 @@ def test_no_store_is_made_by_a_tab(tmp_path: Path) -> None:
 )
 def test_a_command_loads_only_what_it_needs(tmp_path: Path, arguments: list[str], without: set[str]) -> None:
     """A command that asks a server, or explains an expression, does not import what serves."""
+    assert not without & loaded(arguments, tmp_path)
+
+
+@pytest.mark.parametrize("arguments", ["schedules list", "schedules list --json", "why nightly", "runs list"])
+def test_a_read_of_a_store_loads_no_server(filled: Filled, arguments: str) -> None:
+    """Weight: common reads over a store load neither the API with its libraries nor NumPy nor YAML."""
+    heavy = {"fastapi", "starlette", "uvicorn", "httpx", "numpy", "ruamel.yaml", "structlog"}
+    assert not heavy & loaded(arguments.split(), filled.folder.parent)
+
+
+def loaded(arguments: list[str], folder: Path) -> set[str]:
+    """The modules that a command loads."""
     asked = [sys.executable, "-X", "importtime", *PROGRAM[1:], *arguments]
-    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=False)
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "tickwise.cli.main" in loaded
-    assert not without & loaded
+    done = subprocess.run(asked, cwd=folder, capture_output=True, text=True, check=False)
+    found = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "tickwise.cli.main" in found
+    return found

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tickwise import Tickwise
+from tickwise import AsyncTickwise, Tickwise
 from tickwise.cli.commands.forecast import heat_map
 from tickwise.stores.records import Node, Role
 from tickwise.stores.url import open_store
@@ -144,10 +144,32 @@ def test_a_healthy_store_has_no_findings(command: Command) -> None:
     assert command("doctor")[0] == 0
 
 
+@pytest.mark.parametrize("follow", [(), ("--follow",)])
+def test_a_line_in_a_pipe_names_its_step(command: Command, filled: Filled, follow: tuple[str, ...]) -> None:
+    """A27: each line of steps, handlers and preconditions; what a job without steps prints stays as it is."""
+
+    async def print_lines() -> dict[str, str]:
+        async with AsyncTickwise(filled.url) as tickwise:
+            both = "echo a; echo; printf b"
+            steps = [{"name": "left", "script": both}, {"name": "right", "script": "echo c"}]
+            on = {"exit": "echo over"}
+            await tickwise.schedules.add("parallel", schedule="@yearly", steps=steps, on=on)
+            await tickwise.schedules.add("alone", schedule="@yearly", script=both)
+            runs = {name: (await tickwise.enqueue(name)).id for name in ("parallel", "alone")}
+            await tickwise.drain()
+            return runs
+
+    runs = asyncio.run(print_lines())
+    lines = command("runs", "logs", runs["parallel"], *follow)[1].splitlines()
+    assert [line for line in lines if line.startswith("left")] == ["left | a", "left | ", "left | b"]
+    assert [line for line in lines if not line.startswith("left")] == ["right | c", "on:exit | over"]
+    assert command("runs", "logs", runs["alone"], *follow)[1] == "a\n\nb\n"
+
+
 def test_logs_that_are_followed_end_with_the_run(command: Command, filled: Filled) -> None:
     """--follow prints what there is and the end, and with --json one object a line."""
     run = filled.runs["report"]
-    assert command("runs", "logs", run, "--follow")[:2] == (0, "three\nreports\n")
+    assert command("runs", "logs", run, "--follow")[:2] == (0, "count | three\nprint | reports\n")
     told = [json.loads(line) for line in command("runs", "logs", run, "--follow", "--json")[1].splitlines()]
     assert [one["event"] for one in told] == ["log", "log", "end"]
     assert (told[0]["step"], told[0]["text"], told[-1]["state"]) == ("count", "three\n", "succeeded")

@@ -42,7 +42,9 @@ def test_a_file_runs_in_the_foreground(command: Command, tmp_path: Path, word: s
     """Its log is printed as it comes, then its steps; the exit code tells its end, and no store is left (A28)."""
     (tmp_path / "greet.yaml").write_text(STEPS)
     ended, out, _ = command("run", "greet.yaml", "-p", f"word={word}")
-    assert (ended, out.splitlines()[:2], out.splitlines()[-1]) == (code, [word, "there"], f"greet {state}.")
+    assert (ended, out.splitlines()[:2], out.splitlines()[-1]) == (
+        code, [f"first | {word}", "second | there"], f"greet {state}.",
+    )  # fmt: skip
     assert [line.split()[:1] for line in out.splitlines()[3:6]] == [["step"], ["first"], ["second"]]
     assert [path.name for path in tmp_path.iterdir()] == ["greet.yaml"]
     answer = json.loads(command("run", "greet.yaml", "-p", f"word={word}", "--json")[1])

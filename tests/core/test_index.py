@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any
+from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -88,6 +88,9 @@ class TestAgainstASortedList:
             RunIndex.from_arrays(times, places, ids=distinct),
             RunIndex.from_arrays(times, places.tolist(), ids=[*distinct, "unused"]),
             RunIndex((at(time), job) for time, job in given_runs),
+            RunIndex([ScheduledRun(job, at(time)) for time, job in given_runs]),
+            RunIndex([(cast(int, np.int64(time)), job) for time, job in given_runs]),
+            RunIndex([ScheduledRun(job, at(time)) if time % 2 else (time, job) for time, job in given_runs]),
             RunIndex(RunIndex(given_runs).query(*ALWAYS)),
             RunIndex(RunIndex(given_runs)),
         ]
@@ -390,6 +393,12 @@ class TestBadInput:
             InputError, match=r"times\[0\] is 2026-03-01 12:00:00\.500000\+00:00, between two seconds"
         ):
             RunIndex([(NOON + timedelta(seconds=0.5), "a")])
+
+    def test_a_microsecond_that_no_float_can_say(self) -> None:
+        """However far the year, a microsecond after a whole second is refused."""
+        late = datetime(9999, 12, 31, 23, 59, 58, 1, tzinfo=UTC)
+        with pytest.raises(InputError, match=r"times\[1\] is .*, between two seconds"):
+            RunIndex([ScheduledRun("a", NOON), ScheduledRun("b", late)])
 
     @pytest.mark.parametrize("outside", [FIRST_SECOND - 1, LAST_SECOND + 1, 1_790_000_000_000, 2**63, -(10**30)])
     def test_runs_outside_the_years_of_a_datetime(self, outside: int) -> None:

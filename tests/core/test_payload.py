@@ -15,7 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tickwise.core.errors import InputError, TickwiseError
-from tickwise.core.payload import MAX_PAYLOAD, check_text, clip, decode, encode, first_line, shown, shown_params
+from tickwise.core.payload import (
+    MAX_PAYLOAD,
+    check_text,
+    clip,
+    decode,
+    encode,
+    encode_again,
+    first_line,
+    shown,
+    shown_params,
+)
 
 LETTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 TEXTS = st.text(LETTERS, max_size=20)
@@ -68,6 +78,7 @@ def test_what_is_kept_comes_back(value: Any) -> None:
     """A payload of JSON's own values reads back equal, from compact text."""
     text = encode(value, "params")
     assert decode(text) == value
+    assert encode_again(decode(text)) == text
     assert text == json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 

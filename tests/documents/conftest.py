@@ -8,13 +8,15 @@ from urllib.parse import urlsplit
 import pytest
 from pymongo import MongoClient
 
-from tickwise.documents import scheduler
+from tickwise.documents import processor, scheduler
 
 from ..stores.mongo.servers import standalone
 from ..support.documents.user_collections import (
     MemoryCollection,
     MongoCollection,
+    MysqlPlace,
     PostgresPlace,
+    RedisCollection,
     SqlitePlace,
     UserCollection,
 )
@@ -23,7 +25,9 @@ KINDS: dict[str, Callable[[pytest.FixtureRequest, bool], UserCollection]] = {
     "memory": lambda _, other: MemoryCollection(other_fields=other),
     "sqlite": lambda request, other: SqlitePlace(_folder(request), other_fields=other),
     "postgres": lambda request, other: PostgresPlace(request.getfixturevalue("postgres_url"), other_fields=other),
+    "mysql": lambda request, other: MysqlPlace(request.getfixturevalue("mysql_url"), other_fields=other),
     "mongodb": lambda request, other: MongoCollection(request.getfixturevalue("mongodb_url"), other_fields=other),
+    "redis": lambda request, other: RedisCollection(request.getfixturevalue("redis_url"), other_fields=other),
 }
 
 PASSWORD = "secret"  # noqa: S105  (of a server that lives as long as the tests)
@@ -36,6 +40,12 @@ def _folder(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(params=KINDS)
 def place(request: pytest.FixtureRequest) -> UserCollection:
+    return KINDS[request.param](request, False)
+
+
+@pytest.fixture(params=[kind for kind in KINDS if kind != "redis"])
+def conditional_place(request: pytest.FixtureRequest) -> UserCollection:
+    """One whose store takes a condition."""
     return KINDS[request.param](request, False)
 
 
@@ -56,6 +66,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Idle schedulers look often, and try again soon."""
     monkeypatch.setattr(scheduler, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(scheduler, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(processor, "RETRY_SECONDS", 0.01)
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,13 @@
 """What is wrong with a store is said when a scheduler starts, with the fix."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from tickwise.core.errors import InputError
 from tickwise.documents import (
@@ -14,19 +16,26 @@ from tickwise.documents import (
     JobStore,
     MemoryJobStore,
     MongoJobStore,
+    MysqlJobStore,
     PostgresJobStore,
+    RedisJobStore,
+    Sleep,
     SqliteJobStore,
 )
 from tickwise.documents import mongodb as mongodb_module
+from tickwise.documents import mysql as mysql_module
 from tickwise.documents import postgres as postgres_module
 
 from ..support.documents.user_collections import (
     HOUR,
     MemoryCollection,
     MongoCollection,
+    MysqlPlace,
     PostgresPlace,
+    RedisCollection,
     SqlitePlace,
     ago,
+    lock,
     run,
 )
 
@@ -44,7 +53,12 @@ def told(store: JobStore) -> str:
 
 @pytest.mark.parametrize(
     ("module", "extra", "kind"),
-    [("asyncpg", "postgres", PostgresJobStore), ("pymongo", "mongodb", MongoJobStore)],
+    [
+        ("asyncpg", "postgres", PostgresJobStore),
+        ("asyncmy", "mysql", MysqlJobStore),
+        ("pymongo", "mongodb", MongoJobStore),
+        ("redis.asyncio", "redis", RedisJobStore),
+    ],
 )
 def test_missing_driver(monkeypatch: pytest.MonkeyPatch, module: str, extra: str, kind: Any) -> None:
     """Without its driver a store cannot be made, and the exact command that installs it is told."""
@@ -152,8 +166,10 @@ def test_a_url_that_names_a_replica_set_where_there_is_none(standalone_mongodb: 
     [
         PostgresJobStore(f"postgresql://ada:secret@{NOWHERE}/shop", "jobs"),
         MongoJobStore(f"mongodb://ada:secret@{NOWHERE}/shop?serverSelectionTimeoutMS=100", "jobs"),
+        MysqlJobStore(f"mysql://ada:secret@{NOWHERE}/shop", "jobs"),
+        RedisJobStore(f"redis://ada:secret@{NOWHERE}/0", "jobs"),
     ],
-    ids=["postgres", "mongodb"],
+    ids=["postgres", "mongodb", "mysql", "redis"],
 )
 def test_nobody_answers(store: JobStore) -> None:
     """A server that does not answer is named by its address, without the password."""
@@ -202,9 +218,9 @@ def test_missing_key(tmp_path: Path) -> None:
     assert "name its primary key with key=…" in told(SqliteJobStore(place.path, place.table, key="number"))
 
 
-def test_missing_columns(postgres_url: str, tmp_path: Path) -> None:
+def test_missing_columns(postgres_url: str, mysql_url: str, tmp_path: Path) -> None:
     """The columns that a table lacks are told as statements that add them; then the table can be worked off."""
-    for place in (PostgresPlace(postgres_url), SqlitePlace(tmp_path)):
+    for place in (PostgresPlace(postgres_url), MysqlPlace(mysql_url), SqlitePlace(tmp_path)):
         place.execute(f"ALTER TABLE {place.table} DROP COLUMN lock_until")
         place.execute(f"ALTER TABLE {place.table} DROP COLUMN error")
         said = told(place.store())
@@ -219,6 +235,84 @@ def test_missing_columns(postgres_url: str, tmp_path: Path) -> None:
 async def _lock(store: JobStore) -> Any:
     async with store:
         return await store.lock_next(HOUR)
+
+
+def test_mysql_that_does_not_fit(mysql_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too old, without the database, the table or the rights, or with a wrong condition: the fix is told."""
+    place = MysqlPlace(mysql_url)
+    assert "see the columns that the condition names" in told(place.store(condition="colour = 'red'"))
+    assert "see the condition" in told(place.store(condition="kind = = 'mail'"))
+    assert "there is no table shop.jobs" in told(MysqlJobStore(place.url, "shop.jobs"))
+    assert "create the database" in told(MysqlJobStore(place.url.replace("tickwise_documents", "nowhere"), "jobs"))
+    place.execute("CREATE USER IF NOT EXISTS tickwise_reader@'%'")
+    place.execute(f"GRANT SELECT ON {place.table} TO tickwise_reader@'%'")
+    said = told(MysqlJobStore(place.url.replace("root@", "tickwise_reader@"), place.table))
+    assert f"GRANT SELECT, UPDATE, DELETE ON `{place.table}` TO 'tickwise_reader'" in said
+    monkeypatch.setattr(mysql_module, "_OLDEST_VERSIONS", {"MySQL": (99, 1), "MariaDB": (99, 1)})
+    assert "upgrade the server to 99.1 or later" in told(place.store())
+
+
+def test_a_percent_sign_in_a_condition(mysql_url: str) -> None:
+    """The condition is SQL, whatever the driver makes of its characters."""
+    place = MysqlPlace(mysql_url)
+    place.add(sleep_until=ago(hours=2), kind="letter")
+    key = place.add(sleep_until=ago(hours=1), kind="mail")
+    assert run(_lock(place.store(condition="kind LIKE 'm%'"))).facts.key == key
+
+
+def test_redis_with_a_wrong_password(redis_url: str) -> None:
+    """A login that fails points at the URL, and does not repeat the password."""
+    said = told(RedisJobStore(redis_url.replace("redis://", "redis://ada:wrongword@"), "jobs"))
+    assert "see the user and the password in the URL" in said
+    assert "wrongword" not in said
+
+
+def test_redis_documents_that_cannot_be_read(redis_url: str) -> None:
+    """A text that is no JSON object is logged and stays as it is; the documents behind it are taken."""
+    place = RedisCollection(redis_url)
+    for text in ("{", "[]", "7"):
+        place.write_text(f"bad {text}", text)
+    key = place.add(sleep_until=ago(hours=1), kind="mail")
+    with capture_logs() as lines:
+        assert run(_lock(place.store())).facts.key == key
+    assert {line["key"] for line in lines} == {"bad {", "bad []", "bad 7"}
+
+
+def test_redis_keeps_what_it_does_not_know(redis_url: str) -> None:
+    """Empty lists, large numbers and texts of a document are as they were after its run."""
+    place = RedisCollection(redis_url)
+    own = {"tags": [], "nothing": {}, "number": 12345678901234567890, "text": "käse", "ratio": 0.1}
+    place.write_text("ada", json.dumps({"sleepUntil": ago(hours=1).isoformat(), **own}))
+
+    async def work() -> None:
+        async with place.store() as store:
+            await store.update(await lock(store), Sleep(None))
+
+    run(work())
+    assert place.raw("ada") == {"_id": "ada", "sleepUntil": None, **own}
+
+
+def test_redis_documents_are_added_by_the_store(redis_url: str) -> None:
+    """`add`, `get`, `change` and `delete` keep the index; what is not there, or there already, is told."""
+    store = RedisJobStore(redis_url, "letters")
+
+    async def work() -> list[Any]:
+        async with store:
+            key = await store.add({"_id": "ada", "sleepUntil": ago(hours=1), "text": "hello"})
+            with pytest.raises(InputError, match="there is a document 'ada' already"):
+                await store.add({"_id": "ada"})
+            with pytest.raises(InputError, match="there is no document 'bob'"):
+                await store.change("bob", {"text": "hi"})
+            with pytest.raises(InputError, match="cannot be written as JSON"):
+                await store.add({"text": object()})
+            await store.change(key, {"sleepUntil": None})
+            found = [await store.lock_next(HOUR)]
+            await store.change(key, {"sleepUntil": ago(hours=1)})
+            found += [(await lock(store)).document["text"], (await store.get(key) or {})["text"]]
+            await store.delete(key)
+            return [*found, await store.get(key), await store.lock_next(HOUR)]
+
+    assert run(work()) == [None, "hello", "hello", None, None]
 
 
 def test_a_condition_that_cannot_be_read(postgres_url: str, mongodb_url: str) -> None:

@@ -23,16 +23,20 @@ from ..support.documents import racer
 from ..support.documents.user_collections import (
     PATIENCE,
     MongoCollection,
+    MysqlPlace,
     PostgresPlace,
+    RedisCollection,
     SqlitePlace,
     UserCollection,
     ago,
     now,
     run,
 )
+from .conftest import KINDS
 
 RACER = Path(racer.__file__)
-PROCESSES, SCHEDULERS = 4, 25
+HOLDER = RACER.with_name("holder.py")
+PROCESSES = 4
 DOCUMENTS = int(os.environ.get("TICKWISE_DOCUMENTS", "600"))
 
 
@@ -61,63 +65,76 @@ def fill_sqlite(request: pytest.FixtureRequest) -> tuple[SqlitePlace, list[str]]
     return place, [str(place.path), place.table]
 
 
-@pytest.mark.parametrize(
-    ("kind", "fill"),
-    [("mongodb", fill_mongodb), ("postgres", fill_postgres), ("sqlite", fill_sqlite)],
-    ids=["mongodb", "postgres", "sqlite"],
-)
+def fill_mysql(request: pytest.FixtureRequest) -> tuple[MysqlPlace, list[str]]:
+    place = MysqlPlace(request.getfixturevalue("mysql_url"))
+    rows = ", ".join(f"('{number}', '2026-01-01')" for number in range(DOCUMENTS))
+    place.execute(f"INSERT INTO {place.table} (id, sleep_until) VALUES {rows}")
+    return place, [place.url, place.table]
+
+
+def fill_redis(request: pytest.FixtureRequest) -> tuple[RedisCollection, list[str]]:
+    place = RedisCollection(request.getfixturevalue("redis_url"))
+    for number in range(DOCUMENTS):
+        place.write_text(str(number), json.dumps({"sleepUntil": "2026-01-01T00:00:00Z"}))
+    return place, [place.url, place.name]
+
+
+FILLS: dict[str, Callable[[pytest.FixtureRequest], tuple[UserCollection, list[str]]]] = {
+    "mongodb": fill_mongodb,
+    "mysql": fill_mysql,
+    "postgres": fill_postgres,
+    "redis": fill_redis,
+    "sqlite": fill_sqlite,
+}
+
+
+@pytest.mark.parametrize(("schedulers", "concurrency"), [(25, 1), (2, 16)], ids=["many", "batches"])
+@pytest.mark.parametrize("kind", FILLS)
 def test_each_document_is_processed_once(
-    kind: str,
-    fill: Callable[[pytest.FixtureRequest], tuple[UserCollection, list[str]]],
-    request: pytest.FixtureRequest,
+    kind: str, schedulers: int, concurrency: int, request: pytest.FixtureRequest
 ) -> None:
-    """A hundred schedulers in four processes: none processes what another has, and none is left over."""
-    place, where = fill(request)
-    run(place.store().create_index())  # type: ignore[attr-defined]
-    command = [sys.executable, str(RACER), kind, *where, str(SCHEDULERS)]
+    """Many schedulers in four processes: none processes what another has, and none is left over."""
+    place, where = FILLS[kind](request)
+    if kind != "redis":
+        run(place.store().create_index())  # type: ignore[attr-defined]
+    command = [sys.executable, str(RACER), kind, *where, str(schedulers), str(concurrency)]
     racers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(PROCESSES)]
     printed = [each.communicate(timeout=10 * PATIENCE)[0] for each in racers]
     processed = Counter(key for text in printed for key in json.loads(text))
     assert processed == Counter(str(number) for number in range(DOCUMENTS))
 
 
-_HOLDER = """
-import sys
-from pathlib import Path
-from tickwise.documents import DocumentScheduler, SqliteJobStore, ThreadedScheduler
-from threading import Event
-def hold(document):
-    print("locked", flush=True)
-    Event().wait()
-store = SqliteJobStore(Path(sys.argv[1]), sys.argv[2])
-ThreadedScheduler(DocumentScheduler(store, hold, lock_duration=0.6)).start()
-Event().wait()
-"""
-
-
-def test_the_document_of_a_dead_process_comes_back(tmp_path: Path) -> None:
-    """While its process lives, a lock is renewed; when that is killed, the document goes to another afterwards."""
-    place = SqlitePlace(tmp_path)
-    place.add(sleep_until=ago(hours=1), kind="mail")
-    with subprocess.Popen(
-        [sys.executable, "-c", _HOLDER, place.path, place.table], stdout=subprocess.PIPE, text=True
-    ) as holder:
+@pytest.mark.parametrize("concurrency", [1, 3])
+@pytest.mark.parametrize("kind", FILLS)
+def test_the_documents_of_a_dead_process_come_back(
+    kind: str, concurrency: int, request: pytest.FixtureRequest
+) -> None:
+    """While its process lives, locks are renewed; when that is killed, its documents go to another afterwards."""
+    place = KINDS[kind](request, False)
+    keys = [place.add(sleep_until=ago(hours=1), kind="mail") for _ in range(concurrency)]
+    where = [str(getattr(place, "path", None) or place.url), getattr(place, "table", None) or place.name]  # type: ignore[attr-defined]
+    command = [sys.executable, str(HOLDER), kind, *where, str(concurrency)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
-        assert holder.stdout.readline() == "locked\n"
+        for _ in range(concurrency):
+            assert holder.stdout.readline() == "locked\n"
         holder.send_signal(signal.SIGKILL)
-    [row] = place.say("SELECT lock_until FROM {table}")
-    assert row["lock_until"] is not None
-    got = asyncio.Event()
+    assert all(place.read(key)["lock_until"] is not None for key in keys)
+    got: list[Any] = []
 
     async def handle(document: Any) -> None:
-        assert document["kind"] == "mail"
-        got.set()
+        got.append(document["kind"])
+        if len(got) == concurrency:
+            all_handled.set()
 
     async def work() -> None:
-        async with DocumentScheduler(place.store(), handle):
-            await got.wait()
+        async with DocumentScheduler(place.store(), handle, concurrency=concurrency):
+            await all_handled.wait()
 
+    all_handled = asyncio.Event()
     run(work())
+    assert got == ["mail"] * concurrency
+    assert [place.read(key)["sleep_until"] for key in keys] == [None] * concurrency
 
 
 def test_a_change_stream_wakes_idle_schedulers(mongodb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Every store keeps the same promises: one suite over memory, SQLite, PostgreSQL and MongoDB."""
+"""Every store keeps the same promises: one suite over memory, SQLite, PostgreSQL, MySQL, MongoDB and Redis."""
 
 import asyncio
 from contextlib import suppress
@@ -6,6 +6,7 @@ from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 import psycopg
+import pymysql
 import pytest
 
 from tickwise.documents import (
@@ -268,17 +269,17 @@ def test_a_document_that_was_deleted_during_the_lock(
     assert with_store(place, work) is None
 
 
-def test_condition(place: UserCollection) -> None:
+def test_condition(conditional_place: UserCollection) -> None:
     """Only documents that satisfy the extra condition are locked, or waited for."""
-    place.add(sleep_until=ago(hours=2), kind="letter")
-    place.add(sleep_until=now() + MINUTE, kind="letter")
-    key = place.add(sleep_until=ago(hours=1), kind="mail")
+    conditional_place.add(sleep_until=ago(hours=2), kind="letter")
+    conditional_place.add(sleep_until=now() + MINUTE, kind="letter")
+    key = conditional_place.add(sleep_until=ago(hours=1), kind="mail")
 
     async def work(store: JobStore) -> tuple[Locked, Locked | None, float | None]:
         locked = await lock(store, 2 * HOUR)
         return locked, await store.lock_next(HOUR), await store.next_due()
 
-    locked, nothing, due = with_store(place, work, condition=place.only_mail)
+    locked, nothing, due = with_store(conditional_place, work, condition=conditional_place.only_mail)
     assert locked.facts.key == key
     assert nothing is None
     assert due > 3600
@@ -327,7 +328,7 @@ def test_no_next_due(place: UserCollection) -> None:
 
 def test_what_is_no_time_is_never_due(place: UserCollection) -> None:
     """A text that is no time does not count as one (where a column takes it at all)."""
-    with suppress(psycopg.DataError):
+    with suppress(psycopg.DataError, pymysql.MySQLError):
         place.add(sleep_until="some day")
     assert with_store(place, lambda store: store.lock_next(HOUR)) is None
 

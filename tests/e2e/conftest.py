@@ -1,4 +1,4 @@
-"""Places for stories, on a SQLite file and on a PostgreSQL database that nobody else uses."""
+"""Places for stories, on a SQLite file and on a database of a server that nobody else uses."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +16,11 @@ def nest() -> Iterator[Nest]:
         yield nest
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "mysql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'tickwise.db'}"
-    found: str = request.getfixturevalue("postgres_database")
+    found: str = request.getfixturevalue(f"{request.param}_database")
     return found
 
 

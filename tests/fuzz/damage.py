@@ -19,7 +19,7 @@ from tickwise.stores.redis.plain_jobs import PlainJobs, apply_moved
 from tickwise.stores.redis.store import RedisStore
 from tickwise.stores.sql.definitions import DefinitionCache
 from tickwise.stores.sql.driver import Pool
-from tickwise.stores.sql.statement import Procedure, Statement
+from tickwise.stores.sql.statement import Procedure, Statement, Update
 from tickwise.stores.sql.store import SqlStore
 from tickwise.testing.conformance.world import World, instant, job
 
@@ -33,14 +33,16 @@ _RUN = "tickwise_runs", "run_key = 'bad'"
 BAD = job("bad", "* * * * *", description="bad", grace=59, overlap="allow")
 
 
-_SETTLE = Statement("""
-    UPDATE tickwise_schedules AS s SET cursor = a.cursor, last_seen_slot = a.last_seen_slot,
-        runs_made = s.runs_made + a.runs_made,
-        last_slot = a.last_slot, wake_at = a.wake_at
-    FROM tickwise_job_state AS a WHERE a.job_id = s.job_id AND a.cursor IS NOT NULL AND s.deleted IS NULL
-""")
+_SETTLE = Update(
+    "tickwise_schedules", "tickwise_job_state AS a", {"job_id": "a.job_id"},
+    {
+        "cursor": "a.cursor", "last_seen_slot": "a.last_seen_slot", "runs_made": "t.runs_made + a.runs_made",
+        "last_slot": "a.last_slot", "wake_at": "a.wake_at",
+    },
+    "a.cursor IS NOT NULL AND t.deleted IS NULL",
+)  # fmt: skip
 _SETTLED = Statement("""
-    UPDATE tickwise_job_state SET cursor = NULL, last_seen_slot = NULL, last_slot = NULL, runs_made = NULL
+    UPDATE tickwise_job_state SET "cursor" = NULL, last_seen_slot = NULL, last_slot = NULL, runs_made = NULL
 """)
 
 
@@ -135,7 +137,7 @@ async def end(world: World, leases: Sequence[Lease]) -> None:
 
 
 class _Tables:
-    """Rows of SQLite or PostgreSQL."""
+    """Rows of SQLite, PostgreSQL or MySQL."""
 
     def __init__(self, store: SqlStore) -> None:
         self._store = store
@@ -147,8 +149,8 @@ class _Tables:
         def protocol() -> Procedure[Any]:
             yield _SETTLE()
             yield _SETTLED()
-            before = yield Statement(f"SELECT {field.column} FROM {table} WHERE {which}")()
-            yield Statement(f"UPDATE {table} SET {field.column} = :value WHERE {which}")(value=value)
+            before = yield Statement(f'SELECT "{field.column}" FROM {table} WHERE {which}')()
+            yield Statement(f'UPDATE {table} SET "{field.column}" = :value WHERE {which}')(value=value)
             return before[0][0]
 
         cache = DefinitionCache()

@@ -8,6 +8,7 @@ import pytest
 
 from tickwise import Cancel, InputError, Retry, Snooze
 from tickwise.core.definition import Command, Handlers, JobDefinition, Precondition, Step
+from tickwise.core.redaction import NO_SECRETS
 from tickwise.runtime.attempt import execute
 from tickwise.runtime.context import RunContext
 from tickwise.runtime.executors.function import FunctionPool, Isolated, call_directly, can_call_directly
@@ -135,7 +136,7 @@ async def takes(x: int, y: int = 2) -> int:
 @patiently
 async def test_both_ways_end_the_same(function: Callable[..., Any], params: dict[str, Any]) -> None:
     """The outcome, the result and what is said about it do not depend on the way (S46)."""
-    short = await call_directly(function, params, no_log)
+    short = await call_directly(function, params, no_log, lambda: NO_SECRETS)
     context = RunContext("1", "a", params=params)
     long = await execute(
         JobDefinition("a"), context, functions={"a": function}, pool=FunctionPool(), services=Services()
@@ -152,7 +153,7 @@ def told(ended: AttemptResult) -> tuple[Any, ...]:
 @patiently
 async def test_a_result_that_cannot_be_kept_is_said_where_there_is_no_log() -> None:
     """The run has succeeded all the same."""
-    ended = await call_directly(returns_what_is_no_json, {}, no_log)
+    ended = await call_directly(returns_what_is_no_json, {}, no_log, lambda: NO_SECRETS)
     assert (ended.succeeded, ended.result) == (True, None)
     assert "is of type set, which JSON does not have" in ended.error
 
@@ -166,7 +167,7 @@ async def test_a_cancellation_from_outside_goes_through() -> None:
         begun.set()
         await asyncio.Event().wait()
 
-    task = asyncio.create_task(call_directly(waits, {}, no_log))
+    task = asyncio.create_task(call_directly(waits, {}, no_log, lambda: NO_SECRETS))
     await begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -81,6 +81,12 @@ def test_a_server(postgres_url: str, scheme: str) -> None:
     assert isinstance(opened(f"{scheme}:{postgres_url.partition(':')[2]}"), SqlStore)
 
 
+@pytest.mark.parametrize("scheme", ["mysql", "mariadb", "mysql+pymysql", "mariadb+asyncmy"])
+def test_a_server_of_mysql(mysql_url: str, scheme: str) -> None:
+    """MySQL and MariaDB are one kind, whatever driver others use."""
+    assert isinstance(opened(f"{scheme}:{mysql_url.partition(':')[2]}"), SqlStore)
+
+
 def test_a_replica_set(mongodb_url: str) -> None:
     """MongoDB is told from the others by its scheme."""
     assert isinstance(opened(mongodb_url), MongoStore)
@@ -101,8 +107,12 @@ def test_a_key_value_server(redis_url: str) -> None:
         ("valkey://h", "sqlite:///FILE"),
         ("own.db", "begins with 'nothing'"),
         ("", "begins with 'nothing'"),
-        (f"mysql://u:{SECRET}@h/n", "mysql"),
+        ("mysq://h/n", "did you mean mysql"),
+        (f"oracle://u:{SECRET}@h/n", "oracle"),
         (f"mysql://[u:{SECRET}@h/n", "percent"),
+        (f"mysql://u:{SECRET}@h:port/n", "percent"),
+        (f"mysql://u:{SECRET}@h", "names no database: write mysql://USER:PASSWORD@HOST/NAME"),
+        (f"mysql://u:{SECRET}@h/n?ssl_crt=x", "unknown option 'ssl_crt'.*did you mean ssl_cert"),
     ],
 )
 def test_a_wrong_beginning(here: Path, url: str, words: str) -> None:
@@ -138,6 +148,8 @@ def test_no_file(here: Path, url: str, words: str) -> None:
     ("url", "driver", "command"),
     [
         ("postgresql://h/n", "asyncpg", "pip install 'tickwise[postgres]'"),
+        ("mysql://h/n", "asyncmy", "pip install 'tickwise[mysql]'"),
+        ("mariadb://h/n", "asyncmy", "pip install 'tickwise[mysql]'"),
         ("mongodb://h/n", "pymongo", "pip install 'tickwise[mongodb]'"),
         ("rediss://h/0", "redis", "pip install 'tickwise[redis]'"),
     ],
@@ -169,6 +181,20 @@ def test_nobody_there() -> None:
     said = refusal(f"postgresql://u:{quote(SECRET, safe='')}@127.0.0.1:{free_port()}/n")
     assert "cannot connect to PostgreSQL" in said
     assert "check host, port" in said
+
+
+def test_a_server_of_mysql_that_is_not_there() -> None:
+    """The address is to be checked, and no password is said."""
+    said = refusal(f"mysql://u:{quote(SECRET, safe='')}@127.0.0.1:{free_port()}/n")
+    assert "cannot connect to MySQL" in said
+    assert "check host, port, name, user and password" in said
+
+
+def test_a_user_whom_mysql_does_not_know(mysql_url: str) -> None:
+    """The server's own words are told, without the password."""
+    where = urlsplit(mysql_url)
+    said = refusal(where._replace(netloc=f"nobody:{quote(SECRET, safe='')}@127.0.0.1:{where.port}").geturl())
+    assert "Access denied for user 'nobody'" in said
 
 
 def test_no_such_database(postgres_url: str) -> None:
@@ -218,6 +244,7 @@ def test_a_password_that_breaks_the_url(guarded: str) -> None:
         ("postgresql://u:p#/?@w@h/n", "postgresql://u:…@h/n"),
         ("postgresql://h/n?user=u&password=p%20p&x=1", "postgresql://h/n?user=u&password=…&x=1"),
         ("postgresql://u@h/n", "postgresql://u@h/n"),
+        ("mysql://u:p@h/n", "mysql://u:…@h/n"),
         ("sqlite:////home/a:b@c.db", "sqlite:////home/a:b@c.db"),
         ("memory://", "memory://"),
     ],

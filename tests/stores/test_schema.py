@@ -278,7 +278,7 @@ def test_before_the_first_upgrade(place: StoreAddress) -> None:
 def test_a_column_that_is_missing(place: StoreAddress) -> None:
     """Older tables than a program needs are told in the same way."""
     place.upgrade()
-    place.say("ALTER TABLE tickwise_runs RENAME COLUMN priority TO other")
+    place.say("ALTER TABLE tickwise_runs RENAME COLUMN losses TO other")
     with pytest.raises(SchemaError, match=re.escape("run `tickwise store upgrade`")):
         place.do(lambda store: store.insights.runs())
 

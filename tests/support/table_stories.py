@@ -41,3 +41,9 @@ class PostgresStories(TableStories):
     @pytest.fixture(autouse=True)
     def at(self, request: pytest.FixtureRequest) -> None:
         self.url = URLS["postgres"](request)
+
+
+class MysqlStories(TableStories):
+    @pytest.fixture(autouse=True)
+    def at(self, request: pytest.FixtureRequest) -> None:
+        self.url = URLS["mysql"](request)

@@ -19,7 +19,7 @@ PINS = Path(__file__).with_name("pins.lock")
 
 def interpreter(progress: Progress, pins: Path = PINS) -> Path:
     """The path of the Python that can import the peers."""
-    home = _cache_folder() / f"peers-{sha256(sys.version.encode() + pins.read_bytes()).hexdigest()[:12]}"
+    home = cache_folder() / f"peers-{sha256(sys.version.encode() + pins.read_bytes()).hexdigest()[:12]}"
     python, complete = home / "bin" / "python", home / "complete"
     if not complete.exists():
         progress("installing peers into an environment of their own, once")
@@ -30,7 +30,7 @@ def interpreter(progress: Progress, pins: Path = PINS) -> Path:
     return python
 
 
-def _cache_folder() -> Path:
+def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tickwise", "bench")
 
 

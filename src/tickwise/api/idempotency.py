@@ -29,7 +29,7 @@ async def once(
         return await make(request)
     if not 0 < len(given) <= _MAX_KEY_LENGTH or not given.isprintable():
         raise Refusal(422, f"an Idempotency-Key has 1 to {_MAX_KEY_LENGTH} characters", field="Idempotency-Key")
-    access, key = context.store.access, f"idempotency:{_hash(context.identity.name, given)}"
+    access, key = context.access, f"idempotency:{_hash(context.identity.name, given)}"
     claim = await access.claim(key, _hash(request.url.path, (await request.body()).decode()), _CLAIM_SECONDS)
     if claim is None:
         response = await _respond(request, make)

@@ -12,7 +12,9 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.convertors import StringConvertor, register_url_convertor
 
+from ..app.operations import Operations
 from ..app.records import AccessRole
+from ..app.view import View, sees_all
 from .coalesce import RequestCoalescer
 from .context import RequestContext
 from .idempotency import once
@@ -145,4 +147,9 @@ async def _authorize(request: Request, route: Route) -> RequestContext:
         raise Refusal(
             403, f"this concerns all jobs, and {identity.name} may see {', '.join(identity.scopes)} only"
         )
-    return RequestContext(state.tickwise, store, identity, state.events, state.forecasts)
+    tickwise = state.tickwise
+    return RequestContext(
+        tickwise=tickwise, view=View(store, identity.sees if identity.scopes else sees_all),
+        operations=Operations(store, tickwise.schedules.defaults), access=store.access, identity=identity,
+        events=state.events, forecasts=state.forecasts,
+    )  # fmt: skip

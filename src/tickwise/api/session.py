@@ -15,7 +15,7 @@ from uuid import uuid4
 from fastapi import Request, Response
 
 from ..app.records import MICRO, AccessRole, AuditEntry, Token
-from ..app.stores import Store
+from ..app.stores import Access, Store
 from .problems import Refusal
 from .token_file import digest
 
@@ -85,13 +85,13 @@ def is_browser(token: Token) -> bool:
     return token.id.startswith(_BROWSER_PREFIX)
 
 
-async def create_link(store: Store, role: AccessRole, by: str) -> tuple[str, Token]:
+async def create_link(access: Access, now: int, role: AccessRole, by: str) -> tuple[str, Token]:
     """The code of a new link that signs a browser in once, and its token."""
     code, number = secrets.token_urlsafe(32), uuid4().hex
-    until = await store.now() + LINK_SECONDS * MICRO
+    until = now + LINK_SECONDS * MICRO
     link = Token(id=_LINK_PREFIX + number, name=f"sign-in link {number[:8]}", role=role, expires_at=until)
-    made = await store.access.issue(link, digest(code))
-    await store.access.record([AuditEntry(by, "link.create", made.name, None, {"role": str(role)})])
+    made = await access.issue(link, digest(code))
+    await access.record([AuditEntry(by, "link.create", made.name, None, {"role": str(role)})])
     return code, made
 
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 from ..core.definition import JobDefinition
 from ..core.errors import ConflictError, TickwiseError
-from ..core.requirements import command_digest, has_commands
 from ..log import get_logger
 from ..stores.contract import Store, StoreUnavailableError
 from ..stores.validation import all_pages
+from .trusted_commands import TrustedCommands
 
 if TYPE_CHECKING:
     from ..sources.folder import FolderChange, FolderSource
@@ -35,9 +35,9 @@ class DefinitionSync:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._commands: frozenset[str] = frozenset()
-        self._announced = self._commands
-        self.announce: Callable[[], Awaitable[object]] = _announce_nothing  # called when `commands` has grown
+        self._trusted = TrustedCommands(store)
+        self._announced = self._trusted.digests
+        self.announce: Callable[[], Awaitable[object]] = _announce_nothing  # called when `commands` has changed
         self._queued: defaultdict[str, dict[str, JobDefinition | None]] = defaultdict(
             dict
         )  # by source and job; none: remove
@@ -57,7 +57,7 @@ class DefinitionSync:
     @property
     def commands(self) -> frozenset[str]:
         """The digests of definitions with commands that a source of this process has."""
-        return self._commands
+        return self._trusted.digests
 
     async def define_all(self, jobs: Iterable[JobDefinition], source: str) -> None:
         """Write definitions; one that is refused becomes a problem, and holds up no other."""
@@ -72,15 +72,15 @@ class DefinitionSync:
             ready.set()
 
     async def turn(self) -> float:
-        """Write again what could not be written."""
+        """Write again what could not be written, and trust no longer what no run needs any more."""
         for source in list(self._queued):
             await self._write_queued(source)
         return _RETRY_SECONDS
 
     def _queue(self, jobs: Iterable[JobDefinition], source: str) -> None:
         jobs = list(jobs)
-        self._commands |= {command_digest(job) for job in jobs if has_commands(job)}
         for job in jobs:
+            self._trusted.add(source, job)
             self._queued[source][job.name] = job
 
     def _queue_change(self, source: str, change: "FolderChange") -> None:
@@ -108,17 +108,20 @@ class DefinitionSync:
                 await self._remove(name, source)
                 if queued.get(name) is None:
                     queued.pop(name, None)
+                    self._trusted.on_removed(source, name)
             if source in self._complete:
                 for name in set(await jobs_of(self._store, source)) - self._complete[source]:
                     await self._remove(name, source)
                 del self._complete[source]
             while queued and await self._define_queued(source):
                 pass
+            await self._trusted.withdraw()
+            await self._announce_commands()
 
     async def _announce_commands(self) -> None:
-        """Let others know first that this process may execute these: otherwise slots would be held (S47)."""
-        if self._announced != self._commands:
-            commands = self._commands
+        """Let others know what this process may execute, before it is written: else slots would be held (S47)."""
+        if self._announced != self.commands:
+            commands = self.commands
             await self.announce()
             self._announced = commands
 
@@ -158,6 +161,7 @@ class DefinitionSync:
         self._refused.pop((source, job.name), None)
         if self._queued[source].get(job.name) is job:  # and not a newer one
             del self._queued[source][job.name]
+            self._trusted.on_stored(source, job.name)
 
     def _refuse(self, job: JobDefinition, source: str, why: str) -> None:
         text = f"{job.name}: {why}"

@@ -13,6 +13,7 @@ from ..core.definition import Ticking
 from ..core.requirements import ALL
 from ..runtime.execution import Execution
 from ..runtime.local_ticker import LocalTicker
+from ..runtime.step_context import Services
 from ..runtime.ticker import Ticker
 from ..runtime.worker import Worker, WorkerOptions
 from ..stores.contract import Store
@@ -23,7 +24,9 @@ _LEASE = 3_600  # seconds; it is not renewed
 _CONCURRENCY = 100
 
 
-async def drain(store: Store, functions: Mapping[str, Callable[..., Any]]) -> int:
+async def drain(
+    store: Store, functions: Mapping[str, Callable[..., Any]], services: Services | None = None
+) -> int:
     """Decide all that is due and run all that is queued, of all queues; how many attempts ended."""
     ended = 0
 
@@ -32,7 +35,7 @@ async def drain(store: Store, functions: Mapping[str, Callable[..., Any]]) -> in
         ended += 1
 
     name, queues = f"drain-{uuid4().hex[:12]}", await _queues(store)
-    execution = Execution(store, functions, commands=lambda: (ALL,))
+    execution = Execution(store, functions, commands=lambda: (ALL,), services=services)
     worker = Worker(store, name, execution, options=WorkerOptions(_CONCURRENCY, queues, _LEASE), on_ended=count)
     ticker = Ticker(store, name, worker=worker)
     await store.beat(Node(name, (Role.TICKER, Role.WORKER), queues=queues, offers=worker.offers, seconds=_LEASE))

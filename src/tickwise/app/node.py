@@ -23,12 +23,10 @@ from ..core.states import RunState
 from ..core.timeparse import to_datetime
 from ..log import get_logger
 from ..runtime.execution import Execution
-from ..runtime.executors.address import AddressPolicy
 from ..runtime.heartbeat import Heartbeat, HeartbeatCallbacks
 from ..runtime.local_ticker import LocalTicker
 from ..runtime.loop import FailureLog, Loop, Turn
 from ..runtime.maintenance import Pruner, Reaper
-from ..runtime.step_context import Services
 from ..runtime.ticker import MAX_MISSED_POLLS, Ticker
 from ..runtime.worker import Worker, WorkerOptions
 from ..sources.folder import FolderSource
@@ -42,6 +40,7 @@ from .registry import Registry
 from .sources import OrphanCheck
 from .values import EVERY_ROLE
 from .worker_advice import NO_ROOM_SECONDS
+from .worker_services import worker_services
 
 _log = get_logger()
 _VERSION = version("tickwise")
@@ -169,7 +168,7 @@ class NodeProcess:
             services.store,
             self._registry.functions,
             commands=commands,
-            services=Services(addresses=AddressPolicy(settings.addresses)),
+            services=worker_services(settings),
         )
         return Worker(
             services.store, self.id, execution,

@@ -12,6 +12,7 @@ from ..runtime.notifications.notice import trial_notice
 from ..runtime.notifications.notifier import Notifier
 from ..stores.contract import Store
 from ..stores.records import MICRO
+from .worker_services import worker_services
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ def notification_channels(settings: Settings) -> list[Channel]:
         addresses = AddressPolicy(settings.addresses)
         channels.append(WebhookChannel(settings.notify_webhook.value, settings.notify_secret.value, addresses))
     if settings.notify_command:
-        channels.append(CommandChannel(settings.notify_command))
+        channels.append(CommandChannel(settings.notify_command, worker_services(settings)))
     return channels
 
 

@@ -12,11 +12,12 @@ from ..config import Settings
 from ..core.definition import JobDefinition
 from ..core.errors import InputError
 from ..ownership import WriterCheck
+from ..stores.access_contract import Access
 from ..stores.contract import Store, StoreUnavailableError
 from ..stores.url import check_exists, hidden, open_store
 from .definition_sync import DefinitionSync
 
-__all__ = ["LoopStores", "Store", "StoreOfLoop", "StoreUnavailableError"]
+__all__ = ["Access", "LoopStores", "Store", "StoreOfLoop", "StoreUnavailableError"]
 
 
 class StoreOfLoop:

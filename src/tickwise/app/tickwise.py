@@ -188,8 +188,9 @@ class AsyncTickwise:
     async def drain(self) -> int:
         """Do all that is due, without a node, and return how many attempts ended: for tests."""
         from .drain import drain
+        from .worker_services import worker_services
 
-        return await drain(await self.store(), self._registry.functions)
+        return await drain(await self.store(), self._registry.functions, worker_services(self.settings))
 
     @asynccontextmanager
     async def testing(self, clock: FakeClock) -> AsyncIterator[PlaySession]:

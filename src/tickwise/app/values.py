@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from ..core.cron.zone import zone
 from ..core.errors import InputError, did_you_mean, nearest_word
@@ -59,7 +59,7 @@ def is_due(row: ScheduleRow, before: int) -> bool:
     return row.next_slot is not None and row.next_slot < before
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleInfo:
     """A schedule, with times as datetimes."""
 
@@ -75,12 +75,12 @@ class ScheduleInfo:
     next_run_at: datetime | None
     last_run_at: datetime | None
     last_run_id: str | None
+    last_state: str | None = None  # of its last run
     last_enqueued_at: datetime | None
     created_at: datetime
     updated_at: datetime
     finished: bool = False
     waits: str = ""  # what its oldest pending slot waits for
-    last_state: str | None = None  # of its last run
     moved_to: datetime | None = None  # where the next fire was moved by hand (S31)
     backfilling: bool = False
     ticking: str | None = None  # what finds its slots, store or local; none: as the nodes are set
@@ -88,7 +88,7 @@ class ScheduleInfo:
     unreadable: str = ""  # why it cannot be read, if so: then its times and state are not known
 
     @classmethod
-    def of(cls, row: ScheduleRow) -> "ScheduleInfo":
+    def of(cls, row: ScheduleRow, **more: Any) -> Self:
         state, definition = row.schedule, row.schedule.definition
         pause, ticking = state.paused, state.ticking or definition.policy.ticking
         return cls(
@@ -106,15 +106,31 @@ class ScheduleInfo:
             moved_to=None if state.moved is None else instant(state.moved.to),
             backfilling=state.backfill is not None,
             ticking=None if ticking is None else str(ticking), adopted=state.ticking is not None,
-            unreadable=row.unreadable,
+            unreadable=row.unreadable, **more,
         )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleItem(ScheduleInfo):
+    """A schedule in a list, with how its last runs went."""
+
+    recent: tuple[str, ...]  # states of the runs of its newest slots, the oldest first
+    late_ms: float | None  # how long after its time the last of them began
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleDetail(ScheduleInfo):
+    """A schedule with its definition, as the fields of a job file."""
+
+    definition: Mapping[str, Any]
+    warnings: tuple[str, ...]  # what may not have been meant so
 
 
 def _sure(micro: int) -> datetime:
     return datetime.fromtimestamp(micro / MICRO, UTC)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
     """A run, with times as datetimes."""
 
@@ -126,6 +142,7 @@ class RunInfo:
     trigger_label: str
     state: str
     queue: str
+    priority: int = 0
     attempt: int
     created_at: datetime
     due_at: datetime
@@ -136,10 +153,9 @@ class RunInfo:
     result: Any = None
     error: str = ""
     key: str | None = None
-    waits: tuple[str, ...] = ()  # why a queued run has not started, in sentences; only from `runs.get`
-    priority: int = 0
     cancelling: bool = False  # it was cancelled, and has not ended yet
     by: str = ""  # the person or token that made it
+    waits: tuple[str, ...] = ()  # why a queued run has not started, in sentences; only from `runs.get`
 
     @classmethod
     def of(cls, row: RunRow, waits: tuple[str, ...] = ()) -> "RunInfo":

@@ -15,8 +15,9 @@ from typing import Annotated, Any, Concatenate, NamedTuple, ParamSpec
 import typer
 
 from ..core.errors import InputError
-from .client import ApiClient, ApiTarget, connect
+from .client import ApiClient, connect
 from .output import AsJson, print_json, print_note
+from .sender import ApiTarget
 
 P = ParamSpec("P")
 _VARIABLE = "TICKWISE_TOKEN"  # holds a token

@@ -8,7 +8,6 @@ import asyncio
 import getpass
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import httpx
@@ -16,8 +15,9 @@ import httpx
 from ..api.app import make_api
 from ..api.identity import Identity, identified
 from ..app import AsyncTickwise
+from ..app.records import AccessRole
 from ..core.errors import TickwiseError
-from ..stores.access_records import AccessRole
+from .http_client import HttpSender
 
 Message: TypeAlias = MutableMapping[str, Any]
 Application: TypeAlias = Callable[[Any, Any, Any], Awaitable[None]]
@@ -87,20 +87,11 @@ class _StreamedResponse(httpx.AsyncByteStream):
 
 
 @asynccontextmanager
-async def api_in_process(store: str | None, config: Path | None) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the API over a store, open while a block runs; its user is the admin."""
-    async with AsyncTickwise(store, config=config, create_store=False) as tickwise:
-        await tickwise.store()
-        async with api_over(tickwise) as http:
-            yield http
-
-
-@asynccontextmanager
-async def api_over(tickwise: AsyncTickwise) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the API over an app of this process."""
+async def api_over(tickwise: AsyncTickwise, where: str) -> AsyncIterator[HttpSender]:
+    """The API over an app of this process, open while a block runs; its user is the admin."""
     app = identified(make_api(tickwise), Identity(_user_name(), AccessRole.ADMIN))  # no socket is served
     async with httpx.AsyncClient(transport=InProcessTransport(app), base_url="http://localhost") as http:
-        yield http
+        yield HttpSender(http, where)
 
 
 def _user_name() -> str:

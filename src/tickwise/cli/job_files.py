@@ -10,7 +10,7 @@ from ..sources.spec.error import DefinitionError
 from ..sources.spec.nodes import Flaw, ValueNode
 from ..sources.yaml.composer import Budget, compose
 from ..sources.yaml.text import MAX_BYTES, Source, UnusableText, read_file, split_documents
-from .client import ApiRefusal
+from .sender import ApiRefusal
 
 
 @dataclass(frozen=True, slots=True)

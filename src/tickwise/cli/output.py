@@ -17,7 +17,6 @@ import typer
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
-from ruamel.yaml import YAML
 
 from ..clock import now
 from ..core.cron.zone import zone
@@ -178,6 +177,8 @@ def print_block(shown: RenderableType, *, least: int = 0) -> None:
 
 def as_yaml(fields: dict[str, Any]) -> list[str]:
     """A definition as the lines of a job file."""
+    from ruamel.yaml import YAML  # noqa: PLC0415  (few commands write YAML)
+
     stream = StringIO()
     writer = YAML()
     writer.default_flow_style = False

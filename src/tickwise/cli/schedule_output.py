@@ -6,8 +6,9 @@ from typing import Any
 from rich.text import Text
 
 from .arguments import schedule_path
-from .client import ApiClient, ApiRefusal
+from .client import ApiClient
 from .output import format_time, in_colour
+from .sender import ApiRefusal
 
 
 def format_next_run(one: dict[str, Any]) -> Text:

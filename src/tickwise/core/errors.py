@@ -35,6 +35,12 @@ class InputError(TickwiseError, ValueError):
         return InputError(text, field=field or self.field, position=self.position, nearest=self.nearest)
 
 
+class NotFoundError(InputError):
+    """Nothing has the name or the id that was given, as far as the caller may see."""
+
+    http_status = 404
+
+
 class ConflictError(TickwiseError):
     """Nobody's fault: what is asked for contradicts what is already there, and nothing was changed."""
 

@@ -9,7 +9,9 @@ the new one first and then sets that attribute, so that a reader sees the old or
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from operator import attrgetter, itemgetter
 from reprlib import repr as shortened
 from typing import Any, NamedTuple, Self, TypeAlias, overload
 
@@ -25,6 +27,8 @@ Moment: TypeAlias = datetime | int  # aware, or whole seconds since the epoch
 
 _FIRST = floor_second(datetime.min.replace(tzinfo=UTC))
 _LAST = floor_second(datetime.max.replace(tzinfo=UTC))
+_HEAD, _TAIL = itemgetter(0), itemgetter(1)
+_ZONE, _MICROSECOND = attrgetter("tzinfo"), attrgetter("microsecond")
 _INTEGERS = (int, np.integer)
 _NOT_COUNTS = (bool, np.timedelta64)  # integers by descent only
 
@@ -160,9 +164,16 @@ def _arranged(times: Iterable[Moment], jobs: Iterable[Any], ids: Iterable[str] |
 
 
 def _columns(runs: Iterable[Run]) -> tuple[list[Moment], list[str]]:
+    """Times and job ids. Columns of runs that are all alike are taken out by one call each."""
+    given = runs if isinstance(runs, list) else list(runs)
+    kinds = set(map(type, given))
+    if kinds == {ScheduledRun}:
+        return list(map(_TAIL, given)), list(map(_HEAD, given))
+    if kinds == {tuple} and set(map(len, given)) == {2}:
+        return list(map(_HEAD, given)), list(map(_TAIL, given))
     times: list[Moment] = []
     jobs: list[str] = []
-    for run in runs:
+    for run in given:
         try:
             time, job_id = run[::-1] if isinstance(run, ScheduledRun) else run
         except (TypeError, ValueError):
@@ -174,13 +185,23 @@ def _columns(runs: Iterable[Run]) -> tuple[list[Moment], list[str]]:
 
 def _ranked(names: Iterable[Any], what: str) -> tuple[tuple[str, ...], NDArray[np.int32]]:
     """The distinct ids, sorted, and the rank among them of each name given."""
-    given = names.tolist() if isinstance(names, np.ndarray) else list(names)
-    if not all(issubclass(kind, str) for kind in set(map(type, given))):
-        at, wrong = next((at, name) for at, name in enumerate(given) if not isinstance(name, str))
-        raise InputError(f"{what}[{at}] is {shortened(wrong)}: a job id is a string")
-    ids = sorted(set(given))
+    given = names.tolist() if isinstance(names, np.ndarray) else names if isinstance(names, list) else list(names)
+    distinct = _distinct_ids(given, what)
+    ids = sorted(distinct)
     rank = dict(zip(ids, range(len(ids)), strict=True))
-    return tuple(ids), np.fromiter(map(rank.__getitem__, given), np.int32, len(given))
+    ranks = itemgetter(*given)(rank) if len(given) > 1 else [rank[name] for name in given]
+    return tuple(ids), np.fromiter(ranks, np.int32, len(given))
+
+
+def _distinct_ids(given: Sequence[Any], what: str) -> set[str]:
+    try:
+        distinct = set(given)
+        if all(issubclass(kind, str) for kind in set(map(type, distinct))):
+            return distinct
+    except TypeError:  # an unhashable value is no string either
+        pass
+    at, wrong = next((at, name) for at, name in enumerate(given) if not isinstance(name, str))
+    raise InputError(f"{what}[{at}] is {shortened(wrong)}: a job id is a string")
 
 
 def _places(jobs: Iterable[Any], id_count: int) -> NDArray[np.intp]:
@@ -193,15 +214,26 @@ def _places(jobs: Iterable[Any], id_count: int) -> NDArray[np.intp]:
 
 
 def _slots(times: Iterable[Any]) -> NDArray[np.int64]:
-    if isinstance(times, np.ndarray) and times.ndim == 1 and times.dtype.kind in "iu":
-        for at in _outside(times, _FIRST, _LAST):
-            _slot(times[at], at)
-        return times.astype(np.int64, copy=False)
-    slots = []
-    for at, time in enumerate(times):
-        plain = type(time) is int and _FIRST <= time <= _LAST  # most are, and need no call each
-        slots.append(time if plain else _slot(time, at))
-    return np.array(slots, np.int64)
+    given = times if isinstance(times, np.ndarray | list) else list(times)
+    column = _seconds_column(given)
+    if column is None:
+        return np.array([_slot(time, at) for at, time in enumerate(given)], np.int64)
+    for at in _outside(column, _FIRST, _LAST):
+        _slot(column[at], at)
+    return column.astype(np.int64, copy=False)
+
+
+def _seconds_column(times: NDArray[Any] | list[Any]) -> NDArray[Any] | None:
+    """Times that are all integers, or all whole seconds of UTC datetimes, as one column; none if they are not."""
+    if isinstance(times, np.ndarray):
+        return times if times.ndim == 1 and times.dtype.kind in "iu" else None
+    kinds = set(map(type, times))
+    if kinds == {int}:
+        with suppress(OverflowError):
+            return np.fromiter(times, np.int64, len(times))
+    elif kinds == {datetime} and set(map(_ZONE, times)) == {UTC} and not any(map(_MICROSECOND, times)):
+        return np.fromiter(map(datetime.timestamp, times), np.float64, len(times)).astype(np.int64)
+    return None
 
 
 def _slot(time: Any, at: int) -> int:

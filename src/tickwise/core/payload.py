@@ -57,6 +57,11 @@ def encode(value: Any, what: str) -> str:
         raise InputError(f"{what}{clip(unfit.path, _LONGEST_PATH)} {unfit.problem}") from None
 
 
+def encode_again(value: Any) -> str:
+    """The text of a payload that `decode` has read, so that nothing about it need be checked."""
+    return _WRITERS[False].encode(value)
+
+
 def decode(text: str) -> Any:
     """The payload of a text that `encode` made."""
     try:

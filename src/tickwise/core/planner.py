@@ -58,14 +58,14 @@ def plan(now: int, due: Iterable[Schedule], facts: Facts) -> TickPlan:
 
 def _merge(plans: Sequence[TickPlan]) -> TickPlan:
     return TickPlan(
-        starts=_in_order([start for each in plans for start in each.starts]),
+        starts=starts_in_order([start for each in plans for start in each.starts]),
         cancels=tuple([cancel for each in plans for cancel in each.cancels]),
         decisions=tuple([decision for each in plans for decision in each.decisions]),
         schedules=tuple([planned for each in plans for planned in each.schedules]),
     )
 
 
-def _in_order(starts: Sequence[Start]) -> tuple[Start, ...]:
+def starts_in_order(starts: Sequence[Start]) -> tuple[Start, ...]:
     """Backlogs behind the live slots of other jobs, but a job's own slots in time order (S12), backfills last."""
     in_time = sorted(starts, key=attrgetter("slot", "schedule"))
     if all(start.trigger is Trigger.SCHEDULE for start in starts):

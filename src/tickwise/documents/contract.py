@@ -12,15 +12,15 @@ operation takes an instant from its caller: locks are given as a length.
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from datetime import datetime, timedelta
 from threading import Lock
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from ..core.errors import ConflictError, InputError
-from .decide import DocumentFacts, Release, Sleep
+from .decide import DocumentFacts, Release, Remove, Sleep, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,13 @@ class Renew:
     lock_until: timedelta
 
 
+class Ending(NamedTuple):
+    """A locked document and the verdict that is to be written."""
+
+    locked: Locked
+    verdict: Verdict
+
+
 class LockLostError(ConflictError):
     """The document is no longer ours; the result of its run was not written."""
 
@@ -132,7 +139,11 @@ class LockLostError(ConflictError):
 
 
 class JobStore(ABC):
-    """Three atomic operations. A store need not override the others."""
+    """Three atomic operations. A store need not override the others.
+
+    The scheduler calls `lock_many`, `finish_many` and `renew_many`. They do for several documents what the three
+    operations do for one. A store overrides them if it can do that in fewer requests.
+    """
 
     @abstractmethod
     async def lock_next(self, lock_until: timedelta) -> Locked | None:
@@ -149,6 +160,32 @@ class JobStore(ABC):
     @abstractmethod
     async def remove(self, locked: Locked) -> Locked | None:
         """Delete the document, under the same conditions as `Sleep`."""
+
+    async def lock_many(self, count: int, lock_until: timedelta) -> Sequence[Locked]:
+        """Lock at most `count` documents, those that have been due the longest; none only if none is due."""
+        del count
+        locked = await self.lock_next(lock_until)
+        return () if locked is None else (locked,)
+
+    async def finish_many(self, endings: Sequence[Ending]) -> "Sequence[Locked | Exception | None]":
+        """Write these verdicts: for each, in order, what `update` or `remove` returns or raises."""
+        return await asyncio.gather(*(self._finish(ending) for ending in endings))
+
+    async def renew_many(self, held: Sequence[Locked], lock_until: timedelta) -> None:
+        """Keep all these locked for so long from now on; a lock that is lost stays lost."""
+        renewals = (self.update(locked, Renew(lock_until)) for locked in held)
+        for result in await asyncio.gather(*renewals, return_exceptions=True):
+            if isinstance(result, BaseException) and not isinstance(result, LockLostError):
+                raise result
+
+    async def _finish(self, ending: Ending) -> Locked | Exception | None:
+        locked, verdict = ending
+        try:
+            if isinstance(verdict, Remove):
+                return await self.remove(locked)
+            return await self.update(locked, verdict)
+        except Exception as error:  # noqa: BLE001  (whatever it is, it concerns this document only)
+            return error
 
     async def next_due(self) -> float | None:
         """The seconds until the next document is due, if the store knows."""

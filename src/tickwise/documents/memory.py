@@ -83,6 +83,12 @@ class MemoryJobStore(JobStore):
             self._write(key, {fields.sleep_until: end, fields.lock_until: end, fields.lock_owner: owner})
         return Locked.from_document(before, fields, key=key, owner=owner, now=now)
 
+    async def lock_many(self, count: int, lock_until: timedelta) -> list[Locked]:
+        found: list[Locked] = []
+        while len(found) < count and (locked := await self.lock_next(lock_until)):
+            found.append(locked)
+        return found
+
     async def update(self, locked: Locked, change: Sleep | Release | Renew) -> Locked | None:
         with self._lock:
             current = self._current(locked)

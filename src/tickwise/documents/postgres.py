@@ -11,14 +11,14 @@ from typing import Any
 from ..core.errors import InputError
 from .connection import load_driver, split_url, version_error
 from .contract import Fields
-from .sql import SqlJobStore, TableDialect, quote
+from .sql import SqlJobStore, TableDialect, Write
 
 _OLDEST_VERSION = 9, 5  # the first with SKIP LOCKED
 _CONNECTIONS = 4
 _LOCK = (
-    "WITH due AS ({due} FOR UPDATE SKIP LOCKED) "
-    "UPDATE {table} AS locked SET {sleep_until} = {later}, {lock_until} = {later}, {lock_owner} = $2 "
-    "FROM due WHERE locked.{key} = due.{key} RETURNING due.*"
+    "WITH due AS ({due} LIMIT $3 FOR UPDATE SKIP LOCKED), locked AS ("
+    "UPDATE {table} AS held SET {sleep_until} = {later}, {lock_until} = {later}, {lock_owner} = $2 "
+    "FROM due WHERE held.{key} = due.{key} RETURNING due.*) SELECT * FROM locked ORDER BY {sleep_until}"
 )
 _FIXES = {
     "InvalidPasswordError": "see the user and the password in the URL, and pg_hba.conf",
@@ -36,7 +36,7 @@ class PostgresJobStore(SqlJobStore):
     """The rows of a table on a server; the table's name may begin with a schema."""
 
     dialect = TableDialect(
-        p="$",
+        parameter="${}",
         same="IS NOT DISTINCT FROM",
         at="{}",
         now="now()",
@@ -66,7 +66,7 @@ class PostgresJobStore(SqlJobStore):
         self._pool: Any = None
 
     def _quoted_table(self) -> str:
-        return ".".join(quote(part) for part in self._table.split("."))
+        return ".".join(self.dialect.quote(part) for part in self._table.split("."))
 
     async def _connect(self) -> None:
         self._pool = await self._driver.create_pool(self._url, min_size=1, max_size=_CONNECTIONS)
@@ -87,7 +87,7 @@ class PostgresJobStore(SqlJobStore):
 
     async def _check_permissions(self) -> None:
         """EXPLAIN requires the same permissions as the statement itself."""
-        for name, parameters in (("lock", 2), ("remove", 5)):
+        for name, parameters in (("lock", 3), ("remove", 5)):
             await self._fetch(f"EXPLAIN {self._statements[name]}", *[None] * parameters)
 
     @property
@@ -100,16 +100,22 @@ class PostgresJobStore(SqlJobStore):
         text = fix.format(table=self._terms["table"], user=self._address.username)
         return InputError(f"PostgreSQL at {host}, table {self._table}: {error}. Fix: {text}")
 
-    async def _lock(self, owner: str, length: timedelta) -> dict[str, Any] | None:
-        rows = await self._fetch(self._statements["lock"], length, owner)
-        return rows[0] if rows else None
+    async def _lock(self, count: int, owner: str, length: timedelta) -> Sequence[dict[str, Any]]:
+        return await self._fetch(self._statements["lock"], length, owner, count)
+
+    async def _execute_all(self, writes: Sequence[Write]) -> list[bool]:
+        async with self._pool.acquire() as connection, connection.transaction():
+            return [_has_written(await connection.execute(statement, *values)) for statement, values in writes]
 
     async def _fetch(self, statement: str, *values: Any) -> Sequence[dict[str, Any]]:
         return [dict(row) for row in await self._pool.fetch(statement, *values)]
 
     async def _execute(self, statement: str, *values: Any) -> bool:
-        answer: str = await self._pool.execute(statement, *values)
-        return not answer.endswith(" 0")
+        return _has_written(await self._pool.execute(statement, *values))
 
     async def _columns(self) -> set[str]:
         return {row["attname"] for row in await self._fetch(_COLUMNS, self._quoted_table())}
+
+
+def _has_written(answer: str) -> bool:
+    return not answer.endswith(" 0")

@@ -1,149 +1,31 @@
-"""The document scheduler: locks the next due document, passes it to the handler, writes the verdict.
+"""The document scheduler: locks the next due documents, passes them to the handler, writes the verdicts.
 
-One scheduler processes one document at a time; several on one collection share the work. While a handler runs, its
-lock is renewed every third of `lock_duration`. No exception of a handler, a hook or the store ends the scheduler:
-it goes to `on_error`, or to the log. `stop` waits for the running handler, and its result is written.
+One scheduler runs up to `concurrency` handlers at once; several schedulers on one collection share the work. It
+locks as many documents together as it has handlers free. While handlers run, their locks are renewed every third
+of `lock_duration`. No exception of a handler, a hook or the store ends the scheduler: it goes to `on_error`, or to
+the log. `stop` waits for the running handlers, and their results are written.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
-from contextvars import ContextVar, copy_context
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import KW_ONLY, dataclass, field
-from datetime import datetime, timedelta
-from functools import partial
-from inspect import isawaitable, iscoroutinefunction
-from typing import Any, NamedTuple, Self, TypeAlias
+from datetime import timedelta
+from typing import Any, Self, TypeAlias
 
-from ..clock import monotonic
-from ..core.errors import ConflictError, InputError, TickwiseError
+from ..core.errors import ConflictError, InputError
 from ..log import get_logger
-from .contract import JobStore, Locked, LockLostError, Renew
-from .decide import DocumentOutcome, Release, Remove, Rules, Verdict, decide
+from .callbacks import CallbackRunner
+from .contract import JobStore, Locked
+from .decide import Rules
+from .processor import RETRY_SECONDS, Document, DocumentProcessor
 
-Document: TypeAlias = Mapping[str, Any]
-ReportError: TypeAlias = Callable[[Exception, Document | None], Awaitable[None]]
 Hook: TypeAlias = Callable[[], Any]  # sync or async, as all callbacks
 
 POLL_SECONDS = 1.0  # that an idle scheduler waits at most, if it has no idle_delay
-RETRY_SECONDS = 1.0  # after the store failed
-_WRITE_TRIES = 3  # for the verdict
 _current: ContextVar["DocumentScheduler | None"] = ContextVar("document_scheduler", default=None)
 _log = get_logger()
-
-
-class CallbackRunner:
-    """Calls a user's callbacks, one at a time: async ones on the event loop, the others in a thread of its own.
-
-    Everything that a callback raises is raised as an `Exception`, so that none of it can end the scheduler.
-    """
-
-    def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, "tickwise-documents")
-
-    async def call(self, function: Callable[..., Any], *arguments: Any) -> None:
-        try:
-            if iscoroutinefunction(function):
-                await function(*arguments)
-                return
-            work = partial(copy_context().run, function, *arguments)
-            answer = await asyncio.get_running_loop().run_in_executor(self._thread, work)
-            if isawaitable(answer):
-                await answer
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            raise TickwiseError("the handler was cancelled by something that it waited for") from error
-        except SystemExit as error:
-            raise TickwiseError(f"the handler asked for the end of the program ({error!r})") from error
-
-    def close(self) -> None:
-        self._thread.shutdown(wait=False)
-
-
-class _StoreClock(NamedTuple):
-    """The store's time, advanced by our monotonic clock since it was read."""
-
-    read: datetime
-    read_at: float
-
-    def now(self) -> datetime:
-        return self.read + timedelta(seconds=monotonic() - self.read_at)
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentProcessor:
-    """Processes locked documents: from the lock to the verdict that is written."""
-
-    store: JobStore
-    handler: Callable[[Document], Awaitable[None]]
-    report_error: ReportError
-    pause: Callable[[float], Awaitable[None]]
-    rules: Rules
-    lock_duration: timedelta
-
-    async def process(self, locked: Locked) -> None:
-        """Run the handler, unless the document's times cannot be read; then write the verdict."""
-        clock = _StoreClock(locked.now, monotonic())
-        outcome = DocumentOutcome.PROCESSED
-        if not isinstance(self._decide(locked, clock, outcome), Release):
-            outcome = await self._run_handler(locked)
-        for tries_left in reversed(range(_WRITE_TRIES)):
-            try:
-                await self._write_verdict(locked, clock, outcome)
-            except Exception as error:  # noqa: BLE001  (whatever a store raises, the scheduler continues)
-                await self.report_error(error, locked.document)
-                if isinstance(error, LockLostError) or not tries_left:
-                    return
-                await self.pause(RETRY_SECONDS)
-            else:
-                return
-
-    def _decide(self, locked: Locked, clock: _StoreClock, outcome: DocumentOutcome) -> Verdict:
-        return decide(locked.facts, clock.now(), outcome, self.rules)
-
-    async def _run_handler(self, locked: Locked) -> DocumentOutcome:
-        try:
-            async with self._renewal(locked):
-                await self.handler(locked.document)
-        except Exception as error:  # noqa: BLE001  (a handler may raise anything)
-            await self.report_error(error, locked.document)
-            return DocumentOutcome.FAILED
-        return DocumentOutcome.PROCESSED
-
-    @asynccontextmanager
-    async def _renewal(self, locked: Locked) -> AsyncIterator[None]:
-        renewal = asyncio.create_task(self._renew(locked))
-        try:
-            yield
-        finally:
-            renewal.cancel()
-            await asyncio.gather(renewal, return_exceptions=True)
-
-    async def _renew(self, locked: Locked) -> None:
-        while True:
-            await asyncio.sleep(self.lock_duration.total_seconds() / 3)
-            try:
-                await self.store.update(locked, Renew(self.lock_duration))
-            except LockLostError:
-                return  # reported when the verdict is written
-            except Exception as error:  # noqa: BLE001  (it is tried again before the lock expires)
-                await self.report_error(error, locked.document)
-
-    async def _write_verdict(self, locked: Locked, clock: _StoreClock, outcome: DocumentOutcome) -> None:
-        """Write the verdict; if the facts have changed meanwhile, decide again from the new ones."""
-        current: Locked | None = locked
-        while current is not None:
-            verdict = self._decide(current, clock, outcome)
-            if isinstance(verdict, Remove):
-                current = await self.store.remove(current)
-            else:
-                current = await self.store.update(current, verdict)
-        if isinstance(verdict, Release) and verdict.error is not None:
-            error = InputError(f"document {locked.facts.key!r}: {verdict.error}")
-            await self.report_error(error, locked.document)
 
 
 @dataclass(eq=False, slots=True)
@@ -157,17 +39,21 @@ class DocumentScheduler:
     on_stop: Hook | None = None
     on_idle: Hook | None = None  # once, when nothing is due any more
     on_error: Callable[[Exception, Document | None], Any] | None = None  # none: it concerns no document
+    concurrency: int = 1  # how many handlers run at once
     next_delay: float = 0.0  # before each lock
     reprocess_delay: float = 0.0  # added to a recurring document's time before the next one is computed
     idle_delay: float = 0.0  # after nothing was due; 0: until something is, but at most a second
     lock_duration: float = 600.0
     timezone: str = "UTC"  # of intervals that name none
     is_running: bool = field(default=False, init=False)
-    is_processing: bool = field(default=False, init=False)  # only while a handler runs
     is_idle: bool = field(default=False, init=False)
     _rules: Rules = field(init=False, repr=False)
     _callbacks: CallbackRunner = field(init=False, repr=False)
     _stopping: asyncio.Event = field(init=False, repr=False)
+    _has_ended: asyncio.Event = field(init=False, repr=False)  # a handler or a write, since it was last cleared
+    _handling: int = field(default=0, init=False, repr=False)  # handlers that run
+    _running: int = field(default=0, init=False, repr=False)  # documents, from the lock to the handler's end
+    _unwritten: int = field(default=0, init=False, repr=False)  # from there until the verdict is written
     _task: asyncio.Task[None] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -176,20 +62,29 @@ class DocumentScheduler:
                 raise InputError(f"{name} is {getattr(self, name)}: give 0 or more seconds")
         if self.lock_duration <= 0:
             raise InputError(f"lock_duration is {self.lock_duration}: give more than 0 seconds")
+        at_once: Any = self.concurrency
+        if not isinstance(at_once, int) or at_once < 1:
+            raise InputError(f"concurrency is {at_once!r}: give 1 or more handlers at once")
         self._rules = Rules(self.timezone, timedelta(seconds=self.reprocess_delay))
+
+    @property
+    def is_processing(self) -> bool:
+        """Whether a handler runs."""
+        return self._handling > 0
 
     async def start(self) -> None:
         """Start; returns after `on_start`. A problem with the store is raised here, with its fix."""
         if self._task is not None and not self._task.done() and not self._stopping.is_set():
             return
         await self.join()
-        self._stopping, self._callbacks = asyncio.Event(), CallbackRunner()
+        self._stopping, self._has_ended = asyncio.Event(), asyncio.Event()
+        self._callbacks = CallbackRunner(self.concurrency)
         started = asyncio.Event()
         self._task = asyncio.create_task(self._run(started))
         await _wait_for_first(started.wait(), asyncio.shield(self._task))
 
     async def stop(self) -> None:
-        """Lock no more documents; returns when the running handler's result is written and `on_stop` done.
+        """Lock no more documents; returns when the running handlers' results are written and `on_stop` done.
 
         If a handler or hook of this scheduler calls it, it returns at once: the scheduler waits for that to end.
         """
@@ -251,43 +146,87 @@ class DocumentScheduler:
             self._callbacks.close()
 
     async def _process_documents(self) -> None:
-        lock_duration = timedelta(seconds=self.lock_duration)
-        processor = DocumentProcessor(
-            store=self.store,
-            handler=self._handle,
-            report_error=self._report_error,
-            pause=self._pause,
-            rules=self._rules,
-            lock_duration=lock_duration,
-        )
-        while not self._stopping.is_set():
-            await self._pause(self.next_delay)
-            if locked := await self._lock_next(lock_duration):
-                self.is_idle = False
-                await processor.process(locked)
+        async with asyncio.TaskGroup() as tasks:
+            processor = DocumentProcessor(
+                store=self.store,
+                handler=self._handle,
+                report_error=self._report_error,
+                pause=self._pause,
+                rules=self._rules,
+                lock_duration=timedelta(seconds=self.lock_duration),
+                tasks=tasks,
+            )
+            async with processor.renewal():
+                await self._lock_and_start(processor)
+                while self._running + self._unwritten:
+                    await self._wait_for_end()
 
-    async def _lock_next(self, lock_duration: timedelta) -> Locked | None:
-        """The next document; none, after a wait, if none is due."""
-        if self._stopping.is_set():
-            return None
+    async def _lock_and_start(self, processor: DocumentProcessor) -> None:
+        """Keep as many documents in process as may be, until the scheduler is stopped."""
+        while not self._stopping.is_set():
+            await self._wait_for_room()
+            await self._pause(self.next_delay)
+            for locked in await self._lock(processor.lock_duration):
+                self.is_idle = False
+                self._running += 1
+                processor.tasks.create_task(self._process(processor, locked))
+
+    async def _process(self, processor: DocumentProcessor, locked: Locked) -> None:
         try:
-            locked = await self.store.lock_next(lock_duration)
-            if locked is None:
-                await self._wait_idle()
+            try:
+                run = await processor.run(locked)
+            finally:
+                self._running -= 1
+                self._unwritten += 1
+                self._has_ended.set()
+            await processor.finish(run)
+        except Exception as error:  # noqa: BLE001  (the other documents go on)
+            await self._report_error(error, locked.document)
+        finally:
+            self._unwritten -= 1
+            self._has_ended.set()
+
+    async def _wait_for_room(self) -> None:
+        while self._room() < 1:
+            await self._wait_for_end()
+
+    async def _wait_for_end(self) -> None:
+        """Wait until another handler has returned, or another verdict is written."""
+        self._has_ended.clear()
+        await self._has_ended.wait()
+
+    def _room(self) -> int:
+        """How many documents may be locked now: as many as handlers are free, and `2 * concurrency - 1` in all.
+
+        So a lock and a write may overlap, and with one handler each verdict is written before the next lock.
+        """
+        return self.concurrency - self._running - max(self._unwritten + 1 - self.concurrency, 0)
+
+    async def _lock(self, lock_duration: timedelta) -> Sequence[Locked]:
+        """The next documents, as many as there are handlers free; none, after a wait, if none is due."""
+        if self._stopping.is_set():
+            return ()
+        try:
+            self._has_ended.clear()
+            batch = await self.store.lock_many(self._room(), lock_duration)
+            if not batch:
+                await self._wait_for_due()
         except Exception as error:  # noqa: BLE001  (whatever a store raises, the scheduler continues)
             await self._report_error(error, None)
             await self._pause(RETRY_SECONDS)
-            return None
-        return locked
+            return ()
+        return batch
 
-    async def _wait_idle(self) -> None:
-        if not self.is_idle:
+    async def _wait_for_due(self) -> None:
+        """Wait until a document may be due. The scheduler is idle only if none is in process either."""
+        if not self._running + self._unwritten and not self.is_idle:
             self.is_idle = True
             await self._call_hook(self.on_idle)
         if self.idle_delay:
-            await self._pause(self.idle_delay)
+            look_again: Coroutine[Any, Any, Any] = asyncio.sleep(self.idle_delay)
         else:
-            await _wait_for_first(self.store.wait(POLL_SECONDS), self._stopping.wait())
+            look_again = self.store.wait(POLL_SECONDS)
+        await _wait_for_first(look_again, self._stopping.wait(), self._has_ended.wait())
 
     async def _pause(self, seconds: float) -> None:
         """Wait so long, or until the scheduler is stopped."""
@@ -296,11 +235,11 @@ class DocumentScheduler:
                 await asyncio.wait_for(self._stopping.wait(), seconds)
 
     async def _handle(self, document: Document) -> None:
-        self.is_processing = True
+        self._handling += 1
         try:
             await self._callbacks.call(self.on_document, document)
         finally:
-            self.is_processing = False
+            self._handling -= 1
 
     async def _call_hook(self, hook: Hook | None) -> None:
         if hook is not None:

@@ -5,8 +5,9 @@ The connection belongs to one thread. The file's own settings (journal mode, dur
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, TypeVar
 
 from ..core.errors import InputError
 from .contract import Fields
-from .sql import SqlJobStore, TableDialect
+from .sql import SqlJobStore, TableDialect, Write
 
 T = TypeVar("T")
 _LOCK_TIMEOUT = 60.0  # seconds
@@ -26,7 +27,7 @@ class SqliteJobStore(SqlJobStore):
     """The rows of a table in a file."""
 
     dialect = TableDialect(
-        p="?",
+        parameter="?{}",
         same="IS",
         at="julianday({})",
         now="julianday('now')",
@@ -86,20 +87,34 @@ class SqliteJobStore(SqlJobStore):
             "may write"
         )
 
-    async def _lock(self, owner: str, length: timedelta) -> dict[str, Any] | None:
-        return await self._in_thread(partial(self._lock_in_thread, owner, self._encode_length(length)))
+    async def _lock(self, count: int, owner: str, length: timedelta) -> Sequence[dict[str, Any]]:
+        return await self._in_thread(partial(self._lock_in_thread, count, owner, self._encode_length(length)))
 
-    def _lock_in_thread(self, owner: str, length: str) -> dict[str, Any] | None:
-        """One transaction, which takes the file's write lock before it reads."""
+    def _lock_in_thread(self, count: int, owner: str, length: str) -> list[dict[str, Any]]:
+        with self._transaction() as connection:
+            due = connection.execute(f"{self._statements['due']} LIMIT ?1", (count,)).fetchall()
+            for row in due:
+                connection.execute(self._statements["lock"], (row[self._key], owner, length))
+        return [dict(row) for row in due]
+
+    async def _execute_all(self, writes: Sequence[Write]) -> list[bool]:
+        return await self._in_thread(partial(self._execute_in_thread, writes))
+
+    def _execute_in_thread(self, writes: Sequence[Write]) -> list[bool]:
+        with self._transaction() as connection:
+            return [connection.execute(statement, values).rowcount > 0 for statement, values in writes]
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """A transaction, which takes the file's write lock before it reads."""
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
         try:
-            row = connection.execute(self._statements["due"]).fetchone()
-            if row is not None:
-                connection.execute(self._statements["lock"], (row[self._key], owner, length))
-        finally:
-            connection.execute("COMMIT")
-        return None if row is None else dict(row)
+            yield connection
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
 
     async def _fetch(self, statement: str, *values: Any) -> Sequence[dict[str, Any]]:
         rows = await self._in_thread(lambda: self._connection.execute(statement, values).fetchall())

@@ -72,6 +72,7 @@ async def execute(
         ended = failed(str(error))
     except Exception as error:  # noqa: BLE001 (a store that fails, or a bug of ours, costs an attempt and no worker)
         ended = failed(f"the attempt could not be carried out\n{failure_text(error)}")
+    ended = ended.kept(services.redactor)
     if _is_over(job, run, ended):
         await conclude(job, run, ended, services)
     return ended
@@ -87,7 +88,7 @@ async def conclude(job: JobDefinition, run: RunContext, ended: AttemptResult, se
     try:
         await Pipeline(steps, _Actions(job, run, services, _execute_action), services, key=run.id).run()
     except Exception as error:  # noqa: BLE001 (the run has already ended)
-        services.log(steps[0].name, OWN, failure_text(error))
+        services.log(steps[0].name, OWN, services.redactor.text(failure_text(error)))
 
 
 def _plan(
@@ -123,7 +124,7 @@ async def _check_and_run(job: JobDefinition, actions: "_Actions", pipeline: Pipe
 
 
 async def _check_job(preconditions: Sequence[Precondition], actions: "_Actions") -> AttemptResult | None:
-    log = StepLog(partial(actions.services.log, PRECONDITIONS))
+    log = StepLog(partial(actions.services.log, PRECONDITIONS), actions.services.redactor)
     try:
         return await unmet(preconditions, actions.context(log), perform)
     finally:

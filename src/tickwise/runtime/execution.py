@@ -10,6 +10,8 @@ from typing import Any
 
 from ..clock import microseconds
 from ..core.errors import InputError
+from ..core.payload import clip
+from ..core.redaction import Redactor, redactor_of
 from ..core.requirements import Offers
 from ..core.settle import Cancelled
 from ..log import get_logger
@@ -18,9 +20,11 @@ from ..stores.records import Finish, Lease, LogPart, StepReport
 from .attempt import conclude, execute
 from .context import RunContext, StepRecord, StepState
 from .executors.arguments import params_of
+from .executors.failure import MAX_ERROR_LENGTH
 from .executors.function import FunctionPool, call_directly, can_call_directly
 from .executors.log import StepLog
 from .executors.result import AttemptResult
+from .secret_values import may_have_secrets, secrets_of
 from .step_context import Services
 
 _log = get_logger()
@@ -63,7 +67,12 @@ class Execution:
         """Execute an attempt. Cancelling the coroutine ends it."""
         function = self._functions.get(lease.job.name)
         if function is not None and can_call_directly(lease.job, function):
-            return call_directly(function, params_of(lease.job, lease.params or {}), partial(self._log_of, lease))
+            return call_directly(
+                function,
+                params_of(lease.job, lease.params or {}),
+                partial(self._log_of, lease),
+                partial(self._redactor_of, lease),
+            )
         return self._execute(lease)
 
     async def _execute(self, lease: Lease) -> AttemptResult:
@@ -84,14 +93,21 @@ class Execution:
 
     def _log_of(self, lease: Lease) -> StepLog:
         """The log of a function that is called directly."""
-        return StepLog(partial(self._journal_of(lease).line, ""))
+        return StepLog(partial(self._journal_of(lease).line, ""), self._redactor_of(lease))
+
+    def _redactor_of(self, lease: Lease) -> Redactor:
+        if not lease.params and not may_have_secrets(lease.job):
+            return self._services.redactor
+        run = replace(context_of(lease), params=params_of(lease.job, lease.params or {}))
+        return redactor_of(self._services.redactor.texts | secrets_of(lease.job, run))
 
     def _services_for(self, lease: Lease) -> Services:
-        journal = self._journal_of(lease)
+        journal, redactor = self._journal_of(lease), self._redactor_of(lease)
         return replace(
             self._services,
-            report=journal.step,
+            report=partial(_report, journal, redactor),
             log=journal.line,
+            redactor=redactor,
             allow_commands=self.offers.allow_commands_of(lease.job),
         )
 
@@ -148,6 +164,12 @@ def context_of(lease: Lease) -> RunContext:
         failures=lease.failures,
         params=lease.params or {},
     )
+
+
+async def _report(journal: "_RunJournal", redactor: Redactor, record: StepRecord) -> None:
+    if record.error:
+        record = record._replace(error=clip(redactor.text(record.error), MAX_ERROR_LENGTH))
+    await journal.step(record)
 
 
 class _RunJournal:

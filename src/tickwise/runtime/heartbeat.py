@@ -25,6 +25,7 @@ _LOST_AFTER = 2 / 3  # of a lease
 _IDLE_FACTOR, _IDLE_INTERVAL = 3, 3.0  # a node that holds nothing beats at each third turn, or after 3 seconds
 _MIN_DELAY = 0.25  # seconds between two renewals, however often it is woken
 _RETRY_DELAY, _MIN_RETRY_DELAY = 1.0, 0.01  # seconds after a renewal that failed; the second, if no time is left
+_OPEN_TIMEOUT = 30.0  # seconds for the first beat: over a slow network, to connect takes many round trips
 _LEAVE_TIMEOUT = 5.0  # seconds
 
 
@@ -129,6 +130,8 @@ class Heartbeat:
         """Renew; the delay until the next time."""
         asked_at = monotonic()
         left = self._safe_at + self._lost_after - asked_at
+        if self._beaten_at is None and not self._callbacks.held():  # there is no lease to lose
+            left = max(left, _OPEN_TIMEOUT)
         try:
             await self._renew_within(left if left > 0 else self._lost_after)
         except Exception as error:  # noqa: BLE001  (it is tried again)

@@ -135,7 +135,7 @@ class _Tries:
     """One step, tried until it succeeds or no tries are left."""
 
     def __init__(self, step: Step, actions: Actions, services: Services, key: str) -> None:
-        self.log = StepLog(partial(services.log, step.name))
+        self.log = StepLog(partial(services.log, step.name), services.redactor)
         self._step = step
         self._actions = actions
         self._services = services

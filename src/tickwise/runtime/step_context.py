@@ -11,13 +11,15 @@ from datetime import datetime
 from typing import TypeAlias
 
 from .. import clock
+from ..core.redaction import NO_SECRETS, Redactor
 from ..core.references import fill_text
+from ..core.variables import ORDINARY, passed_variables
 from .context import RunContext, StepRecord
 from .executors.address import AddressPolicy
 from .executors.log import Sink
 from .executors.timeout import Sleep
 
-SETTINGS_PREFIX = "TICKWISE_"  # of variables that hold the worker's own settings, secrets among them
+_SEARCH_PATHS = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
 Report: TypeAlias = Callable[[StepRecord], Awaitable[None]]
 WriteLog: TypeAlias = Callable[[str, str, str], None]  # step, stream, line
 
@@ -28,11 +30,13 @@ async def _ignore(_record: StepRecord) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What a worker provides to an attempt. `report`, `log` and `allow_commands` belong to one run."""
+    """What a worker provides to an attempt. `report`, `log`, `allow_commands` and `redactor` belong to one run."""
 
     report: Report = _ignore
     log: WriteLog = lambda _step, _stream, _line: None
     allow_commands: bool = False  # whether this run's definition may say what is executed
+    redactor: Redactor = NO_SECRETS  # of everything that is kept of a run
+    variables: tuple[str, ...] = ORDINARY  # patterns: what programs get of the worker's environment
     addresses: AddressPolicy = field(default_factory=AddressPolicy)
     kill_grace: float = 5.0  # seconds between SIGTERM and SIGKILL
     clock: Callable[[], datetime] = clock.now
@@ -51,8 +55,14 @@ class StepContext:
     timeout: int | None = None
 
     def environment(self) -> dict[str, str]:
-        """All variables of a process: the worker's except its settings, then the job's, the step's, the run's."""
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(SETTINGS_PREFIX)}
+        """All variables of a process: those that the worker passes on, then the job's, the step's, the run's."""
+        inherited = passed_variables(os.environ, self.services.variables)
+        inherited |= {name: _absolute(inherited[name]) for name in _SEARCH_PATHS if name in inherited}
         values = self.run.references()
         own = {name: fill_text(text, values) for name, text in self.env.items()}
         return {**inherited, **own, **self.run.env, **self.run.variables()}
+
+
+def _absolute(places: str) -> str:
+    """The list of folders as it is for the worker: a step's own folder is not searched for code (B10)."""
+    return os.pathsep.join(map(os.path.abspath, places.split(os.pathsep)))

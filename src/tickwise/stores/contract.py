@@ -211,8 +211,7 @@ class Store(ABC):
 
         A run that is over frees its lane and wakes the slots that wait for it (S15) or for its success (S35).
         """
-        checked = [validation.checked_finish(one) for one in ended]
-        return await self._finish(checked) if checked else ()
+        return await self._finish(validation.checked_finishes(ended)) if ended else ()
 
     @abstractmethod
     async def expire(self) -> Expired:

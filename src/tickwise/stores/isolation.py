@@ -12,8 +12,8 @@ from .contract import StatementError
 from .records import TickRequest, TickResult
 
 _log = get_logger()
-# What one job can cause.
-REFUSALS = (StatementError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+# What a value of the wrong type, sign or size can cause. Other errors are bugs, and stop the pass.
+REFUSALS = (StatementError, AttributeError, LookupError, OverflowError, TypeError, ValueError)
 SET_ASIDE_SECONDS = 60  # for a job whose plan cannot be written
 
 

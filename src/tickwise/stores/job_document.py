@@ -20,7 +20,7 @@ from .unreadable import log_unreadable
 from .validation import LONGEST_ERROR
 
 Document: TypeAlias = dict[str, Any]
-_NUMBERS = ("cursor", "last_seen_slot", "last_missed_slot", "edited_at", "first_seen", "runs_made")
+NUMBERS = ("cursor", "last_seen_slot", "last_missed_slot", "edited_at", "first_seen", "runs_made")
 _MAX_REMEMBERED = 50  # schedules that were deleted
 
 
@@ -74,7 +74,7 @@ def read_state(cache: DigestCache, name: str, document: Document) -> JobState:
 def _schedule_from_entry(cache: DigestCache, job: str, entry: Document) -> Schedule:
     definition = cache.schedule(entry["definition"], entry["name"], job)
     others = decode_rest(entry.get("rest"))
-    numbers: dict[str, Any] = {name: _whole(entry, name) for name in _NUMBERS}
+    numbers: dict[str, Any] = {name: _whole(entry, name) for name in NUMBERS}
     return Schedule(definition, **numbers, deleted_at=entry.get("deleted_at"), **others)
 
 

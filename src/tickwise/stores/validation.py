@@ -49,6 +49,7 @@ _MAX_KEY_TTL = 10 * 366 * 86_400
 _MAX_PAGE = 10_000  # rows
 _MAX_SPAN = 10_000_000  # minutes or hours
 _TRIGGERS_OF_ENQUEUE = (Trigger.ENQUEUE, Trigger.MANUAL)
+_FOUND_BY_EXPIRE = (LeaseExpired, TooLate)
 
 
 # Names, ids and times.
@@ -261,19 +262,28 @@ def checked_step(step: StepReport) -> StepReport:
     return step._replace(error=clip(step.error, LONGEST_ERROR))
 
 
-def checked_finish(ended: Finish) -> Finish:
+def checked_finishes(ended: Sequence[Finish]) -> list[Finish]:
+    """The ends of attempts, which mostly share one token."""
+    for token in {one.token for one in ended}:
+        check_token_of_lease(token)
+    return [_checked_finish(one) for one in ended]
+
+
+def _checked_finish(ended: Finish) -> Finish:
     """The end of an attempt. A result that cannot be stored is left out, and the error says so."""
     run, token, outcome, result, error = ended
-    if isinstance(outcome, LeaseExpired | TooLate):
+    if isinstance(outcome, _FOUND_BY_EXPIRE):
         raise InputError("that a worker vanished, or that a run is too late, is found by expire()")
-    check_token_of_lease(token)
+    number = str(run_number(run))
+    if number == run and result is None and not error:
+        return ended
     if result is not None:
         try:
             result = decode(encode(result, "the result"))
         except InputError as unfit:
             note = f"the result was not kept: {unfit}"
             result, error = None, f"{error}\n{note}" if error else note
-    return Finish(str(run_number(run)), token, outcome, result, clip(error, LONGEST_ERROR) if error else "")
+    return Finish(number, token, outcome, result, clip(error, LONGEST_ERROR) if error else "")
 
 
 # The fleet.

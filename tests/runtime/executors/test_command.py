@@ -12,6 +12,7 @@ import pytest
 from tickwise.core.definition import Command, Script
 from tickwise.core.errors import InputError
 from tickwise.core.settle import Failed, Succeeded
+from tickwise.core.variables import ORDINARY
 from tickwise.runtime.executors.command import run_command, run_script
 from tickwise.runtime.executors.log import HEAD_SIZE, TAIL_SIZE, StepLog
 from tickwise.runtime.executors.result import AttemptResult
@@ -42,17 +43,23 @@ def test_a_bad_exit_is_a_failure_with_the_last_words() -> None:
     assert command("sh", "-c", "kill -9 $$").error == "ended by SIGKILL"
 
 
-def test_the_environment_is_the_workers_the_jobs_and_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command inherits the worker's variables, gets its own and the run's, and none of Tickwise's settings."""
-    monkeypatch.setenv("INHERITED", "yes")
-    monkeypatch.setenv("OVERRIDDEN", "worker")
+def test_the_environment_is_the_jobs_the_runs_and_what_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B14: a command gets its own variables, the run's, ordinary ones of the worker, and those that are named."""
+    for name in ("PGPASSWORD", "AWS_SECRET_ACCESS_KEY", "DATABASE_URL"):
+        monkeypatch.setenv(name, "secret")
+    monkeypatch.setenv("AWS_REGION", "eu-central-1")
+    monkeypatch.setenv("LC_TIME", "C")
+    monkeypatch.setenv("LANG", "worker")
     monkeypatch.setenv("TICKWISE_STORE", "postgresql://user:secret@db")
     monkeypatch.setenv("TICKWISE_TOKEN", "secret")
     monkeypatch.setenv("TICKWISE_SLOT", "another run's")
-    there = place(env={"OVERRIDDEN": "job"}, params={"table": "a b", "limits": [1, None], "note": None})
+    params = {"table": "a b", "limits": [1, None], "note": None}
+    there = place(env={"LANG": "job"}, params=params, variables=(*ORDINARY, "AWS_REGION"))
     command("env", there=there)
     found = dict(line.split("=", 1) for line in there.lines if "=" in line)
-    assert (found["INHERITED"], found["OVERRIDDEN"]) == ("yes", "job")
+    assert (found["LC_TIME"], found["LANG"], found["AWS_REGION"]) == ("C", "job", "eu-central-1")
+    assert found["PATH"] == os.environ["PATH"]
+    assert "secret" not in found.values()
     assert found.pop("TICKWISE_PROGRAM")
     assert {name: value for name, value in found.items() if name.startswith("TICKWISE_")} == {
         "TICKWISE_RUN_ID": "17",

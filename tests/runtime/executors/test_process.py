@@ -229,8 +229,12 @@ def test_a_function_of_the_program_itself_is_found(tmp_path: Path, arguments: li
     assert done.stdout.strip() == name, done.stderr
 
 
-def test_the_folder_of_a_step_is_not_imported_from(tmp_path: Path) -> None:
-    """B10: a json.py in the folder is not executed in place of the standard library's."""
+@pytest.mark.parametrize("path", ["", ".", "src:."])
+def test_the_folder_of_a_step_is_not_imported_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """B10: a json.py in the folder is not executed in place of the standard library's, whatever is searched."""
+    monkeypatch.setenv("PYTHONPATH", path)
     (tmp_path / "json.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w')")
     there = place(folder=tmp_path)
     ended = run(call_in_process(named_target("os:getcwd"), there.context, strict=False))

@@ -2,10 +2,14 @@
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
+import pytest
 from pymongo import monitoring
 
+from tickwise.core.settle import Succeeded
+from tickwise.stores.records import Finish
 from tickwise.stores.url import open_store
 from tickwise.testing.conformance.world import HOURLY, World, job, worker_node
 
@@ -45,13 +49,18 @@ async def counted(commands: Commands, move: Callable[[], Awaitable[Any]]) -> lis
     return list(commands.sent)
 
 
-@patiently
-async def test_commands_of_a_beat_and_of_an_idle_pass(emptied_mongodb: str) -> None:
-    """A beat renews all runs of its node by four commands, two at a time; a pass finds nothing by three (E4)."""
+@contextmanager
+def opened_world(url: str) -> Iterator[tuple[Commands, World]]:
+    """A store whose commands are counted; its clock is the test's, so it never asks the server for the time."""
     clock = Clock()
     with listening() as commands:
-        store = open_store(emptied_mongodb, clock)
-        world = World(store, clock)
+        yield commands, World(open_store(url, clock), clock)
+
+
+@patiently
+async def test_commands_of_a_beat_and_of_an_idle_pass(emptied_mongodb: str) -> None:
+    """A beat renews all runs of its node by three commands, all at once; a pass finds nothing by three (E4)."""
+    with opened_world(emptied_mongodb) as (commands, world):
         await world.begin()
         await world.define(job("a", HOURLY), *(job(f"b{n}") for n in range(5)))
         await world.tick()
@@ -59,7 +68,32 @@ async def test_commands_of_a_beat_and_of_an_idle_pass(emptied_mongodb: str) -> N
             await world.enqueue(f"b{n}")
         held = {lease.id: lease.token for lease in await world.lease(5)}
         assert len(held) == 5
-        beat = await counted(commands, lambda: store.beat(worker_node("w1"), held))
+        beat = await counted(commands, lambda: world.store.beat(worker_node("w1"), held))
         idle = await counted(commands, world.tick)
-        await store.close()
-    assert (sorted(beat), idle) == (["find", "find", "update", "update"], ["find"] * 3)
+        await world.store.close()
+    assert (sorted(beat), idle) == (["find", "update", "update"], ["find"] * 3)
+
+
+@pytest.mark.parametrize("jobs", [2, 40])
+@patiently
+async def test_commands_of_a_pass_and_of_what_follows(emptied_mongodb: str, jobs: int) -> None:
+    """However many simple jobs start, run and end: the number of commands is the same (E4)."""
+    names = [f"j{n}" for n in range(jobs)]
+    with opened_world(emptied_mongodb) as (commands, world):
+        await world.begin()
+        await world.define(*(job(name, HOURLY) for name in names))
+        for hour in ("01:00", "02:00"):  # in the first one definitions are read
+            world.go(hour)
+            passed = await counted(commands, world.tick)
+            commands.sent.clear()
+            ends = [Finish(lease.id, lease.token, Succeeded()) for lease in await world.lease()]
+            leased = list(commands.sent)
+            ended = await counted(commands, partial(world.store.finish, ends))
+        assert len(await world.runs()) == 2 * jobs
+        await world.store.close()
+    reads, writes = (
+        ["find"] * 6,
+        ["findAndModify", "insert", "update", "update", "update"],
+    )  # one looks for lost jobs
+    assert sorted(passed) == reads + writes
+    assert (leased, sorted(ended)) == (["find", "find", "update"], ["find"] + ["update"] * 4)

@@ -1,6 +1,6 @@
 """A process with many schedulers on one collection: prints the keys it has processed when nothing is left.
 
-racer.py mongodb|postgres|sqlite URL COLLECTION SCHEDULERS
+racer.py mongodb|postgres|mysql|redis|sqlite URL COLLECTION SCHEDULERS CONCURRENCY
 """
 
 import asyncio
@@ -10,16 +10,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tickwise.documents import DocumentScheduler, JobStore, MongoJobStore, PostgresJobStore, SqliteJobStore
+from tickwise.documents import (
+    DocumentScheduler,
+    JobStore,
+    MongoJobStore,
+    MysqlJobStore,
+    PostgresJobStore,
+    RedisJobStore,
+    SqliteJobStore,
+)
 
 STORES: dict[str, Any] = {
     "mongodb": MongoJobStore,
+    "mysql": MysqlJobStore,
     "postgres": PostgresJobStore,
+    "redis": RedisJobStore,
     "sqlite": lambda path, table: SqliteJobStore(Path(path), table),
 }
 
 
-async def race(store: JobStore, count: int) -> list[str]:
+async def race(store: JobStore, count: int, concurrency: int) -> list[str]:
     processed = []
 
     async def handle(document: Mapping[str, Any]) -> None:
@@ -29,7 +39,7 @@ async def race(store: JobStore, count: int) -> list[str]:
         async def stop() -> None:
             await made.stop()
 
-        made = DocumentScheduler(store, handle, on_idle=stop)
+        made = DocumentScheduler(store, handle, on_idle=stop, concurrency=concurrency)
         return made
 
     await asyncio.gather(*(scheduler().run() for _ in range(count)))
@@ -37,5 +47,5 @@ async def race(store: JobStore, count: int) -> list[str]:
 
 
 if __name__ == "__main__":
-    kind, url, name, schedulers = sys.argv[1:]
-    print(json.dumps(asyncio.run(race(STORES[kind](url, name), int(schedulers)))))
+    kind, url, name, schedulers, concurrency = sys.argv[1:]
+    print(json.dumps(asyncio.run(race(STORES[kind](url, name), int(schedulers), int(concurrency)))))

@@ -4,6 +4,7 @@ Facts go by the names of `Fields`, wherever a place keeps them; `kind` is a fiel
 """
 
 import asyncio
+import json
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Iterator, Mapping
@@ -17,6 +18,7 @@ from uuid import uuid4
 import psycopg
 from psycopg.rows import dict_row
 from pymongo import MongoClient
+from redis import Redis
 
 from tickwise.documents import (
     COLUMNS,
@@ -25,11 +27,15 @@ from tickwise.documents import (
     Locked,
     MemoryJobStore,
     MongoJobStore,
+    MysqlJobStore,
     PostgresJobStore,
+    RedisJobStore,
     SqliteJobStore,
 )
 from tickwise.documents.contract import set_at, value_at
 from tickwise.documents.decide import instant
+
+from ..servers import mariadb
 
 T = TypeVar("T")
 PATIENCE = 120  # seconds before a test that hangs is given up
@@ -163,17 +169,64 @@ class MongoCollection(UserCollection):
             collection.delete_one({"_id": key})
 
 
+class RedisCollection(UserCollection):
+    """Written by another client, as docs/documents.md says: the text, and an entry with the score 0."""
+
+    def __init__(self, url: str, *, other_fields: bool = False) -> None:
+        self.fields = OTHER_PATHS if other_fields else Fields()
+        self.url = url
+        self.name = f"jobs-{uuid4().hex}"
+
+    def store(self, **options: Any) -> JobStore:
+        return RedisJobStore(self.url, self.name, **{"fields": self.fields, **options})
+
+    def add(self, **facts: Any) -> Any:
+        key = uuid4().hex
+        self._write(key, {}, facts)
+        return key
+
+    def raw(self, key: Any) -> dict[str, Any] | None:
+        with Redis.from_url(self.url, decode_responses=True) as client:
+            text = client.hget(f"{{{self.name}}}:documents", key)
+        return None if text is None else {"_id": key, **json.loads(str(text))}
+
+    def change(self, key: Any, **facts: Any) -> None:
+        document = self.raw(key)
+        assert document is not None
+        self._write(key, document, facts)
+
+    def _write(self, key: str, document: dict[str, Any], facts: Mapping[str, Any]) -> None:
+        for name, value in facts.items():
+            set_at(document, self.paths()[name], value.isoformat() if isinstance(value, datetime) else value)
+        document.pop("_id", None)
+        self.write_text(key, json.dumps(document))
+
+    def write_text(self, key: str, text: str) -> None:
+        with Redis.from_url(self.url) as client:
+            client.hset(f"{{{self.name}}}:documents", key, text)
+            client.zadd(f"{{{self.name}}}:due", {key: 0})
+
+    def delete(self, key: Any) -> None:
+        with Redis.from_url(self.url) as client:
+            client.hdel(f"{{{self.name}}}:documents", key)
+
+
 class SqlPlace(UserCollection):
     only_mail: Any = "kind = 'mail'"
     place: str
     types: Mapping[str, str]
+    key_type = "text"
 
     def __init__(self, *, other_fields: bool = False) -> None:
         self.fields = OTHER_COLUMNS if other_fields else COLUMNS
         self.key = "no" if other_fields else "id"
         self.table = f"jobs_{uuid4().hex}"
-        columns = ", ".join(f'"{self.paths()[name]}" {kind}' for name, kind in self.types.items())
-        self.execute(f'CREATE TABLE {self.table} ("{self.key}" text PRIMARY KEY, {columns}, kind text)')
+        columns = ", ".join(f"{self.quote(self.paths()[name])} {kind}" for name, kind in self.types.items())
+        key = f"{self.quote(self.key)} {self.key_type} PRIMARY KEY"
+        self.execute(f"CREATE TABLE {self.table} ({key}, {columns}, kind text)")
+
+    def quote(self, name: str) -> str:
+        return f'"{name}"'
 
     @abstractmethod
     def execute(self, statement: str, *values: Any) -> list[dict[str, Any]]:
@@ -181,11 +234,11 @@ class SqlPlace(UserCollection):
 
     def say(self, template: str, *arguments: Any, **words: str) -> list[dict[str, Any]]:
         """A statement about this table."""
-        words |= {"table": self.table, "key": f'"{self.key}"', "place": self.place}
+        words |= {"table": self.table, "key": self.quote(self.key), "place": self.place}
         return self.execute(template.format(**words), *arguments)
 
     def add(self, **facts: Any) -> Any:
-        names = ", ".join(f'"{name}"' for name in (self.key, *(self.paths()[name] for name in facts)))
+        names = ", ".join(self.quote(name) for name in (self.key, *(self.paths()[name] for name in facts)))
         places = ", ".join([self.place] * (len(facts) + 1))
         key = uuid4().hex
         self.say(
@@ -198,7 +251,7 @@ class SqlPlace(UserCollection):
         return rows[0] if rows else None
 
     def change(self, key: Any, **facts: Any) -> None:
-        values = ", ".join(f'"{self.paths()[name]}" = {self.place}' for name in facts)
+        values = ", ".join(f"{self.quote(self.paths()[name])} = {self.place}" for name in facts)
         self.say("UPDATE {table} SET {values} WHERE {key} = {place}", *facts.values(), key, values=values)
 
     def delete(self, key: Any) -> None:
@@ -242,6 +295,37 @@ class PostgresPlace(SqlPlace):
         with psycopg.connect(self.url, row_factory=dict_row, autocommit=True) as connection:
             done = connection.execute(statement.encode(), values)
             return done.fetchall() if done.description else []
+
+
+class MysqlPlace(SqlPlace):
+    place = "%s"
+    types = MysqlJobStore.dialect.types
+    key_type = "varchar(40)"
+
+    def __init__(self, url: str, *, other_fields: bool = False) -> None:
+        self.url = url.replace("/mysql", "/tickwise_documents")
+        with mariadb.connected(url) as cursor:
+            cursor.execute("CREATE DATABASE IF NOT EXISTS tickwise_documents")
+        super().__init__(other_fields=other_fields)
+
+    def quote(self, name: str) -> str:
+        return f"`{name}`"
+
+    def store(self, **options: Any) -> JobStore:
+        return MysqlJobStore(self.url, self.table, **{"fields": self.fields, "key": self.key, **options})
+
+    def execute(self, statement: str, *values: Any) -> list[dict[str, Any]]:
+        with mariadb.connected(self.url) as cursor:
+            cursor.execute(statement, values or None)
+            names = [column[0] for column in cursor.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def raw(self, key: Any) -> dict[str, Any] | None:
+        row = super().raw(key)
+        for name, value in (row or {}).items():
+            if row and isinstance(value, datetime):
+                row[name] = value.replace(tzinfo=UTC)
+        return row
 
 
 def with_store(place: UserCollection, work: Any, **options: Any) -> Any:

@@ -20,25 +20,25 @@ _PAUSE, _RESUME, _TRIGGER = PauseRequest(), ResumeRequest(), TriggerRequest()
 @router.post("/schedules/{name:name}:pause", _OPERATOR, response_model=ScheduleResponse)
 async def pause_schedule(name: NamePath, context: Context, body: PauseRequest = _PAUSE) -> ScheduleResponse:
     """Decide no slot of it until it is resumed (S29)."""
-    return await pause_and_audit(context, await context.schedule(name), body)
+    return await pause_and_audit(context, await context.view.schedule(name), body)
 
 
 @router.post("/schedules/{name:name}:resume", _OPERATOR, response_model=ScheduleResponse)
 async def resume_schedule(name: NamePath, context: Context, body: ResumeRequest = _RESUME) -> ScheduleResponse:
     """Go on (S29)."""
-    return await resume_and_audit(context, await context.schedule(name), body)
+    return await resume_and_audit(context, await context.view.schedule(name), body)
 
 
 @router.post("/schedules/{name:name}:trigger", _OPERATOR, once=True, status_code=201, response_model=RunResponse)
 async def trigger_schedule(name: NamePath, context: Context, body: TriggerRequest = _TRIGGER) -> RunResponse:
     """Run its job now, by hand (S30)."""
-    return run_response(await trigger_and_audit(context, await context.schedule(name), body))
+    return run_response(await trigger_and_audit(context, await context.view.schedule(name), body))
 
 
 @router.post("/schedules/{name:name}:reschedule", _OPERATOR, response_model=ScheduleResponse)
 async def reschedule(name: NamePath, body: RescheduleRequest, context: Context) -> ScheduleResponse:
     """Move the next fire, once (S31)."""
-    before = await context.schedule(name)
+    before = await context.view.schedule(name)
     with about_field("to"):
         await context.tickwise.schedules.reschedule(name, body.to)
     return await _audit_change(context, before, "schedule.reschedule", {"to": body.to})
@@ -47,7 +47,7 @@ async def reschedule(name: NamePath, body: RescheduleRequest, context: Context) 
 @router.post("/schedules/{name:name}:reset", _OPERATOR, response_model=ScheduleResponse)
 async def reset_schedule(name: NamePath, context: Context) -> ScheduleResponse:
     """Drop the backlog: go on from now (S4)."""
-    before = await context.schedule(name)
+    before = await context.view.schedule(name)
     await context.tickwise.schedules.reset(name)
     return await _audit_change(context, before, "schedule.reset", None)
 
@@ -74,4 +74,4 @@ async def _audit_change(context: RequestContext, before: ScheduleRow, action: st
     name, pause = before.schedule.name, before.schedule.paused
     was = {"next_slot": before.next_slot, "paused": pause is not None}
     await context.audit(action, name, was, after)
-    return schedule_response(await context.schedule(name))
+    return schedule_response(await context.view.schedule(name))

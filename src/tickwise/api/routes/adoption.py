@@ -25,7 +25,7 @@ async def adopt_many(body: BulkAdoptRequest, context: Context) -> BulkAdoptionRe
     items = []
     for name in names:
         try:
-            adoption = await _adopt(context, await context.schedule(name), body)
+            adoption = await _adopt(context, await context.view.schedule(name), body)
         except TickwiseError as error:
             items.append(BulkAdoptionItemResponse(name=name, done=False, problem=problem_content(error)))
         else:
@@ -37,7 +37,7 @@ async def adopt_many(body: BulkAdoptRequest, context: Context) -> BulkAdoptionRe
 @router.post("/schedules/{name:name}:adopt", AccessRole.OPERATOR, response_model=AdoptionResponse)
 async def adopt_schedule(name: NamePath, body: AdoptRequest, context: Context) -> AdoptionResponse:
     """Have the store find its slots, or the nodes; each slot still runs once."""
-    return AdoptionResponse.model_validate(await _adopt(context, await context.schedule(name), body))
+    return AdoptionResponse.model_validate(await _adopt(context, await context.view.schedule(name), body))
 
 
 async def _other_side(context: RequestContext, body: AdoptRequest) -> list[str]:

@@ -52,7 +52,7 @@ async def _for_each(
     items = []
     for name in dict.fromkeys(names):
         try:
-            run = await act(await context.schedule(name))
+            run = await act(await context.view.schedule(name))
             items.append(BulkItemResponse(name=name, done=True, run=run))
         except TickwiseError as error:
             items.append(BulkItemResponse(name=name, done=False, problem=problem_content(error)))

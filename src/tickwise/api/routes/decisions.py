@@ -4,10 +4,10 @@ from typing import Annotated
 
 from fastapi import Query, Request, Response
 
-from ...app.records import AccessRole, DecisionFilter, DecisionRow
+from ...app.records import AccessRole, DecisionFilter
 from ...core.reasons import Reason
 from ...core.timeparse import ceil_second
-from ..context import Context, RequestContext
+from ..context import Context
 from ..problems import unknown_name
 from ..routing import Router
 from ..schemas.common import PageResponse, page_of
@@ -27,9 +27,8 @@ async def list_decisions(
         since=None if query.since is None else ceil_second(query.since),
         until=None if query.until is None else ceil_second(query.until),
     )  # fmt: skip
-    page = await context.store.insights.decisions(filters, query.after, query.limit)
-    rows = [row for row in page.items if not context.identity.scopes or await _is_visible(context, row)]
-    return page_of(request, response, [DecisionResponse.of(row) for row in rows], page.after)
+    page = await context.view.decisions(filters, query.after, query.limit)
+    return page_of(request, response, [DecisionResponse.of(row) for row in page.items], page.after)
 
 
 @router.get("/reasons", AccessRole.VIEWER, response_model=ReasonsResponse)
@@ -43,8 +42,3 @@ def _reason(code: str) -> Reason:
     if code not in codes:
         raise unknown_name(422, "reason", code, codes, field="reason")
     return Reason.of(code)
-
-
-async def _is_visible(context: RequestContext, row: DecisionRow) -> bool:
-    schedule = await context.store.insights.schedule(row.schedule)
-    return schedule is not None and context.identity.sees(schedule.schedule.job)

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from fastapi import Query
 
-from ...app.audit import audit as audited
 from ...app.doctor import Severity, doctor
 from ...app.records import AccessRole
 from ...core.audit import AuditFinding
@@ -43,7 +42,7 @@ async def examine(context: Context, *, audit: Annotated[bool, Query(description=
     findings = [FindingResponse.model_validate(one) for one in await doctor(context.tickwise)]
     if not audit:
         return DoctorResponse(findings=findings)
-    checked = await audited(context.store)
+    checked = await context.operations.audit()
     wrong = [_audit_finding(finding) for finding in checked.findings]
     return DoctorResponse(findings=[*findings, *wrong], audit=LedgerAuditResponse.model_validate(checked))
 

@@ -37,7 +37,7 @@ async def _stream(context: RequestContext, limit: StreamLimit, since: int | None
     async with context.events.subscribe() as subscriber:
         yield HEARTBEAT_COMMENT
         known: set[tuple[int, str, str]] = set()
-        if since is not None and since < await context.store.now() - MAX_REPLAY:
+        if since is not None and since < await context.view.now() - MAX_REPLAY:
             yield encode_event("reset", "{}")
         elif since is not None:
             async for event in context.events.since(since):

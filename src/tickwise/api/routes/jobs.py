@@ -4,10 +4,9 @@ from typing import Annotated
 
 from fastapi import Query, Request, Response
 
-from ...app.definitions import stored_job
 from ...app.records import AccessRole, JobRow
+from ...core.mask import masked
 from ..context import Context
-from ..mask import masked
 from ..routing import Router
 from ..schemas.common import NamePath, PageResponse, page_of, to_moment
 from ..schemas.jobs import JobDetailResponse, JobResponse
@@ -21,12 +20,7 @@ async def list_jobs(
     request: Request, response: Response, context: Context, query: Annotated[PageQuery, Query()]
 ) -> PageResponse[JobResponse]:
     """In order of their names."""
-    page = await context.page(
-        context.store.insights.jobs,
-        lambda row: context.identity.sees(row.definition.name),
-        query.after,
-        query.limit,
-    )
+    page = await context.view.jobs(query.after, query.limit)
     return page_of(
         request, response, [JobResponse.model_validate(_job_fields(row)) for row in page.items], page.after
     )
@@ -35,8 +29,8 @@ async def list_jobs(
 @router.get("/jobs/{name:name}", AccessRole.VIEWER, response_model=JobDetailResponse)
 async def get_job(name: NamePath, context: Context) -> JobDetailResponse:
     """One job, with its definition; secrets are hidden."""
-    row = await context.job(name)
-    stored = await stored_job(context.store, name)
+    stored = await context.view.stored_job(name)
+    row = stored.row
     fields = stored.fields(name if name in row.schedules else next(iter(row.schedules), name))
     return JobDetailResponse.model_validate(
         {**_job_fields(row), "definition": masked(fields), "parameters": row.definition.known_parameters}

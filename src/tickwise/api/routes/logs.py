@@ -30,12 +30,12 @@ async def logs_of_run(
     run: RunPath, request: Request, response: Response, context: Context, query: Annotated[LogsQuery, Query()]
 ) -> PageResponse[LogResponse] | StreamingResponse:
     """In order. With `Accept: text/event-stream` it goes on until the run has ended."""
-    await context.run(run)
+    await context.view.run(run)
     if wants_stream(request):
         return as_stream(
             _stream(context, StreamLimit(request), run, request.headers.get("last-event-id") or query.after)
         )
-    page = await context.store.insights.log(run, query.after, query.limit)
+    page = await context.view.log(run, query.after, query.limit)
     return page_of(request, response, [_log_response(part) for part in page.items], page.after)
 
 
@@ -46,8 +46,8 @@ async def _stream(
     last: LogPart | None = None  # the newest that was sent, which the next page begins with
     yield HEARTBEAT_COMMENT
     while not await limit.is_over():
-        row = await context.store.insights.run(run)
-        page = await context.store.insights.log(run, after, _PAGE_SIZE)
+        row = await context.view.run_again(run)
+        page = await context.view.log(run, after, _PAGE_SIZE)
         for part in page.items[page.items[:1] == (last,) :]:
             yield encode_event("log", _log_response(part).model_dump_json(), after)
         if page.after is not None:
@@ -57,7 +57,7 @@ async def _stream(
             yield encode_event("end", json.dumps({"state": None if row is None else str(row.state)}))
             return
         if len(page.items) > 1:
-            after = (await context.store.insights.log(run, after, len(page.items) - 1)).after or after
+            after = (await context.view.log(run, after, len(page.items) - 1)).after or after
         last = page.items[-1] if page.items else last
         await asyncio.sleep(_POLL)
         yield HEARTBEAT_COMMENT

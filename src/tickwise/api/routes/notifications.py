@@ -1,6 +1,5 @@
 """`/notifications:test`: whether notices arrive."""
 
-from ...app.notifications import try_channels
 from ...app.records import AccessRole
 from ..context import Context
 from ..routing import Router
@@ -12,6 +11,6 @@ router = Router("notifications")
 @router.post("/notifications:test", AccessRole.ADMIN, whole=True, response_model=ChannelTestsResponse)
 async def test_notifications(body: ChannelTestRequest, context: Context) -> ChannelTestsResponse:
     """Send a test notice from this server over each channel of its settings, or over one, once."""
-    tested = await try_channels(context.store, context.tickwise.settings, body.channel)
+    tested = await context.operations.try_channels(context.tickwise.settings, body.channel)
     await context.audit("notifications.test", body.channel or "all")
     return ChannelTestsResponse(items=[ChannelTestResponse.model_validate(one) for one in tested])

@@ -1,6 +1,5 @@
 """`/overview` and `/me`: the state of everything, and the identity of the caller."""
 
-from ...app.overview import overview
 from ...app.records import AccessRole
 from ..context import Context
 from ..routing import Router
@@ -13,7 +12,7 @@ router = Router("overview")
 async def get_overview(context: Context) -> OverviewResponse:
     """Counts, what is wrong and what to do about it, and the last hour by minute."""
     return OverviewResponse.model_validate(
-        await overview(context.store, context.identity.sees if context.identity.scopes else None)
+        await context.operations.overview(context.identity.sees if context.identity.scopes else None)
     )
 
 

@@ -35,7 +35,7 @@ async def resume_everything(context: Context) -> PauseStatusResponse:
 
 
 async def _pause_status(context: RequestContext) -> PauseStatusResponse:
-    pauses = [_pause_response(one) for one in (await context.store.insights.pauses())[:_MAX_HISTORY]]
+    pauses = [_pause_response(one) for one in (await context.view.pauses())[:_MAX_HISTORY]]
     return PauseStatusResponse(paused=next((one for one in pauses if one.until is None), None), history=pauses)
 
 

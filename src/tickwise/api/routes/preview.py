@@ -7,7 +7,6 @@ from itertools import islice
 
 from fastapi import Request
 
-from ...app.definitions import stored_job
 from ...app.records import MICRO, AccessRole
 from ...app.upcoming import HERD_SIZE, spread_out
 from ...core.cron import Recurrence, parse
@@ -50,7 +49,7 @@ async def list_templates(context: Context) -> TemplatesResponse:
 async def preview(body: PreviewRequest, context: Context) -> PreviewResponse:
     """What an expression means, when it fires next, and what may not have been meant so."""
     times = parse(body.expression, body.timezone, body.name or "")
-    now = await context.store.now() // MICRO
+    now = await context.view.now() // MICRO
     following = list(islice(_after(times, now), _PREVIEWED))
     others = await _starts_in_minute(context, following[0], body.name) if following else 0
     warnings = list(times.warnings_after(now))
@@ -104,8 +103,7 @@ async def _one_at_a_time(request: Request) -> AsyncIterator[None]:
 
 async def _simulated_job(body: SimulateRequest, context: RequestContext) -> JobDefinition:
     if body.schedule is not None:
-        row = await context.schedule(body.schedule)
-        return (await stored_job(context.store, row.schedule.job)).definition
+        return (await context.view.stored_schedule(body.schedule)).job.definition
     fields = {"name": "simulated", **(body.definition or {})}
     return read_spec(fields, "", context.tickwise.schedules.defaults())
 

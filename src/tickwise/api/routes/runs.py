@@ -6,10 +6,8 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
-from ...app.explain import why_run
-from ...app.managers import enqueued
 from ...app.records import MICRO, AccessRole, Enqueue, RunFilter, StepReport
-from ...app.values import RunInfo, as_second
+from ...app.values import as_second
 from ...core.definition import Step
 from ...core.model import Trigger
 from ...core.timeparse import parse_duration, to_datetime
@@ -48,13 +46,8 @@ async def list_runs(
         triggers=frozenset(query.trigger), queue=query.queue,
         text=query.text, since=micro_of(query.since), until=micro_of(query.until),
     )  # fmt: skip
-    page = await context.page(
-        lambda key, most: context.store.insights.runs(filters, key, most),
-        lambda row: context.identity.sees(row.job),
-        query.after,
-        query.limit,
-    )
-    return page_of(request, response, [run_response(RunInfo.of(row)) for row in page.items], page.after)
+    page = await context.view.runs(filters, query.after, query.limit)
+    return page_of(request, response, [run_response(run) for run in page.items], page.after)
 
 
 @router.post(
@@ -62,18 +55,17 @@ async def list_runs(
 )
 async def enqueue_run(body: RunRequest, request: Request, response: Response, context: Context) -> RunResponse:
     """Queue a run of a job, now or later; a taken key gives the run that has it, with 200 (S48)."""
-    await context.job(body.job, 422)
+    await context.job_of_body(body.job)
     with about_field("at"):
-        at = None if body.at is None else to_datetime(as_second(body.at, await context.store.now() // MICRO))
+        at = None if body.at is None else to_datetime(as_second(body.at, await context.view.now() // MICRO))
     with about_field("key_ttl"):
         ttl = None if body.key_ttl is None else timedelta(seconds=parse_duration(body.key_ttl))
-    store, enqueue = await context.tickwise.prepared(
+    _, enqueue = await context.tickwise.prepared(
         body.job, body.params, at=at, key=body.key, key_ttl=ttl, queue=body.queue, priority=body.priority,
         auto_remove=body.auto_remove,
     )  # fmt: skip
-    (made,) = await store.enqueue([replace(enqueue, by=context.identity.name)])
-    run = await enqueued(store, enqueue, made)
-    if made.new:
+    run, is_new = await context.operations.enqueue(replace(enqueue, by=context.identity.name))
+    if is_new:
         await context.audit("run.create", run.id, None, body.model_dump())
     else:
         response.status_code = 200
@@ -84,16 +76,14 @@ async def enqueue_run(body: RunRequest, request: Request, response: Response, co
 @router.get("/runs/{run:name}", AccessRole.VIEWER, response_model=RunResponse)
 async def get_run(run: RunPath, context: Context) -> RunResponse:
     """One run; one that is queued says why it waits."""
-    name = (await context.run(run)).schedule
-    row = None if name is None else await context.store.insights.schedule(name)
-    zone = None if row is None else row.schedule.definition.times.zone.name
+    zone = await context.view.zone_of(await context.view.run(run))
     return run_response(await context.tickwise.runs.get(run)).model_copy(update={"timezone": zone})
 
 
 @router.post("/runs/{run:name}:cancel", AccessRole.OPERATOR, response_model=CancelResponse)
 async def cancel_run(run: RunPath, context: Context) -> CancelResponse:
     """End a queued run, or ask a running one to end."""
-    before = await context.run(run)
+    before = await context.view.run(run)
     state = await context.tickwise.runs.cancel(run)
     await context.audit("run.cancel", run, {"state": str(before.state)}, {"state": state})
     return CancelResponse(state=state)
@@ -102,12 +92,12 @@ async def cancel_run(run: RunPath, context: Context) -> CancelResponse:
 @router.post("/runs/{run:name}:retry", AccessRole.OPERATOR, response_model=RunResponse)
 async def retry_run(run: RunPath, context: Context, body: RetryRequest = _FROM_FAILED) -> RunResponse:
     """Put a failed, lost or cancelled run back; steps that succeeded are not repeated."""
-    before = await context.run(run)
+    before = await context.view.run(run)
     if body.from_failed:
         again = await context.tickwise.runs.retry(run)
     else:
         enqueue = Enqueue(before.job, Trigger.MANUAL, before.params, by=context.identity.name)
-        (made,) = await context.store.enqueue([enqueue])
+        made, _ = await context.operations.enqueue(enqueue)
         again = await context.tickwise.runs.get(made.id)
     await context.audit("run.retry", run, {"state": str(before.state)}, {"run": again.id})
     return run_response(again)
@@ -116,14 +106,13 @@ async def retry_run(run: RunPath, context: Context, body: RetryRequest = _FROM_F
 @router.get("/runs/{run:name}/why", AccessRole.VIEWER, response_model=WhyResponse)
 async def why_of_run(run: RunPath, context: Context) -> WhyResponse:
     """Why it happened, in words."""
-    return WhyResponse.model_validate(await why_run(context.store, await context.run(run)))
+    return WhyResponse.model_validate(await context.view.why_run(run))
 
 
 @router.get("/runs/{run:name}/attempts", AccessRole.VIEWER, response_model=AttemptsResponse)
 async def attempts_of_run(run: RunPath, context: Context) -> AttemptsResponse:
     """The attempts before the last, in order."""
-    await context.run(run)
-    rows = await context.store.insights.attempts(run)
+    rows = await context.view.attempts(run)
     return AttemptsResponse(
         items=[
             AttemptResponse.model_validate(
@@ -140,10 +129,8 @@ async def attempts_of_run(run: RunPath, context: Context) -> AttemptsResponse:
 @router.get("/runs/{run:name}/steps", AccessRole.VIEWER, response_model=StepsResponse)
 async def steps_of_run(run: RunPath, context: Context) -> StepsResponse:
     """The graph of the job's steps, and how far the run is with each."""
-    row = await context.run(run)
-    job = await context.store.insights.job(row.job)
-    steps = job.definition.steps if job else ()
-    reports = {report.name: report for report in await context.store.insights.steps(run)}
+    steps, found = await context.view.steps(run)
+    reports = {report.name: report for report in found}
     known = [_step_response(step.name, step, reports.get(step.name)) for step in steps]
     gone = [
         _step_response(name, None, reports[name]) for name in reports if name not in {step.name for step in steps}

@@ -1,26 +1,20 @@
 """`/schedules`: list, create, get, change, delete, and why."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
-from ...app.definitions import (
-    StoredJob,
-    edit_schedule,
-    fields_with,
-    read_new,
-    remove_schedule,
-    stored_job,
-    write_new,
-)
-from ...app.records import MICRO, AccessRole, DecisionFilter, Recent, ScheduleFilter, ScheduleRow
-from ...app.values import ScheduleInfo, is_due
-from ...app.worker_advice import missing_worker_warnings, worker_required
+from ...app.definitions import fields_with
+from ...app.records import AccessRole, DecisionFilter, ScheduleFilter, ScheduleRow
+from ...app.values import ScheduleDetail, ScheduleInfo
+from ...app.view import detail_of
+from ...app.worker_advice import worker_required
+from ...core.mask import masked
 from ...core.timeparse import ceil_second
-from ..context import Context, RequestContext
+from ..context import Context
 from ..etags import etag, matching_edit, not_modified
-from ..mask import masked, unmasked
 from ..problems import Refusal
 from ..routing import Router
 from ..schemas.common import NamePath, PageResponse, page_of, resource_path
@@ -34,6 +28,7 @@ from ..schemas.schedules import (
     ScheduleResponse,
     WhyResponse,
 )
+from ..unmask import unmasked
 
 router = Router("schedules")
 _NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "You have this version already."}}
@@ -41,14 +36,6 @@ _NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "You have
 
 def schedule_response(row: ScheduleRow) -> ScheduleResponse:
     return ScheduleResponse.model_validate(ScheduleInfo.of(row))
-
-
-def _item_response(row: ScheduleRow, runs: Sequence[Recent]) -> ScheduleItemResponse:
-    late = [(run.started_at - run.due_at) / 1_000 for run in runs if run.started_at is not None]
-    states = [str(run.state) for run in runs]
-    return ScheduleItemResponse(
-        **schedule_response(row).model_dump(), recent=states, late_ms=max(0, late[-1]) if late else None
-    )
 
 
 @router.get("/schedules", AccessRole.VIEWER, response_model=PageResponse[ScheduleItemResponse])
@@ -60,13 +47,8 @@ async def list_schedules(
     filters = ScheduleFilter(
         job=query.job, text=query.text, paused=query.paused, due_before=due, label=query.label, source=query.source
     )
-    page = await context.page(
-        lambda key, most: context.store.insights.schedules(filters, key, most),
-        lambda row: context.identity.sees(row.schedule.job) and (due is None or is_due(row, due)),
-        query.after, query.limit,
-    )  # fmt: skip
-    recent = await context.store.insights.recent([row.schedule.name for row in page.items])
-    listed = [_item_response(row, recent.get(row.schedule.name, ())) for row in page.items]
+    page = await context.view.schedules(filters, query.after, query.limit)
+    listed = [ScheduleItemResponse.model_validate(one) for one in page.items]
     return page_of(request, response, listed, page.after)
 
 
@@ -81,16 +63,14 @@ async def create_schedule(
         raise Refusal(422, "name: is missing: give the schedule a name", field="name")
     owner = fields.get("job")
     if owner is not None:
-        await context.job(str(owner), 422)
-    new = await read_new(context.store, fields, context.tickwise.schedules.defaults())
-    await write_new(context.store, new)
-    row = await context.schedule(new.schedule)
+        await context.job_of_body(str(owner))
+    new = await context.operations.create_schedule(fields)
     await context.audit("schedule.create", new.schedule, None, fields)
-    stored = await stored_job(context.store, row.schedule.job)
+    row, stored = await context.view.stored_schedule(new.schedule)
     response.headers["Location"] = resource_path(request, f"/schedules/{new.schedule}")
     response.headers["ETag"] = etag(stored.version, row)
-    missing = await missing_worker_warnings(context.store, new.job, stored.row.source)
-    return _detail_response(row, stored.fields(new.schedule), row.updated_at, missing)
+    missing = await context.operations.missing_workers(new.job, stored.row.source)
+    return _detail_response(detail_of(row, stored.fields(new.schedule), row.updated_at, missing))
 
 
 @router.get(
@@ -98,9 +78,9 @@ async def create_schedule(
 )
 async def get_schedule(name: NamePath, request: Request, response: Response, context: Context) -> Any:
     """One schedule, with its definition."""
-    row, stored = await _read_schedule(context, name)
-    response.headers["ETag"] = tag = etag(stored.version, row)
-    return not_modified(request, tag) or _detail_response(row, stored.fields(name), await context.store.now())
+    known = await context.view.stored_schedule(name)
+    response.headers["ETag"] = tag = etag(known.job.version, known.row)
+    return not_modified(request, tag) or _detail_response(await context.view.schedule_detail(known))
 
 
 @router.patch("/schedules/{name:name}", AccessRole.ADMIN, response_model=ScheduleDetailResponse)
@@ -108,28 +88,28 @@ async def change_schedule(
     name: NamePath, body: PatchRequest, request: Request, response: Response, context: Context
 ) -> ScheduleDetailResponse:
     """Change some of its fields. Changed times give a new next time; what cannot be used changes nothing."""
-    row, stored = await _read_schedule(context, name)
-    patch, defaults = unmasked(body.root, stored.fields(name)), context.tickwise.schedules.defaults()
+    row, stored = await context.view.stored_schedule(name)
+    patch = unmasked(body.root, stored.fields(name))
     with matching_edit(request, stored, row):
-        edit = await edit_schedule(context.store, stored, name, patch, defaults)
+        edit = await context.operations.edit_schedule(stored, name, patch)
     if not edit.changed:
         response.headers["ETag"] = etag(stored.version, row)
-        return _detail_response(row, edit.before, await context.store.now())
+        return _detail_response(detail_of(row, edit.before, await context.view.now()))
     await context.audit("schedule.change", name, edit.before, edit.after)
-    row, job = await context.schedule(name), await context.job(row.schedule.job)
+    row, job = await context.view.schedule(name), await context.view.job(row.schedule.job)
     response.headers["ETag"] = etag(job.version, row)
     missing: Sequence[str] = ()
     if worker_required(edit.job) != worker_required(stored.definition):
-        missing = await missing_worker_warnings(context.store, edit.job, job.source)
-    return _detail_response(row, fields_with(edit.job, name), job.updated_at, missing)
+        missing = await context.operations.missing_workers(edit.job, job.source)
+    return _detail_response(detail_of(row, fields_with(edit.job, name), job.updated_at, missing))
 
 
 @router.delete("/schedules/{name:name}", AccessRole.ADMIN, status_code=204)
 async def delete_schedule(name: NamePath, request: Request, context: Context) -> Response:
     """Delete it, and its job if that has no other. Queued runs are cancelled, running ones go on."""
-    row, stored = await _read_schedule(context, name)
+    row, stored = await context.view.stored_schedule(name)
     with matching_edit(request, stored, row):
-        await remove_schedule(context.store, stored, name)
+        await context.operations.remove_schedule(stored, name)
     await context.audit("schedule.delete", name, stored.fields(name), None)
     return Response(status_code=204)
 
@@ -137,8 +117,7 @@ async def delete_schedule(name: NamePath, request: Request, context: Context) ->
 @router.get("/schedules/{name:name}/why", AccessRole.VIEWER, response_model=WhyResponse)
 async def why_schedule(name: NamePath, context: Context, query: Annotated[SlotQuery, Query()]) -> WhyResponse:
     """Why a slot ran or did not, in words; without one, the newest that is due."""
-    await context.schedule(name)
-    return WhyResponse.model_validate(await context.tickwise.why(name, query.slot))
+    return WhyResponse.model_validate(await context.view.why(name, query.slot))
 
 
 @router.get("/schedules/{name:name}/decisions", AccessRole.VIEWER, response_model=PageResponse[DecisionResponse])
@@ -146,23 +125,10 @@ async def decisions_of_schedule(
     name: NamePath, request: Request, response: Response, context: Context, query: Annotated[PageQuery, Query()]
 ) -> PageResponse[DecisionResponse]:
     """What was decided about its slots, the newest first."""
-    await context.schedule(name)
-    page = await context.store.insights.decisions(DecisionFilter(schedule=name), query.after, query.limit)
+    await context.view.schedule(name)
+    page = await context.view.decisions(DecisionFilter(schedule=name), query.after, query.limit)
     return page_of(request, response, [DecisionResponse.of(row) for row in page.items], page.after)
 
 
-async def _read_schedule(context: RequestContext, name: str) -> tuple[ScheduleRow, StoredJob]:
-    """A schedule that the caller sees, and its job: all that an edit reads."""
-    row = await context.schedule(name)
-    stored = await stored_job(context.store, row.schedule.job)
-    return stored.schedule(name) or row, stored
-
-
-def _detail_response(
-    row: ScheduleRow, fields: dict[str, Any], now: int, missing: Sequence[str] = ()
-) -> ScheduleDetailResponse:
-    """`now` in microseconds: warnings are about what comes after it."""
-    return ScheduleDetailResponse(
-        **schedule_response(row).model_dump(), definition=masked(fields),
-        warnings=[*row.schedule.definition.times.warnings_after(now // MICRO), *missing],
-    )  # fmt: skip
+def _detail_response(detail: ScheduleDetail) -> ScheduleDetailResponse:
+    return ScheduleDetailResponse.model_validate(replace(detail, definition=masked(detail.definition)))

@@ -8,8 +8,8 @@ from typing import Annotated
 from fastapi import Query
 
 from ...app.records import MICRO, AccessRole, HourlyStats
-from ...app.upcoming import ForecastWindow, is_all_paused, load_forecast, runs_between
-from ...app.values import RunInfo, UpcomingRun
+from ...app.upcoming import ForecastWindow, load_forecast, runs_between
+from ...app.values import UpcomingRun
 from ...core.errors import InputError
 from ...core.timeparse import ceil_second, to_datetime
 from ..context import Context, RequestContext
@@ -37,15 +37,16 @@ async def list_upcoming(context: Context, query: Annotated[UpcomingQuery, Query(
     """What will run, in time order, at the times at which it will really start."""
     if query.start is None and query.schedule is None:
         return _first(await _upcoming(context, query.hours, query.limit + 1), query.limit)
-    now = await context.store.now() // MICRO
+    now = await context.view.now() // MICRO
     start = now if query.start is None else max(now, ceil_second(query.start))
     end = start + round(query.hours * 3_600)
     if query.schedule is None:
         ahead = await _forecast(context, _DAY if end - now <= _DAY * 3_600 else _WEEK)
         found = await asyncio.to_thread(ahead.between, start, end, query.limit + 1)
     else:
-        row = await context.schedule(query.schedule)
-        schedules = [] if await is_all_paused(context.store) else [row.schedule]
+        row = await context.view.schedule(query.schedule)
+        is_paused = any(pause.until is None for pause in await context.view.pauses())
+        schedules = [] if is_paused else [row.schedule]
         found = list(islice(runs_between(schedules, now, start, end), query.limit + 1))
     return _first([UpcomingRunResponse.model_validate(one) for one in found], query.limit)
 
@@ -64,14 +65,13 @@ async def forecast(context: Context, query: Annotated[ForecastQuery, Query()]) -
 @router.get("/timeline", AccessRole.VIEWER, response_model=TimelineResponse)
 async def timeline(context: Context, query: Annotated[TimelineQuery, Query()]) -> TimelineResponse:
     """Runs that were under way between two instants, and those to come; without any, an hour around now."""
-    now = to_datetime(await context.store.now() // MICRO)
+    now = to_datetime(await context.view.now() // MICRO)
     begin = query.start or now - timedelta(minutes=30)
     stop = query.end or begin + timedelta(hours=1)
     if not timedelta() < stop - begin <= _MAX_SPAN:
         raise InputError(f"end: it must come after start, and at most {_MAX_SPAN.days} days after it")
     first, last = (round(one.timestamp() * MICRO) for one in (begin, stop))
-    rows = await context.store.insights.timeline(first, last, query.limit)
-    runs = [run_response(RunInfo.of(row)) for row in rows if context.identity.sees(row.job)]
+    runs = [run_response(run) for run in await context.view.timeline(first, last, query.limit)]
     upcoming = await _upcoming_until(context, now, stop, query.limit) if stop > now else []
     return TimelineResponse(
         start=begin, end=stop, runs=runs, upcoming=[one for one in upcoming if begin <= one.at < stop]
@@ -81,12 +81,7 @@ async def timeline(context: Context, query: Annotated[TimelineQuery, Query()]) -
 @router.get("/hours", AccessRole.VIEWER, response_model=HoursResponse)
 async def past_hours(context: Context, query: Annotated[HoursQuery, Query()]) -> HoursResponse:
     """What the last hours were like, by schedule and hour."""
-    rows = await context.store.insights.hourly_stats(query.hours, query.schedule)
-    if context.identity.scopes:
-        names = {row.schedule for row in rows}
-        found = [await context.store.insights.schedule(name) for name in names]
-        seen = {row.schedule.name for row in found if row is not None and context.identity.sees(row.schedule.job)}
-        rows = tuple(row for row in rows if row.schedule in seen)
+    rows = await context.view.hourly_stats(query.hours, query.schedule)
     return HoursResponse(
         items=[_hour_response(row) for row in rows[:_MAX_HOURS]], truncated=len(rows) > _MAX_HOURS
     )

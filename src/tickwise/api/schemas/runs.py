@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from ...app.values import RunInfo
-from ..mask import masked
+from ...core.mask import masked
 from .common import NameText, Params, RequestModel, ResponseModel, When
 
 

@@ -6,9 +6,10 @@ import typer
 
 from ...core.definition import Ticking
 from ...core.errors import InputError
-from ..client import ApiClient, ApiRefusal
+from ..client import ApiClient
 from ..command import CommandResult, api_command
 from ..output import print_line, print_table
+from ..sender import ApiRefusal
 
 
 @api_command

@@ -13,6 +13,7 @@ from ..command import CommandResult, api_command
 from ..output import plain, print_hint, print_json_line, print_note
 
 _MAX_PARTS = 1_000_000
+_UNNAMED = ("", "main")  # a function, and the only step of a job without `steps`
 _UNSAFE = re.compile(r"\x1b(?!\[[0-9;]*m)|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]")  # all but colours
 
 
@@ -50,7 +51,11 @@ async def follow_log(api: ApiClient, run: str, *, shown: bool) -> str | None:
 
 
 class _Printer:
-    """Prints the text unchanged into a pipe; on a terminal, a line names each step, and stderr is red."""
+    """Prints what a run printed, and which of its steps did.
+
+    On a terminal a line names each step, and stderr is red. In a pipe each line begins with the name of its step,
+    because steps run at the same time. The lines of a job without `steps` are printed unchanged.
+    """
 
     def __init__(self) -> None:
         self._console = Console()
@@ -66,6 +71,8 @@ class _Printer:
             self._head(part["step"])
             text = _UNSAFE.sub("�", text)
             text = f"\x1b[31m{text}\x1b[0m" if part["stream"] == "stderr" else text
+        elif part["step"] not in _UNNAMED:
+            text = re.sub("^(?=.|\n)", lambda _: f"{part['step']} | ", text, flags=re.MULTILINE)
         sys.stdout.write(text)
         sys.stdout.flush()
 

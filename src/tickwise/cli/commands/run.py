@@ -11,9 +11,10 @@ from ...core.definition import JobDefinition
 from ...core.errors import InputError
 from ...core.states import RunState
 from ..arguments import as_when, parse_params, run_path
-from ..client import ApiClient, ApiTarget
+from ..client import ApiClient
 from ..command import CommandResult, ConfigFile, Server, StoreUrl, Token, api_command
 from ..output import AsJson, print_hint, print_json, print_line, print_note
+from ..sender import ApiTarget
 from .jobs import job_path
 from .logs import follow_log
 from .runs import print_steps
@@ -89,14 +90,14 @@ def _exit_code(state: str | None) -> int:
 async def _run_file(path: Path, params: dict[str, Any], *, as_json: bool) -> None:
     """Run the job of a file in a memory store, with a worker in this process."""
     from ...app import AsyncTickwise  # noqa: PLC0415  (--server needs none of them)
-    from ...stores.records import Role  # noqa: PLC0415
+    from ...app.records import Role  # noqa: PLC0415
     from ..in_process import api_over  # noqa: PLC0415
 
     job = _read_job(path)
     async with AsyncTickwise("memory://", queues=[job.queue], shutdown_grace=_SHUTDOWN_SECONDS) as tickwise:
         await (await tickwise.store()).define(replace(job, schedules=()), _SOURCE)
-        async with api_over(tickwise) as http:
-            api = ApiClient(http, ApiTarget(store="memory://"), str(path), as_json=as_json)
+        async with api_over(tickwise, str(path)) as sender:
+            api = ApiClient(sender, ApiTarget(store="memory://"), str(path), as_json=as_json)
             run = await api.post("/runs", job=job.name, params=params or None)
             await tickwise.start(roles=(Role.WORKER,))
             state = await follow_log(api, run["id"], shown=not as_json)

@@ -1,19 +1,22 @@
 """`tickwise schedules add`, `update`, `remove`: definitions from the command line."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ...core.errors import InputError
 from ..arguments import schedule_path
-from ..client import ApiClient, ApiRefusal
+from ..client import ApiClient
 from ..command import CommandResult, api_command
 from ..completion import Name, OptionalName
-from ..job_files import Document, read_documents
 from ..output import print_line, print_note, print_table
 from ..prompts import Yes, confirm
 from ..schedule_output import format_next_run
+from ..sender import ApiRefusal
+
+if TYPE_CHECKING:
+    from ..job_files import Document
 
 JobFile = Annotated[str | None, typer.Argument(metavar="[FILE|-]", help="A job file; - reads standard input.")]
 Cron = Annotated[str | None, typer.Option("--cron", help='When, as a cron expression: "0 3 * * *".')]
@@ -39,7 +42,7 @@ async def add(
 ) -> CommandResult:
     """Define jobs by a job file, or by options."""
     fields = _fields_from_options(name, cron, every, at, timezone, command)
-    documents = read_documents(file) if file else [Document(fields)]
+    documents = _documents(file, fields)
     if file and (fields or job):
         raise InputError("give a file or options, not both")
     if job is not None:
@@ -67,7 +70,7 @@ async def update(
 ) -> CommandResult:
     """Change some fields of a definition. Other fields stay as they are; null in a file removes a field."""
     fields = _fields_from_options(None, cron, every, at, timezone, command)
-    documents = read_documents(file) if file else [Document(fields)]
+    documents = _documents(file, fields)
     if bool(file) == bool(fields):
         raise InputError("say what to change: a file with the fields, or options such as --cron")
     if len(documents) != 1:
@@ -112,7 +115,14 @@ async def _remove_orphans(api: ApiClient, *, yes: bool) -> CommandResult:
     return CommandResult(answer, lambda: print_line(done))
 
 
-async def _create(api: ApiClient, document: Document, before: list[Any]) -> Any:
+def _documents(file: str | None, fields: dict[str, Any]) -> list["Document"]:
+    """The jobs of a file, else the one that options define."""
+    from ..job_files import Document, read_documents  # noqa: PLC0415  (YAML, which lists do not need)
+
+    return read_documents(file) if file else [Document(fields)]
+
+
+async def _create(api: ApiClient, document: "Document", before: list[Any]) -> Any:
     try:
         return await api.post("/schedules", **document.fields)
     except ApiRefusal as refusal:

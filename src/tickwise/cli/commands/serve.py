@@ -17,11 +17,10 @@ from ...api.session import LINK_SECONDS, create_link
 from ...app import AsyncTickwise, Tickwise
 from ...app.garbage_collector import tune_garbage_collector
 from ...app.node import NodeProcess
+from ...app.records import AccessRole, Role
 from ...app.values import ScheduleInfo
 from ...core.errors import InputError
 from ...log import LogLevel, LogSettings, configure_logging, get_logger
-from ...stores.access_records import AccessRole
-from ...stores.records import Role
 from ...stores.url import hidden
 from ..output import print_error, print_line, print_table
 
@@ -174,7 +173,8 @@ async def _prepare_access(scheduler: AsyncTickwise) -> None:
 
 async def _make_link(scheduler: AsyncTickwise, where: str) -> str:
     """The dashboard's address, which signs one browser in."""
-    code, _ = await create_link(await scheduler.store(), AccessRole.ADMIN, "tickwise serve")
+    store = await scheduler.store()
+    code, _ = await create_link(store.access, await store.now(), AccessRole.ADMIN, "tickwise serve")
     remark = f"signs in one browser within {LINK_SECONDS // 60} minutes; another: tickwise token link"
     return f"{link_address(where, code)} ({remark})"
 

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from ...core.errors import InputError, did_you_mean, nearest_word
 from ..context import RunContext
 from .arguments import arguments_for, check_arguments
-from .failure import failure_text
+from .failure import MAX_RAISED, failure_text
 from .result import Signal, why_not_kept
 
 
@@ -45,7 +45,7 @@ def _call(request: dict[str, Any]) -> dict[str, Any]:
         value = function(**arguments)
         return _encode_answer(_run_coroutine(value) if iscoroutine(value) else value)
     except BaseException as error:  # noqa: BLE001 (whatever it is, the worker is told: S46)
-        return _encode_answer(error) if isinstance(error, Signal) else {"raised": failure_text(error)}
+        return _encode_answer(error) if isinstance(error, Signal) else {"raised": failure_text(error, MAX_RAISED)}
 
 
 def _run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:

@@ -11,16 +11,17 @@ _IMPORTLIB = Path(importlib.__file__)
 _ASYNCIO = _IMPORTLIB.parents[1] / "asyncio"  # importing it for its path takes longer than all the rest
 _OUR_FRAMES = (str(Path(__file__).parent), str(_ASYNCIO), str(_IMPORTLIB), "<frozen ")
 MAX_ERROR_LENGTH = 32_768
+MAX_RAISED = 1_048_576  # characters, until the secrets in it are replaced: a cut could halve one
 _HEADLINES: dict[type[BaseException], str] = {
     MemoryError: "it ran out of memory",
     KeyboardInterrupt: "it raised KeyboardInterrupt",
 }
 
 
-def failure_text(error: BaseException) -> str:
+def failure_text(error: BaseException, most: int = MAX_ERROR_LENGTH) -> str:
     """A line that says what it is, and then the traceback: lists and notices show the first line."""
     lines = traceback.format_exception(type(error), error, _user_frames(error.__traceback__))
-    text = clip("".join(lines).rstrip(), MAX_ERROR_LENGTH)
+    text = clip("".join(lines).rstrip(), most)
     return f"{_headline(error)}\n{text}"
 
 

@@ -15,21 +15,23 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from contextvars import Context, copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from inspect import iscoroutine, iscoroutinefunction
 from typing import Any
 
 from ...core.definition import JobDefinition
 from ...core.errors import InputError
+from ...core.redaction import Redactor
 from ...core.timeparse import format_duration
+from ...core.variables import OF_THE_PROGRAM
 from ..context import FUNCTION_STEP, Cancellation, StepRecord, StepState
 from ..step_context import StepContext
 from .arguments import arguments_for, check_arguments, takes_run
 from .log import OUT, StepLog
 from .output import RunOutput, capture_into, stop_capture
 from .process import call_in_process, target_of
-from .result import AttemptResult, failed, raised, returned
+from .result import RETURNED_NOTHING, AttemptResult, failed, raised, returned
 from .threads import Threads
 from .timeout import finishes
 
@@ -75,7 +77,10 @@ class FunctionPool:
     async def call(self, function: Callable[..., Any], context: StepContext) -> AttemptResult:
         """Check and bind the arguments, and call it. Raises InputError, and CancelledError if cancelled."""
         if isinstance(function, Isolated):
-            return await call_in_process(target_of(function.function), context, strict=True)
+            services = replace(context.services, variables=OF_THE_PROGRAM)
+            return await call_in_process(
+                target_of(function.function), replace(context, services=services), strict=True
+            )
         check_arguments(function, context.run.params)
         call = _Call(context)
         try:
@@ -219,7 +224,10 @@ class _DirectOutput:
 
 
 async def call_directly(
-    function: Callable[..., Any], params: Mapping[str, Any], open_log: Callable[[], StepLog]
+    function: Callable[..., Any],
+    params: Mapping[str, Any],
+    open_log: Callable[[], StepLog],
+    redactor: Callable[[], Redactor],
 ) -> AttemptResult:
     """Call it in this task. Its exceptions end this run only (S46); CancelledError is raised if cancelled."""
     try:
@@ -227,14 +235,15 @@ async def call_directly(
             check_arguments(function, params)
         arguments = arguments_for(function, params, None)
     except InputError as error:
-        return failed(str(error))
+        return failed(str(error)).kept(redactor())
     output = _DirectOutput(open_log)
     token = capture_into(output)
     try:
-        return await _call_here(function, arguments)
+        ended = await _call_here(function, arguments)
     finally:
         stop_capture(token)
         output.close()
+    return ended if ended is RETURNED_NOTHING else ended.kept(redactor())
 
 
 async def _call_here(function: Callable[..., Any], arguments: Mapping[str, Any]) -> AttemptResult:

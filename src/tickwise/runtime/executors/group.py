@@ -20,7 +20,7 @@ from typing import IO, NamedTuple
 from ...core.errors import InputError
 from ..step_context import StepContext
 from .guard import MARK, GuardedProgram, guard
-from .log import ERR, OUT, Sink
+from .log import ERR, OUT, OutputTail
 from .timeout import finishes
 
 _STREAMS = {1: OUT, 2: ERR}
@@ -51,7 +51,7 @@ class Exit(NamedTuple):
 
 async def run_program(program: Program, context: StepContext) -> Exit:
     """Start it and wait; if that is cancelled, end the group. Raises InputError if it cannot be started."""
-    protocol = _ProgramProtocol(context.log)
+    protocol = _ProgramProtocol(context)
     with guard.watched() as guarded:
         starting = asyncio.ensure_future(_start(program, context, protocol, guarded))
         try:
@@ -61,23 +61,23 @@ async def run_program(program: Program, context: StepContext) -> Exit:
             await asyncio.wait({starting})
             if starting.exception() is None:
                 await _end(starting.result(), protocol, context)
-    return Exit(transport.get_returncode() or 0, protocol.stderr_tail.decode("utf-8", "replace").strip())
+    return Exit(transport.get_returncode() or 0, protocol.errors.text().strip())
 
 
 class _ProgramProtocol(asyncio.SubprocessProtocol):
     """Passes output on to the log, and reports when the program has exited and when its output has ended."""
 
-    def __init__(self, log: Sink) -> None:
+    def __init__(self, context: StepContext) -> None:
         loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[None] = loop.create_future()
         self.closed: asyncio.Future[None] = loop.create_future()
-        self.stderr_tail = b""
-        self._log = log
+        self.errors = OutputTail(context.services.redactor, _STDERR_TAIL)
+        self._log = context.log
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         self._log.feed(_STREAMS[fd], data)
         if fd == 2:
-            self.stderr_tail = (self.stderr_tail + data)[-_STDERR_TAIL:]
+            self.errors.feed(data)
 
     def process_exited(self) -> None:
         self.exited.set_result(None)

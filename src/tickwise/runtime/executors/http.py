@@ -10,7 +10,7 @@ from ...core.errors import InputError
 from ...core.settle import Succeeded
 from ..step_context import StepContext
 from .address import AddressPolicy
-from .log import HEAD_SIZE, OUT, Sink
+from .log import HEAD_SIZE, OUT
 from .result import AttemptResult, failed
 
 _MAX_REDIRECTS = 5
@@ -75,7 +75,7 @@ async def send(call: HttpCall, context: StepContext) -> AttemptResult:
     try:
         async with client, client.stream(call.method, call.url, headers=headers, content=call.body) as response:
             context.log.write_note(f"{what}: {response.status_code} {response.reason_phrase}")
-            beginning = await _log_response(response, context.log)
+            beginning = await _log_response(response, context)
     except httpx.InvalidURL as error:
         raise InputError(f"{_redacted(call.url)} is not a web address: {error}") from None
     except httpx.TimeoutException as error:
@@ -116,17 +116,18 @@ def _headers(call: HttpCall, context: StepContext) -> httpx.Headers:
     return headers
 
 
-async def _log_response(response: httpx.Response, log: Sink) -> str:
+async def _log_response(response: httpx.Response, context: StepContext) -> str:
     """Log the response up to a limit, and return its beginning."""
+    log, redacted = context.log, context.services.redactor.stream()
     size, beginning = 0, b""
     async for data in response.aiter_raw(16_384):
         log.feed(OUT, data)
-        beginning += data[: _EXCERPT - len(beginning)]
+        beginning += redacted.feed(data)[: _EXCERPT - len(beginning)]
         size += len(data)
         if size >= HEAD_SIZE:
             log.write_note(f"the answer is longer than {size:,} bytes: the rest is left out")
             break
-    return beginning.decode("utf-8", "replace")
+    return (beginning + redacted.flush())[:_EXCERPT].decode("utf-8", "replace")
 
 
 def _redacted(url: str) -> str:

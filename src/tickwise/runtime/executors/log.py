@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import Protocol
 
+from ...core.redaction import NO_SECRETS, RedactedStream, Redactor
+
 OUT, ERR, LOGGED, OWN = "stdout", "stderr", "logging", "tickwise"  # the streams; the last has our own messages
 HEAD_SIZE = TAIL_SIZE = 126_976  # bytes; together they fit into what stores keep of a step
 _MAX_LINE = 16_384
@@ -28,13 +30,21 @@ class Sink(Protocol):
 
 
 class StepLog:
-    """Takes output in pieces and emits lines. Threads of a function write to it beside the loop."""
+    """Takes output in pieces and emits lines without secrets. Threads of a function write beside the loop."""
 
-    def __init__(self, emit: Callable[[str, str], None], *, head: int = HEAD_SIZE, tail: int = TAIL_SIZE) -> None:
+    def __init__(
+        self,
+        emit: Callable[[str, str], None],
+        redactor: Redactor = NO_SECRETS,
+        *,
+        head: int = HEAD_SIZE,
+        tail: int = TAIL_SIZE,
+    ) -> None:
         self.warnings: list[str] = []
         self._emit = emit
         self._head = head
         self._tail = tail
+        self._streams: defaultdict[str, RedactedStream] = defaultdict(redactor.stream)
         self._splitters: defaultdict[str, _LineSplitter] = defaultdict(_LineSplitter)
         self._buffer: deque[tuple[str, bytearray]] = deque()
         self._buffered = 0
@@ -46,14 +56,8 @@ class StepLog:
     def feed(self, stream: str, data: bytes) -> None:
         """Take output. What an abandoned thread writes after `close` is dropped."""
         with self._lock:
-            if not self._open:
-                return
-            first, later = data[: self._head], data[self._head :]
-            self._head -= len(first)
-            if first:
-                self._emit_lines(stream, first)
-            if later:
-                self._buffer_tail(stream, later)
+            if self._open:
+                self._take(stream, self._streams[stream].feed(data))
 
     def write_note(self, text: str) -> None:
         """Write a message of our own, as a line."""
@@ -67,6 +71,8 @@ class StepLog:
     def close(self) -> None:
         """Emit the buffer, after a line that says how much was dropped."""
         with self._lock:
+            for stream, redacted in self._streams.items():
+                self._take(stream, redacted.flush())
             if self._dropped:
                 self._flush_lines()
                 self._emit(OWN, f"… {self._dropped:,} bytes with {self._dropped_lines:,} line ends left out …")
@@ -75,6 +81,14 @@ class StepLog:
             self._flush_lines()
             self._buffer.clear()
             self._open = False
+
+    def _take(self, stream: str, data: bytes) -> None:
+        first, later = data[: self._head], data[self._head :]
+        self._head -= len(first)
+        if first:
+            self._emit_lines(stream, first)
+        if later:
+            self._buffer_tail(stream, later)
 
     def _emit_lines(self, stream: str, data: bytes, *, final: bool = False) -> None:
         for line in self._splitters[stream].take(data, final=final):
@@ -100,6 +114,23 @@ class StepLog:
             del oldest[:cut]
             if not oldest:
                 self._buffer.popleft()
+
+
+class OutputTail:
+    """The end of an output, without secrets."""
+
+    def __init__(self, redactor: Redactor, size: int) -> None:
+        self._size = size
+        self._stream = redactor.stream()
+        self._data = b""
+
+    def feed(self, data: bytes) -> None:
+        self._data = (self._data + self._stream.feed(data))[-self._size :]
+
+    def text(self) -> str:
+        """The end, after the last piece."""
+        self._data = (self._data + self._stream.flush())[-self._size :]
+        return self._data.decode("utf-8", "replace")
 
 
 class _LineSplitter:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from ...core.definition import Action, Command, Precondition, PythonCall
 from ...core.errors import InputError
+from ...core.redaction import Redactor
 from ...core.settle import Unmet
 from ..context import as_text
 from ..step_context import StepContext
@@ -32,7 +33,7 @@ async def unmet(
             ended = await perform(precondition.action, replace(context, log=output))
         except InputError as error:
             return failed(f"the precondition {text} cannot be checked: {error}")
-        if problem := _problem(precondition, ended, output):
+        if problem := _problem(precondition, ended, output, context.services.redactor):
             return AttemptResult(Unmet(), error=f"the precondition {text} is not met: {problem}")
     return None
 
@@ -52,7 +53,7 @@ class _Capture:
         self._feed(stream, data)
 
 
-def _problem(precondition: Precondition, ended: AttemptResult, output: _Capture) -> str:
+def _problem(precondition: Precondition, ended: AttemptResult, output: _Capture, redactor: Redactor) -> str:
     if not ended.succeeded:
         return ended.error
     if ended.result is False:
@@ -61,7 +62,7 @@ def _problem(precondition: Precondition, ended: AttemptResult, output: _Capture)
     answer = printed if ended.result is None else as_text(ended.result)
     if precondition.expected is None or answer == precondition.expected.strip():
         return ""
-    return f"the answer is {answer[:200]!r} and not {precondition.expected!r}"
+    return f"the answer is {redactor.text(answer)[:200]!r} and not {precondition.expected!r}"
 
 
 def _describe(action: Command | PythonCall) -> str:

@@ -7,13 +7,16 @@ child process imports this module, so it stays light.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...core.errors import InputError
 from ...core.payload import clip, encode
 from ...core.settle import Cancelled, Failed, Outcome, Snoozed, Succeeded
 from ...core.timeparse import parse_duration
-from .failure import MAX_ERROR_LENGTH, failure_text
+from .failure import MAX_ERROR_LENGTH, MAX_RAISED, failure_text
+
+if TYPE_CHECKING:  # it is not for the child process
+    from ...core.redaction import Redactor
 
 
 class Signal(Exception):  # noqa: N818 (a signal is no error)
@@ -67,16 +70,19 @@ class AttemptResult:
     result: Any = None  # JSON
     error: str = ""
 
-    def __post_init__(self) -> None:
-        if self.error:
-            object.__setattr__(self, "error", clip(self.error, MAX_ERROR_LENGTH))
-
     @property
     def succeeded(self) -> bool:
         return isinstance(self.outcome, Succeeded)
 
+    def kept(self, redactor: "Redactor") -> "AttemptResult":
+        """What is kept of it: without secrets, and with an error of limited length."""
+        error, result = self.error, redactor.value(self.result)
+        if result != self.result and (problem := why_not_kept(result)):
+            error, result = f"{error}\n{problem}".lstrip(), None
+        return AttemptResult(self.outcome, result, clip(redactor.text(error), MAX_ERROR_LENGTH))
 
-_RETURNED_NOTHING = AttemptResult(Succeeded())
+
+RETURNED_NOTHING = AttemptResult(Succeeded())
 
 
 def failed(error: str) -> AttemptResult:
@@ -86,7 +92,7 @@ def failed(error: str) -> AttemptResult:
 def returned(value: Any, warn: Callable[[str], None]) -> AttemptResult:
     """The result of a call that returned this. A value that is not JSON is dropped, with a warning."""
     if value is None:
-        return _RETURNED_NOTHING
+        return RETURNED_NOTHING
     if isinstance(value, Signal):
         return signalled(value.kind, value.seconds, value.reason)
     if problem := why_not_kept(value):
@@ -99,7 +105,7 @@ def raised(error: BaseException) -> AttemptResult:
     """The result of a call that raised this."""
     if isinstance(error, Signal):
         return signalled(error.kind, error.seconds, error.reason)
-    return failed(failure_text(error))
+    return failed(failure_text(error, MAX_RAISED))
 
 
 def signalled(kind: str, seconds: int | None, reason: str) -> AttemptResult:

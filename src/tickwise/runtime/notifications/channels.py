@@ -4,7 +4,7 @@ import asyncio
 import hmac
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from tempfile import TemporaryFile
 from typing import Protocol
@@ -61,11 +61,12 @@ class CommandChannel:
     """Starts a program with the JSON on its standard input and the most important values in variables."""
 
     arguments: Sequence[str]
+    services: Services = field(default_factory=Services)
     seconds: float = _COMMAND_TIMEOUT
     name: str = "command"
 
     async def send(self, notice: Notice, second: int) -> None:  # noqa: ARG002  (only signatures contain the time)
-        context = StepContext(notice.context, Services(), StepLog(lambda _stream, _line: None))
+        context = StepContext(notice.context, self.services, StepLog(lambda _stream, _line: None))
         with TemporaryFile() as stdin:
             stdin.write(_json(notice))
             stdin.seek(0)

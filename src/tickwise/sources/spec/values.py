@@ -23,12 +23,9 @@ def compose_values(fields: Mapping[str, Any]) -> tuple[ValueNode | None, list[Fl
     An InputError if they cannot stand in JSON. Times may be datetimes and timedeltas.
     """
     try:
-        text = json.dumps(fields, default=_to_json, allow_nan=False)
-        data = json.loads(text, object_pairs_hook=_unique)
+        data = json.loads(_encode(fields), object_pairs_hook=_unique)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(str(error)) from None
-    if len(text) > _MAX_LENGTH:
-        raise InputError(f"larger than {_MAX_LENGTH >> 20} MiB")
     composer = _ValueComposer()
     try:
         return composer.node(data, ()), composer.flaws
@@ -79,6 +76,13 @@ class _ValueComposer:
     def stop(self, loc: Loc, problem: str) -> None:
         self.flaws.append(Flaw(loc, problem, self.place))
         raise _Unusable
+
+
+def _encode(fields: Mapping[str, Any]) -> str:
+    text = json.dumps(fields, default=_to_json, allow_nan=False)
+    if len(text) > _MAX_LENGTH:
+        raise ValueError(f"larger than {_MAX_LENGTH >> 20} MiB")
+    return text
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ has `MOVE_SECONDS`: after that the driver sends nothing more for it, however lon
 nodes rely on that (see `intents`).
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
@@ -37,8 +38,10 @@ DEFAULT_DATABASE, PREFIX = "tickwise", "tickwise_"
 SCHEMA_VERSION, SCHEMA_NAME = 2, "0002_access"
 OLDEST_SERVER, OLDEST_WIRE_VERSION = "5.0", 13
 DUPLICATE = 11_000
+WHOLE_ANSWER = 10_000  # documents of a batch: unasked, the server sends a hundred at first
 EXAMPLE = "mongodb://USER:PASSWORD@HOST:27017/NAME"
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+_SERVER_TIME: Document = {"$multiply": [{"$toLong": "$$NOW"}, 1_000]}
 _TIMEOUTS = {"serverSelectionTimeoutMS": 5_000, "connectTimeoutMS": 5_000}
 _DURABLE, _LIGHT = WriteConcern("majority", j=True), WriteConcern(1)
 
@@ -65,6 +68,8 @@ class Mongo:
         self._is_ready = False
         self.cache = MongoDefinitions(self.collection("definitions"))
         self.unmet = UnmetRequirements()
+        self.claiming = asyncio.Lock()  # one pass of this process claims at a time
+        self.claimed: set[str] = set()  # by passes of this process that have not ended
         self.offers: dict[str, Offers] = {}  # of live workers, by what they serve
         self.news = ChangeNumber(self.collection("counters").with_options(write_concern=_LIGHT))
         self.jobs = self.collection("jobs")
@@ -91,6 +96,11 @@ class Mongo:
             return self._clock()
         hello = await self.client.admin.command("hello")
         return int((hello["localTime"].replace(tzinfo=UTC) - _EPOCH) / _MICROSECOND)
+
+    @property
+    def as_of_now(self) -> int | Document:
+        """The time at which the server executes an update, for its pipeline: no other answer is needed first."""
+        return self._clock() if self._clock else _SERVER_TIME
 
     async def ready(self) -> None:
         """Check once that this version can work with the database."""

@@ -6,6 +6,7 @@ makes them queued. So all of them exist or none, whenever the process dies. Draf
 forgotten after a minute.
 """
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -57,7 +58,21 @@ async def known_jobs(mongo: Mongo, asked: Sequence[Enqueue]) -> dict[str, Docume
 
 
 async def _enqueue(mongo: Mongo, asked: Sequence[Enqueue], jobs: Mapping[str, Document]) -> tuple[Enqueued, ...]:
-    now = await mongo.now()
+    if all(one.key is None for one in asked):
+        now, numbers = await asyncio.gather(mongo.now(), mongo.numbers(len(asked)))
+        taken: dict[tuple[str, str | None], int] = {}
+    else:
+        now = await mongo.now()
+        taken = await _keys_taken(mongo, asked, now)
+        numbers = await mongo.numbers(len(fresh(asked, taken)))
+    ids = dict(zip(fresh(asked, taken), numbers, strict=True))
+    if ids:
+        await _add(mongo, new_runs(asked, ids, jobs, now), now)
+    return answers(asked, taken, ids)
+
+
+async def _keys_taken(mongo: Mongo, asked: Sequence[Enqueue], now: int) -> dict[tuple[str, str | None], int]:
+    """The keys that are asked for and that runs hold; those that are over give theirs up (S48)."""
     taken: dict[tuple[str, str | None], int] = {}
     async for run in mongo.runs.find({"$or": keys_of(asked)}, HOLDER):
         if run["state"] == DRAFT:
@@ -66,11 +81,7 @@ async def _enqueue(mongo: Mongo, asked: Sequence[Enqueue], jobs: Mapping[str, Do
             await mongo.runs.update_one({"_id": run["_id"]}, FREE_KEY)
         else:
             taken[run["job"], run["held_key"]] = run["_id"]
-    new = fresh(asked, taken)
-    ids = dict(zip(new, await mongo.numbers(len(new)), strict=True))
-    if ids:
-        await _add(mongo, new_runs(asked, ids, jobs, now), now)
-    return answers(asked, taken, ids)
+    return taken
 
 
 def keys_of(asked: Sequence[Enqueue]) -> list[Document]:
@@ -184,9 +195,11 @@ async def _abandon(mongo: Mongo, which: Document, now: int) -> None:
 
 async def tidy_up(mongo: Mongo, now: int) -> None:
     """Finish interrupted enqueues: runs of announced batches are queued, drafts of the others are forgotten."""
-    async for batch in mongo.batches.find():
-        await _announce(mongo, batch["_id"])
-    if abandoned := await ids_of(mongo.runs, {"state": DRAFT, "created_at": {"$lt": now - _ABANDONED}}):
+    too_old = {"state": DRAFT, "created_at": {"$lt": now - _ABANDONED}}
+    batches, abandoned = await asyncio.gather(ids_of(mongo.batches, {}), ids_of(mongo.runs, too_old))
+    for batch in batches:
+        await _announce(mongo, batch)
+    if abandoned:
         await _abandon(mongo, {"_id": {"$in": abandoned}}, now)
 
 

@@ -5,7 +5,9 @@ job's `seq` is raised, and the job made due if it waits, and so are those that w
 goes. `intents` explains why that loses no wake-up.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pymongo import UpdateMany, UpdateOne
@@ -17,7 +19,7 @@ from ..job_document import Document
 from ..records import MICRO
 from ..run_document import reference, settled
 from ..validation import LONGEST_ERROR
-from .base import Mongo, Write, changes, move_id
+from .base import WHOLE_ANSWER, Mongo, Write, changes, move_id
 from .runs import FOR_MOVES, FORGOTTEN, ended_attempt, ids_of, on_record
 
 _KEEPS_KEY = ACTIVE | {RunState.SUCCEEDED}  # S48
@@ -63,19 +65,39 @@ def never_began(run: Document) -> bool:
     return is_queued(run) and not run["attempt"]
 
 
-async def end(mongo: Mongo, endings: Iterable[RunEnding], now: int) -> dict[int, Settled]:
-    """What became of the runs; those that are not as they should be are left out, and left alone."""
+async def finish(mongo: Mongo, endings: Sequence[RunEnding]) -> tuple[Settled | None, ...]:
+    """In one batch. A run that is named again has another batch for what is said later."""
+    settled = dict[int, Settled | None]()
+    now, found = await asyncio.gather(mongo.now(), _read(mongo, {ending.run for ending in endings}))
+    while len(settled) < len(endings):
+        first = {endings[n].run: n for n in reversed(range(len(endings))) if n not in settled}
+        by_run = await end(mongo, [endings[n] for n in first.values()], now, () if settled else found)
+        settled |= {n: by_run.get(run) for run, n in first.items()}
+    return tuple(settled[n] for n in range(len(endings)))
+
+
+async def _read(mongo: Mongo, runs: Iterable[int]) -> list[Document]:
+    return await mongo.runs.find({"_id": {"$in": list(runs)}}, FOR_MOVES, batch_size=WHOLE_ANSWER).to_list()
+
+
+async def end(
+    mongo: Mongo, endings: Iterable[RunEnding], now: int, found: Sequence[Document] = ()
+) -> dict[int, Settled]:
+    """What became of the runs; those that are not as they should be are left out, and left alone.
+
+    `found` are the runs, if they have been read just now.
+    """
     left = {ending.run: ending for ending in endings}
     made: list[_Move] = []
     while left:
-        found = await mongo.runs.find({"_id": {"$in": list(left)}}, FOR_MOVES).to_list()
+        found = found or await _read(mongo, left)
         runs = [run for run in found if left[run["_id"]].holds(run)]
         await mongo.cache.read(run["definition"] for run in runs)
         pairs = [(run, left[run["_id"]]) for run in runs]
         moves = [_Move(run, settled(mongo.cache, run, ending.outcome, now), ending) for run, ending in pairs]
         won = await _write(mongo, moves, now)
         made += [move for move in moves if move.run["_id"] in won]
-        left = {run["_id"]: left[run["_id"]] for run in runs if run["_id"] not in won}
+        left, found = {run["_id"]: left[run["_id"]] for run in runs if run["_id"] not in won}, ()
     await wake(mongo, [move.run | {"state": move.settled.state} for move in made if move.is_over], now)
     if not all(move.is_over for move in made):
         await mongo.news.tell()
@@ -130,18 +152,35 @@ async def wake(mongo: Mongo, ended: Sequence[Document], now: int) -> None:
     for run in ended:
         if run["state"] == RunState.SUCCEEDED or (run["state"] == FORGOTTEN and "started_at" in run):
             newest[run["job"]] = max(reference(run), newest[run["job"]] or 0)
-    second, names = now // MICRO, list[str]()
-    succeeded = [job for job, success in newest.items() if success is not None]
-    if succeeded:
-        owners = mongo.jobs.find({"_id": {"$in": succeeded}}, {"names": 1})
-        names = [name async for owner in owners for name in owner.get("names", ())]
-    wakes: list[Write] = [UpdateOne({"_id": job}, [_woken(success, second)]) for job, success in newest.items()]
-    if names:
+    second = now // MICRO
+    wakes = _wakes(newest, second)
+    if names := await _names_awaited(mongo, [run for run in ended if newest[run["job"]] is not None]):
         due_now = {"$inc": {"seq": 1}, "$min": {"wake_at": second}, "$set": {"woken": True}}
         wakes.append(UpdateMany({"after": {"$in": names}}, due_now))
     await mongo.write(mongo.jobs, wakes)
-    await mongo.runs.update_many({"_id": {"$in": [run["_id"] for run in ended]}}, {"$unset": {"unwoken": ""}})
-    await mongo.news.tell()
+    woken = {"_id": {"$in": [run["_id"] for run in ended]}}
+    await asyncio.gather(mongo.runs.update_many(woken, {"$unset": {"unwoken": ""}}), mongo.news.tell())
+
+
+async def _names_awaited(mongo: Mongo, succeeded: Sequence[Document]) -> list[str]:
+    """Schedules for which these successes count: of a run without one, all of its job (S35)."""
+    names = {run["schedule"] for run in succeeded if "schedule" in run}
+    if without := sorted({run["job"] for run in succeeded if "schedule" not in run}):
+        owners = mongo.jobs.find({"_id": {"$in": without}}, {"names": 1})
+        names |= {name async for owner in owners for name in owner.get("names", ())}
+    return sorted(names)
+
+
+def _wakes(newest: Mapping[str, int | None], second: int) -> list[Write]:
+    """One operation for all jobs whose newest success counts for the same second."""
+    jobs: dict[int | None, list[str]] = defaultdict(list)
+    for job, success in newest.items():
+        jobs[success].append(job)
+    return [
+        UpdateOne({"_id": names[0]}, [_woken(success, second)]) if len(names) == 1
+        else UpdateMany({"_id": {"$in": names}}, [_woken(success, second)])
+        for success, names in jobs.items()
+    ]  # fmt: skip
 
 
 def _woken(success: int | None, second: int) -> Document:

@@ -7,7 +7,6 @@ from pymongo.errors import DuplicateKeyError
 
 from ...core.jobstate import EndedPause
 from ...core.model import Pause
-from ...core.states import RunState
 from ..job_document import present
 from ..records import MICRO, Node, PauseInterval, QueueLimit, Role
 from .base import Mongo
@@ -17,22 +16,22 @@ _OWN_FIELDS = frozenset({"id", "offers", "started_at", "seen_at", "passed_at"})
 _FACTS = tuple(field.name for field in fields(Node) if field.name not in _OWN_FIELDS)
 
 
-async def record_alive(mongo: Mongo, node: Node, now: int, *, passed: bool) -> frozenset[str]:
+async def record_alive(mongo: Mongo, node: Node, *, passed: bool) -> None:
     """What a worker offers is written only when that is new, as it may be long; then held jobs are woken (S47)."""
+    now = mongo.as_of_now
     is_worker = Role.WORKER in node.roles
     serves = f"{node.offers.digest} {' '.join(node.queues)}" if is_worker else ""
+    facts = {**{name: getattr(node, name) for name in _FACTS}, "is_worker": is_worker, "serves": serves}
     seen = {
-        **{name: getattr(node, name) for name in _FACTS}, "is_worker": is_worker, "serves": serves, "seen_at": now,
-        "live_until": now + node.seconds * MICRO, **({"passed_at": now} if passed else {}),
+        **{name: {"$literal": value} for name, value in facts.items()}, "seen_at": now,
+        "live_until": {"$add": [now, node.seconds * MICRO]}, **({"passed_at": now} if passed else {}),
     }  # fmt: skip
-    as_before = {"_id": node.id, "serves": serves, "live_until": {"$gt": now}}
-    if not (await mongo.nodes.update_one(as_before, {"$set": seen})).matched_count:
-        new = {"$set": {**seen, "offers": node.offers.text}, "$setOnInsert": {"started_at": now}}
-        await mongo.nodes.update_one({"_id": node.id}, new, upsert=True)
+    as_before = {"_id": node.id, "serves": serves, "$expr": {"$gt": ["$live_until", now]}}
+    if not (await mongo.nodes.update_one(as_before, [{"$set": seen}])).matched_count:
+        new = {**seen, "offers": {"$literal": node.offers.text}, "started_at": {"$ifNull": ["$started_at", now]}}
+        await mongo.nodes.update_one({"_id": node.id}, [{"$set": new}], upsert=True)
         if is_worker:
-            await wake_held(mongo, now)
-    asked_to_end = mongo.runs.find({"state": RunState.RUNNING, "node": node.id, "cancelling": True}, {"_id": 1})
-    return frozenset([str(run["_id"]) async for run in asked_to_end])
+            await wake_held(mongo, await mongo.now())
 
 
 async def leave(mongo: Mongo, node: str) -> None:

@@ -25,15 +25,18 @@ Why nothing is lost or done twice:
   is settled.
 """
 
+import asyncio
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pymongo import InsertOne, UpdateOne
+from pymongo import InsertOne, UpdateMany, UpdateOne
 
+from ...core.states import RunState
 from ..job_document import Document, present
 from ..records import MICRO
-from .base import Mongo, changes, move_id
+from .base import Mongo, Write, changes, move_id
 from .finish import ask_to_end, end_queued
 from .runs import ids_of, put_back
 
@@ -81,19 +84,45 @@ class Intent:
         return max(int(self.document["seq"]) + 1, self.least_seq)
 
 
-async def commit(mongo: Mongo, intents: Sequence[Intent], now: int) -> set[str]:
-    """Make moves of several jobs, each by itself, and apply their plans; the jobs that were moved."""
+async def commit(mongo: Mongo, intents: Sequence[Intent], now: int, simple: Sequence[Intent] = ()) -> set[str]:
+    """Make moves of several jobs, each by itself, and apply their plans; the jobs that were moved.
+
+    Those of `simple` ones set the same fields, to values that fit into one operation together.
+    """
     move, second = move_id(), now // MICRO
     new = [(intent, _new_fields(intent, move, second, now)) for intent in intents]
-    matched = await mongo.write(
-        mongo.jobs,
-        [UpdateOne({"_id": i.name, "seq": i.document["seq"]}, changes(fields)) for i, fields in new],
-    )
-    won = {intent.name for intent in intents}
-    if matched < len(intents):
+    alike = [(intent, _new_fields(intent, move, second, now)) for intent in simple]
+    writes: list[Write] = [_compare_and_set(*each) for each in new]
+    writes += [_compare_and_set_all(alike)] if len(alike) > 1 else [_compare_and_set(*each) for each in alike]
+    won = {intent.name for intent, _ in (*new, *alike)}
+    if await mongo.write(mongo.jobs, writes) < len(won):
         won = set(await ids_of(mongo.jobs, {"_id": {"$in": list(won)}, "move": move}))
-    await apply(mongo, {i.name: fields["plan"] for i, fields in new if i.name in won and fields["plan"]}, now)
+    plans = {i.name: fields["plan"] for i, fields in (*new, *alike) if i.name in won and fields["plan"]}
+    await apply(mongo, plans, now)
     return won
+
+
+def _compare_and_set(intent: Intent, fields: Document) -> UpdateOne:
+    return UpdateOne({"_id": intent.name, "seq": intent.document["seq"]}, changes(fields))
+
+
+def _compare_and_set_all(moves: Sequence[tuple[Intent, Document]]) -> UpdateMany:
+    """One operation that does for each of several documents what `_compare_and_set` does for one.
+
+    A document finds its place in a list of names; the `seq` that it must have and its new fields stand at that
+    place of two other lists. To the server an operation costs twice as much as what it does to a document.
+    """
+    names = [intent.name for intent, _ in moves]
+    place = {"$indexOfArray": [{"$literal": names}, "$_id"]}
+    seqs = {"$literal": [intent.document["seq"] for intent, _ in moves]}
+    new = {"$literal": [present(fields) for _, fields in moves]}
+    return UpdateMany(
+        {"_id": {"$in": names}, "$expr": {"$eq": ["$seq", {"$arrayElemAt": [seqs, place]}]}},
+        [
+            {"$unset": [name for name, value in moves[0][1].items() if value is None]},
+            {"$replaceWith": {"$mergeObjects": ["$$ROOT", {"$arrayElemAt": [new, place]}]}},
+        ],
+    )
 
 
 async def create(mongo: Mongo, intent: Intent, now: int) -> None:
@@ -136,7 +165,9 @@ async def apply(mongo: Mongo, plans: Mapping[str, Document], now: int) -> None:
     await ask_to_end(mongo, cancels)
     await end_queued(mongo, [*cancels, *dropped], now)
     await mongo.write(mongo.decisions, [_record(d, plan) for plan in every for d in plan.get("decisions", ())])
-    await mongo.write(mongo.jobs, [_settled(name, plan) for name, plan in plans.items()])
+    settling = mongo.write(mongo.jobs, _settlements(plans))
+    queued = any(run["state"] == RunState.QUEUED for plan in every for run in plan.get("runs", ()))
+    await asyncio.gather(settling, *([mongo.news.tell()] if queued else ()))
 
 
 def _dropped(until: int, job: str | None = None, schedules: Sequence[str] = ()) -> Document:
@@ -161,9 +192,20 @@ def _record(decision: Document, plan: Document) -> UpdateOne:
     )
 
 
-def _settled(name: str, plan: Document) -> UpdateOne:
-    """The job is due when its plan says, or now if it was woken since."""
-    wake_at = plan.get("wake_at")
-    as_planned = "$$REMOVE" if wake_at is None else wake_at
-    due = {"$cond": ["$woken", {"$min": ["$wake_at", wake_at]}, as_planned]}
-    return UpdateOne({"_id": name, "plan.id": plan["id"]}, [{"$set": {"wake_at": due}}, {"$unset": "plan"}])
+_DUE_AS_PLANNED = {"$ifNull": ["$plan.wake_at", "$$REMOVE"]}
+_SETTLED: list[Document] = [
+    {"$set": {"wake_at": {"$cond": ["$woken", {"$min": ["$wake_at", "$plan.wake_at"]}, _DUE_AS_PLANNED]}}},
+    {"$unset": "plan"},
+]
+
+
+def _settlements(plans: Mapping[str, Document]) -> list[Write]:
+    """Each job is due when its plan says, or now if it was woken since. Plans of one move are settled together."""
+    moves: dict[Any, list[str]] = defaultdict(list)
+    for name, plan in plans.items():
+        moves[plan["id"]].append(name)
+    return [
+        UpdateMany({"_id": {"$in": names}, "plan.id": move}, _SETTLED) if len(names) > 1
+        else UpdateOne({"_id": names[0], "plan.id": move}, _SETTLED)  # which the driver repeats if need be
+        for move, names in moves.items()
+    ]  # fmt: skip

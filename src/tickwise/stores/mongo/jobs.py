@@ -5,6 +5,7 @@ pass depends on. `with_lanes` takes lanes for runs that a person asks for, as a 
 the job's document.
 """
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -13,12 +14,14 @@ from typing import TypeAlias
 from ...core.errors import ConflictError
 from ...core.jobstate import JobState, facts_of, successes_needed
 from ...core.model import Facts, Holder, Trigger
+from ...core.requirements import LiveWorkers
 from ..compare_and_set import LostRaceError, persist
 from ..job_document import Document, JobDocument, read_state
-from .base import Mongo
+from .base import WHOLE_ANSWER, Mongo
 from .fleet import ended_pauses
 from .intents import Effects, Intent, apply_all, commit
-from .workers import live_workers
+
+Holders: TypeAlias = Mapping[str, Sequence[Holder]]  # of lanes, by job
 
 
 async def load(mongo: Mongo, documents: Iterable[Document]) -> list[JobDocument]:
@@ -26,8 +29,11 @@ async def load(mongo: Mongo, documents: Iterable[Document]) -> list[JobDocument]
     documents = list(documents)
     if not documents:
         return []
-    await mongo.cache.read(entry["definition"] for document in documents for entry in document["schedules"])
-    pauses = await ended_pauses(mongo, min(document["pause_seen"] for document in documents))
+    definitions = mongo.cache.read(
+        entry["definition"] for document in documents for entry in document["schedules"]
+    )
+    oldest = min(document["pause_seen"] for document in documents)
+    _, pauses = await asyncio.gather(definitions, ended_pauses(mongo, oldest))
     return [
         JobDocument(
             document,
@@ -38,22 +44,17 @@ async def load(mongo: Mongo, documents: Iterable[Document]) -> list[JobDocument]
     ]
 
 
-async def read_facts(mongo: Mongo, jobs: Mapping[str, JobDocument], now: int) -> Facts:
-    """What the verdicts of a pass depend on: a few queries, made after the jobs were read."""
-    states = [job.state for job in jobs.values()]
-    return facts_of(
-        states,
-        await _holders(mongo, jobs),
-        await live_workers(mongo, now),
-        await _slots_with_run(mongo, states),
-        await _successes(mongo, states),
-    )
+async def read_facts(mongo: Mongo, jobs: Iterable[JobDocument], holders: Holders, workers: LiveWorkers) -> Facts:
+    """What the verdicts of a pass depend on, read after the jobs were; most often nothing is left to read."""
+    states = [job.state for job in jobs]
+    slots, successes = await asyncio.gather(_slots_with_run(mongo, states), _successes(mongo, states))
+    return facts_of(states, holders, workers, slots, successes)
 
 
-async def _holders(mongo: Mongo, jobs: Iterable[str]) -> dict[str, list[Holder]]:
+async def read_holders(mongo: Mongo, jobs: Iterable[str]) -> Holders:
     """The runs that hold lanes of jobs, in the order of lanes."""
     which = {"job": {"$in": list(jobs)}, "lane": {"$exists": True}}
-    runs = mongo.runs.find(which, {"job": 1, "lane": 1, "trigger": 1, "cancelling": 1})
+    runs = mongo.runs.find(which, {"job": 1, "lane": 1, "trigger": 1, "cancelling": 1}, batch_size=WHOLE_ANSWER)
     found: dict[str, list[Holder]] = defaultdict(list)
     async for run in runs.sort([("job", 1), ("lane", 1)]):
         holder = Holder(str(run["_id"]), run["lane"], Trigger.of(run["trigger"]), run["cancelling"])
@@ -100,7 +101,7 @@ async def _take_lanes(mongo: Mongo, job: str, count: int, effects: OnLanes, now:
     document = await mongo.jobs.find_one({"_id": job})
     if document is None or await apply_all(mongo, [document], now):
         raise LostRaceError
-    holders = (await _holders(mongo, [job])).get(job, [])
+    holders = (await read_holders(mongo, [job])).get(job, [])
     taken = {holder.lane for holder in holders}
     free = [lane for lane in range(document["lanes"]) if lane not in taken][:count]
     if len(free) < count:

@@ -9,6 +9,7 @@ by compare-and-set before the runs, and what was not used is given back.
 A report is fenced by its run's document: that reserves places in the log, then the parts are written.
 """
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -25,7 +26,7 @@ from ..compare_and_set import LostRaceError, persist
 from ..job_document import Document, present
 from ..records import LOG_HEAD, LOG_TAIL, MICRO, Expired, Lease, LeaseRequest, LogPart, Renewed, StepReport
 from ..run_document import digests, lease_of
-from .base import Mongo, move_id
+from .base import WHOLE_ANSWER, Mongo, move_id
 from .enqueue import tidy_up
 from .finish import RunEnding, end, has_token, lapsed_by, never_began, wake
 from .intents import SOON, apply_all
@@ -37,8 +38,8 @@ _RUNNING = {"state": str(RunState.RUNNING)}
 
 async def lease(mongo: Mongo, wanted: LeaseRequest) -> tuple[Lease, ...]:
     """Queue by queue, in the order given, until the worker has enough."""
-    now, runs = await mongo.now(), list[Document]()
-    limits = await limited(mongo, wanted.queues)
+    now, limits = await asyncio.gather(mongo.now(), limited(mongo, wanted.queues))
+    runs = list[Document]()
     for queue in dict.fromkeys(wanted.queues):
         while (left := wanted.capacity - len(runs)) > 0:
             tried, taken = await _take_some(mongo, wanted, queue, limits.get(queue), left, now)
@@ -48,7 +49,7 @@ async def lease(mongo: Mongo, wanted: LeaseRequest) -> tuple[Lease, ...]:
     if by_hand := sorted({run["job"] for run in runs if run["trigger"] == Trigger.MANUAL}):
         noted = {"$max": {"last_manual": now // MICRO}, "$inc": {"seq": 1}}
         await mongo.jobs.update_many({"_id": {"$in": by_hand}}, noted)
-    return await _leases(mongo, runs, now)
+    return await _leases(mongo, runs)
 
 
 async def _take_some(
@@ -82,7 +83,8 @@ async def _next(mongo: Mongo, offers: Offers, queue: str, most: int, now: int) -
     """
     while True:
         which = {**waiting([queue], now), "requires": {"$nin": mongo.unmet.beyond(offers)}}
-        found = await mongo.runs.find(which, FOR_LEASES).sort(_ORDER).limit(most).to_list()
+        runs = mongo.runs.find(which, FOR_LEASES, batch_size=WHOLE_ANSWER).sort(_ORDER).limit(most)
+        found = await runs.to_list()
         if not mongo.unmet.learn((run["requires"] for run in found), offers):
             return found
         queued = {"state": str(RunState.QUEUED), "queue": queue}
@@ -107,7 +109,7 @@ async def _take_all(mongo: Mongo, taken: Sequence[tuple[Document, Document]]) ->
     return [run for run in got if run["_id"] in ours]
 
 
-async def _leases(mongo: Mongo, runs: Sequence[Document], now: int) -> tuple[Lease, ...]:
+async def _leases(mongo: Mongo, runs: Sequence[Document]) -> tuple[Lease, ...]:
     """Runs with their definitions. One whose definition cannot be read fails, and the others go on."""
     await mongo.cache.read(digest for run in runs for digest in digests(run))
     leases, unreadable = [], []
@@ -116,39 +118,57 @@ async def _leases(mongo: Mongo, runs: Sequence[Document], now: int) -> tuple[Lea
             leases.append(lease_of(mongo.cache, run))
         except UnreadableText as error:
             unreadable.append(RunEnding(run["_id"], Failed(), has_token(run["token"]), error=str(error)))
-    await end(mongo, unreadable, now)
+    if unreadable:
+        await end(mongo, unreadable, await mongo.now())
     return tuple(leases)
 
 
-async def renew(mongo: Mongo, node: str, held: Mapping[int, str], seconds: int, now: int) -> Renewed:
+async def renew(mongo: Mongo, node: str, held: Mapping[int, str], seconds: int) -> Renewed:
+    """Which of its runs a node still holds is what the write has matched; what is read beside it says the rest."""
+    extended, running = await asyncio.gather(_extend(mongo, held, seconds), _running(mongo, node, held))
+    if extended < len(held):  # some are another's by now: see which
+        running = await _running(mongo, node, held)
+    ours = {run["_id"] for run in running if held.get(run["_id"]) == run["token"]}
+    own = [run for run in running if run["node"] == node or run["_id"] in ours]
+    return Renewed(
+        frozenset(map(str, ours if extended < len(held) else held)),
+        frozenset(str(run["_id"]) for run in own if run["cancelling"]),
+        await _leases(mongo, [run for run in own if run["_id"] not in held]),
+    )
+
+
+async def _extend(mongo: Mongo, held: Mapping[int, str], seconds: int) -> int:
+    """Extend the leases of runs that are still held by these tokens; how many there were."""
     by_token: dict[str, list[int]] = defaultdict(list)
     for run, token in held.items():
         by_token[token].append(run)
-    extended = {"$set": {"lease_until": now + seconds * MICRO}, "$inc": {"rev": 1}}
-    await mongo.write(
+    until = {"$add": [mongo.as_of_now, seconds * MICRO]}
+    extended = [{"$set": {"lease_until": until, "rev": {"$add": ["$rev", 1]}}}]
+    return await mongo.write(
         mongo.runs,
         [
             UpdateMany({"_id": {"$in": runs}, "token": token, **_RUNNING}, extended)
             for token, runs in by_token.items()
         ],
     )
-    which = {**_RUNNING, "$or": [{"node": node, "lease_until": {"$gt": now}}, {"_id": {"$in": list(held)}}]}
-    running = await mongo.runs.find(which, FOR_LEASES).sort("_id").to_list()
-    ours = [run for run in running if held.get(run["_id"]) == run["token"]]
-    return Renewed(
-        frozenset(str(run["_id"]) for run in ours),
-        frozenset(str(run["_id"]) for run in ours if run["cancelling"]),
-        await _leases(mongo, [run for run in running if run["_id"] not in held], now),
-    )
+
+
+async def _running(mongo: Mongo, node: str, held: Mapping[int, str]) -> list[Document]:
+    """What a node runs, and what it believes to run."""
+    not_over = {"$expr": {"$gt": ["$lease_until", mongo.as_of_now]}}
+    which = {**_RUNNING, "$or": [{"node": node, **not_over}, {"_id": {"$in": list(held)}}]}
+    return await mongo.runs.find(which, FOR_LEASES, batch_size=WHOLE_ANSWER).sort("_id").to_list()
 
 
 async def expire(mongo: Mongo) -> Expired:
     """Take back what vanished workers hold, end what waited too long; before that, go on with what others left."""
     now = await mongo.now()
     await _finish_interrupted(mongo, now)
-    lapsed = await ids_of(mongo.runs, {**_RUNNING, "lease_until": {"$lt": now}}, _BATCH_SIZE)
     too_late = {"state": str(RunState.QUEUED), "expires_at": {"$lte": now}, "attempt": 0}
-    waited = await ids_of(mongo.runs, too_late, _BATCH_SIZE)
+    lapsed, waited = await asyncio.gather(
+        ids_of(mongo.runs, {**_RUNNING, "lease_until": {"$lt": now}}, _BATCH_SIZE),
+        ids_of(mongo.runs, too_late, _BATCH_SIZE),
+    )
     gone = "its worker did not renew the lease"
     endings = [RunEnding(run, LeaseExpired(), lapsed_by(now), error=gone) for run in lapsed]
     settled = await end(mongo, [*endings, *(RunEnding(run, TooLate(), never_began) for run in waited)], now)
@@ -157,11 +177,13 @@ async def expire(mongo: Mongo) -> Expired:
 
 async def _finish_interrupted(mongo: Mongo, now: int) -> None:
     """Apply plans, wake waiting jobs and announce enqueued runs that a process left when it died."""
-    left = mongo.jobs.find({"plan.at": {"$lt": now - SOON * MICRO}}).limit(_BATCH_SIZE)
-    await apply_all(mongo, await left.to_list(), now)
-    unwoken = mongo.runs.find({"unwoken": True}, FOR_MOVES).limit(_BATCH_SIZE)
-    await wake(mongo, await unwoken.to_list(), now)
-    await tidy_up(mongo, now)
+    left, unwoken = await asyncio.gather(
+        mongo.jobs.find({"plan.at": {"$lt": now - SOON * MICRO}}).limit(_BATCH_SIZE).to_list(),
+        mongo.runs.find({"unwoken": True}, FOR_MOVES).limit(_BATCH_SIZE).to_list(),
+    )
+    await apply_all(mongo, left, now)
+    await wake(mongo, unwoken, now)
+    await tidy_up(mongo, now)  # a plan may hold drafts
 
 
 def _count(settled: Mapping[int, object], runs: Iterable[int]) -> int:

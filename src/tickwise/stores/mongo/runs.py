@@ -15,7 +15,7 @@ from pymongo import UpdateOne
 from ...core.states import Event, RunState
 from ..job_document import Document
 from ..records import MICRO, LeaseRequest
-from .base import Collection, changes
+from .base import WHOLE_ANSWER, Collection, changes
 
 DRAFT, FORGOTTEN = "draft", "forgotten"
 SHOWN: Document = {"state": {"$in": [str(state) for state in RunState]}}
@@ -25,7 +25,8 @@ KEPT_ATTEMPTS = 200  # of one run, the newest; with their errors they fit into i
 
 
 async def ids_of(collection: Collection, which: Document, limit: int = 0) -> list[Any]:
-    return [found["_id"] async for found in collection.find(which, {"_id": 1}).limit(limit)]
+    found = collection.find(which, {"_id": 1}, limit=limit, batch_size=WHOLE_ANSWER)
+    return [each["_id"] async for each in found]
 
 
 def new_run(**fields: Any) -> Document:

@@ -79,23 +79,13 @@ class MongoStore(MongoMoves, Store):
         return await self.execute(enqueue.enqueue, asked)
 
     async def _finish(self, ended: Sequence[Finish], /) -> tuple[Settled | None, ...]:
-        return await self.execute(_finish, [_run_ending(one) for one in ended])
+        return await self.execute(finish.finish, [_run_ending(one) for one in ended])
 
     async def wait(self, seconds: float) -> bool:
         return await self.mongo.news.wait(seconds)
 
     async def close(self) -> None:
         await self.mongo.close()
-
-
-async def _finish(mongo: Mongo, endings: Sequence[finish.RunEnding]) -> tuple[Settled | None, ...]:
-    """In one batch. A run that is named again has another batch for what is said later."""
-    now, settled = await mongo.now(), dict[int, Settled | None]()
-    while len(settled) < len(endings):
-        first = {endings[n].run: n for n in reversed(range(len(endings))) if n not in settled}
-        by_run = await finish.end(mongo, [endings[n] for n in first.values()], now)
-        settled |= {n: by_run.get(run) for run, n in first.items()}
-    return tuple(settled[n] for n in range(len(endings)))
 
 
 def _run_ending(one: Finish) -> finish.RunEnding:

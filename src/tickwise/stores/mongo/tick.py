@@ -4,14 +4,19 @@ Nothing is locked. Nodes that pass at the same moment plan the same jobs, and on
 was changed while it was planned stays due.
 """
 
+import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
+from ...core.definition import Policy
 from ...core.jobstate import JobState, Key, UnreadableSchedule, by_job, contested_jobs
 from ...core.model import Facts, Start, TickPlan, Trigger
 from ...core.payload import UnreadableText
+from ...core.planner import starts_in_order
+from ...core.requirements import LiveWorkers
 from ...core.schedule_pass import LONGEST_SLEEP
 from ...core.slots import due_at
 from ...core.states import RunState
@@ -20,14 +25,16 @@ from ..job_document import Document, JobDocument, fields, recorded
 from ..records import MICRO, Lease, LeaseRequest, Planner, TickResult
 from ..run_document import lease_of
 from ..whole_scan import Scan, WokenJobs
-from .base import Mongo
+from .base import WHOLE_ANSWER, Mongo
+from .batch import SimpleMove, free_moves, plan_simple_jobs
 from .fleet import pause_state
 from .intents import Effects, Intent, apply_all, commit
-from .jobs import load, read_facts
+from .jobs import Holders, load, read_facts, read_holders
 from .lease import limited
 from .runs import held_by, ids_of, new_run, waiting
-from .workers import wake_held
+from .workers import live_workers, wake_held
 
+_NO_PLAN = TickPlan()
 _EARLIEST = -(1 << 62)  # a job that is never due has no number there
 
 
@@ -40,32 +47,88 @@ class ClaimQuery(NamedTuple):
     reserve: LeaseRequest | None = None
 
 
-async def tick(mongo: Mongo, planner: Planner, claim: ClaimQuery, claimed: list[str]) -> TickResult:
-    """The pass. `claimed` tells the caller which jobs a refusal was about."""
-    now, stands = await mongo.now(), await pause_state(mongo)
-    if stands.paused:
+async def tick(mongo: Mongo, planner: Planner, claim: ClaimQuery, names: list[str]) -> TickResult:
+    """The pass. `names` tells the caller which jobs a refusal was about.
+
+    Two round trips if nothing is due, six if runs start: what needs no other's answer is asked for at once.
+    """
+    now, pauses = await asyncio.gather(mongo.now(), pause_state(mongo))
+    if pauses.paused:
         return TickResult(now)
-    due = await _claimed(mongo, claim, now)
-    if not due:
-        return TickResult(now, next_due=await next_due(mongo))
-    claimed += [job["_id"] for job in due]
-    jobs = {job.name: job for job in await load(mongo, due)}
-    facts = await read_facts(mongo, jobs, now)
+    async with _claims(mongo, claim, now) as (claimed, following):
+        if not claimed:
+            return TickResult(now, next_due=following)
+        names += [job["_id"] for job in claimed]
+        moved = await _move_claimed(mongo, planner, claim, claimed, _Moment(now, pauses.ended))
+        return await _result(mongo, claim, TickResult(now, next_due=following), len(claimed), moved)
+
+
+class _Moment(NamedTuple):
+    """The time at which a pass begins, and the number of the last pause of everything that has ended by then."""
+
+    now: int
+    latest_pause: int
+
+
+async def _move_claimed(
+    mongo: Mongo, planner: Planner, claim: ClaimQuery, claimed: Sequence[Document], moment: _Moment
+) -> list[Intent]:
+    """Plan the jobs and move them; the moves that were made."""
+    now = moment.now
+    await _read_definitions(mongo, claim, claimed)
+    candidates = plan_simple_jobs(mongo, planner, claimed, *moment)
+    context = await _read_context(mongo, claim, claimed, len(candidates), now)
+    simple = free_moves(candidates, context.holders, context.workers)
+    names = {move.document["_id"] for move in simple}
+    jobs = {job.name: job for job in await load(mongo, (each for each in claimed if each["_id"] not in names))}
+    facts = await read_facts(mongo, jobs.values(), context.holders, context.workers)
     schedules = [schedule for job in jobs.values() for schedule in job.state.live.values()]
-    plan = planner(now // MICRO, schedules, facts)
+    plan = planner(now // MICRO, schedules, facts) if schedules else _NO_PLAN
     contested = contested_jobs(plan.starts, await _taken(mongo, plan, facts))
-    starts = [start for start in plan.starts if start.job not in contested]
-    runs = await _start_documents(mongo, starts, jobs, claim, await mongo.now() if starts else now)
+    starts = [_planned_run(jobs[start.job], start) for start in plan.starts if start.job not in contested]
+    runs = await _run_documents(mongo, claim, context, [*map(_simple_run, simple), *starts])
     parts = by_job(plan)
     intents = [
-        _intent(job, parts.get(name, TickPlan()), runs.get(name, ()), now)
+        _intent(job, parts.get(name, _NO_PLAN), runs.get(name, ()), now)
         for name, job in jobs.items() if name not in contested
     ]  # fmt: skip
-    won = await commit(mongo, intents, now)
-    held = [i.name for i in intents if i.name in won and i.fields["held"] and not jobs[i.name].state.held]
-    if held:
+    alike = [move.intent(runs[move.document["_id"]][0]) for move in simple]
+    won = await commit(mongo, intents, now, alike)
+    if any(i.name in won and i.fields["held"] and not jobs[i.name].state.held for i in intents):
         await wake_held(mongo, now)
-    return await _result(mongo, claim, now, won, len(due), [r for job in won for r in runs.get(job, ())])
+    return [intent for intent in (*alike, *intents) if intent.name in won]
+
+
+class _PassContext(NamedTuple):
+    """What a pass has to know beside its jobs, read after them; `now` is the time as of then."""
+
+    holders: Holders
+    workers: LiveWorkers
+    now: int
+    ids: list[int]  # for so many runs as are most likely started
+    reserve: LeaseRequest | None  # what may be leased at once
+
+
+async def _read_context(
+    mongo: Mongo, claim: ClaimQuery, claimed: Sequence[Document], likely: int, now: int
+) -> _PassContext:
+    return _PassContext(
+        *await asyncio.gather(
+            read_holders(mongo, [job["_id"] for job in claimed]),
+            live_workers(mongo, now),
+            mongo.now(),
+            mongo.numbers(likely),
+            _reservable(mongo, claim.reserve, now),
+        )
+    )
+
+
+async def _read_definitions(mongo: Mongo, claim: ClaimQuery, claimed: Sequence[Document]) -> None:
+    """Those of schedules, and of jobs if their runs may be leased; most often all of them are known."""
+    digests = [entry["definition"] for job in claimed for entry in job["schedules"]]
+    if claim.reserve:
+        digests += [job["definition"] for job in claimed]
+    await mongo.cache.read(digests)
 
 
 async def set_aside(mongo: Mongo, job: str, problem: str) -> int:
@@ -80,7 +143,16 @@ async def set_aside(mongo: Mongo, job: str, problem: str) -> int:
 
 async def next_due(mongo: Mongo) -> int | None:
     """The earliest second at which a claim finds a job."""
-    first = await mongo.jobs.find_one(_claimable({"$gte": _EARLIEST}), {"wake_at": 1}, sort=[("wake_at", 1)])
+    return await _first_due(mongo, {"$gte": _EARLIEST})
+
+
+async def _following(mongo: Mongo, claim: ClaimQuery, now: int) -> int | None:
+    """The second at which the next job is due, if all that are due now have been claimed."""
+    return await _first_due(mongo, {"$gt": now // MICRO} if claim.names is None else {"$gte": _EARLIEST})
+
+
+async def _first_due(mongo: Mongo, wake_at: Document) -> int | None:
+    first = await mongo.jobs.find_one(_claimable(wake_at), {"wake_at": 1}, sort=[("wake_at", 1)])
     return first["wake_at"] if first else None
 
 
@@ -100,15 +172,34 @@ def _claimable(wake_at: Document | None) -> Document:
     return {"wake_at": wake_at, "local": False}
 
 
+@asynccontextmanager
+async def _claims(
+    mongo: Mongo, claim: ClaimQuery, now: int
+) -> AsyncIterator[tuple[Sequence[Document], int | None]]:
+    """Jobs to pass over, and when the next one is due. Another pass of this process takes others meanwhile."""
+    names: list[str] = []
+    try:
+        async with mongo.claiming:
+            claimed, following = await asyncio.gather(_claimed(mongo, claim, now), _following(mongo, claim, now))
+            names = [job["_id"] for job in claimed]
+            mongo.claimed.update(names)
+        yield claimed, following
+    finally:
+        mongo.claimed.difference_update(names)
+
+
 async def _claimed(mongo: Mongo, claim: ClaimQuery, now: int) -> list[Document]:
     """Due jobs, the earliest first, or those that were named; intents that were left are applied before."""
     if claim.names is None:
-        due = mongo.jobs.find(_claimable({"$lte": now // MICRO})).sort("wake_at").limit(claim.limit)
+        others = {"_id": {"$nin": list(mongo.claimed)}} if mongo.claimed else {}
+        due = mongo.jobs.find({**_claimable({"$lte": now // MICRO}), **others}).sort("wake_at").limit(claim.limit)
     else:
         due = mongo.jobs.find({"_id": {"$in": list(claim.names)}, "deleted_at": {"$exists": False}})
-    found = await due.to_list()
+    found = await due.batch_size(WHOLE_ANSWER).to_list()
     while await apply_all(mongo, found, now):  # again, if others have moved one meanwhile
-        found = await mongo.jobs.find({"_id": {"$in": [job["_id"] for job in found]}}).to_list()
+        found = await mongo.jobs.find(
+            {"_id": {"$in": [job["_id"] for job in found]}}, batch_size=WHOLE_ANSWER
+        ).to_list()
     return found
 
 
@@ -124,43 +215,65 @@ async def _taken(mongo: Mongo, plan: TickPlan, facts: Facts) -> set[Key]:
     return taken
 
 
-async def _start_documents(
-    mongo: Mongo, starts: Sequence[Start], jobs: Mapping[str, JobDocument], claim: ClaimQuery, now: int
+class _NewRun(NamedTuple):
+    """A start with all that its document needs."""
+
+    start: Start
+    job: Document
+    times: str  # the digest of its schedule's definition
+    policy: Policy
+    due_at: int | None  # in microseconds; none if it is due when it is made
+
+
+def _simple_run(move: SimpleMove) -> _NewRun:
+    times = move.document["schedules"][0]["definition"]
+    return _NewRun(move.start, move.document, times, move.schedule.policy, move.slot * MICRO)
+
+
+def _planned_run(job: JobDocument, start: Start) -> _NewRun:
+    schedule = job.state.schedules[start.schedule].schedule
+    due = due_at(schedule, start.slot) * MICRO if start.trigger is Trigger.SCHEDULE else None
+    times = job.entries[start.schedule]["definition"]
+    return _NewRun(start, job.document, times, schedule.definition.policy, due)
+
+
+async def _run_documents(
+    mongo: Mongo, claim: ClaimQuery, context: _PassContext, new: Sequence[_NewRun]
 ) -> dict[str, list[Document]]:
     """The runs to insert, by job, with their ids; some may be leased to the node already."""
-    await mongo.cache.read(jobs[start.job].document["definition"] for start in starts)
-    reserve = await _reservable(mongo, claim.reserve, now) if starts and claim.reserve else None
+    now, reserve = context.now, context.reserve
     free = reserve.capacity if reserve else 0
+    ids = [*context.ids, *await mongo.numbers(max(0, len(new) - len(context.ids)))]
+    by_start = {each.start: each for each in new}
     found: dict[str, list[Document]] = defaultdict(list)
-    for id_, start in zip(await mongo.numbers(len(starts)), starts, strict=True):
-        job = jobs[start.job]
-        run = _start_document(id_, start, job, now) | {"claimed_by": claim.node}
-        if free and reserve and _may_lease(mongo, job.document, reserve):
+    for id_, start in zip(ids, starts_in_order(list(by_start)), strict=False):
+        run = _run_document(id_, by_start[start], now) | {"claimed_by": claim.node}
+        if free and reserve and _may_lease(mongo, by_start[start].job, reserve):
             free -= 1
             run |= held_by(reserve, now)
         found[start.job].append(run)
     return found
 
 
-def _start_document(id_: int, start: Start, job: JobDocument, now: int) -> Document:
-    document, schedule = job.document, job.state.schedules[start.schedule].schedule
-    policy, live = schedule.definition.policy, start.trigger is Trigger.SCHEDULE
+def _run_document(id_: int, new: _NewRun, now: int) -> Document:
+    start, job, times, policy, due = new
     return new_run(
         _id=id_, job=start.job, schedule=start.schedule, slot=start.slot, lane=start.lane,
-        trigger=str(start.trigger), definition=document["definition"],
-        times=job.entries[start.schedule]["definition"], queue=document["queue"],
-        priority=document["priority"], requires=document["requires"], created_at=now,
-        due_at=due_at(schedule, start.slot) * MICRO if live else now,
+        trigger=str(start.trigger), definition=job["definition"], times=times, queue=job["queue"],
+        priority=job["priority"], requires=job["requires"], created_at=now,
+        due_at=now if due is None else due,
         expires_at=None if policy.expires is None else now + policy.expires * MICRO,
     )  # fmt: skip
 
 
-async def _reservable(mongo: Mongo, reserve: LeaseRequest, now: int) -> LeaseRequest | None:
+async def _reservable(mongo: Mongo, reserve: LeaseRequest | None, now: int) -> LeaseRequest | None:
     """What may be leased at once: nothing while other runs wait, and nothing of a queue with a limit."""
-    others = {**waiting(reserve.queues, now), "requires": {"$nin": mongo.unmet.beyond(reserve.offers)}}
-    if not reserve.capacity or await mongo.runs.find_one(others, {"_id": 1}):
+    if reserve is None or not reserve.capacity:
         return None
-    limits = await limited(mongo, reserve.queues)
+    others = {**waiting(reserve.queues, now), "requires": {"$nin": mongo.unmet.beyond(reserve.offers)}}
+    waits, limits = await asyncio.gather(mongo.runs.find_one(others, {"_id": 1}), limited(mongo, reserve.queues))
+    if waits:
+        return None
     return reserve._replace(queues=tuple(queue for queue in reserve.queues if queue not in limits))
 
 
@@ -182,11 +295,17 @@ def _intent(job: JobDocument, plan: TickPlan, runs: Sequence[Document], now: int
 
 
 async def _result(
-    mongo: Mongo, claim: ClaimQuery, now: int, won: set[str], claimed: int, runs: Sequence[Document]
+    mongo: Mongo, claim: ClaimQuery, before: TickResult, claimed: int, moved: Sequence[Intent]
 ) -> TickResult:
+    """What came of the pass; `before` says when the next of the jobs is due that were not claimed."""
+    runs = [run for intent in moved for run in intent.effects.runs]
     leased = sorted((run for run in runs if run["state"] == RunState.RUNNING), key=lambda run: int(run["_id"]))
     leases: tuple[Lease, ...] = tuple(lease_of(mongo.cache, run) for run in leased)
-    if len(runs) > len(leases):
-        await mongo.news.tell()
-    more = len(won) < claimed or (claim.names is None and claimed == claim.limit)
-    return TickResult(now, len(won), len(runs), leases, more, None if more else await next_due(mongo))
+    more = len(moved) < claimed or (claim.names is None and claimed == claim.limit)
+    following = None
+    if claim.names is not None and not more:
+        following = await next_due(mongo)
+    elif not more:
+        due = [before.next_due, *(intent.wake_at for intent in moved)]
+        following = min((second for second in due if second is not None), default=None)
+    return before._replace(jobs=len(moved), runs=len(runs), leases=leases, more=more, next_due=following)

@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 
 from ...core.definition import MAX_PRIORITY, ScheduleDefinition
 from ...core.jobstate import is_simple
-from ...core.model import Schedule
 from ...core.payload import UnreadableText
 from ...core.requirements import LiveWorkers
 from ..digest_cache import DigestCache
 from ..job_document import Document, JobDocument
 from ..records import MICRO, Planner
-from ..simple_start import NextSlot, simple_start
+from ..simple_plan import SimpleSchedule, plan_simple_schedules
 
 _MAX_ENTRIES = 200_000
 
@@ -39,8 +38,12 @@ class PlainJob(NamedTuple):
     rank: str  # of its runs in their queue: the beginning of their place there
     start: tuple[Any, ...]  # what all its runs have in common, as `commit` takes it
 
-    def schedule_at(self, cursor: int) -> Schedule:
-        return Schedule(self.schedule, cursor, cursor, cursor, self.edited_at, self.first_seen)
+    def plan_key(self, moved: "Moved") -> tuple[str, int]:
+        """Equal for jobs whose schedules are planned alike."""
+        return self.start[1], moved.slot
+
+    def schedule_at(self, moved: "Moved") -> SimpleSchedule:
+        return SimpleSchedule(self.schedule, moved.slot, self.edited_at, self.first_seen)
 
 
 class Moved(NamedTuple):
@@ -112,8 +115,7 @@ class PlainJobs:
         self, planner: Planner, claimed: Iterable[Sequence[Any]], pauses: int, workers: LiveWorkers, now: int
     ) -> tuple[list[list[Any]], list[str]]:
         """Starts as `commit` takes them, in the order of their slots, and the names of all other jobs."""
-        starts, others = list[list[Any]](), list[str]()
-        planned: dict[tuple[str, int], NextSlot | None] = {}
+        candidates, others = list[tuple[PlainJob, int, Moved]](), list[str]()
         for name, seq, rev, moved_text, last_manual in claimed:
             job = self._known.get(name)
             is_current = job is not None and job.rev == rev and job.pause_seen == pauses
@@ -121,12 +123,16 @@ class PlainJobs:
                 others.append(name)
                 continue
             moved = Moved.of(moved_text) if moved_text else Moved(job.cursor, 0, 0)
-            key = job.start[1], moved.slot
-            if key not in planned:
-                planned[key] = simple_start(planner, job.schedule_at(moved.slot), now // MICRO)
-            following = planned[key]
-            if following is None or following.wake_at is None or last_manual > moved.slot:
+            if last_manual > moved.slot:
                 others.append(name)
+            else:
+                candidates.append((job, seq, moved))
+        different = {job.plan_key(moved): job.schedule_at(moved) for job, _, moved in candidates}
+        planned, starts = plan_simple_schedules(planner, different, now), list[list[Any]]()
+        for job, seq, moved in candidates:
+            following = planned.get(job.plan_key(moved))
+            if following is None or following.wake_at is None:
+                others.append(job.schedule.job)
             else:
                 starts.append(_start_order(job, seq, Moved(following.slot, following.wake_at, moved.runs + 1)))
         starts.sort(key=_in_time)

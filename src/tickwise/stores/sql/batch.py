@@ -15,14 +15,14 @@ job on the long way, where conflicts are met one by one. So also then only the j
 """
 
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ...core.definition import JobDefinition
 from ...core.jobstate import is_simple
 from ...core.model import Schedule, Trigger
 from ...core.payload import UnreadableText
 from ..records import MICRO, Lease, Planner
-from ..simple_start import NextSlot, simple_start
+from ..simple_plan import SimpleSchedule, plan_simple_schedules
 from .claim import ClaimRequest, Due, PassContext
 from .definitions import CachedJob, DefinitionCache
 from .jobs import JobColumns
@@ -43,6 +43,10 @@ _ADVANCE = Update(
     },
 )  # fmt: skip
 _START = Compound(_INSERT, ON_FIRST_LANE, _ADVANCE)
+
+
+_PlanKey: TypeAlias = tuple[int, int]  # the id of a schedule's definition, and its cursor
+_Candidate: TypeAlias = tuple[CachedJob, str, _PlanKey]  # with the place of its row of state
 
 
 class SimpleStart(NamedTuple):
@@ -101,30 +105,25 @@ def plan_simple_jobs(
     cache: DefinitionCache, planner: Planner, due: Sequence[Due], busy: Collection[int], context: PassContext
 ) -> tuple[list[SimpleStart], list[int]]:
     """The jobs that simply start, and the ids of all others."""
-    starts, others = list[SimpleStart](), list[int]()
+    candidates, others = list[_Candidate](), list[int]()
     known, latest_pause, workers = cache.simple_jobs, context.latest_pause, context.workers
-    planned: dict[tuple[int, int], NextSlot | None] = {}
     for id_, revision, pause_seen, last_manual, moved_to, place, _ in due:
         job = known.get(id_)
         if job is None or job.revision != revision or id_ in busy or pause_seen < latest_pause:
             others.append(id_)
             continue
         cursor = job.cursor if moved_to is None else moved_to
-        key = job.schedule_definition_id, cursor
-        if key not in planned:
-            planned[key] = _plan(planner, job, cursor, context.now)
-        following = planned[key]
         by_hand = last_manual is not None and last_manual > cursor
-        if following is None or by_hand or workers.missing(job.queue, job.requires):
+        if by_hand or workers.missing(job.queue, job.requires):
             others.append(id_)
         else:
-            starts.append(SimpleStart(job, place, *following))
-    return starts, others
-
-
-def _plan(planner: Planner, job: CachedJob, cursor: int, now: int) -> NextSlot | None:
-    state = Schedule(job.schedule, cursor, cursor, cursor, job.edited, job.first_seen)
-    return simple_start(planner, state, now // MICRO)
+            candidates.append((job, place, (job.schedule_definition_id, cursor)))
+    different = {
+        key: SimpleSchedule(job.schedule, key[1], job.edited, job.first_seen) for job, _, key in candidates
+    }
+    planned = plan_simple_schedules(planner, different, context.now)
+    others += [job.id for job, _, key in candidates if key not in planned]
+    return [SimpleStart(job, place, *planned[key]) for job, place, key in candidates if key in planned], others
 
 
 def start_simple_jobs(

@@ -16,6 +16,7 @@ async def on_connection(driver: Driver, connection: Any, procedure: Callable[[],
     if not driver.accepts(connection):
         raise InputError(
             f"a {kind.__module__}.{kind.__name__} does not belong to this store: pass a connection of asyncpg or "
-            "psycopg to PostgreSQL, or of sqlite3 to the same SQLite file"
+            "psycopg to PostgreSQL, of asyncmy, aiomysql, pymysql or mysqlclient to MySQL, or of sqlite3 to the "
+            "same SQLite file"
         )
     return await driver.run_inside(connection, procedure())

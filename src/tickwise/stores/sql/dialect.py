@@ -12,6 +12,8 @@ Statements are written once, in forms that `statement` reads. A dialect says wha
     {share_free}                                    FOR SHARE SKIP LOCKED: it does not end meanwhile
     {fence} {renew_free}                            FOR KEY SHARE, FOR NO KEY UPDATE SKIP LOCKED: nobody takes the
                                                     row away meanwhile, and neither keeps the other out
+    {current}                                       a read that sees what others have committed meanwhile, where
+                                                    the caller's transaction has an older snapshot
     {row_id}                                        ctid, rowid: where a locked row of job state is; its type in a
                                                     list or a table of values is `row_id`, too
     {insert_free} INTO … {if_free}                  INSERT INTO … ON CONFLICT DO NOTHING: rows whose keys are taken
@@ -95,7 +97,7 @@ LOCKS = {
 }  # fmt: skip
 NO_LOCKS = dict.fromkeys(LOCKS, "")  # where one transaction writes at a time
 WORDS = {  # of PostgreSQL and SQLite
-    "insert_free": "INSERT", "if_free": "ON CONFLICT DO NOTHING",
+    "insert_free": "INSERT", "if_free": "ON CONFLICT DO NOTHING", "current": "",
     "bigint": "bigint", "text": "text", "boolean": "boolean",
     "div": "/", "length": "length", "materialized": "MATERIALIZED",
     "urgent_first": "priority DESC", "is_lost": "wake_at IS NULL AND NOT idle",
@@ -114,15 +116,15 @@ def on_conflict(keys: Sequence[str], columns: Sequence[str]) -> str:
     return f"ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in columns)}"
 
 
-def _update(joined: Joined) -> str:
+def _update_from(joined: Joined) -> str:
     changes = ", ".join(f"{column} = {value}" for column, value in joined.changes.items())
     keys = " AND ".join(f"t.{column} = {value}" for column, value in joined.keys.items())
     return f"UPDATE {joined.table} AS t SET {changes} FROM {joined.source} WHERE {keys} AND {joined.where}"
 
 
-def _delete(joined: Joined) -> str:
+def _delete_in(joined: Joined) -> str:
     keys, values = ", ".join(joined.keys), ", ".join(joined.keys.values())
     return f"DELETE FROM {joined.table} WHERE ({keys}) IN (SELECT {values} FROM {joined.source})"
 
 
-JOINS = Joins(_update, _delete)  # of PostgreSQL and SQLite
+JOINS = Joins(_update_from, _delete_in)  # of PostgreSQL and SQLite

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.errors import ConflictError, InputError, no_such
 from ...core.model import Trigger
-from ...core.payload import UnreadableText, encode
+from ...core.payload import UnreadableText, encode_again
 from ...core.settle import Cancelled
 from ...core.states import ACTIVE, MOVES, Event, RunState
 from ..records import MICRO, Enqueue, Enqueued
@@ -51,6 +51,9 @@ _BY_KEY = Statement("""
 """)
 
 
+_BY_KEY_NOW = Statement(f"{_BY_KEY.text} {{current}}")
+
+
 _FREE_KEY = Statement("UPDATE tickwise_runs SET key_ttl = 0 WHERE id = :run AND state = 'succeeded'")
 
 
@@ -89,7 +92,7 @@ _ENDED_BY = {RunState.FAILED: Event.FAILURE, RunState.LOST: Event.LOSS, RunState
 
 def enqueue(cache: DefinitionCache, asked: Sequence[Enqueue]) -> Procedure[tuple[Enqueued, ...]]:
     """All of them or none. Those without a key or a lane, which are most, take one statement together."""
-    params = [None if one.params is None else encode(dict(one.params), "params") for one in asked]
+    params = [None if one.params is None else encode_again(one.params) for one in asked]
     now = yield from clock()
     jobs = yield from _jobs(sorted({one.job for one in asked}))
     yield from _check_params(cache, asked, jobs)
@@ -159,14 +162,14 @@ def _one(one: Enqueue, job: Any, row: tuple[Any, ...], now: int) -> Procedure[En
             if lane is not None:
                 yield ON_LANES(rows=[(job[0], lane, made[0][0], False)])
             return Enqueued(str(made[0][0]), new=True)
-        if (holder := (yield from _holder(job[0], one.key, now))) is not None:
+        if (holder := (yield from _holder(job[0], one.key, now, _BY_KEY_NOW))) is not None:
             return Enqueued(str(holder), new=False)
     raise ConflictError(f"another run of {one.job} was enqueued at the same moment: try again")
 
 
-def _holder(job: int, key: str | None, now: int) -> Procedure[int | None]:
+def _holder(job: int, key: str | None, now: int, by_key: Statement = _BY_KEY) -> Procedure[int | None]:
     """The run that has a key (S48); one whose time is over gives it up."""
-    if key is None or not (known := (yield _BY_KEY(job=job, key=key))):
+    if key is None or not (known := (yield by_key(job=job, key=key))):
         return None
     run, free_at = known[0]
     if free_at is None or free_at > now:

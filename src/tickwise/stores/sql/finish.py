@@ -7,6 +7,7 @@ under the same token, and one for the rest.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from ...core.definition import JobDefinition, RetryPolicy
@@ -171,7 +172,7 @@ def _succeed(
     for token, runs in silent.items():
         rows += yield _SUCCEED_SILENTLY(ids=runs, token=token)
     if telling:
-        rows += yield _SUCCEED_TELLING(rows=telling)
+        rows += yield _SUCCEED_TELLING(rows=sorted(telling, key=itemgetter(0)))  # all lock runs in this order
     unwanted, now = [], 0
     for run, job, _, reference, failures, losses, forgotten, finished_at, token in rows:
         tried = failures or losses

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from ...core.model import Pause
 from ...core.payload import shown
 from ..records import MICRO, Node, PauseInterval, QueueLimit, Role
-from .runs import RUNNING
 from .statement import NOTIFY, Procedure, Statement
 
 _DAY = 86_400 * MICRO
@@ -23,9 +22,6 @@ _BEFORE = Statement("""
     SELECT {now}, (SELECT serves FROM tickwise_nodes WHERE id = :id AND live_until > {now})
 """)
 _OFFER = Statement("UPDATE tickwise_nodes SET offers = :offers WHERE id = :id")
-_CANCELLING = Statement(f"""
-    SELECT id FROM tickwise_runs WHERE {RUNNING} AND cancelling AND node = :id
-""")
 _LEAVE = Statement("DELETE FROM tickwise_nodes WHERE id = :id")
 _NODES = Statement("""
     SELECT facts, serves, started_at, seen_at, passed_at FROM tickwise_nodes WHERE seen_at > :since ORDER BY id
@@ -61,7 +57,7 @@ def now() -> Procedure[int]:
 class Alive(NamedTuple):
     """What is known of a node that said that it lives."""
 
-    asked_to_end: frozenset[str]  # runs of the node
+    now: int
     is_new: bool  # its worker has come alive, or offers something else than before
 
 
@@ -77,8 +73,7 @@ def record_alive(node: Node, *, passed: bool) -> Procedure[Alive]:
     is_new = is_worker and serves != before
     if is_new:
         yield _OFFER(id=node.id, offers=node.offers.text)
-    asked_to_end = frozenset(str(row[0]) for row in (yield _CANCELLING(id=node.id)))
-    return Alive(asked_to_end, is_new)
+    return Alive(now, is_new)
 
 
 _OWN_COLUMNS = frozenset({"offers", "started_at", "seen_at", "passed_at"})

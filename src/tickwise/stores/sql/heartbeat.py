@@ -25,5 +25,4 @@ def beat(
     definitions: DefinitionCache, node: Node, held: Mapping[int, str], lease: int, *, passed: bool
 ) -> Procedure[Beat]:
     alive = yield from record_alive(node, passed=passed)
-    renewed = yield from renew(definitions, node.id, held, lease)
-    return Beat(renewed._replace(cancel=renewed.cancel | alive.asked_to_end), alive.is_new)
+    return Beat((yield from renew(definitions, node.id, held, alive.now, lease)), alive.is_new)

@@ -1,5 +1,6 @@
 """What workers do with runs: take them, keep them, report on them; and what happens when they do not."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -55,19 +56,17 @@ _NOTE_MANUAL = Compound(
     ),
 )  # fmt: skip
 _RENEW = Compound(
-    Statement("SELECT id FROM tickwise_runs WHERE id IN :ids[bigint] ORDER BY id {renew_free}"),
-    Update(
-        "tickwise_runs", ":rows[held bigint, held_by text] AS v", {"id": "v.held", "token": "v.held_by"},
-        {"lease_until": ":lease_until"},
-        "t.finished_at IS NULL AND t.id IN (SELECT locked.id FROM :made[id bigint] AS locked)",
-    ),
-)  # fmt: skip
-_OURS = Statement("""
-    SELECT r.id, r.cancelling FROM tickwise_runs r JOIN :rows[held bigint, held_by text] AS v
-        ON r.id = v.held AND r.token = v.held_by WHERE r.finished_at IS NULL
+    Statement("""
+        SELECT id FROM tickwise_runs WHERE id IN :ids[bigint] AND token = :token AND finished_at IS NULL
+        ORDER BY id {renew_free}
+    """),
+    Update("tickwise_runs", ":made[id bigint] AS locked", {"id": "locked.id"}, {"lease_until": ":lease_until"}),
+)
+_OF_NODE = Statement(f"""
+    SELECT id, token, cancelling, lease_until > :now FROM tickwise_runs WHERE {RUNNING} AND node = :node
 """)
-_HELD = Statement(f"""
-    SELECT {_LEASED} FROM tickwise_runs WHERE {RUNNING} AND node = :node AND lease_until > :now
+_LEASES = Statement(f"""
+    SELECT {_LEASED} FROM tickwise_runs WHERE id IN :ids[bigint] AND state = 'running' AND node = :node
 """)
 _FENCE = Statement("""
     SELECT id FROM tickwise_runs WHERE id = :run AND token = :token AND state = 'running' {fence}
@@ -211,21 +210,25 @@ def _lease(cache: DefinitionCache, row: Sequence[Any]) -> Lease:
     )  # fmt: skip
 
 
-def renew(cache: DefinitionCache, node: str, held: Mapping[int, str], seconds: int) -> Procedure[Renewed]:
+def renew(
+    cache: DefinitionCache, node: str, held: Mapping[int, str], now: int, seconds: int
+) -> Procedure[Renewed]:
     """Extend leases without waiting for anybody: a run that is locked is about to end, or renewed next time.
 
     A report, which may take long over a slow network, locks nothing that a renewal needs.
     """
-    now = yield from clock()
-    rows: Sequence[Any] = ()
-    if pairs := sorted(held.items()):
-        yield _RENEW(rows=pairs, ids=sorted(held), lease_until=now + seconds * MICRO)
-        rows = yield _OURS(rows=pairs)
-    others = [row for row in (yield _HELD(node=node, now=now)) if row[0] not in held]
+    by_token: dict[str, list[int]] = defaultdict(list)  # the first attempts of all runs share one
+    for run, token in held.items():
+        by_token[token].append(run)
+    for token, runs in by_token.items():
+        yield _RENEW(ids=sorted(runs), token=token, lease_until=now + seconds * MICRO)
+    ours = yield _OF_NODE(node=node, now=now)
+    unknown = [run for run, _, _, is_leased in ours if is_leased and run not in held]
+    rows = (yield _LEASES(ids=unknown, node=node)) if unknown else ()
     return Renewed(
-        frozenset(str(run) for run, _ in rows),
-        frozenset(str(run) for run, cancelling in rows if cancelling),
-        (yield from _leases(cache, others, now)),
+        held=frozenset(str(run) for run, token, *_ in ours if held.get(run) == token),
+        cancel=frozenset(str(run) for run, _, cancelling, _ in ours if cancelling),
+        unknown=(yield from _leases(cache, rows, now)),
     )
 
 

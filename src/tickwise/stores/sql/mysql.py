@@ -19,6 +19,7 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from random import uniform
 from typing import Any, TypeVar
 
 import asyncmy
@@ -66,11 +67,11 @@ _SESSION = (
 _WRITES = (_SESSION % 5, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
 _READS = (_SESSION % 60, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 _CONNECT, _COMMAND = 10, 60  # seconds
-_TRIES = 5
+_TRIES, _LONGEST_PAUSE = 10, 0.1  # of a move, and seconds between two of them
 _CONNECTIONS = {Pool.CLAIM: 2, Pool.FINISH: 2, Pool.READ: 4}  # the others have one
 
 
-def _table(places: Sequence[str], columns: Sequence[Column]) -> str:
+def _json_table(places: Sequence[str], columns: Sequence[Column]) -> str:
     fields = ", ".join(f"`{name}` {_JSON_TYPES[kind]} PATH '$[{n}]'" for n, (name, kind) in enumerate(columns))
     return f"JSON_TABLE({places[0]}, '$[*]' COLUMNS ({fields}))"
 
@@ -94,16 +95,17 @@ def _on_duplicate_key(_keys: Sequence[str], columns: Sequence[str]) -> str:
 
 
 def _join(joined: Joined) -> str:
+    """Row by row, by the primary key: a scan of a small table would wait for the locks of all its rows."""
     keys = " AND ".join(f"t.{column} = {value}" for column, value in joined.keys.items())
-    return f"{joined.source} STRAIGHT_JOIN {joined.table} AS t ON {keys}"
+    return f"{joined.source} STRAIGHT_JOIN {joined.table} AS t FORCE INDEX (PRIMARY) ON {keys}"
 
 
-def _update(joined: Joined) -> str:
+def _update_join(joined: Joined) -> str:
     changes = ", ".join(f"t.{column} = {value}" for column, value in joined.changes.items())
     return f"UPDATE {_join(joined)} SET {changes} WHERE {joined.where}"
 
 
-def _delete(joined: Joined) -> str:
+def _delete_join(joined: Joined) -> str:
     return f"DELETE t FROM {_join(joined)}"
 
 
@@ -116,7 +118,7 @@ DIALECT = Dialect(
     name="mysql",
     placeholder=lambda number: f"%(v{number})s",
     lists=Lists(condition=lambda placeholder, _kind: f"IN {placeholder}", bind=_list),
-    tables=Tables(select=_table, width=lambda _columns: 1, bind=_json),
+    tables=Tables(select=_json_table, width=lambda _columns: 1, bind=_json),
     now="TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
     words={
         **NO_LOCKS,
@@ -125,13 +127,13 @@ DIALECT = Dialect(
         "share_free": "FOR UPDATE SKIP LOCKED",
         "fence": "LOCK IN SHARE MODE", "renew_free": "FOR UPDATE SKIP LOCKED",
         "row_id": "job_id",
-        "insert_free": "INSERT IGNORE", "if_free": "",
+        "insert_free": "INSERT IGNORE", "if_free": "", "current": "LOCK IN SHARE MODE",
         "bigint": "SIGNED", "text": "CHAR", "boolean": "SIGNED",
         "div": "DIV", "length": "CHAR_LENGTH", "materialized": "",
         "urgent_first": "urgency", "is_lost": "lost = TRUE",
     },
     upsert=_on_duplicate_key,
-    joins=Joins(_update, _delete),
+    joins=Joins(_update_join, _delete_join),
     returned=_inserted,
     compound=None,
     schema_words={
@@ -190,6 +192,7 @@ class MysqlDriver(Driver):
                 except DRIVER_ERRORS as error:
                     if not is_retried(error) or not left:
                         raise translate(error) from error
+                    await asyncio.sleep(uniform(0, _LONGEST_PAUSE / (left + 1)))  # noqa: S311  (apart from others)
         raise AssertionError  # the loop returns or raises
 
     async def _transact(self, procedure: Callable[[], Procedure[T]], *, reads: bool) -> T:
@@ -314,7 +317,9 @@ async def _answer(connection: Any, text: str, values: Sequence[Any]) -> Answer:
     try:
         await cursor.execute(text, given or None)
     except asyncmy.errors.MySQLError as error:
-        if number_of(error) not in MADE_ALREADY:
-            raise
-        return Answer(())
+        if number_of(error) in MADE_ALREADY:
+            return Answer(())
+        if not given:  # it makes tables, and the server may not say which
+            raise type(error)(number_of(error), f"{error.args[-1]}, in: {' '.join(text.split())[:80]}") from error
+        raise
     return Answer(await cursor.fetchall() if cursor.description else (), cursor.lastrowid)

@@ -49,10 +49,22 @@ async def _ask(driver: Driver, connection: Any, query: Query) -> Rows:
 async def _answer(connection: Any, text: str, values: Sequence[Any]) -> Answer:
     """The same calls in each library; in two they are awaited. The caller's rows may be of another kind."""
     cursor = await _awaited(connection.cursor(sys.modules[f"{_library(connection)}.cursors"].Cursor))
-    given = {f"v{number}": value for number, value in enumerate(values, 1)}
-    await _awaited(cursor.execute(text, given or None))
+    await _awaited(cursor.execute(*_spread(text, values)))
     rows = await _awaited(cursor.fetchall()) if cursor.description else ()
     return Answer(rows, cursor.lastrowid or 0)
+
+
+def _spread(text: str, values: Sequence[Any]) -> tuple[str, dict[str, Any] | None]:
+    """The text and its values by name; not every library takes a list, so each of its values gets a name."""
+    given: dict[str, Any] = {}
+    for number, value in enumerate(values, 1):
+        if isinstance(value, tuple):
+            names = {f"v{number}_{n}": each for n, each in enumerate(value)}
+            text = text.replace(f"%(v{number})s", f"({', '.join(f'%({name})s' for name in names)})")
+            given |= names
+        else:
+            given[f"v{number}"] = value
+    return text, given or None
 
 
 async def _awaited(value: Any) -> Any:

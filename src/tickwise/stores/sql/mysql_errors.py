@@ -19,8 +19,12 @@ HARMLESS = frozenset({  # warnings
     DUPLICATE,  # a row that INSERT IGNORE has left out
     1287,  # VALUES() of an upsert is deprecated from MySQL 8.0.20 on; what replaces it is unknown to MariaDB
 })  # fmt: skip
-_DEADLOCK, _LOCK_WAIT, _CHANGED = 1213, 1205, 1020
-_AGAIN = frozenset({_DEADLOCK, _LOCK_WAIT, _CHANGED})  # the server asks for the move again
+_AGAIN = frozenset({  # the server asks for the move again
+    1213,  # a deadlock
+    1205,  # a lock was not to be had in time
+    1020,  # a row has changed since it was read
+    1467,  # no id: what a deadlock at the lock of the ids is called
+})  # fmt: skip
 _UNAVAILABLE = _AGAIN | {
     3, 28, 1021, 1026, 1030, 1114, 1180,  # no room, or the disk fails
     1037, 1038, 1041, 1135, 1206,  # no memory, or no more threads or locks

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from ...clock import monotonic
+from ..contract import StoreUnavailableError
 from .mysql_errors import DRIVER_ERRORS
 
 NOTIFICATION_TABLE = "CREATE TABLE tickwise_notifications (id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY)"
@@ -43,8 +44,9 @@ class NotificationPoll:
                 await self._look()
                 if monotonic() >= until and not self._notified.is_set():
                     return False
-        except DRIVER_ERRORS:
-            await self._lose()
+        except (*DRIVER_ERRORS, StoreUnavailableError):
+            if self._lose():
+                return True
             await asyncio.sleep(min(seconds, _LOOK_AGAIN))
             return False
         self._notified.clear()
@@ -72,10 +74,12 @@ class NotificationPoll:
         await cursor.execute(text)
         return (await cursor.fetchall())[0]
 
-    async def _lose(self) -> None:
-        connection, self._connection = self._connection, None
+    def _lose(self) -> bool:
+        """Give up the connection, if there was one: a notification may have been missed."""
+        connection, self._connection, self._seen = self._connection, None, None
         if connection is not None:
             connection.close()
+        return connection is not None
 
     async def close(self) -> None:
         connection, self._connection = self._connection, None

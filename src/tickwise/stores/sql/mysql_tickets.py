@@ -10,10 +10,10 @@ from .statement import Procedure, Rows, Statement
 from .tickets import TICKETS, TicketLine
 
 _NAME = "concat('tickwise claim {number} ', md5(database()))"
-_NAMES = [_NAME.format(number=number) for number in range(TICKETS)]
-_TAKE = "SELECT " + " OR ".join(f"coalesce(GET_LOCK({name}, 0), 0)" for name in _NAMES)
+TICKET_NAMES = [_NAME.format(number=number) for number in range(TICKETS)]
+_TAKE = "SELECT " + " OR ".join(f"coalesce(GET_LOCK({name}, 0), 0)" for name in TICKET_NAMES)
 _GIVE_BACK = "DO RELEASE_ALL_LOCKS()"
-HOLDERS = " UNION ".join(f"SELECT IS_USED_LOCK({name}) AS id" for name in _NAMES)
+HOLDERS = " UNION ".join(f"SELECT IS_USED_LOCK({name}) AS id" for name in TICKET_NAMES)
 _HELD_FOR_LONG = Statement(
     f"""
     SELECT p.id, p.user, p.host FROM information_schema.processlist p JOIN ({HOLDERS}) AS h ON h.id = p.id
@@ -34,7 +34,7 @@ class MysqlTickets:
         """A row if a ticket was taken."""
         is_taken = await self._line.take(
             lambda: _is_true(connection, _TAKE),
-            lambda number: _is_true(connection, f"SELECT coalesce(GET_LOCK({_NAMES[number]}, 1), 0)"),
+            lambda number: _is_true(connection, f"SELECT coalesce(GET_LOCK({TICKET_NAMES[number]}, 1), 0)"),
         )
         if is_taken:
             self.hold(connection)

@@ -56,7 +56,8 @@ def statements(migration: Migration, dialect: Dialect, *, only_logs: bool = Fals
     """The statements of a migration, in the words of a dialect; only those about logs, if that is wanted."""
     text = "\n".join(line.partition("--")[0] for line in migration.text.splitlines())
     wanted = (part.format_map(dialect.schema_words) for part in text.split(";") if _LOGS in part or not only_logs)
-    return [Statement(each.strip()) for part in wanted for each in part.split(";") if each.strip()]
+    texts = (each.strip() for part in wanted for each in part.split(";"))
+    return [Statement(each) for each in texts if each and not (each.startswith("/*") and each.endswith("*/"))]
 
 
 def upgrade(driver: Driver, known: list[Migration]) -> Procedure[tuple[str, ...]]:

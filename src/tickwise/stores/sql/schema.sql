@@ -52,7 +52,7 @@ CREATE TABLE tickwise_job_state (
     last_slot bigint,
     runs_made bigint            -- since the schedule's own row was written
 ) {plain};
-CREATE INDEX tickwise_job_state_affected ON tickwise_job_state (job_id) {if_partial}WHERE waiting OR guarded{end_partial};
+{if_partial}CREATE INDEX tickwise_job_state_affected ON tickwise_job_state (job_id) WHERE waiting OR guarded{end_partial};
 CREATE INDEX tickwise_job_state_held ON tickwise_job_state ({if_whole}held, {end_whole}job_id) {if_partial}WHERE held = TRUE{end_partial};
 CREATE INDEX tickwise_job_state_due ON tickwise_job_state ({if_whole}local, {end_whole}wake_at) {if_partial}WHERE wake_at IS NOT NULL AND local = FALSE{end_partial};
 CREATE INDEX tickwise_job_state_lost ON tickwise_job_state ({if_whole}lost, {end_whole}job_id) {if_partial}WHERE wake_at IS NULL AND NOT idle{end_partial};

@@ -5,7 +5,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from ...core.payload import encode
+from ...core.payload import encode_again
 from ...core.settle import Settled
 from ...log import get_logger
 from ..contract import Schema, StatementError, Store, StoreUnavailableError
@@ -138,7 +138,7 @@ class SqlStore(SqlMoves, Store):
 
 
 def _run_end(one: Finish) -> finish.RunEnd:
-    result = None if one.result is None else encode(one.result, "the result")
+    result = None if one.result is None else encode_again(one.result)
     return finish.RunEnd(int(one.run), one.outcome, one.token, result, one.error)
 
 

@@ -43,6 +43,18 @@ async def die(line: Line, url: str, clock: str, node: str, part: str, die_at: in
     return passed
 
 
+async def die_in_a_pass(line: Line, url: str, clock: str, node: str, die_at: int) -> list[str]:
+    """Tick, killed before the write of that number; or else the writes that it took."""
+    del line
+    writes = of_moves(url)
+    writes.arm(die_at, lambda: os.kill(os.getpid(), signal.SIGKILL))
+    store = opened(url, clock)
+    await store.tick(plan, node)
+    passed = list(writes.passed)
+    await store.close()
+    return passed
+
+
 async def stop_in_a_pass(line: Line, url: str, clock: str, node: str, stop_at: int) -> int:
     """Tick, stopped before the write of that number; continued, how many runs the pass believes to have made."""
     writes = of_moves(url)

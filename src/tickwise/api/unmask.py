@@ -1,50 +1,13 @@
-"""Masking of secrets: values of variables, headers and bodies, and all that the name of a secret stands for.
+"""Masked values that come back in an edit: the stored value is put where its mask stands.
 
-What is shown masked may come back in an edit. `unmasked` puts the stored value where its mask stands: steps are
-found by their names, and a mask that has no stored value is refused.
+Steps are found by their names, and a mask that has no stored value is refused.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..core.errors import InputError
-
-MASK = "(hidden)"
-_URL_MASK = "…"
-_WORDS = (
-    r"passw|passphrase|passcode|pwd|secret|token|credential|authorization|cookie|private_?key|access_?key|api_?key"
-    r"|signature|webhook"
-)
-_SECRET = re.compile(_WORDS, re.IGNORECASE)
-_SECRET_MAPPINGS = frozenset({"env", "headers"})  # all of their values are secret
-_PASSWORD = re.compile(r"(://[^:/?#@\s]*):[^/?#@\s]*@")
-_QUERY_VALUE = re.compile(rf"([?&][^=&#\s]*(?:{_WORDS}|key|sig)[^=&#\s]*=)[^&#\s]+", re.IGNORECASE)
-
-
-def masked(value: Any, name: str = "", *, hide: bool = False) -> Any:
-    """The value without its secrets."""
-    hide = hide or bool(_SECRET.search(name))
-    match value:
-        case Mapping():
-            hide = hide or name in _SECRET_MAPPINGS
-            return {key: masked(item, str(key), hide=hide or _is_body(key, value)) for key, item in value.items()}
-        case list() | tuple():
-            return [masked(item, name, hide=hide) for item in value]
-        case None | bool():
-            return value
-    if hide:
-        return MASK
-    return _masked_text(value) if isinstance(value, str) else value
-
-
-def _is_body(key: Any, around: Mapping[Any, Any]) -> bool:
-    return key == "body" and "url" in around
-
-
-def _masked_text(text: str) -> str:
-    """The text without the passwords and keys of addresses in it."""
-    return _QUERY_VALUE.sub(rf"\g<1>{_URL_MASK}", _PASSWORD.sub(rf"\1:{_URL_MASK}@", text))
+from ..core.mask import MASK, URL_MASK, masked
 
 
 def unmasked(given: Any, stored: Any) -> Any:
@@ -92,4 +55,4 @@ class _Unmasking:
 
 
 def _has_mask(text: str) -> bool:
-    return MASK in text or f":{_URL_MASK}@" in text or f"={_URL_MASK}" in text
+    return MASK in text or f":{URL_MASK}@" in text or f"={URL_MASK}" in text

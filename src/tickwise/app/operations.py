@@ -1,0 +1,114 @@
+"""What the API does to a store, and reads of the whole of it: more than `tw.schedules` and `tw.runs` offer.
+
+Callers have checked that the person may do it; here nobody is asked.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..config import Settings
+from ..core.definition import JobDefinition
+from ..core.states import RunState
+from ..sources.defaults import Defaults
+from ..stores.contract import Store
+from ..stores.records import Enqueue, QueueLimit, RunFilter
+from ..stores.validation import all_pages
+from .audit import Audit, audit
+from .definitions import (
+    DefinitionEdit,
+    NewSchedule,
+    StoredJob,
+    edit_schedule,
+    read_new,
+    remove_schedule,
+    write_new,
+)
+from .managers import BackfillStatus, backfill_status, enqueued
+from .notifications import ChannelTest, try_channels
+from .overview import Overview, overview
+from .values import RunInfo
+from .worker_advice import is_live, missing_worker_warnings
+
+_PAGE_SIZE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLoad:
+    """The limits of a queue, and how much waits and runs."""
+
+    name: str
+    concurrency: int | None = None
+    starts_per_second: float | None = None
+    waiting: int = 0
+    running: int = 0
+    workers: int = 0
+
+
+class Operations:
+    """Over one store, with the defaults of its app."""
+
+    def __init__(self, store: Store, defaults: Callable[[], Defaults]) -> None:
+        self._store = store
+        self._defaults = defaults
+
+    async def create_schedule(self, fields: Mapping[str, Any]) -> NewSchedule:
+        """Define a job with its schedule, or one more schedule of a job."""
+        new = await read_new(self._store, fields, self._defaults())
+        await write_new(self._store, new)
+        return new
+
+    async def edit_schedule(self, stored: StoredJob, name: str, patch: Mapping[str, Any]) -> DefinitionEdit:
+        return await edit_schedule(self._store, stored, name, patch, self._defaults())
+
+    async def remove_schedule(self, stored: StoredJob, name: str) -> None:
+        await remove_schedule(self._store, stored, name)
+
+    async def missing_workers(self, job: JobDefinition, source: str) -> Sequence[str]:
+        """Warnings, if no live worker can execute the job."""
+        return await missing_worker_warnings(self._store, job, source)
+
+    async def backfill_status(self, name: str, since: int) -> BackfillStatus:
+        return await backfill_status(self._store, name, since)
+
+    async def enqueue(self, request: Enqueue) -> tuple[RunInfo, bool]:
+        """Queue a run; and whether it is new, and not one that has the key already."""
+        (made,) = await self._store.enqueue([request])
+        return await enqueued(self._store, request, made), made.new
+
+    async def limit_queue(self, limit: QueueLimit) -> QueueLimit:
+        """Set the limit of a queue; the one before."""
+        known = await self._store.insights.limits()
+        before = next((one for one in known if one.queue == limit.queue), QueueLimit(limit.queue))
+        await self._store.limit(limit)
+        return before
+
+    async def queues(self) -> list[QueueLoad]:
+        """All queues that have limits, work or workers, by name."""
+        insights, now = self._store.insights, await self._store.now()
+        limits = {limit.queue: limit for limit in await insights.limits()}
+        waiting = (await insights.counts()).waiting
+        filters = RunFilter(states=frozenset({RunState.RUNNING}))
+        rows = await all_pages(lambda after: insights.runs(filters, after, _PAGE_SIZE))
+        running = Counter(row.queue for row in rows)
+        live = [node for node in await insights.nodes() if is_live(node, now)]
+        workers = Counter(queue for node in live for queue in node.queues)
+        return [
+            QueueLoad(
+                name=name, concurrency=limits.get(name, QueueLimit(name)).concurrency,
+                starts_per_second=limits.get(name, QueueLimit(name)).starts_per_second,
+                waiting=waiting.get(name, 0), running=running[name], workers=workers[name],
+            )
+            for name in sorted({*limits, *waiting, *running, *workers})
+        ]  # fmt: skip
+
+    async def overview(self, sees: Callable[[str], bool] | None) -> Overview:
+        return await overview(self._store, sees)
+
+    async def audit(self) -> Audit:
+        """Match every slot with its run or its reason; this reads all of the store."""
+        return await audit(self._store)
+
+    async def try_channels(self, settings: Settings, channel: str | None) -> list[ChannelTest]:
+        return await try_channels(self._store, settings, channel)

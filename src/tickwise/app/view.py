@@ -1,0 +1,218 @@
+"""What one person may see of a store. What they do not see does not exist for them."""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Any, NamedTuple, TypeVar
+
+from ..core.definition import Step
+from ..core.errors import InputError, NotFoundError, did_you_mean, nearest_word
+from ..core.timeparse import ceil_second
+from ..stores.contract import Store
+from ..stores.records import (
+    MICRO,
+    AttemptRow,
+    DecisionFilter,
+    DecisionRow,
+    JobRow,
+    LogPart,
+    Node,
+    Page,
+    PauseInterval,
+    RunFilter,
+    RunRow,
+    ScheduleFilter,
+    ScheduleRow,
+    StepReport,
+)
+from ..stores.statistics import HourlyStats, Recent
+from .definitions import StoredJob, stored_job
+from .explain import Explanation, why, why_run
+from .values import RunInfo, ScheduleDetail, ScheduleItem, is_due
+from .worker_advice import is_live
+
+T = TypeVar("T")
+_MAX_NAMES = 1_000  # that are compared to find the nearest; of more, those that begin alike
+_PREFIX_LENGTH = 4
+_MAX_READS = 20  # pages that are read to fill one page of what is seen
+
+
+def sees_all(_job: str) -> bool:
+    return True
+
+
+class StoredSchedule(NamedTuple):
+    """A schedule and its job, as they were read: all that an edit needs."""
+
+    row: ScheduleRow
+    job: StoredJob
+
+
+class View:
+    """Reads of a store; `sees` says whether the person may see a job."""
+
+    def __init__(self, store: Store, sees: Callable[[str], bool] = sees_all) -> None:
+        self._store = store
+        self._insights = store.insights
+        self._sees = sees
+
+    async def schedules(self, filters: ScheduleFilter, after: str | None, limit: int) -> Page[ScheduleItem]:
+        """In order of their names."""
+        due = filters.due_before
+        page = await self._page(
+            lambda key, most: self._insights.schedules(filters, key, most),
+            lambda row: self._sees(row.schedule.job) and (due is None or is_due(row, due)),
+            after, limit,
+        )  # fmt: skip
+        recent = await self._insights.recent([row.schedule.name for row in page.items])
+        return Page(tuple(_item(row, recent.get(row.schedule.name, ())) for row in page.items), page.after)
+
+    async def schedule(self, name: str) -> ScheduleRow:
+        row = await self._insights.schedule(name)
+        if row is None or not self._sees(row.schedule.job):
+            page = await self._insights.schedules(limit=_MAX_NAMES)
+            if page.after is not None:
+                page = await self._insights.schedules(ScheduleFilter(text=name[:_PREFIX_LENGTH]), limit=_MAX_NAMES)
+            known = [one.schedule.name for one in page.items if self._sees(one.schedule.job)]
+            raise _not_found("schedule", name, known)
+        return row
+
+    async def stored_schedule(self, name: str) -> StoredSchedule:
+        row = await self.schedule(name)
+        stored = await stored_job(self._store, row.schedule.job)
+        return StoredSchedule(stored.schedule(name) or row, stored)
+
+    async def schedule_detail(self, known: StoredSchedule) -> ScheduleDetail:
+        fields = known.job.fields(known.row.schedule.name)
+        return detail_of(known.row, fields, await self._store.now())
+
+    async def why(self, name: str, slot: datetime | None = None) -> Explanation:
+        """Why a slot ran or did not; without one, the newest that is due."""
+        await self.schedule(name)
+        return await why(self._store, name, None if slot is None else ceil_second(slot))
+
+    async def runs(self, filters: RunFilter, after: str | None, limit: int) -> Page[RunInfo]:
+        """The newest first."""
+        page = await self._page(
+            lambda key, most: self._insights.runs(filters, key, most),
+            lambda row: self._sees(row.job), after, limit,
+        )  # fmt: skip
+        return Page(tuple(RunInfo.of(row) for row in page.items), page.after)
+
+    async def run(self, run: str) -> RunRow:
+        with suppress(InputError):  # it cannot be an id of this store
+            row = await self._insights.run(run)
+            if row is not None and self._sees(row.job):
+                return row
+        raise NotFoundError(f"there is no run {run!r}: it was never made, or is not kept any longer")
+
+    async def run_again(self, run: str) -> RunRow | None:
+        """A run that was seen before; none if it is not kept any longer."""
+        return await self._insights.run(run)
+
+    async def zone_of(self, run: RunRow) -> str | None:
+        """The zone of the run's schedule, if that exists."""
+        row = None if run.schedule is None else await self._insights.schedule(run.schedule)
+        return None if row is None else row.schedule.definition.times.zone.name
+
+    async def why_run(self, run: str) -> Explanation:
+        return await why_run(self._store, await self.run(run))
+
+    async def attempts(self, run: str) -> tuple[AttemptRow, ...]:
+        """The attempts before the last, in order."""
+        await self.run(run)
+        return await self._insights.attempts(run)
+
+    async def steps(self, run: str) -> tuple[tuple[Step, ...], tuple[StepReport, ...]]:
+        """The steps of the job as it is defined now, and how far the run is."""
+        job = await self._insights.job((await self.run(run)).job)
+        return job.definition.steps if job else (), await self._insights.steps(run)
+
+    async def log(self, run: str, after: str | None, limit: int) -> Page[LogPart]:
+        """What a run that was seen before has printed, in order."""
+        return await self._insights.log(run, after, limit)
+
+    async def timeline(self, start: int, end: int, limit: int) -> list[RunInfo]:
+        """Runs that were under way between two instants in microseconds."""
+        rows = await self._insights.timeline(start, end, limit)
+        return [RunInfo.of(row) for row in rows if self._sees(row.job)]
+
+    async def hourly_stats(self, hours: int, schedule: str | None) -> tuple[HourlyStats, ...]:
+        rows = await self._insights.hourly_stats(hours, schedule)
+        seen = await self._seen_schedules({row.schedule for row in rows})
+        return tuple(row for row in rows if row.schedule in seen)
+
+    async def decisions(self, filters: DecisionFilter, after: str | None, limit: int) -> Page[DecisionRow]:
+        """Newest slots first."""
+        page = await self._insights.decisions(filters, after, limit)
+        seen = await self._seen_schedules({row.schedule for row in page.items})
+        return Page(tuple(row for row in page.items if row.schedule in seen), page.after)
+
+    async def _seen_schedules(self, names: set[str]) -> set[str]:
+        """Those whose job is seen; one that was deleted has no job, so only who sees all jobs sees it."""
+        if self._sees is sees_all:
+            return names
+        found = [await self._insights.schedule(name) for name in names]
+        return {row.schedule.name for row in found if row is not None and self._sees(row.schedule.job)}
+
+    async def pauses(self) -> tuple[PauseInterval, ...]:
+        """When everything was paused, the newest first."""
+        return await self._insights.pauses()
+
+    async def nodes(self) -> list[Node]:
+        """Processes, the live ones first."""
+        now = await self.now()
+        return sorted(await self._insights.nodes(), key=lambda node: (not is_live(node, now), node.id))
+
+    async def now(self) -> int:
+        """The time of the store, in microseconds."""
+        return await self._store.now()
+
+    async def jobs(self, after: str | None, limit: int) -> Page[JobRow]:
+        """In order of their names."""
+        return await self._page(
+            self._insights.jobs, lambda row: self._sees(row.definition.name), after, limit
+        )  # fmt: skip
+
+    async def job(self, name: str) -> JobRow:
+        row = await self._insights.job(name)
+        if row is None or not self._sees(name):
+            page = await self._insights.jobs(limit=_MAX_NAMES)
+            known = [one.definition.name for one in page.items if self._sees(one.definition.name)]
+            raise _not_found("job", name, known)
+        return row
+
+    async def stored_job(self, name: str) -> StoredJob:
+        """A job with its schedules."""
+        return await stored_job(self._store, (await self.job(name)).definition.name)
+
+    async def _page(
+        self, read: Callable[[str | None, int], Awaitable[Page[T]]], keeps: Callable[[T], bool],
+        after: str | None, limit: int,
+    ) -> Page[T]:  # fmt: skip
+        """A page of the items that `keeps` accepts; it may be short, but only the last one has no `after`."""
+        found: list[T] = []
+        for _ in range(_MAX_READS):
+            page = await read(after, limit - len(found))
+            found += [item for item in page.items if keeps(item)]
+            after = page.after
+            if after is None or len(found) >= limit:
+                break
+        return Page(tuple(found), after)
+
+
+def detail_of(row: ScheduleRow, fields: dict[str, Any], now: int, warnings: Sequence[str] = ()) -> ScheduleDetail:
+    """`now` in microseconds: warnings are about what comes after it."""
+    own = row.schedule.definition.times.warnings_after(now // MICRO)
+    return ScheduleDetail.of(row, definition=fields, warnings=(*own, *warnings))
+
+
+def _item(row: ScheduleRow, runs: Sequence[Recent]) -> ScheduleItem:
+    late = [(run.started_at - run.due_at) / 1_000 for run in runs if run.started_at is not None]
+    states = tuple(str(run.state) for run in runs)
+    return ScheduleItem.of(row, recent=states, late_ms=max(0.0, late[-1]) if late else None)
+
+
+def _not_found(what: str, name: str, known: Iterable[str]) -> NotFoundError:
+    near = nearest_word(name, known)
+    return NotFoundError(f"there is no {what} {name[:100]!r}{did_you_mean(near)}", nearest=near)
