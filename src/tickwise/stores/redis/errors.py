@@ -8,9 +8,11 @@ the rest are about a value.
 from redis.exceptions import (
     AuthenticationError,
     AuthorizationError,
+    BusyLoadingError,
     ClusterDownError,
     ClusterError,
     ConnectionError,  # noqa: A004  (the driver's name for it)
+    MasterDownError,
     NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
@@ -42,10 +44,18 @@ _UNAVAILABLE = {  # by the first word of what the server says
 }
 
 
+_CODES = {
+    OutOfMemoryError: "OOM",
+    ReadOnlyError: "READONLY",
+    BusyLoadingError: "LOADING",
+    MasterDownError: "MASTERDOWN",
+}
+
+
 def translate(error: RedisError) -> TickwiseError:
-    """The error of the contract that stands for one of the driver's."""
+    """The error of the contract that stands for one of the driver's, which takes some codes out of the words."""
     said = _first_line(error)
-    code = said.partition(" ")[0]
+    code = next((code for kind, code in _CODES.items() if isinstance(error, kind)), said.partition(" ")[0])
     if isinstance(error, _NOT_ALLOWED) or code in {"NOAUTH", "NOPERM", "WRONGPASS"}:
         return StoreUnavailableError(
             f"Redis does not let this user in: {said}; check user and password in the store's URL, and allow the "
