@@ -138,7 +138,7 @@ async def log(server: RedisServer, id_: int, after: int | None, limit: int) -> P
 async def timeline(server: RedisServer, start: int, end: int, limit: int) -> tuple[RunRow, ...]:
     """Of too many, those that are under way still, and those that ended last."""
     active = set(await server.command("ZRANGE", server.key("leases"), 0, -1))
-    active.update(await server.command("ZRANGE", server.key("queued"), 0, -1))
+    active.update(await server.command("SMEMBERS", server.key("begun")))
     live = [run for run in await _in_batches(server, sorted(active, key=int)) if run.get("started_at", end) < end]
     found = sorted(live, key=lambda run: (run["started_at"], run["_id"]))[-limit:]
     first = 0
@@ -146,7 +146,8 @@ async def timeline(server: RedisServer, start: int, end: int, limit: int) -> tup
         ids = await server.command(
             "ZRANGE", server.key("touched"), "+inf", start, "BYSCORE", "REV", "LIMIT", first, BATCH_SIZE
         )
-        ended = [run for run in await read_runs(server, ids) if run.get("finished_at", 0) >= start]
+        touched = await read_runs(server, ids)
+        ended = [run for run in touched if "finished_at" in run and run["finished_at"] >= start]
         found += [run for run in ended if run.get("started_at", end) < end][: limit - len(found)]
         first += len(ids)
         if not ids:

@@ -59,7 +59,7 @@ end
 -- run as long as `seq` is as it was read. All values are texts, and members of common keys are written at once, because
 -- this is the loop that bounds how many slots a second a store can fire.
 local function start_plain(starts, number)
-  local moved, at, due, runs, touched, queued, last, parts, waiting = {}, whole(now), {}, {}, {}, {}, {}, {}, {}
+  local moved, at, due, runs, touched, queued, last, parts = {}, whole(now), {}, {}, {}, {}, {}, {}
   for _, start in ipairs(starts) do
     local name, seq, schedule, slot, wake_at, progress = start[1], start[2], start[3], start[4], start[5], start[6]
     local key = job_key(name)
@@ -78,10 +78,7 @@ local function start_plain(starts, number)
       call('ZADD', P .. ':runs:' .. name, id, id)
       call('ZADD', P .. ':slots:' .. schedule, slot, id)
       call('ZADD', P .. ':ready:' .. queue .. ' ' .. requires, '0', start[15] .. string.format('%014.0f', number))
-      moved[n + 1] = {
-        id = id, once = start[13] == 1,
-        run = { job = name, trigger = 'schedule', queue = queue, requires = requires, priority = start[10], due_at = due_at, lane = '0' },
-      }
+      moved[n + 1] = { id = id, start = start }
       due[2 * n + 1], due[2 * n + 2] = wake_at, name
       runs[2 * n + 1], runs[2 * n + 2] = id, id
       touched[2 * n + 1], touched[2 * n + 2] = at, id
@@ -129,7 +126,14 @@ local function reserve(wanted, made)
   end
   local free = {}
   for _, each in ipairs(made) do
-    local run = each.run
+    local run, start = each.run, each.start
+    if start then
+      run = {
+        job = start[1], trigger = 'schedule', queue = start[9], priority = start[10], requires = start[11], lane = '0',
+        due_at = start[4] .. '000000',
+      }
+      each.run, each.once = run, start[13] == 1
+    end
     if places[run.queue] and not each.once and allows(wanted.offers, run.requires) then
       free[#free + 1] = { string.format('%06d', places[run.queue]) .. place(each.id, run), each }
     end

@@ -9,6 +9,7 @@
 --   keys:JOB             by the key that it holds (S48)
 --   queued               all queued runs, by when they may start; later: those whose time has not come
 --   ready:QUEUE REQUIRES queued runs whose time has come, by priority, time and id (S46); parts:QUEUE has what they require
+--   begun                queued runs that have had an attempt
 --   expiring             queued runs that never began and may be too late, by when (S47)
 --   leases               running runs, by the end of the lease; held:NODE those of a node
 --   finished:STATE       runs that are over, by when they ended; successes:JOB by the second that they count for
@@ -42,6 +43,9 @@ end
 local function enter_queue(id, run)
   call('ZADD', P .. ':queued', run.due_at, id)
   call('HINCRBY', P .. ':waiting', run.queue, 1)
+  if run.started_at then
+    call('SADD', P .. ':begun', id)
+  end
   if not run.lane then
     call('ZADD', P .. ':backlog:' .. run.job, id, id)
   end
@@ -56,6 +60,9 @@ local function leave_queue(id, run)
   call('ZREM', P .. ':queued', id)
   call('ZREM', P .. ':expiring', id)
   count(P .. ':waiting', run.queue, -1)
+  if run.started_at then
+    call('SREM', P .. ':begun', id)
+  end
   if not run.lane then
     call('ZREM', P .. ':backlog:' .. run.job, id)
   end
