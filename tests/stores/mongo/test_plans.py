@@ -11,8 +11,9 @@ from hypothesis.stateful import run_state_machine_as_test
 from tickwise.core.definition import Overlap, Policy
 from tickwise.core.planner import plan
 from tickwise.stores.contract import Store
+from tickwise.stores.job_document import Document
 from tickwise.stores.mongo import intents
-from tickwise.stores.mongo.base import MOVE_SECONDS, Document, Mongo
+from tickwise.stores.mongo.base import MOVE_SECONDS, Mongo
 from tickwise.stores.mongo.intents import SOON
 from tickwise.stores.records import MICRO, LeaseRequest
 

@@ -21,15 +21,17 @@ from ...core.schedule_pass import LONGEST_SLEEP
 from ...core.slots import due_at
 from ...core.states import RunState
 from ..isolation import SET_ASIDE_SECONDS
+from ..job_document import Document, JobDocument, fields, recorded
 from ..records import MICRO, Lease, LeaseRequest, Planner, TickResult
+from ..run_document import lease_of
 from ..whole_scan import Scan, WokenJobs
-from .base import WHOLE_ANSWER, Document, Mongo
+from .base import WHOLE_ANSWER, Mongo
 from .batch import SimpleMove, free_moves, plan_simple_jobs
 from .fleet import pause_state
 from .intents import Effects, Intent, apply_all, commit
-from .jobs import Holders, JobDocument, fields, load, read_facts, read_holders, recorded
+from .jobs import Holders, load, read_facts, read_holders
 from .lease import limited
-from .runs import held_by, ids_of, lease_of, new_run, waiting
+from .runs import held_by, ids_of, new_run, waiting
 from .workers import live_workers, wake_held
 
 _NO_PLAN = TickPlan()
