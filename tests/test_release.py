@@ -23,12 +23,12 @@ def test_every_pin_has_hashes(lock: Path) -> None:
 
 
 def test_drivers_of_stores_are_pinned_too() -> None:
-    """Who deploys over PostgreSQL or MongoDB installs their drivers from the same lock (B14)."""
+    """Who deploys over PostgreSQL, MongoDB or Redis installs their drivers from the same lock (B14)."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = project["optional-dependencies"]
     wanted = {
         re.split(r"[<>=!~\[; ]", one)[0].lower()
-        for one in (*project["dependencies"], *extras["postgres"], *extras["mongodb"])
+        for one in (*project["dependencies"], *extras["postgres"], *extras["mongodb"], *extras["redis"])
     }
     pinned = {pin.name for pin in read_pins(ROOT / "requirements.lock")}
     assert {name.replace(".", "-") for name in wanted} <= pinned

@@ -90,7 +90,8 @@ def _component(pin: Pin) -> dict[str, Any]:
 def _direct(project: dict[str, Any], pins: list[Pin]) -> Iterator[str]:
     """The packages that pyproject.toml names, as they are pinned."""
     extras = project.get("optional-dependencies", {})
-    for wanted in [*project["dependencies"], *extras.get("postgres", ()), *extras.get("mongodb", ())]:
+    drivers = [driver for store in ("postgres", "mongodb", "redis") for driver in extras.get(store, ())]
+    for wanted in [*project["dependencies"], *drivers]:
         found = _NAME.match(wanted)
         yield from (pin.purl for pin in pins if found and pin.name == _normalized(found[0]))
 

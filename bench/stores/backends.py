@@ -18,6 +18,7 @@ from ..measure import Figures, Progress
 from ..mongodb import mongodb, own_database
 from ..mysql import mysql, own_mysql_database
 from ..postgres import database, vacuum
+from ..redis import own_store, redis
 from .contender import Contender, in_turns
 from .node import NODE
 from .size import StoresSize
@@ -29,10 +30,10 @@ _BATCH_SIZE, _CONCURRENT_DEFINES = 200, 50
 
 
 def figures(server: str, size: StoresSize, progress: Progress) -> Figures:
-    """Measure memory, SQLite, PostgreSQL, MariaDB and MongoDB, each beside PostgreSQL."""
+    """Measure memory, SQLite, PostgreSQL, MariaDB, MongoDB and Redis, each beside PostgreSQL."""
     with TemporaryDirectory(prefix="tickwise-bench-") as folder, ExitStack() as servers:
         urls = {"memory": "memory://", "SQLite": f"sqlite:///{Path(folder, 'bench.db')}", POSTGRES: server}
-        for store, start in (("MariaDB", mysql), (MONGODB, mongodb)):
+        for store, start in (("MariaDB", mysql), (MONGODB, mongodb), ("Redis", redis)):
             try:
                 urls[store] = servers.enter_context(start())
             except InputError as error:
@@ -111,6 +112,8 @@ async def _new_database(url: str, stack: AsyncExitStack) -> str:
     """The URL of an empty database on the server."""
     if url.startswith("postgresql"):
         return await stack.enter_async_context(database(url))
+    if url.startswith("redis"):
+        return stack.enter_context(own_store(url))
     if url.startswith("mysql"):
         return stack.enter_context(own_mysql_database(url))
     return stack.enter_context(own_database(url)) if url.startswith("mongodb") else url

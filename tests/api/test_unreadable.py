@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from tickwise.stores.mongo.definitions import DigestCache
+from tickwise.stores.mongo.definitions import MongoDefinitions
 from tickwise.stores.mongo.store import MongoStore
+from tickwise.stores.redis.base import RedisDefinitions
+from tickwise.stores.redis.plain_jobs import PlainJobs
+from tickwise.stores.redis.store import RedisStore
 from tickwise.stores.sql.definitions import DefinitionCache
 from tickwise.stores.sql.driver import Pool
 from tickwise.stores.sql.statement import Procedure, Rows, Statement
@@ -24,7 +27,7 @@ _SPOIL = Statement("""
 BAD = {"name": "bad", "schedule": "7 3 * * *", "command": "echo hi", "overlap": "latest"}
 
 
-@pytest.fixture(params=["sqlite", "postgres", "mysql", "mongodb"])
+@pytest.fixture(params=["sqlite", "postgres", "mysql", "mongodb", "redis"])
 def url(request: pytest.FixtureRequest) -> str:
     return URLS[request.param](request)
 
@@ -34,7 +37,12 @@ async def spoil(here: Api, name: str) -> None:
     store: Any = await here.store()
     if isinstance(store, MongoStore):
         await store.mongo.collection("definitions").update_many({}, [{"$set": {"body": _replaced("$body")}}])
-        store.mongo.cache = DigestCache(store.mongo.collection("definitions"))
+        store.mongo.cache = MongoDefinitions(store.mongo.collection("definitions"))
+    elif isinstance(store, RedisStore):
+        server, key = store.server, store.server.key("definitions")
+        for digest, body in (await server.command("HGETALL", key)).items():
+            await server.command("HSET", key, digest, body.replace("7 3 * * *", "61 3 * * *"))
+        server.cache, server.plain_jobs = RedisDefinitions(server), PlainJobs()
     else:
         assert isinstance(store, SqlStore)
 

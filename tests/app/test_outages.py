@@ -12,12 +12,13 @@ import psycopg
 import pytest
 from psycopg import sql
 from pymongo import MongoClient
+from redis import Redis
 
 from tickwise import AsyncTickwise
 from tickwise.core.states import RunState
 
 from ..support.app import Heard, patiently
-from ..support.servers import mongodb, postgres
+from ..support.servers import mongodb, postgres, valkey
 from ..support.worker import until
 
 Outage: TypeAlias = Callable[[], AbstractContextManager[None]]
@@ -34,6 +35,12 @@ def own_postgres() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def own_mongodb() -> Iterator[str]:
     with mongodb.server() as server:
+        yield server.url
+
+
+@pytest.fixture(scope="module")
+def own_redis() -> Iterator[str]:
+    with valkey.server() as server:
         yield server.url
 
 
@@ -76,6 +83,15 @@ def blocked_mongodb(url: str) -> Iterator[None]:
         client.admin.command({"setUserWriteBlockMode": 1, "global": False})
 
 
+@contextmanager
+def full_redis(url: str) -> Iterator[None]:
+    """It has no memory left."""
+    with Redis.from_url(url) as client:
+        client.config_set("maxmemory", "1")
+        yield
+        client.config_set("maxmemory", "0")
+
+
 def _own_role(server: str, name: str) -> str:
     """The URL of a database of a role that is no superuser, and waits for a lock for a tenth of a second."""
     with psycopg.connect(server, autocommit=True) as connection:
@@ -87,12 +103,15 @@ def _own_role(server: str, name: str) -> str:
     )
 
 
-@pytest.fixture(params=["read_only", "locked", "without_rights", "mongodb"])
+@pytest.fixture(params=["read_only", "locked", "without_rights", "mongodb", "redis"])
 def outage(request: pytest.FixtureRequest) -> tuple[str, Outage]:
     """A store, and how it refuses to write."""
     if request.param == "mongodb":
         url = request.getfixturevalue("own_mongodb")
         return url, lambda: blocked_mongodb(url)
+    if request.param == "redis":
+        url = request.getfixturevalue("own_redis")
+        return url, lambda: full_redis(url)
     server = request.getfixturevalue("own_postgres")
     url = _own_role(server, request.param)
     begin = {"read_only": read_only_postgres, "locked": locked_postgres, "without_rights": without_rights}

@@ -58,12 +58,12 @@ def test_every_peer_is_in_the_run(measured: tuple[list[Row], list[str]]) -> None
 
 
 def test_every_store_is_in_the_run(measured: tuple[list[Row], list[str]]) -> None:
-    """Slots are fired in memory, on SQLite, PostgreSQL, MariaDB and MongoDB, each beside PostgreSQL."""
+    """Slots are fired in memory, on SQLite, PostgreSQL, MariaDB, MongoDB and Redis, each beside PostgreSQL."""
     found = {row.name: row.peer_name for row in measured[0]}
-    stores = ("memory", "SQLite", backends.POSTGRES, "MariaDB", "MongoDB")
+    stores = ("memory", "SQLite", backends.POSTGRES, "MariaDB", "MongoDB", "Redis")
     peer = backends.POSTGRES
     assert {store: found[backends.name(QUICK, store)] for store in stores} == {
-        "memory": peer, "SQLite": peer, peer: None, "MariaDB": peer, "MongoDB": peer
+        "memory": peer, "SQLite": peer, peer: None, "MariaDB": peer, "MongoDB": peer, "Redis": peer
     }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from tickwise.stores.sql.tickets import TICKETS
 
 from ..stores.mongo import servers as mongo
 from ..support.races import server as sql_server
-from ..support.servers import mariadb, mongodb, postgres
+from ..support.servers import mariadb, mongodb, postgres, valkey
 from ..support.servers.process import Server
 from ..support.tickwise_processes import Process
 from .proxy import Proxy
@@ -52,6 +52,16 @@ def _seat_at_mongodb(url: str) -> AbstractContextManager[Any] | None:
     where = urlsplit(url)
     seat = socket.create_connection((where.hostname, where.port))
     if not select.select([seat], [], [], _SOON)[0]:
+        return seat
+    seat.close()
+    return None
+
+
+def _seat_at_redis(url: str) -> AbstractContextManager[Any] | None:
+    where = urlsplit(url)
+    seat = socket.create_connection((where.hostname, where.port))
+    seat.sendall(b"PING\r\n")
+    if seat.recv(64).startswith(b"+PONG"):
         return seat
     seat.close()
     return None
@@ -113,6 +123,14 @@ KINDS = {
         _seat_at_mongodb,
         lambda data: any(name in data for name in _WRITES),
         "directConnection=true",  # past the address that the server has for itself
+        lambda _url: nullcontext(),
+    ),
+    "redis": Kind(
+        partial(valkey.server, *valkey.DURABLE, "--maxclients", "80"),
+        valkey.restarted,
+        _seat_at_redis,
+        lambda data: b"EVAL" in data,
+        "",
         lambda _url: nullcontext(),
     ),
 }

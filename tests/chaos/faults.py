@@ -90,4 +90,5 @@ FAULTS: Mapping[str, Mapping[str, Fault]] = {
     "mysql": {**_OF_NODES, **_OF_SERVERS, **_OF_TICKETS},
     "sqlite": {**_OF_NODES, **_OF_FILES},
     "mongodb": {**_OF_NODES, **_OF_SERVERS},
+    "redis": {**_OF_NODES, **_OF_SERVERS},
 }

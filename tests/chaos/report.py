@@ -11,7 +11,7 @@ from typing import NamedTuple
 from .faults import EVERY
 from .verdict import Verdict
 
-NAMES = {"postgres": "PostgreSQL", "mysql": "MariaDB", "sqlite": "SQLite", "mongodb": "MongoDB"}
+NAMES = {"postgres": "PostgreSQL", "mysql": "MariaDB", "sqlite": "SQLite", "mongodb": "MongoDB", "redis": "Redis"}
 _BEGIN, _END = "<!-- chaos: written by make chaos -->", "<!-- chaos: end -->"
 _ROWS = {
     "slots": "slots expected",

@@ -140,9 +140,9 @@ CASES = {
         "", "tickwise worker --queues default", ("GET", "/doctor"), "now", "unexpected extra argument", ends=1
     ),
     "store upgrade": Case(
-        "", "is up to date", {"applied": []}, "--store redis://here", "use sqlite:///FILE"
+        "", "is up to date", {"applied": []}, "--store valkey://here", "use sqlite:///FILE"
     ),
-    "store check": Case("", "is fine", {"problems": []}, "--store redis://here", "use sqlite:///FILE"),
+    "store check": Case("", "is fine", {"problems": []}, "--store valkey://here", "use sqlite:///FILE"),
     "sources list": Case("", "app:app", ("GET", "/sources"), "--jsn", "No such option", reads=True),
     "sources move": Case(
         "app:app app:shop --dry-run", "1 jobs would move: breaks", ("POST", "/sources:move"), "app:ap api",

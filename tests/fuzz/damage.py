@@ -4,15 +4,19 @@ Damage is done behind everybody's back, and mended afterwards. Both times all th
 if every process had started anew.
 """
 
+import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 from tickwise.core.change import Reset
 from tickwise.core.settle import Failed
-from tickwise.stores.mongo.definitions import DigestCache
+from tickwise.stores.mongo.definitions import MongoDefinitions
 from tickwise.stores.mongo.store import MongoStore
 from tickwise.stores.records import Lease, Node, Role
+from tickwise.stores.redis.base import RedisDefinitions
+from tickwise.stores.redis.plain_jobs import PlainJobs, apply_moved
+from tickwise.stores.redis.store import RedisStore
 from tickwise.stores.sql.definitions import DefinitionCache
 from tickwise.stores.sql.driver import Pool
 from tickwise.stores.sql.statement import Procedure, Statement, Update
@@ -117,7 +121,7 @@ async def damaged(world: World, field: Field, value: Any) -> AsyncIterator[None]
     """The value stands there instead of the right one; a run of the bad job waits meanwhile."""
     await world.enqueue("bad", params={"table": "orders"}, key="bad")
     store: Any = world.store
-    rows: _Tables | _Documents = _Documents(store) if isinstance(store, MongoStore) else _Tables(store)
+    rows = next(kind(store) for of, kind in _KINDS.items() if isinstance(store, of))
     before = await rows.swap(field, value)
     try:
         yield
@@ -172,5 +176,82 @@ class _Documents:
             before = before[int(step)] if step.isdigit() else before.get(step)
         change = {"$unset": {field.path: ""}} if value is None else {"$set": {field.path: value}}
         await collection.update_many(ids, change)
-        self._mongo.cache = DigestCache(self._mongo.collection("definitions"))
+        self._mongo.cache = MongoDefinitions(self._mongo.collection("definitions"))
         return before
+
+
+class _Keys:
+    """Keys of Redis: hashes, some of which hold a document as JSON."""
+
+    def __init__(self, store: RedisStore) -> None:
+        self._server = store.server
+        self._place = ("", "")  # the hash and the field of what is damaged, as far as it must be looked for
+
+    async def swap(self, field: Field, value: Any) -> Any:
+        """The value that stood there before; a field that was missing goes again."""
+        kinds = {
+            "definitions": self._swap_text, "jobs": self._swap_in_job, "runs": self._swap_text,
+            "nodes": self._swap_in_node, "decisions": self._swap_reason,
+        }  # fmt: skip
+        before = await kinds[field.collection](field, value)
+        self._server.cache, self._server.plain_jobs = RedisDefinitions(self._server), PlainJobs()
+        return before
+
+    async def _swap_text(self, field: Field, value: Any) -> Any:
+        if not self._place[0]:
+            self._place = await self._find(field)
+        before = await self._server.command("HGET", *self._place)
+        await self._server.command(*(("HDEL", *self._place) if value is None else ("HSET", *self._place, value)))
+        return before
+
+    async def _find(self, field: Field) -> tuple[str, str]:
+        if field.collection == "runs":
+            run = await self._server.command("HGET", self._server.key("keys", "bad"), "bad")
+            return self._server.key("run", run), field.path
+        texts = await self._server.command("HGETALL", self._server.key("definitions"))
+        piece = field.document["body"]["$regex"]
+        return self._server.key("definitions"), next(digest for digest, text in texts.items() if piece in text)
+
+    async def _swap_in_job(self, field: Field, value: Any) -> Any:
+        key = self._server.key("job", "bad")
+        found = await self._server.command("HGETALL", key)
+        document = json.loads(found["doc"])
+        if "moved" in found:
+            apply_moved(document, found["moved"])
+        return await self._swap_in(key, document, field.path, value)
+
+    async def _swap_in_node(self, field: Field, value: Any) -> Any:
+        key = self._server.key("node", "n2")
+        return await self._swap_in(
+            key, json.loads(await self._server.command("HGET", key, "doc")), field.path, value
+        )
+
+    async def _swap_in(self, key: str, document: Any, path: str, value: Any) -> Any:
+        *steps, last = path.split(".")
+        inner = document
+        for step in steps:
+            inner = inner[int(step)] if step.isdigit() else inner[step]
+        before = inner.pop(last, None)
+        if value is not None:
+            inner[last] = value
+        await self._server.command("HSET", key, "doc", json.dumps(document))
+        await self._server.command("HDEL", key, "moved")
+        return before
+
+    async def _swap_reason(self, field: Field, value: Any) -> Any:
+        """The reason is in the name of a decision."""
+        (first,) = field.document.values()
+        key = self._server.key("decisions", "bad")
+        texts = await self._server.command("HGETALL", key)
+        name = next(name for name in texts if name.endswith(f" {first}"))
+        renamed = f"{value} {first}"
+        await self._server.command("HDEL", key, name)
+        await self._server.command("HSET", key, renamed, texts[name])
+        for index in ("decisions", "decisions_last", "decisions_touched"):
+            score = await self._server.command("ZSCORE", self._server.key(index), f"bad {name}")
+            await self._server.command("ZREM", self._server.key(index), f"bad {name}")
+            await self._server.command("ZADD", self._server.key(index), score, f"bad {renamed}")
+        return name.rpartition(" ")[0]
+
+
+_KINDS: Mapping[type, Any] = {MongoStore: _Documents, RedisStore: _Keys, SqlStore: _Tables}

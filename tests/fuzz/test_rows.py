@@ -34,7 +34,7 @@ TEXTS = (
     f'{{"dropped":[[{-FAR},{FAR - 1}]]}}', f'{{"deferral":{{"slot":{-FAR},"reason":"broken","since":{FAR - 1}}}}}',
 )  # fmt: skip
 NUMBERS = (-FAR, FAR - 1, 1 << 60, 253_402_300_800, -1, 0)
-STORES = ("sqlite", "postgres", "mysql", "mongodb")
+STORES = ("sqlite", "postgres", "mysql", "mongodb", "redis")
 EXAMPLES = (
     ("the definition of the schedule", '{"nonsense"'), ("the definition of the job", '{"type":"lunar"}'),
     ("the state", TEXTS[15]), ("the state", '{"lunar":1}'), ("the cursor", FAR - 1), ("the cursor", -FAR),

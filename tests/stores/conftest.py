@@ -33,3 +33,8 @@ def clock(tmp_path: Path) -> Iterator[SharedClock]:
 @pytest.fixture
 def on_mongodb(mongodb_database: str, clock: SharedClock) -> Race:
     return Race(mongodb_database, clock)
+
+
+@pytest.fixture
+def on_redis(redis_database: str, clock: SharedClock) -> Race:
+    return Race(redis_database, clock)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from tickwise.stores.contract import Store
+from tickwise.stores.redis import jobs
 from tickwise.stores.sql import claimed_rows
 from tickwise.stores.url import open_store
 from tickwise.testing.conformance import StoreConformance
@@ -17,6 +18,7 @@ URLS: dict[str, Callable[[pytest.FixtureRequest], str]] = {
     "postgres": lambda request: request.getfixturevalue("emptied_postgres"),
     "mysql": lambda request: request.getfixturevalue("emptied_mysql"),
     "mongodb": lambda request: request.getfixturevalue("emptied_mongodb"),
+    "redis": lambda request: request.getfixturevalue("emptied_redis"),
 }
 
 
@@ -27,7 +29,11 @@ class Variant(NamedTuple):
     long_way: bool = False
 
 
-VARIANTS = {**{name: Variant(name) for name in URLS}, "sqlite, the long way": Variant("sqlite", long_way=True)}
+VARIANTS = {
+    **{name: Variant(name) for name in URLS},
+    "sqlite, the long way": Variant("sqlite", long_way=True),
+    "redis, the long way": Variant("redis", long_way=True),
+}
 
 
 class TestEveryStore(StoreConformance):
@@ -37,6 +43,7 @@ class TestEveryStore(StoreConformance):
         store, long_way = VARIANTS[request.param]
         if long_way:
             monkeypatch.setattr(claimed_rows, "cached_job", lambda *_: None)
+            monkeypatch.setattr(jobs, "plain_job", lambda *_: None)
         self.url = URLS[store](request)
 
     async def open(self, clock: Callable[[], int]) -> Store:

@@ -38,6 +38,8 @@ from tickwise.stores.records import (
     StepReport,
     TickRequest,
 )
+from tickwise.stores.redis.access import RedisAccess
+from tickwise.stores.redis.store import RedisInsights, RedisStore
 from tickwise.stores.sql.access import SqlAccess
 from tickwise.stores.sql.store import SqlInsights, SqlStore
 from tickwise.testing.conformance.bad_input import WRONG_NAMES, WRONG_PARAMS, WRONG_TEXTS
@@ -45,9 +47,9 @@ from tickwise.testing.conformance.world import job
 
 CONTRACTS = Store, Insights, Access
 STORES = (
-    (MemoryStore, SqlStore, MongoStore),
-    (MemoryInsights, SqlInsights, MongoInsights),
-    (MemoryAccess, SqlAccess, MongoAccess),
+    (MemoryStore, SqlStore, MongoStore, RedisStore),
+    (MemoryInsights, SqlInsights, MongoInsights, RedisInsights),
+    (MemoryAccess, SqlAccess, MongoAccess, RedisAccess),
 )
 WRONG_IDS = ["", "abc", "-1", "1.5", "9" * 40, "1\0", "\ud800", " 1", "1' OR '1'='1", "²"]
 WRONG_SECONDS = [10**13, -(10**13), 10**30]

@@ -9,6 +9,7 @@ from tickwise import AsyncTickwise
 from tickwise.app.doctor import doctor
 from tickwise.stores.contract import Store
 from tickwise.stores.mongo.store import MongoStore
+from tickwise.stores.redis.store import RedisStore
 from tickwise.stores.sql.driver import Pool
 from tickwise.stores.sql.statement import Procedure, Rows, Statement
 from tickwise.stores.sql.store import SqlStore
@@ -29,7 +30,7 @@ def _forget(name: str) -> Procedure[Rows]:
 
 
 class TestLostWakeups(Stories):
-    @pytest.fixture(autouse=True, params=["sqlite", "postgres", "mysql", "mongodb"])
+    @pytest.fixture(autouse=True, params=["sqlite", "postgres", "mysql", "mongodb", "redis"])
     def at(self, request: pytest.FixtureRequest) -> None:
         self.url = URLS[request.param](request)
 
@@ -42,6 +43,8 @@ class TestLostWakeups(Stories):
         """The row of a job loses the time at which to look at it."""
         if isinstance(world.store, MongoStore):
             await world.store.mongo.jobs.update_one({"_id": name}, {"$unset": {"wake_at": ""}})
+        elif isinstance(world.store, RedisStore):
+            await world.store.server.command("ZREM", world.store.server.key("due"), name)
         else:
             assert isinstance(world.store, SqlStore)
             await world.store.driver.run(lambda: _forget(name), Pool.OTHER)

@@ -16,6 +16,7 @@ from tickwise.core.errors import InputError, TickwiseError
 from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.mongo.store import MongoStore
+from tickwise.stores.redis.store import RedisStore
 from tickwise.stores.sql.store import SqlStore
 from tickwise.stores.url import hidden, is_private, open_store
 
@@ -91,13 +92,19 @@ def test_a_replica_set(mongodb_url: str) -> None:
     assert isinstance(opened(mongodb_url), MongoStore)
 
 
+def test_a_key_value_server(redis_url: str) -> None:
+    """Redis and Valkey are told from the others by their scheme."""
+    assert isinstance(opened(redis_url), RedisStore)
+
+
 @pytest.mark.parametrize(
     ("url", "words"),
     [
         ("postgre://u@h/n", "did you mean postgresql"),
         ("sqllite:///a.db", "did you mean sqlite"),
         ("mongo://h/n", "did you mean mongodb"),
-        ("redis://h", "sqlite:///FILE"),
+        ("reddis://h", "did you mean redis"),
+        ("valkey://h", "sqlite:///FILE"),
         ("own.db", "begins with 'nothing'"),
         ("", "begins with 'nothing'"),
         ("mysq://h/n", "did you mean mysql"),
@@ -144,6 +151,7 @@ def test_no_file(here: Path, url: str, words: str) -> None:
         ("mysql://h/n", "asyncmy", "pip install 'tickwise[mysql]'"),
         ("mariadb://h/n", "asyncmy", "pip install 'tickwise[mysql]'"),
         ("mongodb://h/n", "pymongo", "pip install 'tickwise[mongodb]'"),
+        ("rediss://h/0", "redis", "pip install 'tickwise[redis]'"),
     ],
 )
 def test_a_driver_that_is_not_installed(url: str, driver: str, command: str) -> None:
@@ -258,3 +266,4 @@ def test_who_else_can_write(here: Path) -> None:
     assert is_private("memory://")
     assert not is_private("postgresql://h/n")
     assert not is_private("mongodb://h/n")
+    assert not is_private("redis://h/0")

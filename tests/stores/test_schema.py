@@ -36,7 +36,7 @@ MADE_UP = schema.Migration(  # a step to come: it changes a table that has rows
     2, "0002_made_up", "ALTER TABLE tickwise_jobs ADD COLUMN owner text; -- nobody's yet\n", compatible_from=1
 )
 ALL = tuple(migration.name for migration in schema.migrations())
-NAMES = {"mongodb": ("0001_begin", "0002_access")}
+NAMES = {"mongodb": ("0001_begin", "0002_access"), "redis": ("0001_begin",)}
 TOGETHER = 4
 WORKER = Node("w", (Role.WORKER,), queues=("default",), seconds=10**9)
 
@@ -77,7 +77,7 @@ def test_many_upgrade_at_once(place: StoreAddress) -> None:
     assert place.check() == ()
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres", "mysql", "mongodb"])
+@pytest.mark.parametrize("kind", ["sqlite", "postgres", "mysql", "mongodb", "redis"])
 def test_two_processes_upgrade_at_once(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> None:
     """Both succeed; the second may find nothing to do."""
     at_server = kind != "sqlite"

@@ -75,6 +75,13 @@ def test_mongodb_is_as_memory(mongodb_database: str) -> None:
         run_state_machine_as_test(machine(loop, empty, looks_every=5), settings=few)
 
 
+def test_redis_is_as_memory(redis_database: str) -> None:
+    """Redis answers every move as the reference does, and looks the same after every few."""
+    with asyncio.Runner() as loop, reusable_stores.redis(loop, redis_database) as empty:
+        few = settings(max_examples=8 * MORE, stateful_step_count=50)
+        run_state_machine_as_test(machine(loop, empty, looks_every=5), settings=few)
+
+
 MISTAKES: dict[str, Callable[[Any], None]] = {
     "a lost wake-up": lambda memory: setattr(memory, "wake", lambda _entry, _second: None),
     "tokens that are not checked": lambda memory: setattr(

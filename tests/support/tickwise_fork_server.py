@@ -18,7 +18,8 @@ from tickwise.cli.main import main as tickwise
 from .fork_server import fork_on_demand
 
 _NEEDED_BY_STORES = (
-    "asyncpg", "pymongo", "tickwise.stores.mongo", "tickwise.stores.sql.postgres", "tickwise.stores.sql.sqlite",
+    "asyncpg", "pymongo", "redis.asyncio", "tickwise.stores.mongo", "tickwise.stores.redis",
+    "tickwise.stores.sql.postgres", "tickwise.stores.sql.sqlite",
     "tickwise.app",
 )  # fmt: skip
 

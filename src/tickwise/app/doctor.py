@@ -98,7 +98,7 @@ async def doctor(tickwise: AsyncTickwise, clock: Callable[[], int] = microsecond
     """Everything that can be found from here; `clock` reads this machine's time."""
     try:
         store = await tickwise.store()
-        found = [*await _schema(store), *await _skew(store, clock)]
+        found = [*await _schema(store), *await _losses(store), *await _skew(store, clock)]
         snapshot = await _take_snapshot(store, tickwise)
         for check in _CHECKS:
             found += islice(check(snapshot), _MAX_FINDINGS)
@@ -146,6 +146,15 @@ async def _schema(store: Store) -> list[Finding]:
 
 def _repair_schema(sentence: str) -> str:
     return _STORE_UPGRADE if _STORE_UPGRADE in sentence else "pip install --upgrade tickwise"
+
+
+async def _losses(store: Store) -> list[Finding]:
+    """What a crash of the store's server would take back."""
+    set_to = await store.schema.durability()
+    if set_to is None or not set_to.loss:
+        return []
+    what = f"{set_to.loss} ({set_to.settings})"
+    return [Finding("durability", Severity.NOTE, what, "redis-cli CONFIG SET appendonly yes appendfsync always")]
 
 
 async def _skew(store: Store, clock: Callable[[], int]) -> list[Finding]:

@@ -32,7 +32,7 @@ made.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.change import Change
 from ..core.definition import JobDefinition, Keep
@@ -73,6 +73,13 @@ class StatementError(TickwiseError):
     """The store refused a value for what it is; trying again later is of no use."""
 
 
+class Durability(NamedTuple):
+    """How a server is set to keep what it was told, and what its crash may lose; the loss is empty if nothing."""
+
+    settings: str
+    loss: str
+
+
 class Schema(ABC):
     """Installs and upgrades a store."""
 
@@ -86,6 +93,10 @@ class Schema(ABC):
 
         A thorough check reads everything where a file may be damaged, so it takes as long as that is.
         """
+
+    async def durability(self) -> Durability | None:
+        """What a crash of the server may lose; none if that is up to the store alone, and nothing."""
+        return None
 
 
 class Store(ABC):

@@ -1,4 +1,4 @@
-"""URL → store: `sqlite:///file`, `postgresql://…`, `mysql://…`, `mongodb://…`, `memory://`."""
+"""URL → store: `sqlite:///file`, `postgresql://…`, `mysql://…`, `mongodb://…`, `redis://…`, `memory://`."""
 
 import os
 import re
@@ -12,8 +12,8 @@ from ..ownership import STRICT, WriterCheck
 from .contract import Store
 from .validation import UNREADABLE_URL
 
-SCHEMES = ["sqlite", "postgresql", "mysql", "mariadb", "mongodb", "memory"]
-_ALIASES = {"postgres": "postgresql", "mariadb": "mysql"}
+SCHEMES = ["sqlite", "postgresql", "mysql", "mariadb", "mongodb", "redis", "memory"]
+_ALIASES = {"postgres": "postgresql", "mariadb": "mysql", "rediss": "redis"}
 _PASSWORD = re.compile(r"(://[^:/?#@]*):.*@|(\bpassword=)[^&#]*", re.DOTALL)
 
 
@@ -36,10 +36,13 @@ def open_store(url: str, clock: Callable[[], int] | None = None, writers: Writer
         return _mysql(url, clock)
     if scheme == "mongodb":
         return _mongodb(url, clock)
+    if scheme == "redis":
+        return _redis(url, clock)
     hint = did_you_mean(nearest_word(scheme, SCHEMES))
     raise InputError(
         f"the store {hidden(url)!r} begins with {scheme or 'nothing'!r}{hint}: use "
-        "sqlite:///FILE, postgresql://USER@HOST/NAME, mysql://USER@HOST/NAME, mongodb://HOST/NAME or memory://"
+        "sqlite:///FILE, postgresql://USER@HOST/NAME, mysql://USER@HOST/NAME, mongodb://HOST/NAME, redis://HOST/0 "
+        "or memory://"
     )
 
 
@@ -105,6 +108,14 @@ def _mongodb(url: str, clock: Callable[[], int] | None) -> Store:
     except ImportError:
         raise InputError("the MongoDB driver is missing: pip install 'tickwise[mongodb]'") from None
     return MongoStore(url, clock)
+
+
+def _redis(url: str, clock: Callable[[], int] | None) -> Store:
+    try:
+        from .redis.store import RedisStore
+    except ImportError:
+        raise InputError("the Redis driver is missing: pip install 'tickwise[redis]'") from None
+    return RedisStore(url, clock)
 
 
 def is_private(url: str) -> bool:

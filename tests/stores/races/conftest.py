@@ -52,7 +52,7 @@ def on_mysql(mysql_database: str, clock: SharedClock) -> Race:
     return Race(mysql_database, clock)
 
 
-@pytest.fixture(params=["postgres", "mysql", "sqlite", "mongodb"])
+@pytest.fixture(params=["postgres", "mysql", "sqlite", "mongodb", "redis"])
 def place(request: pytest.FixtureRequest) -> Race:
     return _place(request)
 

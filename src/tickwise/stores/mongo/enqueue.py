@@ -20,10 +20,12 @@ from ...core.errors import ConflictError, InputError, TickwiseError, no_such
 from ...core.model import Trigger
 from ...core.payload import UnreadableText, encode
 from ...core.states import ACTIVE, MOVES, Event, RunState
+from ..compare_and_set import LostRaceError, persist
+from ..job_document import Document, present
 from ..records import MICRO, Enqueue, Enqueued
-from .base import Document, Mongo, changes, present
+from .base import Mongo, changes
 from .finish import ask_to_end, end_queued, wake
-from .intents import Effects, LostRaceError, persist
+from .intents import Effects
 from .jobs import with_lanes
 from .runs import DRAFT, FORGOTTEN, SHOWN, ended_attempt, ids_of, new_run, put_back
 

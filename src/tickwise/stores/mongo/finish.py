@@ -12,18 +12,18 @@ from typing import NamedTuple
 
 from pymongo import UpdateMany, UpdateOne
 
-from ...core.definition import RetryPolicy
-from ...core.payload import UnreadableText, clip
-from ...core.settle import Cancelled, EndingRun, Outcome, Settled, settle
+from ...core.payload import clip
+from ...core.settle import Cancelled, Outcome, Settled
 from ...core.states import ACTIVE, RunState
+from ..job_document import Document
 from ..records import MICRO
+from ..run_document import reference, settled
 from ..validation import LONGEST_ERROR
-from .base import WHOLE_ANSWER, Document, Mongo, Write, changes, move_id
-from .runs import FOR_MOVES, FORGOTTEN, ended_attempt, ids_of, on_record, reference
+from .base import WHOLE_ANSWER, Mongo, Write, changes, move_id
+from .runs import FOR_MOVES, FORGOTTEN, ended_attempt, ids_of, on_record
 
 _KEEPS_KEY = ACTIVE | {RunState.SUCCEEDED}  # S48
 _BATCH_SIZE = 1_000
-_NO_RETRY = RetryPolicy()
 
 
 class RunEnding(NamedTuple):
@@ -93,7 +93,8 @@ async def end(
         found = found or await _read(mongo, left)
         runs = [run for run in found if left[run["_id"]].holds(run)]
         await mongo.cache.read(run["definition"] for run in runs)
-        moves = [_decided(mongo, run, left[run["_id"]], now) for run in runs]
+        pairs = [(run, left[run["_id"]]) for run in runs]
+        moves = [_Move(run, settled(mongo.cache, run, ending.outcome, now), ending) for run, ending in pairs]
         won = await _write(mongo, moves, now)
         made += [move for move in moves if move.run["_id"] in won]
         left, found = {run["_id"]: left[run["_id"]] for run in runs if run["_id"] not in won}, ()
@@ -103,22 +104,11 @@ async def end(
     return {move.run["_id"]: move.settled for move in made}
 
 
-def _decided(mongo: Mongo, run: Document, ending: RunEnding, now: int) -> _Move:
-    try:
-        definition = mongo.cache.job(run["definition"], run["job"])
-        retry, once = definition.retry, definition.at_most_once
-    except UnreadableText:  # it ends without retries
-        retry, once = _NO_RETRY, False
-    state, asked = RunState(run["state"]), run["cancelling"]
-    known = EndingRun(str(run["_id"]), state, run["failures"], run["losses"], retry, once, asked)
-    return _Move(run, settle(known, ending.outcome, now // MICRO), ending)
-
-
 async def _write(mongo: Mongo, moves: Sequence[_Move], now: int) -> set[int]:
     """Make the moves in one batch; the runs that were moved."""
     name, won = move_id(), {move.run["_id"] for move in moves}
     updates = [
-        UpdateOne({"_id": move.run["_id"], "rev": move.run["rev"]}, _update(move, name, now)) for move in moves
+        UpdateOne({"_id": move.run["_id"], "rev": move.run["rev"]}, _end_update(move, name, now)) for move in moves
     ]
     matched = await mongo.write(mongo.runs, updates)
     if matched < len(moves):
@@ -126,7 +116,7 @@ async def _write(mongo: Mongo, moves: Sequence[_Move], now: int) -> set[int]:
     return won
 
 
-def _update(move: _Move, name: object, now: int) -> Document:
+def _end_update(move: _Move, name: object, now: int) -> Document:
     run, settled, error = move.run, move.settled, clip(move.ending.error, LONGEST_ERROR)
     fields = {
         "state": str(settled.state), "failures": settled.failures, "losses": settled.losses, "move": name,

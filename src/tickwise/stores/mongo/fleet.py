@@ -7,8 +7,9 @@ from pymongo.errors import DuplicateKeyError
 
 from ...core.jobstate import EndedPause
 from ...core.model import Pause
+from ..job_document import present
 from ..records import MICRO, Node, PauseInterval, QueueLimit, Role
-from .base import Mongo, present
+from .base import Mongo
 from .workers import wake_held
 
 _OWN_FIELDS = frozenset({"id", "offers", "started_at", "seen_at", "passed_at"})

@@ -4,13 +4,11 @@ A page is asked for by the key of the last row seen, which stays valid while row
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-from ...core.definition import JobDefinition
-from ...core.payload import UnreadableText
 from ...core.reasons import Reason
-from ...core.slots import next_slot
 from ...core.states import RunState
+from ..document_rows import job_row, schedule_row
+from ..job_document import Document
 from ..records import (
     ALL_SCHEDULES,
     AttemptRow,
@@ -26,15 +24,15 @@ from ..records import (
     ScheduleRow,
     StepReport,
 )
+from ..run_document import attempt_of, digests, row_of
 from ..statistics import Recent
-from ..unreadable import unreadable_row
 from ..validation import decision_page, run_number_in
 from . import tick
-from .base import Document, Mongo
+from .base import Mongo
 from .fleet import pause_state
-from .jobs import JobDocument, load
+from .jobs import load
 from .lease import numbered, steps_of
-from .runs import SHOWN, attempt_of, digests, row_of
+from .runs import SHOWN
 from .search import contains_text, matching_names
 
 _LIVE = {"deleted_at": {"$exists": False}}
@@ -61,20 +59,7 @@ async def jobs(mongo: Mongo, after: str, limit: int) -> Page[JobRow]:
 
 async def _job_rows(mongo: Mongo, found: Sequence[Document]) -> list[JobRow]:
     await mongo.cache.read(job["definition"] for job in found)
-    return [_job_row(mongo, job) for job in found]
-
-
-def _job_row(mongo: Mongo, job: Document) -> JobRow:
-    name, problem = job["_id"], ""
-    try:
-        definition = mongo.cache.job(job["definition"], name)
-    except UnreadableText as error:
-        definition, problem = JobDefinition(name), str(error)
-    return JobRow(
-        definition=definition, version=job["version"], source=job["source"],
-        schedules=tuple(job.get("names", ())), created_at=job["created_at"], updated_at=job["updated_at"],
-        history_from=job.get("history_from"), unreadable=problem,
-    )  # fmt: skip
+    return [job_row(mongo.cache, job["_id"], job) for job in found]
 
 
 async def schedule(mongo: Mongo, name: str) -> ScheduleRow | None:
@@ -96,32 +81,9 @@ async def _schedule_rows(mongo: Mongo, names: Sequence[str]) -> list[ScheduleRow
     runs = {run["_id"]: run async for run in mongo.runs.find({"_id": {"$in": ids}, **SHOWN}, _OF_LAST_RUN)}
     paused = (await pause_state(mongo)).paused
     return [
-        _schedule_row(jobs[name], entry, runs.get(entry.get("last_run")), paused=paused)
+        schedule_row(name, jobs[name], runs.get(entry.get("last_run")), paused=paused)
         for name, entry in entries.items()
     ]
-
-
-def _schedule_row(job: JobDocument, entry: Document, last: Document | None, *, paused: bool) -> ScheduleRow:
-    """A schedule as the next pass will find it. If no pass will look at its job, it has no wake-up."""
-    name, wake_at = entry["name"], entry.get("wake_at") if "wake_at" in job.document else None
-    if name in job.state.unreadable:
-        return unreadable_row(
-            name, job.name, job.state.unreadable[name].problem, source=job.document["source"], wake_at=wake_at,
-            created_at=entry["created_at"], updated_at=entry["updated_at"],
-        )  # fmt: skip
-    state = job.state.schedules[name].schedule
-    slot = state.reopened[0] if state.reopened else next_slot(state, state.cursor)
-    run: dict[str, Any] = {}
-    if last:
-        run = {
-            "last_run_id": str(last["_id"]), "last_run_at": last.get("started_at"),
-            "last_enqueued_at": last["created_at"], "last_state": RunState(last["state"]),
-        }  # fmt: skip
-    resting = paused or state.paused is not None
-    return ScheduleRow(
-        schedule=state, next_slot=None if resting else slot, wake_at=wake_at,
-        created_at=entry["created_at"], updated_at=entry["updated_at"], **run,
-    )  # fmt: skip
 
 
 async def run(mongo: Mongo, id_: int) -> RunRow | None:

@@ -4,8 +4,9 @@ New runs have the highest ids, so the search for the newest old one ends soon. R
 found by indexes. A run counts by its last instant: finished, else started, else created.
 """
 
+from ..job_document import Document
 from ..records import Changes, DecisionRow, RunRow
-from .base import Document, Mongo
+from .base import Mongo
 from .insights import decision_row, run_rows
 from .runs import SHOWN
 

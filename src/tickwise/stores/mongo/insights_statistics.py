@@ -9,9 +9,10 @@ from typing import Any
 from ...core.model import Trigger
 from ...core.reasons import Reason
 from ...core.states import ACTIVE, FINAL, RunState
+from ..job_document import Document
 from ..records import MICRO
 from ..statistics import LATELY, NOT_RUN, Counts, HourlyStats, MinuteStats
-from .base import Collection, Document, Mongo
+from .base import Collection, Mongo
 from .runs import SHOWN
 
 _HOUR = 3_600

@@ -27,22 +27,20 @@ Why nothing is lost or done twice:
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from pymongo import InsertOne, UpdateMany, UpdateOne
 
 from ...core.states import RunState
-from ..contract import StoreUnavailableError
+from ..job_document import Document, present
 from ..records import MICRO
-from .base import Document, Mongo, Write, changes, move_id, present
+from .base import Mongo, Write, changes, move_id
 from .finish import ask_to_end, end_queued
 from .runs import ids_of, put_back
 
-T = TypeVar("T")
 SOON = 2  # seconds of the store's time after which a plan that is not settled makes its job due
-_MAX_TRIES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,17 +209,3 @@ def _settlements(plans: Mapping[str, Document]) -> list[Write]:
         else UpdateOne({"_id": names[0], "plan.id": move}, _SETTLED)  # which the driver repeats if need be
         for move, names in moves.items()
     ]  # fmt: skip
-
-
-class LostRaceError(Exception):
-    """Somebody else has changed the document since it was read: look again."""
-
-
-async def persist(attempt: Callable[[], Awaitable[T]]) -> T:
-    """Retry until no race is lost. One of the racers always wins, so a few tries are enough."""
-    for tries in range(_MAX_TRIES):
-        try:
-            return await attempt()
-        except LostRaceError:
-            await asyncio.sleep(min(tries, 20) / 1_000)
-    raise StoreUnavailableError(f"others were first {_MAX_TRIES} times in a row: try again")

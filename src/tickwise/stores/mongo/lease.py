@@ -22,12 +22,15 @@ from ...core.payload import UnreadableText
 from ...core.requirements import Offers
 from ...core.settle import Failed, LeaseExpired, TooLate
 from ...core.states import RunState
+from ..compare_and_set import LostRaceError, persist
+from ..job_document import Document, present
 from ..records import LOG_HEAD, LOG_TAIL, MICRO, Expired, Lease, LeaseRequest, LogPart, Renewed, StepReport
-from .base import WHOLE_ANSWER, Document, Mongo, move_id, present
+from ..run_document import digests, lease_of
+from .base import WHOLE_ANSWER, Mongo, move_id
 from .enqueue import tidy_up
 from .finish import RunEnding, end, has_token, lapsed_by, never_began, wake
-from .intents import SOON, LostRaceError, apply_all, persist
-from .runs import FOR_LEASES, FOR_MOVES, digests, held_by, ids_of, lease_of, waiting
+from .intents import SOON, apply_all
+from .runs import FOR_LEASES, FOR_MOVES, held_by, ids_of, waiting
 
 _BATCH_SIZE = 500  # what the reaper takes in one move
 _RUNNING = {"state": str(RunState.RUNNING)}

@@ -7,8 +7,9 @@ misses.
 from collections.abc import Sequence
 
 from ...core.definition import Keep
+from ..job_document import Document
 from ..records import MICRO
-from .base import Document, Mongo
+from .base import Mongo
 from .jobs import load
 from .lease import numbered, steps_of
 from .runs import FORGOTTEN, ids_of

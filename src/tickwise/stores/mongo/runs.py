@@ -12,22 +12,16 @@ from typing import Any
 
 from pymongo import UpdateOne
 
-from ...core.model import Trigger
-from ...core.payload import UnreadableText, decode, shown, shown_params
 from ...core.states import Event, RunState
-from ..records import MICRO, AttemptRow, Lease, LeaseRequest, RunRow
-from .base import WHOLE_ANSWER, Collection, Document, changes
-from .definitions import DigestCache
+from ..job_document import Document
+from ..records import MICRO, LeaseRequest
+from .base import WHOLE_ANSWER, Collection, changes
 
 DRAFT, FORGOTTEN = "draft", "forgotten"
 SHOWN: Document = {"state": {"$in": [str(state) for state in RunState]}}
 FOR_LEASES: Document = {"attempts": 0, "printed": 0, "result": 0, "error": 0}  # what a worker need not know
 FOR_MOVES: Document = {**FOR_LEASES, "params": 0}
 KEPT_ATTEMPTS = 200  # of one run, the newest; with their errors they fit into its document
-_AS_THEY_ARE = (
-    "job schedule slot queue priority attempt created_at due_at started_at finished_at node claimed_by lane key "
-    "failures losses lease_until expires_at requires"
-).split()
 
 
 async def ids_of(collection: Collection, which: Document, limit: int = 0) -> list[Any]:
@@ -55,53 +49,6 @@ def held_by(worker: LeaseRequest, now: int, attempts: int = 0) -> Document:
         "state": str(RunState.RUNNING), "node": worker.node, "attempt": attempts + 1, "started_at": now,
         "token": f"{worker.node}/{attempts + 1}", "lease_until": now + worker.seconds * MICRO,
     }  # fmt: skip
-
-
-def reference(run: Document) -> int:
-    """The second that a success counts for: its slot, or its start if it has none."""
-    return int(run["slot"] if "slot" in run else run["started_at"] // MICRO)
-
-
-def digests(run: Document) -> tuple[str, str | None]:
-    """Of its definition, and of its schedule's."""
-    return run["definition"], run.get("times")
-
-
-def lease_of(cache: DigestCache, run: Document) -> Lease:
-    """The run as its worker sees it; its definitions have been read."""
-    name, schedule = run["job"], run.get("schedule")
-    when = cache.schedule(run["times"], schedule, name) if schedule is not None else None
-    return Lease(
-        str(run["_id"]), run["token"], cache.job(run["definition"], name), run["attempt"],
-        Trigger.of(run["trigger"]), schedule, run.get("slot"), when.times if when else None,
-        when.label if when else "", decode(run["params"]) if "params" in run else None,
-        run["due_at"], run["started_at"], run["failures"],
-    )  # fmt: skip
-
-
-def row_of(cache: DigestCache, run: Document) -> RunRow:
-    """The run as people see it; its definitions have been read."""
-    return RunRow(
-        **{name: run.get(name) for name in _AS_THEY_ARE},  # type: ignore[arg-type]  # (as they were put there)
-        id=str(run["_id"]), trigger=Trigger.of(run["trigger"]), label=_label(cache, run),
-        state=RunState(run["state"]), params=shown_params(run.get("params")), result=shown(run.get("result")),
-        error=run.get("error", ""), cancelling=run["cancelling"], by=run.get("by", ""),
-    )  # fmt: skip
-
-
-def _label(cache: DigestCache, run: Document) -> str:
-    if "times" not in run:
-        return ""
-    try:
-        return cache.schedule(run["times"], run["schedule"], run["job"]).label
-    except UnreadableText:
-        return ""
-
-
-def attempt_of(kept: Document) -> AttemptRow:
-    return AttemptRow(
-        kept["number"], Event(kept["event"]), kept["started_at"], kept["finished_at"], kept["node"], kept["error"]
-    )
 
 
 def ended_attempt(run: Document, event: Event, finished_at: int, error: str) -> Document:

@@ -10,7 +10,8 @@ from pymongo import ASCENDING, DESCENDING, IndexModel
 from pymongo.errors import DuplicateKeyError
 
 from ...core.states import RunState
-from .base import SCHEMA_NAME, SCHEMA_VERSION, Document, Mongo, unfit
+from ..job_document import Document
+from .base import SCHEMA_NAME, SCHEMA_VERSION, Mongo, unfit
 
 MARKS = (  # of this version, and of those before: their programs look for it
     {"_id": 1, "name": "0001_begin", "compatible_from": 1},

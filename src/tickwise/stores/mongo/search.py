@@ -7,9 +7,10 @@ batch.
 from contextlib import suppress
 
 from ...core.payload import UnreadableText
+from ..job_document import Document, present
 from ..records import ScheduleFilter
 from ..validation import has_label
-from .base import Document, Mongo, present
+from .base import Mongo
 
 _BATCH_SIZE = 1_000  # schedules that are read to filter them here
 _OF_SCHEDULES = {

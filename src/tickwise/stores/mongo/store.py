@@ -6,10 +6,9 @@ from typing import Any
 
 from ...core.payload import encode
 from ...core.settle import Settled
-from ...log import get_logger
 from ..contract import Schema, Store
 from ..insights_contract import Insights
-from ..isolation import REFUSALS, describe, tick_in_halves
+from ..isolation import tick_isolated
 from ..records import Enqueue, Enqueued, Finish, Planner, TickRequest, TickResult
 from ..whole_scan import WholeScan
 from . import (
@@ -31,8 +30,6 @@ from .access import MongoAccess
 from .base import Mongo
 from .caller_transaction import enqueue_within
 from .moves import MongoMoves, move, translated_errors
-
-_log = get_logger()
 
 
 class MongoStore(MongoMoves, Store):
@@ -66,22 +63,15 @@ class MongoStore(MongoMoves, Store):
     _prune = move(retention.prune)
 
     async def _tick(self, planner: Planner, request: TickRequest, /) -> TickResult:
-        node, limit, jobs, reserve = request
-        claim, claimed = tick.ClaimQuery(node, limit, jobs, reserve), list[str]()
-        try:
-            ticked = await self.execute(tick.tick, planner, claim, claimed)
-        except REFUSALS as refusal:
-            if not claimed:
-                raise
-            _log.error("a plan was refused", error=describe(refusal), jobs=claimed[:10])
-            if len(claimed) == 1:
-                ticked = TickResult(await self.execute(tick.set_aside, claimed[0], describe(refusal)))
-            else:
-                ticked = await tick_in_halves(partial(self._tick, planner), request, claimed)
-            return ticked._replace(more=ticked.more or jobs is None)
-        if jobs is None and (scan := self._whole_scan.take(ticked.now)):
+        ticked = await tick_isolated(partial(self._pass, planner), self._set_aside, request)
+        if request.jobs is None and (scan := self._whole_scan.take(ticked.now)):
             return await self._whole_scan.complete(ticked, self.execute(tick.wake_lost, scan))
         return ticked
+
+    async def _pass(self, planner: Planner, request: TickRequest, claimed: list[str]) -> TickResult:
+        return await self.execute(tick.tick, planner, tick.ClaimQuery(*request), claimed)
+
+    _set_aside = move(tick.set_aside)
 
     async def _enqueue(self, asked: Sequence[Enqueue], connection: Any, /) -> tuple[Enqueued, ...]:
         if connection is not None:

@@ -21,15 +21,17 @@ from ...core.schedule_pass import LONGEST_SLEEP
 from ...core.slots import due_at
 from ...core.states import RunState
 from ..isolation import SET_ASIDE_SECONDS
+from ..job_document import Document, JobDocument, fields, recorded
 from ..records import MICRO, Lease, LeaseRequest, Planner, TickResult
+from ..run_document import lease_of
 from ..whole_scan import Scan, WokenJobs
-from .base import WHOLE_ANSWER, Document, Mongo
+from .base import WHOLE_ANSWER, Mongo
 from .batch import SimpleMove, free_moves, plan_simple_jobs
 from .fleet import pause_state
 from .intents import Effects, Intent, apply_all, commit
-from .jobs import Holders, JobDocument, fields, load, read_facts, read_holders, recorded
+from .jobs import Holders, load, read_facts, read_holders
 from .lease import limited
-from .runs import held_by, ids_of, lease_of, new_run, waiting
+from .runs import held_by, ids_of, new_run, waiting
 from .workers import live_workers, wake_held
 
 _NO_PLAN = TickPlan()
@@ -178,26 +180,29 @@ async def _claims(
     names: list[str] = []
     try:
         async with mongo.claiming:
-            claimed, following = await asyncio.gather(_claimed(mongo, claim, now), _following(mongo, claim, now))
-            names = [job["_id"] for job in claimed]
+            found, following = await asyncio.gather(_due(mongo, claim, now), _following(mongo, claim, now))
+            names = [job["_id"] for job in found]
             mongo.claimed.update(names)
-        yield claimed, following
+        yield await _applied(mongo, found, now), following
     finally:
         mongo.claimed.difference_update(names)
 
 
-async def _claimed(mongo: Mongo, claim: ClaimQuery, now: int) -> list[Document]:
-    """Due jobs, the earliest first, or those that were named; intents that were left are applied before."""
+async def _due(mongo: Mongo, claim: ClaimQuery, now: int) -> list[Document]:
+    """Due jobs, the earliest first, or those that were named."""
     if claim.names is None:
         others = {"_id": {"$nin": list(mongo.claimed)}} if mongo.claimed else {}
         due = mongo.jobs.find({**_claimable({"$lte": now // MICRO}), **others}).sort("wake_at").limit(claim.limit)
     else:
         due = mongo.jobs.find({"_id": {"$in": list(claim.names)}, "deleted_at": {"$exists": False}})
-    found = await due.batch_size(WHOLE_ANSWER).to_list()
-    while await apply_all(mongo, found, now):  # again, if others have moved one meanwhile
-        found = await mongo.jobs.find(
-            {"_id": {"$in": [job["_id"] for job in found]}}, batch_size=WHOLE_ANSWER
-        ).to_list()
+    return await due.batch_size(WHOLE_ANSWER).to_list()
+
+
+async def _applied(mongo: Mongo, found: list[Document], now: int) -> list[Document]:
+    """Jobs as they are when the plans that others have left are applied; again, if others move one meanwhile."""
+    while await apply_all(mongo, found, now):
+        again = {"_id": {"$in": [job["_id"] for job in found]}}
+        found = await mongo.jobs.find(again, batch_size=WHOLE_ANSWER).to_list()
     return found
 
 

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from dataclasses import fields, replace
 
 from ...core.requirements import NOTHING, LiveWorkers, Offers
+from ..job_document import Document
 from ..records import MICRO, Node, Role
-from .base import Document, Mongo
+from .base import Mongo
 
 _DAY = 86_400 * MICRO
 _TUPLES = frozenset({"queues", "roles", "problems", "sources", "orphans", "undelivered"})

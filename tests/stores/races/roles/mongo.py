@@ -1,4 +1,4 @@
-"""On MongoDB: processes that crash, stop or time out before a chosen write. Their moves have three parts."""
+"""On MongoDB and Redis: processes that crash, stop or time out at a chosen write. Their moves have three parts."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ from tickwise.stores.records import Enqueue, Finish, LeaseRequest, LogPart, Step
 from tickwise.testing.conformance.world import worker_node
 
 from ....support.races.channel import Line
-from ....support.races.failpoints import Writes
+from ....support.races.failpoints import of_moves
 from ....support.races.file_clock import SharedClock
 from ....support.races.race import SOURCE, job, opened
 from .crash import settle_everything
@@ -34,7 +34,7 @@ ONE_BY_ONE = Policy.of(overlap=Overlap.QUEUE)
 async def die(line: Line, url: str, clock: str, node: str, part: str, die_at: int) -> list[str]:
     """Play a part, killed before the write of that number; or else the writes that it took."""
     del line
-    writes = Writes()
+    writes = of_moves(url)
     writes.arm(die_at, lambda: os.kill(os.getpid(), signal.SIGKILL))
     store = opened(url, clock)
     await PARTS[part](store, node)
@@ -46,7 +46,7 @@ async def die(line: Line, url: str, clock: str, node: str, part: str, die_at: in
 async def die_in_a_pass(line: Line, url: str, clock: str, node: str, die_at: int) -> list[str]:
     """Tick, killed before the write of that number; or else the writes that it took."""
     del line
-    writes = Writes()
+    writes = of_moves(url)
     writes.arm(die_at, lambda: os.kill(os.getpid(), signal.SIGKILL))
     store = opened(url, clock)
     await store.tick(plan, node)
@@ -57,7 +57,7 @@ async def die_in_a_pass(line: Line, url: str, clock: str, node: str, die_at: int
 
 async def stop_in_a_pass(line: Line, url: str, clock: str, node: str, stop_at: int) -> int:
     """Tick, stopped before the write of that number; continued, how many runs the pass believes to have made."""
-    writes = Writes()
+    writes = of_moves(url)
     store = opened(url, clock)
 
     def stop() -> None:
@@ -73,7 +73,7 @@ async def stop_in_a_pass(line: Line, url: str, clock: str, node: str, stop_at: i
 async def give_up_everywhere(line: Line, url: str, clock: str, node: str, part: str) -> list[str]:
     """Give up a part before each of its writes in turn, and go on with the same store; what the writes were."""
     del line
-    time, writes = SharedClock(clock), Writes()
+    time, writes = SharedClock(clock), of_moves(url)
     store = opened(url, clock)
     for at in count(1):
         time.advance(60)
@@ -81,7 +81,8 @@ async def give_up_everywhere(line: Line, url: str, clock: str, node: str, part: 
         writes.arm(at, partial(_insist, turn))
         await asyncio.wait((turn,))
         passed = list(writes.passed)
-        await _are_over(url, writes.given_up())
+        if connections := writes.given_up():
+            await _are_over(url, connections)
         time.advance(LEFT_ALONE)
         await settle_everything(store, node, QUEUES)
         if not turn.cancelled():

@@ -1,0 +1,68 @@
+"""The fleet: nodes and what they serve, the fleet's limits on queues, and the pause of everything."""
+
+import json
+from dataclasses import fields, replace
+from typing import Any
+
+from ...core.model import Pause
+from ..job_document import present
+from ..records import Node, PauseInterval, QueueLimit, Role
+from .base import RedisServer
+from .lease import offers_by_digest
+
+_TUPLES = frozenset({"queues", "roles", "problems", "sources", "orphans", "undelivered"})
+_KNOWN = frozenset(field.name for field in fields(Node)) - {"offers"}
+_SEEN = ("started_at", "seen_at", "passed_at")
+
+
+async def leave(server: RedisServer, node: str) -> None:
+    await server.call("fleet", leave=node)
+
+
+async def limit(server: RedisServer, wanted: QueueLimit) -> None:
+    """Begin with a full bucket; a limit of nothing is none."""
+    given = present({"concurrency": wanted.concurrency, "rate": wanted.starts_per_second})
+    await server.call("fleet", limit=wanted.queue, **given)
+
+
+async def pause(server: RedisServer, wanted: Pause | None) -> None:
+    given: dict[str, Any] = {"pause": {"by": wanted.by, "reason": wanted.reason}} if wanted else {"resume": True}
+    await server.call("fleet", **given)
+
+
+async def nodes(server: RedisServer) -> tuple[Node, ...]:
+    """All nodes of the last day, with what their workers offer."""
+    found = await server.call("nodes")
+    offers = await offers_by_digest(server, {node["serves"].split(" ")[0] for node in found if node["serves"]})
+    rows = []
+    for each in found:
+        document = json.loads(each["doc"])
+        known = {name: tuple(v) if name in _TUPLES else v for name, v in document.items() if name in _KNOWN}
+        roles = tuple(role for role in Role if role in document["roles"])  # a newer version may know others
+        seen = {name: int(each[name]) for name in _SEEN if name in each}
+        node = Node(**{**known, **seen, "id": each["id"], "roles": roles})
+        rows.append(replace(node, offers=offers[each["serves"].split(" ")[0]]) if each["serves"] else node)
+    return tuple(sorted(rows, key=lambda node: node.id))
+
+
+async def limits(server: RedisServer) -> tuple[QueueLimit, ...]:
+    found = await server.call("limits")
+    rows = (
+        QueueLimit(
+            queue,
+            int(limit["concurrency"]) if "concurrency" in limit else None,
+            float(limit["rate"]) if "rate" in limit else None,
+        )
+        for queue, limit in found.items()
+    )
+    return tuple(sorted(rows))
+
+
+async def pauses(server: RedisServer) -> tuple[PauseInterval, ...]:
+    """Newest first."""
+    found = await server.call("pauses")
+    rows = [PauseInterval(int(at), by, reason, int(until)) for at, by, reason, until in found["ended"]]
+    if found["open"]:
+        at, by, reason = found["open"]
+        rows.append(PauseInterval(int(at), by, reason, None))
+    return tuple(reversed(rows))

@@ -1,0 +1,3 @@
+-- rows: read runs by their ids.
+
+return rows(args.ids)
