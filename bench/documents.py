@@ -39,7 +39,7 @@ class DocumentsSize:
     turns: int
 
 
-FULL, QUICK = DocumentsSize({1: 500, 20: 3_000, 100: 8_000}, 3), DocumentsSize({1: 20, 100: 150}, 1)
+FULL, QUICK = DocumentsSize({1: 300, 20: 2_000, 100: 5_000}, 2), DocumentsSize({1: 20, 100: 150}, 1)
 
 
 def targets(size: DocumentsSize) -> dict[str, float]:

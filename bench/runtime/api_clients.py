@@ -62,14 +62,31 @@ async def send_requests(
         responses.end()
         for client in clients:
             client.cancel()
-        await asyncio.gather(*clients, return_exceptions=True)
+        ended = await asyncio.gather(*clients, return_exceptions=True)
+    for error in ended:  # a client that was refused has sent nothing since
+        if isinstance(error, Exception):
+            raise error
+
+
+async def send_once(server: ServerProcess, request: ApiRequest) -> None:
+    """Send one request and wait for its response: the first takes longer than others."""
+    reader, writer = await _connect(server)
+    try:
+        writer.write(request.text(server))
+        await _read_response(reader, request.status)
+    finally:
+        writer.close()
+
+
+async def _connect(server: ServerProcess) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    where = urlsplit(server.address)
+    return await asyncio.open_connection(where.hostname, where.port)
 
 
 async def _send_at_rate(
     server: ServerProcess, every: float, request: ApiRequest, responses: ResponseCounter
 ) -> None:
-    where = urlsplit(server.address)
-    reader, writer = await asyncio.open_connection(where.hostname, where.port)
+    reader, writer = await _connect(server)
     text = request.text(server)
     due = monotonic()
     try:

@@ -152,7 +152,7 @@ def _changed(schedule: Schedule | None, change: Change, now: int) -> ChangeResul
     if isinstance(change, Added | Updated | Renamed | Deleted):
         _check_source(schedule, change.source if isinstance(change, Deleted) else change.definition.source)
     if isinstance(change, Added):
-        return _update(schedule._replace(deleted_at=None), Updated(change.definition), now)
+        return _apply_update(schedule._replace(deleted_at=None), Updated(change.definition), now)
     return _APPLIED[type(change)](schedule, change, now)
 
 
@@ -203,7 +203,7 @@ def _past_one_offs(
     return (Decision(definition.name, Reason.PAST_ONE_OFF, past[0], past[-1], len(past)),) if past else ()
 
 
-def _update(schedule: Schedule, change: Updated, now: int) -> ChangeResult:
+def _apply_update(schedule: Schedule, change: Updated, now: int) -> ChangeResult:
     """Pending slots survive and are found anew by the new times; where none was pending there is no past (S24)."""
     definition = change.definition
     if definition == schedule.definition:
@@ -375,7 +375,7 @@ def _adopt(schedule: Schedule, change: Adopted, _now: int) -> ChangeResult:
 
 
 _APPLIED: dict[type, Callable[[Schedule, Any, int], ChangeResult]] = {
-    Updated: _update,
+    Updated: _apply_update,
     Renamed: _rename,
     Deleted: _delete,
     Switched: _switch,

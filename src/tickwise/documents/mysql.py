@@ -1,7 +1,11 @@
 """A table of MySQL 8 or MariaDB. Times are `datetime(3)` columns, in UTC.
 
-A lock skips rows that others are locking (`SKIP LOCKED`), so no scheduler waits for another. A few connections
-serve all schedulers of a process. A connection whose command did not come to its end is closed, not used again.
+A lock finds rows without locking them, and then locks these by their keys: InnoDB locks all rows that a statement
+reads, so a search that locks could hold every due row. It skips rows that others are locking (`SKIP LOCKED`), so
+no scheduler waits for another, and looks for more if it got none.
+
+A few connections serve all schedulers of a process. A connection whose command did not come to its end is closed,
+not used again.
 """
 
 import asyncio
@@ -24,6 +28,12 @@ _FOUND_ROWS = 2  # a flag of the protocol: an update counts rows that it matched
 _DEADLOCK = 1213
 _TRIES = 5  # of a transaction that the server has rolled back because of a deadlock
 _BEGIN = ("SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "BEGIN")
+_FIND = "SELECT {key} AS name FROM {table} WHERE {is_due} AND {key} NOT IN {p1} ORDER BY {due_at}"
+_FIND_FIRST = "SELECT {key} AS name FROM {table} WHERE {is_due} ORDER BY {due_at}"
+_HOLD = (
+    "SELECT *, {shown_now} AS {now_column} FROM {table} FORCE INDEX (PRIMARY) WHERE {key} IN {p1} AND {is_due} "
+    "FOR UPDATE SKIP LOCKED"
+)
 _LOCK = (
     "UPDATE {table} SET {sleep_until} = {later}, {lock_until} = {later}, {lock_owner} = {p2} WHERE {key} IN {p1}"
 )
@@ -74,7 +84,8 @@ class MysqlJobStore(SqlJobStore):
         super().__init__(table, key=key, fields=fields, condition=condition.replace("%", "%%"))
         self._address = split_url(url)
         self._arguments = connect_arguments(url)
-        self._statements["lock"] = _LOCK.format_map(self._terms)
+        own = {"find": _FIND, "find_first": _FIND_FIRST, "hold": _HOLD, "lock": _LOCK}
+        self._statements |= {name: text.format_map(self._terms) for name, text in own.items()}
         self._free: list[Any] = []
         self._places = asyncio.Semaphore(_CONNECTIONS)
 
@@ -119,10 +130,8 @@ class MysqlJobStore(SqlJobStore):
                 await self._execute(f"CREATE INDEX {self.dialect.quote(name)} ON {table} ({column})")
 
     async def _lock(self, count: int, owner: str, length: timedelta) -> Sequence[dict[str, Any]]:
-        due = f"{self._statements['due']} LIMIT {count:d} FOR UPDATE SKIP LOCKED"
-
         async def lock(connection: Any) -> list[dict[str, Any]]:
-            rows = await self._query(connection, due, ())
+            rows = await self._hold_due(connection, count)
             if rows:
                 keys = tuple(row[self._key] for row in rows)
                 values = (keys, owner, self._encode_length(length))
@@ -130,6 +139,19 @@ class MysqlJobStore(SqlJobStore):
             return rows
 
         return await self._in_transaction(lock)
+
+    async def _hold_due(self, connection: Any, count: int) -> list[dict[str, Any]]:
+        """The rows that have been due the longest, but for those that others are locking."""
+        lost: tuple[Any, ...] = ()
+        while True:
+            find = self._statements["find" if lost else "find_first"]
+            found = await self._query(connection, f"{find} LIMIT {count:d}", (lost,))
+            keys = tuple(row["name"] for row in found)
+            if not keys:
+                return []
+            if rows := await self._query(connection, self._statements["hold"], (keys,)):
+                return sorted(rows, key=lambda row: keys.index(row[self._key]))
+            lost += keys
 
     async def _execute_all(self, writes: Sequence[Write]) -> list[bool]:
         async def write(connection: Any) -> list[bool]:

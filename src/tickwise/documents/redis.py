@@ -22,6 +22,7 @@ from .contract import Ending, Fields, Locked, LockLostError, Renew, clear_at, se
 from .decide import Release, Remove, Sleep, instant
 
 _RESERVED_MS = 5_000  # for which a lock that has begun keeps entries from others
+_FRONT_SIZE = 100
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NOW = """
 local time = redis.call('TIME')
@@ -33,7 +34,7 @@ local found = {{now, #due}}
 for i = 1, #due, 2 do
   local text = redis.call('HGET', KEYS[1], due[i])
   if text then
-    redis.call('ZADD', KEYS[2], now + ARGV[2], due[i])
+    if ARGV[2] ~= '' then redis.call('ZADD', KEYS[2], now + ARGV[2], due[i]) end
     for _, value in ipairs({{due[i], text, due[i + 1]}}) do found[#found + 1] = value end
   else
     redis.call('ZREM', KEYS[2], due[i])
@@ -132,7 +133,7 @@ class RedisJobStore(ConnectedStore):
     async def lock_many(self, count: int, lock_until: timedelta) -> list[Locked]:
         while True:
             now_ms, looked_at, *found = await self._run(_RESERVE, count, _RESERVED_MS)
-            rows = [(found[i], found[i + 1], int(float(found[i + 2]))) for i in range(0, len(found), 3)]
+            rows = _front(found)
             if not looked_at:
                 return []
             if await self._correct(rows):
@@ -147,6 +148,10 @@ class RedisJobStore(ConnectedStore):
             return False
         await self._swap(swaps)
         return True
+
+    async def _correct_front(self) -> bool:
+        _, _, *found = await self._run(_RESERVE, _FRONT_SIZE, "")
+        return await self._correct(_front(found))
 
     async def _lock_rows(self, rows: list[tuple[str, str, int]], now: datetime, length: timedelta) -> list[Locked]:
         fields, owner = self._fields, uuid4().hex
@@ -262,6 +267,8 @@ class RedisJobStore(ConnectedStore):
         return await run(keys=self._keys, args=arguments)
 
     async def next_due(self) -> float | None:
+        while await self._correct_front():
+            pass
         left = await self._run(_NEXT)
         return None if left is None else float(left) / 1000
 
@@ -283,6 +290,11 @@ class RedisJobStore(ConnectedStore):
         host = self._address.netloc.rpartition("@")[2]
         fix = _FIXES.get(type(error).__name__, _NO_SERVER).format(keys=f"{{{self._name}}}")
         return InputError(f"Redis at {host}, documents {self._name}: {error}. Fix: {fix}")
+
+
+def _front(found: Sequence[Any]) -> list[tuple[str, str, int]]:
+    """Key, text and score of each entry."""
+    return [(found[i], found[i + 1], int(float(found[i + 2]))) for i in range(0, len(found), 3)]
 
 
 def _raised(result: Locked | ConflictError | None) -> Locked | None:

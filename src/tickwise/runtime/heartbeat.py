@@ -128,10 +128,9 @@ class Heartbeat:
 
     async def _try_to_renew(self) -> float:
         """Renew; the delay until the next time."""
+        is_first = self._beaten_at is None and not self._callbacks.held()  # there is no lease to lose
         asked_at = monotonic()
-        left = self._safe_at + self._lost_after - asked_at
-        if self._beaten_at is None and not self._callbacks.held():  # there is no lease to lose
-            left = max(left, _OPEN_TIMEOUT)
+        left = _OPEN_TIMEOUT if is_first else self._safe_at + self._lost_after - asked_at
         try:
             await self._renew_within(left if left > 0 else self._lost_after)
         except Exception as error:  # noqa: BLE001  (it is tried again)

@@ -18,7 +18,7 @@ from tickwise.stores.mongo.intents import SOON
 from tickwise.stores.records import MICRO, LeaseRequest
 
 from ...support.races.file_clock import START
-from ...support.races.race import Race, check_each_once, job
+from ...support.races.race import Race, check_each_once, job, opened
 from ...support.twins import reusable_stores
 from ...support.twins.machine import machine
 from ..races.roles.crash import settle_everything
@@ -72,20 +72,22 @@ def test_a_plan_that_was_left_while_another_was_fulfilled(on_mongodb: Race) -> N
             await store.tick(plan, "dies")
 
     async def story(store: Store) -> None:
-        await pass_and_die(store)
+        other = opened(**on_mongodb.address)
+        await pass_and_die(other)
         on_mongodb.clock.advance(SOON)
 
         async def meanwhile(mongo: Mongo, made: Mapping[str, Document], now: int) -> None:
             await fulfil(mongo, made, now)
             with patch.object(intents, "apply", fulfil):
                 await finish(store, await store.lease(LeaseRequest("w", 1)))
-            await pass_and_die(store)
+            await pass_and_die(other)
             fulfilling.stop()
 
         fulfilling = patch.object(intents, "apply", meanwhile)
         fulfilling.start()
         await store.tick(plan, "goes on")
         await settle_everything(store, "settles")
+        await other.close()
 
     on_mongodb.do(story)
     check_each_once(on_mongodb.runs(), [("a", START + 60 * n) for n in (1, 2, 3)])

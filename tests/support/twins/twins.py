@@ -309,17 +309,17 @@ class Twins:
     def look(self) -> None:
         """Both stores show the same."""
         self.differ = True
-        tested, reference = (self.loop.run(self._all_of(side.store)) for side in self.sides)
+        tested, reference = (self.loop.run(self._all_of(side)) for side in self.sides)
         sooner, later = tested.pop("next due"), reference.pop("next due")
         assert later is None or (sooner is not None and sooner <= max(later, self.now)), f"{sooner} is not {later}"
         for part, expected in reference.items():
             assert tested[part] == expected, f"{part}: {_difference(tested[part], expected)}"
         self.differ = False
 
-    async def _all_of(self, store: Store) -> dict[str, Any]:
-        now = microseconds(self.clock)
+    async def _all_of(self, side: Side) -> dict[str, Any]:
+        now, store = microseconds(self.clock), side.store
         timeline = await store.insights.timeline(now - DAY * 1_000_000, now)
-        shown = (await snapshot(store))._asdict()
+        shown = (await snapshot(store, side.names))._asdict()
         del shown["everything_rests"]  # as far as it must, it is told by the next due
         return {
             **shown,

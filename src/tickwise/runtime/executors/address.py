@@ -25,13 +25,13 @@ class Reach(StrEnum):
     RESERVED = "reserved"
 
 
-def _table(*rows: tuple[Reach, str]) -> tuple[tuple[IPv4Network | IPv6Network, Reach], ...]:
+def _reach_table(*rows: tuple[Reach, str]) -> tuple[tuple[IPv4Network | IPv6Network, Reach], ...]:
     return tuple((ip_network(text), reach) for reach, networks in rows for text in networks.split())
 
 
 # The first network that holds an address decides; an address in none of them is reserved. From the IANA registries
 # of special-purpose addresses.
-_IPV4 = _table(
+_IPV4 = _reach_table(
     (Reach.METADATA, "169.254.169.254/32 169.254.170.2/32 100.100.100.200/32 168.63.129.16/32 192.0.0.192/32"),
     (Reach.UNSPECIFIED, "0.0.0.0/8"),
     (Reach.LOOPBACK, "127.0.0.0/8"),
@@ -42,7 +42,7 @@ _IPV4 = _table(
     (Reach.RESERVED, "240.0.0.0/4"),
     (Reach.PUBLIC, "0.0.0.0/0"),
 )
-_IPV6 = _table(
+_IPV6 = _reach_table(
     (Reach.METADATA, "fd00:ec2::/32 fd20:ce::/32"),
     (Reach.UNSPECIFIED, "::/128"),
     (Reach.LOOPBACK, "::1/128"),

@@ -108,7 +108,7 @@ async def _write(mongo: Mongo, moves: Sequence[_Move], now: int) -> set[int]:
     """Make the moves in one batch; the runs that were moved."""
     name, won = move_id(), {move.run["_id"] for move in moves}
     updates = [
-        UpdateOne({"_id": move.run["_id"], "rev": move.run["rev"]}, _update(move, name, now)) for move in moves
+        UpdateOne({"_id": move.run["_id"], "rev": move.run["rev"]}, _end_update(move, name, now)) for move in moves
     ]
     matched = await mongo.write(mongo.runs, updates)
     if matched < len(moves):
@@ -116,7 +116,7 @@ async def _write(mongo: Mongo, moves: Sequence[_Move], now: int) -> set[int]:
     return won
 
 
-def _update(move: _Move, name: object, now: int) -> Document:
+def _end_update(move: _Move, name: object, now: int) -> Document:
     run, settled, error = move.run, move.settled, clip(move.ending.error, LONGEST_ERROR)
     fields = {
         "state": str(settled.state), "failures": settled.failures, "losses": settled.losses, "move": name,

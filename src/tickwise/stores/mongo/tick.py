@@ -180,26 +180,29 @@ async def _claims(
     names: list[str] = []
     try:
         async with mongo.claiming:
-            claimed, following = await asyncio.gather(_claimed(mongo, claim, now), _following(mongo, claim, now))
-            names = [job["_id"] for job in claimed]
+            found, following = await asyncio.gather(_due(mongo, claim, now), _following(mongo, claim, now))
+            names = [job["_id"] for job in found]
             mongo.claimed.update(names)
-        yield claimed, following
+        yield await _applied(mongo, found, now), following
     finally:
         mongo.claimed.difference_update(names)
 
 
-async def _claimed(mongo: Mongo, claim: ClaimQuery, now: int) -> list[Document]:
-    """Due jobs, the earliest first, or those that were named; intents that were left are applied before."""
+async def _due(mongo: Mongo, claim: ClaimQuery, now: int) -> list[Document]:
+    """Due jobs, the earliest first, or those that were named."""
     if claim.names is None:
         others = {"_id": {"$nin": list(mongo.claimed)}} if mongo.claimed else {}
         due = mongo.jobs.find({**_claimable({"$lte": now // MICRO}), **others}).sort("wake_at").limit(claim.limit)
     else:
         due = mongo.jobs.find({"_id": {"$in": list(claim.names)}, "deleted_at": {"$exists": False}})
-    found = await due.batch_size(WHOLE_ANSWER).to_list()
-    while await apply_all(mongo, found, now):  # again, if others have moved one meanwhile
-        found = await mongo.jobs.find(
-            {"_id": {"$in": [job["_id"] for job in found]}}, batch_size=WHOLE_ANSWER
-        ).to_list()
+    return await due.batch_size(WHOLE_ANSWER).to_list()
+
+
+async def _applied(mongo: Mongo, found: list[Document], now: int) -> list[Document]:
+    """Jobs as they are when the plans that others have left are applied; again, if others move one meanwhile."""
+    while await apply_all(mongo, found, now):
+        again = {"_id": {"$in": [job["_id"] for job in found]}}
+        found = await mongo.jobs.find(again, batch_size=WHOLE_ANSWER).to_list()
     return found
 
 

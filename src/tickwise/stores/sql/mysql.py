@@ -173,7 +173,7 @@ class MysqlDriver(Driver):
     """A server."""
 
     dialect = DIALECT
-    upgrade_lock = Statement("SELECT GET_LOCK(concat('tickwise upgrade ', md5(database())), 3600)")
+    upgrade_lock = Statement("SELECT GET_LOCK(concat('tickwise upgrade ', md5(database())), 50)")
 
     def __init__(self, url: str, clock: Callable[[], int] | None = None) -> None:
         super().__init__(clock)
@@ -235,9 +235,9 @@ class MysqlDriver(Driver):
             asked = next(procedure)
             while True:
                 if isinstance(asked, Query):
-                    if asked.statement is self.upgrade_lock:
-                        self._tickets.hold(connection)
                     rows = await self._ask(connection, asked)
+                    if asked.statement is self.upgrade_lock:
+                        self._note_upgrade(connection, rows)
                 elif isinstance(asked, TakeTicket):
                     rows = await self._tickets.take(connection)
                 else:
@@ -245,6 +245,11 @@ class MysqlDriver(Driver):
                 asked = procedure.send(rows)
         except StopIteration as done:
             return done.value, notify
+
+    def _note_upgrade(self, connection: Any, rows: Rows) -> None:
+        if not rows[0][0]:
+            raise StoreUnavailableError("another upgrade of the tables is under way: try again when it has ended")
+        self._tickets.hold(connection)
 
     async def _ask(self, connection: Any, query: Query) -> Rows:
         steps = self.ask(query)
@@ -262,6 +267,7 @@ class MysqlDriver(Driver):
             await self._say(connection, how)
             await self._tickets.give_back(connection)
         except BaseException:
+            self._tickets.forget(connection)
             connection.close()
             raise
         self._idle[reads].append(connection)
@@ -281,8 +287,12 @@ class MysqlDriver(Driver):
                 f"cannot connect to MySQL: {error_text(error)}; check host, port, name, user and password in the "
                 "store's URL"
             ) from error
-        for text in session:
-            await self._say(connection, text)
+        try:
+            for text in session:
+                await self._say(connection, text)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def accepts(self, connection: Any) -> bool:

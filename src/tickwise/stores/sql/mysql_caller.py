@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from functools import cache
 from inspect import isawaitable
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ from .statement import Procedure, Query, Rows
 
 T = TypeVar("T")
 _LIBRARIES = ("asyncmy", "aiomysql", "pymysql", "MySQLdb")
+_TALKATIVE = ("asyncmy", "aiomysql")
 
 
 def accepts(connection: Any) -> bool:
@@ -48,10 +50,23 @@ async def _ask(driver: Driver, connection: Any, query: Query) -> Rows:
 
 async def _answer(connection: Any, text: str, values: Sequence[Any]) -> Answer:
     """The same calls in each library; in two they are awaited. The caller's rows may be of another kind."""
-    cursor = await _awaited(connection.cursor(sys.modules[f"{_library(connection)}.cursors"].Cursor))
+    cursor = await _awaited(connection.cursor(_cursor_class(_library(connection))))
     await _awaited(cursor.execute(*_spread(text, values)))
     rows = await _awaited(cursor.fetchall()) if cursor.description else ()
     return Answer(rows, cursor.lastrowid or 0)
+
+
+@cache
+def _cursor_class(library: str) -> type:
+    """The library's plain cursor; two would tell the caller's log of rows that INSERT IGNORE leaves out."""
+    plain: type = sys.modules[f"{library}.cursors"].Cursor
+    if library not in _TALKATIVE:
+        return plain
+    return type("SilentCursor", (plain,), {"_show_warnings": _show_nothing})
+
+
+async def _show_nothing(_cursor: Any, _connection: Any) -> None:
+    """A row whose key is taken is asked for afterwards."""
 
 
 def _spread(text: str, values: Sequence[Any]) -> tuple[str, dict[str, Any] | None]:

@@ -41,12 +41,17 @@ class MysqlTickets:
         return [()] if is_taken else []
 
     def hold(self, connection: Any) -> None:
-        """Note that its session has a lock, or is about to have one."""
+        """Note that its session has a lock."""
         self._holding.add(connection)
 
+    def forget(self, connection: Any) -> None:
+        """Its session has ended, and all its locks with it."""
+        self._holding.discard(connection)
+
     async def give_back(self, connection: Any) -> None:
+        """Release the locks of its session."""
         if connection in self._holding:
-            self._holding.discard(connection)
+            self.forget(connection)
             await connection.query(_GIVE_BACK)
 
 

@@ -6,6 +6,7 @@ out is what no rule fixes: how a store counts versions of a definition, and when
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from ...core.model import Schedule
@@ -46,14 +47,16 @@ class Snapshot(NamedTuple):
     everything_rests: bool  # no job will be due
 
 
-async def snapshot(store: Store) -> Snapshot:
+async def snapshot(store: Store, gone: Mapping[str, str] = MappingProxyType({})) -> Snapshot:
+    """All that a store shows, with the names of runs instead of their ids; `gone` names those it has no longer."""
     seen = store.insights
     runs = (await all_pages(lambda after: seen.runs(after=after)))[::-1]
     numbers = {run.id: f"#{number}" for number, run in enumerate(runs, 1)}
+    named = {**{id_: f"gone {name}" for id_, name in gone.items()}, **numbers}
     return Snapshot(
         jobs={row.definition.name: replace(row, version=0) for row in await all_pages(seen.jobs)},
         schedules={
-            row.schedule.name: _schedule(row, numbers)
+            row.schedule.name: _schedule(row, named)
             for row in await all_pages(lambda after: seen.schedules(after=after))
         },
         runs={numbers[run.id]: replace(run, id=numbers[run.id]) for run in runs},
@@ -61,7 +64,7 @@ async def snapshot(store: Store) -> Snapshot:
         steps=await _of_each(numbers, seen.steps),
         logs=await _of_each(numbers, lambda run: all_pages(lambda after: seen.log(run, after))),
         decisions={
-            (row.schedule, row.reason, row.first): replace(row, detail=_numbered(row.detail, numbers))
+            (row.schedule, row.reason, row.first): replace(row, detail=_numbered(row.detail, named))
             for row in await all_pages(lambda after: seen.decisions(after=after))
         },
         nodes=await seen.nodes(),
