@@ -51,6 +51,14 @@ class Held:
             await self._news.wait()
 
 
+class Elapsed:
+    """The seconds that have passed, as a test says."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seconds = 1_000.0
+        monkeypatch.setattr("tickwise.runtime.heartbeat.monotonic", lambda: self.seconds)
+
+
 @asynccontextmanager
 async def keeping(
     open_store: Callable[[], Store], held: Held, *, every: float = LONG, lease: int = 30
@@ -114,13 +122,19 @@ async def test_it_renews_as_often_as_it_is_told() -> None:
 
 
 @patiently
-async def test_who_cannot_renew_for_two_thirds_of_a_lease_says_so() -> None:
+async def test_who_cannot_renew_for_two_thirds_of_a_lease_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has tried several times by then, and goes on when the store is back (S42)."""
+    elapsed = Elapsed(monkeypatch)
     _, shaky, held = await with_a_run()
-    shaky.fail("beat")
-    async with keeping(same(shaky), held, every=0.05, lease=1):
+
+    async def fail_after_a_while() -> None:
+        elapsed.seconds += 5
+        raise StoreUnavailableError("the cable is out")
+
+    shaky.faults["beat"] = fail_after_a_while
+    async with keeping(same(shaky), held, every=0.05, lease=30):
         await held.until(lambda: held.lost > 0)
-        assert shaky.calls["beat"] > 1
+        assert shaky.calls["beat"] == 4
         assert held.heard == []
         shaky.mend()
         await held.until(lambda: bool(held.heard))
@@ -221,14 +235,6 @@ async def test_a_node_that_cannot_renew_stops_its_runs() -> None:
     assert attempt.event is Event.HAND_BACK
 
 
-class Elapsed:
-    """The seconds that have passed, as a test says."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.seconds = 1_000.0
-        monkeypatch.setattr("tickwise.runtime.heartbeat.monotonic", lambda: self.seconds)
-
-
 @patiently
 async def test_a_process_that_stood_still_stops_its_runs_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped, or on a machine that slept, for longer than its leases: nothing else is done before (E1, S42)."""
@@ -242,6 +248,39 @@ async def test_a_process_that_stood_still_stops_its_runs_first(monkeypatch: pyte
         keeper.wake()
         await held.until(lambda: len(held.heard) == 2)
     assert lost_before_beat == [1]
+
+
+@patiently
+async def test_a_slow_beat_does_not_stop_a_run_that_was_leased_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first beat opens the store and may take long; what it did not ask for is not late (E3)."""
+    elapsed = Elapsed(monkeypatch)
+    _, shaky, held = await with_a_run()
+    runs, held.runs = held.runs, {}
+    looked, is_slow = asyncio.Event(), False
+
+    async def take_long() -> None:
+        nonlocal is_slow
+        shaky.mend()
+        elapsed.seconds += 25
+        is_slow = True
+        await looked.wait()
+
+    def look() -> Mapping[str, str]:
+        found = dict(held.runs)
+        if is_slow:
+            held.runs = runs
+            looked.set()
+        return found
+
+    shaky.faults["beat"] = take_long
+    keeper = Heartbeat(same(shaky), held.upkeep()._replace(held=look), every=0.01, lease=30)
+    keeper.start()
+    try:
+        await held.until(lambda: len(held.heard) >= 2)
+    finally:
+        await keeper.close()
+    assert [dict(asked) for asked, _ in held.heard[:2]] == [{}, runs]
+    assert held.lost == 0
 
 
 @patiently

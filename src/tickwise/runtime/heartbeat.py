@@ -6,6 +6,10 @@ worker may start them. A store that does not answer counts as one that fails. So
 itself stood still (stopped, or on a machine that slept): when it goes on, it first reports the leases as lost.
 
 A beat is one small write for all runs of the node. A node that holds no run writes more rarely.
+
+Each lease has its own time at which it was last known to be good: when its last renewal was sent or, for a new
+one, the last look at which the node did not hold it yet. So a beat that takes long says nothing about a lease that
+was made meanwhile. While an answer is awaited, the heartbeat goes on looking.
 """
 
 import asyncio
@@ -51,7 +55,10 @@ class Heartbeat:
         self._lease = lease
         self._idle_every = max(every, min(_IDLE_FACTOR * every, _IDLE_INTERVAL))
         self._lost_after = lease * _LOST_AFTER
-        self._safe_at = monotonic()  # when all leases were last known to be good, or nothing was held
+        self._good_at: dict[
+            tuple[str, str], float
+        ] = {}  # when each lease was last known to be good, by run and token
+        self._looked_at = monotonic()
         self._beaten_at: float | None = None
         self._steady_since: float | None = None  # no beat has failed or been late since
         self._store: Store | None = None
@@ -97,7 +104,7 @@ class Heartbeat:
 
     async def _beat(self) -> None:
         """Renew until the heartbeat is closed."""
-        self._safe_at = monotonic()
+        self._looked_at = monotonic()
         while not self._stop.is_set():
             is_woken = self._wake_event.is_set()
             self._wake_event.clear()
@@ -114,13 +121,23 @@ class Heartbeat:
 
     def _is_due(self) -> bool:
         """Whether leases must be renewed, or others must hear that the node lives."""
-        if self._callbacks.held():
-            return True
-        self._safe_at = now = monotonic()
-        return self._beaten_at is None or now - self._beaten_at >= self._idle_every
+        return bool(self._look()) or self._beaten_at is None or monotonic() - self._beaten_at >= self._idle_every
+
+    def _look(self) -> Mapping[str, str]:
+        """What is held now. A lease that the last look did not see was made after it."""
+        now, held = monotonic(), self._callbacks.held()
+        self._good_at = {lease: self._good_at.get(lease, self._looked_at) for lease in held.items()}
+        self._looked_at = now
+        return held
+
+    def _time_left(self) -> float:
+        """Until the oldest lease counts as lost."""
+        self._look()
+        now = monotonic()
+        return min(self._good_at.values(), default=now) + self._lost_after - now
 
     def _is_late(self) -> bool:
-        return monotonic() - self._safe_at >= self._lost_after
+        return self._time_left() <= 0
 
     def _report_lost(self) -> None:
         self._steady_since = None
@@ -128,9 +145,9 @@ class Heartbeat:
 
     async def _try_to_renew(self) -> float:
         """Renew; the delay until the next time."""
-        is_first = self._beaten_at is None and not self._callbacks.held()  # there is no lease to lose
+        is_first = self._beaten_at is None and not self._look()  # there is no lease to lose
         asked_at = monotonic()
-        left = _OPEN_TIMEOUT if is_first else self._safe_at + self._lost_after - asked_at
+        left = _OPEN_TIMEOUT if is_first else self._time_left()
         try:
             await self._renew_within(left if left > 0 else self._lost_after)
         except Exception as error:  # noqa: BLE001  (it is tried again)
@@ -139,18 +156,19 @@ class Heartbeat:
             if self._is_late():
                 self._report_lost()
                 return min(self._every, _RETRY_DELAY)
-            left = self._safe_at + self._lost_after - monotonic()
-            return min(self._every, _RETRY_DELAY, max(left, _MIN_RETRY_DELAY))
-        self._safe_at = self._beaten_at = asked_at
+            return min(self._every, _RETRY_DELAY, max(self._time_left(), _MIN_RETRY_DELAY))
+        self._beaten_at = asked_at
         if self._steady_since is None:
             self._steady_since = monotonic()
         return self._every
 
     async def _renew_within(self, seconds: float) -> None:
         """Renew, or stop waiting: a connection that hangs may not even react to a cancellation."""
-        renewal = asyncio.ensure_future(self._renew())
-        done, _ = await asyncio.wait({renewal}, timeout=seconds)
-        if not done:
+        renewal, until = asyncio.ensure_future(self._renew()), monotonic() + seconds
+        while not renewal.done() and (left := until - monotonic()) > 0:
+            await asyncio.wait({renewal}, timeout=min(self._every, left))
+            self._look()
+        if not renewal.done():
             renewal.cancel()
             raise TimeoutError("the store does not answer")
         renewal.result()
@@ -158,10 +176,11 @@ class Heartbeat:
     async def _renew(self) -> None:
         if self._store is None:
             self._store = self._open_store()
-        asked_at, node, held = monotonic(), self._callbacks.node(), self._callbacks.held()
+        asked_at, node, held = monotonic(), self._callbacks.node(), self._look()
         renewed = await self._store.beat(node, held, self._lease, passed=self._callbacks.passed())
-        if monotonic() - asked_at >= self._lost_after:
+        if held and monotonic() - asked_at >= self._lost_after:
             raise TimeoutError("the answer came when the leases it speaks of were over")
+        self._good_at |= {lease: asked_at for lease in held.items() if lease in self._good_at}
         self._callbacks.on_renewed(held, renewed)
 
     async def _leave(self) -> None:
