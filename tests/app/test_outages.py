@@ -84,12 +84,12 @@ def blocked_mongodb(url: str) -> Iterator[None]:
 
 
 @contextmanager
-def full_redis(url: str) -> Iterator[None]:
-    """It has no memory left."""
+def demoted_redis(url: str) -> Iterator[None]:
+    """It is a replica now, whose master is away; one that is only full still takes the end of a run."""
     with Redis.from_url(url) as client:
-        client.config_set("maxmemory", "1")
+        client.replicaof("127.0.0.1", "1")
         yield
-        client.config_set("maxmemory", "0")
+        client.replicaof("NO", "ONE")
 
 
 def _own_role(server: str, name: str) -> str:
@@ -111,7 +111,7 @@ def outage(request: pytest.FixtureRequest) -> tuple[str, Outage]:
         return url, lambda: blocked_mongodb(url)
     if request.param == "redis":
         url = request.getfixturevalue("own_redis")
-        return url, lambda: full_redis(url)
+        return url, lambda: demoted_redis(url)
     server = request.getfixturevalue("own_postgres")
     url = _own_role(server, request.param)
     begin = {"read_only": read_only_postgres, "locked": locked_postgres, "without_rights": without_rights}

@@ -46,7 +46,7 @@ class RedisServer:
         self.prefix = f"{{{self.name}}}"
         try:
             self.client = _open_client(plain, cluster=options.get("cluster", "") in _ON)
-            self.direct: Any = _open_client(plain, cluster=False)  # to the very server of the URL
+            self.direct: Any = _open_client(plain, socket_timeout=None)  # to the very server of the URL
         except (ValueError, TypeError, RedisError) as error:
             raise InputError(f"the store's URL cannot be used: {error}; write {EXAMPLE}") from None
         self.news = Notifications(self.direct, self.key("news"))
@@ -101,10 +101,10 @@ class RedisServer:
             await client.aclose()
 
 
-def _open_client(url: str, *, cluster: bool) -> Redis | RedisCluster:
+def _open_client(url: str, *, cluster: bool = False, **given: Any) -> Redis | RedisCluster:
     options: dict[str, Any] = {
         "decode_responses": True, "socket_timeout": MOVE_SECONDS, "socket_connect_timeout": _CONNECT_SECONDS,
-        "retry": Retry(NoBackoff(), 0),
+        "retry": Retry(NoBackoff(), 0), **given,
     }  # fmt: skip
     if cluster:
         return RedisCluster.from_url(url, **options)

@@ -5,12 +5,12 @@ bounded number at a time.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import Sequence
 from typing import Any
 
 from ...core.model import Trigger
 from ...core.reasons import Reason
-from ...core.states import FAILURES, FINAL, RunState
+from ...core.states import FINAL, RunState
 from ..job_document import Document
 from ..records import MICRO, Changes, DecisionRow
 from ..statistics import LATELY, NOT_RUN, Counts, HourlyStats, MinuteStats
@@ -20,6 +20,7 @@ from .insights_runs import BATCH_SIZE
 from .runs import read_runs, run_rows
 
 _HOUR, _MINUTE = 3_600, 60
+_RUNS_PER_SCRIPT = 1_000  # a script of that size takes a few milliseconds
 
 
 async def counts(server: RedisServer) -> Counts:
@@ -41,18 +42,19 @@ async def counts(server: RedisServer) -> Counts:
     )
 
 
-async def _runs_touched(server: RedisServer, since: int) -> AsyncIterator[Document]:
-    """Runs that were created, started or finished since an instant, and some more."""
+async def _sums_of_runs(server: RedisServer, since: int, **wanted: Any) -> dict[str, list[int]]:
+    """Sums of runs that were touched since an instant, by what the script groups them by."""
+    found: dict[str, list[int]] = {}
     first = 0
     while True:
-        ids = await server.command(
-            "ZRANGE", server.key("touched"), since, "+inf", "BYSCORE", "LIMIT", first, BATCH_SIZE
-        )
-        for run in await read_runs(server, ids):
-            yield run
-        first += len(ids)
-        if len(ids) < BATCH_SIZE:
-            return
+        answer = await server.call("sums", since=since, first=first, count=_RUNS_PER_SCRIPT, **wanted)
+        for key, texts in answer["sums"]:
+            amounts = [int(text) for text in texts]
+            before = found.get(key, [0] * len(amounts))
+            found[key] = [known + amount for known, amount in zip(before, amounts, strict=True)]
+        first += answer["read"]
+        if answer["read"] < _RUNS_PER_SCRIPT:
+            return found
 
 
 async def _decisions_by(server: RedisServer, index: str, since: int) -> list[DecisionRow]:
@@ -67,20 +69,20 @@ async def minute_stats(server: RedisServer, number: int, *, by_job: bool) -> tup
     since = (await server.now() // MICRO // _MINUTE - number + 1) * _MINUTE
     sums: dict[tuple[int, str], Counter[str]] = defaultdict(Counter)
 
-    def add(kind: str, at: int, job: str, count: int = 1) -> None:
-        if (minute := at // MICRO // _MINUTE * _MINUTE) >= since:
+    def add(kind: str, minute: int, job: str, count: int) -> None:
+        if minute >= since and count:
             sums[minute, job if by_job else ""][kind] += count
 
-    async for run in _runs_touched(server, since * MICRO):
-        add("fired", run["created_at"], run["job"])
-        if run["state"] in FAILURES:
-            add("failed", run["finished_at"], run["job"])
+    for key, (fired, failed) in (await _sums_of_runs(server, since * MICRO, minutes=True)).items():
+        minute, job = key.split(" ")
+        add("fired", int(minute), job, fired)
+        add("failed", int(minute), job, failed)
     rows = [
         row for row in await _decisions_by(server, "decisions_touched", since * MICRO) if row.reason in NOT_RUN
     ]
     jobs = await _jobs_of(server, sorted({row.schedule for row in rows})) if by_job else {}
     for row in rows:
-        add("skipped", row.extended_at, jobs.get(row.schedule, ""), row.count)
+        add("skipped", row.extended_at // MICRO // _MINUTE * _MINUTE, jobs.get(row.schedule, ""), row.count)
     return tuple(MinuteStats(*key, *(sums[key][kind] for kind in MinuteStats._fields[2:])) for key in sorted(sums))
 
 
@@ -97,34 +99,48 @@ async def _jobs_of(server: RedisServer, schedules: list[str]) -> dict[str, str]:
 
 async def hourly_stats(server: RedisServer, number: int, schedule: str | None) -> tuple[HourlyStats, ...]:
     since = (await server.now() // MICRO // _HOUR - number + 1) * _HOUR
-    runs: dict[tuple[str, int], list[Document]] = defaultdict(list)
-    async for run in _runs_touched(server, since * MICRO):
-        if run.get("slot", since - 1) >= since and schedule in (None, run["schedule"]):
-            runs[run["schedule"], run["slot"] // _HOUR * _HOUR].append(run)
+    wanted = {"slot": since, **({} if schedule is None else {"schedule": schedule})}
+    runs: dict[tuple[str, int], _HourOfRuns] = defaultdict(_HourOfRuns)
+    for key, amounts in (await _sums_of_runs(server, since * MICRO, **wanted)).items():
+        name, hour, state, trigger = key.split(" ")
+        runs[name, int(hour)].add(state, trigger, amounts)
     decided: dict[tuple[str, int], Counter[Reason]] = defaultdict(Counter)
     for row in await _decisions_by(server, "decisions_last", since):
         if schedule in (None, row.schedule):
             decided[row.schedule, row.first // _HOUR * _HOUR][row.reason] += row.count
-    return tuple(_hour_row(key, runs[key], decided[key]) for key in sorted({*runs, *decided}))
+    return tuple(runs[key].row(key, decided[key]) for key in sorted({*runs, *decided}))
 
 
-def _hour_row(key: tuple[str, int], runs: list[Document], decided: Counter[Reason]) -> HourlyStats:
-    return HourlyStats(
-        schedule=key[0],
-        hour=key[1],
-        runs=dict(Counter(RunState(run["state"]) for run in runs)),
-        claim_ms=_mean_between(runs, "due_at", "created_at"),
-        late_ms=_mean_between(runs, "due_at", "started_at"),
-        run_ms=_mean_between(runs, "started_at", "finished_at"),
-        decided=dict(decided),
-        triggers=dict(Counter(Trigger.of(run["trigger"]) for run in runs)),
-    )
+class _HourOfRuns:
+    """The runs of an hour of a schedule, summed up."""
+
+    def __init__(self) -> None:
+        self._states: Counter[RunState] = Counter()
+        self._triggers: Counter[Trigger] = Counter()
+        self._sums = [0] * 6  # runs; from due to made; from due to started, of how many; how long, of how many
+
+    def add(self, state: str, trigger: str, amounts: Sequence[int]) -> None:
+        self._states[RunState(state)] += amounts[0]
+        self._triggers[Trigger.of(trigger)] += amounts[0]
+        self._sums = [known + amount for known, amount in zip(self._sums, amounts, strict=True)]
+
+    def row(self, key: tuple[str, int], decided: Counter[Reason]) -> HourlyStats:
+        count, claim, late, started, ran, finished = self._sums
+        return HourlyStats(
+            schedule=key[0],
+            hour=key[1],
+            runs=dict(self._states),
+            claim_ms=_mean_of(claim, count),
+            late_ms=_mean_of(late, started),
+            run_ms=_mean_of(ran, finished),
+            decided=dict(decided),
+            triggers=dict(self._triggers),
+        )
 
 
-def _mean_between(runs: list[Document], first: str, last: str) -> float | None:
-    """From one instant to another, in milliseconds; none if no run has both."""
-    found = [run[last] - run[first] for run in runs if first in run and last in run]
-    return sum(found) / len(found) / 1_000 if found else None
+def _mean_of(microseconds: int, count: int) -> float | None:
+    """In milliseconds; none of nothing."""
+    return microseconds / count / 1_000 if count else None
 
 
 async def changes_since(server: RedisServer, since: int, limit: int) -> Changes:

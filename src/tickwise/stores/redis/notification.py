@@ -34,14 +34,17 @@ class Notifications:
         return True
 
     async def _listen(self) -> None:
-        """Until the store is closed."""
+        """Until the store is closed. After a lost connection something may have been missed."""
+        is_lost = False
         while True:
             with suppress(RedisError, OSError):
-                async with self._client.pubsub(ignore_subscribe_messages=False) as subscription:
+                async with self._client.pubsub() as subscription:
                     await subscription.subscribe(self._channel)
-                    while True:
-                        if await subscription.get_message(timeout=None) is not None:
-                            self._changed.set()  # also once it is subscribed: something may have been missed
+                    async for message in subscription.listen():
+                        if message["type"] == "message" or is_lost:
+                            is_lost = False
+                            self._changed.set()
+            is_lost = True
             await asyncio.sleep(_RECONNECT_SECONDS)
 
     async def close(self) -> None:
