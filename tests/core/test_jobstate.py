@@ -259,6 +259,7 @@ def test_a_plan_is_divided_by_job() -> None:
     parts = by_job(TickPlan(starts, (cancel,), (decision,), planned))
     assert parts["etl"] == TickPlan(starts[:1], (), (decision,), planned[:1])
     assert parts["b"] == TickPlan(starts[1:], (cancel,), (), planned[1:])
+    assert by_job(parts["b"]) == {"b": parts["b"]}
     assert contested_jobs(starts, []) == set()
     assert contested_jobs(starts, [("slot", "etl", NOON)]) == {"etl"}
     assert contested_jobs(starts, [("lane", "b", 0)]) == {"b"}

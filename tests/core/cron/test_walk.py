@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tickwise.core.cron import CronError, Recurrence, parse
+from tickwise.core.cron.walk import Periodic
 from tickwise.core.errors import InputError
 
 from .oracle import generate, packaged_zone
@@ -78,6 +79,7 @@ def test_between_is_next_again_and_again(cron: Recurrence, start: datetime, leng
     if found:
         first, beyond = int(start.timestamp()), int(found.timestamp())
         assert cron.count(first - 1, beyond - 1) == len(walked)
+        assert isinstance(cron, Periodic)
         assert cron.bits(first, beyond) == sum(1 << int(time.timestamp()) - first for time in walked)
 
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import date
 from functools import reduce
 from operator import or_
+from typing import cast
 
 from ..errors import InputError
 from ..timeparse import FIRST, LAST, to_datetime
 from .expression import DAY
-from .walk import Recurrence
+from .walk import Periodic, Recurrence
 from .zone import Zone
 
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -29,10 +30,10 @@ def _years(start: int, end: int) -> Iterator[tuple[int, int, bool]]:
 class AnyOf(Recurrence):
     """Every second that any of its parts names, once."""
 
-    parts: tuple[Recurrence, ...]
+    parts: tuple[Recurrence, ...]  # all of them periodic
 
     def __post_init__(self) -> None:
-        if len(self.parts) < 2 or any(isinstance(part, At | AnyOf) for part in self.parts):
+        if len(self.parts) < 2 or not all(isinstance(part, Periodic) for part in self.parts):
             raise InputError(
                 "a list of times holds two or more recurring entries; one-offs stand in a list of their own"
             )
@@ -54,7 +55,7 @@ class AnyOf(Recurrence):
         """
         found, known = 0, dict[tuple[int | None, ...], int]()
         for start, end, whole in _years(max(after + 1, FIRST), min(until + 1, LAST)):
-            kind = (start // DAY % 7, end - start, *(part.rhythm(start, end) for part in self.parts))
+            kind = (start // DAY % 7, end - start, *(part.rhythm(start, end) for part in self._periods))
             count = known.get(kind) if whole else None
             if count is None:
                 count = self._count_days(start, end)
@@ -65,10 +66,14 @@ class AnyOf(Recurrence):
 
     def _count_days(self, start: int, end: int) -> int:
         days = range(start, end, DAY)
-        return sum(self.bits(day, min(day + DAY, end)).bit_count() for day in days)
+        return sum(self._bits(day, min(day + DAY, end)).bit_count() for day in days)
 
-    def bits(self, start: int, end: int) -> int:
-        return reduce(or_, (part.bits(start, end) for part in self.parts))
+    def _bits(self, start: int, end: int) -> int:
+        return reduce(or_, (part.bits(start, end) for part in self._periods))
+
+    @property
+    def _periods(self) -> tuple[Periodic, ...]:
+        return cast("tuple[Periodic, ...]", self.parts)
 
     def explain(self) -> str:
         return "; ".join(part.explain() for part in self.parts)

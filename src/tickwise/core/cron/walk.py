@@ -49,22 +49,6 @@ class Recurrence(ABC):
     def explain(self) -> str:
         """In plain words, with the zone."""
 
-    def bits(self, start: int, end: int) -> int:
-        """Bit n says whether `start + n` is one of its seconds; up to `end`, which is about a day later."""
-        found, second = 0, self.after(start - 1)
-        while second is not None and second < end:
-            found |= 1 << second - start
-            second = self.after(second)
-        return found
-
-    def rhythm(self, start: int, end: int) -> int | None:
-        """A number that whole years have in common if its seconds lie alike in them; none if that is not known.
-
-        The years are UTC's, begin with the same weekday and are equally long.
-        """
-        del start, end
-        return None
-
     def next(self, after: datetime) -> datetime | None:
         """The first time strictly after, in the recurrence's zone; none if there is none."""
         found = self.after(self.zone.floor_second(after))
@@ -107,8 +91,25 @@ class Recurrence(ABC):
         return ()
 
 
+class Periodic(Recurrence):
+    """A recurrence without an end, which can be laid over others."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def bits(self, start: int, end: int) -> int:
+        """Bit n says whether `start + n` is one of its seconds; up to `end`, which is about a day later."""
+
+    @abstractmethod
+    def rhythm(self, start: int, end: int) -> int | None:
+        """A number that whole years have in common if its seconds lie alike in them; none if that is not known.
+
+        The years are UTC's, begin with the same weekday and are equally long.
+        """
+
+
 @dataclass(frozen=True, slots=True)
-class Cron(Recurrence):
+class Cron(Periodic):
     """A cron text, understood. Equal if the same seconds are named by the same sets in the same zone."""
 
     expression: Expression
@@ -214,7 +215,7 @@ class Cron(Recurrence):
 
 
 @dataclass(frozen=True, slots=True)
-class Every(Recurrence):
+class Every(Periodic):
     """Every so many seconds since 1970, shifted by an offset: the same on all nodes and in every preview."""
 
     seconds: int
