@@ -220,7 +220,7 @@ class Store(ABC):
     async def beat(
         self, node: Node, held: Mapping[str, str] | None = None, lease: int = 30, *, passed: bool = False
     ) -> Renewed:
-        """Record that a node is alive and what it serves, and extend the leases of these runs (id to token).
+        """Record that a node is alive and what it serves, and extend its leases of these runs (id to token).
 
         Says which of them still are the node's, and which were asked to end. `passed`: its ticker has just
         completed a pass.

@@ -218,7 +218,8 @@ class Twins:
 
     def renew(self, node: str, numbers: set[int], seconds: int) -> None:
         async def act(side: Side) -> Renewed:
-            held = {lease.id: lease.token for lease in self.held(side, sorted(numbers))}
+            leases = self.held(side, sorted(numbers))
+            held = {lease.id: lease.token for lease in leases if lease.token.startswith(f"{node}/")}
             renewed = await side.store.beat(worker_node(node), held, seconds)
             return renewed._replace(unknown=tuple(sorted(renewed.unknown, key=_number)))
 
