@@ -9,8 +9,8 @@ from tickwise.core.reasons import Reason
 from tickwise.core.slots import due_at
 from tickwise.core.states import ACTIVE
 from tickwise.core.timeparse import iso
+from tickwise.stores.pages import all_pages
 from tickwise.stores.records import MICRO, DecisionFilter, DecisionRow, RunFilter, RunRow, ScheduleRow
-from tickwise.stores.validation import all_pages
 
 from .jobs import NARROW, ONCE_ONLY
 from .trouble import LIMIT

@@ -21,10 +21,10 @@ from tickwise.core.model import Pause
 from tickwise.core.requirements import Offers
 from tickwise.core.settle import Failed, Outcome, Succeeded
 from tickwise.core.states import RunState
+from tickwise.stores.pages import all_pages
 from tickwise.stores.records import Finish, Lease, QueueLimit, ScheduleRow
 from tickwise.stores.sql import batch, claimed_rows
 from tickwise.stores.sql import tick as ticking
-from tickwise.stores.validation import all_pages
 from tickwise.testing import FakeClock
 from tickwise.testing.conformance import snapshot
 from tickwise.testing.conformance.world import (

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from tickwise.core.reasons import Verdict
 from tickwise.core.states import FINAL, RunState
 from tickwise.stores.contract import Store
+from tickwise.stores.pages import all_pages
 from tickwise.stores.records import DecisionFilter, DecisionRow, RunFilter, RunRow, StepReport
-from tickwise.stores.validation import all_pages
 
 from .accounting import Told
 

@@ -22,6 +22,7 @@ from ..core.reasons import Reason
 from ..core.slots import due_at
 from ..stores.contract import Store
 from ..stores.insights_contract import Insights
+from ..stores.pages import all_pages
 from ..stores.records import (
     MICRO,
     DecisionFilter,
@@ -32,7 +33,6 @@ from ..stores.records import (
     ScheduleFilter,
     ScheduleRow,
 )
-from ..stores.validation import all_pages
 
 _PAGE_SIZE = 1_000
 _MAX_CHECKS = 3

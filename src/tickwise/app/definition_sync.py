@@ -19,7 +19,7 @@ from ..core.definition import JobDefinition
 from ..core.errors import ConflictError, TickwiseError
 from ..log import get_logger
 from ..stores.contract import Store, StoreUnavailableError
-from ..stores.validation import all_pages
+from ..stores.pages import all_pages
 from .trusted_commands import TrustedCommands
 
 if TYPE_CHECKING:

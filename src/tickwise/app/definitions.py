@@ -17,8 +17,8 @@ from ..core.errors import ConflictError, InputError
 from ..sources.defaults import Defaults
 from ..sources.spec import read_spec
 from ..stores.contract import Store
+from ..stores.pages import all_pages
 from ..stores.records import JobRow, ScheduleFilter, ScheduleRow
-from ..stores.validation import all_pages
 from .definition_fields import fields_of, merged
 
 API_SOURCE = "api"

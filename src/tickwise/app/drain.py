@@ -17,8 +17,8 @@ from ..runtime.step_context import Services
 from ..runtime.ticker import Ticker
 from ..runtime.worker import Worker, WorkerOptions
 from ..stores.contract import Store
+from ..stores.pages import all_pages
 from ..stores.records import Node, Role
-from ..stores.validation import all_pages
 
 _LEASE = 3_600  # seconds; it is not renewed
 _CONCURRENCY = 100

@@ -14,8 +14,8 @@ from ..core.states import FAILURES, RunState
 from ..core.timeparse import iso, to_datetime
 from ..runtime.context import FUNCTION_STEP, StepState
 from ..stores.contract import Store
+from ..stores.pages import all_pages
 from ..stores.records import MICRO, DecisionFilter, DecisionRow, Node, QueueLimit, RunFilter, RunRow, ScheduleRow
-from ..stores.validation import all_pages
 from .explain_steps import (
     CURSOR_AHEAD,
     ReasonStep,

@@ -25,8 +25,8 @@ from ..core.timeparse import to_datetime
 from ..sources.defaults import Defaults
 from ..sources.spec import read_spec
 from ..stores.contract import Store
+from ..stores.pages import all_pages
 from ..stores.records import MICRO, Enqueue, Enqueued, RunFilter, RunRow, ScheduleFilter
-from ..stores.validation import all_pages
 from .definitions import API_SOURCE, edit_schedule, read_new, remove_schedule, stored_job, write_new
 from .explain import schedule_row, waits
 from .options import JobFields, When

@@ -13,8 +13,8 @@ from ..core.definition import JobDefinition
 from ..core.states import RunState
 from ..sources.defaults import Defaults
 from ..stores.contract import Store
+from ..stores.pages import all_pages
 from ..stores.records import Enqueue, QueueLimit, RunFilter
-from ..stores.validation import all_pages
 from .audit import Audit, audit
 from .definitions import (
     DefinitionEdit,

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from ..core.states import RunState
 from ..core.timeparse import to_datetime
 from ..stores.contract import Store
+from ..stores.pages import all_pages
 from ..stores.records import MICRO, RunFilter, RunRow
-from ..stores.validation import all_pages
 from ..testing.clock import FakeClock
 from .options import When
 from .values import RunInfo, as_second

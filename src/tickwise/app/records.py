@@ -4,6 +4,7 @@
 """
 
 from ..stores.access_records import AccessRole, AuditEntry, Token
+from ..stores.pages import all_pages
 from ..stores.records import (
     MICRO,
     Changes,
@@ -24,7 +25,6 @@ from ..stores.records import (
     StepReport,
 )
 from ..stores.statistics import HourlyStats, Recent
-from ..stores.validation import all_pages
 
 __all__ = [
     "MICRO",

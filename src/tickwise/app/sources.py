@@ -14,8 +14,8 @@ from typing import NamedTuple
 from ..core.definition import NAME, JobDefinition
 from ..core.errors import ConflictError, InputError, no_such
 from ..stores.contract import Store
+from ..stores.pages import all_pages
 from ..stores.records import JobRow, Node, ScheduleRow
-from ..stores.validation import all_pages
 from .worker_advice import is_live
 
 APP, FOLDER = "app:", "folder:"

@@ -12,8 +12,8 @@ from ..core.definition import JobDefinition
 from ..core.requirements import COMMANDS, command_digest, has_commands
 from ..core.states import RunState
 from ..stores.contract import Store
+from ..stores.pages import all_pages
 from ..stores.records import RunFilter
-from ..stores.validation import all_pages
 
 _UNFINISHED = frozenset({RunState.QUEUED, RunState.RUNNING})
 

@@ -18,8 +18,8 @@ from ..core.model import Schedule
 from ..core.slots import count_slots, next_slot
 from ..core.upcoming import DueSlot, due_slots
 from ..stores.insights_contract import Insights
+from ..stores.pages import all_pages
 from ..stores.records import ScheduleFilter
-from ..stores.validation import all_pages
 
 Walk: TypeAlias = Callable[[Schedule, int, int], Iterator[DueSlot]]
 MOST_RUNS = 2_000_000  # about 24 MB

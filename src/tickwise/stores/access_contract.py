@@ -6,7 +6,7 @@ As in `Store`, a public method checks its arguments and calls a move, which has 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from . import access_validation, validation
+from . import access_validation, pages, validation
 from .access_records import AuditEntry, AuditRow, IdempotencyClaim, Token
 from .records import Page
 
@@ -49,8 +49,8 @@ class Access(ABC):
         self, subject: str | None = None, after: str | None = None, limit: int = 100
     ) -> Page[AuditRow]:
         """Newest first; of one subject, if that is given."""
-        validation.check_page_size(limit)
-        number = validation.page_number(after)
+        pages.check_page_size(limit)
+        number = pages.page_number(after)
         return await self._audit(subject, number, limit) if validation.can_exist(subject) else Page(())
 
     async def claim(self, key: str, mark: str, seconds: int) -> IdempotencyClaim | None:

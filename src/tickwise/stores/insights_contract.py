@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 from ..core.definition import JobDefinition
-from . import validation
+from . import pages, validation
 from .records import (
     ALL_DECISIONS,
     ALL_RUNS,
@@ -47,7 +47,7 @@ class Insights(ABC):
 
     async def jobs(self, after: str | None = None, limit: int = 100) -> Page[JobRow]:
         """In order of their names."""
-        validation.check_page_size(limit)
+        pages.check_page_size(limit)
         return await self._jobs(after or "", limit) if validation.can_exist(after) else Page(())
 
     async def as_written(self, jobs: Sequence[JobDefinition], source: str) -> frozenset[str]:
@@ -63,7 +63,7 @@ class Insights(ABC):
         self, wanted: ScheduleFilter = ALL_SCHEDULES, after: str | None = None, limit: int = 100
     ) -> Page[ScheduleRow]:
         """In order of their names."""
-        validation.check_page_size(limit)
+        pages.check_page_size(limit)
         if not (validation.can_match_schedules(wanted) and validation.can_exist(after)):
             return Page(())
         return await self._schedules(wanted, after or "", limit)
@@ -74,8 +74,8 @@ class Insights(ABC):
 
     async def runs(self, wanted: RunFilter = ALL_RUNS, after: str | None = None, limit: int = 100) -> Page[RunRow]:
         """Newest first."""
-        validation.check_page_size(limit)
-        number = validation.page_number(after)
+        pages.check_page_size(limit)
+        number = pages.page_number(after)
         return await self._runs(wanted, number, limit) if validation.can_match_runs(wanted) else Page(())
 
     async def attempts(self, run: str) -> tuple[AttemptRow, ...]:
@@ -88,15 +88,15 @@ class Insights(ABC):
 
     async def log(self, run: str, after: str | None = None, limit: int = 1_000) -> Page[LogPart]:
         """What the run printed, in order."""
-        validation.check_page_size(limit)
-        return await self._log(validation.run_number(run), validation.page_number(after), limit)
+        pages.check_page_size(limit)
+        return await self._log(validation.run_number(run), pages.page_number(after), limit)
 
     async def decisions(
         self, wanted: DecisionFilter = ALL_DECISIONS, after: str | None = None, limit: int = 100
     ) -> Page[DecisionRow]:
         """Newest slots first."""
-        validation.check_page_size(limit)
-        key = validation.decision_key(after)
+        pages.check_page_size(limit)
+        key = pages.decision_key(after)
         return await self._decisions(wanted, key, limit) if validation.can_match_decisions(wanted) else Page(())
 
     @abstractmethod
@@ -125,14 +125,14 @@ class Insights(ABC):
 
         Of too many, those that are under way still, and those that ended last.
         """
-        validation.check_page_size(limit)
+        pages.check_page_size(limit)
         validation.check_instant(start, "the start of a timeline")
         validation.check_instant(end, "the end of a timeline")
         return await self._timeline(start, end, limit)
 
     async def recent(self, schedules: Sequence[str], limit: int = 12) -> Mapping[str, tuple[Recent, ...]]:
         """The runs of the newest slots of each of these schedules, in order of the slots."""
-        validation.check_page_size(limit)
+        pages.check_page_size(limit)
         return await self._recent([name for name in schedules if validation.can_exist(name)], limit)
 
     async def hourly_stats(self, hours: int = 24, schedule: str | None = None) -> tuple[HourlyStats, ...]:
@@ -146,7 +146,7 @@ class Insights(ABC):
         Rows become visible at commit, slightly after their timestamp. Poll with an overlap of a few seconds and
         skip rows you have already seen.
         """
-        validation.check_page_size(limit)
+        pages.check_page_size(limit)
         validation.check_instant(since, "the time since which something changed")
         return await self._changes_since(since, limit)
 

@@ -4,13 +4,11 @@
 for a read: false means that nothing can be found, because such a text was never stored.
 """
 
-import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from math import isfinite
-from typing import TypeVar
 
 from ..core.change import Added, BackfillAsked, Change, Deleted, Paused, Renamed, Rescheduled, Switched, Updated
 from ..core.codec import encode_job, encode_schedule
@@ -23,30 +21,26 @@ from .records import (
     LOG_TAIL,
     MICRO,
     DecisionFilter,
-    DecisionKey,
     Enqueue,
     Finish,
     LeaseRequest,
     LogPart,
     Node,
-    Page,
     QueueLimit,
     RunFilter,
     ScheduleFilter,
     StepReport,
 )
 
-T = TypeVar("T")
 LONGEST_KEY, LONGEST_WORDS, LONGEST_NAME, LONGEST_ERROR = 200, 1_000, 100, 10_000  # characters
 UNREADABLE_URL = (
     "the store's URL cannot be read: write special characters in the user's name and the password as percent "
     "codes (%40 for @, %2F for /, %23 for #), and the port as a number"
 )
-_MAX_SECOND = 253_402_300_800  # the first second of the year 10000, which no calendar here has
+MAX_SECOND = 253_402_300_800  # the first second of the year 10000, which no calendar here has
 _MAX_NUMBER = (1 << 63) - 1
 _MAX_ENQUEUE = 10_000  # runs of one call
 _MAX_KEY_TTL = 10 * 366 * 86_400
-_MAX_PAGE = 10_000  # rows
 _MAX_SPAN = 10_000_000  # minutes or hours
 _TRIGGERS_OF_ENQUEUE = (Trigger.ENQUEUE, Trigger.MANUAL)
 _FOUND_BY_EXPIRE = (LeaseExpired, TooLate)
@@ -85,7 +79,7 @@ def run_number(run: str) -> int:
 
 
 def check_second(second: int, what: str) -> None:
-    if not -_MAX_SECOND < second < _MAX_SECOND:
+    if not -MAX_SECOND < second < MAX_SECOND:
         raise InputError(f"{what} is {second:e} seconds after 1970, which is no date: give UTC seconds")
 
 
@@ -353,56 +347,3 @@ def has_label(labels: Mapping[str, str], wanted: str) -> bool:
     """Whether a job has a label, `key` or `key=value`."""
     key, given, value = wanted.partition("=")
     return key in labels and (not given or labels[key] == value)
-
-
-# Pages.
-
-
-def check_page_size(limit: int) -> None:
-    if not 1 <= limit <= _MAX_PAGE:
-        raise InputError(f"a page has 1 to {_MAX_PAGE} rows, not {limit}")
-
-
-def page_number(after: str | None) -> int | None:
-    """The key of a page of numbered rows."""
-    if after is None:
-        return None
-    if not is_number(after):
-        raise _wrong_page_key(after)
-    return int(after)
-
-
-def decision_key(after: str | None) -> DecisionKey | None:
-    """The key of a page of decisions, as `decision_page` wrote it."""
-    if after is None:
-        return None
-    try:
-        first, schedule, reason = json.loads(after)
-    except (ValueError, TypeError, RecursionError):
-        raise _wrong_page_key(after) from None
-    if not (isinstance(first, int) and isinstance(schedule, str) and isinstance(reason, str)):
-        raise _wrong_page_key(after)
-    if not (-_MAX_SECOND < first < _MAX_SECOND and can_exist(schedule, reason)):
-        raise _wrong_page_key(after)
-    return DecisionKey(first, schedule, reason)
-
-
-def decision_page(key: DecisionKey) -> str:
-    """The key of the page that follows a decision."""
-    return json.dumps(key)
-
-
-def _wrong_page_key(after: str) -> InputError:
-    return InputError(f"{after[:60]!r} is not the key of a page: pass on what the page before gave")
-
-
-async def all_pages(read: Callable[[str | None], Awaitable[Page[T]]]) -> list[T]:
-    """The rows of all pages; `read` is given the key of the page before."""
-    rows: list[T] = []
-    after: str | None = None
-    while True:
-        page = await read(after)
-        rows += page.items
-        if page.after is None:
-            return rows
-        after = page.after

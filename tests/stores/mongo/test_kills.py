@@ -9,7 +9,7 @@ from pymongo import MongoClient
 
 from tickwise.core.states import RunState
 from tickwise.stores.contract import Store
-from tickwise.stores.validation import all_pages
+from tickwise.stores.pages import all_pages
 
 from ...support.races.processes import Crew, Gone, tell
 from ...support.races.race import Race, all_runs, check_each_once, job, pair, slots_of

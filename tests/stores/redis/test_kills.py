@@ -8,7 +8,7 @@ import pytest
 
 from tickwise.core.states import RunState
 from tickwise.stores.contract import Store
-from tickwise.stores.validation import all_pages
+from tickwise.stores.pages import all_pages
 
 from ...support.races.file_clock import START
 from ...support.races.processes import Child, Crew, Gone, tell

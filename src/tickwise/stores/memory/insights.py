@@ -11,6 +11,7 @@ from ...core.slots import next_slot
 from ...core.states import FAILURES, FINAL, RunState
 from ..decision_order import decision_matches, decision_place
 from ..insights_contract import Insights
+from ..pages import decision_page
 from ..records import (
     MICRO,
     AttemptRow,
@@ -31,7 +32,7 @@ from ..records import (
     StepReport,
 )
 from ..statistics import LATELY, NOT_RUN, Counts, HourlyStats, MinuteStats, Recent
-from ..validation import decision_page, has_label, is_part_of_name
+from ..validation import has_label, is_part_of_name
 from .moves import MemoryMoves, atomic
 from .state import JobEntry, RunEntry, ScheduleEntry
 

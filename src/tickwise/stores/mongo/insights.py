@@ -9,6 +9,7 @@ from ...core.reasons import Reason
 from ...core.states import RunState
 from ..document_rows import job_row, schedule_row
 from ..job_document import Document
+from ..pages import decision_page
 from ..records import (
     ALL_SCHEDULES,
     AttemptRow,
@@ -26,7 +27,7 @@ from ..records import (
 )
 from ..run_document import attempt_of, digests, row_of
 from ..statistics import Recent
-from ..validation import decision_page, run_number_in
+from ..validation import run_number_in
 from . import tick
 from .base import Mongo
 from .fleet import pause_state

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 
 from ...core.reasons import Reason
 from ..decision_order import decision_matches, decision_place
+from ..pages import decision_page
 from ..records import DecisionFilter, DecisionKey, DecisionRow, Page
-from ..validation import decision_page
 from .base import RedisServer
 
 _BATCH_SIZE, _MAX_SORTED = 500, 20_000

@@ -1,7 +1,7 @@
 """What a driver of a database does for the store: run procedures in transactions, and notify waiting processes."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -97,6 +97,17 @@ def answered_at_once(steps: "Generator[Prepared, Answer, Rows]", answer: Callabl
         step = next(steps)
         while True:
             step = steps.send(answer(*step))
+    except StopIteration as done:
+        rows: Rows = done.value
+        return rows
+
+
+async def answered(steps: "Generator[Prepared, Answer, Rows]", answer: Callable[..., Awaitable[Answer]]) -> Rows:
+    """The same, where answers are awaited."""
+    try:
+        step = next(steps)
+        while True:
+            step = steps.send(await answer(*step))
     except StopIteration as done:
         rows: Rows = done.value
         return rows

@@ -14,6 +14,7 @@ from ...core.payload import UnreadableText
 from ...core.reasons import Reason
 from ...core.slots import next_slot
 from ...core.states import Event, RunState
+from ..pages import decision_page, page_number
 from ..records import (
     ALL_SCHEDULES,
     AttemptRow,
@@ -28,7 +29,7 @@ from ..records import (
     StepReport,
 )
 from ..unreadable import unreadable_row
-from ..validation import decision_page, has_label, like_pattern, page_number
+from ..validation import has_label, like_pattern
 from .definitions import DefinitionCache
 from .jobs import COLUMNS, JOBS, JobColumns, LoadedJob, load
 from .statement import Procedure, Statement

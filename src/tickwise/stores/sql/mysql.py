@@ -19,6 +19,7 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from random import uniform
 from typing import Any, TypeVar
 
@@ -27,7 +28,7 @@ from asyncmy.cursors import Cursor
 
 from ..contract import StoreUnavailableError
 from .dialect import NO_LOCKS, Column, Dialect, Joined, Joins, Lists, Row, Tables
-from .driver import Answer, Driver, Pool
+from .driver import Answer, Driver, Pool, answered
 from .mysql_caller import accepts, run_inside
 from .mysql_check import settings_at_fault
 from .mysql_errors import (
@@ -252,14 +253,7 @@ class MysqlDriver(Driver):
         self._tickets.hold(connection)
 
     async def _ask(self, connection: Any, query: Query) -> Rows:
-        steps = self.ask(query)
-        try:
-            step = next(steps)
-            while True:
-                step = steps.send(await _answer(connection, *step))
-        except StopIteration as done:
-            rows: Rows = done.value
-            return rows
+        return await answered(self.ask(query), partial(_answer, connection))
 
     async def _end(self, connection: Any, how: str, *, reads: bool) -> None:
         """End a transaction; a connection that cannot is given up, and the server undoes what it began."""

@@ -2,14 +2,14 @@
 
 import sys
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from inspect import isawaitable
 from typing import Any, TypeVar
 
 from ...core.errors import InputError
-from .driver import Answer, Driver
+from .driver import Answer, Driver, answered
 from .mysql_notification import NOTIFY_OTHERS
-from .statement import Procedure, Query, Rows
+from .statement import Procedure, Query
 
 T = TypeVar("T")
 _LIBRARIES = ("asyncmy", "aiomysql", "pymysql", "MySQLdb")
@@ -27,7 +27,7 @@ async def run_inside(driver: Driver, connection: Any, procedure: Procedure[T], d
         asked = next(procedure)
         while True:
             if isinstance(asked, Query):
-                rows = await _ask(driver, connection, asked)
+                rows = await answered(driver.ask(asked), partial(_answer, connection))
             else:
                 await _answer(connection, NOTIFY_OTHERS, [])
                 rows = ()
@@ -35,17 +35,6 @@ async def run_inside(driver: Driver, connection: Any, procedure: Procedure[T], d
     except StopIteration as done:
         result: T = done.value
         return result
-
-
-async def _ask(driver: Driver, connection: Any, query: Query) -> Rows:
-    steps = driver.ask(query)
-    try:
-        step = next(steps)
-        while True:
-            step = steps.send(await _answer(connection, *step))
-    except StopIteration as done:
-        rows: Rows = done.value
-        return rows
 
 
 async def _answer(connection: Any, text: str, values: Sequence[Any]) -> Answer:

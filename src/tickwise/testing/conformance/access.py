@@ -13,8 +13,8 @@ import pytest
 from ...core.errors import ConflictError, InputError
 from ...stores.access_contract import Access
 from ...stores.access_records import AccessRole, AuditEntry, IdempotencyClaim, Token
+from ...stores.pages import all_pages
 from ...stores.records import MICRO
-from ...stores.validation import all_pages
 from .stories import Stories
 from .world import World
 

@@ -6,9 +6,9 @@ from ...core.model import Trigger
 from ...core.reasons import Reason
 from ...core.settle import Failed, Succeeded
 from ...core.states import RunState
+from ...stores.pages import all_pages
 from ...stores.records import MICRO, DecisionFilter, Lease, Node, Role, RunFilter, ScheduleFilter
 from ...stores.statistics import HourlyStats, MinuteStats, Recent
-from ...stores.validation import all_pages
 from .stories import Stories
 from .world import HOURLY, World, instant, job, schedule
 

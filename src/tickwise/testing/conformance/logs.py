@@ -1,8 +1,8 @@
 """What steps report and print (S42)."""
 # ruff: noqa: S101  (a suite of tests asserts)
 
+from ...stores.pages import all_pages
 from ...stores.records import LOG_HEAD, LOG_TAIL, Lease, LogPart, StepReport
-from ...stores.validation import all_pages
 from .stories import Stories
 from .world import World, job
 

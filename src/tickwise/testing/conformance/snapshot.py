@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from ...core.model import Schedule
 from ...core.reasons import Reason
 from ...stores.contract import Store
+from ...stores.pages import all_pages
 from ...stores.records import (
     AttemptRow,
     DecisionRow,
@@ -25,7 +26,6 @@ from ...stores.records import (
     StepReport,
 )
 from ...stores.statistics import Counts
-from ...stores.validation import all_pages
 
 _T = TypeVar("_T")
 

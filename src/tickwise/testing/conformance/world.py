@@ -26,6 +26,7 @@ from ...core.settle import Outcome, Settled, Succeeded
 from ...core.timeparse import floor_second, to_datetime
 from ...stores.contract import Store
 from ...stores.insights_contract import Insights
+from ...stores.pages import all_pages
 from ...stores.records import (
     DecisionFilter,
     Enqueue,
@@ -43,7 +44,6 @@ from ...stores.records import (
     StepReport,
     TickResult,
 )
-from ...stores.validation import all_pages
 from ..clock import FakeClock
 from .snapshot import snapshot
 
