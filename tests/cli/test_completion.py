@@ -56,7 +56,7 @@ def test_a_command_loads_only_what_it_needs(tmp_path: Path, arguments: list[str]
 @pytest.mark.parametrize("arguments", ["schedules list", "schedules list --json", "why nightly", "runs list"])
 def test_a_read_of_a_store_loads_no_server(filled: Filled, arguments: str) -> None:
     """Weight: common reads over a store load neither the API with its libraries nor NumPy nor YAML."""
-    heavy = {"fastapi", "starlette", "uvicorn", "httpx", "numpy", "ruamel.yaml", "structlog"}
+    heavy = {"fastapi", "starlette", "uvicorn", "httpx", "numpy", "pydantic", "ruamel.yaml", "structlog"}
     assert not heavy & loaded(arguments.split(), filled.folder.parent)
 
 
