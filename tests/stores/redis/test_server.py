@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from redis import Redis
+from structlog.testing import capture_logs
 
 from tickwise.core.errors import InputError
 from tickwise.core.planner import plan
@@ -70,6 +71,19 @@ def test_what_a_crash_may_lose_is_said(options: tuple[str, ...], loss: str) -> N
         found = with_store(server.url, lambda store: store.schema.durability())
         assert (loss in found.loss, bool(found.loss)) == (True, bool(loss))
         assert "maxmemory-policy noeviction" in found.settings
+
+
+def test_a_start_says_what_may_be_lost_and_a_read_does_not() -> None:
+    """A node installs the store when it starts and says it once; commands that only read do not repeat it."""
+    with valkey.server() as server:
+        with capture_logs() as said:
+            with_store(server.url, installed)
+        assert [("appendonly no" in line["settings"], "snapshot" in line["loss"]) for line in said] == [
+            (True, True)
+        ]
+        with capture_logs() as said:
+            with_store(server.url, lambda store: store.insights.schedules())
+        assert said == []
 
 
 def test_a_server_without_memory() -> None:

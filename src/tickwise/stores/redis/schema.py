@@ -5,19 +5,18 @@ can work beside it.
 """
 
 import json
-from functools import cache
 
 from ...core.errors import InputError, TickwiseError
 from ...log import get_logger
 from .base import SCHEMA_NAME, SCHEMA_VERSION, RedisServer, unfit
-from .durability import server_settings
+from .durability import ServerSettings, server_settings
 
 MARKS = ({"version": SCHEMA_VERSION, "name": SCHEMA_NAME, "compatible_from": 1},)
 _log = get_logger()
 
 
 async def make_ready(server: RedisServer) -> None:
-    """Check once that this version can work with the store, and say what the server may lose."""
+    """Check once that this version can work with the store."""
     if server.is_ready:
         return
     await _check_server(server)
@@ -26,22 +25,17 @@ async def make_ready(server: RedisServer) -> None:
     server.is_ready = True
 
 
-async def _check_server(server: RedisServer) -> None:
+async def _check_server(server: RedisServer) -> ServerSettings:
     found = await server_settings(server)
     if found.problems:
         raise InputError(found.problems[0])
-    _log_durability(server.name, *found.durability)
-
-
-@cache
-def _log_durability(store: str, settings: str, loss: str) -> None:
-    """Say once in the life of a process what may be lost."""
-    _log.info("the store is on Redis", store=store, settings=settings, loss=loss or "a crash loses nothing")
+    return found
 
 
 async def upgrade(server: RedisServer) -> tuple[str, ...]:
-    """Leave the marks of this version; of several callers one does."""
-    await _check_server(server)
+    """Leave the marks of this version; of several callers one does. Say what the server may lose."""
+    settings, loss = (await _check_server(server)).durability
+    _log.info("the store is on Redis", store=server.name, settings=settings, loss=loss or "a crash loses nothing")
     made = []
     for mark in MARKS:
         text = json.dumps({**mark, "applied_at": await server.now()})
