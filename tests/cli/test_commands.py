@@ -25,6 +25,26 @@ def test_cron_explain_says_it_in_words_and_warns(command: Command) -> None:
     assert any("it means 0 and 33" in warning for warning in warnings)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0 22-4 * * *", "runs backwards: write 22-23,0-4\n"),
+        ("0 H(22-4) * * *", "H chooses from a range that does not go around\n"),
+        ("0 0 * * THU-TUE/2", "the range 'THU-TUE/2' runs backwards\n"),
+    ],
+)
+def test_advice_on_a_range_never_changes_its_meaning(command: Command, text: str, said: str) -> None:
+    """A22: a range that goes around is refused with what means the same, or without advice."""
+    code, _, error = command("cron", "explain", text)
+    assert code == 2
+    assert said in error
+
+
+def test_h_chooses_among_all_names_of_weekdays(command: Command) -> None:
+    """A22: Sunday is 7, too."""
+    assert command("cron", "explain", "0 0 * * H(1-7)")[0] == 0
+
+
 def test_cron_explain_as_json(command: Command) -> None:
     """Programs get the same as an object."""
     code, out, _ = command("cron", "explain", "0 3 * * *", "--json")
