@@ -5,6 +5,7 @@ between them know how a database is reached. Rows are tuples, in the order of th
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -48,7 +49,7 @@ class StatementStep(NamedTuple):
     is_result: bool = False
 
 
-class _Join(Statement):
+class _Join(Statement, ABC):
     """Rows of a table that are changed by their join with a source."""
 
     def __init__(
@@ -62,8 +63,9 @@ class _Join(Statement):
         super().__init__(source)
         self.joined = Joined(table, source, keys, changes or {}, where)
 
+    @abstractmethod
     def write(self, joins: Joins) -> str:
-        raise NotImplementedError
+        """The text of the change."""
 
     def steps(self, dialect: Dialect, /) -> Sequence[StatementStep]:
         return (StatementStep(self.write(dialect.joins), is_result=True),)
