@@ -12,7 +12,7 @@ from tickwise.core.change import BackfillAsked, Deleted, Paused, Rescheduled, Sw
 from tickwise.core.definition import JobDefinition
 from tickwise.core.errors import InputError
 from tickwise.core.model import Pause, Trigger
-from tickwise.core.settle import LeaseExpired, Succeeded, TooLate
+from tickwise.core.settle import Succeeded, TooLate
 from tickwise.stores.access_contract import Access
 from tickwise.stores.access_records import AccessRole, AuditEntry, Token
 from tickwise.stores.contract import Store
@@ -154,7 +154,7 @@ MOVES: dict[str, list[Bad]] = {
     "_finish": [
         Bad(lambda store, bad: store.finish([Finish(bad, "t", Succeeded())]), WRONG_IDS),
         Bad(lambda store, bad: store.finish([Finish("1", bad, Succeeded())]), WRONG_TEXTS),
-        Bad(lambda store, bad: store.finish([Finish("1", "t", bad)]), [LeaseExpired(), TooLate()]),
+        Bad(lambda store, bad: store.finish([Finish("1", "t", bad)]), [TooLate()]),
         Bad(lambda store, bad: store.finish(bad), [[]]),
     ],
     "_beat": [
