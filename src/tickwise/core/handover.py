@@ -42,7 +42,8 @@ class HandOver(NamedTuple):
     reference: str  # `<run>.<attempt>`, the engine's own id
     fingerprint: str  # of what was ordered: a second order of the reference must be the same
     token: str  # of the lease
-    ticket: str = ""  # digest of what the work shows at the gate; empty: this work asks no gate
+    gated: bool = True  # whether the work asks the gate
+    ticket: str = ""  # what the work shows at the gate, for whoever must order it again; gone once it has begun
     patience: int = DEFAULT_PATIENCE  # seconds
     state: HandOverState = HandOverState.INTENDED
     claim: str = ""  # digest of the secret of the work that began
@@ -52,10 +53,6 @@ class HandOver(NamedTuple):
     silent_since: int | None = None  # since when the engine does not answer
     silence: str = ""  # what its last answer was instead
     address: str = ""  # where the engine shows it to people
-
-    @property
-    def gated(self) -> bool:
-        return bool(self.ticket)
 
     @property
     def text(self) -> str:
@@ -80,7 +77,7 @@ def reference_of(run: str, attempt: int) -> str:
 
 
 def digest(secret: str) -> str:
-    """What is stored of a ticket or a claim."""
+    """What is stored of a claim."""
     return blake2b(secret.encode(), digest_size=32).hexdigest()
 
 
@@ -177,14 +174,13 @@ def changed(record: HandOver | None, change: HandOverChange, now: int, *, cancel
 
 def _begun(record: HandOver, change: Began, now: int, *, cancelling: bool) -> HandOver | None:
     """The gate (S53). Work without a gate begins when the engine says so."""
-    if record.gated and not _is_same(record.ticket, change.ticket):
-        return None
-    if record.state is HandOverState.BEGUN:
-        return record if record.claim == (digest(change.claim) if record.gated else "") else None
-    if cancelling:
-        return None
     claim = digest(change.claim) if record.gated else ""
-    return _moved(record._replace(claim=claim, begun_at=now, alive_at=now), HandOverEvent.BEGIN)
+    if record.state is HandOverState.BEGUN:
+        return record if compare_digest(record.claim, claim) else None
+    if cancelling or not compare_digest(record.ticket, change.ticket):
+        return None
+    begun = record._replace(claim=claim, ticket="", begun_at=now, alive_at=now)
+    return _moved(begun, HandOverEvent.BEGIN)
 
 
 def _answered(record: HandOver) -> HandOver:

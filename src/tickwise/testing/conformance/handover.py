@@ -32,7 +32,7 @@ def handed(name: str = "a", **given: object) -> JobDefinition:
 
 def record_of(lease: Lease, patience: int = 600) -> HandOver:
     reference = reference_of(lease.id, lease.attempt)
-    return HandOver("gpu", reference, "print", lease.token, digest("ticket"), patience)
+    return HandOver("gpu", reference, "print", lease.token, ticket="ticket", patience=patience)
 
 
 async def hand_over(world: World, name: str = "a", **given: object) -> Lease:
@@ -69,6 +69,7 @@ class HandOverStories(Stories):
     async def test_the_gate_lets_one_in(self, world: World) -> None:
         """Of many that ask at once, one begins; it may ask again, the others may not (S53)."""
         lease = await hand_over(world)
+        assert await world.store.hand_over(lease.id, lease.token, Began("wrong", "claim 0")) is None
         claims = [f"claim {number}" for number in range(8)]
         answers = await asyncio.gather(
             *(world.store.hand_over(lease.id, lease.token, Began("ticket", claim)) for claim in claims)
@@ -77,8 +78,9 @@ class HandOverStories(Stories):
             (claim, record) for claim, record in zip(claims, answers, strict=True) if record is not None
         ]
         assert (begun.state, begun.claim, begun.begun_at) == (HandOverState.BEGUN, digest(winner), world.micro)
+        assert begun.ticket == ""
         assert await world.store.hand_over(lease.id, lease.token, Began("ticket", winner)) == begun
-        assert await world.store.hand_over(lease.id, lease.token, Began("wrong", winner)) is None
+        assert await world.store.hand_over(lease.id, lease.token, Began("ticket", "thief")) is None
         assert (await world.run(lease.id)).hand_over == begun
 
     async def test_a_run_that_was_cancelled_does_not_begin(self, world: World) -> None:
