@@ -2,6 +2,7 @@
 # ruff: noqa: S101  (a suite of tests asserts)
 
 import asyncio
+from typing import Any
 
 from ...core.definition import EngineUse, JobDefinition
 from ...core.handover import (
@@ -25,7 +26,7 @@ from .world import World, job, worker_node
 _WATCHER = Offers.of_watcher(["gpu"], ["*"])
 
 
-def handed(name: str = "a", **given: object) -> JobDefinition:
+def handed(name: str = "a", **given: Any) -> JobDefinition:
     """A job for the engine gpu."""
     return job(name, engine=EngineUse("gpu"), **given)
 
@@ -35,7 +36,7 @@ def record_of(lease: Lease, patience: int = 600) -> HandOver:
     return HandOver("gpu", reference, "print", lease.token, ticket="ticket", patience=patience)
 
 
-async def hand_over(world: World, name: str = "a", **given: object) -> Lease:
+async def hand_over(world: World, name: str = "a", **given: Any) -> Lease:
     """A run of the job that a watcher has leased, with the intent to order it."""
     await world.define(handed(name, **given))
     await world.enqueue(name)
