@@ -7,6 +7,7 @@
 A kind's module is imported only when an engine of it is used, because each needs a library of its own.
 """
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -73,7 +74,11 @@ def _engine_class(engine: ConfiguredEngine) -> type[Engine]:
 
 
 def read_engines(given: Any) -> Mapping[str, ConfiguredEngine]:
-    """The table `[engines]` of the settings: names with `kind` and what that kind needs."""
+    """The table `[engines]` of the settings: names with `kind` and what that kind needs. A string is TOML."""
+    try:
+        given = tomllib.loads(given) if isinstance(given, str) else given
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f'write a table for each engine: gpu = {{kind = "ray"}}: {error}') from None
     if not isinstance(given, Mapping):
         raise InputError('write a table for each engine: [engines.gpu], and under it kind = "ray"')
     return {
