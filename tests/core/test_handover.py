@@ -47,7 +47,14 @@ def record(**given: Any) -> HandOver:
 
 def begun(**given: Any) -> HandOver:
     return record(
-        **{"state": BEGUN, "ticket": "", "claim": digest("c"), "begun_at": NOW, "alive_at": NOW, **given}
+        **{
+            "state": BEGUN,
+            "ticket": digest("ticket"),
+            "claim": digest("c"),
+            "begun_at": NOW,
+            "alive_at": NOW,
+            **given,
+        }
     )
 
 

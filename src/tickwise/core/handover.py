@@ -43,7 +43,9 @@ class HandOver(NamedTuple):
     fingerprint: str  # of what was ordered: a second order of the reference must be the same
     token: str  # of the lease
     gated: bool = True  # whether the work asks the gate
-    ticket: str = ""  # what the work shows at the gate, for whoever must order it again; gone once it has begun
+    ticket: str = (
+        ""  # what the work shows at the gate, for whoever must order it again; once it has begun, a digest
+    )
     patience: int = DEFAULT_PATIENCE  # seconds
     state: HandOverState = HandOverState.INTENDED
     claim: str = ""  # digest of the secret of the work that began
@@ -55,6 +57,11 @@ class HandOver(NamedTuple):
     silence: str = ""  # what its last answer was instead
     address: str = ""  # where the engine shows it to people
     log_cursor: str = ""  # how far the log that the engine keeps has been read
+
+    @property
+    def ticket_digest(self) -> str:
+        """What a ticket is compared with, before the work has begun and afterwards; empty if it asks no gate."""
+        return digest(self.ticket) if self.gated and self.begun_at is None else self.ticket
 
     @property
     def text(self) -> str:
@@ -79,7 +86,7 @@ def reference_of(run: str, attempt: int) -> str:
 
 
 def digest(secret: str) -> str:
-    """What is stored of a claim."""
+    """What is stored of a claim, and of a ticket that was used."""
     return blake2b(secret.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
 
 
@@ -200,7 +207,7 @@ def _begun(record: HandOver, change: Began, now: int, *, cancelling: bool) -> Ha
         return record if record.claim == claim else None
     if cancelling or not compare_digest(digest(record.ticket), digest(change.ticket)):
         return None
-    begun = record._replace(claim=claim, ticket="", begun_at=now, alive_at=now)
+    begun = record._replace(claim=claim, ticket=record.ticket_digest, begun_at=now, alive_at=now)
     return _moved(begun, HandOverEvent.BEGIN)
 
 

@@ -55,6 +55,7 @@ class MongoStore(MongoMoves, Store):
     _cancel = move(enqueue.cancel)
     _retry = move(enqueue.retry)
     _lease = move(lease.lease)
+    _attempt = move(lease.attempt)
     _report = move(lease.report)
     expire = move(lease.expire)
     _beat = move(heartbeat.beat)

@@ -53,6 +53,7 @@ class RedisStore(RedisMoves, Store):
     _cancel = move(enqueue.cancel)
     _retry = move(enqueue.retry)
     _lease = move(lease.lease)
+    _attempt = move(lease.attempt)
     _report = move(lease.report)
     _finish = move(finish.finish)
     expire = move(finish.expire)
