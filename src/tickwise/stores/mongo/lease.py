@@ -127,6 +127,11 @@ async def readable_leases(mongo: Mongo, runs: Sequence[Document]) -> tuple[Lease
     return tuple(leases)
 
 
+async def attempt(mongo: Mongo, run: int) -> Lease | None:
+    leases = await _leases(mongo, await mongo.runs.find({"_id": run, **_RUNNING}, FOR_LEASES).to_list())
+    return leases[0] if leases else None
+
+
 async def renew(mongo: Mongo, node: str, held: Mapping[int, str], seconds: int) -> Renewed:
     """Which of its runs a node still holds is what the write has matched; what is read beside it says the rest."""
     extended, own = await asyncio.gather(_extend(mongo, node, held, seconds), _running(mongo, node, held))

@@ -56,6 +56,7 @@ class MongoStore(MongoMoves, Store):
     _cancel = move(enqueue.cancel)
     _retry = move(enqueue.retry)
     _lease = move(lease.lease)
+    _attempt = move(lease.attempt)
     _report = move(lease.report)
     _hand_over = move(handover.hand_over)
     _adopt = move(handover.adopt)

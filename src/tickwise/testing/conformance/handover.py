@@ -79,7 +79,7 @@ class HandOverStories(Stories):
             (claim, record) for claim, record in zip(claims, answers, strict=True) if record is not None
         ]
         assert (begun.state, begun.claim, begun.begun_at) == (HandOverState.BEGUN, digest(winner), world.micro)
-        assert begun.ticket == ""
+        assert begun.ticket == begun.ticket_digest == digest("ticket")
         assert await world.store.hand_over(lease.id, lease.token, Began("ticket", winner)) == begun
         assert await world.store.hand_over(lease.id, lease.token, Began("ticket", "thief")) is None
         assert (await world.run(lease.id)).hand_over == begun
@@ -140,6 +140,23 @@ class HandOverStories(Stories):
         record = record_of(again)
         assert await world.store.hand_over(again.id, again.token, Intended(record)) == record
         assert [each.event for each in await world.insights.attempts(lease.id)] == [Event.LEASE_EXPIRED]
+
+    async def test_the_work_learns_what_to_do(self, world: World) -> None:
+        """The attempt that runs, as its watcher has leased it (S53); a run in another state has none."""
+        await world.define(handed(params={"table": "orders"}))
+        run = await world.enqueue("a", params={"day": 3})
+        assert await world.store.attempt(run) is None
+        (lease,) = await world.lease(offers=_WATCHER, seconds=30)
+        assert await world.store.attempt(run) == lease
+        record = await world.store.hand_over(run, lease.token, Intended(record_of(lease)))
+        assert await world.store.attempt(run) == lease._replace(hand_over=record)
+        await world.define(handed(params={"table": "users"}))
+        attempt = await world.store.attempt(run)
+        assert attempt is not None
+        assert (attempt.job.params, attempt.params) == ({"table": "orders"}, {"day": 3})
+        await world.end(lease)
+        assert await world.store.attempt(run) is None
+        assert await world.store.attempt(str(int(run) + 1)) is None
 
     async def test_what_nobody_can_say_is_lost(self, world: World) -> None:
         """An engine that forgot its work ends the run as lost, without another attempt (S55)."""
