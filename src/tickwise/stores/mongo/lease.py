@@ -128,7 +128,7 @@ async def readable_leases(mongo: Mongo, runs: Sequence[Document]) -> tuple[Lease
 
 
 async def attempt(mongo: Mongo, run: int) -> Lease | None:
-    leases = await _leases(mongo, await mongo.runs.find({"_id": run, **_RUNNING}, FOR_LEASES).to_list())
+    leases = await readable_leases(mongo, await mongo.runs.find({"_id": run, **_RUNNING}, FOR_LEASES).to_list())
     return leases[0] if leases else None
 
 

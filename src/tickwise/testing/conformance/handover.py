@@ -146,7 +146,7 @@ class HandOverStories(Stories):
         await world.define(handed(params={"table": "orders"}))
         run = await world.enqueue("a", params={"day": 3})
         assert await world.store.attempt(run) is None
-        (lease,) = await world.lease(offers=_WATCHER, seconds=30)
+        (lease,) = await world.lease(offers=WATCHER, seconds=30)
         assert await world.store.attempt(run) == lease
         record = await world.store.hand_over(run, lease.token, Intended(record_of(lease)))
         assert await world.store.attempt(run) == lease._replace(hand_over=record)
