@@ -43,9 +43,7 @@ class HandOver(NamedTuple):
     fingerprint: str  # of what was ordered: a second order of the reference must be the same
     token: str  # of the lease
     gated: bool = True  # whether the work asks the gate
-    ticket: str = (
-        ""  # what the work shows at the gate, for whoever must order it again; once it has begun, a digest
-    )
+    ticket: str = ""  # shown by the work at the gate; kept so that it can be ordered again, then as a digest
     patience: int = DEFAULT_PATIENCE  # seconds
     state: HandOverState = HandOverState.INTENDED
     claim: str = ""  # digest of the secret of the work that began
