@@ -12,6 +12,9 @@ from tickwise.sources.defaults import Defaults
 from tickwise.sources.spec import read_spec
 
 
+KIND = "must be the name of an engine, or a mapping with name and the engine's options"
+
+
 class GpuRules:
     """An engine that understands `gpus`, and work that does not ask the gate if it has any."""
 
