@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from ...core.handover import (
     DEFAULT_PATIENCE,
+    WORK_LEASE,
     Accepted,
     HandOver,
     HandOverChange,
@@ -53,6 +54,7 @@ _log = get_logger()
 LOOK_EVERY = 1.0  # seconds
 CANCEL_WITHIN = 10_000_000  # microseconds between asking work to end and killing it
 _KILL_EVERY = 10_000_000  # microseconds between kills of work that does not end
+_REFRESH_EVERY = WORK_LEASE * 1_000_000  # microseconds
 _RETRY_DELAY = 1.0  # seconds before the store is asked again
 _MAX_PROBLEM_LENGTH = 500
 _CANCELLED = "it was asked to end"
@@ -156,6 +158,7 @@ class _Watch:
         self._lease = lease
         self._api_url = api_url
         self._record: HandOver | None = lease.hand_over
+        self._read_at = 0  # when the record was last read for its own sake
         self.cancelled = asyncio.Event()
 
     @property
@@ -241,9 +244,13 @@ class _Watch:
             ending.cancel()
 
     async def _judged(self, look: Look) -> Judgement:
-        """What the look means. That work is dead is not said of a record that may be old."""
+        """What the look means. The work changes the record, too, so it is read again from time to time.
+
+        That work is dead is never said of a record that may be old.
+        """
         judgement = judged(self.record, look.seen, look.now)
-        if isinstance(judgement.outcome, LeaseExpired):
+        if isinstance(judgement.outcome, LeaseExpired) or look.now - self._read_at >= _REFRESH_EVERY:
+            self._read_at = look.now
             await self._refresh()
             judgement = judged(self.record, look.seen, look.now)
         return judgement
