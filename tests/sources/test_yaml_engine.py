@@ -11,7 +11,6 @@ from tickwise.core.errors import InputError
 from tickwise.sources.defaults import Defaults
 from tickwise.sources.spec import read_spec
 
-
 KIND = "must be the name of an engine, or a mapping with name and the engine's options"
 
 
