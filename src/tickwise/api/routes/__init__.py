@@ -7,6 +7,7 @@ from ..routing import Route
 from . import (
     actions,
     adoption,
+    attention,
     backfill,
     bulk,
     dashboard,
@@ -24,14 +25,15 @@ from . import (
     runs,
     schedules,
     session,
+    slots,
     sources,
     times,
     tokens,
 )
 
 _RESOURCES = (
-    bulk, adoption, schedules, actions, backfill, runs, logs, sources, jobs, times, decisions, preview, fleet,
-    pause, overview, doctor, notifications, events, tokens,
+    bulk, adoption, schedules, slots, actions, backfill, runs, logs, sources, jobs, times, decisions, preview,
+    fleet, pause, overview, attention, doctor, notifications, events, tokens,
 )  # fmt: skip
 PREFIX = "/api/v1"
 
