@@ -20,6 +20,7 @@ from .core.definition import DEFAULT_QUEUE, Keep, Ticking, check_name
 from .core.errors import InputError, did_you_mean, nearest_word
 from .core.timeparse import format_duration, parse_duration
 from .ownership import SETTING, OwnershipError, WriterCheck
+from .runtime.engines.catalog import ConfiguredEngine, read_engines
 from .runtime.executors.address import AddressPolicy, Reach
 from .runtime.notifications.notice import Occasion
 from .sources.defaults import Defaults
@@ -32,7 +33,7 @@ DEFAULT_STORE = "sqlite:///.tickwise/tickwise.db"
 _RUN_VARIABLES = frozenset(
     "RUN_ID JOB SCHEDULE SLOT PREVIOUS_SLOT TRIGGER ATTEMPT OUTCOME ERROR EVENT TEXT PROGRAM".split()
 )
-_OTHER_VARIABLES = frozenset("TOKEN EXPLORE EXAMPLES RACES KILLS SOAK SEED DOCUMENTS PROOF".split())
+_OTHER_VARIABLES = frozenset("TOKEN API TICKET EXPLORE EXAMPLES RACES KILLS SOAK SEED DOCUMENTS PROOF".split())
 _OTHER_PREFIXES = ("PARAM_", "TEST_", "BENCH_")  # params of a run, options of our own tests and benchmarks
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?|\*", re.ASCII)
 _ORIGIN = re.compile(r"https?://[^/?#@\s]+(?=[/?#]|$)")  # of a URL without user and password
@@ -264,13 +265,20 @@ class Settings:
     templates: Mapping[str, Template] = field(
         default_factory=dict, metadata={"read": read_templates, "about": "your own schedule templates, by name"}
     )
+    engines: Mapping[str, ConfiguredEngine] = field(
+        default_factory=dict, metadata={"read": read_engines, "about": "engines that jobs can be handed over to"}
+    )
+    watch_concurrency: int = _setting(1_000, _parse_number, "runs on engines that a node watches at once")
+    api_url: str = _setting(
+        "", _parse_text, "the address of the API for work on engines; this node's own if left out"
+    )
     origins: Mapping[str, str] = field(default_factory=dict)  # where each value comes from
 
     @property
     def of_definitions(self) -> Defaults:
         """The defaults of definitions; a value in a definition overrides them."""
         grace = None if self.origins.get("grace", DEFAULT) == DEFAULT else self.grace
-        return Defaults(self.timezone, grace, self.templates)
+        return Defaults(self.timezone, grace, self.templates, self.engines)
 
 
 ABOUT: dict[str, str] = {f.name: f.metadata["about"] for f in fields(Settings) if f.metadata}

@@ -11,8 +11,9 @@ import pytest
 from tickwise.core.change import BackfillAsked, Deleted, Paused, Rescheduled, Switched
 from tickwise.core.definition import JobDefinition
 from tickwise.core.errors import InputError
+from tickwise.core.handover import Alive
 from tickwise.core.model import Pause, Trigger
-from tickwise.core.settle import LeaseExpired, Succeeded, TooLate
+from tickwise.core.settle import Succeeded, TooLate
 from tickwise.stores.access_contract import Access
 from tickwise.stores.access_records import AccessRole, AuditEntry, Token
 from tickwise.stores.contract import Store
@@ -143,6 +144,16 @@ MOVES: dict[str, list[Bad]] = {
         Bad(lambda store, bad: store.lease(LeaseRequest(bad, 1)), WRONG_TEXTS),
         Bad(lambda store, bad: store.lease(LeaseRequest("n", 1, ("default", bad))), WRONG_NAMES),
     ],
+    "_attempt": [Bad(lambda store, bad: store.attempt(bad), WRONG_IDS)],
+    "_hand_over": [
+        Bad(lambda store, bad: store.hand_over(bad, "t", Alive("c")), WRONG_IDS),
+        Bad(lambda store, bad: store.hand_over("1", bad, Alive("c")), WRONG_TEXTS),
+    ],
+    "_adopt": [
+        Bad(lambda store, bad: store.adopt(LeaseRequest(bad, 1)), WRONG_TEXTS),
+        Bad(lambda store, bad: store.adopt(LeaseRequest("n", 1, ("default", bad))), WRONG_NAMES),
+        Bad(lambda store, bad: store.adopt(LeaseRequest("n", bad)), [0]),
+    ],
     "_report": [
         Bad(lambda store, bad: store.report(bad, "t"), WRONG_IDS),
         Bad(lambda store, bad: store.report("1", bad), WRONG_TEXTS),
@@ -154,7 +165,7 @@ MOVES: dict[str, list[Bad]] = {
     "_finish": [
         Bad(lambda store, bad: store.finish([Finish(bad, "t", Succeeded())]), WRONG_IDS),
         Bad(lambda store, bad: store.finish([Finish("1", bad, Succeeded())]), WRONG_TEXTS),
-        Bad(lambda store, bad: store.finish([Finish("1", "t", bad)]), [LeaseExpired(), TooLate()]),
+        Bad(lambda store, bad: store.finish([Finish("1", "t", bad)]), [TooLate()]),
         Bad(lambda store, bad: store.finish(bad), [[]]),
     ],
     "_beat": [

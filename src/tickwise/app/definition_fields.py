@@ -49,6 +49,9 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
     if start is not None:
         zone = start.times.zone.name
         fields |= {"schedule": _schedule_field(own, zone), "timezone": zone, **_policy_fields(start.policy)}
+    if job.engine is not None:
+        use = job.engine
+        fields["engine"] = {"name": use.name, **use.options} if use.options else use.name
     if job.timeout is not None:
         fields["timeout"] = format_duration(job.timeout)
     fields |= _retry_field(job.retry) | _preconditions_field(job.preconditions)

@@ -68,6 +68,7 @@ class JobOptions(TypedDict, total=False):
     expires: Duration | None
     auto_remove: bool | None
     ticking: Literal["store", "local"] | None
+    engine: str | Mapping[str, Any] | None
     queue: str | None
     priority: int | None
     params: Mapping[str, Any] | None

@@ -245,6 +245,15 @@ class ScheduleDefinition:
 
 
 @dataclass(frozen=True, slots=True)
+class EngineUse:
+    """Which engine executes a job, and what the job says for it."""
+
+    name: str  # in the settings
+    options: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    target: str = ""  # `module:name` of a job that is a function: the other side imports it
+
+
+@dataclass(frozen=True, slots=True)
 class JobDefinition:
     """What to do, with its schedules."""
 
@@ -264,6 +273,7 @@ class JobDefinition:
     at_most_once: bool = False
     on: Handlers = Handlers()
     keep: Keep = Keep()
+    engine: EngineUse | None = None  # none: a worker executes it
     parameters: Parameters | None = None  # of a function; none: not known, or it has steps
 
     @property

@@ -5,8 +5,12 @@ A requirement is a word `kind:name`. A run has one or more of them, in one text:
     function:refresh                a function that an app of the worker declares under this name
     commands:9f86d081…              commands that a source of the worker defines in the same words
     function:refresh commands:9f8…  a function with preconditions or handlers
+    engine:gpu                      an engine that the settings of the worker name; it watches the work there (S54)
+    engine:gpu handed:9f86d081…     the same, for commands that a source of the worker defines
 
-The name of commands is a digest of the job's definition. A worker offers words of the same form, and `kind:*` for
+The name of commands is a digest of the job's definition. Commands that are handed over are a kind of their own, so
+that a worker without engines and a watcher without room for local runs take nothing from each other. A worker
+ offers words of the same form, and `kind:*` for
 everything of a kind: `--allow-commands` offers `commands:*`. It may execute a run if it offers every word of it.
 
 So what else a worker must have is one more kind of word: stores keep and compare texts, and know no kinds.
@@ -20,12 +24,14 @@ from typing import NamedTuple
 from .codec import encode_job
 from .definition import Handlers, JobDefinition
 
-FUNCTION, COMMANDS = "function", "commands"  # the kinds
+FUNCTION, COMMANDS, ENGINE, HANDED = "function", "commands", "engine", "handed"  # the kinds
 ALL = "*"
 _MISSING = {  # what no live worker does, as the end of a sentence
     "": "serves the queue {queue}",
     FUNCTION: "of the queue {queue} knows the function {name}",
     COMMANDS: "of the queue {queue} may execute its commands",
+    ENGINE: "of the queue {queue} has the engine {name}",
+    HANDED: "of the queue {queue} may hand its commands over",
 }
 _NO_HANDLERS = Handlers()
 _OTHER_MISSING = "of the queue {queue} offers {kind}:{name}"
@@ -43,9 +49,12 @@ def command_digest(job: JobDefinition) -> str:
 
 def requirements_of(job: JobDefinition) -> str:
     """What a worker must offer to execute a job."""
-    words = [] if job.steps else [f"{FUNCTION}:{job.name}"]
+    if job.engine:
+        words, commands = [f"{ENGINE}:{job.engine.name}"], HANDED
+    else:
+        words, commands = [] if job.steps else [f"{FUNCTION}:{job.name}"], COMMANDS
     if has_commands(job):
-        words.append(f"{COMMANDS}:{command_digest(job)}")
+        words.append(f"{commands}:{command_digest(job)}")
     return " ".join(words)
 
 
@@ -62,6 +71,11 @@ class Offers:
         return cls((*known, *(f"{COMMANDS}:{name}" for name in commands)))
 
     @classmethod
+    def of_watcher(cls, engines: Iterable[str], commands: Iterable[str] = ()) -> "Offers":
+        """The engines that it has, and the digests of definitions whose commands it may hand over, or `*`."""
+        return cls((*(f"{ENGINE}:{name}" for name in engines), *(f"{HANDED}:{name}" for name in commands)))
+
+    @classmethod
     def from_text(cls, text: str) -> "Offers":
         return cls(text.split())
 
@@ -72,6 +86,9 @@ class Offers:
     @cached_property
     def digest(self) -> str:
         return blake2b(self.text.encode(), digest_size=16).hexdigest()
+
+    def __or__(self, other: "Offers") -> "Offers":
+        return Offers(self.words | other.words)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Offers) and self.words == other.words

@@ -58,6 +58,11 @@ class LeaseExpired:
 
 
 @dataclass(frozen=True, slots=True)
+class Lost:
+    """Nobody can say what became of it, or whether it still runs: it is not tried again by itself (S54, S55)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Unmet:
     """Its preconditions were not met; it has not started."""
 
@@ -67,7 +72,7 @@ class TooLate:
     """It was queued longer than it may be (`expires`)."""
 
 
-Outcome: TypeAlias = Succeeded | Failed | Cancelled | Snoozed | HandedBack | LeaseExpired | Unmet | TooLate
+Outcome: TypeAlias = Succeeded | Failed | Cancelled | Snoozed | HandedBack | LeaseExpired | Lost | Unmet | TooLate
 
 
 class Settled(NamedTuple):
@@ -90,6 +95,9 @@ def settle(run: EndingRun, outcome: Outcome, now: int) -> Settled:
             event = Event.CANCEL
         case Unmet():
             event = Event.UNMET
+        case Lost():
+            losses += 1
+            event = Event.LOSS
         case TooLate():
             event = Event.TOO_LATE
         case Snoozed(seconds):

@@ -6,6 +6,9 @@ The flow of one slot, as moves of a `Store`:
     tick     due jobs -> plan -> runs, cursors, decisions  (a ticker)
     lease    queued run -> running, held by a token        (a worker)
     beat     the node lives, and its leases go on          (the node, from a thread of its own)
+    hand_over  what is known of a running attempt that an engine executes   (its watcher, the work itself)
+    adopt    handed-over run -> another watcher, same attempt, same token   (a watcher)
+    attempt  what to do in a running attempt               (its work on an engine, which holds no lease itself)
     finish   running -> what `settle` says; wakes the slots that waited for it
     expire   leases that ran out, runs that waited too long (any node)
 
@@ -37,6 +40,7 @@ from typing import Any, NamedTuple
 from ..core.change import Change
 from ..core.definition import JobDefinition, Keep
 from ..core.errors import TickwiseError
+from ..core.handover import HandOver, HandOverChange
 from ..core.model import Pause, Schedule
 from ..core.settle import Settled
 from ..core.states import RunState
@@ -206,6 +210,31 @@ class Store(ABC):
         parts = [validation.checked_part(part) for part in log]
         return await self._report(validation.run_number(run), token, reports, parts)
 
+    async def hand_over(self, run: str, token: str, change: HandOverChange) -> HandOver | None:
+        """Change what is stored of an attempt's hand-over to an engine; the record as it is then (S52, S53).
+
+        None, and nothing changed, if the token is old or `core.handover.changed` refuses the change: so of many
+        that ask the gate, one is let in.
+        """
+        validation.check_token_of_lease(token)
+        return await self._hand_over(validation.run_number(run), token, change)
+
+    async def adopt(self, wanted: LeaseRequest) -> tuple[Lease, ...]:
+        """Lease to a watcher handed-over runs whose watcher's lease has run out (S54).
+
+        Attempt and token stay the same, and the lease has the hand-over. The oldest lease goes first; queues and
+        offers count as in `lease`, limits do not: the work has started.
+        """
+        validation.check_lease_request(wanted)
+        return await self._adopt(wanted) if wanted.capacity else ()
+
+    async def attempt(self, run: str) -> Lease | None:
+        """The running attempt of a run, as its lease says it; none if the run is not running.
+
+        For the work of a handed-over attempt: its watcher has the lease, and the work must learn what to do (S53).
+        """
+        return await self._attempt(validation.run_number(run))
+
     async def finish(self, ended: Sequence[Finish]) -> tuple[Settled | None, ...]:
         """End attempts. None stands for one whose token is old: its result is refused (S42).
 
@@ -215,7 +244,10 @@ class Store(ABC):
 
     @abstractmethod
     async def expire(self) -> Expired:
-        """Take back what vanished workers hold (S42, S44), and end what waited too long (S47)."""
+        """Take back what vanished workers hold (S42, S44), and end what waited too long (S47).
+
+        A handed-over run is left to other watchers for its patience; then it is lost (S54).
+        """
 
     async def beat(
         self, node: Node, held: Mapping[str, str] | None = None, lease: int = 30, *, passed: bool = False
@@ -295,6 +327,15 @@ class Store(ABC):
     async def _report(
         self, run: int, token: str, steps: Sequence[StepReport], log: Sequence[LogPart], /
     ) -> bool: ...
+
+    @abstractmethod
+    async def _hand_over(self, run: int, token: str, change: HandOverChange, /) -> HandOver | None: ...
+
+    @abstractmethod
+    async def _adopt(self, wanted: LeaseRequest, /) -> tuple[Lease, ...]: ...
+
+    @abstractmethod
+    async def _attempt(self, run: int, /) -> Lease | None: ...
 
     @abstractmethod
     async def _finish(self, ended: Sequence[Finish], /) -> tuple[Settled | None, ...]: ...

@@ -11,6 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from ..core.cron import Recurrence
 from ..core.definition import JobDefinition
+from ..core.handover import HandOver
 from ..core.model import Facts, Schedule, TickPlan, Trigger
 from ..core.reasons import Reason, Verdict
 from ..core.requirements import EVERYTHING, Offers
@@ -50,6 +51,7 @@ class Lease(NamedTuple):
     due_at: int = 0  # when it could have started, in microseconds
     started_at: int = 0
     failures: int = 0  # attempts that failed before
+    hand_over: HandOver | None = None  # of this attempt to an engine, as it stands (S52)
 
     @property
     def previous_slot(self) -> int | None:
@@ -264,6 +266,7 @@ class RunRow:
     expires_at: int | None = None
     by: str = ""
     requires: str = ""  # what a worker must offer to execute it (S46)
+    hand_over: HandOver | None = None  # of its last attempt to an engine (S52)
 
 
 @dataclass(frozen=True, slots=True)

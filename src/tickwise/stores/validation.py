@@ -16,7 +16,7 @@ from ..core.definition import MAX_PRIORITY, JobDefinition, check_name
 from ..core.errors import ConflictError, InputError, StaleVersionError, TickwiseError, did_you_mean, nearest_word
 from ..core.model import Pause, Trigger
 from ..core.payload import check_text, clip, decode, encode
-from ..core.settle import LeaseExpired, TooLate
+from ..core.settle import TooLate
 from ..core.slot_history import Bins
 from .records import (
     LOG_TAIL,
@@ -45,7 +45,7 @@ _MAX_KEY_TTL = 10 * 366 * 86_400
 _MAX_SPAN = 10_000_000  # minutes or hours
 _MAX_BINS = 10_000
 _TRIGGERS_OF_ENQUEUE = (Trigger.ENQUEUE, Trigger.MANUAL)
-_FOUND_BY_EXPIRE = (LeaseExpired, TooLate)
+_FOUND_BY_EXPIRE = TooLate
 
 
 # Names, ids and times.
@@ -279,7 +279,7 @@ def _checked_finish(ended: Finish) -> Finish:
     """The end of an attempt. A result that cannot be stored is left out, and the error says so."""
     run, token, outcome, result, error = ended
     if isinstance(outcome, _FOUND_BY_EXPIRE):
-        raise InputError("that a worker vanished, or that a run is too late, is found by expire()")
+        raise InputError("that a run is too late is found by expire()")
     number = str(run_number(run))
     if number == run and result is None and not error:
         return ended

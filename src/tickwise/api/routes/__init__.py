@@ -7,6 +7,7 @@ from ..routing import Route
 from . import (
     actions,
     adoption,
+    attempts,
     attention,
     backfill,
     bulk,
@@ -33,7 +34,7 @@ from . import (
 
 _RESOURCES = (
     bulk, adoption, schedules, slots, actions, backfill, runs, logs, sources, jobs, times, decisions, preview,
-    fleet, pause, overview, attention, doctor, notifications, events, tokens,
+    fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"
 

@@ -10,6 +10,7 @@ from ...core.cron.zone import Zone, zone
 from ...core.definition import (
     After,
     Catchup,
+    EngineUse,
     Handlers,
     JobDefinition,
     Keep,
@@ -19,9 +20,10 @@ from ...core.definition import (
     ScheduleDefinition,
     check_name,
 )
-from ...core.errors import CronError, InputError
+from ...core.errors import CronError, InputError, did_you_mean, nearest_word
 from ...core.read_only_dict import ReadOnlyDict
 from ...core.timeparse import format_duration, instant, last_instant, read_moment, read_time
+from ..defaults import Defaults, EngineRules
 from ..templates import Template, find_template
 from .error import ErrorList, Loc
 from .references import check_references
@@ -45,14 +47,14 @@ _FIELD_OF_ENTRY: dict[type, tuple[str, ...]] = {
 def build(
     spec: JobSpec,
     default_name: str | None,
-    templates: Mapping[str, Template],
+    defaults: Defaults,
     broken: frozenset[str],
     errors: ErrorList,
 ) -> JobDefinition | None:
     """The definition, or None and errors. `broken` fields have errors already; what needs one is not checked."""
     name = _job_name(spec, default_name, broken, errors)
     where = zone(spec.timezone or "UTC")
-    builder = RecurrenceBuilder(name, where, templates)
+    builder = RecurrenceBuilder(name, where, defaults.templates)
     policies = (
         {} if broken & {*_DEPENDENT_FIELDS, "until", "timezone", "after"} else _build_policies(spec, where, errors)
     )
@@ -60,6 +62,7 @@ def build(
     steps = () if broken & {"steps", *ACTIONS} else build_steps(spec, errors)
     preconditions = () if "preconditions" in broken else build_preconditions(spec.preconditions)
     handlers = Handlers() if "on" in broken else _build_handlers(spec)
+    engine = None if "engine" in broken else _build_engine(spec, defaults.engines, errors)
     if "params" not in broken:
         check_references(spec, steps, preconditions, handlers, errors)
     if broken or errors.found:
@@ -71,6 +74,7 @@ def build(
         preconditions=preconditions,
         retry=build_retry(spec.retry),
         on=handlers,
+        engine=engine,
         keep=Keep(spec.keep.days, spec.keep.runs) if spec.keep else Keep(),
         **_given_fields(spec, _JOB_FIELDS) | _frozen_mappings(spec),
     )
@@ -148,6 +152,25 @@ def _build_handlers(spec: JobSpec) -> Handlers:
     if spec.on is None:
         return Handlers()
     return Handlers(*(build_handler(handler) for handler in (spec.on.success, spec.on.failure, spec.on.exit)))
+
+
+def _build_engine(spec: JobSpec, known: Mapping[str, EngineRules], errors: ErrorList) -> EngineUse | None:
+    """The engine that executes the job. The settings must name it, and its kind must understand the options."""
+    if spec.engine is None:
+        return None
+    options = {"name": spec.engine} if isinstance(spec.engine, str) else dict(spec.engine)
+    name = options.pop("name", None)
+    if not isinstance(name, str):
+        errors.add(("engine",), "has no name: write {name: gpu, …}, with the name of an engine in the settings")
+        return None
+    if name not in known:
+        near = nearest_word(name, known)
+        advice = did_you_mean(near) if near else f": add [engines.{name}] to the settings"
+        errors.add(("engine",), f"the settings name no engine {name[:60]!r}{advice}", near)
+        return None
+    with errors.at("engine"):
+        known[name].check(options, at_most_once=bool(spec.at_most_once))
+    return EngineUse(name, ReadOnlyDict(options))
 
 
 @dataclass(frozen=True, slots=True)

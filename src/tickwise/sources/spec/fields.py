@@ -102,6 +102,12 @@ def _check_identifier(text: str) -> str:
     return text
 
 
+def check_option_name(text: str) -> str:
+    if not text.isidentifier():
+        raise InputError(f"{text[:60]!r} cannot be the name of an option: use letters, digits and _")
+    return text
+
+
 def _check_env_name(text: str) -> str:
     if not _ENV_NAME.fullmatch(text):
         raise InputError(f"{text[:60]!r} cannot be a variable's name: use letters, digits and _, no digit first")

@@ -31,7 +31,7 @@ def read_job(
     broken = frozenset(str(flaw.loc[0]) for flaw in flaws if flaw.loc)
     spec = JobSpec({name: value for name, value in given.items() if name not in broken})
     errors = ErrorList()
-    job = build(_with_defaults(spec, defaults), default_name, defaults.templates, broken, errors)
+    job = build(_with_defaults(spec, defaults), default_name, defaults, broken, errors)
     flaws += [root.find(loc).flaw(loc, error) for loc, error in errors.found]
     if job is not None and not flaws:
         flaws += _check_encodable(job, root)

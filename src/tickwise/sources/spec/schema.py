@@ -7,7 +7,7 @@ values (policies, the graph of steps, zones).
 from typing import Any, TypeAlias
 
 from ...core.errors import InputError
-from .field_types import FieldType, JsonSchema, Many, OneOf, Text, likely_key, shape_of
+from .field_types import AnyValue, FieldType, JsonSchema, Many, Names, OneOf, Text, likely_key, shape_of
 from .fields import (
     CATCHUP,
     COMMAND_TEXT,
@@ -32,6 +32,7 @@ from .fields import (
     URL,
     WINDOW,
     ZONE_NAME,
+    check_option_name,
     number,
     whole,
 )
@@ -213,6 +214,13 @@ _SCHEDULE: FieldType[Times | KindsSpec] = OneOf(
 )
 
 
+_ENGINE: FieldType[str | dict[str, Any]] = OneOf(
+    shape_of,
+    {"text": NAME_TEXT, "mapping": Names(check_option_name, AnyValue())},
+    "must be the name of an engine, or a mapping with name and the engine's options",
+)
+
+
 class JobSpec(ActionFields):
     """A job: what to do, when, and how its slots become runs."""
 
@@ -250,6 +258,12 @@ class JobSpec(ActionFields):
     auto_remove = optional(FLAG, "Remove the schedule when it has finished.", True)
     ticking = optional(TICKING, "Who finds due slots; as the node is set if left out.", "local")
 
+    engine = optional(
+        _ENGINE,
+        "Which engine of the settings executes it, and what that is told; a worker if left out.",
+        "celery",
+        {"name": "gpu", "entrypoint_num_gpus": 1},
+    )
     queue = optional(NAME_TEXT, "Which workers run it; default if left out.", "reports")
     priority = optional(whole(-1_000, 1_000), "Higher goes first; 0 if left out.", 10)
     params = optional(PARAMS, "Values for the run, as in JSON.", {"table": "orders"})

@@ -33,6 +33,19 @@ def hand_out(memory: MemoryState, wanted: LeaseRequest, runs: Iterable[RunEntry]
     return tuple(leases)
 
 
+def adopt(memory: MemoryState, wanted: LeaseRequest, now: int) -> tuple[Lease, ...]:
+    """Give handed-over runs that nobody watches to a watcher, those first that have waited longest (S54)."""
+    unwatched = [
+        run for run in memory.active.values()
+        if run.hand_over and run.lease_until is not None and run.lease_until < now
+        and run.queue in wanted.queues and wanted.offers.allow(run.requires)
+    ]  # fmt: skip
+    chosen = nsmallest(wanted.capacity, unwatched, key=lambda run: (run.lease_until, run.number))
+    for run in chosen:
+        run.node, run.lease_until = wanted.node, now + wanted.seconds * MICRO
+    return tuple(run.lease for run in chosen)
+
+
 def _allowed(memory: MemoryState, queue: str, now: int) -> int:
     """How many runs of a queue may start now, in the whole fleet."""
     limit = memory.limits.get(queue, QueueLimit(queue))

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...core.definition import JobDefinition, ScheduleDefinition
 from ...core.errors import ConflictError
+from ...core.handover import HandOver
 from ...core.jobstate import EndedPause, JobState, ScheduleState
 from ...core.model import Decision, Schedule, Trigger
 from ...core.payload import clip
@@ -64,6 +65,7 @@ class RunEntry:
     attempt: int = 0
     failures: int = 0
     losses: int = 0
+    hand_over: HandOver | None = None
     cancelling: bool = False
     token: str | None = None
     node: str | None = None
@@ -100,6 +102,13 @@ class RunEntry:
             return self.state in _KEEPS_KEY
         return self.finished_at is None or now < self.finished_at + self.key_ttl * MICRO
 
+    @property
+    def given_up_at(self) -> int | None:
+        """When its lease is over for good: other watchers have the patience of a hand-over to adopt it (S54)."""
+        if self.lease_until is None:
+            return None
+        return self.lease_until + (self.hand_over.patience * MICRO if self.hand_over else 0)
+
     def expired(self, now: int) -> bool:
         """Whether it has waited too long; once it has started, it may wait for its next attempt (S47)."""
         return not self.attempt and self.expires_at is not None and self.expires_at <= now
@@ -110,7 +119,7 @@ class RunEntry:
         times, label = (self.times.times, self.times.label) if self.times else (None, "")
         return Lease(
             self.id, self.token or "", self.definition, self.attempt, self.trigger, self.schedule, self.slot,
-            times, label, self.params, self.due_at, self.started_at or 0, self.failures,
+            times, label, self.params, self.due_at, self.started_at or 0, self.failures, self.hand_over,
         )  # fmt: skip
 
 
@@ -372,7 +381,7 @@ class MemoryState:
         """Hand a queued run to a worker."""
         run.state, run.attempt, run.node = RunState.RUNNING, run.attempt + 1, node
         run.token, run.lease_until = f"{node}/{run.attempt}", now + seconds * MICRO
-        run.started_at, run.error = now, ""
+        run.started_at, run.error, run.hand_over = now, "", None
         if run.trigger is Trigger.MANUAL:
             self.jobs[run.job].last_manual_start = now // MICRO
         return run.lease

@@ -12,8 +12,9 @@ from typing import Any
 from ...core.change import Change
 from ...core.definition import JobDefinition, Keep
 from ...core.errors import ConflictError, InputError, TickwiseError, no_such
+from ...core.handover import HandOver, HandOverChange, changed
 from ...core.model import Pause, Schedule, Trigger
-from ...core.settle import LeaseExpired, Settled, TooLate
+from ...core.settle import LeaseExpired, Lost, Settled, TooLate
 from ...core.states import MOVES, Event, RunState
 from ..contract import Schema, Store
 from ..records import (
@@ -37,7 +38,7 @@ from ..records import (
 from . import define as definitions
 from .access import MemoryAccess
 from .insights import MemoryInsights
-from .lease import hand_out, keep_log, set_limit, unwanted
+from .lease import adopt, hand_out, keep_log, set_limit, unwanted
 from .moves import MemoryMoves, OperationLock, atomic
 from .state import JobEntry, MemoryState, RunEntry
 from .tick import run_pass
@@ -157,7 +158,8 @@ class MemoryStore(MemoryMoves, Store):
 
     def _renew(self, node: str, held: Mapping[int, str], seconds: int) -> Renewed:
         now = self._memory.clock()
-        runs = [found for run, token in held.items() if (found := self._memory.held(str(run), token))]
+        found = (self._memory.held(str(run), token) for run, token in held.items())
+        runs = [run for run in found if run and run.node == node]  # a former watcher has the token too (S54)
         for run in runs:
             run.lease_until = now + seconds * MICRO
         unknown = (run for run in self._memory.active.values() if run.number not in held and run.node == node)
@@ -178,6 +180,24 @@ class MemoryStore(MemoryMoves, Store):
         return True
 
     @atomic
+    def _hand_over(self, run: int, token: str, change: HandOverChange, /) -> HandOver | None:
+        found = self._memory.held(str(run), token)
+        if found is None:
+            return None
+        record = changed(found.hand_over, change, self._memory.clock(), cancelling=found.cancelling)
+        found.hand_over = record or found.hand_over
+        return record
+
+    @atomic
+    def _adopt(self, wanted: LeaseRequest, /) -> tuple[Lease, ...]:
+        return adopt(self._memory, wanted, self._memory.clock())
+
+    @atomic
+    def _attempt(self, run: int, /) -> Lease | None:
+        found = self._memory.active.get(str(run))
+        return found.lease if found and found.state is RunState.RUNNING else None
+
+    @atomic
     def _finish(self, ended: Sequence[Finish], /) -> tuple[Settled | None, ...]:
         now = self._memory.clock()
         return tuple(self._end(one, now) for one in ended)
@@ -189,10 +209,13 @@ class MemoryStore(MemoryMoves, Store):
     @atomic
     def expire(self) -> Expired:
         now, active = self._memory.clock(), list(self._memory.active.values())
-        lapsed = [run for run in active if run.lease_until is not None and run.lease_until < now]
+        lapsed = [run for run in active if run.given_up_at is not None and run.given_up_at < now]
         waited = [run for run in active if run.state is RunState.QUEUED and run.expired(now)]
         for run in lapsed:
-            self._memory.end(run, LeaseExpired(), now, error="its worker did not renew the lease")
+            if run.hand_over:
+                self._memory.end(run, Lost(), now, error=run.hand_over.unwatched)
+            else:
+                self._memory.end(run, LeaseExpired(), now, error="its worker did not renew the lease")
         for run in waited:
             self._memory.end(run, TooLate(), now)
         return Expired(len(lapsed), len(waited))

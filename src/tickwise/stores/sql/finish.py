@@ -92,7 +92,13 @@ NOTE_SUCCESS = Update(
 )  # fmt: skip
 FORGET = [
     Statement(f"DELETE FROM tickwise_{table} WHERE {column} IN :ids[bigint]")
-    for table, column in (("logs", "run_id"), ("steps", "run_id"), ("attempts", "run_id"), ("runs", "id"))
+    for table, column in (
+        ("logs", "run_id"),
+        ("steps", "run_id"),
+        ("attempts", "run_id"),
+        ("hand_overs", "run_id"),
+        ("runs", "id"),
+    )
 ]
 _NO_RETRY = RetryPolicy()
 _SUCCESS = Settled(Event.SUCCESS, RunState.SUCCEEDED)

@@ -9,19 +9,21 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+from ...core.handover import HandOver
 from ...core.model import Trigger
 from ...core.payload import UnreadableText, shown, shown_params
 from ...core.states import RunState
 from ..records import MICRO, Page, RunFilter, RunRow
 from ..validation import like_pattern, run_number_in
 from .definitions import DefinitionCache
+from .handover import RECORD
 from .runs import RUNNING
 from .statement import Procedure, Statement
 
-RUN_COLUMNS = """r.id, r.job_id, r.schedule_id, r.slot, r.trigger_name, r.schedule_definition_id, r.state, r.queue,
-    r.priority, r.attempt, r.created_at, r.due_at, r.started_at, r.finished_at, r.node, r.claimed_by, r.lane,
-    r.run_key, r.params, r.result, r.error, r.cancelling, r.failures, r.losses, r.lease_until, r.expires_at,
-    r.requested_by, r.requires"""
+RUN_COLUMNS = f"""r.id, r.job_id, r.schedule_id, r.slot, r.trigger_name, r.schedule_definition_id, r.state,
+    r.queue, r.priority, r.attempt, r.created_at, r.due_at, r.started_at, r.finished_at, r.node, r.claimed_by,
+    r.lane, r.run_key, r.params, r.result, r.error, r.cancelling, r.failures, r.losses, r.lease_until,
+    r.expires_at, r.requested_by, r.requires, {RECORD}"""
 _RUN = Statement(f"SELECT {RUN_COLUMNS} FROM tickwise_runs r WHERE r.id = :run")
 _CONDITIONS = {
     "after": "r.id < :after",
@@ -124,7 +126,7 @@ def _run_row(cache: DefinitionCache, row: Sequence[Any]) -> RunRow:
     (
         id_, job, schedule, slot, trigger, times, state, queue, priority, attempt, created_at, due_at, started_at,
         finished_at, node, claimed_by, lane, key, params, result, error, cancelling, failures, losses, lease_until,
-        expires_at, by, requires,
+        expires_at, by, requires, hand_over,
     ) = row  # fmt: skip
     schedule = None if schedule is None else cache.schedule_names[schedule]
     return RunRow(
@@ -134,7 +136,7 @@ def _run_row(cache: DefinitionCache, row: Sequence[Any]) -> RunRow:
         node=node, claimed_by=claimed_by, lane=None if finished_at else lane, key=key,
         params=shown_params(params), result=shown(result), error=error or "", cancelling=bool(cancelling),
         failures=failures, losses=losses, lease_until=lease_until, expires_at=expires_at, by=by or "",
-        requires=requires,
+        requires=requires, hand_over=None if hand_over is None else HandOver.from_text(hand_over),
     )  # fmt: skip
 
 

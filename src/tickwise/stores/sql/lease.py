@@ -4,14 +4,16 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ...core.handover import HandOver
 from ...core.model import Trigger
 from ...core.payload import UnreadableText, decode
 from ...core.requirements import Offers
-from ...core.settle import Failed, LeaseExpired, TooLate
+from ...core.settle import Failed, LeaseExpired, Lost, TooLate
 from ..records import LOG_HEAD, LOG_TAIL, MICRO, Expired, Lease, LeaseRequest, LogPart, Renewed, StepReport
 from .definitions import DefinitionCache
 from .finish import LOCK_JOBS, RunEnd, end
 from .fleet import clock
+from .handover import PATIENCE, RECORD_OF_RUN, unwatched, with_records
 from .runs import RUNNING, SET_RUNNING
 from .statement import Compound, Procedure, Returning, Statement, Update
 
@@ -68,6 +70,7 @@ _OF_NODE = Statement(f"""
 _LEASES = Statement(f"""
     SELECT {_LEASED} FROM tickwise_runs WHERE id IN :ids[bigint] AND state = 'running' AND node = :node
 """)
+_ATTEMPT = Statement(f"SELECT {_LEASED} FROM tickwise_runs WHERE id = :run AND state = 'running'")
 _FENCE = Statement("""
     SELECT id FROM tickwise_runs WHERE id = :run AND token = :token AND state = 'running' {fence}
 """)
@@ -93,7 +96,7 @@ _LOG_TRIM = Statement("""
         AND position + {length}(text) <= :tail
 """)
 _LAPSED = Statement(f"""
-    SELECT id FROM tickwise_runs WHERE {RUNNING} AND lease_until < :now
+    SELECT id, {RECORD_OF_RUN} FROM tickwise_runs WHERE {RUNNING} AND lease_until + {PATIENCE} < :now
     ORDER BY lease_until LIMIT :most {{lock_free}}
 """)
 _WAITED = Statement("""
@@ -228,8 +231,20 @@ def renew(
     return Renewed(
         held=frozenset(str(run) for run, token, *_ in ours if held.get(run) == token),
         cancel=frozenset(str(run) for run, _, cancelling, _ in ours if cancelling),
-        unknown=(yield from _leases(cache, rows, now)),
+        unknown=(yield from with_records((yield from _leases(cache, rows, now)))),
     )
+
+
+def adopt(cache: DefinitionCache, wanted: LeaseRequest) -> Procedure[tuple[Lease, ...]]:
+    ids = yield from unwatched(cache, wanted)
+    rows = (yield _LEASES(ids=ids, node=wanted.node)) if ids else ()
+    return (yield from with_records((yield from _leases(cache, rows, (yield from clock())))))
+
+
+def attempt(cache: DefinitionCache, run: int) -> Procedure[Lease | None]:
+    rows = yield _ATTEMPT(run=run)
+    leases = yield from with_records((yield from _leases(cache, rows, (yield from clock()))))
+    return leases[0] if leases else None
 
 
 def report(run: int, token: str, steps: Sequence[StepReport], log: Sequence[LogPart]) -> Procedure[bool]:
@@ -259,11 +274,17 @@ def _placed(log: Sequence[LogPart], ends: dict[str, int]) -> Iterator[tuple[obje
         yield number, part.step, position, part.stream, part.text, part.at
 
 
+def _lapsed(run: int, record: str | None) -> RunEnd:
+    """The end of a run whose lease has run out: a worker's, or the last that a watcher had (S54)."""
+    if record is None:
+        return RunEnd(run, LeaseExpired(), error="its worker did not renew the lease")
+    return RunEnd(run, Lost(), error=HandOver.from_text(record).unwatched)
+
+
 def expire(cache: DefinitionCache) -> Procedure[Expired]:
     now = yield from clock()
-    lapsed = [row[0] for row in (yield _LAPSED(now=now, most=_EXPIRE_BATCH))]
+    lapsed = [_lapsed(*row) for row in (yield _LAPSED(now=now, most=_EXPIRE_BATCH))]
     waited = [row[0] for row in (yield _WAITED(now=now, most=_EXPIRE_BATCH))]
-    gone = "its worker did not renew the lease"
-    yield from end(cache, [RunEnd(run, LeaseExpired(), error=gone) for run in lapsed], now)
+    yield from end(cache, lapsed, now)
     yield from end(cache, [RunEnd(run, TooLate()) for run in waited], now)
     return Expired(len(lapsed), len(waited))

@@ -183,6 +183,14 @@ CREATE TABLE tickwise_attempts (  -- those before the last
     PRIMARY KEY (run_id, number)
 ) {plain};
 
+CREATE TABLE tickwise_hand_overs (  -- of attempts to engines
+    run_id bigint NOT NULL,
+    attempt bigint NOT NULL,
+    patience bigint NOT NULL,   -- microseconds after its lease when nobody may adopt it any more
+    record {text} NOT NULL,
+    PRIMARY KEY (run_id, attempt)
+) {plain};
+
 CREATE TABLE tickwise_steps (
     run_id bigint NOT NULL,
     name {key} NOT NULL,

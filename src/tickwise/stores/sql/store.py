@@ -18,6 +18,7 @@ from . import (
     enqueue,
     finish,
     fleet,
+    handover,
     heartbeat,
     insights,
     insights_changes,
@@ -63,6 +64,9 @@ class SqlStore(SqlMoves, Store):
     _pause = move(Pool.OTHER, fleet.pause)
     _cancel = cached_move(Pool.OTHER, enqueue.cancel)
     _lease = cached_move(Pool.LEASE, lease.lease)
+    _hand_over = move(Pool.OTHER, handover.hand_over)
+    _adopt = cached_move(Pool.LEASE, lease.adopt)
+    _attempt = cached_move(Pool.OTHER, lease.attempt)
     _report = move(Pool.OTHER, lease.report)
     expire = cached_move(Pool.OTHER, lease.expire)
     _leave = move(Pool.OTHER, fleet.leave)

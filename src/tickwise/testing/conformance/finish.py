@@ -8,7 +8,7 @@ import pytest
 
 from ...core.definition import RetryPolicy
 from ...core.errors import InputError
-from ...core.settle import Cancelled, Failed, HandedBack, LeaseExpired, Outcome, Snoozed, Succeeded, Unmet
+from ...core.settle import Cancelled, Failed, HandedBack, Outcome, Snoozed, Succeeded, TooLate, Unmet
 from ...core.states import Event, RunState
 from ...stores.records import MICRO, Finish
 from .stories import Stories
@@ -139,8 +139,8 @@ class FinishStories(Stories):
             assert error.startswith("begin␀�x")
             assert error.endswith("xthe end")
 
-    async def test_a_worker_does_not_say_that_it_vanished(self, world: World) -> None:
-        """That is for the reaper to find; a lease that runs out is no outcome of an attempt."""
+    async def test_a_worker_does_not_say_that_a_run_is_too_late(self, world: World) -> None:
+        """That is for the reaper to find; a run that a worker holds has started."""
         lease = await leased(world)
         async with world.refuses(InputError):
-            await world.end(lease, LeaseExpired())
+            await world.end(lease, TooLate())

@@ -7,6 +7,7 @@ from .definitions import DefinitionStories
 from .enqueue import CancelStories, EnqueueStories, NotificationStories, RetryStories, TriggerStories
 from .expiry import ExpiryStories
 from .finish import FinishStories
+from .handover import HandOverStories
 from .insights import FilterStories, InsightStories, PageStories
 from .lease import LeaseStories
 from .limits import LimitStories
@@ -41,6 +42,7 @@ class StoreConformance(
     LimitStories,
     FinishStories,
     ExpiryStories,
+    HandOverStories,
     RetentionStories,
     LogStories,
     PageStories,
