@@ -7,6 +7,7 @@ What cannot be stored was never stored: a read by such a name or text finds noth
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ..core.definition import JobDefinition
 from ..core.reasons import Reason
@@ -66,6 +67,8 @@ class Insights(ABC):
     ) -> Page[ScheduleRow]:
         """In order of their names."""
         pages.check_page_size(limit)
+        if wanted.names is not None:
+            wanted = replace(wanted, names=frozenset(filter(validation.can_exist, wanted.names)))
         if not (validation.can_match_schedules(wanted) and validation.can_exist(after)):
             return Page(())
         return await self._schedules(wanted, after or "", limit)

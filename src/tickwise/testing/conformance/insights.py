@@ -38,7 +38,7 @@ SCHEDULES_BY = {
     ScheduleFilter(label="is=x=y"): "etl_b", ScheduleFilter(label="\0"): "",
     ScheduleFilter(source="other"): "Report", ScheduleFilter(source="x" * 5_000): "",
     ScheduleFilter(local=True): "", ScheduleFilter(names=frozenset()): "",
-    ScheduleFilter(names=frozenset({"etl_b", "Report", "none"})): "etl_b Report",
+    ScheduleFilter(names=frozenset({"etl_b", "Report", "none", "\0"})): "etl_b Report",
     ScheduleFilter(names=frozenset({"etl-a", "etl_b"}), job="etl-a"): "etl-a",
     ScheduleFilter(label="team", paused=False, due_before=instant("02:00")): "etl-a",
     ScheduleFilter(text="etl", source="other"): "",
