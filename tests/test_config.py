@@ -13,6 +13,7 @@ import pytest
 from tickwise.config import ABOUT, DEFAULT, NAMES, Secret, Settings, load
 from tickwise.core.definition import Keep, Ticking
 from tickwise.core.errors import InputError
+from tickwise.runtime.engines.catalog import ConfiguredEngine
 from tickwise.runtime.executors.address import Reach
 from tickwise.runtime.notifications.notice import Occasion
 from tickwise.sources.templates import Template
@@ -82,6 +83,9 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("ping", "https://ping.example/uuid", Secret("https://ping.example/uuid")),
     ("ping_every", "5m", 300.0),
     ("templates", 'teatime = "0 16 * * *"', {"teatime": Template("0 16 * * *", "")}),
+    ("engines", 'box = {kind = "ssh", host = "b"}', {"box": ConfiguredEngine("box", "ssh", {"host": "b"})}),
+    ("watch_concurrency", "5000", 5_000),
+    ("api_url", "https://tick.example.com", "https://tick.example.com"),
 ]
 
 
@@ -146,6 +150,9 @@ BAD: list[tuple[str, list[Any]]] = [
     ("ping", []),
     ("ping_every", ["60", "0s", 0]),
     ("templates", ["teatime", 7, {"a b": "@daily"}, {"tea": "61 * * * *"}, {"tea": {"cronn": "@daily"}}]),
+    ("engines", ["gpu", 7, {"a b": {"kind": "ray"}}, {"gpu": "ray"}, {"gpu": {"kind": "rays"}}, {"gpu": {}}]),
+    ("watch_concurrency", ["0", "many"]),
+    ("api_url", ["", 7]),
 ]
 SECRET = [
     ("notify_webhook", "hooks.example/hush"),

@@ -268,6 +268,7 @@ class Settings:
     engines: Mapping[str, ConfiguredEngine] = field(
         default_factory=dict, metadata={"read": read_engines, "about": "engines that jobs can be handed over to"}
     )
+    watch_concurrency: int = _setting(1_000, _parse_number, "runs on engines that a node watches at once")
     api_url: str = _setting(
         "", _parse_text, "the address of the API for work on engines; this node's own if left out"
     )

@@ -12,6 +12,7 @@ from tickwise.api.auth_settings import AuthSettings
 from tickwise.api.context import RequestContext
 from tickwise.api.routes import PREFIX, all_routes
 from tickwise.api.routing import GuardedRoute, Route
+from tickwise.app.attempts import AttemptSecret
 from tickwise.stores.access_records import AccessRole
 
 from ..support.api import NIGHTLY, api, problem_of
@@ -80,15 +81,23 @@ WHO_MAY = {
     "POST /tokens": "admin",
     "DELETE /tokens/{token}": "admin",
     "GET /audit": "admin",
+    "POST /attempts/{reference}/begin": "ticket",
+    "POST /attempts/{reference}/alive": "claim",
+    "POST /attempts/{reference}/report": "claim",
+    "POST /attempts/{reference}/finish": "claim",
 }
 ENDLESS = "/events"
-_THINGS = {"name": "nightly", "run": "1", "token": "nobodys"}
+_THINGS = {"name": "nightly", "run": "1", "token": "nobodys", "reference": "1.1"}
 
 
 def _api_routes() -> Iterator[tuple[str, Route]]:
     for prefix, route in all_routes():
         if prefix == PREFIX:
             yield f"{route.method} {route.path.replace(':name', '')}", route
+
+
+def _routes_of_people() -> Iterator[tuple[str, Route]]:
+    return ((name, route) for name, route in _api_routes() if isinstance(route.role, AccessRole))
 
 
 def test_the_table_names_every_route() -> None:
@@ -118,10 +127,10 @@ async def test_each_role_passes_its_doors_and_no_others() -> None:
     """A route answers 403 to every role below its own and lets the others through to what is behind it."""
     async with api() as here:
         tokens = {role: await here.token(role) for role in RANK}
-        for name, route in _api_routes():
+        for name, route in _routes_of_people():
             for role in RANK:
                 await here.ask("POST", "/schedules", json=NIGHTLY)
-                may = route.role is not None and RANK.index(role) >= RANK.index(route.role)
+                may = isinstance(route.role, AccessRole) and RANK.index(role) >= RANK.index(route.role)
                 if may and route.path == ENDLESS:
                     continue
                 answer = await here.ask(route.method, _address(route), token=tokens[role])
@@ -130,12 +139,26 @@ async def test_each_role_passes_its_doors_and_no_others() -> None:
 
 
 @patiently
+async def test_no_role_of_a_person_opens_an_attempt() -> None:
+    """S53: the routes of work are for a secret of its attempt: a person's token is as good as none."""
+    async with api() as here:
+        tokens = [await here.token(role) for role in RANK]
+        routes = [route for _, route in _api_routes() if isinstance(route.role, AttemptSecret)]
+        assert len(routes) == 4
+        for route in routes:
+            problem_of(await here.ask(route.method, _address(route)), 401)
+            for token in tokens:
+                problem_of(await here.ask(route.method, _address(route), token=token), 404)
+
+
+@patiently
 async def test_nobody_passes_without_a_token_where_none_is_trusted() -> None:
     """Without a token every route is closed, before anything of the request is looked at."""
     async with api(access=NOBODY) as here:
         for name, route in _api_routes():
             answer = await here.ask(route.method, _address(route), content=b"{not json")
-            assert problem_of(answer, 401)["detail"].startswith("a token is needed"), name
+            needed = "a token is" if isinstance(route.role, AccessRole) else f"the {route.role} of the attempt is"
+            assert problem_of(answer, 401)["detail"].startswith(f"{needed} needed"), name
         assert (await here.client.get("/openapi.json")).status_code == 401
         assert (await here.client.get("/healthz")).status_code == 200
 

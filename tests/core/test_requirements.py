@@ -1,8 +1,10 @@
 """What runs require of workers, and what workers offer (S46, S47)."""
 
+from dataclasses import replace
+
 import pytest
 
-from tickwise.core.definition import Command, Handlers, JobDefinition, Precondition, Step
+from tickwise.core.definition import Command, EngineUse, Handlers, JobDefinition, Precondition, Step
 from tickwise.core.requirements import (
     ALL,
     EVERYTHING,
@@ -68,6 +70,19 @@ def test_offers_are_values() -> None:
     assert one != one.text
 
 
+def test_a_job_for_an_engine_needs_a_watcher() -> None:
+    """Neither takes what is for the other: a worker has no engine, and a watcher executes nothing (S46)."""
+    function, commands = JobDefinition("a", engine=EngineUse("gpu")), replace(PIPELINE, engine=EngineUse("gpu"))
+    assert requirements_of(function) == "engine:gpu"
+    assert requirements_of(commands) == f"engine:gpu handed:{command_digest(commands)}"
+    watcher, worker = Offers.of_watcher(["gpu"], [ALL]), Offers.of([ALL], [ALL])
+    for job in (function, commands):
+        assert watcher.allow(requirements_of(job))
+        assert not worker.allow(requirements_of(job))
+        assert not watcher.allow(requirements_of(replace(job, engine=None)))
+        assert (worker | watcher).allow(requirements_of(job))
+
+
 def test_which_worker_is_missing() -> None:
     """A queue without a worker, a word that none of its workers offers, or one worker with all of them (S47)."""
     half = [(["default"], Offers.of(["load"])), (["default", "mail"], Offers.of(commands=[ALL]))]
@@ -87,7 +102,9 @@ def test_which_worker_is_missing() -> None:
         ("", "", "serves the queue q"),
         ("function:f", "function", "of the queue q knows the function f"),
         ("commands:9f", "commands", "of the queue q may execute its commands"),
-        ("engine:celery", "engine", "of the queue q offers engine:celery"),
+        ("engine:gpu", "engine", "of the queue q has the engine gpu"),
+        ("handed:9f", "handed", "of the queue q may hand its commands over"),
+        ("lib:x", "lib", "of the queue q offers lib:x"),
     ],
 )
 def test_what_no_live_worker_does(requirement: str, kind: str, text: str) -> None:

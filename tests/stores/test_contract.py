@@ -11,6 +11,7 @@ import pytest
 from tickwise.core.change import BackfillAsked, Deleted, Paused, Rescheduled, Switched
 from tickwise.core.definition import JobDefinition
 from tickwise.core.errors import InputError
+from tickwise.core.handover import Alive
 from tickwise.core.model import Pause, Trigger
 from tickwise.core.settle import Succeeded, TooLate
 from tickwise.stores.access_contract import Access
@@ -142,6 +143,16 @@ MOVES: dict[str, list[Bad]] = {
     "_lease": [
         Bad(lambda store, bad: store.lease(LeaseRequest(bad, 1)), WRONG_TEXTS),
         Bad(lambda store, bad: store.lease(LeaseRequest("n", 1, ("default", bad))), WRONG_NAMES),
+    ],
+    "_attempt": [Bad(lambda store, bad: store.attempt(bad), WRONG_IDS)],
+    "_hand_over": [
+        Bad(lambda store, bad: store.hand_over(bad, "t", Alive("c")), WRONG_IDS),
+        Bad(lambda store, bad: store.hand_over("1", bad, Alive("c")), WRONG_TEXTS),
+    ],
+    "_adopt": [
+        Bad(lambda store, bad: store.adopt(LeaseRequest(bad, 1)), WRONG_TEXTS),
+        Bad(lambda store, bad: store.adopt(LeaseRequest("n", 1, ("default", bad))), WRONG_NAMES),
+        Bad(lambda store, bad: store.adopt(LeaseRequest("n", bad)), [0]),
     ],
     "_report": [
         Bad(lambda store, bad: store.report(bad, "t"), WRONG_IDS),

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from ..app import AsyncTickwise
+from ..app.attempts import AttemptSecret
 from ..app.health import READY, Readiness
 from ..app.upcoming import ForecastCache
 from .auth import Authenticator
@@ -24,6 +25,7 @@ from .schemas.common import Problem
 
 GetReadiness = Callable[[], Awaitable[Readiness]]
 _DEFAULT_AUTH = AuthSettings()
+_SECRETS = ("token", *AttemptSecret)  # what may stand in the header Authorization
 _DESCRIPTION = "Schedules, runs and why: everything that the dashboard and the command line can do."
 
 
@@ -68,7 +70,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         components = schema.setdefault("components", {})
         components.setdefault("schemas", {})["Problem"] = Problem.model_json_schema()
-        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        components["securitySchemes"] = {name: {"type": "http", "scheme": "bearer"} for name in _SECRETS}
         schema["security"] = [{"token": []}]
         app.openapi_schema = schema
     return app.openapi_schema

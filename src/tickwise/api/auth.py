@@ -156,11 +156,23 @@ class Authenticator:
 
 
 async def _token_of_header(given: str, store: Store) -> Token:
+    return await valid_token(_secret_of_header(given), store)
+
+
+def _secret_of_header(given: str) -> str:
     kind, _, secret = given.partition(" ")
     secret = secret.strip()
     if kind.lower() != "bearer" or not secret:
         raise _unauthorized("the Authorization header must be: Bearer TOKEN")
-    return await valid_token(secret, store)
+    return secret
+
+
+def bearer_secret(request: Request, problem: str) -> str:
+    """What a request has in its Authorization header; 401 with this problem if it has none."""
+    given = request.headers.get("authorization")
+    if given is None:
+        raise _unauthorized(problem)
+    return _secret_of_header(given)
 
 
 async def valid_token(secret: str, store: Store) -> Token:

@@ -1,7 +1,9 @@
 """Routes, each with the role that may use it: a route without one cannot be made.
 
 A `Route` is one row of the table: method, path, required role and endpoint. The role is checked inside the route,
-before the body is read; there is no separate list of paths to keep in step.
+before the body is read; there is no separate list of paths to keep in step. A few routes are for the work of
+attempts that engines execute: they need a secret of their attempt instead, and no role of a person opens them.
+Guesses of it are not counted: it is a random text that nobody can guess.
 """
 
 from collections.abc import Callable, Coroutine, Hashable
@@ -12,9 +14,11 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.convertors import StringConvertor, register_url_convertor
 
+from ..app.attempts import AttemptSecret, open_attempt
 from ..app.operations import Operations
 from ..app.records import AccessRole
 from ..app.view import View, sees_all
+from .auth import bearer_secret
 from .coalesce import RequestCoalescer
 from .context import RequestContext
 from .idempotency import once
@@ -47,7 +51,7 @@ class Route:
 
     method: str
     path: str
-    role: AccessRole | None  # none: everybody, without a token too
+    role: AccessRole | AttemptSecret | None  # none: everybody, without a token too
     endpoint: Callable[..., Any]
     whole: bool = False  # concerns all jobs: refused to a token with scopes
     once: bool = False  # a repeat with the same Idempotency-Key gets the first answer
@@ -62,8 +66,8 @@ class Router:
         self.routes: list[Route] = []
 
     def add(
-        self, method: str, path: str, role: AccessRole | None, *, whole: bool = False, once: bool = False,
-        **options: Any,
+        self, method: str, path: str, role: AccessRole | AttemptSecret | None, *, whole: bool = False,
+        once: bool = False, **options: Any,
     ) -> Callable[[Endpoint], Endpoint]:  # fmt: skip
         """Declare a route; options are those of FastAPI."""
 
@@ -77,7 +81,9 @@ class Router:
     def get(self, path: str, role: AccessRole | None, **options: Any) -> Callable[[Endpoint], Endpoint]:
         return self.add("GET", path, role, **options)
 
-    def post(self, path: str, role: AccessRole | None, **options: Any) -> Callable[[Endpoint], Endpoint]:
+    def post(
+        self, path: str, role: AccessRole | AttemptSecret | None, **options: Any
+    ) -> Callable[[Endpoint], Endpoint]:
         return self.add("POST", path, role, **options)
 
     def put(self, path: str, role: AccessRole, **options: Any) -> Callable[[Endpoint], Endpoint]:
@@ -97,7 +103,7 @@ class GuardedRoute(APIRoute):
         self.route = route
         responses = {**_REFUSALS, **route.options.get("responses", {})}
         options = {
-            "openapi_extra": {"security": []} if route.role is None else None,
+            "openapi_extra": _security(route),
             "operation_id": route.endpoint.__name__, **route.options, "responses": responses,
         }  # fmt: skip
         super().__init__(prefix + route.path, route.endpoint, methods=[route.method], **options)
@@ -106,6 +112,8 @@ class GuardedRoute(APIRoute):
         inner, route = super().get_route_handler(), self.route
         if route.role is None:
             return inner if route.method == "GET" else _guard_address(inner)
+        if isinstance(route.role, AttemptSecret):
+            return _guard_attempt(inner, route.role)
 
         async def handle(request: Request) -> Response:
             context = request.state.context = await _authorize(request, route)
@@ -129,6 +137,28 @@ def _guard_address(inner: Handler) -> Handler:
     return handle
 
 
+def _guard_attempt(inner: Handler, kind: AttemptSecret) -> Handler:
+    """The handler of a route for the work of an attempt, which shows this secret of it."""
+
+    async def handle(request: Request) -> Response:
+        state = request.app.state
+        state.authenticator.check_address(request)
+        secret = bearer_secret(request, f"the {kind} of the attempt is needed: send Authorization: Bearer …")
+        reference = request.path_params["reference"]
+        request.state.attempt = await open_attempt(await state.tickwise.store(), reference, kind, secret)
+        await checked_body(request)
+        return await inner(request)
+
+    return handle
+
+
+def _security(route: Route) -> dict[str, Any] | None:
+    """What OpenAPI says about a route that needs no token of a person."""
+    if route.role is None:
+        return {"security": []}
+    return {"security": [{str(route.role): []}]} if isinstance(route.role, AttemptSecret) else None
+
+
 def _request_key(request: Request, identity: Identity) -> Hashable:
     """Everything in a request that its response depends on."""
     scope = request.scope
@@ -141,7 +171,7 @@ async def _authorize(request: Request, route: Route) -> RequestContext:
     state.authenticator.check_address(request)
     store = await state.tickwise.store()
     identity = await state.authenticator.identify(request, store)
-    if route.role is None or not identity.may(route.role):
+    if not isinstance(route.role, AccessRole) or not identity.may(route.role):
         raise Refusal(403, f"this needs the role {route.role}, and {identity.name} is {identity.role}")
     if route.whole and identity.scopes:
         raise Refusal(

@@ -17,30 +17,29 @@ from uuid import uuid4
 from ..clock import microseconds, monotonic
 from ..config import Settings
 from ..core.payload import clip, first_line
-from ..core.requirements import ALL, NOTHING
+from ..core.requirements import ALL
 from ..core.settle import Settled
 from ..core.states import RunState
 from ..core.timeparse import to_datetime
 from ..log import get_logger
-from ..runtime.execution import Execution
 from ..runtime.heartbeat import Heartbeat, HeartbeatCallbacks
 from ..runtime.local_ticker import LocalTicker
 from ..runtime.loop import FailureLog, Loop, Turn
 from ..runtime.maintenance import Pruner, Reaper
 from ..runtime.ticker import MAX_MISSED_POLLS, Ticker
-from ..runtime.worker import Worker, WorkerOptions
+from ..runtime.worker import Worker
 from ..sources.folder import FolderSource
 from ..stores.contract import Store
 from ..stores.records import MICRO, Finish, Lease, Node, Renewed, Role, TickResult
 from .definition_sync import DefinitionSync
 from .health import DEGRADED, NO_ROOM, NOT_READY, READY, Readiness
 from .hooks import HookCaller, Hooks, RunEvent
+from .node_workers import NodeWorkers, WorkerCallbacks, make_workers
 from .notifications import liveness_ping, make_notifier
 from .registry import Registry
 from .sources import OrphanCheck
 from .values import EVERY_ROLE
 from .worker_advice import NO_ROOM_SECONDS
-from .worker_services import worker_services
 
 _log = get_logger()
 _VERSION = version("tickwise")
@@ -95,12 +94,15 @@ class NodeProcess:
         self._folder_events = [asyncio.Event() for _ in options.folders]
         self.up = asyncio.Event()  # its roles run
         self.ready = asyncio.Event()  # the first pass is over
-        self.worker = self._make_worker() if Role.WORKER in self.roles else None
+        self._workers = self._make_workers()
+        self.worker = self._workers.local
         self._heartbeat = self._make_heartbeat()
         self._ticker: Ticker | None = None
         self._local: LocalTicker | None = None
         self._tickers = self._make_tickers() if Role.TICKER in self.roles else []
         self._lease_loop = self._make_lease_loop(self.worker) if self.worker else None
+        watcher = self._workers.watcher
+        self._watch_loops = [self._loop("watcher", watcher.turn, watcher.wake_event)] if watcher else []
 
     async def run(self, stop: asyncio.Event) -> None:
         """Start everything, wait for the stop event, and stop everything."""
@@ -118,8 +120,7 @@ class NodeProcess:
             self._hooks.call("on_start")
             self.up.set()
             await stop.wait()
-            closing = [self.worker.close(self.settings.shutdown_grace)] if self.worker else []
-            await asyncio.gather(_wait_all(until_stop), *closing)
+            await asyncio.gather(_wait_all(until_stop), self._workers.close(self.settings.shutdown_grace))
         finally:
             stop.set()
             down.set()
@@ -146,8 +147,7 @@ class NodeProcess:
 
     def end_grace(self) -> None:
         """Give running work no more time to end."""
-        if self.worker:
-            self.worker.end_grace()
+        self._workers.end_grace()
 
     # Its parts
 
@@ -157,27 +157,18 @@ class NodeProcess:
 
         return Loop(name, turn, on_error, wake_event, self._failure_log)
 
-    def _make_worker(self) -> Worker:
+    def _make_workers(self) -> NodeWorkers:
         settings, services = self.settings, self._services
 
         def commands() -> Collection[str]:
             is_any = settings.allow_commands or self._options.private
             return _ANY_COMMANDS if is_any else services.definitions.commands
 
-        execution = Execution(
-            services.store,
-            self._registry.functions,
-            commands=commands,
-            services=worker_services(settings),
-        )
-        return Worker(
-            services.store, self.id, execution,
-            options=WorkerOptions(settings.concurrency, settings.queues, settings.lease),
-            poll=settings.poll, on_started=self._started, on_ended=self._ended,
-        )  # fmt: skip
+        callbacks = WorkerCallbacks(commands, on_started=self._started, on_ended=self._ended)
+        return make_workers(settings, services.store, self.id, self._registry, self.roles, callbacks)
 
     def _make_heartbeat(self) -> Heartbeat:
-        loop, worker = asyncio.get_running_loop(), self.worker
+        loop, workers = asyncio.get_running_loop(), self._workers
 
         def on_loop(call: Callable[..., None], *arguments: object) -> None:
             with suppress(RuntimeError):  # the loop has ended
@@ -186,16 +177,16 @@ class NodeProcess:
         callbacks = HeartbeatCallbacks(
             node=self.as_node,
             passed=self._take_new_pass,
-            held=worker.held if worker else dict,
+            held=workers.held,
             on_renewed=lambda requested, renewed: on_loop(self._renewed, requested, renewed),
-            on_lost=lambda: on_loop(worker.on_leases_lost) if worker else None,
+            on_lost=lambda: on_loop(workers.on_leases_lost),
         )
         return Heartbeat(
             self._services.open_store, callbacks, every=self.settings.renew, lease=self.settings.lease
         )
 
     def _renewed(self, requested: Mapping[str, str], renewed: Renewed) -> None:
-        if self.worker and self.worker.on_renewed(requested, renewed):
+        if self._workers.on_renewed(requested, renewed):
             self._heartbeat.wake()
 
     def _make_tickers(self) -> list[Loop]:
@@ -268,15 +259,17 @@ class NodeProcess:
 
     def _work_loops(self) -> list[Loop]:
         """Loops that a notification of the store wakes."""
-        return [*self._tickers, *([self._lease_loop] if self._lease_loop else [])]
+        return [*self._tickers, *([self._lease_loop] if self._lease_loop else []), *self._watch_loops]
 
     def _loops_until_down(self) -> list[Loop]:
         """Loops that running work needs until the worker has ended."""
-        if self.worker is None:
-            return []
         return [
-            self._loop("finisher", self.worker.finish_turn, self.worker.finish_event),
-            self._loop("reporter", self.worker.flush_turn),
+            loop
+            for worker in self._workers.all
+            for loop in (
+                self._loop("finisher", worker.finish_turn, worker.finish_event),
+                self._loop("reporter", worker.flush_turn),
+            )
         ]
 
     def _follow(self, folder: FolderSource, read: asyncio.Event, stop: asyncio.Event) -> Turn:
@@ -297,7 +290,7 @@ class NodeProcess:
         if await self._services.store.wait(self.settings.poll):
             if self._local:
                 self._local.changed()
-            if self.worker and self.worker.busy:
+            if self._workers.busy:
                 self._heartbeat.wake()  # one of its runs may have been cancelled
             for loop in self._work_loops():
                 loop.wake()
@@ -311,7 +304,7 @@ class NodeProcess:
         worker = self.worker
         return Node(
             id=self.id, roles=self.roles, host=socket.gethostname()[:100], pid=os.getpid(), version=_VERSION,
-            queues=self.settings.queues if worker else (), offers=worker.offers if worker else NOTHING,
+            queues=self.settings.queues if worker else (), offers=self._workers.offers,
             capacity=worker.concurrency if worker else 0,
             busy=worker.busy if worker else 0, full_seconds=worker.full_seconds if worker else 0,
             sources=(*app, *(folder.name for folder in self._options.folders)), orphans=self._orphans.found,

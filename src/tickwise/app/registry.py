@@ -87,6 +87,8 @@ class Registry:
         job = read_function_spec(spec, place, self._defaults())
         check = check_arguments if job.schedules else check_names  # runs of a slot get no other params
         check(function, job.params)
+        if job.engine:
+            job = replace(job, engine=replace(job.engine, target=_target(function, place)))
         return replace(job, parameters=parameters_of(function))
 
     def read_again(self) -> None:
@@ -113,6 +115,22 @@ def _qualified_name(function: Callable[..., Any]) -> str:
     """Where a function is written, for people."""
     inner = _unwrapped(function)
     return f"{inner.__module__}.{getattr(inner, '__qualname__', type(inner).__qualname__)}"
+
+
+def _target(function: Callable[..., Any], place: str) -> str:
+    """How the workers of an engine import a function: `module:name`."""
+    inner = _unwrapped(function)
+    name = getattr(inner, "__qualname__", "<")
+    if "<" in name:
+        raise InputError(
+            f"{place}: an engine imports the function by its name, and this one is local: move it out"
+        )
+    if inner.__module__ == "__main__":
+        raise InputError(
+            f"{place}: an engine imports the function from its module, and this one is in the program that was "
+            "started: move it into a module of its own"
+        )
+    return f"{inner.__module__}:{name}"
 
 
 def _position(function: Callable[..., Any]) -> str:

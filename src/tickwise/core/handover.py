@@ -42,20 +42,24 @@ class HandOver(NamedTuple):
     reference: str  # `<run>.<attempt>`, the engine's own id
     fingerprint: str  # of what was ordered: a second order of the reference must be the same
     token: str  # of the lease
-    ticket: str = ""  # digest of what the work shows at the gate; empty: this work asks no gate
+    gated: bool = True  # whether the work asks the gate
+    ticket: str = ""  # shown by the work at the gate; kept so that it can be ordered again, then as a digest
     patience: int = DEFAULT_PATIENCE  # seconds
     state: HandOverState = HandOverState.INTENDED
     claim: str = ""  # digest of the secret of the work that began
+    accepted_at: int | None = None  # when the engine last said that it has it
     begun_at: int | None = None
     alive_at: int | None = None  # the last sign of life of the work
     ended_at: int | None = None  # when the engine first said that it is over, though no end was reported
     silent_since: int | None = None  # since when the engine does not answer
     silence: str = ""  # what its last answer was instead
     address: str = ""  # where the engine shows it to people
+    log_cursor: str = ""  # how far the log that the engine keeps has been read
 
     @property
-    def gated(self) -> bool:
-        return bool(self.ticket)
+    def ticket_digest(self) -> str:
+        """What a ticket is compared with, before the work has begun and afterwards; empty if it asks no gate."""
+        return digest(self.ticket) if self.gated and self.begun_at is None else self.ticket
 
     @property
     def text(self) -> str:
@@ -80,8 +84,8 @@ def reference_of(run: str, attempt: int) -> str:
 
 
 def digest(secret: str) -> str:
-    """What is stored of a ticket or a claim."""
-    return blake2b(secret.encode(), digest_size=32).hexdigest()
+    """What is stored of a claim, and of a ticket that was used."""
+    return blake2b(secret.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
 
 
 def fingerprint_of(job: JobDefinition, params: object) -> str:
@@ -141,11 +145,18 @@ class Over:
 
 
 @dataclass(frozen=True, slots=True)
+class LogRead:
+    """The log that the engine keeps was read up to here, and stored."""
+
+    cursor: str
+
+
+@dataclass(frozen=True, slots=True)
 class ToldToEnd:
     """The engine was asked to end the work."""
 
 
-HandOverChange: TypeAlias = Intended | Accepted | Began | Alive | Unheard | Silent | Over | ToldToEnd
+HandOverChange: TypeAlias = Intended | Accepted | Began | Alive | Unheard | Silent | Over | LogRead | ToldToEnd
 
 
 def changed(record: HandOver | None, change: HandOverChange, now: int, *, cancelling: bool) -> HandOver | None:
@@ -162,29 +173,40 @@ def changed(record: HandOver | None, change: HandOverChange, now: int, *, cancel
             return _begun(record, change, now, cancelling=cancelling)
         case Alive(claim):
             return record._replace(alive_at=now) if _is_same(record.claim, claim) else None
+        case Accepted() | Unheard() | ToldToEnd():
+            return _moved(_said(record, change, now), _EVENTS[type(change)])
+        case _:
+            return _said(record, change, now)
+
+
+_EVENTS = {Accepted: HandOverEvent.ACCEPT, Unheard: HandOverEvent.UNHEARD, ToldToEnd: HandOverEvent.END}
+
+
+def _said(record: HandOver, change: HandOverChange, now: int) -> HandOver:
+    """The record with what an engine or a watcher said; its state is as before."""
+    match change:
         case Silent(problem):
             since = now if record.silent_since is None else record.silent_since
             return record._replace(silent_since=since, silence=problem)
+        case LogRead(cursor):
+            return record._replace(log_cursor=cursor)
         case Over():
             return _answered(record)._replace(ended_at=now if record.ended_at is None else record.ended_at)
         case Accepted(address):
-            return _moved(_answered(record)._replace(address=address or record.address), HandOverEvent.ACCEPT)
-        case Unheard():
-            return _moved(_answered(record), HandOverEvent.UNHEARD)
-        case ToldToEnd():
-            return _moved(record, HandOverEvent.END)
+            return _answered(record)._replace(address=address or record.address, accepted_at=now)
+        case _:
+            return _answered(record)
 
 
 def _begun(record: HandOver, change: Began, now: int, *, cancelling: bool) -> HandOver | None:
     """The gate (S53). Work without a gate begins when the engine says so."""
-    if record.gated and not _is_same(record.ticket, change.ticket):
-        return None
-    if record.state is HandOverState.BEGUN:
-        return record if record.claim == (digest(change.claim) if record.gated else "") else None
-    if cancelling:
-        return None
     claim = digest(change.claim) if record.gated else ""
-    return _moved(record._replace(claim=claim, begun_at=now, alive_at=now), HandOverEvent.BEGIN)
+    if record.state is HandOverState.BEGUN:
+        return record if record.claim == claim else None
+    if cancelling or not compare_digest(digest(record.ticket), digest(change.ticket)):
+        return None
+    begun = record._replace(claim=claim, ticket=record.ticket_digest, begun_at=now, alive_at=now)
+    return _moved(begun, HandOverEvent.BEGIN)
 
 
 def _answered(record: HandOver) -> HandOver:
@@ -210,6 +232,7 @@ class Sight(StrEnum):
     RUNNING = "running"
     ENDED = "ended"  # it is over there; `outcome` says how, if the engine knows
     UNKNOWN = "unknown"  # it has no such reference: it never heard of it, or has forgotten it
+    UNSURE = "unsure"  # it answers, but cannot say whether it has the reference
     SILENT = "silent"  # it did not answer
 
 
@@ -223,12 +246,11 @@ class Sighting(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """What a look means: a change of the record, an end, both or neither; and whether to order the work again."""
+    """What a look means: a change of the record, an end, or neither. What is `intended` is ordered again."""
 
     change: HandOverChange | None = None
     outcome: Outcome | None = None
     error: str = ""
-    resend: bool = False
 
 
 NOTHING_NEW = Judgement()
@@ -236,14 +258,17 @@ NOTHING_NEW = Judgement()
 
 def judged(record: HandOver, seen: Sighting, now: int) -> Judgement:
     """What a watcher does about a look at a hand-over (S54, S55)."""
-    if seen.sight is Sight.SILENT:
-        return _judged_silence(record, seen, now)
+    if seen.sight is Sight.SILENT or (seen.sight is Sight.UNSURE and record.silent_since is not None):
+        return _judged_silence(record, seen.error or record.silence, now)
     if _is_dead(record, now):
         problem = f"the work on {record.engine} has given no sign of life for {format_duration(WORK_LEASE)}"
         return Judgement(outcome=LeaseExpired(), error=problem)
     match seen.sight:
         case Sight.UNKNOWN:
             return _judged_unknown(record)
+        case Sight.UNSURE:
+            is_old = record.accepted_at is not None and now - record.accepted_at >= record.patience * _MICRO
+            return Judgement(Unheard()) if is_old and record.state in _NOT_BEGUN else NOTHING_NEW
         case Sight.ENDED:
             return _judged_end(record, seen, now)
         case Sight.RUNNING if not record.gated and record.state in _NOT_BEGUN:
@@ -256,12 +281,19 @@ def judged(record: HandOver, seen: Sighting, now: int) -> Judgement:
 _NOT_BEGUN = (HandOverState.INTENDED, HandOverState.ACCEPTED)
 
 
-def _judged_silence(record: HandOver, seen: Sighting, now: int) -> Judgement:
+def is_over(record: HandOver, seen: Sighting, now: int) -> bool:
+    """Whether work that was told to end has ended for sure, or will never begin (S56)."""
+    if record.gated and (record.begun_at is None or _is_dead(record, now)):
+        return True  # the gate lets nobody in any more; or the work has ended itself
+    return seen.sight in (Sight.ENDED, Sight.UNKNOWN)
+
+
+def _judged_silence(record: HandOver, problem: str, now: int) -> Judgement:
     since = now if record.silent_since is None else record.silent_since
     if now - since >= record.patience * _MICRO:
         waited = format_duration(record.patience)
-        return Judgement(outcome=Lost(), error=f"{record.engine} has not answered for {waited}: {seen.error}")
-    return NOTHING_NEW if record.silence == seen.error else Judgement(Silent(seen.error))
+        return Judgement(outcome=Lost(), error=f"{record.engine} has not answered for {waited}: {problem}")
+    return NOTHING_NEW if record.silence == problem else Judgement(Silent(problem))
 
 
 def _is_dead(record: HandOver, now: int) -> bool:
@@ -270,10 +302,8 @@ def _is_dead(record: HandOver, now: int) -> bool:
 
 
 def _judged_unknown(record: HandOver) -> Judgement:
-    if record.state is HandOverState.ENDING:
-        return Judgement(outcome=Lost() if record.begun_at and not record.gated else None)
     if record.state in _NOT_BEGUN:
-        return Judgement(Unheard(), resend=True)
+        return Judgement(Unheard())
     if record.gated:
         return NOTHING_NEW  # the work reports by itself, and its silence says when it is dead
     return Judgement(outcome=Lost(), error=f"{record.engine} has forgotten {record.reference}, which had begun")

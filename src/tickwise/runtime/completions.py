@@ -12,8 +12,8 @@ from ..core.settle import Failed, Settled
 from ..log import get_logger
 from ..stores.contract import StatementError, Store
 from ..stores.records import Finish
-from .execution import Execution
 from .loop import together
+from .run_executor import RunExecutor
 
 OnStored: TypeAlias = Callable[[Sequence[Finish], Sequence[Settled | None]], None]
 _log = get_logger()
@@ -25,7 +25,7 @@ _UNSTORED = "how it ended could not be stored"
 class CompletionWriter:
     """Calls `on_stored` with each batch and what the store made of it; none for an end whose token is old."""
 
-    def __init__(self, store: Store, execution: Execution, on_stored: OnStored, poll: float) -> None:
+    def __init__(self, store: Store, execution: RunExecutor, on_stored: OnStored, poll: float) -> None:
         self._store = store
         self._execution = execution
         self._on_stored = on_stored

@@ -38,6 +38,8 @@ class Execution:
     `commands` returns the digests of these definitions, or `*` for all: the same collection until it changes.
     """
 
+    hands_over = False
+
     def __init__(
         self,
         store: Store,
@@ -82,6 +84,9 @@ class Execution:
         return await execute(
             lease.job, run, functions=self._functions, pool=self._pool, services=services, done=done
         )
+
+    def end(self, run: str) -> None:
+        """Nothing is handed over: cancelling the coroutine of a run ends it."""
 
     async def conclude_cancelled(self, lease: Lease, reason: str) -> None:
         """Execute the handlers of a run that a person cancelled."""

@@ -4,13 +4,14 @@ A run is held, and its lease renewed, from the lease until its end is stored. Fo
 each with its own outcome: a person (cancelled), a shutdown (handed back), a lease that was not renewed in time
 (handed back, if it still is ours when the store answers), a lost lease (no outcome: the run belongs to another
 worker by now). A cancelled run is held until its code has ended. Code that goes on after one of the others is
-abandoned, and goes on taking up room.
+abandoned, and goes on taking up room. A run that an engine executes is cancelled there; after each of the others
+it goes on, and another worker adopts it.
 
 If the answer to a lease is lost, the store holds a run as ours that we do not know. The next renewal reports it
 and the worker adopts it. Its lease may be nearly over by then, so it starts only after one more renewal: otherwise
 another worker could start it before we learn that we lost it (S42). A renewal runs beside the worker, so its
-answer may also name runs that have ended since, or runs that were stopped because their lease seemed lost. Neither
-may start again (S43), so the worker remembers which leases it has started.
+answer may also name runs that have ended since, or were stopped because their lease seemed lost. Neither may start
+again (S43), so the worker remembers which leases it has started.
 """
 
 import asyncio
@@ -27,9 +28,9 @@ from ..log import get_logger
 from ..stores.contract import Store, StoreUnavailableError
 from ..stores.records import Finish, Lease, LeaseRequest, Renewed
 from .completions import CompletionWriter
-from .execution import Execution
 from .executors.failure import failure_text
 from .executors.result import AttemptResult, failed
+from .run_executor import RunExecutor
 
 _log = get_logger()
 _MAX_WAITS = 10  # times that a wait for room is extended while ends are being stored
@@ -76,7 +77,7 @@ class Worker:
         self,
         store: Store,
         node: str,
-        execution: Execution,
+        execution: RunExecutor,
         *,
         options: WorkerOptions,
         poll: float = 1.0,
@@ -127,8 +128,7 @@ class Worker:
 
     @property
     def _taken(self) -> int:
-        """Room for runs, and for code that ignores its cancellation."""
-        return self.busy + len(self._abandoned)
+        return self.busy + len(self._abandoned)  # code that ignores its cancellation takes up room, too
 
     @property
     def full_seconds(self) -> int:
@@ -194,7 +194,7 @@ class Worker:
         return True
 
     async def turn(self) -> float:
-        """Fill the free room from the queues."""
+        """Fill the free room from the queues; with handed-over runs that nobody watches first (S54)."""
         request = self.reserve()
         if self._taken < self.concurrency:
             self._room_at = monotonic()
@@ -203,7 +203,9 @@ class Worker:
             return self._poll
         leases: Sequence[Lease] = ()
         try:
-            leases = await self._store.lease(request)
+            leases = await self._store.adopt(request) if self._execution.hands_over else ()
+            if room := request.capacity - len(leases):
+                leases = (*leases, *await self._store.lease(request._replace(capacity=room)))
             self._backlog = len(leases) == request.capacity
         finally:
             self.take(request, leases, queued=True)
@@ -272,6 +274,9 @@ class Worker:
         active = self._active.get(run)
         if active is None or active.task.done():
             return
+        if reason is StopReason.CANCELLED and self._execution.hands_over:
+            self._execution.end(run)  # its end comes as that of any other
+            return
         if run not in self._stopping:
             self._stopping[run] = reason
             active.task.add_done_callback(partial(self._on_task_done, active))
@@ -295,7 +300,7 @@ class Worker:
 
     def _finish_stopped(self, lease: Lease) -> None:
         reason = self._stopping[lease.id]
-        if reason is StopReason.LOST:
+        if reason is StopReason.LOST or self._execution.hands_over:  # another worker goes on with it
             self._release([lease.id])
         else:
             self._completions.add(Finish(lease.id, lease.token, _OUTCOMES[reason], error=reason.value))
@@ -307,7 +312,6 @@ class Worker:
         return await self._completions.turn()
 
     async def flush_turn(self) -> float:
-        """Store the steps and logs of runs that are still active."""
         return await self._execution.flush_turn()
 
     def _on_stored(self, ended: Sequence[Finish], settled: Sequence[Settled | None]) -> None:

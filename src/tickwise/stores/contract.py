@@ -8,6 +8,7 @@ The flow of one slot, as moves of a `Store`:
     beat     the node lives, and its leases go on          (the node, from a thread of its own)
     hand_over  what is known of a running attempt that an engine executes   (its watcher, the work itself)
     adopt    handed-over run -> another watcher, same attempt, same token   (a watcher)
+    attempt  what to do in a running attempt               (its work on an engine, which holds no lease itself)
     finish   running -> what `settle` says; wakes the slots that waited for it
     expire   leases that ran out, runs that waited too long (any node)
 
@@ -227,6 +228,13 @@ class Store(ABC):
         validation.check_lease_request(wanted)
         return await self._adopt(wanted) if wanted.capacity else ()
 
+    async def attempt(self, run: str) -> Lease | None:
+        """The running attempt of a run, as its lease says it; none if the run is not running.
+
+        For the work of a handed-over attempt: its watcher has the lease, and the work must learn what to do (S53).
+        """
+        return await self._attempt(validation.run_number(run))
+
     async def finish(self, ended: Sequence[Finish]) -> tuple[Settled | None, ...]:
         """End attempts. None stands for one whose token is old: its result is refused (S42).
 
@@ -325,6 +333,9 @@ class Store(ABC):
 
     @abstractmethod
     async def _adopt(self, wanted: LeaseRequest, /) -> tuple[Lease, ...]: ...
+
+    @abstractmethod
+    async def _attempt(self, run: int, /) -> Lease | None: ...
 
     @abstractmethod
     async def _finish(self, ended: Sequence[Finish], /) -> tuple[Settled | None, ...]: ...

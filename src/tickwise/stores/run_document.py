@@ -5,9 +5,10 @@ named by the digests of their texts, which have been read.
 """
 
 from ..core.definition import RetryPolicy
+from ..core.handover import HandOver
 from ..core.model import Trigger
 from ..core.payload import UnreadableText, decode, shown, shown_params
-from ..core.settle import EndingRun, Outcome, Settled, settle
+from ..core.settle import EndingRun, LeaseExpired, Lost, Outcome, Settled, settle
 from ..core.states import Event, RunState
 from .digest_cache import DigestCache
 from .job_document import Document
@@ -38,7 +39,7 @@ def lease_of(cache: DigestCache, run: Document) -> Lease:
         str(run["_id"]), run["token"], cache.job(run["definition"], name), run["attempt"],
         Trigger.of(run["trigger"]), schedule, run.get("slot"), when.times if when else None,
         when.label if when else "", decode(run["params"]) if "params" in run else None,
-        run["due_at"], run["started_at"], run["failures"],
+        run["due_at"], run["started_at"], run["failures"], hand_over_of(run),
     )  # fmt: skip
 
 
@@ -49,7 +50,25 @@ def row_of(cache: DigestCache, run: Document) -> RunRow:
         id=str(run["_id"]), trigger=Trigger.of(run["trigger"]), label=_label(cache, run),
         state=RunState(run["state"]), params=shown_params(run.get("params")), result=shown(run.get("result")),
         error=run.get("error", ""), cancelling=run["cancelling"], by=run.get("by", ""),
+        hand_over=hand_over_of(run),
     )  # fmt: skip
+
+
+def hand_over_of(run: Document) -> HandOver | None:
+    """The hand-over of its last attempt to an engine (S52)."""
+    return HandOver.from_text(run["hand_over"]) if "hand_over" in run else None
+
+
+def given_up_at(run: Document) -> int:
+    """When its lease is over for good: other watchers have the patience of a hand-over to adopt it (S54)."""
+    given_up: int = run["lease_until"] + run.get("patience", 0)
+    return given_up
+
+
+def lapse_of(run: Document) -> tuple[Outcome, str]:
+    """How a run ends that is given up, and why."""
+    record = hand_over_of(run)
+    return (Lost(), record.unwatched) if record else (LeaseExpired(), "its worker did not renew the lease")
 
 
 def _label(cache: DigestCache, run: Document) -> str:

@@ -20,11 +20,12 @@ LEFTOVERS: dict[str, dict[str, Any]] = {
     "runs": {"$or": [{"unwoken": True}, {"state": "draft"}, {"seat": {"$exists": True}}]},
     "batches": {},
 }
-MADE = {"asked": 4, "other": 1, "rare": 1}  # runs of a job that are enqueued together, all or none
+MADE = {"asked": 4, "other": 1, "rare": 1, "far": 1}  # runs of a job that are enqueued together, all or none
 JOBS = {
     "work": (pair("a"),),
     "enqueue": (job("asked"), job("other"), job("rare", queue="rare")),
     "define": (job("rests", "* * * * *", policy=ONE_BY_ONE),),
+    "hand over": (job("far", queue="far"),),
 }
 
 
@@ -72,6 +73,7 @@ def _check_what_came_of_it(place: Race) -> None:
     assert all(made == MADE[name] for (name, _), made in asked.items())
     ended = {RunState.SUCCEEDED, RunState.CANCELLED, RunState.FAILED}
     assert all(run.state in (ended if run.job in known else {RunState.CANCELLED}) for run in runs)
+    assert {run.attempt for run in runs if run.hand_over} <= {1}, "adopted, not repeated (S54)"
     with MongoClient[Any](place.url) as client:
         database = client.get_default_database()
         found = {name: database[f"tickwise_{name}"].count_documents(which) for name, which in LEFTOVERS.items()}

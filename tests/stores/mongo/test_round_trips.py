@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from pymongo import monitoring
 
+from tickwise.core.handover import Began, Intended
 from tickwise.core.settle import Succeeded
 from tickwise.stores.records import Finish
 from tickwise.stores.url import open_store
+from tickwise.testing.conformance.handover import WATCHER, handed, record_of
 from tickwise.testing.conformance.world import HOURLY, World, job, worker_node
 
 from ...support.app import Clock, patiently
@@ -97,3 +99,30 @@ async def test_commands_of_a_pass_and_of_what_follows(emptied_mongodb: str, jobs
     )  # one looks for lost jobs
     assert sorted(passed) == reads + writes
     assert (leased, sorted(ended)) == (["find", "find", "update"], ["find"] + ["update"] * 4)
+
+
+@pytest.mark.parametrize("runs", [1, 40])
+@patiently
+async def test_commands_of_a_hand_over(emptied_mongodb: str, runs: int) -> None:
+    """A change is read and written, one that changes nothing is read; runs are adopted all at once (E4)."""
+    with opened_world(emptied_mongodb) as (commands, world):
+        await world.begin()
+        await world.define(handed())
+        for _ in range(runs):
+            await world.enqueue("a")
+        leases = await world.lease(runs, offers=WATCHER, seconds=30)
+        for lease in leases:
+            intended = partial(world.store.hand_over, lease.id, lease.token, Intended(record_of(lease)))
+            first, again = await counted(commands, intended), await counted(commands, intended)
+        begun = await counted(
+            commands, partial(world.store.hand_over, lease.id, lease.token, Began("ticket", "c"))
+        )
+        world.clock.advance(31)
+        request = world.reservation(runs, node="w2", offers=WATCHER)
+        adopted = await counted(commands, partial(world.store.adopt, request))
+        none = await counted(commands, partial(world.store.adopt, request))
+        assert len(leases) == runs
+        assert {run.node for run in await world.runs()} == {"w2"}
+        await world.store.close()
+    assert (first, again, begun) == (["find", "update"], ["find"], ["find", "update"])
+    assert (adopted, none) == (["find", "update"], ["find"])

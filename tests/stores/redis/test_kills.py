@@ -15,11 +15,12 @@ from ...support.races.processes import Child, Crew, Gone, tell
 from ...support.races.race import Race, all_runs, check_each_once, job, pair, slots_of, slots_of_pairs
 from ..races.roles.mongo import LEFT_ALONE, ONE_BY_ONE, PARTS, QUEUES
 
-MADE = {"asked": 4, "other": 1, "rare": 1}  # runs of a job that are enqueued together, all or none
+MADE = {"asked": 4, "other": 1, "rare": 1, "far": 1}  # runs of a job that are enqueued together, all or none
 JOBS = {
     "work": (pair("a"),),
     "enqueue": (job("asked"), job("other"), job("rare", queue="rare")),
     "define": (job("rests", "* * * * *", policy=ONE_BY_ONE),),
+    "hand over": (job("far", queue="far"),),
 }
 
 
@@ -65,6 +66,7 @@ def _check_what_came_of_it(place: Race) -> None:
     assert all(made == MADE[name] for (name, _), made in asked.items())
     ended = {RunState.SUCCEEDED, RunState.CANCELLED, RunState.FAILED}
     assert all(run.state in (ended if run.job in known else {RunState.CANCELLED}) for run in runs)
+    assert {run.attempt for run in runs if run.hand_over} <= {1}, "adopted, not repeated (S54)"
 
 
 async def _check_slots(store: Store, now: int) -> None:

@@ -7,6 +7,7 @@ from ..routing import Route
 from . import (
     actions,
     adoption,
+    attempts,
     backfill,
     bulk,
     dashboard,
@@ -31,7 +32,7 @@ from . import (
 
 _RESOURCES = (
     bulk, adoption, schedules, actions, backfill, runs, logs, sources, jobs, times, decisions, preview, fleet,
-    pause, overview, doctor, notifications, events, tokens,
+    pause, overview, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"
 

@@ -4,9 +4,12 @@
     kind = "ray"
     address = "http://ray-head:8265"
 
-A kind's module is imported only when an engine of it is used, because each needs a library of its own.
+A kind's module is imported only when an engine of it is used, because each needs a library of its own. An engine
+that you have written is named by its class: `kind = "company.engines:BatchEngine"`.
 """
 
+import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -34,6 +37,9 @@ KINDS = {
 }
 
 
+_OWN_KIND = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+
 @dataclass(frozen=True, slots=True)
 class ConfiguredEngine:
     """An engine as the settings name it."""
@@ -58,6 +64,8 @@ class ConfiguredEngine:
 
 
 def _engine_class(engine: ConfiguredEngine) -> type[Engine]:
+    if ":" in engine.kind:
+        return _own_class(engine)
     kind = KINDS[engine.kind]
     try:
         module = import_module(f".{kind.module}", __package__)
@@ -72,8 +80,24 @@ def _engine_class(engine: ConfiguredEngine) -> type[Engine]:
     return found
 
 
+def _own_class(engine: ConfiguredEngine) -> type[Engine]:
+    """The class that `module:Class` names."""
+    module, _, name = engine.kind.partition(":")
+    try:
+        found = getattr(import_module(module), name, None)
+    except ImportError as error:
+        raise InputError(f"the engine {engine.name}: {module} cannot be imported: {error}") from None
+    if not (isinstance(found, type) and issubclass(found, Engine)):
+        raise InputError(f"the engine {engine.name}: {engine.kind} is not a class of engine")
+    return found
+
+
 def read_engines(given: Any) -> Mapping[str, ConfiguredEngine]:
-    """The table `[engines]` of the settings: names with `kind` and what that kind needs."""
+    """The table `[engines]` of the settings: names with `kind` and what that kind needs. A string is TOML."""
+    try:
+        given = tomllib.loads(given) if isinstance(given, str) else given
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f'write a table for each engine: gpu = {{kind = "ray"}}: {error}') from None
     if not isinstance(given, Mapping):
         raise InputError('write a table for each engine: [engines.gpu], and under it kind = "ray"')
     return {
@@ -85,7 +109,7 @@ def _read_engine(name: str, given: Any) -> ConfiguredEngine:
     if isinstance(given, ConfiguredEngine):
         return given
     kind = given.get("kind") if isinstance(given, Mapping) else None
-    if kind not in KINDS:
+    if kind not in KINDS and not (isinstance(kind, str) and _OWN_KIND.fullmatch(kind)):
         near = nearest_word(kind, KINDS) if isinstance(kind, str) else None
-        raise InputError(f"{name}: write kind = one of {', '.join(KINDS)}{did_you_mean(near)}")
+        raise InputError(f"{name}: write kind = one of {', '.join(KINDS)}{did_you_mean(near)}, or module:Class")
     return ConfiguredEngine(name, str(kind), {key: value for key, value in given.items() if key != "kind"})

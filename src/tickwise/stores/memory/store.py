@@ -193,6 +193,11 @@ class MemoryStore(MemoryMoves, Store):
         return adopt(self._memory, wanted, self._memory.clock())
 
     @atomic
+    def _attempt(self, run: int, /) -> Lease | None:
+        found = self._memory.active.get(str(run))
+        return found.lease if found and found.state is RunState.RUNNING else None
+
+    @atomic
     def _finish(self, ended: Sequence[Finish], /) -> tuple[Settled | None, ...]:
         now = self._memory.clock()
         return tuple(self._end(one, now) for one in ended)

@@ -17,7 +17,7 @@ from ...core.settle import Cancelled, Outcome, Settled
 from ...core.states import ACTIVE, RunState
 from ..job_document import Document
 from ..records import MICRO
-from ..run_document import reference, settled
+from ..run_document import given_up_at, reference, settled
 from ..validation import LONGEST_ERROR
 from .base import WHOLE_ANSWER, Mongo, Write, changes, move_id
 from .runs import FOR_MOVES, FORGOTTEN, ended_attempt, ids_of, on_record
@@ -53,8 +53,12 @@ def has_token(token: str) -> Callable[[Document], bool]:
     return lambda run: run["state"] == RunState.RUNNING and run.get("token") == token
 
 
-def lapsed_by(now: int) -> Callable[[Document], bool]:
-    return lambda run: run["state"] == RunState.RUNNING and run["lease_until"] < now
+def lapsed_as(before: Document, now: int) -> Callable[[Document], bool]:
+    """Whether it is given up by now, and its hand-over still is as it was read."""
+    record = before.get("hand_over")
+    return lambda run: (
+        run["state"] == RunState.RUNNING and run.get("hand_over") == record and given_up_at(run) < now
+    )
 
 
 def is_queued(run: Document) -> bool:

@@ -1,5 +1,8 @@
 """Leases: workers take runs within the fleet's limits, renew them and report on them; `expire` takes them back.
 
+A handed-over run has a `patience`, in microseconds: for so long after its lease other watchers may adopt it
+(see `handover`), and the renewal of one who had it before finds another node there.
+
 A limit on a queue holds by its documents, whatever happens at the same time. *Concurrency*: a run that is started
 takes a *seat* of its queue, under a unique key, and has it until the attempt is over. Runs that were running when
 the limit was set have none, and a lowered limit leaves some on seats that are too high; those are counted as long
@@ -20,20 +23,21 @@ from pymongo import InsertOne, UpdateMany, UpdateOne
 from ...core.model import Trigger
 from ...core.payload import UnreadableText
 from ...core.requirements import Offers
-from ...core.settle import Failed, LeaseExpired, TooLate
+from ...core.settle import Failed, TooLate
 from ...core.states import RunState
 from ..compare_and_set import LostRaceError, persist
 from ..job_document import Document, present
 from ..records import LOG_HEAD, LOG_TAIL, MICRO, Expired, Lease, LeaseRequest, LogPart, Renewed, StepReport
-from ..run_document import digests, lease_of
-from .base import WHOLE_ANSWER, Mongo, move_id
+from ..run_document import digests, lapse_of, lease_of
+from .base import WHOLE_ANSWER, Mongo, changes, move_id
 from .enqueue import tidy_up
-from .finish import RunEnding, end, has_token, lapsed_by, never_began, wake
+from .finish import RunEnding, end, has_token, lapsed_as, never_began, wake
 from .intents import SOON, apply_all
 from .runs import FOR_LEASES, FOR_MOVES, held_by, ids_of, waiting
 
 _BATCH_SIZE = 500  # what the reaper takes in one move
 _RUNNING = {"state": str(RunState.RUNNING)}
+_OF_ATTEMPT_BEFORE: Document = {"error": None, "hand_over": None, "patience": None}
 
 
 async def lease(mongo: Mongo, wanted: LeaseRequest) -> tuple[Lease, ...]:
@@ -49,7 +53,7 @@ async def lease(mongo: Mongo, wanted: LeaseRequest) -> tuple[Lease, ...]:
     if by_hand := sorted({run["job"] for run in runs if run["trigger"] == Trigger.MANUAL}):
         noted = {"$max": {"last_manual": now // MICRO}, "$inc": {"seq": 1}}
         await mongo.jobs.update_many({"_id": {"$in": by_hand}}, noted)
-    return await _leases(mongo, runs)
+    return await readable_leases(mongo, runs)
 
 
 async def _take_some(
@@ -61,10 +65,10 @@ async def _take_some(
     found = await _next(mongo, wanted.offers, queue, len(seats), now) if seats else []
     if "rate" in limit:
         found = found[: await spend(mongo, limit, len(found), now)]
-    got = await _take_all(
+    got = await take_all(
         mongo,
         [
-            (run, present({**held_by(wanted, now, run["attempt"]), "seat": seat}))
+            (run, {**held_by(wanted, now, run["attempt"]), "seat": seat, **_OF_ATTEMPT_BEFORE})
             for run, seat in zip(found, seats, strict=False)
         ],
     )
@@ -91,25 +95,25 @@ async def _next(mongo: Mongo, offers: Offers, queue: str, most: int, now: int) -
         mongo.unmet.learn(await mongo.runs.distinct("requires", queued), offers)
 
 
-async def _take_all(mongo: Mongo, taken: Sequence[tuple[Document, Document]]) -> list[Document]:
-    """Take runs as they were read; those that were got, with their new fields."""
+async def take_all(mongo: Mongo, taken: Sequence[tuple[Document, Document]]) -> list[Document]:
+    """Take runs as they were read; those that were got, with their new fields. One without a value goes."""
     move = move_id()
     updates = [
         UpdateOne(
             {"_id": run["_id"], "rev": run["rev"]},
-            {"$set": {**new, "move": move}, "$unset": {"error": ""}, "$inc": {"rev": 1}},
+            {**changes({**new, "move": move}), "$inc": {"rev": 1}},
         )
         for run, new in taken
     ]
     matched = await mongo.write(mongo.runs, updates)
-    got = [run | new for run, new in taken]
+    got = [present(run | new) for run, new in taken]
     if matched == len(taken):
         return got
     ours = set(await ids_of(mongo.runs, {"_id": {"$in": [run["_id"] for run in got]}, "move": move}))
     return [run for run in got if run["_id"] in ours]
 
 
-async def _leases(mongo: Mongo, runs: Sequence[Document]) -> tuple[Lease, ...]:
+async def readable_leases(mongo: Mongo, runs: Sequence[Document]) -> tuple[Lease, ...]:
     """Runs with their definitions. One whose definition cannot be read fails, and the others go on."""
     await mongo.cache.read(digest for run in runs for digest in digests(run))
     leases, unreadable = [], []
@@ -123,22 +127,26 @@ async def _leases(mongo: Mongo, runs: Sequence[Document]) -> tuple[Lease, ...]:
     return tuple(leases)
 
 
+async def attempt(mongo: Mongo, run: int) -> Lease | None:
+    leases = await readable_leases(mongo, await mongo.runs.find({"_id": run, **_RUNNING}, FOR_LEASES).to_list())
+    return leases[0] if leases else None
+
+
 async def renew(mongo: Mongo, node: str, held: Mapping[int, str], seconds: int) -> Renewed:
     """Which of its runs a node still holds is what the write has matched; what is read beside it says the rest."""
-    extended, running = await asyncio.gather(_extend(mongo, held, seconds), _running(mongo, node, held))
+    extended, own = await asyncio.gather(_extend(mongo, node, held, seconds), _running(mongo, node, held))
     if extended < len(held):  # some are another's by now: see which
-        running = await _running(mongo, node, held)
-    ours = {run["_id"] for run in running if held.get(run["_id"]) == run["token"]}
-    own = [run for run in running if run["node"] == node or run["_id"] in ours]
+        own = await _running(mongo, node, held)
+    ours = {run["_id"] for run in own if held.get(run["_id"]) == run["token"]}
     return Renewed(
         frozenset(map(str, ours if extended < len(held) else held)),
         frozenset(str(run["_id"]) for run in own if run["cancelling"]),
-        await _leases(mongo, [run for run in own if run["_id"] not in held]),
+        await readable_leases(mongo, [run for run in own if run["_id"] not in held]),
     )
 
 
-async def _extend(mongo: Mongo, held: Mapping[int, str], seconds: int) -> int:
-    """Extend the leases of runs that are still held by these tokens; how many there were."""
+async def _extend(mongo: Mongo, node: str, held: Mapping[int, str], seconds: int) -> int:
+    """Extend the leases of runs that the node still holds by these tokens; how many there were."""
     by_token: dict[str, list[int]] = defaultdict(list)
     for run, token in held.items():
         by_token[token].append(run)
@@ -147,16 +155,16 @@ async def _extend(mongo: Mongo, held: Mapping[int, str], seconds: int) -> int:
     return await mongo.write(
         mongo.runs,
         [
-            UpdateMany({"_id": {"$in": runs}, "token": token, **_RUNNING}, extended)
+            UpdateMany({"_id": {"$in": runs}, "token": token, "node": node, **_RUNNING}, extended)
             for token, runs in by_token.items()
         ],
     )
 
 
 async def _running(mongo: Mongo, node: str, held: Mapping[int, str]) -> list[Document]:
-    """What a node runs, and what it believes to run."""
+    """What a node runs; what it does not know of only as long as its lease lasts."""
     not_over = {"$expr": {"$gt": ["$lease_until", mongo.as_of_now]}}
-    which = {**_RUNNING, "$or": [{"node": node, **not_over}, {"_id": {"$in": list(held)}}]}
+    which = {**_RUNNING, "node": node, "$or": [not_over, {"_id": {"$in": list(held)}}]}
     return await mongo.runs.find(which, FOR_LEASES, batch_size=WHOLE_ANSWER).sort("_id").to_list()
 
 
@@ -166,13 +174,23 @@ async def expire(mongo: Mongo) -> Expired:
     await _finish_interrupted(mongo, now)
     too_late = {"state": str(RunState.QUEUED), "expires_at": {"$lte": now}, "attempt": 0}
     lapsed, waited = await asyncio.gather(
-        ids_of(mongo.runs, {**_RUNNING, "lease_until": {"$lt": now}}, _BATCH_SIZE),
+        _lapsed(mongo, now),
         ids_of(mongo.runs, too_late, _BATCH_SIZE),
     )
-    gone = "its worker did not renew the lease"
-    endings = [RunEnding(run, LeaseExpired(), lapsed_by(now), error=gone) for run in lapsed]
+    endings = list[RunEnding]()
+    for run in lapsed:
+        outcome, error = lapse_of(run)
+        endings.append(RunEnding(run["_id"], outcome, lapsed_as(run, now), error=error))
     settled = await end(mongo, [*endings, *(RunEnding(run, TooLate(), never_began) for run in waited)], now)
-    return Expired(_count(settled, lapsed), _count(settled, waited))
+    return Expired(_count(settled, (run["_id"] for run in lapsed)), _count(settled, waited))
+
+
+async def _lapsed(mongo: Mongo, now: int) -> list[Document]:
+    """Runs whose lease is over for good, with what is known of their hand-overs."""
+    given_up_at = {"$add": ["$lease_until", {"$ifNull": ["$patience", 0]}]}
+    which = {**_RUNNING, "lease_until": {"$lt": now}, "$expr": {"$lt": [given_up_at, now]}}
+    found = mongo.runs.find(which, {"hand_over": 1}, batch_size=WHOLE_ANSWER)
+    return await found.sort("lease_until").limit(_BATCH_SIZE).to_list()
 
 
 async def _finish_interrupted(mongo: Mongo, now: int) -> None:

@@ -46,9 +46,14 @@ def waiting(queues: Sequence[str], now: int) -> Document:
 def held_by(worker: LeaseRequest, now: int, attempts: int = 0) -> Document:
     """The fields of a run that is handed to a worker, after so many attempts."""
     return {
-        "state": str(RunState.RUNNING), "node": worker.node, "attempt": attempts + 1, "started_at": now,
-        "token": f"{worker.node}/{attempts + 1}", "lease_until": now + worker.seconds * MICRO,
+        "state": str(RunState.RUNNING), "attempt": attempts + 1, "started_at": now,
+        "token": f"{worker.node}/{attempts + 1}", **watched_by(worker, now),
     }  # fmt: skip
+
+
+def watched_by(worker: LeaseRequest, now: int) -> Document:
+    """The fields of a running run that are its holder's own; another watcher takes it over by them alone (S54)."""
+    return {"node": worker.node, "lease_until": now + worker.seconds * MICRO}
 
 
 def ended_attempt(run: Document, event: Event, finished_at: int, error: str) -> Document:

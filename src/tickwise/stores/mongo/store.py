@@ -16,6 +16,7 @@ from . import (
     enqueue,
     finish,
     fleet,
+    handover,
     heartbeat,
     insights,
     insights_changes,
@@ -55,7 +56,10 @@ class MongoStore(MongoMoves, Store):
     _cancel = move(enqueue.cancel)
     _retry = move(enqueue.retry)
     _lease = move(lease.lease)
+    _attempt = move(lease.attempt)
     _report = move(lease.report)
+    _hand_over = move(handover.hand_over)
+    _adopt = move(handover.adopt)
     expire = move(lease.expire)
     _beat = move(heartbeat.beat)
     _leave = move(fleet.leave)

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...core.payload import clip, encode
-from ...core.settle import Failed, LeaseExpired, Outcome, Settled
+from ...core.settle import Failed, Outcome, Settled
 from ...core.states import RunState
 from ..job_document import Document, present
 from ..records import MICRO, Expired, Finish, Lease
-from ..run_document import settled
+from ..run_document import lapse_of, settled
 from ..validation import LONGEST_ERROR
 from .base import RedisServer
 from .runs import leases_of, read_runs, run_of
@@ -17,7 +17,7 @@ _BATCH_SIZE = 500
 
 
 class AttemptEnding(NamedTuple):
-    """An attempt that ended; but only if its token still holds the run, and its lease has run out if `lapsed`."""
+    """An attempt that ended; but only if its token still holds the run, and it is given up if `lapsed`."""
 
     run: int
     token: str
@@ -82,11 +82,10 @@ def _order(ending: AttemptEnding, run: Document, to: Settled) -> Document:
 async def expire(server: RedisServer) -> Expired:
     """Take back what vanished workers hold, and end what waited too long."""
     answer = await server.call("expire")
-    gone = "its worker did not renew the lease"
-    lapsed = [
-        AttemptEnding(run["_id"], run["token"], LeaseExpired(), error=gone, lapsed=True)
-        for run in map(run_of, answer["lapsed"])
-    ]
+    lapsed = list[AttemptEnding]()
+    for run in map(run_of, answer["lapsed"]):
+        outcome, error = lapse_of(run)
+        lapsed.append(AttemptEnding(run["_id"], run["token"], outcome, error=error, lapsed=True))
     ended = await end(server, lapsed)
     return Expired(sum(each is not None for each in ended), answer["waited"])
 

@@ -10,11 +10,12 @@ from dataclasses import fields
 from typing import Any
 
 from ...core.requirements import NOTHING, LiveWorkers, Offers
+from ...core.states import RunState
 from ..job_document import Document, present
 from ..records import LOG_HEAD, LOG_TAIL, Lease, LeaseRequest, LogPart, Node, Renewed, Role, StepReport
 from .base import RedisServer
 from .finish import readable_leases
-from .runs import run_of
+from .runs import read_runs, run_of
 
 _OWN_FIELDS = frozenset({"id", "offers", "started_at", "seen_at", "passed_at"})
 _FACTS = tuple(field.name for field in fields(Node) if field.name not in _OWN_FIELDS)
@@ -46,6 +47,12 @@ async def lease(server: RedisServer, wanted: LeaseRequest) -> tuple[Lease, ...]:
     """Queue by queue, in the order given, until the worker has enough."""
     answer = await call_with_offers(server, "lease", wanted.offers, **request_of(server, wanted))
     return await readable_leases(server, [run_of(run) for run in answer["leases"]])
+
+
+async def attempt(server: RedisServer, run: int) -> Lease | None:
+    running = [found for found in await read_runs(server, [run]) if found["state"] == RunState.RUNNING]
+    leases = await readable_leases(server, running)
+    return leases[0] if leases else None
 
 
 async def report(

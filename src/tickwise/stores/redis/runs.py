@@ -11,7 +11,7 @@ from .base import RedisServer
 
 _NUMBERS = frozenset(
     "slot priority attempt created_at due_at started_at finished_at lane failures losses lease_until expires_at "
-    "key_ttl".split()
+    "patience key_ttl".split()
 )
 
 

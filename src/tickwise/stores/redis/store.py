@@ -15,6 +15,7 @@ from . import (
     enqueue,
     finish,
     fleet,
+    handover,
     insights,
     insights_runs,
     insights_statistics,
@@ -53,7 +54,10 @@ class RedisStore(RedisMoves, Store):
     _cancel = move(enqueue.cancel)
     _retry = move(enqueue.retry)
     _lease = move(lease.lease)
+    _attempt = move(lease.attempt)
     _report = move(lease.report)
+    _hand_over = move(handover.hand_over)
+    _adopt = move(handover.adopt)
     _finish = move(finish.finish)
     expire = move(finish.expire)
     _beat = move(lease.beat)

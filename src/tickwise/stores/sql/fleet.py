@@ -54,14 +54,14 @@ def now() -> Procedure[int]:
     return int((yield _ONLY_CLOCK())[0][0])
 
 
-class Alive(NamedTuple):
+class RecordedBeat(NamedTuple):
     """What is known of a node that said that it lives."""
 
     now: int
     is_new: bool  # its worker has come alive, or offers something else than before
 
 
-def record_alive(node: Node, *, passed: bool) -> Procedure[Alive]:
+def record_alive(node: Node, *, passed: bool) -> Procedure[RecordedBeat]:
     """Record that a node is alive, and what it serves."""
     is_worker = Role.WORKER in node.roles
     serves = " ".join((node.offers.digest, *node.queues)) if is_worker else ""
@@ -73,7 +73,7 @@ def record_alive(node: Node, *, passed: bool) -> Procedure[Alive]:
     is_new = is_worker and serves != before
     if is_new:
         yield _OFFER(id=node.id, offers=node.offers.text)
-    return Alive(now, is_new)
+    return RecordedBeat(now, is_new)
 
 
 _OWN_COLUMNS = frozenset({"offers", "started_at", "seen_at", "passed_at"})

@@ -24,8 +24,8 @@ from .statement import Procedure, Statement
 
 RUN_COLUMNS = f"""r.id, r.job_id, r.schedule_id, r.slot, r.trigger_name, r.schedule_definition_id, r.state,
     r.queue, r.priority, r.attempt, r.created_at, r.due_at, r.started_at, r.finished_at, r.node, r.claimed_by,
-    r.lane, r.run_key, r.params, r.result, r.error, r.cancelling, r.failures, r.losses, r.lease_until, r.expires_at,
-    r.requested_by, r.requires, {RECORD}"""
+    r.lane, r.run_key, r.params, r.result, r.error, r.cancelling, r.failures, r.losses, r.lease_until,
+    r.expires_at, r.requested_by, r.requires, {RECORD}"""
 _RUN = Statement(f"SELECT {RUN_COLUMNS} FROM tickwise_runs r WHERE r.id = :run")
 _CONDITIONS = {
     "after": "r.id < :after",

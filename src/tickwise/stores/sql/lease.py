@@ -70,6 +70,7 @@ _OF_NODE = Statement(f"""
 _LEASES = Statement(f"""
     SELECT {_LEASED} FROM tickwise_runs WHERE id IN :ids[bigint] AND state = 'running' AND node = :node
 """)
+_ATTEMPT = Statement(f"SELECT {_LEASED} FROM tickwise_runs WHERE id = :run AND state = 'running'")
 _FENCE = Statement("""
     SELECT id FROM tickwise_runs WHERE id = :run AND token = :token AND state = 'running' {fence}
 """)
@@ -238,6 +239,12 @@ def adopt(cache: DefinitionCache, wanted: LeaseRequest) -> Procedure[tuple[Lease
     ids = yield from unwatched(cache, wanted)
     rows = (yield _LEASES(ids=ids, node=wanted.node)) if ids else ()
     return (yield from with_records((yield from _leases(cache, rows, (yield from clock())))))
+
+
+def attempt(cache: DefinitionCache, run: int) -> Procedure[Lease | None]:
+    rows = yield _ATTEMPT(run=run)
+    leases = yield from with_records((yield from _leases(cache, rows, (yield from clock()))))
+    return leases[0] if leases else None
 
 
 def report(run: int, token: str, steps: Sequence[StepReport], log: Sequence[LogPart]) -> Procedure[bool]:

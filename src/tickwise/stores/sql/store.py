@@ -65,6 +65,7 @@ class SqlStore(SqlMoves, Store):
     _lease = cached_move(Pool.LEASE, lease.lease)
     _hand_over = move(Pool.OTHER, handover.hand_over)
     _adopt = cached_move(Pool.LEASE, lease.adopt)
+    _attempt = cached_move(Pool.OTHER, lease.attempt)
     _report = move(Pool.OTHER, lease.report)
     expire = cached_move(Pool.OTHER, lease.expire)
     _leave = move(Pool.OTHER, fleet.leave)

@@ -2,6 +2,7 @@
 # ruff: noqa: S101  (a suite of tests asserts)
 
 import asyncio
+from typing import Any
 
 from ...core.definition import EngineUse, JobDefinition
 from ...core.handover import (
@@ -18,28 +19,28 @@ from ...core.handover import (
 from ...core.requirements import Offers
 from ...core.settle import LeaseExpired, Lost
 from ...core.states import Event, HandOverState, RunState
-from ...stores.records import Expired, Lease
+from ...stores.records import Enqueue, Expired, Lease, QueueLimit
 from .stories import Stories
 from .world import World, job, worker_node
 
-_WATCHER = Offers.of_watcher(["gpu"], ["*"])
+WATCHER = Offers.of_watcher(["gpu"], ["*"])
 
 
-def handed(name: str = "a", **given: object) -> JobDefinition:
+def handed(name: str = "a", **given: Any) -> JobDefinition:
     """A job for the engine gpu."""
     return job(name, engine=EngineUse("gpu"), **given)
 
 
 def record_of(lease: Lease, patience: int = 600) -> HandOver:
     reference = reference_of(lease.id, lease.attempt)
-    return HandOver("gpu", reference, "print", lease.token, digest("ticket"), patience)
+    return HandOver("gpu", reference, "print", lease.token, ticket="ticket", patience=patience)
 
 
-async def hand_over(world: World, name: str = "a", **given: object) -> Lease:
+async def hand_over(world: World, name: str = "a", **given: Any) -> Lease:
     """A run of the job that a watcher has leased, with the intent to order it."""
     await world.define(handed(name, **given))
     await world.enqueue(name)
-    (lease,) = await world.lease(offers=_WATCHER, seconds=30)
+    (lease,) = await world.lease(offers=WATCHER, seconds=30)
     assert await world.store.hand_over(lease.id, lease.token, Intended(record_of(lease))) == record_of(lease)
     return lease
 
@@ -63,12 +64,13 @@ class HandOverStories(Stories):
         assert [lease.id for lease in await world.lease()] == [local]
         assert await world.lease(offers=Offers.of_watcher(["cpu"], ["*"])) == ()
         other = await world.enqueue("local")
-        assert [lease.id for lease in await world.lease(offers=_WATCHER)] == [run]
+        assert [lease.id for lease in await world.lease(offers=WATCHER)] == [run]
         assert [lease.id for lease in await world.lease()] == [other]
 
     async def test_the_gate_lets_one_in(self, world: World) -> None:
         """Of many that ask at once, one begins; it may ask again, the others may not (S53)."""
         lease = await hand_over(world)
+        assert await world.store.hand_over(lease.id, lease.token, Began("wrong", "claim 0")) is None
         claims = [f"claim {number}" for number in range(8)]
         answers = await asyncio.gather(
             *(world.store.hand_over(lease.id, lease.token, Began("ticket", claim)) for claim in claims)
@@ -77,8 +79,9 @@ class HandOverStories(Stories):
             (claim, record) for claim, record in zip(claims, answers, strict=True) if record is not None
         ]
         assert (begun.state, begun.claim, begun.begun_at) == (HandOverState.BEGUN, digest(winner), world.micro)
+        assert begun.ticket == begun.ticket_digest == digest("ticket")
         assert await world.store.hand_over(lease.id, lease.token, Began("ticket", winner)) == begun
-        assert await world.store.hand_over(lease.id, lease.token, Began("wrong", winner)) is None
+        assert await world.store.hand_over(lease.id, lease.token, Began("ticket", "thief")) is None
         assert (await world.run(lease.id)).hand_over == begun
 
     async def test_a_run_that_was_cancelled_does_not_begin(self, world: World) -> None:
@@ -94,7 +97,7 @@ class HandOverStories(Stories):
         """Another adopts the run with attempt and token, and the first one is not its watcher any more (S54)."""
         lease = await hand_over(world)
         begun = await world.store.hand_over(lease.id, lease.token, Began("ticket", "claim"))
-        asked = world.reservation(node="w2", offers=_WATCHER, seconds=30)
+        asked = world.reservation(node="w2", offers=WATCHER, seconds=30)
         world.clock.advance(30)
         assert await world.store.adopt(asked) == ()
         world.clock.advance(0.001)
@@ -132,11 +135,28 @@ class HandOverStories(Stories):
         await world.end(lease, LeaseExpired())
         assert (await world.run(lease.id)).state is RunState.QUEUED
         assert await world.store.hand_over(lease.id, lease.token, Began("ticket", "late")) is None
-        (again,) = await world.lease(offers=_WATCHER)
+        (again,) = await world.lease(offers=WATCHER)
         assert (again.attempt, again.hand_over, (await world.run(lease.id)).hand_over) == (2, None, None)
         record = record_of(again)
         assert await world.store.hand_over(again.id, again.token, Intended(record)) == record
         assert [each.event for each in await world.insights.attempts(lease.id)] == [Event.LEASE_EXPIRED]
+
+    async def test_the_work_learns_what_to_do(self, world: World) -> None:
+        """The attempt that runs, as its watcher has leased it (S53); a run in another state has none."""
+        await world.define(handed(params={"table": "orders"}))
+        run = await world.enqueue("a", params={"day": 3})
+        assert await world.store.attempt(run) is None
+        (lease,) = await world.lease(offers=WATCHER, seconds=30)
+        assert await world.store.attempt(run) == lease
+        record = await world.store.hand_over(run, lease.token, Intended(record_of(lease)))
+        assert await world.store.attempt(run) == lease._replace(hand_over=record)
+        await world.define(handed(params={"table": "users"}))
+        attempt = await world.store.attempt(run)
+        assert attempt is not None
+        assert (attempt.job.params, attempt.params) == ({"table": "orders"}, {"day": 3})
+        await world.end(lease)
+        assert await world.store.attempt(run) is None
+        assert await world.store.attempt(str(int(run) + 1)) is None
 
     async def test_what_nobody_can_say_is_lost(self, world: World) -> None:
         """An engine that forgot its work ends the run as lost, without another attempt (S55)."""
@@ -167,3 +187,62 @@ class HandOverStories(Stories):
         lease = await hand_over(world)
         renewed = await world.store.beat(worker_node("w1"), {}, 30)
         assert renewed.unknown == (lease._replace(hand_over=record_of(lease)),)
+
+    async def test_the_oldest_lease_is_adopted_first(self, world: World) -> None:
+        """Watchers that ask at once get different runs, each as many as it has room for (S54)."""
+        leases = []
+        for name in "abcd":
+            leases.append(await hand_over(world, name))
+            world.clock.advance(1)
+        world.clock.advance(30)
+        first, *others = [
+            world.store.adopt(world.reservation(number, node=f"w{number}", offers=WATCHER)) for number in (2, 1, 3)
+        ]
+        assert [lease.id for lease in await first] == [lease.id for lease in leases[:2]]
+        adopted = [lease.id for got in await asyncio.gather(*others) for lease in got]
+        assert sorted(adopted) == sorted(lease.id for lease in leases[2:])
+
+    async def test_limits_do_not_keep_a_run_from_its_next_watcher(self, world: World) -> None:
+        """The work has started and counts as started, whoever watches it (S46, S54)."""
+        await world.store.limit(QueueLimit("default", concurrency=1))
+        lease = await hand_over(world)
+        waiting = await world.enqueue("a")
+        world.clock.advance(31)
+        request = world.reservation(2, node="w2", offers=WATCHER)
+        assert [adopted.id for adopted in await world.store.adopt(request)] == [lease.id]
+        assert await world.store.lease(request) == ()
+        await world.end(lease)
+        assert [leased.id for leased in await world.store.lease(request)] == [waiting]
+
+    async def test_the_next_watcher_hears_of_a_cancellation(self, world: World) -> None:
+        """Whoever was asked first, it is the run that was asked to end (S56)."""
+        lease = await hand_over(world)
+        await world.store.cancel(lease.id)
+        world.clock.advance(31)
+        await world.store.adopt(world.reservation(node="w2", offers=WATCHER))
+        heard = [await world.store.beat(worker_node(node), {lease.id: lease.token}) for node in ("w1", "w2")]
+        assert [renewed.cancel for renewed in heard] == [frozenset(), {lease.id}]
+
+    async def test_an_attempt_that_was_not_handed_over_is_taken_back_at_once(self, world: World) -> None:
+        """Nothing has left the process, so another attempt may begin; the patience of the one before is over."""
+        lease = await hand_over(world)
+        await world.end(lease, LeaseExpired())
+        (again,) = await world.lease(offers=WATCHER, seconds=30)
+        world.clock.advance(31)
+        assert await world.store.adopt(world.reservation(node="w2", offers=WATCHER)) == ()
+        assert await world.store.expire() == Expired(leases=1)
+        assert await world.is_fenced(again)
+        assert (await world.run(lease.id)).state is RunState.QUEUED
+
+    async def test_runs_that_wait_for_a_watcher_keep_nobody_waiting(self, world: World) -> None:
+        """However many they are, what vanished workers held is taken back (S42, S54)."""
+        await world.define(handed(), job("local"))
+        many = await world.store.enqueue([Enqueue("a") for _ in range(600)])
+        leases = await world.lease(600, offers=WATCHER, seconds=30)
+        assert len(leases) == len(many)
+        for lease in leases:
+            await world.store.hand_over(lease.id, lease.token, Intended(record_of(lease)))
+        await world.enqueue("local")
+        await world.lease(seconds=30)
+        world.clock.advance(31)
+        assert await world.store.expire() == Expired(leases=1)

@@ -49,11 +49,12 @@ async def rescue_on_word(
 
 
 async def settle_everything(store: Store, node: str, queues: Sequence[str] = ("default",)) -> None:
-    """Expire, tick, lease and finish until nothing is due, queued or running."""
+    """Expire, tick, adopt, lease and finish until nothing is due, queued or running."""
     while True:
         await store.expire()
         ticked = await store.tick(plan, node)
-        await finish(store, await store.lease(LeaseRequest(node, 100, tuple(queues))))
+        wanted = LeaseRequest(node, 100, tuple(queues))
+        await finish(store, [*await store.adopt(wanted), *await store.lease(wanted)])
         next_due, runs = await store.insights.next_due(), (await store.insights.counts()).runs
         if (next_due is None or next_due * MICRO > ticked.now) and not any(map(runs.get, ACTIVE)):
             return

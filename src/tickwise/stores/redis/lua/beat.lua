@@ -39,12 +39,13 @@ end
 local held, cancelling, unknown, known = {}, {}, {}, {}
 for run, token in pairs(args.held) do
   known[run] = true
-  local found = call('HMGET', run_key(run), 'state', 'token')
-  if found[1] == 'running' and found[2] == token then
-    call('HSET', run_key(run), 'lease_until', now + args.lease * 1000000)
-    call('ZADD', P .. ':leases', now + args.lease * 1000000, run)
+  local found = call('HMGET', run_key(run), 'state', 'token', 'node', 'cancelling', 'patience', 'queue', 'requires')
+  if found[1] == 'running' and found[2] == token and found[3] == id then -- a former watcher has the token too (S54)
+    local lease_until = now + args.lease * 1000000
+    call('HSET', run_key(run), 'lease_until', lease_until)
+    hold(run, { lease_until = lease_until, patience = found[5], queue = found[6], requires = found[7] })
     held[#held + 1] = run
-    if call('HEXISTS', run_key(run), 'cancelling') == 1 then
+    if found[4] then
       cancelling[#cancelling + 1] = run
     end
   end

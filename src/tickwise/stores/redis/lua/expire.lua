@@ -1,4 +1,4 @@
--- expire: end runs that waited too long (S47), go on with removed jobs, and name the runs whose lease has run out.
+-- expire: end runs that waited too long (S47), go on with removed jobs, and name the runs that are given up.
 
 promote()
 local waited = call('ZRANGE', P .. ':expiring', '-inf', now, 'BYSCORE', 'LIMIT', 0, 500)

@@ -11,7 +11,9 @@
 --   ready:QUEUE REQUIRES queued runs whose time has come, by priority, time and id (S46); parts:QUEUE has what they require
 --   begun                queued runs that have had an attempt
 --   expiring             queued runs that never began and may be too late, by when (S47)
---   leases               running runs, by the end of the lease; held:NODE those of a node
+--   leases               running runs, by when they are given up: at the end of the lease, or, if they were handed over
+--                        to an engine, its `patience` later (S54); held:NODE those of a node
+--   handed:QUEUE REQUIRES  handed-over runs, by the end of their watcher's lease; engines:QUEUE has what they require
 --   finished:STATE       runs that are over, by when they ended; successes:JOB by the second that they count for
 -- Counts: waiting (queued runs by queue), busy (running ones).
 
@@ -83,10 +85,29 @@ local function promote()
   end
 end
 
+local function handed_key(run)
+  return P .. ':handed:' .. run.queue .. ' ' .. run.requires
+end
+
+-- Have a running run found by the end of its lease.
+local function hold(id, run)
+  call('ZADD', P .. ':leases', run.lease_until + (run.patience or 0), id)
+  if run.patience then
+    call('ZADD', handed_key(run), run.lease_until, string.format('%014.0f', id))
+    call('SADD', P .. ':engines:' .. run.queue, run.requires)
+  end
+end
+
 local function release(id, run)
   call('ZREM', P .. ':leases', id)
   call('SREM', P .. ':held:' .. run.node, id)
   count(P .. ':busy', run.queue, -1)
+  if run.patience then
+    call('ZREM', handed_key(run), string.format('%014.0f', id))
+    if call('EXISTS', handed_key(run)) == 0 then
+      call('SREM', P .. ':engines:' .. run.queue, run.requires)
+    end
+  end
 end
 
 -- Insert a queued run whose slot and lane are free.
@@ -135,8 +156,8 @@ local function take(id, run, node, seconds)
     lease_until = now + seconds * 1000000,
   }
   put(run_key(id), taken)
-  call('HDEL', run_key(id), 'error')
-  call('ZADD', P .. ':leases', taken.lease_until, id)
+  call('HDEL', run_key(id), 'error', 'hand_over', 'patience')
+  hold(id, taken)
   call('SADD', P .. ':held:' .. node, id)
   call('HINCRBY', P .. ':busy', run.queue, 1)
   touch(id, now)

@@ -1,0 +1,77 @@
+"""Looks at all references of one engine together, in turns."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from ...core.handover import Sight, Sighting
+from ...core.payload import clip
+from ..executors.failure import failure_text
+from .contract import Engine
+
+_BATCH_SIZE = 500  # references that an engine is asked about at once
+_MAX_PROBLEM_LENGTH = 500
+
+
+class Look(NamedTuple):
+    """What an engine said about a reference, and when that was by the store's time, in microseconds."""
+
+    seen: Sighting
+    now: int
+
+
+class EngineLooks:
+    """Those who wait for a look at their reference get it from one call of the engine."""
+
+    def __init__(self, engine: Engine, now: Callable[[], Awaitable[int]], every: float) -> None:
+        self._engine = engine
+        self._now = now
+        self._every = every
+        self._waiting: dict[str, asyncio.Future[Look]] = {}
+        self._turns: asyncio.Task[None] | None = None
+
+    async def next(self, reference: str) -> Look:
+        """The next look at a reference, which begins at least `every` seconds from now."""
+        future = self._waiting.setdefault(reference, asyncio.get_running_loop().create_future())
+        if self._turns is None or self._turns.done():
+            self._turns = asyncio.create_task(self._take_turns())
+        return await asyncio.shield(future)
+
+    async def _take_turns(self) -> None:
+        while self._waiting:
+            await asyncio.sleep(self._every)
+            waiting, self._waiting = self._waiting, {}
+            asked = tuple(waiting)
+            for first in range(0, len(asked), _BATCH_SIZE):
+                looks = await self._look(asked[first : first + _BATCH_SIZE])
+                for reference, look in looks.items():
+                    if not waiting[reference].done():
+                        waiting[reference].set_result(look)
+
+    async def _look(self, references: tuple[str, ...]) -> dict[str, Look]:
+        try:
+            seen = {
+                reference: self._sighting(one) for reference, one in (await self._engine.look(references)).items()
+            }
+            unseen = self._sighting(Sighting(Sight.UNKNOWN))
+        except Exception as error:  # noqa: BLE001  (whatever it is, nobody knows how the work is)
+            seen, unseen = {}, Sighting(Sight.SILENT, error=clip(failure_text(error), _MAX_PROBLEM_LENGTH))
+        now = await self._store_time()
+        return {reference: Look(seen.get(reference, unseen), now) for reference in references}
+
+    def _sighting(self, seen: Sighting) -> Sighting:
+        """What the engine said. One that cannot tell unknown references is not sure of those that wait, either."""
+        unsure = not self._engine.tells_unknown and seen.sight in (Sight.WAITING, Sight.UNKNOWN)
+        return seen._replace(sight=Sight.UNSURE) if unsure else seen
+
+    async def _store_time(self) -> int:
+        """The store's time (S5). Without it no look means anything, so it is asked for until it comes."""
+        while True:
+            try:
+                return await self._now()
+            except Exception:  # noqa: BLE001  (the heartbeat reports that the store does not answer)
+                await asyncio.sleep(self._every)
+
+    def close(self) -> None:
+        if self._turns:
+            self._turns.cancel()
