@@ -138,7 +138,7 @@ def test_an_entry_that_is_gone_is_removed_and_the_others_go_on(beats: Beats, bro
 def test_an_entry_that_cannot_be_read_changes_nothing(beats: Beats) -> None:
     """S38: neither it nor the entry beside it is written."""
     entries = {"good": {"task": "proj.good", "schedule": 60.0}, "bad": {"task": "proj.bad", "schedule": 0.5}}
-    with pytest.raises(InputError, match="bad: every 0.5 s"), beats.beat(entries):
+    with pytest.raises(InputError, match=r"bad: every 0\.5 s"), beats.beat(entries):
         pass
     with beats.tickwise() as tw:
         assert tw.jobs.list() == []
@@ -149,7 +149,7 @@ def test_a_name_of_another_source_is_refused(beats: Beats) -> None:
     with beats.tickwise() as tw:
         tw.schedules.add("report", schedule="@daily", command="true")
         entries = {"report": {"task": "proj.report", "schedule": 60.0}}
-        with pytest.raises(ConflictError, match="report: .*api"), beats.beat(entries):
+        with pytest.raises(ConflictError, match=r"report: .*api"), beats.beat(entries):
             pass
 
 

@@ -43,7 +43,7 @@ class Broker:
         return Message(headers["id"], headers["task"], headers.get("tickwise_slot"), body[0], headers)
 
     def __len__(self) -> int:
-        return int(self._client.llen(self.queue))  # type: ignore[arg-type]
+        return int(self._client.llen(self.queue))
 
     def close(self) -> None:
         self._client.delete(self.queue)

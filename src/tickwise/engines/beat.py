@@ -5,9 +5,9 @@ function publishes the entry's task. So the planner decides every slot once, whi
 the run; and catch-up, daylight saving, pauses and `tickwise why` are those of any other job. Args, kwargs and
 options stay in the beat's own configuration: they may hold secrets, or objects that are no JSON.
 
-A beat that is killed after it has sent a message and before it has stored that is in doubt. The next beat sends the
-message again under the same id: every attempt of a run has the id of its first, `<run>.1`. While the broker does
-not answer, the run waits and is no failure.
+A beat that is killed after it has sent a message and before it has stored that is in doubt. The next beat sends
+the message again under the same id: every attempt of a run has the id of its first, `<run>.1`. While the broker
+does not answer, the run waits and is no failure.
 """
 
 from collections.abc import Callable, Mapping

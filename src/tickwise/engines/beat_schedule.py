@@ -1,9 +1,10 @@
 """Celery's `beat_schedule` as job definitions: what each entry means in the words of a job file.
 
-Celery's crontab asks that day of month and day of week both match, so both are written with `&`. Its sets are taken
-as Celery has expanded them: whatever a field says in Celery's grammar, the same minutes are meant here. Intervals
-are aligned to the epoch (S37), because several beats must agree on the slots. What cannot be said in Tickwise's
-times is refused, and then no entry is written at all: an entry that silently never fires is worse than an error.
+Celery's crontab asks that day of month and day of week both match, so both are written with `&`. Its sets are
+taken as Celery has expanded them: whatever a field says in Celery's grammar, the same minutes are meant here.
+Intervals are aligned to the epoch (S37), because several beats must agree on the slots. What cannot be said in
+Tickwise's times is refused, and then no entry is written at all: an entry that silently never fires is worse than
+an error.
 """
 
 import re
@@ -36,7 +37,7 @@ _MAX_CLOCK_ERROR = timedelta(minutes=1)  # of a `nowfun` that tells the time in 
 def read_entries(
     app: Celery, entries: Iterable[ScheduleEntry]
 ) -> dict[str, tuple[ScheduleEntry, Mapping[str, Any]]]:
-    """The entries with their times, by the names that their jobs have; InputError names all that cannot be read."""
+    """The entries with their times, by the names of their jobs; InputError names all that cannot be read."""
     found: dict[str, tuple[ScheduleEntry, Mapping[str, Any]]] = {}
     problems = []
     for entry in entries:
