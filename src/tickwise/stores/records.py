@@ -98,8 +98,13 @@ class Enqueue:
 
 
 class Enqueued(NamedTuple):
+    """The run that an enqueue gave. Of one that exists already, or only when its caller commits, nothing else."""
+
     id: str
     new: bool  # false: it is the run that has the key already
+    created_at: int = 0
+    queue: str = ""
+    priority: int = 0
 
 
 class Finish(NamedTuple):
