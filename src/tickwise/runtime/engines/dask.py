@@ -15,6 +15,7 @@ cancelled. `kill` makes the scheduler drop the task, and a thread that does not 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from importlib import import_module
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -169,10 +170,8 @@ class DaskEngine(Engine):
 
 
 def _work(environment: Mapping[str, str]) -> bool:
-    """What a worker calls."""
-    from ...engines.remote import execute_attempt  # noqa: PLC0415  (only where the work is)
-
-    return execute_attempt(environment)
+    """What a worker calls. The other side of a hand-over lies above the runtime, so it is named, not imported."""
+    return bool(import_module("tickwise.engines.remote").execute_attempt(environment))
 
 
 async def _failure_of(future: Any) -> str:
