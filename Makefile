@@ -10,7 +10,7 @@ LONGER := tests/chaos
 SEEDS ?= 10000
 FAULTS ?= 1000
 EXAMPLES ?= 30
-.PHONY: run test proof sim chaos fuzz cover check bench format lock dist clean
+.PHONY: run test proof sim chaos fuzz cover check bench format lock vendor dist clean
 
 run: .venv/run.stamp  ## install and serve examples/jobs
 	$(BIN)/tickwise serve $(JOBS)
@@ -55,6 +55,9 @@ lock: .venv/dev.stamp  ## pins with hashes and without addresses
 	$(BIN)/uv pip compile pyproject.toml --extra postgres --extra mysql --extra mongodb --extra redis --universal --generate-hashes --no-header --no-annotate --quiet -o requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --extra all --group dev --universal --generate-hashes --no-header --no-annotate --quiet -o requirements-dev.lock
 	cd bench/stores/isolated_peers && $(CURDIR)/$(BIN)/uv pip compile pins.in --universal --generate-hashes --no-header --no-annotate --quiet -o pins.lock
+
+vendor: .venv/dev.stamp  ## the dashboard's files of others, from npm packages; only this needs npm
+	$(BIN)/python -m tools.vendor
 
 dist: .venv/dev.stamp  ## the packages and their bill of materials
 	$(BIN)/pip install --quiet uv

@@ -1,21 +1,40 @@
 """The files of the dashboard, and how they are served."""
 
 import re
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
+from tools.vendor import ROOT, read_packages
+
 from ..support.browser import Site
 
 STATIC = Path(str(files("tickwise") / "web" / "static"))
 FORBIDDEN = re.compile(
-    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment|DOMParser|srcdoc"
+    r"innerHTML|InnerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment|DOMParser|srcdoc"
     r"|\beval\(|new Function|javascript:|setAttribute\(\"style|https?://(?!www\.w3\.org/2000/svg)"
 )
 
 
-SOURCES = sorted(path for path in STATIC.rglob("*") if path.is_file())
+SOURCES = sorted(path for path in STATIC.rglob("*") if path.is_file() and path.parent.name != "vendor")
+FETCHED = {
+    ROOT / package["into"] / name: digest
+    for package in read_packages()
+    for name, digest in package["sha256"].items()
+}
+
+
+def test_files_of_others_are_what_was_fetched() -> None:
+    """Each is, byte by byte, what `make vendor` wrote for a named version, with a licence beside it."""
+    folders = {path.parent for path in FETCHED}
+    assert {
+        path: sha256(path.read_bytes()).hexdigest() for folder in folders for path in folder.iterdir()
+    } == FETCHED
+    for package in read_packages():
+        assert package["integrity"].startswith("sha512-")
+        assert any(name.endswith("LICENSE.txt") for name in package["sha256"]), package["name"]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(STATIC)))
@@ -35,7 +54,7 @@ def test_what_never_changes_is_kept_for_good(site: Site) -> None:
     again = site.client.get("", headers={"If-None-Match": page.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
     assets = re.findall(r'(?:src|href)="(assets/[^"]+)"', page.text)
-    kinds = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
+    kinds = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml", "woff2": "font/woff2"}
     for asset in assets:
         answer = site.client.get(asset)
         assert answer.status_code == 200

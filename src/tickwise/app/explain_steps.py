@@ -7,11 +7,12 @@ in the schedule's own zone.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..core.handover import HandOver
 from ..core.model import Pause, Schedule
 from ..core.payload import first_line
 from ..core.slots import due_at, next_slot, previous_slot
-from ..core.states import RunState
-from ..core.timeparse import format_duration, to_datetime
+from ..core.states import HandOverState, RunState
+from ..core.timeparse import format_duration, iso, to_datetime
 from ..stores.records import MICRO, PauseInterval, RunRow, ScheduleRow
 
 CURSOR_AHEAD = 60  # seconds that a cursor may be ahead of now (S4)
@@ -129,14 +130,38 @@ def _rules_step(facts: SlotFacts) -> ReasonStep:
 
 def run_steps(run: RunRow, waits: tuple[str, ...]) -> Iterator[ReasonStep]:
     """The state of a run, what it waits for, and its error."""
-    place = f", on {run.node}" if run.node else ""
+    place = f", {'watched by' if run.hand_over else 'on'} {run.node}" if run.node else ""
     yield ReasonStep(
         "run", f"Run {run.id} is {run.state}{run_timing(run)}{place}.", _RUN_MARKS.get(run.state, "no")
     )
+    if run.hand_over and run.state is RunState.RUNNING:
+        yield from hand_over_steps(run.hand_over)
     for text in waits:
         yield ReasonStep("worker", text, "wait")
     if run.error:
         yield ReasonStep("error", first_line(run.error), "no")
+
+
+_ON_ENGINE = {
+    HandOverState.INTENDED: ("{engine} is asked to run {reference}, and has not said yet that it has it", "wait"),
+    HandOverState.ACCEPTED: ("{engine} has {reference}, and the work has not begun", "wait"),
+    HandOverState.BEGUN: ("the work runs on {engine} as {reference}", "yes"),
+    HandOverState.ENDING: ("{reference} was told to end on {engine}, and may still run there", "wait"),
+}
+
+
+def hand_over_steps(record: HandOver) -> Iterator[ReasonStep]:
+    """Where the work is that an engine executes, and what the engine's silence means (S55)."""
+    text, mark = _ON_ENGINE[record.state]
+    place = f" ({record.address})" if record.address else ""
+    alive = "" if record.alive_at is None else f"; its last sign of life was at {iso(record.alive_at // MICRO)}"
+    said = text.format(engine=record.engine, reference=record.reference)
+    yield ReasonStep("engine", sentence(f"{said}{place}{alive}"), mark)
+    if record.silent_since is not None:
+        since, patience = iso(record.silent_since // MICRO), format_duration(record.patience)
+        waited = f"It is waited for up to {patience}, then the run is lost."
+        answer = f"{record.engine} does not answer since {since}: {first_line(record.silence)}. {waited}"
+        yield ReasonStep("engine", answer, "wait")
 
 
 def run_timing(run: RunRow) -> str:

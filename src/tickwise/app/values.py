@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 
 from ..core.cron.zone import zone
 from ..core.errors import InputError, did_you_mean, nearest_word
+from ..core.handover import HandOver
 from ..core.timeparse import ceil_second, parse_duration, read_moment, to_datetime
 from ..core.timeparse import instant as moment_instant
 from ..stores.records import MICRO, Role, RunRow, ScheduleRow
@@ -156,6 +157,7 @@ class RunInfo:
     cancelling: bool = False  # it was cancelled, and has not ended yet
     by: str = ""  # the person or token that made it
     waits: tuple[str, ...] = ()  # why a queued run has not started, in sentences; only from `runs.get`
+    hand_over: "HandOverInfo | None" = None  # of its last attempt, if an engine executes it
 
     @classmethod
     def of(cls, row: RunRow, waits: tuple[str, ...] = ()) -> "RunInfo":
@@ -166,6 +168,29 @@ class RunInfo:
             started_at=moment(row.started_at), finished_at=moment(row.finished_at), worker=row.node,
             params=row.params or {}, result=row.result, error=row.error, key=row.key, waits=waits,
             priority=row.priority, cancelling=row.cancelling, by=row.by,
+            hand_over=None if row.hand_over is None else HandOverInfo.of(row.hand_over),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandOverInfo:
+    """Where an attempt is that an engine executes, without its secrets."""
+
+    engine: str
+    reference: str  # the engine's own id
+    state: str  # intended, accepted, begun, ending
+    address: str = ""  # where the engine shows it
+    begun_at: datetime | None = None
+    alive_at: datetime | None = None  # the last sign of life of the work
+    silent_since: datetime | None = None  # since when the engine does not answer
+    silence: str = ""  # its last words, or the lack of them
+
+    @classmethod
+    def of(cls, record: HandOver) -> "HandOverInfo":
+        return cls(
+            engine=record.engine, reference=record.reference, state=str(record.state), address=record.address,
+            begun_at=moment(record.begun_at), alive_at=moment(record.alive_at),
+            silent_since=moment(record.silent_since), silence=record.silence,
         )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..core.definition import JobDefinition
-from ..core.requirements import COMMANDS, FUNCTION, LiveWorkers, MissingWorker, requirements_of
+from ..core.requirements import COMMANDS, ENGINE, FUNCTION, HANDED, LiveWorkers, MissingWorker, requirements_of
 from ..core.timeparse import iso
 from ..stores.contract import Store
 from ..stores.records import MICRO, Node, Role
@@ -16,6 +16,9 @@ _FOLDER = "folder:"
 _ADVICE = {
     FUNCTION: "Start one with the app that declares them: tickwise worker MODULE:APP --queues {queue}",
     COMMANDS: "Start one with the folder or the app that defines them (tickwise worker FOLDER --queues {queue}), "
+    "or with --allow-commands",
+    ENGINE: "Start one whose settings name the engine: tickwise worker --queues {queue}",
+    HANDED: "Start one with the folder or the app that defines them (tickwise worker FOLDER --queues {queue}), "
     "or with --allow-commands",
 }
 
@@ -42,14 +45,16 @@ def workers_without_room(nodes: Iterable[Node]) -> Iterator[tuple[Node, str]]:
 
 def start_command(queue: str, requires: str = "", source: str = "") -> str:
     """The command that starts a worker for a job of this source."""
-    kinds = {word.partition(":")[0] for word in requires.split()}
+    words = dict(word.partition(":")[::2] for word in requires.split())
+    kinds = words.keys()
+    needed = f" (with [engines.{words[ENGINE]}] in its settings)" if ENGINE in kinds else ""
     if FUNCTION in kinds:
         return f"tickwise worker MODULE:APP --queues {queue} (with the app of {source})"
-    if COMMANDS not in kinds:
-        return f"tickwise worker --queues {queue}"
+    if not kinds & {COMMANDS, HANDED}:
+        return f"tickwise worker --queues {queue}{needed}"
     if source.startswith(_FOLDER):
-        return f"tickwise worker {source.removeprefix(_FOLDER)} --queues {queue}"
-    return f"tickwise worker --allow-commands --queues {queue}"
+        return f"tickwise worker {source.removeprefix(_FOLDER)} --queues {queue}{needed}"
+    return f"tickwise worker --allow-commands --queues {queue}{needed}"
 
 
 def worker_required(job: JobDefinition) -> tuple[str, str]:

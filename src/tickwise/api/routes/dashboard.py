@@ -20,7 +20,9 @@ from ..routing import Router
 router = Router("dashboard")
 _PAGE = "index.html"
 _PAGE_MODULE, _IMPORT = re.compile(r'"assets/([^"]+\.js)"'), re.compile(r'from "(\.[^"]+)"')
-_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_TYPES = {
+    "html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "woff2": "font/woff2",
+}  # fmt: skip
 _IMMUTABLE = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 

@@ -10,6 +10,19 @@ from ...core.mask import masked
 from .common import NameText, Params, RequestModel, ResponseModel, When
 
 
+class HandOverResponse(ResponseModel):
+    """Where an attempt is that an engine executes."""
+
+    engine: str = Field(examples=["gpu"])
+    reference: str = Field(description="The engine's own id.", examples=["1204.1"])
+    state: str = Field(description="intended, accepted, begun or ending.", examples=["begun"])
+    address: str = Field(description="Where the engine shows it; empty if it does not.")
+    begun_at: datetime | None
+    alive_at: datetime | None = Field(description="The last sign of life of the work.")
+    silent_since: datetime | None = Field(description="Since when the engine does not answer.")
+    silence: str
+
+
 class RunResponse(ResponseModel):
     """A run as it stands."""
 
@@ -35,6 +48,7 @@ class RunResponse(ResponseModel):
     cancelling: bool
     by: str
     waits: list[str] = Field(description="Why a queued run has not started; empty in lists.")
+    hand_over: HandOverResponse | None = Field(default=None, description="Of a run that an engine executes.")
     timezone: str | None = Field(default=None, description="The schedule's; null in lists.")
 
 

@@ -1,13 +1,13 @@
 /** The shell: who is here, where they are, and the page that they see. */
 
-import { mayAll, Problem, reachable, signIn, who } from "./api.js";
+import { lost, mayAll, Problem, reachable, signIn, who } from "./api.js";
 import { h, put } from "./dom.js";
 import { listenToKeys } from "./keys.js";
 import * as live from "./live.js";
 import { pageFor } from "./page.js";
 import { failure } from "./parts.js";
 import { go, here } from "./routes.js";
-import { banner, chrome, mark } from "./shell.js";
+import { drawShell, mark } from "./shell.js";
 import { zone } from "./time.js";
 
 const ROUTES = [ // each with the file of its page, which is asked for when somebody goes there
@@ -27,6 +27,7 @@ const LATER = 1500; // milliseconds after the first view
 
 const main = h("main", { id: "main", tabindex: "-1" });
 const file = (name) => import(`./pages/${name}.js`);
+const tried = new Set(); // files that once did not come
 let leave = () => {};
 
 async function render({ moved = false } = {}) {
@@ -44,12 +45,19 @@ async function render({ moved = false } = {}) {
   if (well) await Promise.all(work.map((act) => attempt(act(), page, (wrong) => page.view.append(wrong))));
 }
 
-function gone() {
-  throw new Problem(0, { detail: "this page cannot be loaded: reload it, since the server may have been updated" });
+/** A page's file that does not come: the server is away; if it is not, it has been updated since. */
+async function open(name) {
+  try {
+    return await file(name);
+  } catch (error) {
+    if (tried.has(name)) location.reload();
+    tried.add(name);
+    return lost(error);
+  }
 }
 
 async function draw({ name, params }, page, moved) {
-  const { title, show } = await file(name).catch(gone);
+  const { title, show } = await open(name);
   if (page.signal.aborted) return;
   document.title = `${title(params)} · Tickwise`;
   const shown = show(page);
@@ -65,9 +73,19 @@ async function attempt(work, page, shown) {
   } catch (problem) {
     if (page.signal.aborted || problem.name === "AbortError" || problem.status === 401) return false;
     shown(failure(problem, render));
+    if (problem.status === 0) renderWhenBack(page);
     if (!(problem instanceof Problem)) console.error(problem);
     return false;
   }
+}
+
+/** A page that met an outage is drawn anew when the server is back, unless it was left meanwhile. */
+function renderWhenBack(page) {
+  const forget = reachable.on((well) => {
+    if (!well) return;
+    forget();
+    if (!page.signal.aborted) render();
+  });
 }
 
 function match(parts) {
@@ -84,28 +102,18 @@ function match(parts) {
 
 /** Who somebody is decides what they see; nobody sees the door. */
 function entered(person) {
-  drawChrome();
   live.end();
   if (person) live.start();
   else if (here().parts[0] !== "signin") go(["signin"], { to: location.hash.replace(/^#\/?/, "") });
 }
 
-const bars = { top: h("div", {}), side: h("div", {}) };
-
-function drawChrome() {
-  const { top, side } = chrome();
-  put(bars.top, top);
-  put(bars.side, side);
-  mark(here().parts[0] ?? "");
-}
-
 async function start() {
-  put(document.getElementById("shell"), banner(), bars.top, h("div", { class: "body" }, bars.side, main));
+  drawShell(document.getElementById("shell"), main);
   document.querySelector(".skip").addEventListener("click", (event) => (event.preventDefault(), main.focus()));
-  drawChrome();
+  mark(here().parts[0] ?? "");
   listenToKeys({ mayAudit: () => mayAll("admin") });
   who.on(entered);
-  zone.on(() => (drawChrome(), render()));
+  zone.on(() => render());
   window.addEventListener("hashchange", () => render({ moved: true }));
   await enter();
   setTimeout(() => ROUTES.forEach(([, name]) => file(name).catch(() => {})), LATER); // the server may go away

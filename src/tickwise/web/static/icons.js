@@ -2,7 +2,7 @@
 
 import { svg } from "./dom.js";
 
-const PATHS = {
+export const PATHS = {
   overview: "M2 9h3l2-5 3 9 2-4h2",
   schedules: "M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2M8 5v3l2 2",
   runs: "M5 3l8 5-8 5z",

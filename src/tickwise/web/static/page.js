@@ -22,6 +22,8 @@ export function pageFor(params, query) {
       const timer = setInterval(() => document.hidden || act(), milliseconds);
       ends.push(() => clearInterval(timer));
     },
+    /** Something to do when the page is left. */
+    ends: (act) => void ends.push(act),
     /** Something to do once the page is drawn. */
     ready: (act) => void work.push(act),
     calmly: (act, pause = CALM) => calm(act, pause, stop.signal),

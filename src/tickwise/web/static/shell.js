@@ -1,14 +1,15 @@
 /** What stands around every page: where one can go, who one is, how things should look. */
 
 import { may, mayAll, reachable, signOut, who } from "./api.js";
-import { h, put } from "./dom.js";
-import { icon } from "./icons.js";
 import { settings } from "./keep.js";
 import { to } from "./routes.js";
+import { signal } from "./signal.js";
 import { chooseZone, OWN_ZONE, zone } from "./time.js";
+import { Button, Icon } from "./ui.js";
+import { html, render } from "./view.js";
 
 const PLACES = [
-  ["", "Overview", "overview"],
+  ["", "Now", "overview"],
   ["schedules", "Schedules", "schedules"],
   ["runs", "Runs", "runs"],
   ["forecast", "Forecast", "forecast"],
@@ -19,96 +20,69 @@ const WHOLE = { fleet: "viewer", audit: "admin" }; // for those who see all jobs
 const AWAY = "The server cannot be reached. This page may be out of date; retrying …";
 const THEMES = { "": "as the system", light: "light", dark: "dark" };
 
-applyTheme(settings.get("theme") ?? "");
+const here = signal(""); // the place in PLACES
+const theme = signal(settings.get("theme") ?? "");
+applyTheme(theme.get());
 
-/** The bar on top and the ways at the side. */
-export function chrome() {
-  const places = PLACES.filter(([path]) => path in WHOLE ? mayAll(WHOLE[path]) : may("viewer"));
-  const side = h("nav", { class: "side", "aria-label": "Pages" },
-    places.map(([path, word, name]) => h("a", { href: to(path ? [path] : []), "data-place": path },
-      icon(name),
-      h("span", {}, word),
-    )),
-  );
-  const top = h("header", { class: "top" },
-    h("a", { class: "brand", href: to([]) }, icon("schedules"), "Tickwise"),
-    h("div", { class: "grow" }),
-    zoneSwitch(),
-    themeSwitch(),
-    person(),
-  );
-  return { top, side };
+/** Draw it into the node, around `main`. */
+export function drawShell(node, main) {
+  render(html`<${Shell} main=${main} />`, node);
 }
 
 /** Mark where one is. */
-export function mark(place) {
-  const at = place === "create" ? "schedules" : place;
-  for (const node of document.querySelectorAll("[data-place]")) {
-    if (node.dataset.place === at) node.setAttribute("aria-current", "page");
-    else node.removeAttribute("aria-current");
-  }
+export const mark = (place) => here.set(place === "create" ? "schedules" : place);
+
+export const places = () =>
+  PLACES.filter(([path]) => path in WHOLE ? mayAll(WHOLE[path]) : may("viewer"));
+
+export function turnTheme() {
+  const codes = Object.keys(THEMES);
+  const next = codes[(codes.indexOf(theme.get()) + 1) % codes.length];
+  settings.set("theme", next);
+  applyTheme(next);
+  theme.set(next);
 }
+
+export const turnZone = () => chooseZone(zone.get() === "UTC" ? OWN_ZONE : "UTC");
+
+const Shell = ({ main }) => html`
+  <${Banner} />
+  <header class="top">
+    <a class="brand" href=${to([])}><${Icon} name="schedules" />Tickwise</a>
+    <${Ways} />
+    <div class="grow" />
+    <${ZoneSwitch} /><${ThemeSwitch} /><${Person} />
+  </header>
+  <div class="body" ref=${(node) => node && node.firstChild !== main && node.append(main)} />`;
+
+const Ways = () => html`<nav class="ways" aria-label="Pages">${places().map(([path, word, name]) =>
+  html`<a key=${path} href=${to(path ? [path] : [])} aria-current=${here.get() === path ? "page" : null}>
+    <${Icon} name=${name} /><span>${word}</span></a>`)}</nav>`;
 
 /** Says so while the server cannot be reached. */
-export function banner() {
-  const node = h("div", { class: "banner", role: "alert", hidden: reachable.get() });
-  const draw = (well) => {
-    node.hidden = well;
-    put(node, !well && [icon("warning"), AWAY]);
-  };
-  reachable.on(draw);
-  return node;
-}
+const Banner = () => html`<div class="banner" role="alert" hidden=${reachable.get()}>
+  ${!reachable.get() && html`<${Icon} name="warning" />${AWAY}`}</div>`;
 
-function zoneSwitch() {
-  if (OWN_ZONE === "UTC") return h("span", { class: "quiet-text", title: "Times are shown in this zone" },
-    icon("zone"),
-    "UTC",
-  );
-  const other = zone.get() === "UTC" ? OWN_ZONE : "UTC";
-  return h(
-    "button",
-    {
-      type: "button",
-      class: "button quiet",
-      title: `Show times in ${other}`,
-      on: { click: () => chooseZone(other) },
-    },
-    icon("zone"),
-    h("span", {}, zone.get()),
-  );
-}
-
-function themeSwitch() {
-  const codes = Object.keys(THEMES);
-  const button = h("button", { type: "button", class: "button quiet", on: { click: turn } }, icon("theme"));
-  const name = () => {
-    const text = `Colours: ${THEMES[settings.get("theme") ?? ""]}`;
-    button.setAttribute("aria-label", text);
-    button.title = text;
-  };
-  function turn() {
-    const next = codes[(codes.indexOf(settings.get("theme") ?? "") + 1) % codes.length];
-    settings.set("theme", next);
-    applyTheme(next);
-    name();
+function ZoneSwitch() {
+  if (OWN_ZONE === "UTC") {
+    return html`<span class="quiet-text" title="Times are shown in this zone"><${Icon} name="zone" />UTC</span>`;
   }
-  name();
-  return button;
+  const other = zone.get() === "UTC" ? OWN_ZONE : "UTC";
+  return html`<${Button} kind="quiet" icon="zone" title=${`Show times in ${other}`} act=${turnZone}>${zone.get()}<//>`;
 }
 
-function applyTheme(theme) {
-  if (theme) document.documentElement.dataset.theme = theme;
+function ThemeSwitch() {
+  const text = `Colours: ${THEMES[theme.get()]}`;
+  return html`<${Button} kind="quiet" icon="theme" title=${text} label=${text} act=${turnTheme} />`;
+}
+
+function applyTheme(name) {
+  if (name) document.documentElement.dataset.theme = name;
   else delete document.documentElement.dataset.theme;
 }
 
-function person() {
+function Person() {
   const me = who.get();
-  if (!me) return null;
-  return h("span", { class: "person" },
-    icon("person"),
-    h("span", { class: "person-name" }, me.name),
-    h("span", { class: "tag" }, me.role),
-    h("button", { type: "button", class: "button quiet", on: { click: () => signOut() } }, "Sign out"),
-  );
+  return me && html`<span class="person"><${Icon} name="person" /><span class="person-name">${me.name}</span>
+    <span class="tag">${me.role}</span><${Button} kind="quiet" act=${() => signOut()}>Sign out<//></span>`;
 }

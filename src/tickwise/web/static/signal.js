@@ -1,13 +1,16 @@
-/** A value that tells those who listen when it changes. */
+/** A value that tells those who listen when it changes; a template that reads it is drawn again. */
+
+import { signal as reactive } from "./vendor/signals-core.js";
 
 export function signal(value) {
+  const held = reactive(value);
   const listeners = new Set();
   return {
-    get: () => value,
+    get: () => held.value,
     set(next) {
-      if (next === value) return;
-      value = next;
-      for (const listener of [...listeners]) listener(value);
+      if (next === held.peek()) return;
+      held.value = next;
+      for (const listener of [...listeners]) listener(next);
     },
     /** Calls the listener with each new value; what it returns ends that. */
     on(listener) {

@@ -6,6 +6,7 @@
 import { h } from "./dom.js";
 import { settings } from "./keep.js";
 import { signal } from "./signal.js";
+import { signal as reactive } from "./vendor/signals-core.js";
 
 export const OWN_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 export const zone = signal(settings.get("zone") === "UTC" ? "UTC" : OWN_ZONE);
@@ -15,6 +16,7 @@ const SECOND = 1000;
 const UNITS = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 const SKEW_MATTERS = 3 * SECOND;
 const formats = new Map();
+export const second = reactive(0); // counts them, for templates that tell the time
 const ticking = new Set();
 
 export const now = () => Date.now() + skew.get();
@@ -55,7 +57,7 @@ export function stamp(instant, name = zone.get()) {
 }
 
 /** `02:13:30` today, `Tue 17 Nov 02:13` on another day. */
-function shortStamp(instant, name = zone.get()) {
+export function shortStamp(instant, name = zone.get()) {
   const [at, today] = [wall(instant, name), wall(now(), name)];
   const same = at.day === today.day && at.month === today.month && at.year === today.year;
   return same ? `${at.hour}:${at.minute}:${at.second}` : stamp(instant, name).slice(0, -3);
@@ -82,7 +84,7 @@ export function span(milliseconds) {
     .join(" ");
 }
 
-function fromNow(instant) {
+export function fromNow(instant) {
   const away = Date.parse(instant) - now();
   if (Math.abs(away) < SECOND) return "now";
   const told = span(Math.abs(away) < 60 * SECOND ? Math.round(away / SECOND) * SECOND : away);
@@ -125,6 +127,7 @@ export function everySecond(node, told) {
 }
 
 setInterval(() => {
+  if (!document.hidden) second.value += 1;
   for (const one of ticking) {
     const node = one.node.deref();
     if (!node || (one.seen && !node.isConnected)) ticking.delete(one);
