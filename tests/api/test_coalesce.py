@@ -8,7 +8,7 @@ import pytest
 from fastapi import Response
 from fastapi.responses import StreamingResponse
 
-from tickwise.api.coalesce import RequestCoalescer
+from tickwise.api.coalesce import Coalescer
 from tickwise.stores.access_records import AccessRole
 from tickwise.stores.records import Page, RunRow
 
@@ -96,11 +96,39 @@ async def test_who_asks_otherwise_or_is_another_gets_an_answer_of_their_own(
         assert [len(page["items"]) for page in await asyncio.gather(*asked)] == [1, 1, 0]
 
 
+@patiently
+async def test_a_token_that_is_revoked_while_it_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests share the lookup of their token, and none that came after the revocation gets in."""
+    async with api() as here:
+        made = await here.post("/tokens", {"name": "ci", "role": "viewer"})
+        access = (await here.store()).access
+        find, found = access.token, list[asyncio.Event]()
+
+        async def held(digest: str) -> Any:
+            token = await find(digest)
+            found.append(asyncio.Event())
+            await found[-1].wait()
+            return token
+
+        monkeypatch.setattr(access, "token", held)
+        first = [asyncio.create_task(here.ask("GET", "/me", token=made["secret"]))]
+        await until(lambda: len(found) == 1)
+        await access.revoke(made["id"])
+        later = [
+            asyncio.create_task(here.ask("GET", f"/runs?limit={n + 1}", token=made["secret"])) for n in range(3)
+        ]
+        await let_all_come_as_far_as_they_can()
+        assert len(found) == 1
+        monkeypatch.undo()
+        found[0].set()
+        assert [answer.status_code for answer in await asyncio.gather(*first, *later)] == [200, 401, 401, 401]
+
+
 @pytest.mark.parametrize("ends", ["fails", "is cancelled", "streams"])
 @patiently
 async def test_what_cannot_be_shared_is_made_by_each(ends: str) -> None:
     """An answer that fails, or is sent piece by piece, is nobody else's."""
-    sharing, begin = RequestCoalescer(), asyncio.Event()
+    sharing, begin = Coalescer[Response](lambda made: hasattr(made, "body")), asyncio.Event()
     made: list[Response] = []
 
     async def first() -> Response:
@@ -119,7 +147,7 @@ async def test_what_cannot_be_shared_is_made_by_each(ends: str) -> None:
         return made[-1]
 
     async def answer(make: Callable[[], Awaitable[Response]]) -> Response:
-        return await sharing.respond("question", make)
+        return await sharing.answer("question", make)
 
     before = asyncio.create_task(answer(first))
     await let_all_come_as_far_as_they_can()

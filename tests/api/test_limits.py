@@ -8,7 +8,8 @@ import pytest
 from tickwise.api.auth_settings import AuthSettings
 from tickwise.api.middleware import MAX_BODY
 from tickwise.app.health import NOT_READY, Readiness
-from tickwise.stores.contract import Store, StoreUnavailableError
+from tickwise.app.stores import StoreOfLoop
+from tickwise.stores.contract import StoreUnavailableError
 
 from ..support.api import NIGHTLY, api, problem_of
 from ..support.app import patiently
@@ -167,11 +168,11 @@ async def test_a_store_that_does_not_answer_is_no_fault_of_the_caller() -> None:
     """503, in the shape of everything else."""
     async with api() as here:
 
-        async def away() -> Store:
+        async def away() -> StoreOfLoop:
             raise StoreUnavailableError("the store did not answer")
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(here.tickwise, "store", away)
+            patch.setattr(here.tickwise, "opened", away)
             problem_of(await here.ask("GET", "/me"), 503)
 
 

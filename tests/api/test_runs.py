@@ -1,5 +1,7 @@
 """Runs: asked for, listed, cancelled, retried, explained; their steps and logs."""
 
+import asyncio
+
 import pytest
 
 from tickwise.api.routes import logs
@@ -33,6 +35,22 @@ async def test_a_run_is_enqueued_now_or_later_once_per_key(url: str) -> None:
         assert (again.status_code, again.json()["id"], run["by"]) == (200, run["id"], "inside")
         told = (await here.get(f"/runs/{run['id']}"))["waits"]
         assert told == ["It may not start before 2026-01-01T02:00:00Z."]
+
+
+@patiently
+async def test_many_at_the_same_moment(url: str) -> None:
+    """Each gets its own answer: a run that is audited, the run that has its key, or what is wrong (S48)."""
+    async with api(url) as here:
+        await here.post("/schedules", NIGHTLY)
+        keyed = [{"job": "nightly", "key": "k", "params": {"table": n}} for n in range(2)]
+        bodies = [{"job": "nightly"}, {"job": "nightli"}, *keyed, {"job": "nightly", "params": {"tabel": 1}}]
+        answers = await asyncio.gather(*(here.ask("POST", "/runs", json=body) for body in bodies))
+        assert [answer.status_code for answer in answers] == [201, 422, 201, 200, 422]
+        plain, unknown, first, second, wrong = (answer.json() for answer in answers)
+        assert (unknown["field"], unknown["nearest"], wrong["nearest"]) == ("job", "nightly", "table")
+        assert (second, first["params"]) == (first, {"table": 0})
+        entries = [entry for entry in (await here.get("/audit"))["items"] if entry["action"] == "run.create"]
+        assert sorted(entry["subject"] for entry in entries) == sorted([plain["id"], first["id"]])
 
 
 @patiently

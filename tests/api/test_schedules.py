@@ -360,12 +360,8 @@ async def test_an_edit_reads_once(url: str, monkeypatch: pytest.MonkeyPatch) -> 
         await here.post("/schedules", NIGHTLY)
         token = await here.token(AccessRole.ADMIN)
         names: list[str] = []
-        store = _Counted(await here.store(), names)
-
-        async def counted() -> Any:
-            return store
-
-        monkeypatch.setattr(here.tickwise, "store", counted)
+        opened = await here.tickwise.opened()
+        monkeypatch.setattr(opened, "store", _Counted(opened.store, names))
         answer = await here.ask("PATCH", "/schedules/nightly", json={"schedule": "0 4 * * *"}, token=token)
         assert answer.json()["times"] == "0 4 * * *"
         before, after = ["schedule", "job", "schedules"], ["schedule", "job"]

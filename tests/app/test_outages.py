@@ -50,12 +50,19 @@ def read_only_postgres(url: str) -> Iterator[None]:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("ALTER SYSTEM SET default_transaction_read_only = on")
         connection.execute("SELECT pg_reload_conf()")
+        while not _is_read_only(url):  # the sessions are told before the server takes a new one
+            pass
         try:
             yield
         finally:
             connection.execute("SET default_transaction_read_only = off")
             connection.execute("ALTER SYSTEM RESET default_transaction_read_only")
             connection.execute("SELECT pg_reload_conf()")
+
+
+def _is_read_only(url: str) -> bool:
+    with psycopg.connect(url) as new:
+        return new.execute("SHOW default_transaction_read_only").fetchone() == ("on",)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from ..app.health import READY, Readiness
 from ..app.upcoming import ForecastCache
 from .auth import Authenticator
 from .auth_settings import AuthSettings
-from .coalesce import RequestCoalescer
+from .coalesce import Coalescer
 from .events import EventBroadcaster
 from .metrics import Metrics
 from .middleware import LimitsMiddleware
@@ -48,7 +48,7 @@ def make_api(
     app.state.forecasts = ForecastCache(tickwise.store)
     app.state.metrics = Metrics(tickwise.store)
     app.state.simulation = asyncio.Lock()
-    app.state.coalescer = RequestCoalescer()
+    app.state.responses = Coalescer(lambda response: hasattr(response, "body"))  # one that is streamed has none
     app.state.readiness = readiness or _store_readiness(tickwise)
     app.router.routes.extend(GuardedRoute(route, prefix) for prefix, route in all_routes())
     app.add_middleware(LimitsMiddleware, root_path=root_path)

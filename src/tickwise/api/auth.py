@@ -22,6 +22,7 @@ from ..app.stores import Store
 from ..clock import monotonic
 from ..log import get_logger
 from .auth_settings import AuthSettings
+from .coalesce import Coalescer
 from .identity import Identity, connection_identity
 from .loopback import is_loopback
 from .problems import Refusal
@@ -69,6 +70,7 @@ class Authenticator:
     def __init__(self, access: AuthSettings, limiter: FailedLoginLimiter | None = None) -> None:
         self._access = access
         self._limiter = limiter or FailedLoginLimiter()
+        self._tokens = Coalescer[Token]()
 
     def check_address(self, request: Request) -> None:
         """Refuse a request that a page of another site may have sent."""
@@ -101,7 +103,8 @@ class Authenticator:
         """The valid token that a request has in its header, else in its session; none if it has neither."""
         given = request.headers.get("authorization")
         if given is not None:
-            return await self.count_failure(request, _token_of_header(given, store))
+            login = self._tokens.answer((store, given), lambda: _token_of_header(given, store))
+            return await self.count_failure(request, login)
         secret = session_secret(request)
         if secret is None:
             return None

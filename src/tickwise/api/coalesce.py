@@ -1,45 +1,48 @@
-"""Request coalescing: equal requests that come together share one response.
+"""Coalescing: equal questions that come together share one answer.
 
-When something happens, every open page of the dashboard sends the same requests. A request that comes while an
-equal one is being answered does not get that response, which may be older than what its sender has just done: it
-waits for the next one, which is made for all that came meanwhile.
+When something happens, every open page of the dashboard sends the same requests, and a busy client sends one token
+with all of its requests. A question that comes while an equal one is being answered does not get that answer,
+which may be older than what its sender has just done: it waits for the next one, which is made for all that came
+meanwhile.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
+from typing import Generic, TypeVar
 
-from fastapi import Response
+T = TypeVar("T")
 
 
-class _SharedResponse:
-    """A response for all requests that come before it is begun."""
+class _SharedAnswer(Generic[T]):
+    """An answer for all questions that come before it is begun."""
 
     def __init__(self) -> None:
         self.begun = False
         self.done = asyncio.Event()
-        self.response: Response | None = None  # none if it failed, or is streamed
+        self.answer: T | None = None  # none if it failed, or cannot be shared
 
 
-class RequestCoalescer:
-    """One for an application."""
+class Coalescer(Generic[T]):
+    """One for each kind of question of an application."""
 
-    def __init__(self) -> None:
-        self._newest: dict[Hashable, _SharedResponse] = {}
+    def __init__(self, can_share: Callable[[T], bool] = lambda _: True) -> None:
+        self._can_share = can_share
+        self._newest: dict[Hashable, _SharedAnswer[T]] = {}
 
-    async def respond(self, key: Hashable, make: Callable[[], Awaitable[Response]]) -> Response:
-        """The response that `make` gives, to this or to an equal request."""
+    async def answer(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> T:
+        """What `make` gives, for this or for an equal question."""
         before = self._newest.get(key)
         if before and not before.begun:
             await before.done.wait()
-            return before.response or await make()
-        shared = self._newest[key] = _SharedResponse()
+            return before.answer or await make()
+        shared = self._newest[key] = _SharedAnswer[T]()
         try:
             if before:
                 await before.done.wait()
             shared.begun = True
-            response = await make()
-            shared.response = response if hasattr(response, "body") else None
-            return response
+            answer = await make()
+            shared.answer = answer if self._can_share(answer) else None
+            return answer
         finally:
             shared.begun = True
             shared.done.set()

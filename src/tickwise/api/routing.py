@@ -19,7 +19,7 @@ from ..app.operations import Operations
 from ..app.records import AccessRole
 from ..app.view import View, sees_all
 from .auth import bearer_secret
-from .coalesce import RequestCoalescer
+from .coalesce import Coalescer
 from .context import RequestContext
 from .idempotency import once
 from .identity import Identity
@@ -119,8 +119,8 @@ class GuardedRoute(APIRoute):
             context = request.state.context = await _authorize(request, route)
             await checked_body(request)
             if route.method == "GET":
-                coalescer: RequestCoalescer = request.app.state.coalescer
-                return await coalescer.respond(_request_key(request, context.identity), lambda: inner(request))
+                responses: Coalescer[Response] = request.app.state.responses
+                return await responses.answer(_request_key(request, context.identity), lambda: inner(request))
             return await (once(request, context, inner) if route.once else inner(request))
 
         return handle
@@ -169,7 +169,8 @@ async def _authorize(request: Request, route: Route) -> RequestContext:
     """Authenticate the request and check its role; 401 or 403 if it may not use the route."""
     state = request.app.state
     state.authenticator.check_address(request)
-    store = await state.tickwise.store()
+    opened = await state.tickwise.opened()
+    store = opened.store
     identity = await state.authenticator.identify(request, store)
     if not isinstance(route.role, AccessRole) or not identity.may(route.role):
         raise Refusal(403, f"this needs the role {route.role}, and {identity.name} is {identity.role}")
@@ -180,6 +181,6 @@ async def _authorize(request: Request, route: Route) -> RequestContext:
     tickwise = state.tickwise
     return RequestContext(
         tickwise=tickwise, view=View(store, identity.sees if identity.scopes else sees_all),
-        operations=Operations(store, tickwise.schedules.defaults), access=store.access, identity=identity,
+        operations=Operations(opened, tickwise.schedules.defaults), access=store.access, identity=identity,
         events=state.events, forecasts=state.forecasts,
     )  # fmt: skip

@@ -26,8 +26,9 @@ from ..sources.defaults import Defaults
 from ..sources.spec import read_spec
 from ..stores.contract import Store
 from ..stores.pages import all_pages
-from ..stores.records import MICRO, Enqueue, Enqueued, RunFilter, RunRow, ScheduleFilter
+from ..stores.records import MICRO, Enqueue, RunFilter, RunRow, ScheduleFilter
 from .definitions import API_SOURCE, edit_schedule, read_new, remove_schedule, stored_job, write_new
+from .enqueue import enqueued
 from .explain import schedule_row, waits
 from .options import JobFields, When
 from .values import RunInfo, ScheduleInfo, as_second, as_word, is_due
@@ -266,18 +267,6 @@ async def _run_row(store: Store, run: str) -> RunRow:
     if row is None:
         raise InputError(f"there is no run {run!r}: it was never made, or is not kept any longer")
     return row
-
-
-async def enqueued(store: Store, request: Enqueue, made: Enqueued) -> RunInfo:
-    """The run that an enqueue made; it may have run and been removed by now."""
-    row = await store.insights.run(made.id)
-    if row is None:
-        now = await store.now()
-        row = RunRow(
-            id=made.id, job=request.job, schedule=None, slot=None, trigger=request.trigger, label="",
-            state=RunState.SUCCEEDED, queue="", priority=0, attempt=1, created_at=now, due_at=now, key=request.key,
-        )  # fmt: skip
-    return RunInfo.of(row)
 
 
 async def backfill_status(store: Store, name: str, since: int = 0) -> BackfillStatus:

@@ -12,9 +12,10 @@ from ..config import Settings
 from ..core.definition import JobDefinition
 from ..core.states import RunState
 from ..sources.defaults import Defaults
-from ..stores.contract import Store
+from ..stores.access_records import AuditEntry
 from ..stores.pages import all_pages
 from ..stores.records import Enqueue, QueueLimit, RunFilter
+from .attention import Status, status
 from .audit import Audit, audit
 from .definitions import (
     DefinitionEdit,
@@ -25,9 +26,11 @@ from .definitions import (
     remove_schedule,
     write_new,
 )
-from .managers import BackfillStatus, backfill_status, enqueued
+from .enqueue import EnqueueCall, enqueued
+from .managers import BackfillStatus, backfill_status
 from .notifications import ChannelTest, try_channels
 from .overview import Overview, overview
+from .stores import StoreOfLoop
 from .values import RunInfo
 from .worker_advice import is_live, missing_worker_warnings
 
@@ -49,8 +52,9 @@ class QueueLoad:
 class Operations:
     """Over one store, with the defaults of its app."""
 
-    def __init__(self, store: Store, defaults: Callable[[], Defaults]) -> None:
-        self._store = store
+    def __init__(self, opened: StoreOfLoop, defaults: Callable[[], Defaults]) -> None:
+        self._opened = opened
+        self._store = opened.store
         self._defaults = defaults
 
     async def create_schedule(self, fields: Mapping[str, Any]) -> NewSchedule:
@@ -72,9 +76,9 @@ class Operations:
     async def backfill_status(self, name: str, since: int) -> BackfillStatus:
         return await backfill_status(self._store, name, since)
 
-    async def enqueue(self, request: Enqueue) -> tuple[RunInfo, bool]:
-        """Queue a run; and whether it is new, and not one that has the key already."""
-        (made,) = await self._store.enqueue([request])
+    async def enqueue(self, request: Enqueue, audit: AuditEntry | None = None) -> tuple[RunInfo, bool]:
+        """Queue a run; and whether it is new, and not one that has the key already. A new one is audited."""
+        made = await self._opened.enqueues.add(EnqueueCall(request, audit))
         return await enqueued(self._store, request, made), made.new
 
     async def limit_queue(self, limit: QueueLimit) -> QueueLimit:
@@ -105,6 +109,10 @@ class Operations:
 
     async def overview(self, sees: Callable[[str], bool] | None) -> Overview:
         return await overview(self._store, sees)
+
+    async def status(self, sees: Callable[[str], bool] | None, limit: int) -> Status:
+        """What needs a person."""
+        return await status(self._store, sees, limit)
 
     async def audit(self) -> Audit:
         """Match every slot with its run or its reason; this reads all of the store."""

@@ -6,6 +6,7 @@ server's. A memory store is one for all loops, since its data is nowhere else.
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from urllib.parse import urlsplit
 
 from ..config import Settings
@@ -16,15 +17,18 @@ from ..stores.access_contract import Access
 from ..stores.contract import Store, StoreUnavailableError
 from ..stores.url import check_exists, hidden, open_store
 from .definition_sync import DefinitionSync
+from .enqueue import enqueue_group
+from .group_commit import GroupCommit
 
 __all__ = ["Access", "LoopStores", "Store", "StoreOfLoop", "StoreUnavailableError"]
 
 
 class StoreOfLoop:
-    """A store in use, and the definitions that go into it."""
+    """A store in use, the definitions that go into it, and the runs that concurrent callers enqueue."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.enqueues = GroupCommit(partial(enqueue_group, store))
         self.definitions = DefinitionSync(store)
         self.defined: dict[str, JobDefinition] = {}  # jobs of the app's own code, as they were written
         self.lock = asyncio.Lock()
@@ -57,10 +61,11 @@ class LoopStores:
     async def here(self) -> StoreOfLoop:
         """The store of the running event loop, up to date."""
         loop = asyncio.get_running_loop()
-        async with self._locks.setdefault(loop, asyncio.Lock()):
-            if loop not in self._opened:
-                self._forget_dead_loops()
-                self._opened[loop] = StoreOfLoop(await self._open())
+        if loop not in self._opened:
+            async with self._locks.setdefault(loop, asyncio.Lock()):
+                if loop not in self._opened:
+                    self._forget_dead_loops()
+                    self._opened[loop] = StoreOfLoop(await self._open())
         return self._opened[loop]
 
     async def _open(self) -> Store:

@@ -17,6 +17,7 @@ from .options import When
 from .play_session import PlaySession
 from .sources import SourceInfo
 from .sources import Sources
+from .stores import StoreOfLoop
 from .tickwise import AsyncTickwise
 from .tickwise import Job
 from .tickwise import Params
@@ -191,6 +192,10 @@ class Face:
 
     def store(self) -> Store:
         """The store, opened, up to date, and with all that has been declared so far."""
+        ...
+
+    def opened(self) -> StoreOfLoop:
+        """The same store, with what all callers of this event loop share."""
         ...
 
     @overload

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack, overload
 
 from ..config import Settings, load, parse_names
+from ..core.definition import JobDefinition
 from ..core.errors import ConflictError, InputError
 from ..core.model import Pause, Trigger
 from ..ownership import WriterCheck
@@ -24,10 +25,11 @@ from ..stores.contract import Store
 from ..stores.records import MICRO, Enqueue, Role
 from ..stores.url import is_private
 from ..testing.clock import FakeClock
+from .enqueue import EnqueueCall, enqueued
 from .explain import Explanation, why
 from .health import NOT_READY, App, health
 from .hooks import Hooks
-from .managers import Jobs, Runs, Schedules, enqueued
+from .managers import Jobs, Runs, Schedules
 from .options import EnqueueOptions, FunctionOptions, Times, When, as_seconds, check_enqueue_options
 from .play_session import PlaySession
 from .registry import Registry
@@ -112,17 +114,22 @@ class AsyncTickwise:
 
     async def store(self) -> Store:
         """The store, opened, up to date, and with all that has been declared so far."""
-        return (await self._opened()).store
+        return (await self.opened()).store
 
-    async def _opened(self) -> StoreOfLoop:
+    async def opened(self) -> StoreOfLoop:
+        """The same store, with what all callers of this event loop share."""
         opened = await self._stores.here()
-        async with opened.lock:
-            declared = [each.job for each in self._registry.declared.values()]
-            new = {job.name: job for job in declared if opened.defined.get(job.name) is not job}
-            if new:
-                await opened.definitions.define_all(new.values(), self._source)
-                opened.defined |= {name: new[name] for name in new if not self._refusal_of(opened, name)}
+        if self._undefined(opened):
+            async with opened.lock:
+                if new := self._undefined(opened):
+                    await opened.definitions.define_all(new.values(), self._source)
+                    opened.defined |= {name: new[name] for name in new if not self._refusal_of(opened, name)}
         return opened
+
+    def _undefined(self, opened: StoreOfLoop) -> dict[str, JobDefinition]:
+        """Jobs that the code has declared and the store does not have."""
+        declared = [each.job for each in self._registry.declared.values()]
+        return {job.name: job for job in declared if opened.defined.get(job.name) is not job}
 
     def _refusal_of(self, opened: StoreOfLoop, job: str) -> str:
         """Why the store refused a job that this code declares; each call tries it again."""
@@ -145,15 +152,18 @@ class AsyncTickwise:
         when you commit.
         """
         store, request = await self.prepared(job, params, **options)
-        (made,) = await store.enqueue([request], connection)
-        return made.id if connection is not None else await enqueued(store, request, made)
+        if connection is not None:
+            (made,) = await store.enqueue([request], connection)
+            return made.id
+        made = await (await self.opened()).enqueues.add(EnqueueCall(request))
+        return await enqueued(store, request, made)
 
     async def prepared(
         self, job: Job, params: Params = None, **options: Unpack[EnqueueOptions]
     ) -> tuple[Store, Enqueue]:
         """The request that `enqueue` makes, and its store."""
         check_enqueue_options(options)
-        opened = await self._opened()
+        opened = await self.opened()
         store, name = opened.store, self._registry.job_of(job)
         if callable(job) and (why := self._refusal_of(opened, name)):
             raise ConflictError(why)
@@ -211,7 +221,7 @@ class AsyncTickwise:
         """Run in the background of this event loop until `stop`; `source` names the folders, one name for each."""
         from .node import NodeOptions, NodeProcess, NodeServices
 
-        opened = await self._opened()
+        opened = await self.opened()
         if self._task is not None:
             raise ConflictError("it is running already: stop it first")
         folders = self._folders(paths, source)

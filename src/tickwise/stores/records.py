@@ -13,7 +13,7 @@ from ..core.cron import Recurrence
 from ..core.definition import JobDefinition
 from ..core.handover import HandOver
 from ..core.model import Facts, Schedule, TickPlan, Trigger
-from ..core.reasons import Reason
+from ..core.reasons import Reason, Verdict
 from ..core.requirements import EVERYTHING, Offers
 from ..core.settle import Outcome
 from ..core.states import Event, RunState
@@ -98,8 +98,13 @@ class Enqueue:
 
 
 class Enqueued(NamedTuple):
+    """The run that an enqueue gave. Of one that exists already, or only when its caller commits, nothing else."""
+
     id: str
     new: bool  # false: it is the run that has the key already
+    created_at: int = 0
+    queue: str = ""
+    priority: int = 0
 
 
 class Finish(NamedTuple):
@@ -294,6 +299,11 @@ class DecisionRow:
     made_at: int
     extended_at: int
 
+    @property
+    def waits(self) -> bool:
+        """Whether it says that a slot waits, and not how it ended."""
+        return self.reason.verdict is Verdict.DEFERRED
+
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
@@ -322,6 +332,7 @@ class ScheduleFilter:
     label: str | None = None  # of the job: `key`, or `key=value`
     source: str | None = None
     local: bool = False  # only of jobs that are planned by local tickers
+    names: frozenset[str] | None = None  # one of these
 
 
 @dataclass(frozen=True, slots=True)

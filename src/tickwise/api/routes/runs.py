@@ -55,7 +55,6 @@ async def list_runs(
 )
 async def enqueue_run(body: RunRequest, request: Request, response: Response, context: Context) -> RunResponse:
     """Queue a run of a job, now or later; a taken key gives the run that has it, with 200 (S48)."""
-    await context.job_of_body(body.job)
     with about_field("at"):
         at = None if body.at is None else to_datetime(as_second(body.at, await context.view.now() // MICRO))
     with about_field("key_ttl"):
@@ -64,10 +63,8 @@ async def enqueue_run(body: RunRequest, request: Request, response: Response, co
         body.job, body.params, at=at, key=body.key, key_ttl=ttl, queue=body.queue, priority=body.priority,
         auto_remove=body.auto_remove,
     )  # fmt: skip
-    run, is_new = await context.operations.enqueue(replace(enqueue, by=context.identity.name))
-    if is_new:
-        await context.audit("run.create", run.id, None, body.model_dump())
-    else:
+    run, is_new = await context.enqueue(replace(enqueue, by=context.identity.name), body.model_dump())
+    if not is_new:
         response.status_code = 200
     response.headers["Location"] = resource_path(request, f"/runs/{run.id}")
     return run_response(run)

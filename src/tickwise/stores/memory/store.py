@@ -117,7 +117,8 @@ class MemoryStore(MemoryMoves, Store):
             due_at=max(now, (one.at or 0) * MICRO), lane=lane, key=one.key, params=one.params, by=one.by,
             auto_remove=one.auto_remove, key_ttl=one.key_ttl, own_queue=one.queue, own_priority=one.priority,
         )  # fmt: skip
-        return Enqueued(self._memory.add(run).id, new=True)
+        id_ = self._memory.add(run).id
+        return Enqueued(id_, new=True, created_at=now, queue=run.queue, priority=run.priority)
 
     def _live_job(self, name: str) -> JobEntry:
         job = self._memory.jobs.get(name)

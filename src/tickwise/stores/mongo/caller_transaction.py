@@ -51,16 +51,16 @@ async def enqueue_within(mongo: Mongo, asked: Sequence[Enqueue], connection: Any
         taken = {(run["job"], run["held_key"]): run["_id"] for run in held if not gives_up_key(run, now)}
         new = fresh(asked, taken)
         with translated_errors():  # ids are reserved outside the transaction
-            ids = dict(zip(new, await mongo.numbers(len(new)), strict=True))
-        if ids:
-            await _result(runs.insert_many(new_runs(asked, ids, jobs, now), session=session))
+            made = new_runs(asked, dict(zip(new, await mongo.numbers(len(new)), strict=True)), jobs, now)
+        if made:
+            await _result(runs.insert_many(list(made.values()), session=session))
     except DuplicateKeyError as error:
         raise ConflictError("another run has taken the key meanwhile: begin the transaction again") from error
     except OperationFailure as error:
         if error.code in _NO_TRANSACTIONS:
             raise InputError("this MongoDB server has no transactions: make it a replica set") from None
         raise
-    return answers(asked, taken, ids)
+    return answers(asked, taken, made)
 
 
 async def _result(returned: Any) -> Any:

@@ -65,10 +65,10 @@ async def _enqueue(mongo: Mongo, asked: Sequence[Enqueue], jobs: Mapping[str, Do
         now = await mongo.now()
         taken = await _keys_taken(mongo, asked, now)
         numbers = await mongo.numbers(len(fresh(asked, taken)))
-    ids = dict(zip(fresh(asked, taken), numbers, strict=True))
-    if ids:
-        await _add(mongo, new_runs(asked, ids, jobs, now), now)
-    return answers(asked, taken, ids)
+    runs = new_runs(asked, dict(zip(fresh(asked, taken), numbers, strict=True)), jobs, now)
+    if runs:
+        await _add(mongo, list(runs.values()), now)
+    return answers(asked, taken, runs)
 
 
 async def _keys_taken(mongo: Mongo, asked: Sequence[Enqueue], now: int) -> dict[tuple[str, str | None], int]:
@@ -118,16 +118,23 @@ def fresh(asked: Sequence[Enqueue], taken: Keys) -> list[int]:
 
 def new_runs(
     asked: Sequence[Enqueue], ids: Mapping[int, int], jobs: Mapping[str, Document], now: int
-) -> list[Document]:
-    """Their documents; `ids` are by place."""
-    return [_new_run(id_, asked[place], jobs[asked[place].job], now) for place, id_ in ids.items()]
+) -> dict[int, Document]:
+    """Their documents, by place as `ids` are."""
+    return {place: _new_run(id_, asked[place], jobs[asked[place].job], now) for place, id_ in ids.items()}
 
 
-def answers(asked: Sequence[Enqueue], taken: Keys, ids: Mapping[int, int]) -> tuple[Enqueued, ...]:
+def answers(asked: Sequence[Enqueue], taken: Keys, runs: Mapping[int, Document]) -> tuple[Enqueued, ...]:
     """What each gets: a new run, or the one that has its key, which may be new itself."""
-    holders = {**taken, **{(asked[place].job, asked[place].key): id_ for place, id_ in ids.items()}}
+    holders = {**taken, **{(asked[place].job, asked[place].key): run["_id"] for place, run in runs.items()}}
     return tuple(
-        Enqueued(str(ids.get(place, holders[one.job, one.key])), place in ids) for place, one in enumerate(asked)
+        _new(runs[place]) if place in runs else Enqueued(str(holders[one.job, one.key]), new=False)
+        for place, one in enumerate(asked)
+    )
+
+
+def _new(run: Document) -> Enqueued:
+    return Enqueued(
+        str(run["_id"]), new=True, created_at=run["created_at"], queue=run["queue"], priority=run["priority"]
     )
 
 

@@ -25,7 +25,11 @@ async def enqueue(server: RedisServer, asked: Sequence[Enqueue]) -> tuple[Enqueu
         raise await no_such_job(server, answer["gone"])
     if "active" in answer:
         raise _is_active(answer)
-    return tuple(Enqueued(id_, new) for id_, new in answer["runs"])
+    now = int(answer["now"])
+    return tuple(
+        Enqueued(id_, True, now, run["queue"], run["priority"]) if new else Enqueued(id_, new)
+        for (id_, new), run in zip(answer["runs"], runs, strict=True)
+    )
 
 
 async def new_runs(server: RedisServer, asked: Sequence[Enqueue]) -> list[Document]:

@@ -24,16 +24,19 @@ _ISSUE = Statement("""
     INSERT INTO tickwise_tokens (id, name, role, digest, scopes, created_at, expires_at)
     VALUES (:id, :name, :role, :digest, :scopes, :now, :expires_at)
 """)
-_TOKEN = Statement(f"SELECT {_COLUMNS} FROM tickwise_tokens WHERE digest = :digest")
+_TOKEN = Statement(f"SELECT {_COLUMNS}, {{now}} FROM tickwise_tokens WHERE digest = :digest", alone=True)
 _USED = Statement("UPDATE tickwise_tokens SET used_at = :now WHERE id = :id AND coalesce(used_at, 0) < :now")
 _TOKENS = Statement(f"SELECT {_COLUMNS} FROM tickwise_tokens ORDER BY created_at, id")
 _REVOKE = Statement("UPDATE tickwise_tokens SET revoked_at = coalesce(revoked_at, :now) WHERE id = :id")
 _REVOKED = Statement(f"SELECT {_COLUMNS} FROM tickwise_tokens WHERE id = :id")
-_RECORD = Statement("""
+_RECORD = Statement(
+    """
     INSERT INTO tickwise_audit (at, who, action, subject, detail)
-    SELECT CAST(:now AS {bigint}), who, action, subject, detail
+    SELECT (SELECT {now}), who, action, subject, detail
     FROM :rows[place bigint, who text, action text, subject text, detail text] AS v WHERE TRUE ORDER BY place
-""")
+    """,
+    alone=True,
+)
 _AUDIT = Statement("""
     SELECT id, at, who, action, subject, detail FROM tickwise_audit
     WHERE id < :before AND (CAST(:subject AS {text}) IS NULL OR subject = :subject) ORDER BY id DESC LIMIT :most
@@ -79,9 +82,10 @@ def _issue_token(token: Token, digest: str) -> Procedure[Token]:
     return replace(token, created_at=now)
 
 
-def _find_token(digest: str) -> Procedure[tuple[Token | None, int]]:
+def _find_token(digest: str) -> Procedure[tuple[Token, int] | None]:
+    """The token, and the store's time."""
     rows = yield _TOKEN(digest=digest)
-    return (_token_of(rows[0]) if rows else None), (yield from clock())
+    return (_token_of(rows[0][:-1]), int(rows[0][-1])) if rows else None
 
 
 def _note_use(id_: str, now: int) -> Procedure[None]:
@@ -102,9 +106,7 @@ def _revoke_token(id_: str) -> Procedure[Token]:
 
 
 def _record_audit(entries: Sequence[AuditEntry]) -> Procedure[None]:
-    now = yield from clock()
     yield _RECORD(
-        now=now,
         rows=[
             (place, *entry[:3], encode({"before": entry.before, "after": entry.after}, "the values"))
             for place, entry in enumerate(entries)
@@ -147,8 +149,11 @@ class SqlAccess(SqlMoves, Access):
 
     async def _token(self, digest: str, /) -> Token | None:
         """Usually nothing is written, so a read does not wait for the writer."""
-        token, now = await self.execute(Pool.READ, _find_token, digest)
-        if token is None or not is_use_due(token, now):
+        found = await self.execute(Pool.READ, _find_token, digest)
+        if found is None:
+            return None
+        token, now = found
+        if not is_use_due(token, now):
             return token
         await self.execute(Pool.OTHER, _note_use, token.id, now)
         return replace(token, used_at=now)

@@ -17,7 +17,7 @@ from .runs import ON_LANES
 from .statement import NOTIFY, Procedure, Returning, Statement
 
 _JOBS = Statement("""
-    SELECT id, name, definition_id, queue, priority, requires, lanes FROM tickwise_jobs
+    SELECT id, name, definition_id, queue, priority, requires, lanes, {now} FROM tickwise_jobs
     WHERE name IN :names[text] AND deleted_at IS NULL ORDER BY id
 """)
 
@@ -93,8 +93,10 @@ _ENDED_BY = {RunState.FAILED: Event.FAILURE, RunState.LOST: Event.LOSS, RunState
 def enqueue(cache: DefinitionCache, asked: Sequence[Enqueue]) -> Procedure[tuple[Enqueued, ...]]:
     """All of them or none. Those without a key or a lane, which are most, take one statement together."""
     params = [None if one.params is None else encode_again(one.params) for one in asked]
-    now = yield from clock()
+    if not asked:
+        return ()
     jobs = yield from _jobs(sorted({one.job for one in asked}))
+    now = max(row[-1] for row in jobs.values())
     yield from _check_params(cache, asked, jobs)
     if by_hand := sorted({jobs[one.job][0] for one in asked if one.trigger is Trigger.MANUAL}):
         yield LOCK_JOBS(ids=by_hand)
@@ -133,7 +135,7 @@ def _check_params(cache: DefinitionCache, asked: Sequence[Enqueue], jobs: Mappin
 
 def _enqueued_row(one: Enqueue, job: Any, params: str | None, now: int) -> tuple[object, ...]:
     due = now if one.at is None else max(now, one.at * MICRO)
-    id_, _, definition, queue, priority, requires, _ = job
+    id_, _, definition, queue, priority, requires, *_ = job
     by = one.by or None
     queue, priority = one.queue or queue, priority if one.priority is None else one.priority
     return (
@@ -147,7 +149,12 @@ def _together(rows: Sequence[tuple[Any, ...]], now: int) -> Procedure[dict[int, 
     if not rows:
         return {}
     ids = sorted(row[0] for row in (yield _INSERT_ENQUEUED(rows=rows, now=now)))
-    return {row[0]: Enqueued(str(id_), new=True) for row, id_ in zip(rows, ids, strict=True)}
+    return {row[0]: _enqueued(id_, row, now) for row, id_ in zip(rows, ids, strict=True)}
+
+
+def _enqueued(run: int, row: tuple[Any, ...], now: int) -> Enqueued:
+    queue, priority = row[6:8]
+    return Enqueued(str(run), True, now, queue, priority)
 
 
 def _one(one: Enqueue, job: Any, row: tuple[Any, ...], now: int) -> Procedure[Enqueued]:
@@ -161,7 +168,7 @@ def _one(one: Enqueue, job: Any, row: tuple[Any, ...], now: int) -> Procedure[En
         if made := (yield _INSERT_ENQUEUED(rows=[(*row[:2], lane, *row[3:])], now=now)):
             if lane is not None:
                 yield ON_LANES(rows=[(job[0], lane, made[0][0], False)])
-            return Enqueued(str(made[0][0]), new=True)
+            return _enqueued(made[0][0], row, now)
         if (holder := (yield from _holder(job[0], one.key, now, _BY_KEY_NOW))) is not None:
             return Enqueued(str(holder), new=False)
     raise ConflictError(f"another run of {one.job} was enqueued at the same moment: try again")

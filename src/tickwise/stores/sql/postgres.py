@@ -139,12 +139,11 @@ class PostgresDriver(Driver):
         self._listener = _Listener(url)
 
     async def run(self, procedure: Callable[[], Procedure[T]], role: Pool) -> T:
+        begin = _BEGIN_READ if role is Pool.READ else _BEGIN
         async with self._turns[role]:
             for left in reversed(range(_TRIES)):
                 try:
-                    return await (
-                        self._read(procedure) if role is Pool.READ else self._transact(procedure(), _BEGIN)
-                    )
+                    return await self._run_once(procedure(), begin)
                 except (*RETRIED, asyncpg.UniqueViolationError) as error:  # somebody was first: look again
                     if not left:
                         kind = StoreUnavailableError if isinstance(error, RETRIED) else StatementError
@@ -157,28 +156,27 @@ class PostgresDriver(Driver):
                     raise translate(error) from error
         raise AssertionError  # the loop returns or raises
 
-    async def _read(self, procedure: Callable[[], Procedure[T]]) -> T:
-        """All that a procedure reads is as of one instant. One statement alone needs no transaction for that."""
-        reading = procedure()
-        first = next(reading)
-        if not isinstance(first, Query) or not first.statement.alone:
-            return await self._transact(procedure(), _BEGIN_READ)
-        text, values = self.prepare(first)
-        pool = await self._connected()
-        async with pool.acquire() as connection:
-            rows = await connection.fetch(text, *values)
+    async def _run_once(self, procedure: Procedure[T], begin: str) -> T:
+        """A procedure is one transaction, as of one instant if it reads. One statement alone is that by itself."""
         try:
-            reading.send(rows)
+            first = next(procedure)
+            if not isinstance(first, Query) or not first.statement.alone:
+                return await self._transact(first, procedure, begin)
+            text, values = self.prepare(first)
+            pool = await self._connected()
+            async with pool.acquire() as connection:
+                rows = await connection.fetch(text, *values)
+            procedure.send(rows)
         except StopIteration as done:
             result: T = done.value
             return result
         raise AssertionError(f"more than one statement: {text}")
 
-    async def _transact(self, procedure: Procedure[T], begin: str) -> T:
+    async def _transact(self, first: Any, procedure: Procedure[T], begin: str) -> T:
         pool = await self._connected()
         async with pool.acquire() as connection:
             try:
-                answer, notify = await self._drive(procedure, connection, begin)
+                answer, notify = await self._drive(first, procedure, connection, begin)
                 await connection.execute(f"{_NOTIFY}; COMMIT" if notify else "COMMIT")
             except BaseException:
                 with suppress(*DRIVER_ERRORS):
@@ -186,12 +184,11 @@ class PostgresDriver(Driver):
                 raise
             return answer
 
-    async def _drive(self, procedure: Procedure[T], connection: Any, begin: str) -> tuple[T, bool]:
+    async def _drive(self, asked: Any, procedure: Procedure[T], connection: Any, begin: str) -> tuple[T, bool]:
         """Its result, and whether waiting processes are to be notified."""
         notify = False
         rows: Rows = ()
         try:
-            asked = next(procedure)
             if isinstance(asked, TakeTicket):
                 asked = procedure.send(await self._tickets.begin(connection, begin))
             else:

@@ -12,7 +12,7 @@ from ...core.model import Trigger
 from ...core.parameters import Parameters
 from ...core.settle import Cancelled, Failed, Outcome, Succeeded, Unmet
 from ...core.states import Event, RunState
-from ...stores.records import MICRO, Enqueue
+from ...stores.records import MICRO, Enqueue, Enqueued
 from .stories import Stories
 from .world import HOURLY, World, instant, job
 
@@ -31,6 +31,18 @@ class EnqueueStories(Stories):
         assert (run.state, run.queue, run.priority, run.lane) == (RunState.QUEUED, "other", 3, None)
         assert (run.params, run.key, run.by, run.claimed_by) == ({"n": 1}, "k", "ann", None)
         assert (run.created_at, run.due_at, run.attempt) == (world.micro, world.micro, 0)
+
+    async def test_what_is_known_of_a_new_run(self, world: World) -> None:
+        """When it was made, its queue and its priority are in the answer; of a run that was there, its id only."""
+        world.go("02:00")
+        await world.define(job("a", queue="other", priority=3), job("b"))
+        asked = [Enqueue("a", key="k"), Enqueue("b", queue="own", priority=-2), Enqueue("a", Trigger.MANUAL)]
+        made = await world.store.enqueue(asked)
+        for one in made:
+            run = await world.run(one.id)
+            assert one == Enqueued(one.id, True, run.created_at, run.queue, run.priority)
+        world.go("03:00")
+        assert await world.store.enqueue(asked[:1]) == (Enqueued(made[0].id, new=False),)
 
     async def test_params_come_back_as_given(self, world: World) -> None:
         """Text, numbers and nesting reach the worker unchanged; none given is none."""
@@ -92,10 +104,10 @@ class EnqueueStories(Stories):
         await world.work()
         world.go("03:09:59")
         (kept,) = await world.store.enqueue([again])
-        assert {queued, kept} == {(first, False)}
+        assert {queued, kept} == {Enqueued(first, new=False)}
         world.go("03:10")
         second, repeat = await world.store.enqueue([again, again])
-        assert (second.new, repeat) == (True, (second.id, False))
+        assert (second.new, repeat) == (True, Enqueued(second.id, new=False))
         assert (await world.run(first)).key == "k", "what has run stays on record"
         await world.work()
         world.go("03:11")

@@ -42,4 +42,4 @@ if #new > 0 then
   call('INCRBY', P .. ':number', given)
   tell()
 end
-return cjson.encode({ runs = answers })
+return cjson.encode({ runs = answers, now = whole(now) })
