@@ -10,7 +10,8 @@ from typing import TypeAlias
 import pytest
 
 from tickwise import AsyncTickwise
-from tickwise.app.doctor import Finding, Severity, doctor
+from tickwise.app.doctor import Finding, doctor
+from tickwise.core.attention import Severity
 from tickwise.core.definition import Command, Step
 from tickwise.core.requirements import ALL, Offers
 from tickwise.stores.records import Node, Role

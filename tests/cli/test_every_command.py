@@ -15,7 +15,7 @@ from .conftest import Command
 
 ELSEWHERE = {
     "serve", "ticker", "worker", "api", "notify test", "validate", "simulate", "cron explain", "cron next",
-    "config show",
+    "config show", "exec",
 }  # fmt: skip  # commands that ask no API, which have tests of their own
 
 
@@ -136,6 +136,9 @@ CASES = {
     "token list": Case("", "expires", ("GET", "/tokens"), "now", "unexpected extra argument"),
     "token revoke": Case("ci --yes", "The token ci is revoked.", ("DELETE", "/tokens/id-of-ci"), "cii --yes",
                          "there is no valid token 'cii' (did you mean ci?)"),
+    "status": Case(
+        "", "things need you.", ("GET", "/attention"), "now", "unexpected extra argument", reads=True, ends=1
+    ),
     "doctor": Case(
         "", "tickwise worker --queues default", ("GET", "/doctor"), "now", "unexpected extra argument", ends=1
     ),

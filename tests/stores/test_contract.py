@@ -14,6 +14,7 @@ from tickwise.core.errors import InputError
 from tickwise.core.handover import Alive
 from tickwise.core.model import Pause, Trigger
 from tickwise.core.settle import Succeeded, TooLate
+from tickwise.core.slot_history import Bins
 from tickwise.stores.access_contract import Access
 from tickwise.stores.access_records import AccessRole, AuditEntry, Token
 from tickwise.stores.contract import Store
@@ -43,6 +44,7 @@ from tickwise.stores.redis.access import RedisAccess
 from tickwise.stores.redis.store import RedisInsights, RedisStore
 from tickwise.stores.sql.access import SqlAccess
 from tickwise.stores.sql.store import SqlInsights, SqlStore
+from tickwise.stores.validation import MAX_SECOND
 from tickwise.testing.conformance.bad_input import WRONG_NAMES, WRONG_PARAMS, WRONG_TEXTS
 from tickwise.testing.conformance.world import job
 
@@ -227,7 +229,16 @@ MOVES: dict[str, list[Bad]] = {
         Bad(lambda insights, bad: insights.timeline(0, bad), WRONG_INSTANTS),
         Bad(lambda insights, bad: insights.timeline(0, 1, bad), WRONG_SIZES),
     ],
-    "_recent": [Bad(lambda insights, bad: insights.recent(["a"], bad), WRONG_SIZES)],
+    "_recent": [
+        Bad(lambda insights, bad: insights.recent(["a"], bad), WRONG_SIZES),
+        Bad(lambda insights, bad: insights.recent(["a"], 12, bad), WRONG_SECONDS),
+    ],
+    "_slot_counts": [
+        Bad(lambda insights, bad: insights.slot_counts(["a"], Bins(bad, 1, 1)), WRONG_SECONDS),
+        Bad(lambda insights, bad: insights.slot_counts(["a"], Bins(0, bad, 1)), [0, -1, *WRONG_SECONDS]),
+        Bad(lambda insights, bad: insights.slot_counts(["a"], Bins(0, 1, bad)), [0, -1, 10**6]),
+    ],
+    "_ailing": [Bad(lambda insights, bad: insights.ailing(bad, frozenset()), WRONG_SECONDS)],
     "_hourly_stats": [
         Bad(lambda insights, bad: insights.hourly_stats(bad), WRONG_SPANS),
         Bad(lambda insights, bad: insights.hourly_stats(24, bad), WRONG_TEXTS),
@@ -343,7 +354,7 @@ def test_what_moves_are_given_is_normalised() -> None:
     assert _given(Store, lambda store: store.enqueue([Enqueue("a", params={"t": (1, 2)})])) == [
         ("_enqueue", [Enqueue("a", params={"t": [1, 2]})], None)
     ]
-    assert _given(Insights, lambda insights: insights.recent(["a", "\0"])) == [("_recent", ["a"], 12)]
+    assert _given(Insights, lambda insights: insights.recent(["a", "\0"])) == [("_recent", ["a"], 12, MAX_SECOND)]
     assert _given(Insights, lambda insights: insights.as_written([job("a"), JobDefinition("-")], "app")) == [
         ("_as_written", [job("a")], "app")
     ]

@@ -8,13 +8,13 @@ import socket
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from shlex import quote
 from typing import NamedTuple, TypeVar
 
 from ..clock import microseconds
+from ..core.attention import Severity
 from ..core.errors import TickwiseError
 from ..core.reasons import Reason
 from ..core.requirements import LiveWorkers, requirements_of
@@ -50,12 +50,6 @@ _LONG_RUN, _TIMES_LONGER = 600 * MICRO, 5
 _PAGE_SIZE, _MAX_PAGES, _MAX_FINDINGS, _MAX_NAMES = 1_000, 20, 20, 3
 _QUEUED, _RUNNING = (RunFilter(states=frozenset({state})) for state in (RunState.QUEUED, RunState.RUNNING))
 _STORE_UPGRADE = "tickwise store upgrade"
-
-
-class Severity(StrEnum):
-    ERROR = "error"  # something does not run
-    WARNING = "warning"  # something may not be meant so
-    NOTE = "note"  # worth a look
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from ..sources.defaults import Defaults
 from ..stores.access_records import AuditEntry
 from ..stores.pages import all_pages
 from ..stores.records import Enqueue, QueueLimit, RunFilter
+from .attention import Status, status
 from .audit import Audit, audit
 from .definitions import (
     DefinitionEdit,
@@ -108,6 +109,10 @@ class Operations:
 
     async def overview(self, sees: Callable[[str], bool] | None) -> Overview:
         return await overview(self._store, sees)
+
+    async def status(self, sees: Callable[[str], bool] | None, limit: int) -> Status:
+        """What needs a person."""
+        return await status(self._store, sees, limit)
 
     async def audit(self) -> Audit:
         """Match every slot with its run or its reason; this reads all of the store."""

@@ -24,7 +24,7 @@ from ..stores.records import (
     ScheduleRow,
     StepReport,
 )
-from ..stores.statistics import HourlyStats, Recent
+from ..stores.statistics import HourlyStats, RecentSlots
 
 __all__ = [
     "MICRO",
@@ -41,7 +41,7 @@ __all__ = [
     "Page",
     "PauseInterval",
     "QueueLimit",
-    "Recent",
+    "RecentSlots",
     "Role",
     "RunFilter",
     "RunRow",

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..core.definition import Step
 from ..core.errors import InputError, NotFoundError, did_you_mean, nearest_word
+from ..core.slot_history import Bins
 from ..core.timeparse import ceil_second
 from ..stores.contract import Store
 from ..stores.records import (
@@ -25,15 +26,18 @@ from ..stores.records import (
     ScheduleRow,
     StepReport,
 )
-from ..stores.statistics import HourlyStats, Recent
+from ..stores.statistics import HourlyStats, RecentSlots
 from .definitions import StoredJob, stored_job
 from .explain import Explanation, why, why_run
+from .ribbons import RibbonPage, ribbons
+from .slots import LISTED_SLOTS, SlotInfo, SlotReader
 from .values import RunInfo, ScheduleDetail, ScheduleItem, is_due
 from .worker_advice import is_live
 
 T = TypeVar("T")
 _MAX_NAMES = 1_000  # that are compared to find the nearest; of more, those that begin alike
 _PREFIX_LENGTH = 4
+_LISTED_RUNS = 12  # states of runs of each schedule in a list
 _MAX_READS = 20  # pages that are read to fill one page of what is seen
 
 
@@ -64,8 +68,28 @@ class View:
             lambda row: self._sees(row.schedule.job) and (due is None or is_due(row, due)),
             after, limit,
         )  # fmt: skip
-        recent = await self._insights.recent([row.schedule.name for row in page.items])
-        return Page(tuple(_item(row, recent.get(row.schedule.name, ())) for row in page.items), page.after)
+        recent = await self._insights.recent([row.schedule.name for row in page.items], LISTED_SLOTS)
+        reader = await self._slot_reader()
+        return Page(
+            tuple(_item(row, recent.get(row.schedule.name, RecentSlots()), reader) for row in page.items),
+            page.after,
+        )
+
+    async def _slot_reader(self) -> SlotReader:
+        return SlotReader(await self._store.now() // MICRO, await self._insights.pauses())
+
+    async def slots(self, name: str, since: int, before: int | None, limit: int) -> Page[SlotInfo]:
+        """Slots of one schedule since an instant, the newest first; without an end, up to now."""
+        row, reader = await self.schedule(name), await self._slot_reader()
+        until = await self._store.now() // MICRO + 1 if before is None else before
+        recent = await self._insights.recent([name], limit + 1, until)
+        records = reader.newest(row, recent.get(name, RecentSlots()), since, until, limit + 1)
+        key = str(records[limit - 1].slot) if len(records) > limit else None
+        return Page(tuple(map(SlotInfo.of, records[:limit])), key)
+
+    async def ribbons(self, filters: ScheduleFilter, bins: Bins, after: str | None, limit: int) -> RibbonPage:
+        """Slots of schedules in bins, the worst schedules first."""
+        return await ribbons(self._store, self._sees, filters, bins, after, limit)
 
     async def schedule(self, name: str) -> ScheduleRow:
         row = await self._insights.schedule(name)
@@ -207,10 +231,14 @@ def detail_of(row: ScheduleRow, fields: dict[str, Any], now: int, warnings: Sequ
     return ScheduleDetail.of(row, definition=fields, warnings=(*own, *warnings))
 
 
-def _item(row: ScheduleRow, runs: Sequence[Recent]) -> ScheduleItem:
+def _item(row: ScheduleRow, recent: RecentSlots, reader: SlotReader) -> ScheduleItem:
+    runs = recent.runs[-_LISTED_RUNS:]
     late = [(run.started_at - run.due_at) / 1_000 for run in runs if run.started_at is not None]
-    states = tuple(str(run.state) for run in runs)
-    return ScheduleItem.of(row, recent=states, late_ms=max(0.0, late[-1]) if late else None)
+    records = reader.newest(row, recent, 0, reader.now + 1, LISTED_SLOTS)
+    return ScheduleItem.of(
+        row, recent=tuple(str(run.state) for run in runs), late_ms=max(0.0, late[-1]) if late else None,
+        slots=tuple(SlotInfo.of(record) for record in reversed(records)),
+    )  # fmt: skip
 
 
 def _not_found(what: str, name: str, known: Iterable[str]) -> NotFoundError:

@@ -41,9 +41,11 @@ COMMANDS = {
     "store": "store:app",
     "token": "token:app",
     "audit": "audit:audit",
+    "status": "status:status",
     "doctor": "doctor:doctor",
     "notify": "notify:app",
     "config": "config:app",
+    "exec": "exec:execute",
 }
 SUMMARIES = {
     "serve": "Schedule and run jobs, and serve the API and the dashboard.",
@@ -69,9 +71,11 @@ SUMMARIES = {
     "store": "The store itself: its tables or collections.",
     "token": "API tokens and their roles.",
     "audit": "List who changed what, the newest first.",
+    "status": "Say in a sentence how things are, and what needs you.",
     "doctor": "Check for problems and say how to repair them.",
     "notify": "Notifications, and whether they arrive.",
     "config": "Settings, and where they come from.",
+    "exec": "Execute one attempt that was handed over to an engine; the engine starts this, not a person.",
 }  # what each command says of itself, for the list of commands
 
 

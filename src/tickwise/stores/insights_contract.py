@@ -7,8 +7,11 @@ What cannot be stored was never stored: a read by such a name or text finds noth
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ..core.definition import JobDefinition
+from ..core.reasons import Reason
+from ..core.slot_history import Bins
 from . import pages, validation
 from .records import (
     ALL_DECISIONS,
@@ -31,7 +34,7 @@ from .records import (
     ScheduleRow,
     StepReport,
 )
-from .statistics import Counts, HourlyStats, MinuteStats, Recent
+from .statistics import Counts, HourlyStats, MinuteStats, RecentSlots, SlotCounts
 
 
 class Insights(ABC):
@@ -64,6 +67,8 @@ class Insights(ABC):
     ) -> Page[ScheduleRow]:
         """In order of their names."""
         pages.check_page_size(limit)
+        if wanted.names is not None:
+            wanted = replace(wanted, names=frozenset(filter(validation.can_exist, wanted.names)))
         if not (validation.can_match_schedules(wanted) and validation.can_exist(after)):
             return Page(())
         return await self._schedules(wanted, after or "", limit)
@@ -130,10 +135,24 @@ class Insights(ABC):
         validation.check_instant(end, "the end of a timeline")
         return await self._timeline(start, end, limit)
 
-    async def recent(self, schedules: Sequence[str], limit: int = 12) -> Mapping[str, tuple[Recent, ...]]:
-        """The runs of the newest slots of each of these schedules, in order of the slots."""
+    async def recent(
+        self, schedules: Sequence[str], limit: int = 12, before: int | None = None
+    ) -> Mapping[str, RecentSlots]:
+        """Of each of these schedules the newest so many runs of slots before an instant, and as many decisions."""
         pages.check_page_size(limit)
-        return await self._recent([name for name in schedules if validation.can_exist(name)], limit)
+        validation.check_second(before or 0, "the slot before which slots are asked for")
+        names = [name for name in schedules if validation.can_exist(name)]
+        return await self._recent(names, limit, validation.MAX_SECOND if before is None else before)
+
+    async def slot_counts(self, schedules: Sequence[str], bins: Bins) -> Mapping[str, SlotCounts]:
+        """What became of the slots of each of these schedules, in bins."""
+        validation.check_bins(bins)
+        return await self._slot_counts([name for name in schedules if validation.can_exist(name)], bins)
+
+    async def ailing(self, since: int, reasons: frozenset[Reason]) -> tuple[str, ...]:
+        """Schedules whose newest slot with a run was not done, or of which slots since then were skipped so."""
+        validation.check_second(since, "the slot since which slots are asked for")
+        return await self._ailing(since, reasons)
 
     async def hourly_stats(self, hours: int = 24, schedule: str | None = None) -> tuple[HourlyStats, ...]:
         """What the last hours were like, by schedule and hour, from runs and decisions."""
@@ -195,7 +214,13 @@ class Insights(ABC):
     async def _timeline(self, start: int, end: int, limit: int, /) -> tuple[RunRow, ...]: ...
 
     @abstractmethod
-    async def _recent(self, schedules: Sequence[str], limit: int, /) -> Mapping[str, tuple[Recent, ...]]: ...
+    async def _recent(self, schedules: Sequence[str], limit: int, before: int, /) -> Mapping[str, RecentSlots]: ...
+
+    @abstractmethod
+    async def _slot_counts(self, schedules: Sequence[str], bins: Bins, /) -> Mapping[str, SlotCounts]: ...
+
+    @abstractmethod
+    async def _ailing(self, since: int, reasons: frozenset[Reason], /) -> tuple[str, ...]: ...
 
     @abstractmethod
     async def _hourly_stats(self, hours: int, schedule: str | None, /) -> tuple[HourlyStats, ...]: ...

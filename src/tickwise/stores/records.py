@@ -13,7 +13,7 @@ from ..core.cron import Recurrence
 from ..core.definition import JobDefinition
 from ..core.handover import HandOver
 from ..core.model import Facts, Schedule, TickPlan, Trigger
-from ..core.reasons import Reason
+from ..core.reasons import Reason, Verdict
 from ..core.requirements import EVERYTHING, Offers
 from ..core.settle import Outcome
 from ..core.states import Event, RunState
@@ -299,6 +299,11 @@ class DecisionRow:
     made_at: int
     extended_at: int
 
+    @property
+    def waits(self) -> bool:
+        """Whether it says that a slot waits, and not how it ended."""
+        return self.reason.verdict is Verdict.DEFERRED
+
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
@@ -327,6 +332,7 @@ class ScheduleFilter:
     label: str | None = None  # of the job: `key`, or `key=value`
     source: str | None = None
     local: bool = False  # only of jobs that are planned by local tickers
+    names: frozenset[str] | None = None  # one of these
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,16 @@ from typing import NamedTuple
 
 from ..core.model import Trigger
 from ..core.reasons import Reason, Verdict
+from ..core.slot_history import RunCount, SlotRun
 from ..core.states import RunState
+from .records import DecisionRow
 
 LATELY = 3_600  # seconds for which runs that have ended are counted
+AILING = frozenset(
+    {RunState.FAILED, RunState.LOST, RunState.SKIPPED, RunState.EXPIRED}
+)  # ends without the work done
+WAITS = frozenset(reason for reason in Reason if reason.verdict is Verdict.DEFERRED)
+ERROR_LENGTH = 300  # characters of an error in short
 NOT_RUN = frozenset(reason for reason in Reason if reason.verdict in {Verdict.SKIPPED, Verdict.EXPIRED})
 
 
@@ -60,9 +67,16 @@ class HourlyStats:
     triggers: Mapping[Trigger, int] = field(default_factory=dict)  # of the runs
 
 
-class Recent(NamedTuple):
-    """A run of a schedule, in short."""
+class RecentSlots(NamedTuple):
+    """The newest slots of a schedule that are recorded, in order of the slots."""
 
-    state: RunState
-    due_at: int
-    started_at: int | None
+    runs: tuple[SlotRun, ...] = ()
+    decisions: tuple[DecisionRow, ...] = ()  # that are final
+
+
+class SlotCounts(NamedTuple):
+    """The slots of a schedule in bins."""
+
+    runs: tuple[RunCount, ...] = ()
+    again: tuple[int, ...] = ()  # slots with a run that may have followed a decision
+    decisions: tuple[DecisionRow, ...] = ()  # that are final, about any slot of the bins

@@ -17,6 +17,7 @@ from ..core.errors import ConflictError, InputError, StaleVersionError, Tickwise
 from ..core.model import Pause, Trigger
 from ..core.payload import check_text, clip, decode, encode
 from ..core.settle import TooLate
+from ..core.slot_history import Bins
 from .records import (
     LOG_TAIL,
     MICRO,
@@ -42,6 +43,7 @@ _MAX_NUMBER = (1 << 63) - 1
 _MAX_ENQUEUE = 10_000  # runs of one call
 _MAX_KEY_TTL = 10 * 366 * 86_400
 _MAX_SPAN = 10_000_000  # minutes or hours
+_MAX_BINS = 10_000
 _TRIGGERS_OF_ENQUEUE = (Trigger.ENQUEUE, Trigger.MANUAL)
 _FOUND_BY_EXPIRE = TooLate
 
@@ -92,6 +94,16 @@ def check_span(number: int, unit: str) -> None:
     """How far back statistics go."""
     if not 1 <= number <= _MAX_SPAN:
         raise InputError(f"statistics go back 1 to {_MAX_SPAN:,} {unit}, not {number}")
+
+
+def check_bins(bins: Bins) -> None:
+    """Stretches of time that statistics are counted in."""
+    if bins.step < 1 or not 1 <= bins.number <= _MAX_BINS:
+        raise InputError(
+            f"there are 1 to {_MAX_BINS:,} bins of a second or more, not {bins.number} of {bins.step}"
+        )
+    check_second(bins.since, "the first slot of the bins")
+    check_second(bins.until, "the end of the bins")
 
 
 # Definitions.

@@ -8,6 +8,7 @@ from . import (
     actions,
     adoption,
     attempts,
+    attention,
     backfill,
     bulk,
     dashboard,
@@ -25,14 +26,15 @@ from . import (
     runs,
     schedules,
     session,
+    slots,
     sources,
     times,
     tokens,
 )
 
 _RESOURCES = (
-    bulk, adoption, schedules, actions, backfill, runs, logs, sources, jobs, times, decisions, preview, fleet,
-    pause, overview, doctor, notifications, events, tokens, attempts,
+    bulk, adoption, schedules, slots, actions, backfill, runs, logs, sources, jobs, times, decisions, preview,
+    fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"
 

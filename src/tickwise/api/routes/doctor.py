@@ -4,8 +4,9 @@ from typing import Annotated
 
 from fastapi import Query
 
-from ...app.doctor import Severity, doctor
+from ...app.doctor import doctor
 from ...app.records import AccessRole
+from ...core.attention import Severity
 from ...core.audit import AuditFinding
 from ..context import Context
 from ..routing import Router

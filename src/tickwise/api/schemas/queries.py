@@ -63,6 +63,25 @@ class SlotQuery(QueryModel):
     slot: Instant | None = Field(default=None, description="Without one, the newest that is due.")
 
 
+class AttentionQuery(QueryModel):
+    limit: int = Field(default=100, ge=1, le=MAX_PAGE, description="How many items at most.")
+
+
+class SlotsQuery(PageQuery):
+    since: Instant | None = Field(default=None, description="The first slot; all if left out.")
+    until: Instant | None = Field(default=None, description="Slots before; up to now if left out.")
+
+
+class RibbonsQuery(PageQuery):
+    since: Instant | None = Field(default=None, description="An hour before the end if left out.")
+    until: Instant | None = Field(default=None, description="Now if left out; may be ahead.")
+    bins: int = Field(default=60, ge=1, le=400, description="How many at most.")
+    text: _Text = Field(default=None, description="A part of the schedule's or the job's name.")
+    label: _Text = Field(default=None, description="`key`, or `key=value`, of the job.")
+    job: _Text = None
+    limit: int = Field(default=50, ge=1, le=200, description="How many schedules at most.")
+
+
 class UpcomingQuery(QueryModel):
     schedule: _Text = Field(default=None, description="Of this one only.")
     start: Instant | None = Field(default=None, description="Now if left out; up to a week ahead.")

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field, RootModel
 
 from ...core.definition import Ticking
+from ...core.slot_history import SlotState
 from .common import MAX_PAGE, NameText, Params, Reason, RequestModel, ResponseModel, When
 
 _EXAMPLE = {"name": "nightly", "schedule": "0 3 * * *", "timezone": "Europe/Berlin", "command": "./backup --all"}
@@ -48,11 +49,21 @@ class ScheduleResponse(ResponseModel):
     unreadable: str = Field(description="Why it cannot be read, if so: then its times and state are not known.")
 
 
+class SlotMarkResponse(ResponseModel):
+    """What became of a slot, in short."""
+
+    slot: datetime
+    state: SlotState
+    reason: str | None = Field(examples=["overlap"])
+    run: str | None
+
+
 class ScheduleItemResponse(ScheduleResponse):
     """A schedule in a list, with how its last runs went."""
 
     recent: list[str] = Field(description="States of the runs of its newest slots, the oldest first.")
-    late_ms: float | None = Field(description="How long after its time the last of them began.")
+    slots: list[SlotMarkResponse] = Field(description="What became of its newest slots, the oldest first.")
+    late_ms: float | None = Field(description="How long after its time the last run began.")
 
 
 class ScheduleDetailResponse(ScheduleResponse):

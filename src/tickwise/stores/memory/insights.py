@@ -1,12 +1,14 @@
 """Reads for people from the memory store. Each is one snapshot, taken under the store's lock."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from statistics import fmean
 from typing import TypeVar
 
+from ...core.model import Trigger
 from ...core.reasons import Reason
+from ...core.slot_history import Bins, SlotRun
 from ...core.slots import next_slot
 from ...core.states import FAILURES, FINAL, RunState
 from ..decision_order import decision_matches, decision_place
@@ -31,7 +33,18 @@ from ..records import (
     ScheduleRow,
     StepReport,
 )
-from ..statistics import LATELY, NOT_RUN, Counts, HourlyStats, MinuteStats, Recent
+from ..slot_rows import recent_slots, slot_counts
+from ..statistics import (
+    AILING,
+    ERROR_LENGTH,
+    LATELY,
+    NOT_RUN,
+    Counts,
+    HourlyStats,
+    MinuteStats,
+    RecentSlots,
+    SlotCounts,
+)
 from ..validation import has_label, is_part_of_name
 from .moves import MemoryMoves, atomic
 from .state import JobEntry, RunEntry, ScheduleEntry
@@ -185,13 +198,40 @@ class MemoryInsights(MemoryMoves, Insights):
         return tuple(_run_row(run) for run in sorted(last, key=lambda run: (run.started_at, run.number)))
 
     @atomic
-    def _recent(self, schedules: Sequence[str], limit: int, /) -> Mapping[str, tuple[Recent, ...]]:
-        known = {name: self._memory.schedules.get(name) for name in schedules}
-        found = {name: entry.runs for name, entry in known.items() if entry and entry.live and entry.runs}
-        return {
-            name: tuple(Recent(run.state, run.due_at, run.started_at) for _, run in sorted(runs.items())[-limit:])
-            for name, runs in found.items()
+    def _recent(self, schedules: Sequence[str], limit: int, before: int, /) -> Mapping[str, RecentSlots]:
+        found = {
+            name: recent_slots([run for run, _ in _slot_runs(entry)], self._decisions_of(name), limit, before)
+            for name, entry in self._live(schedules)
         }  # fmt: skip
+        return {name: slots for name, slots in found.items() if any(slots)}
+
+    @atomic
+    def _slot_counts(self, schedules: Sequence[str], bins: Bins, /) -> Mapping[str, SlotCounts]:
+        found = {
+            name: slot_counts(_slot_runs(entry), self._decisions_of(name), bins)
+            for name, entry in self._live(schedules)
+        }  # fmt: skip
+        return {name: counts for name, counts in found.items() if any(counts)}
+
+    @atomic
+    def _ailing(self, since: int, reasons: frozenset[Reason], /) -> tuple[str, ...]:
+        memory = self._memory
+        skipped = {
+            row.schedule for row in memory.decisions.values() if row.last >= since and row.reason in reasons
+        }  # fmt: skip
+        return tuple(sorted(
+            name for name, entry in memory.schedules.items()
+            if entry.live and (name in skipped or _newest_state(entry) in AILING)
+        ))  # fmt: skip
+
+    def _live(self, schedules: Sequence[str]) -> Iterator[tuple[str, ScheduleEntry]]:
+        for name in schedules:
+            entry = self._memory.schedules.get(name)
+            if entry is not None and entry.live:
+                yield name, entry
+
+    def _decisions_of(self, schedule: str) -> list[DecisionRow]:
+        return [row for row in self._memory.decisions.values() if row.schedule == schedule]
 
     @atomic
     def _hourly_stats(self, hours: int, schedule: str | None, /) -> tuple[HourlyStats, ...]:
@@ -269,6 +309,7 @@ def _run_matches(run: RunEntry, wanted: RunFilter) -> bool:
 def _schedule_matches(entry: ScheduleEntry, job: JobEntry, wanted: ScheduleFilter) -> bool:
     return (
         wanted.job in (None, job.name)
+        and (wanted.names is None or entry.state.name in wanted.names)
         and wanted.source in (None, entry.state.definition.source)
         and wanted.paused in (None, entry.state.paused is not None)
         and (wanted.text is None or is_part_of_name(wanted.text, entry.state.name, job.name))
@@ -276,6 +317,20 @@ def _schedule_matches(entry: ScheduleEntry, job: JobEntry, wanted: ScheduleFilte
         and (wanted.label is None or has_label(job.definition.labels, wanted.label))
         and (not wanted.local or job.local)
     )
+
+
+def _slot_runs(entry: ScheduleEntry) -> list[tuple[SlotRun, Trigger]]:
+    """In order of the slots."""
+    return [
+        (SlotRun(slot, run.id, run.state, run.attempt, run.due_at, run.started_at, run.finished_at,
+                 run.error[:ERROR_LENGTH]), run.trigger)
+        for slot, run in sorted(entry.runs.items())
+    ]  # fmt: skip
+
+
+def _newest_state(entry: ScheduleEntry) -> RunState | None:
+    run = None if entry.last_slot is None else entry.runs.get(entry.last_slot)
+    return run.state if run else None
 
 
 def _is_held(job: JobEntry) -> bool:

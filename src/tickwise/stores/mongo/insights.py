@@ -26,7 +26,6 @@ from ..records import (
     StepReport,
 )
 from ..run_document import attempt_of, digests, row_of
-from ..statistics import Recent
 from ..validation import run_number_in
 from . import tick
 from .base import Mongo
@@ -39,7 +38,6 @@ from .search import contains_text, matching_names
 _LIVE = {"deleted_at": {"$exists": False}}
 _OF_JOB = {"schedules": 0, "plan": 0}
 _LIVE_STATES = [str(RunState.QUEUED), str(RunState.RUNNING)]
-_OF_RECENT = {"state": 1, "due_at": 1, "started_at": 1}
 _OF_LAST_RUN = {"started_at": 1, "created_at": 1, "state": 1}
 
 
@@ -136,22 +134,6 @@ async def timeline(mongo: Mongo, start: int, end: int, limit: int) -> tuple[RunR
             found += await rows.sort([(last, -1), ("_id", -1)]).limit(limit - len(found)).to_list()
     in_order = sorted(found, key=lambda run: (run["started_at"], run["_id"]))
     return tuple(await run_rows(mongo, in_order))
-
-
-async def recent(mongo: Mongo, names: Sequence[str], limit: int) -> dict[str, tuple[Recent, ...]]:
-    own = {"$match": {"$expr": {"$eq": ["$schedule", "$$name"]}, "slot": {"$exists": True}, **SHOWN}}
-    newest = [own, {"$sort": {"slot": -1}}, {"$limit": limit}, {"$project": _OF_RECENT}]
-    stages: list[Document] = [
-        {"$match": {"names": {"$in": list(names)}}}, {"$project": {"names": 1}}, {"$unwind": "$names"},
-        {"$match": {"names": {"$in": list(names)}}},
-        {"$lookup": {"from": mongo.runs.name, "let": {"name": "$names"}, "pipeline": newest, "as": "runs"}},
-    ]  # fmt: skip
-    return {
-        each["names"]: tuple(
-            Recent(RunState(run["state"]), run["due_at"], run.get("started_at")) for run in reversed(each["runs"])
-        )
-        async for each in await mongo.jobs.aggregate(stages) if each["runs"]
-    }  # fmt: skip
 
 
 async def run_rows(mongo: Mongo, found: Sequence[Document]) -> list[RunRow]:

@@ -36,13 +36,16 @@ async def matching_names(mongo: Mongo, wanted: ScheduleFilter, which: Document |
 
 def _stages(wanted: ScheduleFilter, which: Document | str, most: int) -> list[Document]:
     jobs = present({"_id": wanted.job, "local": wanted.local or None})
+    own = {} if wanted.names is None else {"$and": [{"names": {"$in": sorted(wanted.names)}}]}
     schedules: Document = {"schedules.name": which, "schedules.deleted_at": {"$exists": False}}
+    if wanted.names is not None:
+        schedules["$and"] = [{"schedules.name": {"$in": sorted(wanted.names)}}]
     if wanted.due_before is not None:
         schedules["schedules.wake_at"] = {"$lt": wanted.due_before}
     if wanted.text is not None:
         schedules["$expr"] = contains_text(wanted.text, "$schedules.name", "$_id")
     return [
-        {"$match": {"names": which, **jobs}}, {"$project": _OF_SCHEDULES}, {"$unwind": "$schedules"},
+        {"$match": {"names": which, **jobs, **own}}, {"$project": _OF_SCHEDULES}, {"$unwind": "$schedules"},
         {"$match": schedules}, {"$sort": {"schedules.name": 1}}, {"$limit": most},
     ]  # fmt: skip
 

@@ -20,6 +20,7 @@ from . import (
     heartbeat,
     insights,
     insights_changes,
+    insights_slots,
     insights_statistics,
     lease,
     retention,
@@ -117,7 +118,9 @@ class MongoInsights(MongoMoves, Insights):
     counts = move(insights_statistics.counts)
     _minute_stats = move(insights_statistics.minute_stats)
     _timeline = move(insights.timeline)
-    _recent = move(insights.recent)
+    _recent = move(insights_slots.recent)
+    _slot_counts = move(insights_slots.slot_counts)
+    _ailing = move(insights_slots.ailing)
     _hourly_stats = move(insights_statistics.hourly_stats)
     _changes_since = move(insights_changes.changes_since)
 

@@ -77,6 +77,8 @@ async def _candidates(
 
 async def _few_names(server: RedisServer, wanted: ScheduleFilter) -> list[str] | None:
     """Names of schedules of one job, of paused ones, or of jobs that are due; none without such a filter."""
+    if wanted.names is not None:
+        return sorted(wanted.names)
     if wanted.job is not None:
         found = (await read_jobs(server, [wanted.job])).jobs.get(wanted.job)
         return list((found.document or {}).get("names", ())) if found else []

@@ -11,7 +11,6 @@ from ...core.states import ACTIVE, RunState
 from ..job_document import Document
 from ..records import AttemptRow, LogPart, Page, RunFilter, RunRow, StepReport
 from ..run_document import attempt_of
-from ..statistics import Recent
 from ..validation import is_part_of_name, run_number_in
 from .base import RedisServer
 from .runs import read_runs, run_rows
@@ -139,7 +138,9 @@ async def timeline(server: RedisServer, start: int, end: int, limit: int) -> tup
     """Of too many, those that are under way still, and those that ended last."""
     active = set(await server.command("ZRANGE", server.key("leases"), 0, -1))
     active.update(await server.command("SMEMBERS", server.key("begun")))
-    live = [run for run in await _in_batches(server, sorted(active, key=int)) if run.get("started_at", end) < end]
+    live = [
+        run for run in await read_in_batches(server, sorted(active, key=int)) if run.get("started_at", end) < end
+    ]
     found = sorted(live, key=lambda run: (run["started_at"], run["_id"]))[-limit:]
     first = 0
     while len(found) < limit:
@@ -155,20 +156,8 @@ async def timeline(server: RedisServer, start: int, end: int, limit: int) -> tup
     return tuple(await run_rows(server, sorted(found, key=lambda run: (run["started_at"], run["_id"]))))
 
 
-async def _in_batches(server: RedisServer, ids: Sequence[str]) -> list[Document]:
+async def read_in_batches(server: RedisServer, ids: Sequence[str]) -> list[Document]:
     found: list[Document] = []
     for first in range(0, len(ids), BATCH_SIZE):
         found += await read_runs(server, ids[first : first + BATCH_SIZE])
     return found
-
-
-async def recent(server: RedisServer, names: Sequence[str], limit: int) -> dict[str, tuple[Recent, ...]]:
-    """The runs of the newest slots of each of these schedules, in order of the slots."""
-    found = await server.call("recent", names=list(names), limit=limit)
-    return {
-        name: tuple(
-            Recent(RunState(state), int(due_at), int(started_at) if started_at else None)
-            for state, due_at, started_at in runs
-        )
-        for name, runs in found.items()
-    }

@@ -18,6 +18,7 @@ from . import (
     handover,
     insights,
     insights_runs,
+    insights_slots,
     insights_statistics,
     lease,
     retention,
@@ -108,7 +109,9 @@ class RedisInsights(RedisMoves, Insights):
     counts = move(insights_statistics.counts)
     _minute_stats = move(insights_statistics.minute_stats)
     _timeline = move(insights_runs.timeline)
-    _recent = move(insights_runs.recent)
+    _recent = move(insights_slots.recent)
+    _slot_counts = move(insights_slots.slot_counts)
+    _ailing = move(insights_slots.ailing)
     _hourly_stats = move(insights_statistics.hourly_stats)
     _changes_since = move(insights_statistics.changes_since)
 

@@ -54,7 +54,8 @@ _SCHEDULES = Statement("""
         j.source
     FROM tickwise_schedule_state s JOIN tickwise_jobs j ON j.id = s.job_id
     WHERE s.deleted IS NULL AND s.name > :after AND (CAST(:job AS {text}) IS NULL OR j.name = :job)
-        AND (CAST(:name AS {text}) IS NULL OR s.name = :name) AND (s.local OR NOT CAST(:local AS {boolean}))
+        AND (CAST(:name AS {text}) IS NULL OR s.name = :name)
+        AND (CAST(:any_name AS {boolean}) OR s.name IN :names[text]) AND (s.local OR NOT CAST(:local AS {boolean}))
         AND (CAST(:paused AS {boolean}) IS NULL OR s.paused = :paused)
         AND (CAST(:due_before AS {bigint}) IS NULL OR s.wake_at < :due_before)
         AND (CAST(:pattern AS {text}) IS NULL OR lower(s.name) LIKE :pattern ESCAPE '!'
@@ -183,6 +184,7 @@ def _schedules(
         rows = yield _SCHEDULES(
             after=after, most=batch_size, name=name, job=wanted.job, local=wanted.local,
             paused=wanted.paused, due_before=wanted.due_before, pattern=like_pattern(wanted.text),
+            any_name=wanted.names is None, names=sorted(wanted.names or ()),
         )  # fmt: skip
         found += rows if is_whole else (yield from _matching(cache, rows, wanted))
         if len(rows) < batch_size or len(found) >= most:

@@ -5,7 +5,6 @@ highest ids: runs created since an instant are looked for above the newest older
 were set back.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
@@ -15,7 +14,6 @@ from ...core.model import Trigger
 from ...core.payload import UnreadableText, shown, shown_params
 from ...core.states import RunState
 from ..records import MICRO, Page, RunFilter, RunRow
-from ..statistics import Recent
 from ..validation import like_pattern, run_number_in
 from .definitions import DefinitionCache
 from .handover import RECORD
@@ -64,15 +62,6 @@ _UNDER_WAY = " UNION ALL ".join(
 _TIMELINE = Statement(f"""
     SELECT {RUN_COLUMNS} FROM ({_UNDER_WAY}) AS seen JOIN tickwise_runs r ON r.id = seen.id
     ORDER BY seen.lives DESC, seen.at DESC, seen.id DESC LIMIT :most
-""")
-_RECENT = Statement("""
-    SELECT s.name, r.state, r.due_at, r.started_at
-    FROM (SELECT id, name, coalesce((
-            SELECT slot FROM tickwise_runs WHERE schedule_id = one.id AND slot IS NOT NULL
-            ORDER BY slot DESC LIMIT 1 OFFSET :before), 0) AS oldest
-        FROM tickwise_schedules AS one WHERE name IN :names[text] AND deleted IS NULL) AS s
-    JOIN tickwise_runs r ON r.schedule_id = s.id AND r.slot >= s.oldest
-    ORDER BY s.name, r.slot
 """)
 
 
@@ -125,13 +114,6 @@ def newest_old(instant: int) -> Procedure[int]:
 def timeline(cache: DefinitionCache, start: int, end: int, limit: int) -> Procedure[tuple[RunRow, ...]]:
     found = yield from run_rows(cache, (yield _TIMELINE(start=start, end=end, most=limit)))
     return tuple(sorted(found, key=lambda row: (row.started_at or 0, int(row.id))))
-
-
-def recent(names: Sequence[str], limit: int) -> Procedure[dict[str, tuple[Recent, ...]]]:
-    found: dict[str, list[Recent]] = defaultdict(list)
-    for name, state, due_at, started_at in (yield _RECENT(names=list(names), before=limit - 1)):
-        found[name].append(Recent(RunState(state), due_at, started_at))
-    return {name: tuple(rows) for name, rows in found.items()}
 
 
 def run_rows(cache: DefinitionCache, rows: Sequence[Any]) -> Procedure[list[RunRow]]:

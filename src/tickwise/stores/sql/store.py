@@ -23,6 +23,7 @@ from . import (
     insights,
     insights_changes,
     insights_runs,
+    insights_slots,
     insights_statistics,
     lease,
     retention,
@@ -167,7 +168,9 @@ class SqlInsights(SqlMoves, Insights):
     counts = move(Pool.READ, insights_statistics.counts)
     _minute_stats = cached_move(Pool.READ, insights_statistics.minute_stats)
     _timeline = cached_move(Pool.READ, insights_runs.timeline)
-    _recent = move(Pool.READ, insights_runs.recent)
+    _recent = move(Pool.READ, insights_slots.recent)
+    _slot_counts = move(Pool.READ, insights_slots.slot_counts)
+    _ailing = move(Pool.READ, insights_slots.ailing)
     _hourly_stats = move(Pool.READ, insights_statistics.hourly_stats)
     _changes_since = cached_move(Pool.READ, insights_changes.changes_since)
 

@@ -4,11 +4,11 @@
 from ...core.change import Paused, Resumed
 from ...core.model import Trigger
 from ...core.reasons import Reason
-from ...core.settle import Failed, Succeeded
+from ...core.settle import Failed
 from ...core.states import RunState
 from ...stores.pages import all_pages
 from ...stores.records import MICRO, DecisionFilter, Lease, Node, Role, RunFilter, ScheduleFilter
-from ...stores.statistics import HourlyStats, MinuteStats, Recent
+from ...stores.statistics import HourlyStats, MinuteStats
 from .stories import Stories
 from .world import HOURLY, World, instant, job, schedule
 
@@ -37,7 +37,9 @@ SCHEDULES_BY = {
     ScheduleFilter(label="team="): "", ScheduleFilter(label="data"): "", ScheduleFilter(label="is"): "etl_b",
     ScheduleFilter(label="is=x=y"): "etl_b", ScheduleFilter(label="\0"): "",
     ScheduleFilter(source="other"): "Report", ScheduleFilter(source="x" * 5_000): "",
-    ScheduleFilter(local=True): "",
+    ScheduleFilter(local=True): "", ScheduleFilter(names=frozenset()): "",
+    ScheduleFilter(names=frozenset({"etl_b", "Report", "none", "\0"})): "etl_b Report",
+    ScheduleFilter(names=frozenset({"etl-a", "etl_b"}), job="etl-a"): "etl-a",
     ScheduleFilter(label="team", paused=False, due_before=instant("02:00")): "etl-a",
     ScheduleFilter(text="etl", source="other"): "",
 }  # fmt: skip
@@ -268,18 +270,6 @@ class InsightStories(Stories):
             MinuteStats(instant("00:04"), "a", 0, 1, 1),
         ]  # fmt: skip
         assert list(await world.insights.minute_stats(2)) == rows[1:]
-
-    async def test_the_last_runs_of_schedules(self, world: World) -> None:
-        """Of each the newest slots, in order; one that never ran, or is not there, has none."""
-        await world.define(job("a", "*/2 * * * *"), job("b", "0 5 * * *"))
-        for minute in (2, 4, 6):
-            await world.pass_time(f"00:0{minute}")
-            await world.end(await world.start(), Failed() if minute == 4 else Succeeded())
-        at = [instant(f"00:0{minute}") * MICRO for minute in (2, 4, 6)]
-        states = [S.SUCCEEDED, S.FAILED, S.SUCCEEDED]
-        rows = tuple(Recent(state, due, due) for state, due in zip(states, at, strict=True))
-        assert await world.insights.recent(["a", "b", "none", "\0"]) == {"a": rows}
-        assert await world.insights.recent(["a"], 2) == {"a": rows[1:]}
 
     async def test_the_timeline(self, world: World) -> None:
         """Runs that were under way between two instants, in order of their start; of too many, the last."""

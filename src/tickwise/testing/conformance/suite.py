@@ -15,6 +15,7 @@ from .logs import LogStories
 from .overlap_and_lanes import DependencyStories, OverlapStories
 from .pause import PauseOfEverythingStories, PauseStories, ScheduleChangeStories
 from .retention import RetentionStories
+from .slots import SlotStories
 from .sources import ExtraScheduleStories, ReassignStories
 from .tick import ReserveStories, TickStories
 from .workers import WorkerStories
@@ -47,6 +48,7 @@ class StoreConformance(
     PageStories,
     FilterStories,
     InsightStories,
+    SlotStories,
     ChangesSinceStories,
     TokenStories,
     AuditStories,

@@ -12,13 +12,11 @@ from pymongo import AsyncMongoClient
 
 from tickwise.core.change import Paused, Resumed
 from tickwise.core.definition import Overlap, Policy
-from tickwise.core.handover import Accepted, Alive, Began, Intended, Silent
 from tickwise.core.model import Trigger
 from tickwise.core.planner import plan
 from tickwise.core.settle import Failed
 from tickwise.stores.contract import Store
 from tickwise.stores.records import Enqueue, Finish, LeaseRequest, LogPart, StepReport
-from tickwise.testing.conformance.handover import record_of
 from tickwise.testing.conformance.world import worker_node
 
 from ....support.races.channel import Line
@@ -26,6 +24,7 @@ from ....support.races.failpoints import of_moves
 from ....support.races.file_clock import SharedClock
 from ....support.races.race import SOURCE, job, opened
 from .crash import settle_everything
+from .watcher import hand_over_and_end
 from .worker import finish
 
 LEFT_ALONE = 61  # seconds after which drafts are forgotten and leases have run out
@@ -151,20 +150,7 @@ async def _define_and_change(store: Store, node: str) -> None:
     await store.prune()
 
 
-async def _hand_over(store: Store, node: str) -> None:
-    """A run is handed over to an engine, begins there and ends; what was left by others is adopted."""
-    await store.enqueue([Enqueue("far", params={"by": node})])
-    for lease in await store.lease(LeaseRequest(node, 1, ("far",))):
-        for change in (Intended(record_of(lease)), Accepted("there"), Began("ticket", node), Silent("…")):
-            await store.hand_over(lease.id, lease.token, change)
-        await store.beat(worker_node(node), {lease.id: lease.token})
-        await store.hand_over(lease.id, lease.token, Alive(node))
-        await finish(store, [lease])
-    await store.adopt(LeaseRequest(node, 1, ("far",)))
-    await store.expire()
-
-
 PARTS: dict[str, Callable[[Store, str], Awaitable[None]]] = {
     "work": _tick_and_work, "enqueue": _enqueue, "define": _define_and_change,
-    "hand over": _hand_over,
+    "hand over": hand_over_and_end,
 }  # fmt: skip

@@ -1,0 +1,115 @@
+"""Reads what the rules of `core.attention` look at, for as many schedules as may need somebody.
+
+The store names the schedules that ail; with those that are paused or overdue they are few. Only of these the
+newest slots are read, and at most of `_MAX_SCHEDULES`.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ..core import attention as rules
+from ..core.attention import Attention, ScheduleHealth
+from ..core.requirements import LiveWorkers
+from ..stores.contract import Store
+from ..stores.pages import all_pages
+from ..stores.records import MICRO, Node, PauseInterval, Role, ScheduleFilter, ScheduleRow
+from ..stores.statistics import Counts, RecentSlots
+from .overview import unserved_queues
+from .slots import LISTED_SLOTS, SlotReader
+from .worker_advice import is_live, start_advice, start_command, unserved_jobs
+
+T = TypeVar("T")
+_MAX_SCHEDULES = 1_000
+_BATCH_SIZE = 500
+_LATELY = 86_400  # seconds within which slots that were skipped may need somebody
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How things are: one sentence, and what needs somebody, the worst first."""
+
+    now: int
+    summary: str
+    schedules: int
+    well: int
+    items: tuple[Attention, ...]
+    more: bool = False
+
+
+async def status(store: Store, sees: Callable[[str], bool] | None = None, limit: int = 100) -> Status:
+    """As of now; with `sees`, only of jobs that the caller sees, and nothing of the fleet."""
+    micro, insights = await store.now(), store.insights
+    counts, pauses = await insights.counts(), await insights.pauses()
+    nodes = [node for node in await insights.nodes() if is_live(node, micro)]
+    reader = SlotReader(micro // MICRO, pauses)
+    rows, is_cut = await _suspects(store, micro // MICRO)
+    seen = [row for row in rows if sees is None or sees(row.schedule.job)]
+    own = list(rules.causes([health async for health in _healths(store, seen, reader)]))
+    has_ticker = any(Role.TICKER in node.roles for node in nodes)
+    if not has_ticker:  # one cause, not one for each schedule
+        own = [item for item in own if not item.counts.get("overdue")]
+    fleet = [] if sees else list(_of_fleet(counts, nodes, pauses, has_ticker=has_ticker))
+    items = rules.ranked([*fleet, *own])
+    schedules = counts.schedules if sees is None else await _number_seen(store, sees)
+    return Status(
+        now=micro // MICRO, summary=rules.summary(len(items), schedules), schedules=schedules,
+        well=schedules - len(own), items=tuple(items[:limit]), more=is_cut or len(items) > limit,
+    )  # fmt: skip
+
+
+async def _suspects(store: Store, now: int) -> tuple[list[ScheduleRow], bool]:
+    """Schedules that may need somebody, by name; and whether there are more than these."""
+    names = await store.insights.ailing(now - _LATELY, rules.WITHOUT_RUN)
+    found: dict[str, ScheduleRow] = {}
+    is_cut = len(names) > _MAX_SCHEDULES
+    filters = [ScheduleFilter(paused=True), ScheduleFilter(due_before=now - rules.OVERDUE)]
+    for wanted in filters:
+        page = await store.insights.schedules(wanted, limit=_BATCH_SIZE)
+        found |= {row.schedule.name: row for row in page.items}
+        is_cut = is_cut or page.after is not None
+    for some in _batches([name for name in names if name not in found][:_MAX_SCHEDULES]):
+        page = await store.insights.schedules(ScheduleFilter(names=frozenset(some)), limit=_BATCH_SIZE)
+        found |= {row.schedule.name: row for row in page.items}
+    return [row for _, row in sorted(found.items())], is_cut
+
+
+async def _healths(store: Store, rows: list[ScheduleRow], reader: SlotReader) -> AsyncIterator[ScheduleHealth]:
+    for some in _batches(rows):
+        recent = await store.insights.recent([row.schedule.name for row in some], LISTED_SLOTS)
+        for row in some:
+            slots = reader.newest(
+                row, recent.get(row.schedule.name, RecentSlots()), 0, reader.now + 1, LISTED_SLOTS
+            )
+            yield ScheduleHealth(
+                schedule=row.schedule, slots=tuple(slots), now=reader.now, next_slot=row.next_slot,
+                everything_paused=reader.everything_paused, unreadable=row.unreadable,
+            )  # fmt: skip
+
+
+def _of_fleet(
+    counts: Counts, nodes: list[Node], pauses: tuple[PauseInterval, ...], *, has_ticker: bool
+) -> Iterator[Attention]:
+    """What is wrong beside the schedules."""
+    workers = [node for node in nodes if Role.WORKER in node.roles]
+    for pause in pauses:
+        if pause.until is None:
+            yield rules.paused(pause.at, pause.by, pause.reason)
+    if counts.schedules and not has_ticker:
+        yield rules.no_ticker(counts.overdue)
+    for queue, number in unserved_queues(counts, workers):
+        yield rules.queue_unserved(queue, number, start_command(queue))
+    for missing, number in unserved_jobs(counts, LiveWorkers((node.queues, node.offers) for node in workers)):
+        yield rules.jobs_held(missing.queue, missing.text, number, start_advice(missing))
+    for node in nodes:
+        yield from (rules.broken_file(node.host, problem) for problem in node.problems)
+        yield from (rules.undelivered(node.host, problem) for problem in node.undelivered)
+
+
+async def _number_seen(store: Store, sees: Callable[[str], bool]) -> int:
+    rows = await all_pages(lambda after: store.insights.jobs(after, _BATCH_SIZE))
+    return sum(len(row.schedules) for row in rows if sees(row.definition.name))
+
+
+def _batches(items: list[T]) -> Iterator[list[T]]:
+    return (items[first : first + _BATCH_SIZE] for first in range(0, len(items), _BATCH_SIZE))
