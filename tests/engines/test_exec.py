@@ -143,6 +143,19 @@ async def test_an_engine_ends_work_that_does_not_end(tmp_path: Path) -> None:
 
 
 @patiently
+async def test_an_end_outlives_the_lease(tmp_path: Path) -> None:
+    """S56: work that is over harms nobody, so its process stays until the API has heard of the end."""
+    (tmp_path / "sums.py").write_text("def three():\n    return 3\n")
+    async with served() as there:
+        there.wire.told = {"lease": 0.6}
+        there.wire.loses_request = lambda move: move in ("alive", "finish") and there.wire.moves["finish"] < 3
+        one = await handed(there.api, target="sums:three")
+        assert (await ended(await start(there, one, tmp_path)))[0] == 0
+        run = await one.run()
+        assert (run.state, run.result) == (RunState.SUCCEEDED, 3)
+
+
+@patiently
 async def test_a_missing_variable_is_an_error(tmp_path: Path) -> None:
     """With its name, and the exit code of bad input."""
     async with served() as there:

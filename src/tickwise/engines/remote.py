@@ -211,13 +211,13 @@ class RemoteAttempt:
 
     async def run(self, function_of: FunctionOf, good_at: float) -> None:
         """Execute it, renew meanwhile, and report its end."""
+        work = asyncio.create_task(self._work(function_of))
         callbacks = RenewalCallbacks(
             on_cancel=self._stop_from_thread(WorkStop.CANCELLED),
             on_refused=self._stop_from_thread(WorkStop.REFUSED),
             on_late=self._stop_from_thread(WorkStop.UNRENEWED),
-            on_dead=self._die,
+            on_dead=lambda: self._die_with(work),
         )
-        work = asyncio.create_task(self._work(function_of))
         try:
             with Renewal(self._client, callbacks, lease=self._begun.lease, good_at=good_at):
                 storing = asyncio.create_task(self._store_log_regularly())
@@ -228,8 +228,7 @@ class RemoteAttempt:
                 if ended is not None:
                     await self._finish(ended)
         finally:
-            if not work.done():
-                self._die()
+            self._die_with(work)
             self._pool.close()
 
     def _stop_from_thread(self, reason: WorkStop) -> Callable[[], None]:
@@ -239,9 +238,9 @@ class RemoteAttempt:
 
         return stop
 
-    def _die(self) -> None:
-        """The last moment at which nobody else executes the run: end the process, and so its programs."""
-        if self._own_process:
+    def _die_with(self, work: "asyncio.Task[AttemptResult]") -> None:
+        """End the process, and so its programs, if the work has not ended: others may soon execute the run."""
+        if self._own_process and not work.done():
             os._exit(_DEAD_EXIT)
 
     # Executing
