@@ -18,7 +18,7 @@ from ..support.handed_over import TICKET, Handed, Served, handed, served
 
 PROGRAM = Path(sys.executable).parent / "tickwise"
 STUBBORN = """
-import signal, threading
+import threading
 
 def stubborn():
     print("started", flush=True)
@@ -125,6 +125,34 @@ async def test_work_that_does_not_end_is_ended_with_its_process(tmp_path: Path) 
         there.wire.loses_request = lambda _move: True
         assert (await ended(process))[0] == 70
         assert (await one.run()).state is RunState.RUNNING
+
+
+@patiently
+async def test_an_engine_ends_work_that_does_not_end(tmp_path: Path) -> None:
+    """SIGTERM ends the process, though its thread goes on and nobody hears of it."""
+    (tmp_path / "stuck.py").write_text(STUBBORN)
+    async with served() as there:
+        there.wire.told = {"lease": 1.5}
+        one = await handed(there.api, target="stuck:stubborn")
+        process = await start(there, one, tmp_path)
+        await printed(there, one, "started")
+        there.wire.loses_request = lambda move: move == "finish"
+        process.send_signal(signal.SIGTERM)
+        assert (await ended(process))[0] == 70
+        assert there.wire.moves["finish"] == 1
+
+
+@patiently
+async def test_an_end_outlives_the_lease(tmp_path: Path) -> None:
+    """S56: work that is over harms nobody, so its process stays until the API has heard of the end."""
+    (tmp_path / "sums.py").write_text("def three():\n    return 3\n")
+    async with served() as there:
+        there.wire.told = {"lease": 0.6}
+        there.wire.loses_request = lambda move: move in ("alive", "finish") and there.wire.moves["finish"] < 3
+        one = await handed(there.api, target="sums:three")
+        assert (await ended(await start(there, one, tmp_path)))[0] == 0
+        run = await one.run()
+        assert (run.state, run.result) == (RunState.SUCCEEDED, 3)
 
 
 @patiently

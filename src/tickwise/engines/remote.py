@@ -57,7 +57,7 @@ FunctionOf: TypeAlias = Callable[[JobDefinition], Callable[..., Any] | None]
 _log = get_logger()
 _REQUEST_TIMEOUT = 10.0  # seconds
 _FIRST_DELAY, _MAX_DELAY = 0.5, 15.0  # seconds between two tries of a request
-_STOP_GRACE = 8.0  # seconds for work that must end; its programs are killed after five
+_STOP_GRACE = 1 / 4  # of a lease, for work that must end; its programs are killed after five seconds
 _LOG_BATCH = 100_000  # characters in one report
 _UNSTORED = "how it ended could not be stored"
 _DEAD_EXIT = 70  # the exit code of a process that ends because its work does not
@@ -211,24 +211,25 @@ class RemoteAttempt:
 
     async def run(self, function_of: FunctionOf, good_at: float) -> None:
         """Execute it, renew meanwhile, and report its end."""
+        work = asyncio.create_task(self._work(function_of))
         callbacks = RenewalCallbacks(
             on_cancel=self._stop_from_thread(WorkStop.CANCELLED),
             on_refused=self._stop_from_thread(WorkStop.REFUSED),
             on_late=self._stop_from_thread(WorkStop.UNRENEWED),
-            on_dead=self._die,
+            on_dead=lambda: self._die_with(work),
         )
-        with Renewal(self._client, callbacks, lease=self._begun.lease, good_at=good_at):
-            storing = asyncio.create_task(self._store_log_regularly())
-            work = asyncio.create_task(self._work(function_of))
-            await self._wait_for_end(work)
-            self._ended_event.set()
-            await storing
-            ended = await self._end_of(work)
-            if ended is not None:
-                await self._finish(ended)
-        if not work.done():
-            os._exit(_DEAD_EXIT)
-        self._pool.close()
+        try:
+            with Renewal(self._client, callbacks, lease=self._begun.lease, good_at=good_at):
+                storing = asyncio.create_task(self._store_log_regularly())
+                await self._wait_for_end(work)
+                self._ended_event.set()
+                await storing
+                ended = await self._end_of(work)
+                if ended is not None:
+                    await self._finish(ended)
+        finally:
+            self._die_with(work)
+            self._pool.close()
 
     def _stop_from_thread(self, reason: WorkStop) -> Callable[[], None]:
         def stop() -> None:
@@ -237,9 +238,9 @@ class RemoteAttempt:
 
         return stop
 
-    def _die(self) -> None:
-        """The last moment at which nobody else executes the run: end the process, and so its programs."""
-        if self._own_process:
+    def _die_with(self, work: "asyncio.Task[AttemptResult]") -> None:
+        """End the process, and so its programs, if the work has not ended: others may soon execute the run."""
+        if self._own_process and not work.done():
             os._exit(_DEAD_EXIT)
 
     # Executing
@@ -284,7 +285,7 @@ class RemoteAttempt:
         await _wait_for(work, self._hurry_event)
         if self._concluding:
             work.cancel()
-        await asyncio.wait({work}, timeout=_STOP_GRACE if self._own_process else None)
+        await asyncio.wait({work}, timeout=self._begun.lease * _STOP_GRACE if self._own_process else None)
 
     async def _end_of(self, work: "asyncio.Task[AttemptResult]") -> AttemptResult | None:
         """What is reported; none if nobody wants to hear it."""
