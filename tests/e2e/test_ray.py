@@ -25,6 +25,7 @@ def proxy() -> Iterator[TcpProxy]:
 
 class TestRealRay(EngineConformance):
     engine: ClassVar[type[Engine]] = RayEngine
+    keeps_output = True
     secrets = (ray.TOKEN,)
 
     @pytest.fixture(autouse=True)
