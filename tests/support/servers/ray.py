@@ -26,7 +26,7 @@ def server() -> Iterator[Server]:
             "RAY_AUTH_TOKEN": TOKEN,
             "PATH": f"{bin_folder}:{Path(sys.executable).parent}:/usr/bin:/bin",
         }
-        command = [
+        command: list[str | Path] = [
             "env", *(f"{name}={value}" for name, value in variables.items()), bin_folder / "python",
             "-m", "ray.scripts.scripts", "start", "--head", "--block", "--disable-usage-stats", "--num-cpus=8",
             f"--port={free_port()}", "--node-ip-address=127.0.0.1", f"--temp-dir={name}",
