@@ -10,7 +10,7 @@ import pytest
 
 from tickwise.core.errors import InputError
 from tickwise.core.handover import Sight
-from tickwise.core.settle import Cancelled
+from tickwise.core.settle import Cancelled, Failed
 from tickwise.runtime.engines.contract import Engine, EngineUnavailableError, Order, OrderRefusedError
 from tickwise.runtime.engines.ray import RayEngine
 from tickwise.testing.engines import EngineConformance, Gate, Workplace, until
@@ -146,6 +146,21 @@ def test_a_job_is_forgotten_when_ray_has_seen_its_end(ray: RayServer, monkeypatc
 async def _stop_instead(ray: RayServer, name: str, refused: list[str], _: float) -> None:
     refused.append(name)
     ray.jobs[name].stopped = True
+
+
+def test_a_program_that_could_not_report_has_failed(ray: RayServer) -> None:
+    """`tickwise exec` ends well once it has reported; if it does not, Ray's message says why."""
+
+    async def story() -> None:
+        engine = _engine(ray)
+        await engine.submit(_order("77.1"))
+        seen = await until(engine, "77.1", Sight.ENDED)
+        assert seen.outcome == Failed()
+        assert "failed with exit code 1" in seen.error
+        await engine.forget("77.1")
+        await engine.close()
+
+    asyncio.run(story())
 
 
 def test_an_order_that_ray_refuses_is_refused_for_good(ray: RayServer) -> None:

@@ -22,7 +22,7 @@ import httpx
 
 from ...core.errors import InputError
 from ...core.handover import Sight, Sighting
-from ...core.settle import Cancelled, Failed, Outcome, Succeeded
+from ...core.settle import Cancelled, Failed, Outcome
 from .contract import Engine, EngineUnavailableError, LogChunk, Order, OrderRefusedError, Submitted
 from .fields import (
     REQUIRED,
@@ -55,8 +55,8 @@ _OPTIONS = {
     "entrypoint_label_selector": EngineField(text_mapping),
     "runtime_env": EngineField(mapping, {}),
 }
-_ENDS: Mapping[str, tuple[Outcome, bool]] = {
-    "SUCCEEDED": (Succeeded(), False),
+_ENDS: Mapping[str, tuple[Outcome | None, bool]] = {
+    "SUCCEEDED": (None, False),  # of `tickwise exec`: how the work ended, it has reported itself
     "FAILED": (Failed(), True),
     "STOPPED": (Cancelled(), True),
 }  # the outcome, and whether Ray's message says why
