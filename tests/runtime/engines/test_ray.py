@@ -10,10 +10,11 @@ import pytest
 
 from tickwise.core.errors import InputError
 from tickwise.core.handover import Sight
-from tickwise.core.settle import Cancelled
+from tickwise.core.settle import Cancelled, Failed
 from tickwise.runtime.engines.contract import Engine, EngineUnavailableError, Order, OrderRefusedError
 from tickwise.runtime.engines.ray import RayEngine
-from tickwise.testing.engines import EngineConformance, until
+from tickwise.testing.engines import EngineConformance, Gate, Workplace, until
+from tickwise.testing.engines.gate import TICKET
 
 from ...support.engines.program import install_stub
 from ...support.engines.ray_server import RayServer
@@ -63,6 +64,9 @@ class TestRay(EngineConformance):
     def at(self, ray: RayServer) -> None:
         self.ray = ray
         self.settings = {"address": f"{ray.server.address}/", "token": TOKEN}
+
+    async def workplace(self) -> Workplace:
+        return Gate(ticket=TICKET.replace("$", "-"))
 
     async def cut(self) -> None:
         self.ray.server.is_cut = True
@@ -144,6 +148,21 @@ async def _stop_instead(ray: RayServer, name: str, refused: list[str], _: float)
     ray.jobs[name].stopped = True
 
 
+def test_a_program_that_could_not_report_has_failed(ray: RayServer) -> None:
+    """`tickwise exec` ends well once it has reported; if it does not, Ray's message says why."""
+
+    async def story() -> None:
+        engine = _engine(ray)
+        await engine.submit(_order("77.1"))
+        seen = await until(engine, "77.1", Sight.ENDED)
+        assert seen.outcome == Failed()
+        assert "failed with exit code 1" in seen.error
+        await engine.forget("77.1")
+        await engine.close()
+
+    asyncio.run(story())
+
+
 def test_an_order_that_ray_refuses_is_refused_for_good(ray: RayServer) -> None:
     """What Ray calls a bad request will be one tomorrow."""
 
@@ -151,6 +170,19 @@ def test_an_order_that_ray_refuses_is_refused_for_good(ray: RayServer) -> None:
         engine = _engine(ray)
         with pytest.raises(OrderRefusedError, match=r"gpu refuses 72\.1: TypeError"):
             await engine.submit(_order("72.1", entrypoint_num_cpus="many"))
+        await engine.close()
+
+    asyncio.run(story())
+
+
+def test_a_variable_that_ray_would_change_is_refused(ray: RayServer) -> None:
+    """Ray expands `$HOME` in variables and has no way to write a `$`: nothing is sent."""
+
+    async def story() -> None:
+        engine = _engine(ray)
+        with pytest.raises(OrderRefusedError, match=r"gpu cannot pass on a \$ in a variable of 76\.1"):
+            await engine.submit(Order("76.1", "print", "a", {"TICKWISE_API": "http://a/$HOME"}))
+        assert "76.1" not in ray.jobs
         await engine.close()
 
     asyncio.run(story())

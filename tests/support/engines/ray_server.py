@@ -1,10 +1,12 @@
 """The Jobs API of Ray's dashboard, as Ray 2.60 answers it (dashboard/modules/job), with real programs behind it.
 
 Strict: a field that Ray does not know, a wrong type or a missing token is refused as Ray refuses it. The error of
-a second submission is Ray's too: the head wraps the agent's 400 into a 500 with a traceback.
+a second submission is Ray's too: the head wraps the agent's 400 into a 500 with a traceback. So is the expansion
+of `$NAME` in variables.
 """
 
 import threading
+from os.path import expandvars
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,8 @@ class _RayJob:
         self.stopped = False
         self.program: Program | None = None
         if given.get("entrypoint_num_cpus", 0) <= _MAX_CPUS:  # any other job waits for a node
-            self.program = Program(given["entrypoint"], given["runtime_env"]["env_vars"], folder)
+            variables = {name: expandvars(value) for name, value in given["runtime_env"]["env_vars"].items()}
+            self.program = Program(given["entrypoint"], variables, folder)
 
     @property
     def status(self) -> str:

@@ -38,7 +38,7 @@ def main() -> int:
     sys.stdout.flush()
     outcome = "failed" if work == "fails" else "succeeded"
     ask(f"/api/v1/attempts/{ATTEMPT}/finish", claim, {"outcome": outcome})
-    return 3 if work == "fails" else 0
+    return 0  # the end was reported, whatever it is
 
 
 sys.exit(main())

@@ -22,7 +22,7 @@ import httpx
 
 from ...core.errors import InputError
 from ...core.handover import Sight, Sighting
-from ...core.settle import Cancelled, Failed, Outcome, Succeeded
+from ...core.settle import Cancelled, Failed, Outcome
 from .contract import Engine, EngineUnavailableError, LogChunk, Order, OrderRefusedError, Submitted
 from .fields import (
     REQUIRED,
@@ -55,8 +55,8 @@ _OPTIONS = {
     "entrypoint_label_selector": EngineField(text_mapping),
     "runtime_env": EngineField(mapping, {}),
 }
-_ENDS: Mapping[str, tuple[Outcome, bool]] = {
-    "SUCCEEDED": (Succeeded(), False),
+_ENDS: Mapping[str, tuple[Outcome | None, bool]] = {
+    "SUCCEEDED": (None, False),  # of `tickwise exec`: how the work ended, it has reported itself
     "FAILED": (Failed(), True),
     "STOPPED": (Cancelled(), True),
 }  # the outcome, and whether Ray's message says why
@@ -94,6 +94,8 @@ class RayEngine(Engine):
 
     async def submit(self, order: Order) -> Submitted:
         reference = order.reference
+        if any("$" in value for value in order.environment.values()):
+            raise OrderRefusedError(f"{self.name} cannot pass on a $ in a variable of {reference}: Ray expands it")
         response = await self._request("POST", "/api/jobs/", json=self._job(order))
         if response.is_success:
             return Submitted(self._address(reference))
@@ -124,10 +126,9 @@ class RayEngine(Engine):
     def _refusal(self, reference: str, response: httpx.Response) -> Exception:
         """Why Ray did not take an order. The head passes on what its agent answered, as an error of its own."""
         is_wrong = response.status_code in {400, 403} or "failed with status code 400" in response.text
-        last = (response.text.strip().splitlines() or [""])[-1][:_MAX_ERROR]
         if is_wrong:
-            return OrderRefusedError(f"{self.name} refuses {reference}: {last}")
-        return EngineUnavailableError(f"{self.name} answers {response.status_code}: {last}")
+            return OrderRefusedError(f"{self.name} refuses {reference}: {_last_line(response)}")
+        return self._unavailable(response)
 
     async def look(self, references: Sequence[str]) -> Mapping[str, Sighting]:
         """One request for all, because Ray lists all its jobs or shows one."""
@@ -187,8 +188,15 @@ class RayEngine(Engine):
     def _checked(self, response: httpx.Response, *allowed: int) -> httpx.Response:
         if response.is_success or response.status_code in allowed:
             return response
-        last = (response.text.strip().splitlines() or [""])[-1][:_MAX_ERROR]
-        raise EngineUnavailableError(f"{self.name} answers {response.status_code}: {last}")
+        raise self._unavailable(response)
+
+    def _unavailable(self, response: httpx.Response) -> EngineUnavailableError:
+        return EngineUnavailableError(f"{self.name} answers {response.status_code}: {_last_line(response)}")
+
+
+def _last_line(response: httpx.Response) -> str:
+    """What a traceback comes to, without the full stop that Ray's head puts behind it."""
+    return response.text.rstrip(". \n").rpartition("\n")[2][:_MAX_ERROR]
 
 
 def _path(reference: str) -> str:

@@ -24,10 +24,11 @@ _LONGEST = 60.0  # seconds that anybody waits here
 class Gate(Workplace):
     """Work that is executed by `tickwise exec` or `execute_attempt`, and asks over HTTP.
 
-    `host`: the address of this machine that the work can reach.
+    `host`: the address of this machine that the work can reach. `ticket`: what the work must show, to the letter.
     """
 
-    def __init__(self, host: str = "127.0.0.1") -> None:
+    def __init__(self, host: str = "127.0.0.1", ticket: str = TICKET) -> None:
+        self._ticket = ticket
         self._changed = threading.Condition()
         self._work: dict[str, Work] = {}
         self._claims: dict[str, str] = {}
@@ -51,7 +52,7 @@ class Gate(Workplace):
         environment = {
             "TICKWISE_API": self._server.address,
             "TICKWISE_ATTEMPT": reference,
-            "TICKWISE_TICKET": TICKET,
+            "TICKWISE_TICKET": self._ticket,
         }
         return Order(reference, fingerprint, JOB, environment, options)
 
@@ -59,7 +60,8 @@ class Gate(Workplace):
         return self._begins[reference]
 
     async def until_begun(self, reference: str) -> None:
-        await asyncio.to_thread(self._wait_for, lambda: self._begins[reference] > 0)
+        if not await asyncio.to_thread(self._wait_for, lambda: self._begins[reference] > 0):
+            raise TimeoutError(f"{reference} does not begin")
 
     def release(self, reference: str) -> None:
         with self._changed:
@@ -74,14 +76,14 @@ class Gate(Workplace):
             self.release(reference)
         await asyncio.to_thread(self._server.close)
 
-    def _wait_for(self, is_so: Callable[[], bool]) -> None:
+    def _wait_for(self, is_so: Callable[[], bool]) -> bool:
         with self._changed:
-            self._changed.wait_for(is_so, _LONGEST)
+            return self._changed.wait_for(is_so, _LONGEST)
 
     # For the work.
 
     def _begin(self, request: Request, reference: str) -> Answer:
-        if reference not in self._work or request.secret != TICKET:
+        if reference not in self._work or request.secret != self._ticket:
             return _refuse(404, f"no attempt {reference} has this ticket")
         claim = request.body["claim"]
         with self._changed:

@@ -35,7 +35,7 @@ class LookStories(EngineStories):
         assert seen.error == ""
 
     async def test_the_end_of_work_that_fails(self, world: EngineWorld) -> None:
-        """An engine that knows of the failure says why; none calls it a success."""
+        """An engine that knows of the failure says why; none takes a program that reported it for a success."""
         reference = await world.submit(Work.FAILS)
         seen = await world.until(reference, Sight.ENDED)
         assert seen.outcome in {Failed(), None}
