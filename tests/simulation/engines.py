@@ -58,6 +58,9 @@ class EnginePlace:
     lost: float = 0.0
     redelivered: float = 0.0  # of all orders, once more and later
     works: list["Work"] = field(default_factory=list)
+    longest_outage: float = 0.0  # seconds
+    _outages: int = 0
+    _unreachable_since: float = 0.0
 
     def __post_init__(self) -> None:
         self.cluster = FakeCluster(self)
@@ -70,6 +73,20 @@ class EnginePlace:
     @property
     def living(self) -> list["Work"]:
         return [work for work in self.works if work.is_living]
+
+    def be_unreachable(self) -> None:
+        if not self._outages:
+            self._unreachable_since = self.world.loop.time()
+        self._outages += 1
+        self.cluster.faults.gone = True
+
+    def be_reachable(self) -> None:
+        """Once every outage is over."""
+        self._outages -= 1
+        if not self._outages:
+            self.cluster.faults.gone = False
+            seconds = self.world.loop.time() - self._unreachable_since
+            self.longest_outage = max(self.longest_outage, seconds)
 
     # What its cluster asks of it.
 

@@ -55,7 +55,6 @@ class Truth:
     findings: list[AuditFinding] = field(default_factory=list)
     holds: dict[str, Hold] = field(default_factory=dict)
     retry: Counter[str] = field(default_factory=Counter)  # runs, by a person
-    unsure: set[str] = field(default_factory=set)  # references whose work an accident has met
     lost: set[str] = field(default_factory=set)  # runs: nobody knew what became of their work
     most_narrow: int = 0  # runs of the narrow queue that were held at once
 

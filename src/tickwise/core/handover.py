@@ -141,6 +141,11 @@ class Silent:
 
 
 @dataclass(frozen=True, slots=True)
+class Answered:
+    """The engine answers again, and says nothing new."""
+
+
+@dataclass(frozen=True, slots=True)
 class Over:
     """The engine says that the work is over, but the work has not reported its end."""
 
@@ -157,7 +162,9 @@ class ToldToEnd:
     """The engine was asked to end the work."""
 
 
-HandOverChange: TypeAlias = Intended | Accepted | Began | Alive | Unheard | Silent | Over | LogRead | ToldToEnd
+HandOverChange: TypeAlias = (
+    Intended | Accepted | Began | Alive | Unheard | Silent | Answered | Over | LogRead | ToldToEnd
+)
 
 
 def changed(record: HandOver | None, change: HandOverChange, now: int, *, cancelling: bool) -> HandOver | None:
@@ -194,7 +201,8 @@ def _said(record: HandOver, change: HandOverChange, now: int) -> HandOver:
         case Over():
             return _answered(record)._replace(ended_at=now if record.ended_at is None else record.ended_at)
         case Accepted(address):
-            return _answered(record)._replace(address=address or record.address, accepted_at=now)
+            first = now if record.state is HandOverState.INTENDED else record.accepted_at or now
+            return _answered(record)._replace(address=address or record.address, accepted_at=first)
         case _:
             return _answered(record)
 
@@ -259,11 +267,19 @@ NOTHING_NEW = Judgement()
 
 def judged(record: HandOver, seen: Sighting, now: int) -> Judgement:
     """What a watcher does about a look at a hand-over (S54, S55)."""
-    if seen.sight is Sight.SILENT or (seen.sight is Sight.UNSURE and record.silent_since is not None):
+    is_in_doubt = record.state is HandOverState.INTENDED and record.silent_since is not None
+    if seen.sight is Sight.SILENT or (seen.sight is Sight.UNSURE and is_in_doubt):
         return _judged_silence(record, seen.error or record.silence, now)
     if _is_dead(record, now):
         problem = f"the work on {record.engine} has given no sign of life for {format_duration(WORK_LEASE)}"
         return Judgement(outcome=LeaseExpired(), error=problem)
+    judgement = _judged_answer(record, seen, now)
+    if judgement == NOTHING_NEW and record.silent_since is not None:
+        return Judgement(Answered())
+    return judgement
+
+
+def _judged_answer(record: HandOver, seen: Sighting, now: int) -> Judgement:
     match seen.sight:
         case Sight.UNKNOWN:
             return _judged_unknown(record)
