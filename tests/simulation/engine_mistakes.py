@@ -55,16 +55,6 @@ def open_gate() -> Patches:
     return [(handover, "_begun", open_to_all)]
 
 
-def gate_forgets() -> Patches:
-    begun = handover._begun
-
-    def forgetful(record: HandOver, change: Began, now: int, *, cancelling: bool) -> HandOver | None:
-        after = begun(record, change, now, cancelling=cancelling)
-        return after and after._replace(alive_at=after.begun_at)
-
-    return [(handover, "_begun", forgetful)]
-
-
 def retried() -> Patches:
     expire = MemoryStore.expire
 

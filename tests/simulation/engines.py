@@ -112,13 +112,20 @@ class EnginePlace:
     def _of(self, reference: str) -> list["Work"]:
         return [work for work in self.living if work.order.reference == reference]
 
+    def check_submit(self, order: Order) -> None:
+        """A reference is sent only when it was stored (S52)."""
+        if order.reference not in self.world.truth.references:
+            self._report(f"{order.reference} was sent to {self.name}, and is not stored (S52)")
+
     def check_forget(self, reference: str) -> None:
         """A reference is forgotten only when its end was taken (S56)."""
         run, _, attempt = reference.rpartition(".")
         found = self.world.store._memory.active.get(run)
         if found and found.state is RunState.RUNNING and found.attempt == int(attempt):
-            text = f"{reference} was forgotten on {self.name} before its end was stored (S56)"
-            self.world.truth.findings.append(AuditFinding(Fault.FENCING, "", None, text, ""))
+            self._report(f"{reference} was forgotten on {self.name} before its end was stored (S56)")
+
+    def _report(self, text: str) -> None:
+        self.world.truth.findings.append(AuditFinding(Fault.FENCING, "", None, text, ""))
 
     def connection(self, node: str) -> "Connection":
         return Connection(self, node)
@@ -152,6 +159,8 @@ class EngineWire:
             self._place.kill(*given)
         if name == "forget":
             self._place.check_forget(*given)
+        if name == "submit":
+            self._place.check_submit(*given)
         answer = await call(*given)
         if name in ("submit", "cancel", "kill", "forget"):
             said = given[0].reference if name == "submit" else given[0]
