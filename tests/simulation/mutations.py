@@ -326,7 +326,7 @@ MUTATIONS: dict[str, Mutation] = {
     "the limit of a queue is ignored": Mutation(_limit_ignored, 9, Fault.OVERLAP),
     "a retry does not happen": Mutation(_retry_forgotten, 2, Fault.UNEXPLAINED),
     "an at_most_once attempt is repeated": Mutation(_once_is_twice, 6, Fault.DOUBLED),
-    "a failed renewal counts as a success": Mutation(_renewal_imagined, 17, Fault.OVERLAP),
+    "a failed renewal counts as a success": Mutation(_renewal_imagined, 375, Fault.UNEXPLAINED),
     "an order is sent before its reference is stored": Mutation(engines.sent_first, 3, Fault.FENCING),
     "an order in doubt is sent under a new reference": Mutation(engines.new_reference, 37, Fault.DOUBLED),
     "the gate lets everybody in": Mutation(engines.open_gate, 12, Fault.DOUBLED),

@@ -24,12 +24,13 @@ from typing import NamedTuple, TypeAlias
 
 from .codec import encode_job
 from .definition import JobDefinition
-from .payload import decode, to_json
+from .payload import clip, decode, to_json
 from .settle import Failed, LeaseExpired, Lost, Outcome
 from .states import HAND_OVER_MOVES, HandOverEvent, HandOverState
 from .timeparse import format_duration
 
 _MICRO = 1_000_000
+_MAX_SAID = 500  # characters of what an engine says
 DEFAULT_PATIENCE = 3_600  # seconds without an answer of the engine, unless the job has a timeout
 WORK_LEASE = 30  # seconds after its last sign of life when work counts as dead; it stops itself before that
 WORK_ENDS_ITSELF = 25  # seconds after its last answered sign of life when work has ended itself, at the latest
@@ -195,14 +196,16 @@ def _said(record: HandOver, change: HandOverChange, now: int) -> HandOver:
     match change:
         case Silent(problem):
             since = now if record.silent_since is None else record.silent_since
-            return record._replace(silent_since=since, silence=problem)
+            return record._replace(silent_since=since, silence=clip(problem, _MAX_SAID))
         case LogRead(cursor):
             return record._replace(log_cursor=cursor)
         case Over():
             return _answered(record)._replace(ended_at=now if record.ended_at is None else record.ended_at)
         case Accepted(address):
             first = now if record.state is HandOverState.INTENDED else record.accepted_at or now
-            return _answered(record)._replace(address=address or record.address, accepted_at=first)
+            return _answered(record)._replace(
+                address=clip(address, _MAX_SAID) or record.address, accepted_at=first
+            )
         case _:
             return _answered(record)
 
