@@ -13,6 +13,7 @@ from tickwise.core.handover import (
     WORK_LEASE,
     Accepted,
     Alive,
+    Answered,
     Began,
     HandOver,
     HandOverChange,
@@ -129,6 +130,10 @@ def test_what_the_engine_says_is_kept() -> None:
     assert after(begun(), Over()) == begun(ended_at=NOW)
     assert after(begun(ended_at=1, silent_since=2), Over()) == begun(ended_at=1)
     assert after(record(), LogRead("12")) == record(log_cursor="12")
+    assert after(begun(silent_since=1, silence="down"), Answered()) == begun()
+    once = record(state=ACCEPTED, accepted_at=1)
+    assert after(once, Accepted()) == once, "the patience counts from the order"
+    assert after(once, Unheard(), Accepted()) == record(state=ACCEPTED, accepted_at=NOW)
 
 
 @pytest.mark.parametrize(
@@ -160,6 +165,14 @@ def test_an_engine_that_does_not_answer_is_waited_for() -> None:
     assert judged(waiting, down, NOW + 600 * SECOND - 1) == NOTHING_NEW
     lost = judged(waiting, down, NOW + 600 * SECOND)
     assert (lost.outcome, lost.error) == (Lost(), "gpu has not answered for 10m: down")
+
+
+@pytest.mark.parametrize("sight", [Sight.UNKNOWN, Sight.UNSURE, Sight.ENDED])
+def test_any_answer_ends_a_silence(sight: Sight) -> None:
+    """One call that is lost now and then does not add up to an engine that has not answered for the patience."""
+    silent = begun(silent_since=NOW, silence="down", ended_at=NOW)
+    assert judged(silent, Sighting(sight), NOW + SECOND) == Judgement(Answered())
+    assert judged(begun(ended_at=NOW), Sighting(sight), NOW + SECOND) == NOTHING_NEW
 
 
 def test_what_the_engine_never_heard_of_is_sent_again() -> None:

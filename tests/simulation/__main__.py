@@ -10,7 +10,8 @@ import sys
 from multiprocessing import Pool
 
 from .history import History, simulate
-from .mutations import MUTATIONS, Mutation
+from .mutation import Mutation
+from .mutations import MUTATIONS
 
 _PROCESSES, _TOLD_EVERY = 2, 100
 

@@ -58,6 +58,9 @@ class EnginePlace:
     lost: float = 0.0
     redelivered: float = 0.0  # of all orders, once more and later
     works: list["Work"] = field(default_factory=list)
+    longest_outage: float = 0.0  # seconds
+    _outages: int = 0
+    _unreachable_since: float = 0.0
 
     def __post_init__(self) -> None:
         self.cluster = FakeCluster(self)
@@ -70,6 +73,20 @@ class EnginePlace:
     @property
     def living(self) -> list["Work"]:
         return [work for work in self.works if work.is_living]
+
+    def be_unreachable(self) -> None:
+        if not self._outages:
+            self._unreachable_since = self.world.loop.time()
+        self._outages += 1
+        self.cluster.faults.gone = True
+
+    def be_reachable(self) -> None:
+        """Once every outage is over."""
+        self._outages -= 1
+        if not self._outages:
+            self.cluster.faults.gone = False
+            seconds = self.world.loop.time() - self._unreachable_since
+            self.longest_outage = max(self.longest_outage, seconds)
 
     # What its cluster asks of it.
 
@@ -95,13 +112,20 @@ class EnginePlace:
     def _of(self, reference: str) -> list["Work"]:
         return [work for work in self.living if work.order.reference == reference]
 
+    def check_submit(self, order: Order) -> None:
+        """A reference is sent only when it was stored (S52)."""
+        if order.reference not in self.world.truth.references:
+            self._report(f"{order.reference} was sent to {self.name}, and is not stored (S52)")
+
     def check_forget(self, reference: str) -> None:
         """A reference is forgotten only when its end was taken (S56)."""
         run, _, attempt = reference.rpartition(".")
         found = self.world.store._memory.active.get(run)
         if found and found.state is RunState.RUNNING and found.attempt == int(attempt):
-            text = f"{reference} was forgotten on {self.name} before its end was stored (S56)"
-            self.world.truth.findings.append(AuditFinding(Fault.FENCING, "", None, text, ""))
+            self._report(f"{reference} was forgotten on {self.name} before its end was stored (S56)")
+
+    def _report(self, text: str) -> None:
+        self.world.truth.findings.append(AuditFinding(Fault.FENCING, "", None, text, ""))
 
     def connection(self, node: str) -> "Connection":
         return Connection(self, node)
@@ -135,6 +159,8 @@ class EngineWire:
             self._place.kill(*given)
         if name == "forget":
             self._place.check_forget(*given)
+        if name == "submit":
+            self._place.check_submit(*given)
         answer = await call(*given)
         if name in ("submit", "cancel", "kill", "forget"):
             said = given[0].reference if name == "submit" else given[0]

@@ -12,7 +12,7 @@ from tickwise.core.timeparse import iso
 from tickwise.stores.pages import all_pages
 from tickwise.stores.records import MICRO, DecisionFilter, DecisionRow, RunFilter, RunRow, ScheduleRow
 
-from .jobs import NARROW, ONCE_ONLY
+from .jobs import NARROW, ONCE_ONLY, PATIENCE
 from .trouble import LIMIT
 from .world import Pausing, World
 
@@ -41,6 +41,7 @@ async def judge(world: World) -> list[AuditFinding]:
             runs = await runs_of(insights, job, None)
             found += [*overlapping(runs, most[job]), *_waited(world, job, rows, told)]
     found += [finding for row in rows for finding in _run(world, row)]
+    found += [finding for row in rows for finding in (*_unexplained_loss(world, row), *_no_work(world, row))]
     found += _limit(world)
     found += [finding for pausing in world.pauses for finding in _paused(rows, pausing)]
     found += (await audit(world.store)).findings if not world.clock_set_back else []
@@ -124,6 +125,23 @@ def _run(world: World, row: RunRow) -> Iterator[AuditFinding]:
         yield AuditFinding(
             Fault.UNEXPLAINED, row.schedule or "", row.slot, f"run {row.id} was not tried again", ""
         )
+
+
+def _unexplained_loss(world: World, row: RunRow) -> Iterator[AuditFinding]:
+    """An engine that has not answered for the patience has lost its runs; one that knows none has not (S55)."""
+    if row.state is not RunState.LOST or row.hand_over is None or world.clock_set:
+        return
+    outage = world.engines[row.hand_over.engine].longest_outage
+    if "has forgotten" in row.error or ("has not answered" in row.error and outage < PATIENCE):
+        yield AuditFinding(Fault.UNEXPLAINED, row.schedule or "", row.slot, f"run {row.id}: {row.error}", "")
+
+
+def _no_work(world: World, row: RunRow) -> Iterator[AuditFinding]:
+    """What has succeeded has begun."""
+    begun = {(one.run, one.attempt) for one in world.truth.executions}
+    if row.state is RunState.SUCCEEDED and (row.id, row.attempt) not in begun:
+        text = f"run {row.id} has succeeded, and attempt {row.attempt} never began"
+        yield AuditFinding(Fault.UNEXPLAINED, row.schedule or "", row.slot, text, "")
 
 
 def _limit(world: World) -> Iterator[AuditFinding]:

@@ -4,12 +4,9 @@ One that no seed shows means that the world is too peaceful or the judge too kin
 history is lived through: `with MUTATIONS[name].made(): simulate(MUTATIONS[name].seed)`.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from itertools import count
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
-from unittest.mock import patch
 
 from tickwise.core import change, planner, policy, schedule_pass, settle
 from tickwise.core.audit import Fault
@@ -27,36 +24,15 @@ from tickwise.stores.memory.state import MemoryState
 from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.records import MICRO, Expired, Node, Renewed
 
-Patches = list[tuple[Any, str, Any]]  # of what, which name, what stands there instead
-
-
-@dataclass(frozen=True, slots=True)
-class Mutation:
-    """A mistake, the seed whose history shows it, and what the judge calls it."""
-
-    what: Callable[[], Patches]
-    seed: int
-    kind: Fault
-
-    @contextmanager
-    def made(self) -> Iterator[None]:
-        with ExitStack() as stack:
-            for target, name, instead in self.what():
-                stack.enter_context(patch.object(target, name, instead))
-            yield
-
-
-def _now_and_then(every: int) -> Callable[[], bool]:
-    turns = count(1)
-    return lambda: next(turns) % every == 0
-
+from . import engine_mistakes as engines
+from .mutation import Mutation, Patches, now_and_then
 
 # What a pass makes true.
 
 
 def _cursors(moved: Callable[[int, int], int], every: int) -> tuple[Any, str, Any]:
     """Now and then a pass leaves the cursors elsewhere: `moved` is told where they were and where they are."""
-    commit, slips = JobState.commit, _now_and_then(every)
+    commit, slips = JobState.commit, now_and_then(every)
 
     def wrong(job: JobState, plan: Any, now: int) -> JobState:
         after = commit(job, plan, now)
@@ -108,7 +84,7 @@ def _cursor_early() -> Patches:
 
 
 def _cursor_without_runs() -> Patches:
-    commit, slips = tick._commit, _now_and_then(6)
+    commit, slips = tick._commit, now_and_then(6)
 
     def half(memory: Any, plan: Any, *rest: Any) -> Any:
         return commit(memory, plan._replace(starts=()) if plan.starts and slips() else plan, *rest)
@@ -117,7 +93,7 @@ def _cursor_without_runs() -> Patches:
 
 
 def _decision_lost() -> Patches:
-    record, slips = MemoryState.record, _now_and_then(3)
+    record, slips = MemoryState.record, now_and_then(3)
 
     def forgetful(memory: MemoryState, decisions: Any, now: int) -> None:
         record(memory, [made for made in decisions if made.waits or not slips()], now)
@@ -244,7 +220,7 @@ def _renew_in_vain() -> Patches:
 
 
 def _leased_twice() -> Patches:
-    slips = _now_and_then(20)
+    slips = now_and_then(20)
 
     def waits(run: Any, now: int) -> bool:
         return run.due_at <= now and (run.state is RunState.QUEUED or slips())
@@ -281,7 +257,7 @@ def _nobody_woken() -> Patches:
 
 
 def _lane_kept() -> Patches:
-    over, slips = MemoryState._over, _now_and_then(4)
+    over, slips = MemoryState._over, now_and_then(4)
 
     def clinging(memory: MemoryState, run: Any, now: int) -> None:
         lane = run.lane
@@ -332,23 +308,34 @@ MUTATIONS: dict[str, Mutation] = {
     "a decision is lost": Mutation(_decision_lost, 1, Fault.MISSED),
     "a starting node plans the past again": Mutation(_past_again, 1, Fault.DOUBLED),
     "a pause is ignored": Mutation(_pause_ignored, 1, Fault.EXTRA),
-    "a pause of everything is ignored": Mutation(_pause_of_everything_ignored, 3, Fault.EXTRA),
+    "a pause of everything is ignored": Mutation(_pause_of_everything_ignored, 6, Fault.EXTRA),
     "slots dropped by a change are not recorded": Mutation(_pause_untold, 1, Fault.MISSED),
-    "an edit loses pending slots": Mutation(_edit_forgets, 6, Fault.MISSED),
+    "an edit loses pending slots": Mutation(_edit_forgets, 3, Fault.MISSED),
     "catch-up does not happen": Mutation(_catchup_forgotten, 3, Fault.UNEXPLAINED),
-    "coalesced slots run too": Mutation(_catchup_doubled, 13, Fault.DOUBLED),
+    "coalesced slots run too": Mutation(_catchup_doubled, 14, Fault.DOUBLED),
     "the catch-up window is a minute too short": Mutation(_window_short, 47, Fault.UNEXPLAINED),
     "overlap: queue keeps only the newest slot": Mutation(_queue_keeps_newest, 3, Fault.UNEXPLAINED),
     "an old token finishes a run": Mutation(_finish_unfenced, 4, Fault.FENCING),
-    "an old token renews a lease": Mutation(_renew_unfenced, 5, Fault.FENCING),
+    "an old token renews a lease": Mutation(_renew_unfenced, 11, Fault.FENCING),
     "a renewal extends nothing": Mutation(_renew_in_vain, 1, Fault.FENCING),
     "a run is leased twice": Mutation(_leased_twice, 1, Fault.FENCING),
     "valid leases expire": Mutation(_living_leases_expire, 1, Fault.FENCING),
     "leases never expire": Mutation(_leases_never_expire, 1, Fault.UNEXPLAINED),
-    "a finished run wakes no waiting slot": Mutation(_nobody_woken, 10, Fault.UNEXPLAINED),
+    "a finished run wakes no waiting slot": Mutation(_nobody_woken, 3, Fault.UNEXPLAINED),
     "a finished run keeps its lane": Mutation(_lane_kept, 1, Fault.MISSED),
     "the limit of a queue is ignored": Mutation(_limit_ignored, 9, Fault.OVERLAP),
     "a retry does not happen": Mutation(_retry_forgotten, 2, Fault.UNEXPLAINED),
-    "an at_most_once attempt is repeated": Mutation(_once_is_twice, 7, Fault.DOUBLED),
-    "a failed renewal counts as a success": Mutation(_renewal_imagined, 17, Fault.OVERLAP),
+    "an at_most_once attempt is repeated": Mutation(_once_is_twice, 6, Fault.DOUBLED),
+    "a failed renewal counts as a success": Mutation(_renewal_imagined, 375, Fault.UNEXPLAINED),
+    "an order is sent before its reference is stored": Mutation(engines.sent_first, 3, Fault.FENCING),
+    "an order in doubt is sent under a new reference": Mutation(engines.new_reference, 37, Fault.DOUBLED),
+    "the gate lets everybody in": Mutation(engines.open_gate, 12, Fault.DOUBLED),
+    "a run whose watcher is gone is tried again": Mutation(engines.retried, 6, Fault.FENCING),
+    "an adopted run begins another attempt": Mutation(engines.adopted_anew, 6, Fault.FENCING),
+    "work that an engine does not know is lost": Mutation(engines.unknown_is_lost, 6, Fault.UNEXPLAINED),
+    "an engine that does not answer has lost the work": Mutation(engines.silence_is_loss, 21, Fault.UNEXPLAINED),
+    "dead work is waited for": Mutation(engines.dead_work_lives, 84, Fault.UNEXPLAINED),
+    "the end of a copy is the end of the work": Mutation(engines.any_end_counts, 22, Fault.OVERLAP),
+    "a cancellation that was asked for is taken as done": Mutation(engines.cancel_is_certain, 23, Fault.OVERLAP),
+    "a reference is forgotten before its end is stored": Mutation(engines.forgotten_early, 3, Fault.FENCING),
 }

@@ -55,7 +55,7 @@ class Truth:
     findings: list[AuditFinding] = field(default_factory=list)
     holds: dict[str, Hold] = field(default_factory=dict)
     retry: Counter[str] = field(default_factory=Counter)  # runs, by a person
-    unsure: set[str] = field(default_factory=set)  # references whose work an accident has met
+    references: set[str] = field(default_factory=set)  # that were stored
     lost: set[str] = field(default_factory=set)  # runs: nobody knew what became of their work
     most_narrow: int = 0  # runs of the narrow queue that were held at once
 
@@ -89,6 +89,7 @@ class Truth:
         self.most_narrow = max(self.most_narrow, narrow)
 
     def handed_over(self, run: str, record: HandOver) -> None:
+        self.references.add(record.reference)
         if (held := self.holds.get(run)) and held.token == record.token:
             held.patience = record.patience * MICRO
 

@@ -71,6 +71,7 @@ class World:
     offset: int = 0  # of the store's clock, in microseconds
     calm: bool = False  # the trouble is over
     calm_at: int = 0  # since when, by the store's clock
+    clock_set: bool = False
     clock_set_back: bool = False
     nodes: dict[str, "Member"] = field(default_factory=dict)
     jobs: dict[str, JobDefinition] = field(default_factory=dict)
@@ -173,6 +174,7 @@ class World:
     def set_clock(self, seconds: int) -> None:
         self.offset += seconds * MICRO
         self.clock_set_back |= seconds < 0
+        self.clock_set |= True
         works = [work.owner for place in self.engines.values() for work in place.living]
         for name in (*NODES, *works):
             self.truth.stands_still(name, 0.0)

@@ -24,12 +24,13 @@ from typing import NamedTuple, TypeAlias
 
 from .codec import encode_job
 from .definition import JobDefinition
-from .payload import decode, to_json
+from .payload import clip, decode, to_json
 from .settle import Failed, LeaseExpired, Lost, Outcome
 from .states import HAND_OVER_MOVES, HandOverEvent, HandOverState
 from .timeparse import format_duration
 
 _MICRO = 1_000_000
+_MAX_SAID = 500  # characters of what an engine says
 DEFAULT_PATIENCE = 3_600  # seconds without an answer of the engine, unless the job has a timeout
 WORK_LEASE = 30  # seconds after its last sign of life when work counts as dead; it stops itself before that
 WORK_ENDS_ITSELF = 25  # seconds after its last answered sign of life when work has ended itself, at the latest
@@ -141,6 +142,11 @@ class Silent:
 
 
 @dataclass(frozen=True, slots=True)
+class Answered:
+    """The engine answers again, and says nothing new."""
+
+
+@dataclass(frozen=True, slots=True)
 class Over:
     """The engine says that the work is over, but the work has not reported its end."""
 
@@ -157,7 +163,9 @@ class ToldToEnd:
     """The engine was asked to end the work."""
 
 
-HandOverChange: TypeAlias = Intended | Accepted | Began | Alive | Unheard | Silent | Over | LogRead | ToldToEnd
+HandOverChange: TypeAlias = (
+    Intended | Accepted | Began | Alive | Unheard | Silent | Answered | Over | LogRead | ToldToEnd
+)
 
 
 def changed(record: HandOver | None, change: HandOverChange, now: int, *, cancelling: bool) -> HandOver | None:
@@ -188,13 +196,16 @@ def _said(record: HandOver, change: HandOverChange, now: int) -> HandOver:
     match change:
         case Silent(problem):
             since = now if record.silent_since is None else record.silent_since
-            return record._replace(silent_since=since, silence=problem)
+            return record._replace(silent_since=since, silence=clip(problem, _MAX_SAID))
         case LogRead(cursor):
             return record._replace(log_cursor=cursor)
         case Over():
             return _answered(record)._replace(ended_at=now if record.ended_at is None else record.ended_at)
         case Accepted(address):
-            return _answered(record)._replace(address=address or record.address, accepted_at=now)
+            first = now if record.state is HandOverState.INTENDED else record.accepted_at or now
+            return _answered(record)._replace(
+                address=clip(address, _MAX_SAID) or record.address, accepted_at=first
+            )
         case _:
             return _answered(record)
 
@@ -259,11 +270,19 @@ NOTHING_NEW = Judgement()
 
 def judged(record: HandOver, seen: Sighting, now: int) -> Judgement:
     """What a watcher does about a look at a hand-over (S54, S55)."""
-    if seen.sight is Sight.SILENT or (seen.sight is Sight.UNSURE and record.silent_since is not None):
+    is_in_doubt = record.state is HandOverState.INTENDED and record.silent_since is not None
+    if seen.sight is Sight.SILENT or (seen.sight is Sight.UNSURE and is_in_doubt):
         return _judged_silence(record, seen.error or record.silence, now)
     if _is_dead(record, now):
         problem = f"the work on {record.engine} has given no sign of life for {format_duration(WORK_LEASE)}"
         return Judgement(outcome=LeaseExpired(), error=problem)
+    judgement = _judged_answer(record, seen, now)
+    if judgement == NOTHING_NEW and record.silent_since is not None:
+        return Judgement(Answered())
+    return judgement
+
+
+def _judged_answer(record: HandOver, seen: Sighting, now: int) -> Judgement:
     match seen.sight:
         case Sight.UNKNOWN:
             return _judged_unknown(record)

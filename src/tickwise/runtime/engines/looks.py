@@ -7,10 +7,17 @@ from typing import NamedTuple
 from ...core.handover import Sight, Sighting
 from ...core.payload import clip
 from ..executors.failure import failure_text
-from .contract import Engine
+from .contract import Engine, EngineUnavailableError
 
 _BATCH_SIZE = 500  # references that an engine is asked about at once
 _MAX_PROBLEM_LENGTH = 500
+
+
+def problem_text(error: Exception) -> str:
+    """Why an engine did not answer. Its own words are enough; any other error is shown with where it happened."""
+    return clip(
+        str(error) if isinstance(error, EngineUnavailableError) else failure_text(error), _MAX_PROBLEM_LENGTH
+    )
 
 
 class Look(NamedTuple):
@@ -55,7 +62,7 @@ class EngineLooks:
             }
             unseen = self._sighting(Sighting(Sight.UNKNOWN))
         except Exception as error:  # noqa: BLE001  (whatever it is, nobody knows how the work is)
-            seen, unseen = {}, Sighting(Sight.SILENT, error=clip(failure_text(error), _MAX_PROBLEM_LENGTH))
+            seen, unseen = {}, Sighting(Sight.SILENT, error=problem_text(error))
         now = await self._store_time()
         return {reference: Look(seen.get(reference, unseen), now) for reference in references}
 

@@ -34,7 +34,6 @@ from ...core.handover import (
     judged,
     reference_of,
 )
-from ...core.payload import clip
 from ...core.redaction import NO_SECRETS, Redactor
 from ...core.requirements import Offers
 from ...core.settle import Cancelled, Failed, Outcome
@@ -47,7 +46,7 @@ from ..executors.failure import failure_text
 from ..executors.result import AttemptResult, failed
 from .catalog import ConfiguredEngine
 from .contract import Engine, Order, OrderRefusedError
-from .looks import EngineLooks, Look
+from .looks import EngineLooks, Look, problem_text
 
 T = TypeVar("T")
 _log = get_logger()
@@ -56,7 +55,6 @@ CANCEL_WITHIN = 10_000_000  # microseconds between asking work to end and killin
 _KILL_EVERY = 10_000_000  # microseconds between kills of work that does not end
 _REFRESH_EVERY = WORK_LEASE * 1_000_000  # microseconds
 _RETRY_DELAY = 1.0  # seconds before the store is asked again
-_MAX_PROBLEM_LENGTH = 500
 _CANCELLED = "it was asked to end"
 
 
@@ -213,7 +211,7 @@ class _Watch:
         except OrderRefusedError as refused:
             return str(refused)
         except Exception as error:  # noqa: BLE001  (it may have come through: it is looked for, and sent again)
-            await self._change(Silent(clip(failure_text(error), _MAX_PROBLEM_LENGTH)))
+            await self._change(Silent(problem_text(error)))
         else:
             await self._change(Accepted(submitted.address))
         return ""
