@@ -5,6 +5,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
+from ..core.cron.zone import Zone
 from ..core.definition import Step
 from ..core.errors import InputError, NotFoundError, did_you_mean, nearest_word
 from ..core.slot_history import Bins
@@ -110,10 +111,10 @@ class View:
         fields = known.job.fields(known.row.schedule.name)
         return detail_of(known.row, fields, await self._store.now())
 
-    async def why(self, name: str, slot: datetime | None = None) -> Explanation:
+    async def why(self, name: str, slot: datetime | None = None, zone: Zone | None = None) -> Explanation:
         """Why a slot ran or did not; without one, the newest that is due."""
         await self.schedule(name)
-        return await why(self._store, name, None if slot is None else ceil_second(slot))
+        return await why(self._store, name, None if slot is None else ceil_second(slot), zone)
 
     async def runs(self, filters: RunFilter, after: str | None, limit: int) -> Page[RunInfo]:
         """The newest first."""
@@ -139,8 +140,8 @@ class View:
         row = None if run.schedule is None else await self._insights.schedule(run.schedule)
         return None if row is None else row.schedule.definition.times.zone.name
 
-    async def why_run(self, run: str) -> Explanation:
-        return await why_run(self._store, await self.run(run))
+    async def why_run(self, run: str, zone: Zone | None = None) -> Explanation:
+        return await why_run(self._store, await self.run(run), zone)
 
     async def attempts(self, run: str) -> tuple[AttemptRow, ...]:
         """The attempts before the last, in order."""

@@ -59,7 +59,13 @@ class AuditQuery(PageQuery):
     subject: _Text = None
 
 
-class SlotQuery(QueryModel):
+class ZoneQuery(QueryModel):
+    zone: _Text = Field(
+        default=None, description="In which times are told; UTC if left out.", examples=["Europe/Berlin"]
+    )
+
+
+class SlotQuery(ZoneQuery):
     slot: Instant | None = Field(default=None, description="Without one, the newest that is due.")
 
 
