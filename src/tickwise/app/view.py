@@ -31,7 +31,8 @@ from ..stores.statistics import HourlyStats, RecentSlots
 from .definitions import StoredJob, stored_job
 from .explain import Explanation, why, why_run
 from .ribbons import RibbonPage, ribbons
-from .slots import LISTED_SLOTS, SlotInfo, SlotReader
+from .run_search import RunOrder, RunSearch
+from .slots import LISTED_SLOTS, SlotInfo, SlotMark, SlotReader
 from .values import RunInfo, ScheduleDetail, ScheduleItem, is_due
 from .worker_advice import is_live
 
@@ -123,6 +124,19 @@ class View:
             lambda row: self._sees(row.job), after, limit,
         )  # fmt: skip
         return Page(tuple(RunInfo.of(row) for row in page.items), page.after)
+
+    async def find_runs(
+        self, text: str, filters: RunFilter, after: str | None, limit: int, order: RunOrder = RunOrder.NEWEST
+    ) -> Page[RunInfo]:
+        """Runs that match a query and a filter."""
+        if not text and order is RunOrder.NEWEST:
+            return await self.runs(filters, after, limit)
+        page = await self.search.page(text, filters, after, limit, order)
+        return Page(tuple(RunInfo.of(row) for row in page.items), page.after)
+
+    @property
+    def search(self) -> RunSearch:
+        return RunSearch(self._store, self._sees)
 
     async def run(self, run: str) -> RunRow:
         with suppress(InputError):  # it cannot be an id of this store
@@ -238,7 +252,7 @@ def _item(row: ScheduleRow, recent: RecentSlots, reader: SlotReader) -> Schedule
     records = reader.newest(row, recent, 0, reader.now + 1, LISTED_SLOTS)
     return ScheduleItem.of(
         row, recent=tuple(str(run.state) for run in runs), late_ms=max(0.0, late[-1]) if late else None,
-        slots=tuple(SlotInfo.of(record) for record in reversed(records)),
+        slots=tuple(SlotMark.of(record) for record in reversed(records)),
     )  # fmt: skip
 
 

@@ -46,7 +46,7 @@ async def list_runs(
         triggers=frozenset(query.trigger), queue=query.queue,
         text=query.text, since=micro_of(query.since), until=micro_of(query.until),
     )  # fmt: skip
-    page = await context.view.runs(filters, query.after, query.limit)
+    page = await context.view.find_runs(query.q, filters, query.after, query.limit, query.sort)
     return page_of(request, response, [run_response(run) for run in page.items], page.after)
 
 
