@@ -44,6 +44,12 @@ def loaded(program: str, folder: Path) -> set[str]:
         pytest.param(DECLARE, "postgresql://localhost/x", HEAVY | DRIVERS | RUNTIME, id="for PostgreSQL"),
         pytest.param(DECLARE, "mysql://localhost/x", HEAVY | DRIVERS | RUNTIME, id="for MySQL"),
         pytest.param(ENQUEUE, "sqlite:///t.db", HEAVY | RUNTIME | DRIVERS - {"sqlite3"}, id="enqueue on SQLite"),
+        pytest.param(
+            "import tickwise.engines.remote",
+            "",
+            HEAVY | DRIVERS | {"tickwise.app", "tickwise.sources", "tickwise.stores.sql"},
+            id="far side",
+        ),
         pytest.param("import tickwise.core.cron", "", HEAVY | DRIVERS | RUNTIME, id="cron alone"),
     ],
 )

@@ -2,78 +2,33 @@
 
 import asyncio
 import json
-from typing import Any, NamedTuple
+from typing import Any
 
-import httpx
 import pytest
 
 from tickwise.api.auth_settings import AuthSettings
 from tickwise.core.codec import decode_job
-from tickwise.core.definition import EngineUse, PythonCall, Step
-from tickwise.core.handover import Accepted, HandOver, Intended, ToldToEnd, digest, reference_of
-from tickwise.core.requirements import Offers
+from tickwise.core.definition import PythonCall, Step
+from tickwise.core.handover import Accepted, ToldToEnd, digest
 from tickwise.core.settle import LeaseExpired
 from tickwise.core.states import HandOverState, RunState
 from tickwise.stores.access_records import AccessRole
-from tickwise.stores.records import Finish, Lease
-from tickwise.testing.conformance.world import World, job
+from tickwise.stores.records import Finish
 
-from ..support.api import Api, api, problem_of
+from ..support.api import api, problem_of
 from ..support.app import patiently
+from ..support.handed_over import CLAIM, OTHER, TICKET, WATCHER, handed, intended
 
-WATCHER = Offers.of_watcher(["gpu"], ["*"])
-TICKET, CLAIM, OTHER = "t" * 43, "c" * 43, "o" * 43
+GIVEN = {"day": 3, "password": "hunter2"}
 AT = "2026-01-01T00:00:01Z"
 STRANGERS = AuthSettings()
-
-
-class Handed(NamedTuple):
-    """An attempt that was handed over, and the API that its work speaks to."""
-
-    api: Api
-    world: World
-    lease: Lease
-
-    @property
-    def reference(self) -> str:
-        return reference_of(self.lease.id, self.lease.attempt)
-
-    async def ask(
-        self, move: str, secret: str | None, body: Any = None, reference: str | None = None
-    ) -> httpx.Response:
-        path = f"/attempts/{reference or self.reference}/{move}"
-        return await self.api.ask("POST", path, token=secret, **({} if body is None else {"json": body}))
-
-    async def begin(self, claim: str = CLAIM, ticket: str = TICKET) -> httpx.Response:
-        return await self.ask("begin", ticket, {"claim": claim})
-
-    async def record(self) -> HandOver:
-        record = (await self.world.run(self.lease.id)).hand_over
-        assert record is not None
-        return record
-
-
-async def handed(here: Api, name: str = "a", ticket: str = TICKET, **given: Any) -> Handed:
-    """A run that a watcher is about to order."""
-    world = await here.world()
-    await world.define(job(name, engine=EngineUse("gpu"), **given))
-    await world.enqueue(name, params={"day": 3, "password": "hunter2"})
-    (lease,) = await world.lease(offers=WATCHER, seconds=30)
-    return await intended(here, world, lease, ticket)
-
-
-async def intended(here: Api, world: World, lease: Lease, ticket: str = TICKET) -> Handed:
-    one = Handed(here, world, lease)
-    record = HandOver("gpu", one.reference, "print", lease.token, ticket=ticket)
-    assert await world.store.hand_over(lease.id, lease.token, Intended(record))
-    return one
 
 
 @patiently
 async def test_the_first_that_asks_begins_and_learns_what_to_do(url: str) -> None:
     """S53: the job as it was enqueued, with params in clear, and the run; asking again gives the same answer."""
     async with api(url, access=STRANGERS) as here:
-        one = await handed(here, params={"table": "orders"})
+        one = await handed(here, params={"table": "orders"}, run_params=GIVEN)
         answer = await one.begin()
         assert answer.status_code == 200, answer.text
         begun = answer.json()
@@ -81,7 +36,7 @@ async def test_the_first_that_asks_begins_and_learns_what_to_do(url: str) -> Non
         assert begun["run"] == {
             "id": one.lease.id, "job": "a", "schedule": None, "slot": None, "previous_slot": None,
             "trigger": "enqueue", "trigger_label": "enqueue", "attempt": 1, "failures": 0,
-            "params": {"day": 3, "password": "hunter2"},
+            "params": GIVEN,
         }  # fmt: skip
         assert (begun["done"], begun["lease"]) == ([], 30)
         assert (await one.begin()).json() == begun
@@ -133,7 +88,7 @@ async def test_steps_and_log_are_kept(url: str) -> None:
     """What the work reports stands where a worker's report would; done steps are told to the next attempt."""
     steps = tuple(Step(name, PythonCall("m:f")) for name in ("one", "two"))
     async with api(url, access=STRANGERS) as here:
-        one = await handed(here, steps=steps, params={"day": 1, "password": ""})
+        one = await handed(here, steps=steps)
         await one.begin()
         report = {
             "steps": [{"name": "one", "state": "succeeded", "started_at": AT, "finished_at": AT}],
@@ -220,7 +175,7 @@ async def test_a_stranger_learns_nothing(url: str) -> None:
 async def test_a_stolen_ticket_is_useless_once_the_work_has_begun(url: str) -> None:
     """S53: whoever reads it in the engine's queue neither begins nor learns params, and the work goes on."""
     async with api(url, access=STRANGERS) as here:
-        one = await handed(here)
+        one = await handed(here, run_params=GIVEN)
         await one.begin()
         stolen = await one.begin(claim=OTHER)
         assert "has begun already" in problem_of(stolen, 409)["detail"]

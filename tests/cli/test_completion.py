@@ -46,6 +46,7 @@ def test_no_store_is_made_by_a_tab(tmp_path: Path) -> None:
         (["cron", "explain", "0 3 * * *"], {"fastapi", "httpx", "tickwise.app"}),
         (["runs", "list", "--server", "http://127.0.0.1:1"], {"fastapi", "tickwise.app"}),
         (["upcoming", "--server", "http://127.0.0.1:1"], {"fastapi", "tickwise.app"}),
+        (["exec"], {"fastapi", "httpx", "numpy", "pydantic", "ruamel.yaml", "structlog", "tickwise.app"}),
     ],
 )
 def test_a_command_loads_only_what_it_needs(tmp_path: Path, arguments: list[str], without: set[str]) -> None:

@@ -15,7 +15,7 @@ from .conftest import Command
 
 ELSEWHERE = {
     "serve", "ticker", "worker", "api", "notify test", "validate", "simulate", "cron explain", "cron next",
-    "config show",
+    "config show", "exec",
 }  # fmt: skip  # commands that ask no API, which have tests of their own
 
 

@@ -55,10 +55,7 @@ def test_an_engine(written: Any, use: EngineUse) -> None:
             {"name": "gpu", "a b": 2},
             "engine.a b: 'a b' cannot be the name of an option: use letters, digits and _",
         ),
-        (
-            7,
-            "engine: must be the name of an engine, or a mapping with name and the engine's options, not the number 7",
-        ),
+        (7, f"engine: {KIND}, not the number 7"),
     ],
 )
 def test_mistakes(written: Any, problem: str) -> None:

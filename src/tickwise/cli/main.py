@@ -45,6 +45,7 @@ COMMANDS = {
     "doctor": "doctor:doctor",
     "notify": "notify:app",
     "config": "config:app",
+    "exec": "exec:execute",
 }
 SUMMARIES = {
     "serve": "Schedule and run jobs, and serve the API and the dashboard.",
@@ -74,6 +75,7 @@ SUMMARIES = {
     "doctor": "Check for problems and say how to repair them.",
     "notify": "Notifications, and whether they arrive.",
     "config": "Settings, and where they come from.",
+    "exec": "Execute one attempt that was handed over to an engine; the engine starts this, not a person.",
 }  # what each command says of itself, for the list of commands
 
 

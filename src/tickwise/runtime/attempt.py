@@ -32,7 +32,6 @@ from .executors.arguments import params_of
 from .executors.command import run_command, run_script
 from .executors.failure import failure_text
 from .executors.function import FunctionPool
-from .executors.http import send
 from .executors.log import OWN, StepLog
 from .executors.preconditions import unmet
 from .executors.process import call_in_process, named_target
@@ -172,6 +171,8 @@ async def perform(action: Action, context: StepContext) -> AttemptResult:
         case PythonCall():
             return await call_in_process(named_target(action.target), context, strict=False)
         case HttpCall():
+            from .executors.http import send  # noqa: PLC0415  (it loads httpx: only for those who send)
+
             return await send(action, context)
 
 

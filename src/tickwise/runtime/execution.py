@@ -1,35 +1,25 @@
 """Executes the runs of a worker, and stores their steps and logs on the way."""
 
-import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
-from dataclasses import replace
-from datetime import datetime
 from functools import partial
-from threading import Lock
 from typing import Any
 
-from ..clock import microseconds
-from ..core.errors import InputError
-from ..core.payload import clip
-from ..core.redaction import Redactor, redactor_of
+from ..core.redaction import Redactor
 from ..core.requirements import Offers
 from ..core.settle import Cancelled
-from ..log import get_logger
-from ..stores.contract import StatementError, Store
-from ..stores.records import Finish, Lease, LogPart, StepReport
+from ..stores.contract import Store
+from ..stores.records import Finish, Lease
 from .attempt import conclude, execute
-from .context import RunContext, StepRecord, StepState
+from .context import RunContext, StepState
 from .executors.arguments import params_of
-from .executors.failure import MAX_ERROR_LENGTH
 from .executors.function import FunctionPool, call_directly, can_call_directly
 from .executors.log import StepLog
 from .executors.result import AttemptResult
-from .secret_values import may_have_secrets, secrets_of
+from .run_journal import RunJournal
+from .secret_values import may_have_secrets, redactor_of_run
 from .step_context import Services
 
-_log = get_logger()
-_FLUSH_EVERY = 0.5  # seconds
-_MAX_PARTS = 1_000  # of a log that wait to be stored; if a run prints faster, further ones are joined
+FLUSH_EVERY = 0.5  # seconds
 
 
 class Execution:
@@ -55,7 +45,7 @@ class Execution:
         self._offers = Offers.of(functions, self._offered[1])
         self._services = services or Services()
         self._pool = FunctionPool()
-        self._journals: dict[str, _RunJournal] = {}
+        self._journals: dict[str, tuple[Lease, RunJournal]] = {}
 
     @property
     def offers(self) -> Offers:
@@ -93,8 +83,8 @@ class Execution:
         ended = AttemptResult(Cancelled(), error=reason)
         await conclude(lease.job, context_of(lease), ended, self._services_for(lease))
 
-    def _journal_of(self, lease: Lease) -> "_RunJournal":
-        return self._journals.setdefault(lease.id, _RunJournal(lease))
+    def _journal_of(self, lease: Lease) -> RunJournal:
+        return self._journals.setdefault(lease.id, (lease, RunJournal(lease.id)))[1]
 
     def _log_of(self, lease: Lease) -> StepLog:
         """The log of a function that is called directly."""
@@ -103,18 +93,11 @@ class Execution:
     def _redactor_of(self, lease: Lease) -> Redactor:
         if not lease.params and not may_have_secrets(lease.job):
             return self._services.redactor
-        run = replace(context_of(lease), params=params_of(lease.job, lease.params or {}))
-        return redactor_of(self._services.redactor.texts | secrets_of(lease.job, run))
+        return redactor_of_run(self._services.redactor, lease.job, context_of(lease))
 
     def _services_for(self, lease: Lease) -> Services:
-        journal, redactor = self._journal_of(lease), self._redactor_of(lease)
-        return replace(
-            self._services,
-            report=partial(_report, journal, redactor),
-            log=journal.line,
-            redactor=redactor,
-            allow_commands=self.offers.allow_commands_of(lease.job),
-        )
+        may = self.offers.allow_commands_of(lease.job)
+        return self._journal_of(lease).services(self._services, self._redactor_of(lease), allow_commands=may)
 
     async def _done_steps(self, lease: Lease) -> dict[str, StepState]:
         """Steps that succeeded in earlier attempts and are not repeated."""
@@ -123,33 +106,20 @@ class Execution:
 
     async def flush_turn(self) -> float:
         """Store the steps and logs of active runs."""
-        for journal in list(self._journals.values()):
-            await self._store_journal(journal)
-        return _FLUSH_EVERY
+        for lease, journal in list(self._journals.values()):
+            await journal.store(partial(self._store.report, lease.id, lease.token))
+        return FLUSH_EVERY
 
     async def flush(self, ended: Iterable[Finish]) -> None:
         """Store those of ended runs, before their ends are stored: after that their tokens are old."""
         for finish in ended:
-            if journal := self._journals.get(finish.run):
-                await self._store_journal(journal)
+            if known := self._journals.get(finish.run):
+                lease, journal = known
+                await journal.store(partial(self._store.report, lease.id, lease.token))
 
     def forget(self, run: str) -> None:
         """Drop what is kept of a run that this worker no longer holds."""
         self._journals.pop(run, None)
-
-    async def _store_journal(self, journal: "_RunJournal") -> None:
-        """One report at a time, so that none is under way when the end of the run is stored."""
-        async with journal.lock:
-            steps, log = journal.drain()
-            if not steps and not log:
-                return
-            try:
-                await self._store.report(journal.lease.id, journal.lease.token, steps, log)
-            except (InputError, StatementError) as error:
-                _log.warning("log not stored", run=journal.lease.id, error=str(error))
-            except Exception:
-                journal.restore(steps, log)
-                raise
 
     async def close(self) -> None:
         self._pool.close()
@@ -169,54 +139,3 @@ def context_of(lease: Lease) -> RunContext:
         failures=lease.failures,
         params=lease.params or {},
     )
-
-
-async def _report(journal: "_RunJournal", redactor: Redactor, record: StepRecord) -> None:
-    if record.error:
-        record = record._replace(error=clip(redactor.text(record.error), MAX_ERROR_LENGTH))
-    await journal.step(record)
-
-
-class _RunJournal:
-    """The steps and log of one run that are not stored yet. Threads of a function write to the log."""
-
-    def __init__(self, lease: Lease) -> None:
-        self.lease = lease
-        self.lock = asyncio.Lock()
-        self._steps: dict[str, StepReport] = {}
-        self._log: list[LogPart] = []
-        self._log_lock = Lock()
-
-    async def step(self, record: StepRecord) -> None:
-        if record.name:
-            self._steps[record.name] = StepReport(
-                name=record.name,
-                state=str(record.state),
-                started_at=_microseconds(record.started_at),
-                finished_at=_microseconds(record.finished_at),
-                attempt=record.attempt,
-                error=record.error,
-            )
-
-    def line(self, step: str, stream: str, text: str) -> None:
-        with self._log_lock:
-            last = self._log[-1] if self._log else None
-            if last and len(self._log) >= _MAX_PARTS and (last.step, last.stream) == (step, stream):
-                self._log[-1] = last._replace(text=f"{last.text}{text}\n")
-            else:
-                self._log.append(LogPart(step, stream, f"{text}\n", microseconds()))
-
-    def drain(self) -> tuple[list[StepReport], list[LogPart]]:
-        with self._log_lock:
-            steps, log = list(self._steps.values()), self._log
-            self._steps, self._log = {}, []
-        return steps, log
-
-    def restore(self, steps: list[StepReport], log: list[LogPart]) -> None:
-        with self._log_lock:
-            self._steps = {step.name: step for step in steps} | self._steps
-            self._log = log + self._log
-
-
-def _microseconds(instant: datetime | None) -> int | None:
-    return None if instant is None else round(instant.timestamp() * 1_000_000)

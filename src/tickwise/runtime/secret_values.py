@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from ..core.definition import JobDefinition
 from ..core.errors import InputError
 from ..core.mask import hidden_texts
+from ..core.redaction import Redactor, redactor_of
 from ..core.references import REFERENCE, fill_text
 from ..core.requirements import has_commands
 from ..core.variables import is_ordinary
 from .context import RunContext
+from .executors.arguments import params_of
 
 _PARTS = ("env", "steps", "preconditions", "on")  # of a definition; all but its params
 
@@ -25,6 +27,12 @@ def secrets_of(job: JobDefinition, run: RunContext) -> frozenset[str]:
     """The values that the definition hides, with this run's params in place of references to them."""
     parts = {name: _as_mappings(getattr(job, name)) for name in _PARTS}
     return frozenset(_filled(hidden_texts({**parts, "params": run.params}), run))
+
+
+def redactor_of_run(worker: Redactor, job: JobDefinition, run: RunContext) -> Redactor:
+    """What hides the secrets of a run, besides those of its worker."""
+    whole = replace(run, params=params_of(job, run.params))
+    return redactor_of(worker.texts | secrets_of(job, whole))
 
 
 def secrets_of_worker(environ: Mapping[str, str], settings: Mapping[str, Any]) -> frozenset[str]:

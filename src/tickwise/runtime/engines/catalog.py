@@ -32,7 +32,7 @@ KINDS = {
     "celery": EngineKind("celery", "CeleryEngine", "celery"),
     "dask": EngineKind("dask", "DaskEngine", "dask"),
     "kubernetes": EngineKind("kubernetes", "KubernetesEngine", "kubernetes"),
-    "ray": EngineKind("ray", "RayEngine", "ray"),
+    "ray": EngineKind("ray", "RayEngine", ""),
     "ssh": EngineKind("ssh", "SshEngine", ""),
 }
 

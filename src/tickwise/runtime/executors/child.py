@@ -34,7 +34,7 @@ def _on_sigterm(_signal: int, _frame: FrameType | None) -> NoReturn:
 
 def _call(request: dict[str, Any]) -> dict[str, Any]:
     try:
-        function = _find_function(request)
+        function = find_function(request["module"], request["name"], request["file"])
         context = RunContext(**request["context"])
         if request["strict"]:
             check_arguments(function, context.params)
@@ -61,10 +61,10 @@ def _encode_answer(value: Any) -> dict[str, Any]:
     return {"no_result": problem} if problem else {"returned": value}
 
 
-def _find_function(request: dict[str, Any]) -> Callable[..., Any]:
-    module, name = request["module"], request["name"]
+def find_function(module: str, name: str, file: str = "") -> Callable[..., Any]:
+    """Import a function; InputError says why it cannot be had."""
     try:
-        names = _run_file(request["file"]) if request["file"] else vars(importlib.import_module(module))
+        names = _run_file(file) if file else vars(importlib.import_module(module))
     except BaseException as error:  # noqa: BLE001 (a module may do anything when it is imported, sys.exit too)
         raise InputError(f"{module} cannot be imported on this worker\n{failure_text(error)}") from None
     first, *inner = name.split(".")

@@ -13,7 +13,7 @@
             ...
 
 Each story orders work under references of its own. The work is real: it asks a gate on this machine
-(`workplace.Gate`), which counts how often it begins. `FakeEngine` is an engine in memory that breaks on demand.
+(`Gate`), which counts how often it begins. `FakeEngine` is an engine in memory that breaks on demand.
 """
 
 import pytest
@@ -23,8 +23,10 @@ pytest.register_assert_rewrite(
 )
 
 from .fake import FakeCluster, FakeEngine, Faults, ForgetfulFakeEngine  # noqa: E402  (after the line above)
+from .gate import Gate  # noqa: E402
 from .suite import EngineConformance  # noqa: E402
 from .workplace import Work, Workplace  # noqa: E402
+from .world import until  # noqa: E402
 
 __all__ = [
     "EngineConformance",
@@ -32,6 +34,8 @@ __all__ = [
     "FakeEngine",
     "Faults",
     "ForgetfulFakeEngine",
+    "Gate",
     "Work",
     "Workplace",
+    "until",
 ]

@@ -4,10 +4,11 @@
 from ...core.handover import Sight
 from ...core.settle import Succeeded
 from .stories import EngineStories
-from .workplace import LINES, Work
+from .work import LINES
+from .workplace import Work
 from .world import EngineWorld
 
-_UNHEARD = "0123456789abcdef.8"
+_UNHEARD = "999999999999999999.8"
 
 
 class ControlStories(EngineStories):

@@ -15,7 +15,7 @@ class LookStories(EngineStories):
         await world.until(over, Sight.ENDED)
         runs = await world.begin(Work.WAITS)
         await world.until(runs, Sight.RUNNING)
-        unheard = "0123456789abcdef.7"
+        unheard = "999999999999999999.7"
         seen = await world.engine.look([over, runs, unheard])
         assert (seen[over].sight, seen[runs].sight) == (Sight.ENDED, Sight.RUNNING)
         if world.engine.tells_unknown:

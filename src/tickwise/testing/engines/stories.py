@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from ...runtime.engines.contract import Engine
 from ..stories import LONGEST, AsyncStories
+from .gate import Gate
 from .workplace import Workplace
 from .world import EngineWorld
 
@@ -28,7 +29,7 @@ class EngineStories(AsyncStories):
 
     async def workplace(self) -> Workplace:
         """Where the work of a story happens; each story asks for it once, and closes it."""
-        raise NotImplementedError("say where the work happens: async def workplace(self) -> Workplace")
+        return Gate()
 
     async def cut(self) -> None:
         """From now on the engine does not answer, while its work goes on."""

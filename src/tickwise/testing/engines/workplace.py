@@ -10,6 +10,7 @@ from typing import Any
 from ...core.settle import Cancelled, Failed, Succeeded
 from ...runtime.engines.contract import Order
 from .fake import FakeCluster
+from .work import LINES
 
 
 class Work(StrEnum):
@@ -20,9 +21,6 @@ class Work(StrEnum):
     WAITS = "waits"  # until it is released or cancelled
     STUBBORN = "stubborn"  # as `waits`, but it does not listen when it is asked to end
     PRINTS = "prints"  # LINES, and then finishes
-
-
-LINES = "one\ntwo: ä, \U0001f600\nthree\n"
 
 
 class Workplace(ABC):

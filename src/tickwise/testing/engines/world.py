@@ -13,6 +13,19 @@ from .workplace import Work, Workplace
 _PAUSE = 0.02  # seconds between two looks at work that has to come to something
 
 
+async def until(engine: Engine, reference: str, *sights: Sight) -> Sighting:
+    """Look until it is one of these."""
+    while True:
+        seen = await _look_at(engine, reference)
+        if seen.sight in sights:
+            return seen
+        await asyncio.sleep(_PAUSE)  # engines tell nobody by themselves
+
+
+async def _look_at(engine: Engine, reference: str) -> Sighting:
+    return (await engine.look([reference])).get(reference, Sighting(Sight.UNKNOWN))
+
+
 @dataclass(slots=True)
 class EngineWorld:
     """One engine during one story."""
@@ -26,7 +39,7 @@ class EngineWorld:
 
     def order(self, work: Work = Work.FINISHES, *, fingerprint: str = "print", reference: str = "") -> Order:
         """An order under a reference of its own: engines keep what earlier stories left."""
-        reference = reference or f"{uuid4().hex[:16]}.1"
+        reference = reference or f"{uuid4().int % 10**18}.1"
         self.ordered.append(reference)
         return self.workplace.order(reference, work, fingerprint=fingerprint, options=self.options)
 
@@ -48,16 +61,11 @@ class EngineWorld:
         return other
 
     async def look(self, reference: str, engine: Engine | None = None) -> Sighting:
-        seen = await (engine or self.engine).look([reference])
-        return seen.get(reference, Sighting(Sight.UNKNOWN))
+        return await _look_at(engine or self.engine, reference)
 
     async def until(self, reference: str, *sights: Sight, engine: Engine | None = None) -> Sighting:
         """Look until it is one of these."""
-        while True:
-            seen = await self.look(reference, engine)
-            if seen.sight in sights:
-                return seen
-            await asyncio.sleep(_PAUSE)  # engines tell nobody by themselves
+        return await until(engine or self.engine, reference, *sights)
 
     async def until_answering(self, order: Order) -> Submitted:
         """Order until the engine answers again."""
@@ -69,9 +77,19 @@ class EngineWorld:
 
     async def clean_up(self) -> None:
         """End what the story has begun, and have it forgotten."""
-        for reference in self.ordered:
-            self.workplace.release(reference)
-            await self.engine.kill(reference)
-            await self.engine.forget(reference)
-        for engine in (*self.opened, self.engine):
-            await engine.close()
+        try:
+            for reference in self.ordered:
+                self.workplace.release(reference)
+                await self.engine.kill(reference)
+                await self._until_forgotten(reference)
+        finally:
+            for engine in (*self.opened, self.engine):
+                await engine.close()
+
+    async def _until_forgotten(self, reference: str) -> None:
+        """Some engines forget only what they have seen end."""
+        while True:
+            try:
+                return await self.engine.forget(reference)
+            except EngineUnavailableError:
+                await asyncio.sleep(_PAUSE)

@@ -1,0 +1,109 @@
+"""The steps and the log of one run that are not stored yet, and the services that write them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from threading import Lock
+from typing import Any, TypeAlias
+
+from ..clock import microseconds
+from ..core.errors import InputError
+from ..core.payload import clip
+from ..core.redaction import Redactor
+from ..log import get_logger
+from ..stores.contract import StatementError
+from ..stores.records import LogPart, StepReport
+from .context import StepRecord
+from .executors.failure import MAX_ERROR_LENGTH
+from .step_context import Services
+
+_log = get_logger()
+_MAX_PARTS = 1_000  # of a log that wait to be stored; if a run prints faster, further ones are joined
+Send: TypeAlias = Callable[[list[StepReport], list[LogPart]], Awaitable[Any]]
+
+
+class RunJournal:
+    """What a run has reported and printed. Threads of a function write to the log."""
+
+    def __init__(self, run: str) -> None:
+        self._run = run
+        self._steps: dict[str, StepReport] = {}
+        self._log: list[LogPart] = []
+        self._log_lock = Lock()
+        self._sending = asyncio.Lock()
+
+    def services(self, worker: Services, redactor: Redactor, *, allow_commands: bool) -> Services:
+        """The services of a worker for this run."""
+        return replace(
+            worker,
+            report=partial(self._report, redactor),
+            log=self.line,
+            redactor=redactor,
+            allow_commands=allow_commands,
+        )
+
+    def line(self, step: str, stream: str, text: str) -> None:
+        with self._log_lock:
+            last = self._log[-1] if self._log else None
+            if last and len(self._log) >= _MAX_PARTS and (last.step, last.stream) == (step, stream):
+                self._log[-1] = last._replace(text=f"{last.text}{text}\n")
+            else:
+                self._log.append(LogPart(step, stream, f"{text}\n", microseconds()))
+
+    async def store(self, send: Send, most: int | None = None) -> None:
+        """Send all that has come, at most so many characters of the log at once. What failed is kept for later.
+
+        One report at a time, so that none is under way when the end of the run is stored.
+        """
+        async with self._sending:
+            is_more = True
+            while is_more:
+                steps, log, is_more = self._drain(most)
+                if not steps and not log:
+                    return
+                try:
+                    await send(steps, log)
+                except (InputError, StatementError) as error:
+                    _log.warning("log not stored", run=self._run, error=str(error))
+                except Exception:
+                    self._restore(steps, log)
+                    raise
+
+    async def _report(self, redactor: Redactor, record: StepRecord) -> None:
+        if record.name:
+            self._steps[record.name] = StepReport(
+                name=record.name,
+                state=str(record.state),
+                started_at=_microseconds(record.started_at),
+                finished_at=_microseconds(record.finished_at),
+                attempt=record.attempt,
+                error=clip(redactor.text(record.error), MAX_ERROR_LENGTH) if record.error else "",
+            )
+
+    def _drain(self, most: int | None) -> tuple[list[StepReport], list[LogPart], bool]:
+        with self._log_lock:
+            steps, log = list(self._steps.values()), self._log
+            log, rest = (log, []) if most is None else _split(log, most)
+            self._steps, self._log = {}, rest
+        return steps, log, bool(rest)
+
+    def _restore(self, steps: list[StepReport], log: list[LogPart]) -> None:
+        with self._log_lock:
+            self._steps = {step.name: step for step in steps} | self._steps
+            self._log = log + self._log
+
+
+def _split(log: list[LogPart], most: int) -> tuple[list[LogPart], list[LogPart]]:
+    """The first parts, with so many characters together, and the others; a part that is too long is cut."""
+    for number, part in enumerate(log):
+        if len(part.text) > most:
+            head, tail = part._replace(text=part.text[:most]), part._replace(text=part.text[most:])
+            return [*log[:number], head], [tail, *log[number + 1 :]]
+        most -= len(part.text)
+    return log, []
+
+
+def _microseconds(instant: datetime | None) -> int | None:
+    return None if instant is None else round(instant.timestamp() * 1_000_000)
