@@ -133,7 +133,8 @@ async def test_a_query_that_cannot_be_used(q: str, position: int, nearest: str) 
     """422 with the place and the word that was meant, wherever a query is taken."""
     async with api() as here:
         for answer in (
-            await here.ask("GET", "/runs", params={"q": q}), await here.ask("GET", "/runs:facets", params={"q": q}),
+            await here.ask("GET", "/runs", params={"q": q}),
+            await here.ask("GET", "/runs:facets", params={"q": q}),
             await here.ask("POST", "/runs:retry", json={"q": q, "dry_run": True}),
         ):  # fmt: skip
             wrong = problem_of(answer, 422)

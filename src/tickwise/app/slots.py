@@ -61,7 +61,8 @@ class SlotInfo:
     def of(cls, record: SlotRecord) -> "SlotInfo":
         run = record.run
         return cls(
-            slot=to_datetime(record.slot), state=str(record.state), reason=record.reason, text=_text(record), count=record.slots,
+            slot=to_datetime(record.slot), state=str(record.state), reason=record.reason, text=_text(record),
+            count=record.slots,
             run=run and run.run, due_at=moment(run and run.due_at), started_at=moment(run and run.started_at),
             finished_at=moment(run and run.finished_at), attempt=run and run.attempt,
         )  # fmt: skip
