@@ -45,7 +45,7 @@ class Beats:
         )
 
         class Clocked(Scheduler):
-            settings = {"clock": self.clock, "poll": 0.05, "lease": 1}  # noqa: RUF012
+            settings = {"clock": self.clock, "poll": 0.05, "lease": 3_600, "renew": 0.2}  # noqa: RUF012
 
         scheduler = Clocked(app)
         try:
