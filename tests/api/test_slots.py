@@ -141,3 +141,26 @@ async def test_what_makes_no_sense_is_refused(query: str) -> None:
     async with api() as here:
         await here.post("/schedules", {**OFTEN, "name": "busy"})
         problem_of(await here.ask("GET", query), 422)
+
+
+@patiently
+async def test_why_in_the_zone_of_who_asks(url: str) -> None:
+    """Every instant of its sentences and of its chain, but not those that a command takes."""
+    async with api(url) as here:
+        await _play(here)
+        tokyo = await here.get("/schedules/busy/why?slot=2026-01-01T00:10:00Z&zone=Asia/Tokyo")
+        assert tokyo["notes"][0].endswith(
+            "from Thu 2026-01-01 09:10:00 Asia/Tokyo to Thu 2026-01-01 09:15:00 Asia/Tokyo."
+        )
+        texts = " ".join([tokyo["text"], *tokyo["notes"], *(step["text"] for step in tokyo["chain"][1:])])
+        assert ("Z" in texts, "UTC" in texts) == (False, False)
+        early = await here.get("/schedules/busy/why?slot=2025-12-31T23:10:00Z&zone=Asia/Tokyo")
+        assert "--from 2025-12-31T23:10:00Z" in early["advice"]
+        run = (await here.get("/runs?schedule=busy"))["items"][0]["id"]
+        assert "Asia/Tokyo" in " ".join((await here.get(f"/runs/{run}/why?zone=Asia/Tokyo"))["notes"])
+        by_hand = await here.post("/runs", {"job": "calm"})
+        assert (await here.get(f"/runs/{by_hand['id']}/why?zone=Asia/Tokyo"))["text"].endswith(
+            "09:26:00 Asia/Tokyo"
+        )
+        wrong = problem_of(await here.ask("GET", "/schedules/busy/why?zone=Asia/Tokio"), 422)
+        assert (wrong["field"], wrong["nearest"]) == ("zone", "Asia/Tokyo")

@@ -229,6 +229,11 @@ MOVES: dict[str, list[Bad]] = {
         Bad(lambda insights, bad: insights.timeline(0, bad), WRONG_INSTANTS),
         Bad(lambda insights, bad: insights.timeline(0, 1, bad), WRONG_SIZES),
     ],
+    "_run_groups": [
+        Bad(lambda insights, bad: insights.run_groups(limit=bad), WRONG_SIZES),
+        Bad(lambda insights, bad: insights.run_groups(RunFilter(error=bad)), WRONG_TEXTS),
+        Bad(lambda insights, bad: insights.run_groups(RunFilter(words=(bad,))), WRONG_TEXTS),
+    ],
     "_recent": [
         Bad(lambda insights, bad: insights.recent(["a"], bad), WRONG_SIZES),
         Bad(lambda insights, bad: insights.recent(["a"], 12, bad), WRONG_SECONDS),

@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from ..core.cron.zone import Zone, zone
 from ..core.errors import InputError, TickwiseError, did_you_mean, nearest_word
 from ..core.payload import clip
 from ..log import get_logger
@@ -55,6 +56,12 @@ def about_field(field: str) -> Iterator[None]:
         yield
     except InputError as error:
         raise error.reworded(f"{field}: {error}", field=field) from None
+
+
+def zone_of(name: str | None) -> Zone | None:
+    """The zone that a query names; 422 with the nearest name if there is none such."""
+    with about_field("zone"):
+        return None if name is None else zone(name)
 
 
 def problem(status: int, detail: str, headers: Mapping[str, str] | None = None, **members: Any) -> Response:

@@ -20,6 +20,7 @@ from ..app.records import AccessRole
 from ..app.view import View, sees_all
 from .auth import bearer_secret
 from .coalesce import Coalescer
+from .compression import compressed
 from .context import RequestContext
 from .idempotency import once
 from .identity import Identity
@@ -120,10 +121,16 @@ class GuardedRoute(APIRoute):
             await checked_body(request)
             if route.method == "GET":
                 responses: Coalescer[Response] = request.app.state.responses
-                return await responses.answer(_request_key(request, context.identity), lambda: inner(request))
+                return await responses.answer(
+                    _request_key(request, context.identity), lambda: _inner_compressed(request, inner)
+                )
             return await (once(request, context, inner) if route.once else inner(request))
 
         return handle
+
+
+async def _inner_compressed(request: Request, inner: Handler) -> Response:
+    return await compressed(request, await inner(request))
 
 
 def _guard_address(inner: Handler) -> Handler:

@@ -5,13 +5,14 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from ..core.cron.zone import Zone
 from ..core.errors import ConflictError, no_such
 from ..core.model import Schedule, Trigger
 from ..core.payload import first_line
 from ..core.reasons import Reason, Verdict
 from ..core.slots import next_slot, previous_slot
 from ..core.states import FAILURES, RunState
-from ..core.timeparse import iso, to_datetime
+from ..core.timeparse import floor_second, iso, to_datetime
 from ..runtime.context import FUNCTION_STEP, StepState
 from ..stores.contract import Store
 from ..stores.pages import all_pages
@@ -20,6 +21,7 @@ from .explain_steps import (
     CURSOR_AHEAD,
     ReasonStep,
     SlotFacts,
+    local_time,
     reason_steps,
     run_steps,
     run_timing,
@@ -29,6 +31,7 @@ from .sources import APP, find_orphans
 from .values import instant
 from .worker_advice import is_live, live_workers, start_command, worker_required
 
+_INSTANT = re.compile(r"(?<!--from )(?<!--to )\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")  # as `iso` writes it
 _KIND_SUFFIX = re.compile(r"\.(stop|restart)$")  # of the names of schedules that stop or restart a job (S21)
 _MAX_UNENDED = 16  # running runs of a job that are looked at
 _END_IT = 'Let the function look at run.cancelled, or set pool="process"; to end it now, restart its worker.'
@@ -68,12 +71,12 @@ async def schedule_row(store: Store, name: str) -> ScheduleRow:
     return row
 
 
-async def why(store: Store, name: str, slot: int | None = None) -> Explanation:
-    """Explain a slot; without one, the newest that is due."""
+async def why(store: Store, name: str, slot: int | None = None, zone: Zone | None = None) -> Explanation:
+    """Explain a slot; without one, the newest that is due. Times are told in the zone, or else in UTC."""
     row = await schedule_row(store, name)
     if row.unreadable:
         raise ConflictError(f"the schedule {name} is there, but cannot be read: {row.unreadable}")
-    facts = await _read_facts(store, row, slot)
+    facts = replace(await _read_facts(store, row, slot), zone=zone)
     explanation = await _explain_slot(store, facts, given=slot is not None)
     if explanation.reason == Reason.NO_WORKER.code:
         explanation = replace(explanation, advice=await _advise_on_worker(store, facts.schedule.job))
@@ -84,7 +87,22 @@ async def why(store: Store, name: str, slot: int | None = None) -> Explanation:
     if facts.unended:
         explanation = replace(explanation, advice=_END_IT)
     steps = reason_steps(facts, explanation.verdict, explanation.reason, explanation.text, explanation.advice)
-    return replace(explanation, chain=tuple(steps))
+    return _localized(replace(explanation, chain=tuple(steps)), zone)
+
+
+def _localized(explanation: Explanation, zone: Zone | None) -> Explanation:
+    """The same with the instants of its sentences in a zone; those that a command takes stay as they are."""
+    if zone is None:
+        return explanation
+
+    def local(text: str) -> str:
+        return _INSTANT.sub(lambda found: local_time(floor_second(datetime.fromisoformat(found[0])), zone), text)
+
+    return replace(
+        explanation, text=local(explanation.text), advice=local(explanation.advice),
+        notes=tuple(map(local, explanation.notes)),
+        chain=tuple(replace(step, text=local(step.text)) for step in explanation.chain),
+    )  # fmt: skip
 
 
 async def _orphaned_note(store: Store, job: str, source: str) -> str:
@@ -266,10 +284,10 @@ _REQUESTED = {
 }
 
 
-async def why_run(store: Store, run: RunRow) -> Explanation:
+async def why_run(store: Store, run: RunRow, zone: Zone | None = None) -> Explanation:
     """Explain a run: by its slot if its schedule still exists, else by its trigger."""
     if run.schedule is not None and run.slot is not None and await store.insights.schedule(run.schedule):
-        return await why(store, run.schedule, run.slot)
+        return await why(store, run.schedule, run.slot, zone)
     label, text, advice = _REQUESTED.get(run.trigger, (str(run.trigger), Reason.ON_TIME.text, "Nothing to do."))
     by = f" ({run.by})" if run.by else ""
     waiting = tuple([reason async for reason in waits(store, run)])
@@ -279,8 +297,9 @@ async def why_run(store: Store, run: RunRow) -> Explanation:
         *run_steps(run, waiting),
         ReasonStep("what to do", advice, "do"),
     )
-    return Explanation(
+    found = Explanation(
         schedule=run.schedule or run.job, slot=instant(run.slot), verdict="fired",
         reason=label.replace(" ", "_"), text=text, advice=advice, run=run.id,
         notes=(f"Run {run.id} is {run.state}.", *waiting), chain=steps,
     )  # fmt: skip
+    return _localized(found, zone)

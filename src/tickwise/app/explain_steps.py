@@ -7,6 +7,7 @@ in the schedule's own zone.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..core.cron.zone import Zone
 from ..core.handover import HandOver
 from ..core.model import Pause, Schedule
 from ..core.payload import first_line
@@ -41,14 +42,18 @@ class SlotFacts:
     run: RunRow | None = None
     waits: tuple[str, ...] = ()  # what a queued run waits for
     unended: tuple[str, ...] = ()  # runs of the job that were asked to end, and why they have not
+    zone: Zone | None = None  # in which times are told; none: the schedule's
 
     @property
     def schedule(self) -> Schedule:
         return self.row.schedule
 
     def at(self, second: int) -> str:
-        zone = self.schedule.definition.times.zone
-        return f"{to_datetime(second, zone.tzinfo):%a %Y-%m-%d %H:%M:%S} {zone.name}"
+        return local_time(second, self.zone or self.schedule.definition.times.zone)
+
+
+def local_time(second: int, zone: Zone) -> str:
+    return f"{to_datetime(second, zone.tzinfo):%a %Y-%m-%d %H:%M:%S} {zone.name}"
 
 
 def reason_steps(facts: SlotFacts, verdict: str, code: str, text: str, advice: str) -> Iterator[ReasonStep]:

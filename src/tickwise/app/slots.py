@@ -8,9 +8,10 @@ from datetime import datetime
 from ..core.model import Decision
 from ..core.reasons import Reason
 from ..core.slot_history import Bins, SlotLedger, SlotRecord, SlotState
+from ..core.timeparse import to_datetime
 from ..stores.records import DecisionRow, PauseInterval, ScheduleRow
 from ..stores.statistics import RecentSlots, SlotCounts
-from .values import instant, moment
+from .values import moment
 
 LISTED_SLOTS = 30  # of each schedule in a list
 _GOOD = (SlotState.RAN, SlotState.RAN_AFTER_RETRIES)
@@ -25,6 +26,20 @@ _TEXTS = {
     "paused": "no slot is decided during the pause",
     "not_decided": "it is due, and nothing has decided it yet",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class SlotMark:
+    """What became of a slot, in short."""
+
+    slot: datetime
+    state: str
+    reason: str | None
+    run: str | None
+
+    @classmethod
+    def of(cls, record: SlotRecord) -> "SlotMark":
+        return cls(to_datetime(record.slot), str(record.state), record.reason, record.run and record.run.run)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +59,10 @@ class SlotInfo:
 
     @classmethod
     def of(cls, record: SlotRecord) -> "SlotInfo":
-        run, when = record.run, instant(record.slot)
-        assert when is not None  # noqa: S101  (a slot is an instant)
+        run = record.run
         return cls(
-            slot=when, state=str(record.state), reason=record.reason, text=_text(record), count=record.slots,
+            slot=to_datetime(record.slot), state=str(record.state), reason=record.reason, text=_text(record),
+            count=record.slots,
             run=run and run.run, due_at=moment(run and run.due_at), started_at=moment(run and run.started_at),
             finished_at=moment(run and run.finished_at), attempt=run and run.attempt,
         )  # fmt: skip

@@ -116,7 +116,7 @@ class ScheduleItem(ScheduleInfo):
     """A schedule in a list, with how its last runs went."""
 
     recent: tuple[str, ...]  # states of the runs of its newest slots, the oldest first
-    slots: tuple[Any, ...]  # what became of its newest slots (`SlotInfo`), the oldest first
+    slots: tuple[Any, ...]  # what became of its newest slots (`SlotMark`), the oldest first
     late_ms: float | None  # how long after its time the last of them began
 
 

@@ -5,6 +5,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
+from ..core.cron.zone import Zone
 from ..core.definition import Step
 from ..core.errors import InputError, NotFoundError, did_you_mean, nearest_word
 from ..core.slot_history import Bins
@@ -30,7 +31,8 @@ from ..stores.statistics import HourlyStats, RecentSlots
 from .definitions import StoredJob, stored_job
 from .explain import Explanation, why, why_run
 from .ribbons import RibbonPage, ribbons
-from .slots import LISTED_SLOTS, SlotInfo, SlotReader
+from .run_search import RunOrder, RunSearch
+from .slots import LISTED_SLOTS, SlotInfo, SlotMark, SlotReader
 from .values import RunInfo, ScheduleDetail, ScheduleItem, is_due
 from .worker_advice import is_live
 
@@ -110,10 +112,10 @@ class View:
         fields = known.job.fields(known.row.schedule.name)
         return detail_of(known.row, fields, await self._store.now())
 
-    async def why(self, name: str, slot: datetime | None = None) -> Explanation:
+    async def why(self, name: str, slot: datetime | None = None, zone: Zone | None = None) -> Explanation:
         """Why a slot ran or did not; without one, the newest that is due."""
         await self.schedule(name)
-        return await why(self._store, name, None if slot is None else ceil_second(slot))
+        return await why(self._store, name, None if slot is None else ceil_second(slot), zone)
 
     async def runs(self, filters: RunFilter, after: str | None, limit: int) -> Page[RunInfo]:
         """The newest first."""
@@ -122,6 +124,19 @@ class View:
             lambda row: self._sees(row.job), after, limit,
         )  # fmt: skip
         return Page(tuple(RunInfo.of(row) for row in page.items), page.after)
+
+    async def find_runs(
+        self, text: str, filters: RunFilter, after: str | None, limit: int, order: RunOrder = RunOrder.NEWEST
+    ) -> Page[RunInfo]:
+        """Runs that match a query and a filter."""
+        if not text and order is RunOrder.NEWEST:
+            return await self.runs(filters, after, limit)
+        page = await self.search.page(text, filters, after, limit, order)
+        return Page(tuple(RunInfo.of(row) for row in page.items), page.after)
+
+    @property
+    def search(self) -> RunSearch:
+        return RunSearch(self._store, self._sees)
 
     async def run(self, run: str) -> RunRow:
         with suppress(InputError):  # it cannot be an id of this store
@@ -139,8 +154,8 @@ class View:
         row = None if run.schedule is None else await self._insights.schedule(run.schedule)
         return None if row is None else row.schedule.definition.times.zone.name
 
-    async def why_run(self, run: str) -> Explanation:
-        return await why_run(self._store, await self.run(run))
+    async def why_run(self, run: str, zone: Zone | None = None) -> Explanation:
+        return await why_run(self._store, await self.run(run), zone)
 
     async def attempts(self, run: str) -> tuple[AttemptRow, ...]:
         """The attempts before the last, in order."""
@@ -237,7 +252,7 @@ def _item(row: ScheduleRow, recent: RecentSlots, reader: SlotReader) -> Schedule
     records = reader.newest(row, recent, 0, reader.now + 1, LISTED_SLOTS)
     return ScheduleItem.of(
         row, recent=tuple(str(run.state) for run in runs), late_ms=max(0.0, late[-1]) if late else None,
-        slots=tuple(SlotInfo.of(record) for record in reversed(records)),
+        slots=tuple(SlotMark.of(record) for record in reversed(records)),
     )  # fmt: skip
 
 

@@ -98,13 +98,14 @@ async def _why(view: View, name: str, *, slot: str | None = None) -> Any:
 
 async def _runs(
     view: View, *, after: str | None = None, limit: int, state: list[str] | None = None,
-    trigger: list[str] | None = None, since: str | None = None, until: str | None = None, **filters: Any,
+    trigger: list[str] | None = None, since: str | None = None, until: str | None = None, q: str = "",
+    **filters: Any,
 ) -> Any:  # fmt: skip
     states, triggers = frozenset(map(RunState, state or ())), frozenset(map(Trigger, trigger or ()))
     filtered = RunFilter(
         states=states, triggers=triggers, since=_micro(since), until=_micro(until), **filters
     )  # fmt: skip
-    page = await view.runs(filtered, after, limit)
+    page = await view.find_runs(q, filtered, after, limit)
     runs = ({**to_json(replace(run, params=masked(run.params))), "timezone": None} for run in page.items)
     return {"items": list(runs), "next": page.after}
 

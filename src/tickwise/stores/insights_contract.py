@@ -34,7 +34,8 @@ from .records import (
     ScheduleRow,
     StepReport,
 )
-from .statistics import Counts, HourlyStats, MinuteStats, RecentSlots, SlotCounts
+from .run_groups import group_runs
+from .statistics import Counts, HourlyStats, MinuteStats, RecentSlots, RunGroups, SlotCounts
 
 
 class Insights(ABC):
@@ -82,6 +83,11 @@ class Insights(ABC):
         pages.check_page_size(limit)
         number = pages.page_number(after)
         return await self._runs(wanted, number, limit) if validation.can_match_runs(wanted) else Page(())
+
+    async def run_groups(self, wanted: RunFilter = ALL_RUNS, limit: int = 10_000) -> RunGroups:
+        """The newest so many runs that match, in groups by what they have in common."""
+        pages.check_page_size(limit)
+        return await self._run_groups(wanted, limit) if validation.can_match_runs(wanted) else RunGroups()
 
     async def attempts(self, run: str) -> tuple[AttemptRow, ...]:
         """The attempts before the last, in order."""
@@ -192,6 +198,9 @@ class Insights(ABC):
 
     @abstractmethod
     async def _runs(self, wanted: RunFilter, after: int | None, limit: int, /) -> Page[RunRow]: ...
+
+    async def _run_groups(self, wanted: RunFilter, limit: int, /) -> RunGroups:
+        return group_runs(await self._runs(wanted, None, limit))
 
     @abstractmethod
     async def _attempts(self, run: int, /) -> tuple[AttemptRow, ...]: ...

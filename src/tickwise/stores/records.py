@@ -319,6 +319,10 @@ class RunFilter:
     since: int | None = None  # created at or after, in microseconds
     until: int | None = None  # created before
     text: str | None = None  # part of the job's or the schedule's name in any case, or the id itself
+    jobs: frozenset[str] | None = None  # of one of these
+    schedules: frozenset[str] | None = None  # the same
+    error: str | None = None  # a pattern that is part of the error in any case; `*` stands for any text
+    words: tuple[str, ...] = ()  # patterns, each part of a name or the error, or the id itself
 
 
 @dataclass(frozen=True, slots=True)

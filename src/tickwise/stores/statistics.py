@@ -67,6 +67,36 @@ class HourlyStats:
     triggers: Mapping[Trigger, int] = field(default_factory=dict)  # of the runs
 
 
+class RunGroup(NamedTuple):
+    """How many runs are alike."""
+
+    job: str
+    schedule: str | None
+    state: RunState
+    trigger: Trigger
+    queue: str
+    runs: int
+
+
+class ErrorGroup(NamedTuple):
+    """How many runs of a job failed with one error."""
+
+    job: str
+    error: str  # its beginning
+    runs: int
+    first_at: int  # when they ended, in microseconds
+    last_at: int
+    run: str  # the newest of them
+
+
+class RunGroups(NamedTuple):
+    """Runs that match a filter, in groups."""
+
+    runs: tuple[RunGroup, ...] = ()
+    errors: tuple[ErrorGroup, ...] = ()
+    more: bool = False  # there are more than were counted
+
+
 class RecentSlots(NamedTuple):
     """The newest slots of a schedule that are recorded, in order of the slots."""
 

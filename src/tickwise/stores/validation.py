@@ -16,6 +16,7 @@ from ..core.definition import MAX_PRIORITY, JobDefinition, check_name
 from ..core.errors import ConflictError, InputError, StaleVersionError, TickwiseError, did_you_mean, nearest_word
 from ..core.model import Pause, Trigger
 from ..core.payload import check_text, clip, decode, encode
+from ..core.run_query import matches
 from ..core.settle import TooLate
 from ..core.slot_history import Bins
 from .records import (
@@ -327,7 +328,8 @@ def can_match_runs(wanted: RunFilter) -> bool:
     for instant in (wanted.since, wanted.until):
         if instant is not None:
             check_instant(instant, "the time of runs")
-    return can_exist(wanted.job, wanted.schedule, wanted.queue, wanted.key, wanted.text)
+    texts = wanted.job, wanted.schedule, wanted.queue, wanted.key, wanted.text
+    return can_exist(*texts) and can_exist(wanted.error, *wanted.words, longest=LONGEST_WORDS)
 
 
 def can_match_decisions(wanted: DecisionFilter) -> bool:
@@ -353,6 +355,18 @@ def like_pattern(text: str | None) -> str | None:
         return None
     plain = text.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
     return f"%{plain}%"
+
+
+def star_pattern(text: str | None) -> str | None:
+    """The same for a pattern in which `*` stands for any text."""
+    found = like_pattern(text)
+    return None if found is None else found.replace("*", "%")
+
+
+def has_words(words: tuple[str, ...], id_: str, error: str, *names: str | None) -> bool:
+    """Whether each pattern is part of the error or a name, or is the id."""
+    texts = [error, *(name for name in names if name is not None)]
+    return all(word == id_ or any(matches(word, text) for text in texts) for word in words)
 
 
 def has_label(labels: Mapping[str, str], wanted: str) -> bool:

@@ -23,6 +23,7 @@ from . import (
     overview,
     pause,
     preview,
+    run_search,
     runs,
     schedules,
     session,
@@ -33,7 +34,8 @@ from . import (
 )
 
 _RESOURCES = (
-    bulk, adoption, schedules, slots, actions, backfill, runs, logs, sources, jobs, times, decisions, preview,
+    bulk, adoption, schedules, slots, actions, backfill, run_search, runs,
+    logs, sources, jobs, times, decisions, preview,
     fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"

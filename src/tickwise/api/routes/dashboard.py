@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from fastapi import Request, Response
 
+from ..compression import HEADERS, MIN_SIZE, accepts_gzip, compress
 from ..problems import Refusal
 from ..routing import Router
 
@@ -23,13 +24,15 @@ _PAGE_MODULE, _IMPORT = re.compile(r'"assets/([^"]+\.js)"'), re.compile(r'from "
 _TYPES = {
     "html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "woff2": "font/woff2",
 }  # fmt: skip
+_WORTH = 0.9  # of its size; a font is compressed already
 _IMMUTABLE = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
 class _Site(NamedTuple):
-    """All files, and a hash of them."""
+    """All files, those that gzip makes smaller also compressed, and a hash of them."""
 
     files: dict[str, bytes]
+    gzipped: dict[str, bytes]
     version: str
 
 
@@ -37,19 +40,34 @@ class _Site(NamedTuple):
 async def dashboard(request: Request) -> Response:
     """The page."""
     site = _site()
-    headers = {"ETag": f'"{site.version}"', "Cache-Control": "no-cache"}
-    if request.headers.get("if-none-match") == headers["ETag"]:
+    zipped = accepts_gzip(request)
+    tag = f'"{site.version}{"-gzip" if zipped else ""}"'
+    headers = {"ETag": tag, "Cache-Control": "no-cache", "Vary": HEADERS["Vary"]}
+    if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
-    return Response(_page(site), headers=headers, media_type=_TYPES["html"])
+    page = _pages()[zipped]
+    return Response(page, headers={**headers, **(HEADERS if zipped else {})}, media_type=_TYPES["html"])
 
 
 @router.get("/assets/{version}/{name:path}", None, include_in_schema=False)
-async def asset(version: str, name: str) -> Response:
+async def asset(version: str, name: str, request: Request) -> Response:
     """A file of the page."""
     site = _site()
     if version != site.version or name not in site.files:
         raise Refusal(404, "the dashboard has no such file, or not any longer: reload the page")
-    return Response(site.files[name], headers=_IMMUTABLE, media_type=_TYPES[name.rpartition(".")[2]])
+    headers, body = _IMMUTABLE, site.files[name]
+    if name in site.gzipped:
+        headers = {**headers, "Vary": HEADERS["Vary"]}
+        if accepts_gzip(request):
+            headers, body = {**headers, **HEADERS}, site.gzipped[name]
+    return Response(body, headers=headers, media_type=_TYPES[name.rpartition(".")[2]])
+
+
+@cache
+def _pages() -> tuple[bytes, bytes]:
+    """The page as it is, and compressed."""
+    page = _page(_site())
+    return page, compress(page)
 
 
 def _page(site: _Site) -> bytes:
@@ -75,7 +93,9 @@ def _site() -> _Site:
     digest = sha256()
     for name, content in found.items():
         digest.update(b"%b\0%d\0%b" % (name.encode(), len(content), content))
-    return _Site(found, digest.hexdigest()[:16])
+    large = {name: compress(content) for name, content in found.items() if len(content) >= MIN_SIZE}
+    gzipped = {name: content for name, content in large.items() if len(content) < len(found[name]) * _WORTH}
+    return _Site(found, gzipped, digest.hexdigest()[:16])
 
 
 def _read_files(folder: Traversable, prefix: str = "") -> dict[str, bytes]:

@@ -12,10 +12,10 @@ from ...core.definition import Step
 from ...core.model import Trigger
 from ...core.timeparse import parse_duration, to_datetime
 from ..context import Context
-from ..problems import about_field
+from ..problems import about_field, zone_of
 from ..routing import Router
 from ..schemas.common import PageResponse, RunPath, micro_of, page_of, resource_path, to_moment
-from ..schemas.queries import RunsQuery
+from ..schemas.queries import RunsQuery, ZoneQuery
 from ..schemas.runs import (
     AttemptResponse,
     AttemptsResponse,
@@ -46,7 +46,7 @@ async def list_runs(
         triggers=frozenset(query.trigger), queue=query.queue,
         text=query.text, since=micro_of(query.since), until=micro_of(query.until),
     )  # fmt: skip
-    page = await context.view.runs(filters, query.after, query.limit)
+    page = await context.view.find_runs(query.q, filters, query.after, query.limit, query.sort)
     return page_of(request, response, [run_response(run) for run in page.items], page.after)
 
 
@@ -101,9 +101,9 @@ async def retry_run(run: RunPath, context: Context, body: RetryRequest = _FROM_F
 
 
 @router.get("/runs/{run:name}/why", AccessRole.VIEWER, response_model=WhyResponse)
-async def why_of_run(run: RunPath, context: Context) -> WhyResponse:
+async def why_of_run(run: RunPath, context: Context, query: Annotated[ZoneQuery, Query()]) -> WhyResponse:
     """Why it happened, in words."""
-    return WhyResponse.model_validate(await context.view.why_run(run))
+    return WhyResponse.model_validate(await context.view.why_run(run, zone_of(query.zone)))
 
 
 @router.get("/runs/{run:name}/attempts", AccessRole.VIEWER, response_model=AttemptsResponse)

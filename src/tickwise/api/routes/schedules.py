@@ -15,7 +15,7 @@ from ...core.mask import masked
 from ...core.timeparse import ceil_second
 from ..context import Context
 from ..etags import etag, matching_edit, not_modified
-from ..problems import Refusal
+from ..problems import Refusal, zone_of
 from ..routing import Router
 from ..schemas.common import NamePath, PageResponse, page_of, resource_path
 from ..schemas.decisions import DecisionResponse
@@ -117,7 +117,7 @@ async def delete_schedule(name: NamePath, request: Request, context: Context) ->
 @router.get("/schedules/{name:name}/why", AccessRole.VIEWER, response_model=WhyResponse)
 async def why_schedule(name: NamePath, context: Context, query: Annotated[SlotQuery, Query()]) -> WhyResponse:
     """Why a slot ran or did not, in words; without one, the newest that is due."""
-    return WhyResponse.model_validate(await context.view.why(name, query.slot))
+    return WhyResponse.model_validate(await context.view.why(name, query.slot, zone_of(query.zone)))
 
 
 @router.get("/schedules/{name:name}/decisions", AccessRole.VIEWER, response_model=PageResponse[DecisionResponse])

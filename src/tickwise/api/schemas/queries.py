@@ -4,8 +4,10 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ...app.run_search import RunOrder
 from ...core.model import Trigger
 from ...core.reasons import Reason
+from ...core.run_query import MAX_LENGTH
 from ...core.states import RunState
 from .common import MAX_PAGE, Instant
 
@@ -46,6 +48,20 @@ class RunsQuery(PageQuery):
     since: Instant | None = Field(default=None, description="Made at or after.")
     until: Instant | None = Field(default=None, description="Made before.")
     text: _Text = Field(default=None, description="A part of the job's or the schedule's name, or the id.")
+    q: str = Field(
+        default="",
+        max_length=MAX_LENGTH,
+        pattern=_NO_NUL,
+        description="A query.",
+        examples=["state:failed error:Ledger* label:team=billing last 12h"],
+    )
+    sort: RunOrder = Field(
+        default=RunOrder.NEWEST, description="Others than newest: one page, of the newest 2,000."
+    )
+
+
+class FacetsQuery(QueryModel):
+    q: str = Field(default="", max_length=MAX_LENGTH, pattern=_NO_NUL, description="A query.")
 
 
 class DecisionsQuery(PageQuery):
@@ -59,7 +75,13 @@ class AuditQuery(PageQuery):
     subject: _Text = None
 
 
-class SlotQuery(QueryModel):
+class ZoneQuery(QueryModel):
+    zone: _Text = Field(
+        default=None, description="In which times are told; UTC if left out.", examples=["Europe/Berlin"]
+    )
+
+
+class SlotQuery(ZoneQuery):
     slot: Instant | None = Field(default=None, description="Without one, the newest that is due.")
 
 

@@ -37,12 +37,15 @@ async def list_runs(
     since: Annotated[str | None, typer.Option(help="Created since a time in UTC, or 2h ago.")] = None,
     until: Annotated[str | None, typer.Option(help="Created before a time in UTC, or 2h ago.")] = None,
     text: Annotated[str | None, typer.Option(help="Only if the name of job or schedule contains this.")] = None,
+    query: Annotated[
+        str | None, typer.Option("--query", "-q", help="Only what matches: 'state:failed error:Ledger* last 12h'.")
+    ] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100_000, help="How many at most.")] = 20,
 ) -> CommandResult:
     """List runs, the newest first."""
     filters = {
         "job": job, "schedule": schedule, "state": state, "trigger": trigger, "queue": queue,
-        "since": as_past(since), "until": as_past(until), "text": text,
+        "since": as_past(since), "until": as_past(until), "text": text, "q": query,
     }  # fmt: skip
     page = await api.pages("/runs", limit, **filters)
     if not page["items"]:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from ...core.model import Trigger
 from ...core.reasons import Reason
+from ...core.run_query import matches
 from ...core.slot_history import Bins, SlotRun
 from ...core.slots import next_slot
 from ...core.states import FAILURES, FINAL, RunState
@@ -45,7 +46,7 @@ from ..statistics import (
     RecentSlots,
     SlotCounts,
 )
-from ..validation import has_label, is_part_of_name
+from ..validation import has_label, has_words, is_part_of_name
 from .moves import MemoryMoves, atomic
 from .state import JobEntry, RunEntry, ScheduleEntry
 
@@ -303,6 +304,10 @@ def _run_matches(run: RunEntry, wanted: RunFilter) -> bool:
         and (wanted.since is None or run.created_at >= wanted.since)
         and (wanted.until is None or run.created_at < wanted.until)
         and (wanted.text is None or run.id == wanted.text or is_part_of_name(wanted.text, run.job, run.schedule))
+        and (wanted.jobs is None or run.job in wanted.jobs)
+        and (wanted.schedules is None or run.schedule in wanted.schedules)
+        and (wanted.error is None or matches(wanted.error, run.error))
+        and has_words(wanted.words, run.id, run.error, run.job, run.schedule)
     )
 
 

@@ -26,14 +26,14 @@ from ..records import (
     StepReport,
 )
 from ..run_document import attempt_of, digests, row_of
-from ..validation import run_number_in
+from ..validation import is_number, run_number_in
 from . import tick
 from .base import Mongo
 from .fleet import pause_state
 from .jobs import load
 from .lease import numbered, steps_of
 from .runs import SHOWN
-from .search import contains_text, matching_names
+from .search import contains_pattern, contains_text, matching_names
 
 _LIVE = {"deleted_at": {"$exists": False}}
 _OF_JOB = {"schedules": 0, "plan": 0}
@@ -95,6 +95,15 @@ async def runs(mongo: Mongo, wanted: RunFilter, after: int | None, limit: int) -
     which = [_matching(wanted, after)]
     if wanted.text is not None:
         which.append(_named(wanted.text, run_number_in(wanted)))
+    if wanted.jobs is not None:
+        which.append({"job": {"$in": sorted(wanted.jobs)}})
+    if wanted.schedules is not None:
+        which.append({"schedule": {"$in": sorted(wanted.schedules)}})
+    if wanted.error is not None:
+        which.append({"error": contains_pattern(wanted.error)})
+    for word in wanted.words:
+        own = [{"_id": int(word)}] if is_number(word) else []
+        which.append({"$or": [*own, *({name: contains_pattern(word)} for name in ("job", "schedule", "error"))]})
     found = await mongo.runs.find({"$and": which}).sort("_id", -1).limit(limit + 1).to_list()
     rows = await run_rows(mongo, found[:limit])
     return Page(tuple(rows), rows[-1].id if len(found) > limit else None)

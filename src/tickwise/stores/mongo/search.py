@@ -4,6 +4,7 @@ Labels and sources are in the definitions and pauses in the encoded state, so th
 batch.
 """
 
+import re
 from contextlib import suppress
 
 from ...core.payload import UnreadableText
@@ -54,6 +55,11 @@ def contains_text(text: str, *fields: str) -> Document:
     """Whether a text is part of one of these fields, in any case."""
     plain = {"$literal": text.lower()}
     return {"$or": [{"$gte": [{"$indexOfCP": [{"$toLower": field}, plain]}, 0]} for field in fields]}
+
+
+def contains_pattern(pattern: str) -> Document:
+    """What a field is compared with that has a pattern as its part, in any case; `*` stands for any text."""
+    return {"$regex": ".*".join(map(re.escape, pattern.split("*"))), "$options": "is"}
 
 
 def _is_wanted(mongo: Mongo, row: Document, wanted: ScheduleFilter) -> bool:

@@ -7,11 +7,12 @@ the runs of the job, or all runs, are read batch by batch until the page is full
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 
+from ...core.run_query import matches
 from ...core.states import ACTIVE, RunState
 from ..job_document import Document
 from ..records import AttemptRow, LogPart, Page, RunFilter, RunRow, StepReport
 from ..run_document import attempt_of
-from ..validation import is_part_of_name, run_number_in
+from ..validation import has_words, is_part_of_name, run_number_in
 from .base import RedisServer
 from .runs import read_runs, run_rows
 
@@ -97,6 +98,10 @@ def _run_matches(run: Document, wanted: RunFilter) -> bool:
         and (wanted.since is None or run["created_at"] >= wanted.since)
         and (wanted.until is None or run["created_at"] < wanted.until)
         and (wanted.text is None or _has_text(run, wanted))
+        and (wanted.jobs is None or run["job"] in wanted.jobs)
+        and (wanted.schedules is None or run.get("schedule") in wanted.schedules)
+        and (wanted.error is None or matches(wanted.error, run.get("error", "")))
+        and has_words(wanted.words, str(run["_id"]), run.get("error", ""), run["job"], run.get("schedule"))
     )
 
 

@@ -158,6 +158,7 @@ class SqlInsights(SqlMoves, Insights):
     _schedules = cached_move(Pool.READ, insights.schedules)
     _run = cached_move(Pool.READ, insights_runs.run)
     _runs = cached_move(Pool.READ, insights_runs.runs)
+    _run_groups = cached_move(Pool.READ, insights_runs.run_groups)
     _attempts = move(Pool.READ, insights.attempts)
     _steps = move(Pool.READ, insights.steps)
     _log = move(Pool.READ, insights.log)

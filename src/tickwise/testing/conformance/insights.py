@@ -21,7 +21,11 @@ RUNS_BY = {
     RunFilter(until=instant("01:10") * MICRO): "a", RunFilter(job="one", states=frozenset({S.QUEUED})): "b",
     RunFilter(job="none"): "", RunFilter(key="none"): "", RunFilter(text="On"): "abc", RunFilter(text="w"): "d",
     RunFilter(text="%"): "", RunFilter(text="_"): "", RunFilter(text="$job"): "", RunFilter(text=""): "abcd",
-    RunFilter(text="O", queue="other"): "d",
+    RunFilter(text="O", queue="other"): "d", RunFilter(jobs=frozenset({"two", "none"})): "d",
+    RunFilter(jobs=frozenset()): "", RunFilter(schedules=frozenset({"one"})): "a",
+    RunFilter(words=("ON*e",)): "abc",
+    RunFilter(words=("one", "two")): "", RunFilter(words=("%",)): "", RunFilter(error="no"): "",
+    RunFilter(words=("o",), jobs=frozenset({"one"}), triggers=BY_HAND): "c",
 }  # fmt: skip
 SCHEDULES_BY = {
     ScheduleFilter(): "etl-a etl-a.2 etl_b Report",

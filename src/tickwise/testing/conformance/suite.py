@@ -15,6 +15,7 @@ from .logs import LogStories
 from .overlap_and_lanes import DependencyStories, OverlapStories
 from .pause import PauseOfEverythingStories, PauseStories, ScheduleChangeStories
 from .retention import RetentionStories
+from .run_search import RunSearchStories
 from .slots import SlotStories
 from .sources import ExtraScheduleStories, ReassignStories
 from .tick import ReserveStories, TickStories
@@ -49,6 +50,7 @@ class StoreConformance(
     FilterStories,
     InsightStories,
     SlotStories,
+    RunSearchStories,
     ChangesSinceStories,
     TokenStories,
     AuditStories,
