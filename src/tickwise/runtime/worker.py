@@ -383,7 +383,7 @@ class Worker:
     async def close(self, grace: float) -> None:
         """Lease nothing more, let runs end within the grace, and hand the rest back (S45)."""
         self._closing = True
-        if self.busy:
+        if self.busy and grace:
             _log.info("waiting for runs to end", runs=self.busy, up_to=f"{grace:g} s", to_stop_now="Ctrl-C again")
         await _wait_for_any(grace, self._idle, self._grace_over)
         self._grace_over.set()

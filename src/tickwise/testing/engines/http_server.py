@@ -85,7 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
         content = answer.body if is_text else "" if answer.status == 204 else json.dumps(answer.body)
         encoded = content.encode()
         self.send_response(answer.status)
-        self.send_header("Content-Type", "text/plain; charset=utf-8" if is_text else "application/json")
+        self.send_header("Content-Type", "text/plain; charset=utf-8" if is_text else _json_type(answer.status))
         self.send_header("Content-Length", str(len(encoded)))
         self.end_headers()
         self.wfile.write(encoded)
@@ -94,3 +94,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
+
+
+def _json_type(status: int) -> str:
+    """As our API says it: the work believes an error only if it is a problem document."""
+    return "application/problem+json" if status >= 400 else "application/json"
