@@ -78,4 +78,12 @@ def test_a_function_is_imported_by_its_name_on_the_other_side() -> None:
                 tw.job(engine="gpu", name="other")(module_level)
         finally:
             module_level.__module__ = __name__
-        tw.schedules.list()
+        assert tw.jobs.list() == ["module_level"]
+
+
+def test_a_module_can_be_imported_where_its_engine_is_not_named() -> None:
+    """Workers of the engine import it, and have no settings of ours; it is refused when it is to be written."""
+    with Tickwise("memory://") as tw:
+        tw.job(engine="gpus")(module_level)
+        with pytest.raises(InputError, match=r"module_level: engine: the settings name no engine 'gpus'"):
+            tw.jobs.list()

@@ -84,12 +84,21 @@ class Registry:
         )
 
     def _read(self, spec: Mapping[str, Any], place: str, function: Callable[..., Any]) -> JobDefinition:
-        job = read_function_spec(spec, place, self._defaults())
+        job = read_function_spec(spec, place, self._defaults()._replace(engines=None))
         check = check_arguments if job.schedules else check_names  # runs of a slot get no other params
         check(function, job.params)
         if job.engine:
             job = replace(job, engine=replace(job.engine, target=_target(function, place)))
         return replace(job, parameters=parameters_of(function))
+
+    def check_engines(self) -> None:
+        """Refuse jobs for engines that the settings do not name, or with options that their engine refuses.
+
+        Not at the declaration: workers of an engine import the module as well, and have no such settings.
+        """
+        for known in self.declared.values():
+            if known.job.engine:
+                read_function_spec(known.spec, known.place, self._defaults())
 
     def read_again(self) -> None:
         """Read all declarations again: the defaults have changed."""

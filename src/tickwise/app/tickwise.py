@@ -122,6 +122,7 @@ class AsyncTickwise:
         if self._undefined(opened):
             async with opened.lock:
                 if new := self._undefined(opened):
+                    self._registry.check_engines()
                     await opened.definitions.define_all(new.values(), self._source)
                     opened.defined |= {name: new[name] for name in new if not self._refusal_of(opened, name)}
         return opened

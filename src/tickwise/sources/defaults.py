@@ -20,7 +20,7 @@ class Defaults(NamedTuple):
     timezone: str = "UTC"
     grace: int | None = None  # seconds; None: the planner's default (S9)
     templates: Mapping[str, Template] = MappingProxyType({})  # the user's own, beside the built-in ones
-    engines: Mapping[str, EngineRules] = MappingProxyType({})  # those that the settings name
+    engines: Mapping[str, EngineRules] | None = MappingProxyType({})  # those that the settings name; none: any
 
 
 NO_DEFAULTS = Defaults()

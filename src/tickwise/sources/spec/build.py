@@ -154,7 +154,7 @@ def _build_handlers(spec: JobSpec) -> Handlers:
     return Handlers(*(build_handler(handler) for handler in (spec.on.success, spec.on.failure, spec.on.exit)))
 
 
-def _build_engine(spec: JobSpec, known: Mapping[str, EngineRules], errors: ErrorList) -> EngineUse | None:
+def _build_engine(spec: JobSpec, known: Mapping[str, EngineRules] | None, errors: ErrorList) -> EngineUse | None:
     """The engine that executes the job. The settings must name it, and its kind must understand the options."""
     if spec.engine is None:
         return None
@@ -163,6 +163,8 @@ def _build_engine(spec: JobSpec, known: Mapping[str, EngineRules], errors: Error
     if not isinstance(name, str):
         errors.add(("engine",), "has no name: write {name: gpu, …}, with the name of an engine in the settings")
         return None
+    if known is None:
+        return EngineUse(name, ReadOnlyDict(options))
     if name not in known:
         near = nearest_word(name, known)
         advice = did_you_mean(near) if near else f": add [engines.{name}] to the settings"
