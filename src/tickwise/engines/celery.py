@@ -3,8 +3,9 @@
     app = Celery("proj", broker="redis://…")
     tickwise.engines.celery.install(app)
 
-`install` adds the task `tickwise.run`, by which a watcher hands attempts over (`runtime.engines.celery`). A message
-is no permission to begin: the task asks the gate first, and a second delivery leaves no trace, not even a result.
+`install` adds the task `tickwise.run`, by which a watcher hands attempts over (`runtime.engines.celery`). A
+message is no permission to begin: the task asks the gate first, and a second delivery leaves no trace, not even a
+result.
 
 The work is executed in a thread beside the one that Celery has for the task. So a soft time limit, which Celery
 raises in the main thread of a process of its pool, ends the work in order, and its end is reported.
@@ -96,9 +97,7 @@ class AttemptThread:
 
     def _execute(self) -> None:
         try:
-            self._result = execute_attempt(
-                self._environment, function_of=self._function_of, on_begin=self._begun
-            )
+            self._result = execute_attempt(self._environment, function_of=self._function_of, on_begin=self._begun)
         except BaseException as error:  # noqa: BLE001  (it is raised where it belongs)
             self._result = error
 

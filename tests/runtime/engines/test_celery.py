@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator
-from pathlib import Path
 from typing import ClassVar
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -24,9 +23,9 @@ _KEY = "door-key"
 
 @pytest.fixture(scope="module")
 def served(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """A queue with a worker that has four processes."""
+    """A queue with a worker that has eight threads."""
     broker = Broker(redis_url, f"queue-{uuid4().hex[:8]}")
-    with worker(broker, tmp_path_factory.mktemp("worker"), "-c", "4"):
+    with worker(broker, tmp_path_factory.mktemp("worker"), "-P", "threads", "-c", "8"):
         yield broker
     broker.close()
 
@@ -41,6 +40,7 @@ def line(redis_url: str) -> Iterator[Proxy]:
 
 class TestCelery(EngineConformance):
     engine: ClassVar[type[Engine]] = CeleryEngine
+    ends_by_force = False  # a thread cannot be killed
     secrets = (_KEY,)
     options = {"priority": 0}  # noqa: RUF012
     wrong_options = (
@@ -72,7 +72,11 @@ class TestCelery(EngineConformance):
 
 
 def _order(reference: str) -> Order:
-    environment = {"TICKWISE_API": "http://127.0.0.1:9", "TICKWISE_ATTEMPT": reference, "TICKWISE_TICKET": "t1cket"}
+    environment = {
+        "TICKWISE_API": "http://127.0.0.1:9",
+        "TICKWISE_ATTEMPT": reference,
+        "TICKWISE_TICKET": "t1cket",
+    }
     return Order(reference, "print", "nightly", environment)
 
 
@@ -103,7 +107,7 @@ def test_without_a_backend_every_reference_seems_to_wait(redis_url: str) -> None
     asyncio.run(story())
 
 
-def test_a_broker_that_was_restarted_is_found_again(tmp_path: Path) -> None:
+def test_a_broker_that_was_restarted_is_found_again() -> None:
     """S55: while it is away every order is in doubt, and the error does not show the password."""
 
     async def story() -> None:

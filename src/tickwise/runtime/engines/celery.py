@@ -183,4 +183,3 @@ class CeleryEngine(Engine):
         for secret in self._secrets:
             shown = shown.replace(secret, "…")
         return shown
-
