@@ -88,16 +88,23 @@ def imported_function(job: JobDefinition) -> Callable[..., Any] | None:
 
 
 def execute_attempt(
-    environment: Mapping[str, str], *, function_of: FunctionOf = imported_function, own_process: bool = False
+    environment: Mapping[str, str],
+    *,
+    function_of: FunctionOf = imported_function,
+    own_process: bool = False,
+    on_begin: Callable[[Callable[[], None]], None] | None = None,
 ) -> bool:
     """Execute the attempt that these variables name; false if the gate said no, and nothing was done.
 
     With `own_process` this process is for the attempt alone: SIGTERM ends the work, and work that does not end is
-    ended with the process. InputError names a variable that is missing or wrong; `ApiUnreachableError` says that
-    the gate could not be asked, or the end not be told.
+    ended with the process. `on_begin` is told how another thread can end the work, as SIGTERM does. InputError
+    names a variable that is missing or wrong; `ApiUnreachableError` says that the gate could not be asked, or the
+    end not be told.
     """
     access = AttemptAccess.from_environment(environment)
-    return _run_in_new_loop(lambda: _execute_attempt(access, function_of, own_process=own_process))
+    return _run_in_new_loop(
+        lambda: _execute_attempt(access, function_of, own_process=own_process, on_begin=on_begin)
+    )
 
 
 def _run_in_new_loop(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -123,7 +130,13 @@ def _run_in_new_loop(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     return results[0]
 
 
-async def _execute_attempt(access: AttemptAccess, function_of: FunctionOf, *, own_process: bool) -> bool:
+async def _execute_attempt(
+    access: AttemptAccess,
+    function_of: FunctionOf,
+    *,
+    own_process: bool,
+    on_begin: Callable[[Callable[[], None]], None] | None,
+) -> bool:
     claim = token_urlsafe(32)
     try:
         begun, good_at = await _ask_gate(access, claim)
@@ -135,6 +148,8 @@ async def _execute_attempt(access: AttemptAccess, function_of: FunctionOf, *, ow
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, attempt.stop, WorkStop.ENGINE)
+    if on_begin:
+        on_begin(attempt.stop_from_thread(WorkStop.ENGINE))
     await attempt.run(function_of, good_at)
     return True
 
@@ -213,9 +228,9 @@ class RemoteAttempt:
         """Execute it, renew meanwhile, and report its end."""
         work = asyncio.create_task(self._work(function_of))
         callbacks = RenewalCallbacks(
-            on_cancel=self._stop_from_thread(WorkStop.CANCELLED),
-            on_refused=self._stop_from_thread(WorkStop.REFUSED),
-            on_late=self._stop_from_thread(WorkStop.UNRENEWED),
+            on_cancel=self.stop_from_thread(WorkStop.CANCELLED),
+            on_refused=self.stop_from_thread(WorkStop.REFUSED),
+            on_late=self.stop_from_thread(WorkStop.UNRENEWED),
             on_dead=lambda: self._die_with(work),
         )
         try:
@@ -231,7 +246,9 @@ class RemoteAttempt:
             self._die_with(work)
             self._pool.close()
 
-    def _stop_from_thread(self, reason: WorkStop) -> Callable[[], None]:
+    def stop_from_thread(self, reason: WorkStop) -> Callable[[], None]:
+        """What another thread calls to end the work."""
+
         def stop() -> None:
             with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self.stop, reason)

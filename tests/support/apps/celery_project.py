@@ -7,11 +7,21 @@ from celery import Celery
 from celery.beat import ScheduleEntry
 
 from tickwise import Run
-from tickwise.engines.celery import Scheduler
+from tickwise.engines.celery import Scheduler, install
 
-app = Celery("project", broker=os.environ.get("PROJECT_BROKER", "memory://"))
+app = Celery(
+    "project",
+    broker=os.environ.get("PROJECT_BROKER", "memory://"),
+    backend=os.environ.get("PROJECT_BACKEND"),
+)
 app.conf.task_default_queue = os.environ.get("PROJECT_QUEUE", "celery")
 app.conf.beat_schedule = {"tick": {"task": "project.tick", "schedule": 1.0, "args": (1,)}}
+install(app)
+
+
+@app.task(name="project.double")
+def double(number: int) -> int:
+    return 2 * number
 
 
 class DyingScheduler(Scheduler):
