@@ -5,6 +5,7 @@ node, and a script may use any of them. The client repeats nothing by itself: a 
 have run.
 """
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -55,6 +56,8 @@ class RedisServer:
         self.workers: tuple[list[str], LiveWorkers] = ([], LiveWorkers(()))  # as they were read last
         self.pauses: list[EndedPause] = []  # as far as they were read; they never change
         self.plain_jobs = PlainJobs()
+        self.claimed: set[str] = set()  # jobs that passes of this process are about to move
+        self.claiming = asyncio.Lock()
         self.is_ready = False
         self._clock = clock
 

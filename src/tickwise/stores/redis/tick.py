@@ -4,7 +4,8 @@ Nothing is locked. Nodes that pass at the same moment plan the same jobs, and on
 was changed while it was planned stays due.
 """
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from ...core.jobstate import by_job
@@ -30,10 +31,37 @@ _NO_PLAN = TickPlan()
 
 async def tick(server: RedisServer, planner: Planner, request: TickRequest, named: list[str]) -> TickResult:
     """The pass. `named` tells the caller which jobs a refusal was about."""
+    async with _claims(server, request) as answer:
+        named += _names(answer)
+        return await _move_claimed(server, planner, request, answer)
+
+
+@asynccontextmanager
+async def _claims(server: RedisServer, request: TickRequest) -> AsyncIterator[Document]:
+    """Jobs to pass over. Another pass of this process takes others meanwhile."""
+    names: list[str] = []
+    try:
+        async with server.claiming:
+            if request.jobs is None:
+                answer = await server.call("claim", limit=request.limit, claimed=list(server.claimed))
+            else:
+                answer = await server.call("claim", names=list(dict.fromkeys(request.jobs)))
+            names = _names(answer)
+            server.claimed.update(names)
+        yield answer
+    finally:
+        server.claimed.difference_update(names)
+
+
+def _names(answer: Document) -> list[str]:
+    return [job[0] for job in answer["plain"]] + [job["name"] for job in answer["jobs"]]
+
+
+async def _move_claimed(
+    server: RedisServer, planner: Planner, request: TickRequest, answer: Document
+) -> TickResult:
+    """Plan the jobs and move them."""
     node, limit, names, reserve = request
-    wanted = {"limit": limit} if names is None else {"names": list(dict.fromkeys(names))}
-    answer = await server.call("claim", **wanted)
-    named += [job[0] for job in answer["plain"]] + [job["name"] for job in answer["jobs"]]
     claimed, now = JobSnapshots(answer), answer["now"]
     due = len(claimed.jobs) + len(answer["plain"])
     if not due:

@@ -58,6 +58,25 @@ class TickStories(Stories):
         assert sum(each.runs for each in ticked) <= 20
         assert {run.schedule for run in await world.runs()} == {f"j{n:02}" for n in range(20)}
 
+    async def test_passes_of_one_process_take_different_jobs(self, world: World) -> None:
+        """What one is about to move the other leaves out, until it has failed (S16)."""
+        await world.define(*(job(f"j{n}", HOURLY) for n in range(4)))
+        world.go("01:00")
+
+        def stopped(_now: int, _due: Iterable[Schedule], _facts: Facts) -> TickPlan:
+            raise MemoryError
+
+        failing = asyncio.create_task(world.tick(stopped, limit=2))
+        assert (await world.tick(limit=2)).runs == 2
+        with pytest.raises(MemoryError):
+            await failing
+        assert (await world.tick()).runs == 2
+        world.go("02:00")
+        await world.work()
+        world.go("03:00")
+        both = await asyncio.gather(*(world.tick(limit=2) for _ in range(2)))
+        assert [each.runs for each in both] == [2, 2]
+
     async def test_a_slot_is_due_from_its_second_on(self, world: World) -> None:
         """A microsecond earlier nothing is decided (S3)."""
         await world.define(job("a", HOURLY))

@@ -1,8 +1,12 @@
--- claim: read the jobs that are due, the earliest first, or those that are named, and what else a pass depends on.
+-- claim: read the jobs that are due, the earliest first, or those that are named, and what else a pass depends on. The
+-- due ones leave out what other passes of the same process have claimed, and so does the time of the next.
 -- Nothing is changed: nodes that pass at the same moment plan the same jobs, and one of them moves each. Of a plain job
 -- whose lane is free only a few numbers are read: a node that remembers its document needs no more.
 
-local paused, names = is_paused(), {}
+local paused, names, claimed, others_claimed = is_paused(), {}, {}, args.claimed or {}
+for _, name in ipairs(others_claimed) do
+  claimed[name] = true
+end
 if not paused then
   if args.names then
     for _, name in ipairs(args.names) do
@@ -11,7 +15,11 @@ if not paused then
       end
     end
   else
-    names = call('ZRANGE', P .. ':due', '-inf', second, 'BYSCORE', 'LIMIT', 0, args.limit)
+    for _, name in ipairs(call('ZRANGE', P .. ':due', '-inf', second, 'BYSCORE', 'LIMIT', 0, args.limit + #others_claimed)) do
+      if not claimed[name] and #names < args.limit then
+        names[#names + 1] = name
+      end
+    end
   end
 end
 local plain, others = {}, {}
@@ -24,8 +32,11 @@ for _, name in ipairs(names) do
     others[#others + 1] = name
   end
 end
-local following = call('ZRANGE', P .. ':due', 0, 0, 'WITHSCORES')
+local first, following = call('ZRANGE', P .. ':due', 0, #others_claimed, 'WITHSCORES'), nil
+for i = 1, #first, 2 do
+  following = following or (not claimed[first[i]] and first[i + 1]) or nil
+end
 local workers = call('ZRANGE', P .. ':workers', '(' .. whole(now), '+inf', 'BYSCORE')
 return '{"now":' .. whole(now) .. ',"paused":' .. tostring(paused) .. ',"pauses":' .. pauses_ended()
-  .. ',"next_due":' .. (following[2] or 'null') .. ',"seen":"' .. (call('GET', P .. ':workers_seq') or '') .. '"'
+  .. ',"next_due":' .. (following or 'null') .. ',"seen":"' .. (call('GET', P .. ':workers_seq') or '') .. '"'
   .. ',"workers":' .. cjson.encode(workers) .. ',"plain":' .. list_of(plain) .. ',"jobs":' .. job_texts(others) .. '}'
