@@ -49,9 +49,9 @@ _DECIDED = Statement(f"""
     ORDER BY s.name, d.first_slot, d.reason
 """)
 _AILING_RUNS = Statement("""
-    SELECT s.name FROM tickwise_schedule_state s
-    JOIN tickwise_runs r ON r.schedule_id = s.id AND r.slot = s.last_slot
-    WHERE s.deleted IS NULL AND r.state IN :states[text]
+    SELECT s.name FROM tickwise_schedules s WHERE s.deleted IS NULL AND (
+        SELECT r.state FROM tickwise_runs r WHERE r.schedule_id = s.id AND r.slot IS NOT NULL
+        ORDER BY r.slot DESC LIMIT 1) IN :states[text]
 """)
 _SKIPPED = Statement("""
     SELECT s.name FROM tickwise_schedules s WHERE s.deleted IS NULL AND s.id IN (
