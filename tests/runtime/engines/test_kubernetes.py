@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -145,11 +146,10 @@ def test_a_watcher_that_died_between_secret_and_job_is_replaced(
         with pytest.raises(EngineUnavailableError, match="cluster answers 500: try again"):
             await engine.submit(order("51.1", image="broken"))
         assert "tickwise-51-1" in cluster.objects["secrets"]
-        later = order("51.1", image="broken")
-        later = Order(**{name: getattr(later, name) for name in later.__slots__} | {"environment": {"A": "b"}})
+        later = replace(order("51.1", image="broken"), environment={"A": "b"})
         assert not (await engine.submit(later)).existed
         assert cluster.objects["secrets"]["tickwise-51-1"]["data"]["A"] == "Yg=="
-        assert (await engine.submit(order("51.1", image="broken"))).existed
+        assert (await engine.submit(replace(later, environment={"A": "c"}))).existed
         assert cluster.objects["secrets"]["tickwise-51-1"]["data"]["A"] == "Yg=="
         await engine.forget("51.1")
 
