@@ -9,6 +9,7 @@ from tickwise.core.definition import EngineUse, JobDefinition
 from tickwise.core.handover import (
     NOTHING_NEW,
     REPORT_GRACE,
+    WORK_ENDS_ITSELF,
     WORK_LEASE,
     Accepted,
     Alive,
@@ -97,6 +98,7 @@ def test_the_gate_opens_once() -> None:
     assert after(record(), Began("\ud800é", "c")) is None
     assert after(record(), Began("ticket", "c")) == begun()
     assert after(begun(), Began("", "c")) == begun()
+    assert after(begun(alive_at=1), Began("ticket", "c")) == begun(), "asking again is a sign of life"
     assert after(begun(), Began("ticket", "d")) is None
     assert after(record(), Began("ticket", "c"), cancelling=True) is None
     assert after(begun(), Began("ticket", "c"), cancelling=True) == begun()
@@ -216,12 +218,24 @@ def test_work_with_a_gate_has_time_to_report_its_end() -> None:
     """Its own word may be under way; without it the attempt has failed."""
     ended = Sighting(Sight.ENDED, Succeeded(), error="exit 137")
     assert judged(begun(), ended, NOW) == Judgement(Over())
-    over = begun(ended_at=NOW)
+    over = begun(ended_at=NOW, alive_at=NOW - (WORK_ENDS_ITSELF - REPORT_GRACE) * SECOND - 1)
     assert judged(over, ended, NOW + REPORT_GRACE * SECOND - 1) == NOTHING_NEW
     late = judged(over, ended, NOW + REPORT_GRACE * SECOND)
     assert (late.outcome, late.error) == (Failed(), "7.1 has ended and did not report how on gpu: exit 137")
     early = judged(record(ended_at=NOW), Sighting(Sight.ENDED), NOW + REPORT_GRACE * SECOND)
     assert early.error == "7.1 has ended before the work began on gpu"
+
+
+def test_a_copy_that_has_left_is_not_the_end_of_the_work() -> None:
+    """An engine that delivered twice says that it is over; the work that began gives signs of life (S53, S56)."""
+    ended = Sighting(Sight.ENDED)
+    soon, late = NOW + WORK_ENDS_ITSELF * SECOND, NOW + WORK_ENDS_ITSELF * SECOND + 1
+    over = begun(ended_at=NOW)
+    assert judged(over, ended, soon) == NOTHING_NEW
+    assert judged(over, ended, late).outcome == Failed()
+    for sight in (ended, Sighting(Sight.UNKNOWN)):
+        assert not is_over(begun(state=ENDING), sight, soon)
+        assert is_over(begun(state=ENDING), sight, late)
 
 
 def test_when_a_cancellation_is_certain() -> None:
@@ -230,7 +244,7 @@ def test_when_a_cancellation_is_certain() -> None:
     assert is_over(record(state=ENDING), running, NOW)
     assert not is_over(told, running, NOW)
     assert is_over(told, running, NOW + WORK_LEASE * SECOND + 1)
-    assert is_over(told, Sighting(Sight.ENDED), NOW)
+    assert is_over(told._replace(alive_at=1), Sighting(Sight.ENDED), NOW)
     assert is_over(told._replace(gated=False), Sighting(Sight.UNKNOWN), NOW)
     assert not is_over(record(state=ENDING, gated=False), running, NOW)
 

@@ -9,6 +9,7 @@ from random import Random
 from tickwise.core.audit import AuditFinding
 
 from . import jobs
+from .engine_trouble import make_engine_trouble
 from .judge import judge
 from .loop import SimulatedLoop
 from .trouble import make_trouble
@@ -55,12 +56,14 @@ def simulate(seed: int) -> History:
 
 
 async def _live(world: World) -> list[AuditFinding]:
-    world.editions = jobs.drawn(world.chance)
+    handed = jobs.drawn_for_engines(Random(f"{world.seed} engines"))
+    world.editions = jobs.drawn(world.chance) | handed
+    world.build_engines(each for both in handed.values() for each in both)
     for first, _ in world.editions.values():
         await world.define(first)
     for name in NODES:
         world.start(name)
-    await make_trouble(world, TROUBLE)
+    await asyncio.gather(make_trouble(world, TROUBLE), make_engine_trouble(world, TROUBLE))
     world.calm, world.calm_at = True, world.now()
     world.loop.thaw()
     world.truth.tell("world", "calms down")

@@ -7,7 +7,7 @@ from tickwise.core.audit import AuditFinding, DefinedSpan, Fault, ScheduleHistor
 from tickwise.core.definition import Catchup, Kind, Overlap, ScheduleDefinition
 from tickwise.core.reasons import Reason
 from tickwise.core.slots import due_at
-from tickwise.core.states import ACTIVE
+from tickwise.core.states import ACTIVE, RunState
 from tickwise.core.timeparse import iso
 from tickwise.stores.pages import all_pages
 from tickwise.stores.records import MICRO, DecisionFilter, DecisionRow, RunFilter, RunRow, ScheduleRow
@@ -30,6 +30,7 @@ async def judge(world: World) -> list[AuditFinding]:
     most = {
         job: max(each.policy.max_active_runs for one in both for each in one.schedules) for job, both in editions
     }
+    world.truth.lost = {row.id for row in rows if row.state is RunState.LOST and row.hand_over}
     found = [*world.truth.findings, *world.truth.broken_laws(ONCE_ONLY, most)]
     for row in schedules:
         found += await _history(world, row)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tickwise.core.audit import AuditFinding, Fault
+from tickwise.core.handover import HandOver
 from tickwise.stores.records import MICRO, Finish, Lease
 
 from .jobs import NARROW
@@ -24,6 +25,7 @@ class Execution:
     job: str
     node: str
     laned: bool  # it counts as active
+    attempt: int
     began: float
     ended: float | None = None
 
@@ -35,6 +37,10 @@ class Hold:
     token: str
     until: int
     queue: str = ""
+    patience: int = 0  # for so long after that it is left to other watchers (S54)
+
+    def lasts(self, now: int) -> bool:
+        return self.until + self.patience >= now
 
 
 @dataclass(slots=True)
@@ -49,13 +55,15 @@ class Truth:
     findings: list[AuditFinding] = field(default_factory=list)
     holds: dict[str, Hold] = field(default_factory=dict)
     retry: Counter[str] = field(default_factory=Counter)  # runs, by a person
+    unsure: set[str] = field(default_factory=set)  # references whose work an accident has met
+    lost: set[str] = field(default_factory=set)  # runs: nobody knew what became of their work
     most_narrow: int = 0  # runs of the narrow queue that were held at once
 
     def tell(self, who: str, what: str) -> None:
         self.timeline.append(f"{self.time():10.3f}  {who:<6} {what}")
 
-    def began(self, run: str, job: str, node: str, *, laned: bool) -> Execution:
-        execution = Execution(run, job, node, laned, self.time())
+    def began(self, run: str, job: str, node: str, *, laned: bool, attempt: int) -> Execution:
+        execution = Execution(run, job, node, laned, attempt, self.time())
         self.executions.append(execution)
         return execution
 
@@ -73,11 +81,16 @@ class Truth:
     def leased(self, lease: Lease, now: int, seconds: int) -> None:
         """A run is handed to somebody: nobody else may hold it."""
         held = self.holds.get(lease.id)
-        if held and held.until >= now and held.token != lease.token:
+        if held and held.lasts(now) and held.token != lease.token:
             self._wrong(Fault.FENCING, lease.id, f"was handed to {lease.token} while {held.token} held it")
-        self.holds[lease.id] = Hold(lease.token, now + seconds * MICRO, lease.job.queue)
+        patience = lease.hand_over.patience * MICRO if lease.hand_over else 0
+        self.holds[lease.id] = Hold(lease.token, now + seconds * MICRO, lease.job.queue, patience)
         narrow = sum(hold.queue == NARROW and hold.until >= now for hold in self.holds.values())
         self.most_narrow = max(self.most_narrow, narrow)
+
+    def handed_over(self, run: str, record: HandOver) -> None:
+        if (held := self.holds.get(run)) and held.token == record.token:
+            held.patience = record.patience * MICRO
 
     def renewed(self, run: str, token: str, now: int, seconds: int) -> None:
         held = self.holds.get(run)
@@ -88,7 +101,7 @@ class Truth:
 
     def expired(self, now: int) -> None:
         """Leases that have run out are nobody's, even if the clock is set back later."""
-        self.holds = {run: hold for run, hold in self.holds.items() if hold.until >= now}
+        self.holds = {run: hold for run, hold in self.holds.items() if hold.lasts(now)}
 
     def finished(self, finish: Finish) -> None:
         held = self.holds.pop(finish.run, None)
@@ -102,11 +115,17 @@ class Truth:
     # What must have been so all the time.
 
     def broken_laws(self, once: frozenset[str], most: Mapping[str, int]) -> Iterator[AuditFinding]:
-        """Jobs of `once` begin once (S43), a run goes on at one node (S42), `most` of a job are active (S16)."""
+        """Jobs of `once` begin once (S43), a run goes on at one node (S42), `most` of a job are active (S16).
+
+        An attempt begins once, wherever (S53).
+        """
         for number, after in enumerate(self.executions):
             known = [one for one in self.executions[:number] if one.job == after.job]
             beside = [one for one in known if self._at_once(one, after)]
             begun = sum(one.run == after.run for one in known)
+            if any((one.run, one.attempt) == (after.run, after.attempt) for one in known):
+                text = f"attempt {after.attempt} of run {after.run} of {after.job} began twice (S53)"
+                yield AuditFinding(Fault.DOUBLED, "", None, text, "")
             if after.job in once and begun > self.retry[after.run]:
                 yield AuditFinding(
                     Fault.DOUBLED, "", None, f"run {after.run} of {after.job} began again (S43)", ""
@@ -122,6 +141,8 @@ class Truth:
     def _at_once(self, before: Execution, after: Execution) -> bool:
         """Unless somebody stood still: he does not know what has become of his leases."""
         both = before.ended is None or before.ended > after.began
+        if before.run in self.lost:  # a person was told, and the lane is free
+            return False
         return both and not any(self._stood_still(one, after.began) for one in (before, after))
 
     def _stood_still(self, execution: Execution, until: float) -> bool:

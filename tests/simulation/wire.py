@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from tickwise.core.handover import Alive, HandOver, HandOverChange
 from tickwise.stores.contract import StoreUnavailableError
 from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.records import Expired, Finish, Lease, LeaseRequest, Node, Renewed, TickResult
@@ -99,6 +100,13 @@ class Wire:
         for run in sorted(renewed.held):
             self._truth.renewed(run, (held or {})[run], self._now, lease)
 
+    def told_hand_over(self, record: HandOver | None, run: str, _token: str, change: HandOverChange) -> None:
+        if record is not None:
+            self._truth.handed_over(run, record)
+        if not isinstance(change, Alive):
+            said = f"{type(change).__name__.lower()}, {record.state if record else 'refused'}"
+            self._truth.tell(self._node, f"hand-over of run {run}: {said}")
+
     def told_expire(self, _expired: Expired) -> None:
         self._truth.expired(self._now)
 
@@ -112,6 +120,8 @@ class Wire:
 
 _TOLD: dict[str, Callable[..., None]] = {
     "lease": Wire.told_lease,
+    "adopt": Wire.told_lease,
+    "hand_over": Wire.told_hand_over,
     "tick": Wire.told_tick,
     "beat": Wire.told_beat,
     "finish": Wire.told_finish,

@@ -8,10 +8,10 @@ runtime does not change what happens to it.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from random import Random
 from types import SimpleNamespace
@@ -30,12 +30,14 @@ from tickwise.core.model import Pause, Schedule, Trigger
 from tickwise.core.policy import catchup_mode
 from tickwise.core.slots import next_slot
 from tickwise.core.timeparse import iso
+from tickwise.runtime.engines.catalog import ConfiguredEngine
 from tickwise.runtime.heartbeat import Heartbeat
 from tickwise.sources.defaults import NO_DEFAULTS
 from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.memory.store import MemoryStore
 from tickwise.stores.records import MICRO
 
+from .engines import EnginePlace
 from .loop import OWNER, SimulatedLoop
 from .truth import Truth
 from .wire import Weather, Wire
@@ -79,6 +81,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.truth = Truth(self.loop.time)
+        self.engines = dict[str, EnginePlace]()
         self.store = MemoryStore(self.now)
 
     def now(self) -> int:
@@ -149,6 +152,10 @@ class World:
 
     # Nodes.
 
+    def settings_of(self, node: str) -> Settings:
+        engines = {name: cast("ConfiguredEngine", place.connection(node)) for name, place in self.engines.items()}
+        return replace(SETTINGS, engines=engines, api_url="http://simulated")
+
     def start(self, name: str) -> None:
         self.nodes[name] = Member(self, name)
         self.truth.tell(name, "starts")
@@ -166,15 +173,22 @@ class World:
     def set_clock(self, seconds: int) -> None:
         self.offset += seconds * MICRO
         self.clock_set_back |= seconds < 0
-        for name in NODES:
+        works = [work.owner for place in self.engines.values() for work in place.living]
+        for name in (*NODES, *works):
             self.truth.stands_still(name, 0.0)
         self.truth.tell("clock", f"is set by {seconds} s, to {iso(self.second)}")
+
+    def build_engines(self, jobs: Iterable[JobDefinition]) -> None:
+        """Those that these jobs name."""
+        for name in sorted({job.engine.name for job in jobs if job.engine}):
+            self.engines[name] = EnginePlace(self, name)
 
     # Jobs.
 
     async def work(self, node: str, run: Any) -> None:
         """What every job does: take a while, and now and then fail."""
-        execution = self.truth.began(run.id, run.job, node, laned=run.trigger != Trigger.ENQUEUE)
+        laned = run.trigger != Trigger.ENQUEUE
+        execution = self.truth.began(run.id, run.job, node, laned=laned, attempt=run.attempt)
         chance = Random(f"{self.seed} {run.id} {run.attempt}")
         self.truth.tell(node, f"begins run {run.id} of {run.job} ({run.slot and iso(int(run.slot.timestamp()))})")
         try:
@@ -204,9 +218,10 @@ class Member:
         services = NodeServices(wire, DefinitionSync(wire), lambda: wire, _nothing)
         registry = Registry(lambda: NO_DEFAULTS)
         registry.functions |= dict.fromkeys(self.world.jobs, job)
+        settings = self.world.settings_of(self.name)
         while True:  # as a supervisor would start it again
             with suppress(StoreUnavailableError):
-                await NodeProcess(SETTINGS, services, registry, NodeOptions(), Hooks()).run(asyncio.Event())
+                await NodeProcess(settings, services, registry, NodeOptions(), Hooks()).run(asyncio.Event())
             await asyncio.sleep(1.0)
 
     def kill(self) -> None:
@@ -242,10 +257,13 @@ def made_up_time(loop: SimulatedLoop) -> Iterator[None]:
         for module in ("app.node", "runtime.loop", "runtime.heartbeat"):
             stack.enter_context(patch(f"tickwise.{module}.monotonic", loop.time))
         stack.enter_context(patch("tickwise.app.node.Heartbeat", SimulatedKeeper))
+        tickets = count()
+        ticket = "tickwise.runtime.engines.watcher.token_urlsafe"
+        stack.enter_context(patch(ticket, lambda _size: f"ticket {next(tickets)}"))
         stack.enter_context(patch("tickwise.app.node.uuid4", lambda: SimpleNamespace(hex=f"{next(names):08}")))
         stack.enter_context(patch("tickwise.app.node.os", SimpleNamespace(getpid=lambda: 1)))
         stack.enter_context(patch("tickwise.app.node.socket", SimpleNamespace(gethostname=lambda: "sim")))
-        stack.enter_context(patch("tickwise.runtime.execution._FLUSH_EVERY", 60.0))
+        stack.enter_context(patch("tickwise.runtime.execution.FLUSH_EVERY", 60.0))
         stack.enter_context(patch("tickwise.log._LazyLogger.__getattr__", lambda _logger, _method: _unheard))
         yield
 

@@ -32,6 +32,7 @@ from .timeparse import format_duration
 _MICRO = 1_000_000
 DEFAULT_PATIENCE = 3_600  # seconds without an answer of the engine, unless the job has a timeout
 WORK_LEASE = 30  # seconds after its last sign of life when work counts as dead; it stops itself before that
+WORK_ENDS_ITSELF = 25  # seconds after its last answered sign of life when work has ended itself, at the latest
 REPORT_GRACE = 10  # seconds between the end that an engine reports and the one that the work should have reported
 
 
@@ -202,7 +203,7 @@ def _begun(record: HandOver, change: Began, now: int, *, cancelling: bool) -> Ha
     """The gate (S53). Work without a gate begins when the engine says so."""
     claim = digest(change.claim) if record.gated else ""
     if record.state is HandOverState.BEGUN:
-        return record if record.claim == claim else None
+        return record._replace(alive_at=now) if record.claim == claim else None
     if cancelling or not compare_digest(digest(record.ticket), digest(change.ticket)):
         return None
     begun = record._replace(claim=claim, ticket=record.ticket_digest, begun_at=now, alive_at=now)
@@ -285,7 +286,7 @@ def is_over(record: HandOver, seen: Sighting, now: int) -> bool:
     """Whether work that was told to end has ended for sure, or will never begin (S56)."""
     if record.gated and (record.begun_at is None or _is_dead(record, now)):
         return True  # the gate lets nobody in any more; or the work has ended itself
-    return seen.sight in (Sight.ENDED, Sight.UNKNOWN)
+    return seen.sight in (Sight.ENDED, Sight.UNKNOWN) and _is_quiet(record, now)
 
 
 def _judged_silence(record: HandOver, problem: str, now: int) -> Judgement:
@@ -299,6 +300,16 @@ def _judged_silence(record: HandOver, problem: str, now: int) -> Judgement:
 def _is_dead(record: HandOver, now: int) -> bool:
     """Whether work that reports by itself has stopped to do so: it has ended itself before that (S42)."""
     return record.gated and record.alive_at is not None and now - record.alive_at > WORK_LEASE * _MICRO
+
+
+def _is_quiet(record: HandOver, now: int) -> bool:
+    """Whether the word of the engine counts that work is over.
+
+    An engine that delivers an order twice says so when a copy has left that the gate did not let in. So it counts
+    only of work that has given no sign of life for so long that it has ended itself; or that never gives any.
+    """
+    is_silent = record.alive_at is None or now - record.alive_at > WORK_ENDS_ITSELF * _MICRO
+    return is_silent or not record.gated
 
 
 def _judged_unknown(record: HandOver) -> Judgement:
@@ -316,7 +327,7 @@ def _judged_end(record: HandOver, seen: Sighting, now: int) -> Judgement:
         return Judgement(outcome=outcome, error=seen.error)
     if record.ended_at is None:
         return Judgement(Over())
-    if now - record.ended_at < REPORT_GRACE * _MICRO:
+    if now - record.ended_at < REPORT_GRACE * _MICRO or not _is_quiet(record, now):
         return NOTHING_NEW
     begun = "has ended and did not report how" if record.begun_at else "has ended before the work began"
     said = f": {seen.error}" if seen.error else ""

@@ -1,5 +1,7 @@
 """The engines that the settings name, and those that people write themselves."""
 
+import sys
+
 import pytest
 
 from tickwise.core.errors import InputError
@@ -39,3 +41,17 @@ def test_a_kind_that_cannot_be_is_refused(kind: object) -> None:
     with pytest.raises(InputError, match="dask") as refused:
         read_engines({"mine": {"kind": kind}})
     assert all(known in str(refused.value) for known in KINDS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "library", "settings"),
+    [("dask", "distributed", {"address": "tcp://a:8786"}), ("kubernetes", "lightkube", {})],
+)
+def test_a_missing_library_is_named_with_its_command(
+    kind: str, library: str, settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command installs what the kind needs."""
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.delitem(sys.modules, f"tickwise.runtime.engines.{kind}", raising=False)
+    with pytest.raises(InputError, match=rf"\({library}\): pip install 'tickwise\[{kind}\]'"):
+        read_engines({"mine": {"kind": kind, **settings}})["mine"].open()

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -111,14 +112,36 @@ def test_work_that_waits_for_a_node_can_be_cancelled(ray: RayServer) -> None:
         engine = _engine(ray)
         await engine.submit(_order("71.1", **WAITS_FOR_A_NODE))
         assert (await engine.look(["71.1"]))["71.1"].sight is Sight.WAITING
-        with pytest.raises(EngineUnavailableError, match="non-terminal"):
-            await engine.forget("71.1")
         await engine.cancel("71.1")
         seen = await until(engine, "71.1", Sight.ENDED)
         assert (seen.sight, seen.outcome) == (Sight.ENDED, Cancelled())
         await engine.close()
 
     asyncio.run(story())
+
+
+def test_a_job_is_forgotten_when_ray_has_seen_its_end(ray: RayServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work that has just reported its end still runs for Ray, which is asked again; but not for ever."""
+    monkeypatch.setattr("tickwise.runtime.engines.ray._FORGET_PAUSE", 0.001)
+
+    async def story() -> None:
+        engine = _engine(ray)
+        await engine.submit(_order("75.1", **WAITS_FOR_A_NODE))
+        with pytest.raises(EngineUnavailableError, match="non-terminal"):
+            await engine.forget("75.1")
+        refused: list[str] = []
+        monkeypatch.setattr(asyncio, "sleep", partial(_stop_instead, ray, "75.1", refused))
+        await engine.forget("75.1")
+        assert refused == ["75.1"]
+        assert "75.1" not in ray.jobs
+        await engine.close()
+
+    asyncio.run(story())
+
+
+async def _stop_instead(ray: RayServer, name: str, refused: list[str], _: float) -> None:
+    refused.append(name)
+    ray.jobs[name].stopped = True
 
 
 def test_an_order_that_ray_refuses_is_refused_for_good(ray: RayServer) -> None:

@@ -12,6 +12,7 @@ The ticket is among the variables of the job, which people with access to the da
 that access can execute anything on the cluster already, and the ticket is of no use once the work has begun (S53).
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from shlex import join
 from typing import Any, ClassVar
@@ -38,6 +39,7 @@ from .fields import (
 
 _TIMEOUT = 30.0  # seconds; a head that starts an agent takes its time to answer
 _STOP_WAIT = 10  # seconds between the signals that ask the work to end and that end it
+_FORGET_TRIES, _FORGET_PAUSE = 10, 0.5  # seconds
 _MAX_ERROR = 2_000  # characters; Ray puts the end of the log into its message
 _FINGERPRINT = "tickwise_fingerprint"
 _SETTINGS = {
@@ -162,8 +164,13 @@ class RayEngine(Engine):
         return LogChunk(output[start:], str(max(start, len(output))))
 
     async def forget(self, reference: str) -> None:
-        """Ray refuses to delete a job that it has not seen end yet: then ask again later."""
-        self._checked(await self._request("DELETE", _path(reference)), 404)
+        """Ray deletes no job that it has not seen end, and sees the end of a program a moment after its report."""
+        for _ in range(_FORGET_TRIES):
+            response = await self._request("DELETE", _path(reference))
+            if response.status_code != 500:
+                break
+            await asyncio.sleep(_FORGET_PAUSE)
+        self._checked(response, 404)
 
     async def close(self) -> None:
         await self._client.aclose()

@@ -37,7 +37,7 @@ from ...core.handover import (
 from ...core.payload import clip
 from ...core.redaction import NO_SECRETS, Redactor
 from ...core.requirements import Offers
-from ...core.settle import Cancelled, Failed, LeaseExpired, Outcome
+from ...core.settle import Cancelled, Failed, Outcome
 from ...core.states import HandOverState, RunState
 from ...core.timeparse import format_duration
 from ...log import get_logger
@@ -246,10 +246,11 @@ class _Watch:
     async def _judged(self, look: Look) -> Judgement:
         """What the look means. The work changes the record, too, so it is read again from time to time.
 
-        That work is dead is never said of a record that may be old.
+        That work is over is never said of a record that may be old: it may have given a sign of life since.
         """
         judgement = judged(self.record, look.seen, look.now)
-        if isinstance(judgement.outcome, LeaseExpired) or look.now - self._read_at >= _REFRESH_EVERY:
+        is_over = judgement.outcome is not None and self.record.gated
+        if is_over or look.now - self._read_at >= _REFRESH_EVERY:
             self._read_at = look.now
             await self._refresh()
             judgement = judged(self.record, look.seen, look.now)
@@ -289,9 +290,9 @@ class _Watch:
             seen, now = await self._looks.next(self.record.reference)
             if seen.sight is Sight.SILENT:
                 await self._change(Silent(seen.error))
-            elif is_over(self.record, seen, now):
-                break
             await self._refresh()
+            if is_over(self.record, seen, now):
+                break
             if now - asked_at >= CANCEL_WITHIN and (killed_at is None or now - killed_at >= _KILL_EVERY):
                 killed_at = now
                 await self._try(self._engine.kill)

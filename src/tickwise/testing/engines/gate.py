@@ -82,7 +82,7 @@ class Gate(Workplace):
 
     def _begin(self, request: Request, reference: str) -> Answer:
         if reference not in self._work or request.secret != TICKET:
-            return _problem(404, f"no attempt {reference} has this ticket")
+            return _refuse(404, f"no attempt {reference} has this ticket")
         claim = request.body["claim"]
         with self._changed:
             if reference not in self._claims and reference not in self._cancelled:
@@ -90,7 +90,7 @@ class Gate(Workplace):
                 self._begins[reference] += 1
                 self._changed.notify_all()
         if self._claims.get(reference) != claim:
-            return _problem(409, f"{reference} has begun already, or was cancelled: leave it")
+            return _refuse(409, f"{reference} has begun already, or was cancelled: leave it")
         return Answer(self._what_to_do(reference))
 
     def _what_to_do(self, reference: str) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class Gate(Workplace):
 
     def _checked(self, request: Request, reference: str, answer: Any) -> Answer:
         if request.secret != self._claims.get(reference):
-            return _problem(404, f"no attempt {reference} has this claim")
+            return _refuse(404, f"no attempt {reference} has this claim")
         return Answer(answer, 200 if answer else 204)
 
     def _wait(self, _: Request, reference: str) -> Answer:
@@ -122,5 +122,5 @@ class Gate(Workplace):
         return Answer(None, 204)
 
 
-def _problem(status: int, detail: str) -> Answer:
-    return Answer({"status": status, "detail": detail}, status)
+def _refuse(status: int, detail: str) -> Answer:
+    return Answer({"status": status, "detail": detail}, status, "application/problem+json")

@@ -28,6 +28,7 @@ class Answer(NamedTuple):
 
     body: Any
     status: int = 200
+    kind: str = "application/json"
 
 
 Route = Callable[..., Answer]
@@ -85,7 +86,7 @@ class _Handler(BaseHTTPRequestHandler):
         content = answer.body if is_text else "" if answer.status == 204 else json.dumps(answer.body)
         encoded = content.encode()
         self.send_response(answer.status)
-        self.send_header("Content-Type", "text/plain; charset=utf-8" if is_text else _json_type(answer.status))
+        self.send_header("Content-Type", "text/plain; charset=utf-8" if is_text else answer.kind)
         self.send_header("Content-Length", str(len(encoded)))
         self.end_headers()
         self.wfile.write(encoded)
@@ -94,8 +95,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
-
-
-def _json_type(status: int) -> str:
-    """As our API says it: the work believes an error only if it is a problem document."""
-    return "application/problem+json" if status >= 400 else "application/json"
