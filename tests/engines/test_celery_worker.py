@@ -30,10 +30,14 @@ def test_a_message_that_was_delivered_twice_begins_once(broker: Broker, tmp_path
 
     async def story(engine: CeleryEngine, gate: Gate) -> None:
         order = gate.order("7001.1", Work.WAITS, fingerprint="print", options={})
-        for _ in range(3):
-            await engine.submit(order)
+        last = gate.order("7001.2", Work.FINISHES, fingerprint="print", options={})
+        await engine.submit(order)
         await gate.until_begun(order.reference)
         await until(engine, order.reference, Sight.RUNNING)
+        for one in (order, order, last):  # the process that is free takes them one after the other
+            await engine.submit(one)
+        await until(engine, last.reference, Sight.ENDED)
+        assert (await engine.look([order.reference]))[order.reference].sight is Sight.RUNNING
         gate.release(order.reference)
         await until(engine, order.reference, Sight.ENDED)
         assert gate.begins(order.reference) == 1

@@ -25,6 +25,7 @@ class ControlStories(EngineStories):
         longer = f"{await world.begin(Work.WAITS)}0"
         await world.engine.submit(world.order(Work.WAITS, reference=longer))
         await world.workplace.until_begun(longer)
+        await world.until(longer, Sight.RUNNING)
         other = longer[:-1]
         world.workplace.cancel(other)
         await world.engine.cancel(other)

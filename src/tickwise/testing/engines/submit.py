@@ -62,6 +62,7 @@ class SubmitStories(EngineStories):
         order = world.order(Work.WAITS)
         await world.engine.submit(order)
         await world.workplace.until_begun(order.reference)
+        await world.until(order.reference, Sight.RUNNING)
         other = world.order(Work.WAITS, fingerprint="another", reference=order.reference)
         if world.engine.creates_once:
             with pytest.raises(OrderRefusedError, match=order.reference):
