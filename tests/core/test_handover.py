@@ -72,11 +72,12 @@ def test_a_reference_names_run_and_attempt() -> None:
 
 
 def test_orders_of_the_same_work_have_one_fingerprint() -> None:
-    """Other params, another definition or another engine are other work."""
+    """Other params, another definition, another engine or a run of another store are other work."""
     one, other = JobDefinition("a", engine=EngineUse("gpu")), JobDefinition("a", engine=EngineUse("cpu"))
-    prints = [fingerprint_of(one, None), fingerprint_of(other, None), fingerprint_of(one, {"x": 1})]
-    assert len(set(prints)) == 3
-    assert fingerprint_of(JobDefinition("a", engine=EngineUse("gpu")), None) == prints[0]
+    given = [(one, None, "n/1"), (other, None, "n/1"), (one, {"x": 1}, "n/1"), (one, None, "m/1")]
+    prints = [fingerprint_of(*each) for each in given]
+    assert len(set(prints)) == 4
+    assert fingerprint_of(JobDefinition("a", engine=EngineUse("gpu")), None, "n/1") == prints[0]
 
 
 @pytest.mark.parametrize("kept", [record(), begun(address="http://x", log_cursor="5"), record(gated=False)])
@@ -159,12 +160,22 @@ def test_moves_that_exist(state: HandOverState, change: HandOverChange, then: Ha
 
 def test_an_engine_that_does_not_answer_is_waited_for() -> None:
     """Up to the patience; then nobody can say what became of the work (S55)."""
-    down = Sighting(Sight.SILENT, error="down")
-    assert judged(begun(), down, NOW) == Judgement(Silent("down"))
-    waiting = begun(silent_since=NOW, silence="down")
+    down, taken = Sighting(Sight.SILENT, error="down"), record(state=ACCEPTED)
+    assert judged(taken, down, NOW) == Judgement(Silent("down"))
+    waiting = taken._replace(silent_since=NOW, silence="down")
     assert judged(waiting, down, NOW + 600 * SECOND - 1) == NOTHING_NEW
     lost = judged(waiting, down, NOW + 600 * SECOND)
     assert (lost.outcome, lost.error) == (Lost(), "gpu has not answered for 10m: down")
+
+
+def test_work_that_gives_signs_of_life_does_not_need_its_engine() -> None:
+    """However long the engine is silent; when the work is silent too, it is dead (S42)."""
+    down, later = Sighting(Sight.SILENT, error="down"), NOW + 3_600 * SECOND
+    alone = begun(silent_since=NOW, silence="down", alive_at=later)
+    assert judged(alone, down, later) == NOTHING_NEW
+    assert judged(alone, down, later + WORK_LEASE * SECOND + 1).outcome == LeaseExpired()
+    free = begun(gated=False, silent_since=NOW, silence="down")
+    assert judged(free, down, later).outcome == Lost()
 
 
 @pytest.mark.parametrize("sight", [Sight.UNKNOWN, Sight.UNSURE, Sight.ENDED])

@@ -90,11 +90,10 @@ def digest(secret: str) -> str:
     return blake2b(secret.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
 
 
-def fingerprint_of(job: JobDefinition, params: object) -> str:
-    """Equal for orders of the same work."""
-    return blake2b(
-        f"{job.name}\n{encode_job(job)}\n{to_json(params, sort_keys=True)}".encode(), digest_size=16
-    ).hexdigest()
+def fingerprint_of(job: JobDefinition, params: object, token: str) -> str:
+    """Equal for orders of the same work. The token tells apart the runs of two stores that share an engine."""
+    text = f"{token}\n{job.name}\n{encode_job(job)}\n{to_json(params, sort_keys=True)}"
+    return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 # What changes a record. A store applies one change to the record of a running attempt, as one atomic move.
@@ -270,12 +269,12 @@ NOTHING_NEW = Judgement()
 
 def judged(record: HandOver, seen: Sighting, now: int) -> Judgement:
     """What a watcher does about a look at a hand-over (S54, S55)."""
-    is_in_doubt = record.state is HandOverState.INTENDED and record.silent_since is not None
-    if seen.sight is Sight.SILENT or (seen.sight is Sight.UNSURE and is_in_doubt):
-        return _judged_silence(record, seen.error or record.silence, now)
     if _is_dead(record, now):
         problem = f"the work on {record.engine} has given no sign of life for {format_duration(WORK_LEASE)}"
         return Judgement(outcome=LeaseExpired(), error=problem)
+    is_in_doubt = record.state is HandOverState.INTENDED and record.silent_since is not None
+    if seen.sight is Sight.SILENT or (seen.sight is Sight.UNSURE and is_in_doubt):
+        return _judged_silence(record, seen.error or record.silence, now)
     judgement = _judged_answer(record, seen, now)
     if judgement == NOTHING_NEW and record.silent_since is not None:
         return Judgement(Answered())
@@ -309,8 +308,10 @@ def is_over(record: HandOver, seen: Sighting, now: int) -> bool:
 
 
 def _judged_silence(record: HandOver, problem: str, now: int) -> Judgement:
+    """What a silent engine means: nothing for work that gives signs of life by itself."""
     since = now if record.silent_since is None else record.silent_since
-    if now - since >= record.patience * _MICRO:
+    reports = record.gated and record.begun_at is not None
+    if now - since >= record.patience * _MICRO and not reports:
         waited = format_duration(record.patience)
         return Judgement(outcome=Lost(), error=f"{record.engine} has not answered for {waited}: {problem}")
     return NOTHING_NEW if record.silence == problem else Judgement(Silent(problem))

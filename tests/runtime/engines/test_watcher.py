@@ -257,7 +257,6 @@ async def test_an_engine_out_of_reach_is_waited_for() -> None:
     """`why` can say since when and in which words; after the patience the run is lost (S55)."""
     post = await Post.open(replace(JOB, timeout=600))
     await post.take()
-    await post.begin()
     post.cluster.faults.gone = True
     silent = await post.until(lambda row: row.hand_over is not None and row.hand_over.silent_since is not None)
     assert silent.hand_over is not None

@@ -193,7 +193,7 @@ class _Watch:
         return HandOver(
             engine=job.engine.name if job.engine else "",
             reference=reference_of(self._lease.id, self._lease.attempt),
-            fingerprint=fingerprint_of(job, self._lease.params),
+            fingerprint=fingerprint_of(job, self._lease.params, self._lease.token),
             token=self._lease.token,
             gated=gated,
             ticket=token_urlsafe(32) if gated else "",
