@@ -28,8 +28,8 @@ _CHROMIUM_FLAGS = (
     "--disable-sync", "--no-first-run",
 )  # fmt: skip
 _COMPLETE_VIEW = """() => {
-    const values = [...document.querySelectorAll(".tile-value")].map((tile) => tile.textContent);
-    const drawn = values.length && !values.includes("…") && document.querySelector(".timeline .piece");
+    const summary = document.querySelector(".summary")?.textContent ?? "";
+    const drawn = summary.includes("worker") && document.querySelector(".ribbon .bin");
     if (!drawn || document.querySelector(".loading")) return null;
     const loaded = ["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind));
     return [performance.now(), loaded.reduce((sum, one) => sum + one.decodedBodySize, 0)];

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Browser, Page, expect
 
-from ..support.browser import Site, Visitor
+from ..support.browser import SUMMARY, Site, Visitor
 
 
 def confirm(page: Page, name: str) -> None:
@@ -27,7 +27,7 @@ def test_pause_with_a_reason_and_resume(visitor: Visitor, site: Site) -> None:
 
 def test_run_now(visitor: Visitor) -> None:
     """A run by hand shows up in the history by itself, and ends there (S30)."""
-    page = visitor.open("schedules/rare")
+    page = visitor.open("schedules/rare?tab=runs")
     page.get_by_role("button", name="Run now").click()
     confirm(page, "Run now")
     history = page.get_by_role("region", name="History")
@@ -107,7 +107,7 @@ def test_retry_from_the_failed_step(visitor: Visitor, site: Site) -> None:
 
 def test_backfill_with_a_dry_run(visitor: Visitor) -> None:
     """A dry run lists the slots; the backfill makes their runs (S32)."""
-    page = visitor.open("schedules/rare")
+    page = visitor.open("schedules/rare?tab=runs")
     page.get_by_role("button", name="Backfill").click()
     page.get_by_role("button", name="Dry run").click()
     expect(page.locator(".dry-run li")).to_have_count(1)
@@ -118,7 +118,7 @@ def test_backfill_with_a_dry_run(visitor: Visitor) -> None:
 
 def test_what_if_it_had_been_down(visitor: Visitor) -> None:
     """The simulation draws the slots of an outage and says what would have become of each."""
-    page = visitor.open("schedules/rare")
+    page = visitor.open("schedules/rare?tab=whatif")
     page.get_by_role("button", name="Simulate").click()
     expect(page.get_by_role("figure", name="Simulation").locator(".piece").first).to_be_visible()
     expect(page.get_by_role("table", name="Simulated slots").get_by_role("row")).to_have_count(2)
@@ -151,7 +151,7 @@ def test_a_link_signs_in_all_tabs(browser: Browser, site: Site) -> None:
         page = visitor.page
         page.goto(f"{site.address}#/signin?code={code}")
         expect(page.locator(".person")).to_contain_text("operator")
-        expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+        expect(page.get_by_role("heading", level=1)).to_have_text(SUMMARY)
         assert code not in page.url
         tab = page.context.new_page()
         tab.goto(f"{site.address}#/schedules/rare")

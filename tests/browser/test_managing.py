@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -112,18 +111,17 @@ def test_search_the_log(visitor: Visitor, site: Site) -> None:
     expect(page.locator(".log-line")).to_have_count(2)
 
 
-def test_ask_why(visitor: Visitor, site: Site) -> None:
-    """The page of a schedule answers the question from the definition to what to do."""
+def test_ask_why(visitor: Visitor) -> None:
+    """A slot in the list answers, beside the page, from the definition to what to do; Escape leads back."""
     page = visitor.open("schedules/steady")
-    expect(page.get_by_role("table", name="History").locator(".badge.is-succeeded").first).to_be_visible()
-    ran = site.api("GET", "runs?schedule=steady&state=succeeded&limit=1")["items"][0]
-    why = page.get_by_role("region", name="Why?")
-    slot = datetime.fromisoformat(ran["slot"]).astimezone(ZoneInfo("Europe/Berlin"))
-    why.get_by_label("Slot (Europe/Berlin)").fill(f"{slot:%Y-%m-%dT%H:%M:%S}")
-    why.get_by_role("button", name="Explain").click()
-    expect(why.get_by_role("link", name=ran["id"])).to_be_visible()
+    row = page.get_by_role("table", name="Slots").get_by_role("row").filter(has_text="ran").first
+    row.get_by_role("button").click()
+    why = page.get_by_role("dialog", name="Slots of steady")
     expect(why).to_contain_text("Every second")
-    expect(why).to_contain_text("Nothing to do.")
+    expect(why.locator(".badge")).to_have_text("succeeded")
+    expect(why.get_by_role("link", name="Open the run")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(why).to_have_count(0)
 
 
 def test_limit_a_queue(visitor: Visitor, site: Site) -> None:
@@ -162,7 +160,7 @@ def test_pause_everything(visitor: Visitor, site: Site) -> None:
     page.get_by_role("button", name="Pause all").click()
     page.get_by_label("Reason").fill("a flood")
     confirm(page, "Pause all")
-    expect(page.locator(".warnings")).to_contain_text("Europe/Berlin by ops: a flood")
+    expect(page.locator(".need").first).to_contain_text("a flood")
     assert site.api("GET", "overview")["paused"]
     dialog_button(page, "Resume all", "Resume")
     expect(page.get_by_role("button", name="Pause all")).to_be_visible()
@@ -173,7 +171,7 @@ def test_a_clock_that_is_wrong_is_told(visitor: Visitor) -> None:
     """Countdowns follow the server's; whoever has the wrong one is told by how much."""
     visitor.page.add_init_script("const real = Date.now; Date.now = () => real() + 7_200_000")
     page = visitor.open()
-    expect(page.locator(".warnings")).to_contain_text("This computer's clock is 2 h ahead of the server's.")
+    expect(page.locator(".needs")).to_contain_text("This computer's clock is 2 h ahead of the server's.")
 
 
 def test_words_of_people_stay_words(visitor: Visitor, site: Site) -> None:

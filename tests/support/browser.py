@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -11,6 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, 
 
 from .tickwise_processes import Nest, Process
 
+SUMMARY = re.compile("need you|needs you|as they should be")  # the title of the first page
 PATIENCE = 30.0  # seconds: only against hanging
 _LINK = re.compile(r"Dashboard: ((http://[^#\s]+)#\S+)")
 _WICKED = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
@@ -22,7 +24,7 @@ JOBS = {
         'schedule: "0 5 * * *"',
         "params: {note: none}",
         "steps:",
-        '  - {name: before, script: "echo prepared"}',
+        "  - {name: before, script: \"printf '\\\\033[32mprepared\\\\033[0m\\\\n'\"}",
         '  - {name: after, depends: before, script: "test -f mended.mark && echo mended at last"}',
     ],
     "wicked": [
@@ -42,11 +44,11 @@ JOBS = {
 class Site:
     """A running server; what its pages complain about is kept."""
 
-    def __init__(self, nest: Nest, folder: Path, **settings: Any) -> None:
+    def __init__(self, nest: Nest, folder: Path, *, jobs: Mapping[str, list[str]] = JOBS, **settings: Any) -> None:
         self.folder = folder
         self._nest = nest
         (folder / "jobs").mkdir()
-        for name, lines in JOBS.items():
+        for name, lines in jobs.items():
             (folder / "jobs" / f"{name}.yaml").write_text("\n".join(lines))
         given = {"poll": 0.1, "port": 0, "shutdown_grace": 1, **settings}
         (folder / "tickwise.toml").write_text(

@@ -1,6 +1,6 @@
 /** What people do to schedules: each asks first, and says what came of it. */
 
-import { may, send, sendMatching, sendOnce } from "./api.js";
+import { send, sendMatching, sendOnce } from "./api.js";
 import { ask } from "./dialog.js";
 import { h, put } from "./dom.js";
 import { parseExact, writeExact } from "./exact.js";
@@ -16,7 +16,9 @@ const OVERLAPS = [
   ["allow", "side by side"],
   ["skip", "skip slots while the job is active"],
 ];
+const TIME = { placeholder: "2026-11-18 17:00", autocomplete: "off", spellcheck: "false", size: "17" };
 const SHOWN = 100; // slots of a dry run
+const MOST_AT_ONCE = 1000; // schedules of a request
 
 const path = (name, action) => `schedules/${encodeURIComponent(name)}:${action}`;
 const listed = (names) => (names.length === 1 ? names[0] : `${names.length} schedules`);
@@ -66,9 +68,23 @@ export function trigger(names, params) {
   });
 }
 
-function reschedule(schedule) {
+/** A job that has no schedule. */
+export function runJob(job) {
+  const given = h("textarea", { rows: "4", spellcheck: "false", class: "mono", placeholder: '{"table": "users"}' });
+  return ask({
+    title: `Run ${job} now`,
+    body: [field("Params for this run (JSON)", given, { hint: "If empty, those of the definition." })],
+    confirm: "Run now",
+    act: async () => {
+      const run = await sendOnce("runs", { job, ...(given.value.trim() ? { params: read(given.value) } : {}) });
+      return done(run, `Started ${job} as run #${run.id}.`);
+    },
+  });
+}
+
+export function reschedule(schedule) {
   const at = h("input", {
-    type: "datetime-local",
+    ...TIME,
     value: localText(Date.parse(schedule.next_run_at ?? "") || now()),
   });
   const after = h("input", { placeholder: "15m", size: "8" });
@@ -92,9 +108,9 @@ function reschedule(schedule) {
   });
 }
 
-function backfill(schedule) {
-  const start = h("input", { type: "datetime-local", value: localText(now() - 24 * HOUR), required: true });
-  const end = h("input", { type: "datetime-local", value: localText(now()), required: true });
+export function backfill(schedule) {
+  const start = h("input", { ...TIME, value: localText(now() - 24 * HOUR), required: true });
+  const end = h("input", { ...TIME, value: localText(now()), required: true });
   const overlap = select(OVERLAPS, "queue");
   const again = h("input", { type: "checkbox" });
   const found = h("div", { class: "dry-run", "aria-live": "polite" });
@@ -136,7 +152,7 @@ const slots = (found) => [
   found.length > SHOWN && h("p", { class: "faint" }, `and ${found.length - SHOWN} more`),
 ];
 
-const reset = (schedule) =>
+export const reset = (schedule) =>
   ask({
     title: `Reset ${schedule.name}`,
     body: [
@@ -163,26 +179,33 @@ export const remove = (schedule, version) =>
     },
   });
 
-/** Buttons for one schedule, as far as the person may; `changed` is called after each. */
-export function scheduleButtons(schedule, changed, { params } = {}) {
-  if (!may("operator")) return [];
-  const then = (act) => async () => (await act()) && changed();
-  return [
-    button("Run now", then(() => trigger([schedule.name], params)), { kind: "primary", name: "runs" }),
-    schedule.paused
-      ? button("Resume", then(() => resume([schedule.name])), { name: "runs" })
-      : button("Pause", then(() => pause([schedule.name])), { name: "paused" }),
-    button("Reschedule", then(() => reschedule(schedule)), { name: "moved" }),
-    button("Backfill", then(() => backfill(schedule)), { name: "plus" }),
-    button("Reset", then(() => reset(schedule)), { kind: "quiet" }),
-  ];
+export function pauseAll() {
+  const reason = h("input", { maxlength: "1000", autocomplete: "off" });
+  return ask({
+    title: "Pause all",
+    confirm: "Pause all",
+    danger: true,
+    body: [h("p", {}, "No slot of any schedule runs until you resume."), field("Reason", reason)],
+    act: async () => done(await send("PUT", "pause", { reason: reason.value }), "All schedules are paused."),
+  });
 }
+
+export const resumeAll = () =>
+  ask({
+    title: "Resume all",
+    confirm: "Resume",
+    body: [h("p", {}, "Slots of the pause are handled by each schedule's catch-up.")],
+    act: async () => done(await send("DELETE", "pause"), "Resumed."),
+  });
 
 /** One by its own address, so that a refusal is told in full; many at once, with a word on each that failed. */
 async function many(names, action, body, word) {
   const post = action === "trigger" ? sendOnce : (where, what) => send("POST", where, what);
   if (names.length === 1) return done(await post(path(names[0], action), body), `${word} ${names[0]}.`);
-  const { items } = await post(`schedules:${action}`, { ...body, names });
+  const items = [];
+  for (let from = 0; from < names.length; from += MOST_AT_ONCE) {
+    items.push(...(await post(`schedules:${action}`, { ...body, names: names.slice(from, from + MOST_AT_ONCE) })).items);
+  }
   const refused = items.filter((one) => !one.done);
   for (const one of refused.slice(0, 5)) say(`${one.name}: ${one.problem?.detail}`, "wrong");
   return done(items, `${word} ${items.length - refused.length} of ${items.length}.`);

@@ -1,17 +1,20 @@
 /** The shell: who is here, where they are, and the page that they see. */
 
+import { watchNeeds } from "./attention.js";
 import { lost, mayAll, Problem, reachable, signIn, who } from "./api.js";
 import { h, put } from "./dom.js";
 import { listenToKeys } from "./keys.js";
 import * as live from "./live.js";
 import { pageFor } from "./page.js";
+import { openPalette } from "./palette.js";
 import { failure } from "./parts.js";
 import { go, here } from "./routes.js";
 import { drawShell, mark } from "./shell.js";
+import { setPage } from "./tabtitle.js";
 import { zone } from "./time.js";
 
 const ROUTES = [ // each with the file of its page, which is asked for when somebody goes there
-  [[], "overview"],
+  [[], "now"],
   [["schedules"], "schedules"],
   [["create"], "edit"],
   [["schedules", ":name"], "schedule"],
@@ -59,7 +62,7 @@ async function open(name) {
 async function draw({ name, params }, page, moved) {
   const { title, show } = await open(name);
   if (page.signal.aborted) return;
-  document.title = `${title(params)} · Tickwise`;
+  setPage(title(params));
   const shown = show(page);
   if (moved) (main.querySelector("h1") ?? main).focus({ preventScroll: true });
   await shown;
@@ -108,11 +111,12 @@ function entered(person) {
 }
 
 async function start() {
-  drawShell(document.getElementById("shell"), main);
+  drawShell(document.getElementById("shell"), main, openPalette);
   document.querySelector(".skip").addEventListener("click", (event) => (event.preventDefault(), main.focus()));
   mark(here().parts[0] ?? "");
   listenToKeys({ mayAudit: () => mayAll("admin") });
   who.on(entered);
+  watchNeeds();
   zone.on(() => render());
   window.addEventListener("hashchange", () => render({ moved: true }));
   await enter();

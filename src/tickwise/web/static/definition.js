@@ -136,7 +136,14 @@ function timesOf({ schedule = "", timezone = OWN_ZONE }, nameOf) {
   return typeof text === "string" ? new ExpressionField(text, timezone, nameOf) : null;
 }
 
-const spelled = (value) => (value === undefined ? "" : typeof value === "string" ? value : writeExact(value));
+/** As people write it: a command of words as a line for a shell. */
+function spelled(value) {
+  if (value === undefined || typeof value === "string") return value ?? "";
+  const isCommand = Array.isArray(value) && value.every((word) => typeof word === "string");
+  return isCommand ? value.map(shellWord).join(" ") : writeExact(value);
+}
+
+const shellWord = (word) => (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`);
 
 /** What was typed; a list or an object if it is one. */
 function unspelled(typed) {

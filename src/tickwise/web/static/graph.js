@@ -2,7 +2,6 @@
 
 import { h, svg } from "./dom.js";
 import { icon } from "./icons.js";
-import { badge } from "./parts.js";
 import { now, span } from "./time.js";
 
 const WIDE = 168;
@@ -85,26 +84,6 @@ function box(step, place) {
     svg("rect", { width: WIDE, height: HIGH, rx: 6 }),
     mark,
     svg("text", { x: 30, y: 20, class: "step-name" }, name),
-    svg("text", { x: 30, y: 36, class: "step-state" }, [stateOf(step), took(step)].filter(Boolean).join(" · ")),
+    svg("text", { x: 30, y: 36, class: "step-state" }, step.told ?? [stateOf(step), took(step)].filter(Boolean).join(" · ")),
   );
-}
-
-/** Bars over the time of the run. */
-export function gantt(steps) {
-  const begun = steps.filter((step) => step.started_at);
-  if (!begun.length) return h("p", { class: "faint" }, "No step has started.");
-  const first = Math.min(...begun.map(begin));
-  const length = Math.max(1, ...begun.map((step) => end(step) - first));
-  const share = (milliseconds) => `${(milliseconds / length) * 100}%`;
-  const row = (step) => {
-    const style = { left: share(begin(step) - first), width: share(end(step) - begin(step)) };
-    const bar = h("div", { class: `gantt-bar is-${stateOf(step)}`, style });
-    return h("tr", {},
-      h("th", { scope: "row" }, step.name),
-      h("td", { class: "gantt-lane" }, bar),
-      h("td", {}, badge(stateOf(step))),
-      h("td", { class: "number" }, took(step)),
-    );
-  };
-  return h("table", { class: "plain gantt", "aria-label": "Steps over time" }, h("tbody", {}, begun.map(row)));
 }

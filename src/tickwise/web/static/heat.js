@@ -4,7 +4,7 @@ import { h, svg } from "./dom.js";
 import { stamp, wall } from "./time.js";
 
 const [GAP, LEFT, TOP] = [1, 76, 18]; // pixels
-const SHADES = 5;
+const TIMES = [1, 1.5, 2, 4]; // the usual load: up to each a shade, above the last one more
 const GRIDS = {
   60: {
     kind: "by-minute",
@@ -26,10 +26,30 @@ const GRIDS = {
   },
 };
 
+/** The load of an ordinary step: the median of those in which anything starts. */
+function usualOf(counts) {
+  const some = counts.filter(Boolean).sort((a, b) => a - b);
+  return some[Math.floor(some.length / 2)] ?? 1;
+}
+
+function shadeOf(count, usual) {
+  if (!count) return 0;
+  const place = TIMES.findIndex((times) => count <= times * usual);
+  return place < 0 ? TIMES.length + 1 : place + 1;
+}
+
+/** What the shades stand for, in numbers. */
+export function shadeLegend(counts) {
+  const usual = usualOf(counts);
+  const told = [`up to ${usual}, as usual`, ...TIMES.slice(1).map((times) => `up to ${Math.round(times * usual)}`), "more"];
+  const parts = told.map((text, place) => h("span", {}, h("i", { class: `shade-mark shade-${place + 1}` }), text));
+  return h("p", { class: "legend faint" }, parts, h("span", {}, h("i", { class: "herd-key" }), "a herd begins"));
+}
+
 /** `counts` are those of steps from `start` on; `pick(index)` is called for the one that somebody chooses. */
 export function heat({ start, step, counts, herds, pick }) {
   const grid = GRIDS[step];
-  const most = Math.max(1, ...counts);
+  const usual = usualOf(counts);
   const marked = new Set(herds.map((herd) => Math.floor((Date.parse(herd.minute) - start) / (step * 1000))));
   const rows = [];
   const cells = counts.map((count, index) => {
@@ -37,7 +57,7 @@ export function heat({ start, step, counts, herds, pick }) {
     const at = wall(instant);
     if (rows.at(-1) !== grid.row(at)) rows.push(grid.row(at));
     const [x, y] = [across(grid, Number(grid.column(at))), down(grid, rows.length - 1)];
-    const rect = cell(grid, x, y, Math.ceil((count / most) * SHADES));
+    const rect = cell(grid, x, y, shadeOf(count, usual));
     return count ? choosable(rect, {
       index,
       count,

@@ -2,11 +2,12 @@
 
 import { tell } from "./dialog.js";
 import { h } from "./dom.js";
+import { openPalette } from "./palette.js";
 import { facts } from "./parts.js";
 import { go } from "./routes.js";
 
 const PLACES = {
-  o: [[], "Overview"],
+  n: [[], "Now"],
   s: [["schedules"], "Schedules"],
   r: [["runs"], "Runs"],
   f: [["forecast"], "Forecast"],
@@ -19,6 +20,7 @@ const PATIENCE = 1500; // milliseconds after g
 export function listenToKeys({ mayAudit }) {
   let gone = 0;
   document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key === "k") return void (event.preventDefault(), openPalette());
     if (isMeantOtherwise(event)) return;
     const place = PLACES[event.key];
     if (Date.now() - gone < PATIENCE && place && (event.key !== "a" || mayAudit())) {
@@ -57,7 +59,12 @@ const help = () =>
     "Keys",
     facts([
       ...Object.entries(PLACES).map(([key, [, word]]) => [keys("g", key), word]),
+      [keys("Ctrl", "K"), "Go to, or do, anything"],
       [keys("/"), "Search"],
+      [keys("j"), "Next run in a list"],
+      [keys("k"), "Run before in a list"],
+      [keys("x"), "Mark a run in a list"],
+      [keys("←", "→"), "Move through a ribbon of slots"],
       [keys("?"), "These keys"],
       [keys("Esc"), "Close a dialog"],
     ]),

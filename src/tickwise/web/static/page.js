@@ -1,4 +1,4 @@
-/** The life of a page: what it hears and does ends when it is left. */
+/** The life of a page, or of a part of it: what it hears and does ends when it is left. */
 
 import { h } from "./dom.js";
 import * as live from "./live.js";
@@ -8,27 +8,41 @@ const CALM = 400; // milliseconds between two looks at the same thing, unless th
 
 /** What a page gets: where to draw, what was asked for, and ways to hear that end with it. */
 export function pageFor(params, query) {
-  const stop = new AbortController();
-  const ends = [() => stop.abort()];
   const work = [];
-  const view = h("div", { class: "page" });
+  const { end, ...life } = begin();
   const page = {
-    view,
+    ...life,
+    view: h("div", { class: "page" }),
     params,
     query,
+    /** Something to do once the page is drawn. */
+    ready: (act) => void work.push(act),
+  };
+  return { page, work, end };
+}
+
+/** The life of a part that may end before its page. */
+export function partOf(page) {
+  const part = begin();
+  page.signal.addEventListener("abort", part.end, { once: true, signal: part.signal });
+  return part;
+}
+
+function begin() {
+  const stop = new AbortController();
+  const ends = [() => stop.abort()];
+  return {
     signal: stop.signal,
     listen: (kind, listener) => void ends.push(live.on(kind, listener)),
     every: (milliseconds, act) => {
       const timer = setInterval(() => document.hidden || act(), milliseconds);
       ends.push(() => clearInterval(timer));
     },
-    /** Something to do when the page is left. */
+    /** Something to do at the end. */
     ends: (act) => void ends.push(act),
-    /** Something to do once the page is drawn. */
-    ready: (act) => void work.push(act),
     calmly: (act, pause = CALM) => calm(act, pause, stop.signal),
+    end: () => ends.splice(0).forEach((one) => one()),
   };
-  return { page, work, end: () => ends.forEach((one) => one()) };
 }
 
 /** The act, at most once in a while and never twice at the same time; trouble is told by the banner. */

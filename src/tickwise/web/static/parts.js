@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
 import { to } from "./routes.js";
-import { span, timeAt, zone } from "./time.js";
+import { timeAt, zone } from "./time.js";
 
 const VERDICT_ICONS = { fired: "succeeded", caught_up: "moved", deferred: "waiting" };
 
@@ -20,8 +20,6 @@ export const button = (text, act, { kind = "", name, disabled = false, title } =
   );
 
 export const link = (parts, text, query) => h("a", { href: to(parts, query) }, text);
-
-export const runLink = (id) => h("a", { href: to(["runs", id]), class: "mono" }, `#${id}`);
 
 export const scheduleLink = (name) => h("a", { href: to(["schedules", name]), class: "name" }, name);
 
@@ -73,22 +71,6 @@ export function table(label, columns, rows) {
     h("tbody", {}, rows.map((row) => h("tr", {}, cells(row)))),
   );
 }
-
-/** The last outcomes, oldest left; each a shape of its own. */
-export const strip = (states, most) => {
-  const shown = states.slice(-most);
-  const told = shown.join(", ") || "no runs yet";
-  return h("span", { class: "strip", role: "img", "aria-label": `last runs: ${told}`, title: told },
-    Array.from({ length: most - shown.length }, () => h("i", { class: "cell" })),
-    shown.map((state) => h("i", { class: `cell is-${state}` })));
-};
-
-/** How long after its time a run began. */
-export const lateness = (run) =>
-  run?.started_at && run.attempt === 1 ? Math.max(0, Date.parse(run.started_at) - Date.parse(run.due_at)) : null;
-
-export const duration = (run) =>
-  run.started_at && run.finished_at ? span(Date.parse(run.finished_at) - Date.parse(run.started_at)) : "";
 
 /** The instant once more, in the zone of its schedule, if that is another. */
 export const inZone = (at, name) => name && name !== zone.get() && [" · ", timeAt(at, { zone: name, label: true })];

@@ -1,33 +1,17 @@
 /** What people do to runs. */
 
-import { may, send } from "./api.js";
+import { send } from "./api.js";
 import { ask } from "./dialog.js";
 import { h } from "./dom.js";
-import { button } from "./parts.js";
 import { go } from "./routes.js";
 import { say } from "./say.js";
 
 const ACTIVE = new Set(["queued", "running"]);
-const AGAIN = new Set(["failed", "lost", "cancelled"]);
 const path = (run, action) => `runs/${encodeURIComponent(run.id)}:${action}`;
 
 export const isActive = (run) => ACTIVE.has(run.state);
 
-/** Buttons for one run, as far as the person may and its state allows. */
-export function runButtons(run, changed, hasSteps) {
-  if (!may("operator")) return [];
-  const then = (act) => async () => (await act()) && changed();
-  return [
-    AGAIN.has(run.state) && button("Retry", then(() => retry(run, hasSteps)), { kind: "primary", name: "runs" }),
-    isActive(run) && button(
-      run.cancelling ? "Cancelling" : "Cancel",
-      then(() => cancel(run)),
-      { kind: "danger", name: "cancelled", disabled: run.cancelling },
-    ),
-  ];
-}
-
-const cancel = (run) =>
+export const cancel = (run) =>
   ask({
     title: `Cancel run #${run.id} of ${run.job}`,
     body: [
@@ -44,7 +28,7 @@ const cancel = (run) =>
     },
   });
 
-function retry(run, hasSteps) {
+export function retry(run, hasSteps) {
   const way = (value, text, checked) => h("label", { class: "check" },
     h("input", { type: "radio", name: "from", value, checked }),
     text,
@@ -70,3 +54,21 @@ function retry(run, hasSteps) {
     },
   });
 }
+
+/** Those that were marked, one by one. */
+export const bulkOf = (ids, action) =>
+  ask({
+    title: `${action === "retry" ? "Retry" : "Cancel"} ${ids.length} runs`,
+    body: [h("p", { class: "faint" }, ids.map((id) => `#${id}`).join(" "))],
+    confirm: `${action === "retry" ? "Retry" : "Cancel"} ${ids.length} runs`,
+    danger: action === "cancel",
+    act: async () => {
+      let done = 0;
+      for (const id of ids) {
+        await send("POST", path({ id }, action), action === "retry" ? { from_failed: true } : undefined)
+          .then(() => (done += 1), (problem) => say(`#${id}: ${problem.message}`, "wrong"));
+      }
+      say(`${done} of ${ids.length} done.`);
+      return true;
+    },
+  });

@@ -1,163 +1,107 @@
-/** Parts of a schedule's page. */
+/** Tabs of a schedule's page: its slots and its runs. */
 
-import { remove, scheduleButtons } from "./actions.js";
-import { may } from "./api.js";
-import { h } from "./dom.js";
-import { icon } from "./icons.js";
-import { jsonView } from "./json.js";
-import {
-  badge,
-  button,
-  duration,
-  empty,
-  facts,
-  heading,
-  inZone,
-  lateness,
-  runLink,
-  strip,
-  table,
-  words,
-  zoned,
-} from "./parts.js";
-import { go, to } from "./routes.js";
-import { countdown, span, timeAt } from "./time.js";
+import { get } from "./api.js";
+import { byDay, Calendar, DAYS, dayStart } from "./calendar.js";
+import { useResource } from "./resource.js";
+import { Axis, Legend, Reading, Ribbon } from "./ribbon.js";
+import { go } from "./routes.js";
+import { RANGES, STATES, windowOf } from "./slots.js";
+import { openSlot } from "./slotpanel.js";
+import { now, span, stamp, zone } from "./time.js";
+import { Trend } from "./trend.js";
+import { Badge, Button, Choices, Empty, Failure, Link, Loading, Panel, RunLink, Time } from "./ui.js";
+import { html, useState } from "./view.js";
 
-const SHOWN = 10;
-const STRIP = 40;
-const FIRED = { schedule: "fired", catchup: "caught up" }; // by trigger; others by their own name
+const DAY = 86_400;
+const LISTED = 30; // slots
+const MOST = 200; // schedules of a job
+const TREND = 100; // runs
+const CALM = 3000;
+const EVERY = 30_000;
+const FEWER = 760; // pixels
 
-export const headOf = (one, version, changed) => [
-  heading(one.name, scheduleButtons(one, changed, { params: one.definition.params }), ownButtons(one, version)),
-  h("p", { class: "lead" },
-    h("code", { class: "mono" }, one.times),
-    one.means,
-    one.definition.description && h("span", { class: "faint" }, one.definition.description),
-  ),
-  one.paused && pausedBox(one.paused),
-  one.waits && h("div", { class: "warning" },
-    icon("queued"),
-    h("div", {}, `Its oldest slot waits: ${one.waits}.`),
-  ),
-  one.warnings.map((text) => h("div", { class: "warning" }, icon("warning"), h("div", {}, text))),
-  facts([
-    ["Next", next(one)],
-    one.moved_to && ["Moved to", timeAt(one.moved_to, { label: true })],
-    ["Last", last(one)],
-    ["Decided up to", timeAt(one.cursor, { label: true })],
-    ["Job", h("a", { href: to(["runs"], { job: one.job }) }, one.job)],
-    one.definition.labels && ["Labels", labels(one.definition.labels)],
-  ]),
-];
+const iso = (second) => new Date(second * 1000).toISOString();
 
-/** Only who wrote it may change it; what was made here, admins may. */
-function ownButtons(one, version) {
-  if (one.source !== "api" || !may("admin")) return null;
-  const away = async () => (await remove(one, version)) && go(["schedules"]);
-  const edit = h("a", { class: "button", href: to(["schedules", one.name, "edit"]) }, "Edit");
-  return [edit, button("Delete", away, { kind: "danger" })];
+/** What this schedule and its job are told about. */
+export const concerning = ({ name, job }) => (one) => (one.schedule ?? one.name) === name || one.job === job;
+
+export function SlotsTab({ page, row, query, refine }) {
+  const hours = RANGES[query.hours] ? query.hours : "24";
+  const live = { on: ["run", "decision", "schedule"], concerns: concerning(row), calm: CALM, every: EVERY };
+  const one = async (asked, signal) => (await get("slots", { job: row.job, limit: MOST, ...asked }, signal)).items.find(({ name }) => name === row.name)?.bins ?? [];
+  const ribbon = useResource(page, async (signal) => {
+    const scale = windowOf(hours, now(), innerWidth < FEWER);
+    return { scale, bins: await one({ since: iso(scale.since), until: iso(scale.until), bins: scale.bins }, signal) };
+  }, live, [hours]);
+  const month = useResource(page, async (signal) => {
+    const since = dayStart(now(), DAYS - 1);
+    const [step, number] = [2 * 3600, 12 * DAYS];
+    return { since, step, bins: await one({ since: iso(since), until: iso(since + step * number), bins: number }, signal) };
+  }, { ...live, calm: EVERY }, []);
+  const [day, setDay] = useState(null);
+  const found = ribbon.data.value;
+  const bin = (number) => openSlot({ schedule: row.name, from: found.scale.since + number * found.scale.step, until: found.scale.since + (number + 1) * found.scale.step });
+  const times = html`<${Choices} label="Time" options=${Object.entries(RANGES).map(([code, { word }]) => [code, word])} value=${hours} change=${(code) => refine({ hours: code })} />`;
+  return html`
+    <${Panel} title="Every slot" about=${`in ${zone.get()}`} aside=${times}>
+      ${ribbon.problem.value && html`<${Failure} problem=${ribbon.problem.value} again=${ribbon.load} />`}
+      ${found ? html`<div class="one-ribbon"><${Axis} scale=${found.scale} /><${Ribbon} label=${row.name} bins=${found.bins} scale=${found.scale} open=${bin} /></div>` : html`<${Loading} rows=${1} />`}
+      <${Legend} /><${Reading} /><//>
+    <div class="columns">
+      <${Panel} title="By day">${month.data.value ? html`<${Calendar} first=${month.data.value.since} days=${byDay(month.data.value)} chosen=${day} choose=${setDay} />` : html`<${Loading} />`}<//>
+      <${TrendPanel} page=${page} row=${row} live=${live} /></div>
+    <${SlotList} page=${page} row=${row} live=${live} day=${day} all=${() => setDay(null)} />`;
 }
 
-const pausedBox = ({ by, reason, at }) =>
-  h("div", { class: "warning" },
-    icon("paused"),
-    h("div", {},
-      h("strong", {}, `Paused by ${by}`),
-      h("div", {}, reason || "No reason was given.", " ", countdown(at)),
-    ),
-  );
-
-function next({ next_run_at: at, timezone, finished }) {
-  if (!at) return finished ? "none: finished" : "none";
-  return [countdown(at), " · ", timeAt(at, { label: true }), inZone(at, timezone)];
+function TrendPanel({ page, row, live }) {
+  const runs = useResource(page, async (signal) => (await get("runs", { schedule: row.name, limit: TREND }, signal)).items, live);
+  return html`<${Panel} title="How long, how late">${runs.data.value
+    ? html`<${Trend} runs=${runs.data.value} every=${lengthOf(row)} open=${(run) => go(["runs", run.id])} />`
+    : html`<${Loading} />`}<//>`;
 }
 
-const last = ({ last_run_id: id, last_state: state, last_run_at: ran, last_enqueued_at: queued }) =>
-  id ? [state && badge(state), " ", runLink(id), " ", countdown(ran ?? queued)] : "not run yet";
-
-const labels = (given) =>
-  Object.entries(given).map(([key, value]) => `${key}=${value}`).map((label) =>
-    h("a", { class: "tag", href: to(["schedules"], { label }) }, label));
-
-/** Its next fires. */
-export function comingOf(one, items) {
-  const times = items.map(({ at }) => at);
-  if (!times.length && one.next_run_at) times.push(one.next_run_at);
-  if (!times.length) return empty(one.paused ? "It does not run while it is paused." : "It will not run again.");
-  return h("ol", { class: "times" },
-    times.map((at) => h("li", {},
-      timeAt(at),
-      " ",
-      h("span", { class: "faint" }, countdown(at), inZone(at, one.timezone)),
-    )),
-  );
+/** Milliseconds between two slots, where they are always the same. */
+function lengthOf({ definition }) {
+  const found = /^(\d+(?:\.\d+)?)(s|m|h|d)$/.exec(definition.schedule?.every ?? "");
+  return found && Number(found[1]) * { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[found[2]];
 }
 
-/** How the slots of its last seven days ended, counted. */
-export function countersOf(hours) {
-  const counter = ([word, count]) =>
-    h("span", { class: "counter" }, h("strong", {}, count.toLocaleString("en")), ` ${words(word)}`);
-  const fired = [...summed(hours, "triggers")].map(([trigger, count]) => [FIRED[trigger] ?? trigger, count]);
-  const decided = [...summed(hours, "decided")];
-  return h("p", { class: "counters" },
-    fired.map(counter),
-    decided.length > 0 && h("span", { class: "faint" }, "without a run:"),
-    decided.map(counter),
-  );
+/** Slots with what became of them, the newest first; of a day, if one is chosen. */
+function SlotList({ page, row, live, day, all }) {
+  const [limit, setLimit] = useState(LISTED);
+  const path = `schedules/${encodeURIComponent(row.name)}/slots`;
+  const bounds = day ? { since: iso(day), until: iso(Math.min(day + DAY, Math.ceil(now() / 1000))) } : {};
+  const found = useResource(page, (signal) => get(path, { ...bounds, limit }, signal), live, [day, limit]);
+  const { data, problem } = found;
+  const about = day ? `on ${stamp(day * 1000).slice(0, -9)}` : "the newest first";
+  return html`<${Panel} title="Slots" about=${about} aside=${day && html`<${Button} kind="chip" act=${all}>all days ×<//>`}>
+    ${problem.value && html`<${Failure} problem=${problem.value} again=${found.load} />`}
+    ${!data.value ? html`<${Loading} /> ` : data.value.items.length ? html`<${SlotTable} row=${row} items=${data.value.items} />` : html`<${Empty} text="No slots here." />`}
+    ${data.value?.next && html`<${Button} kind="quiet" act=${() => setLimit(limit + 100)}>Show more<//>`}<//>`;
 }
 
-/** Numbers by name, of all hours together. */
-function summed(hours, field) {
-  const sums = new Map();
-  for (const hour of hours) {
-    for (const [name, count] of Object.entries(hour[field])) sums.set(name, (sums.get(name) ?? 0) + count);
-  }
-  return sums;
+const SlotTable = ({ row, items }) => html`<table class="plain rows" aria-label="Slots"><thead><tr>
+    <th scope="col">Slot (${zone.get()})</th><th scope="col">What became of it</th><th scope="col" class="grow">Why</th><th scope="col">Run</th><th scope="col" class="number">Took</th></tr></thead>
+  <tbody>${items.map((one) => html`<tr key=${one.slot}>
+    <td data-title="Slot"><div><button type="button" class="link whole" onClick=${() => openSlot({ schedule: row.name, slot: one.slot })}><${Time} at=${one.slot} /></button></div></td>
+    <td data-title="State"><div class="slot-state"><i class=${`slot is-${one.state}`} data-state=${one.state} data-count=${one.count} />${STATES[one.state]}${one.count > 1 && `, ${one.count} slots`}</div></td>
+    <td data-title="Why" class="grow"><div>${one.text}</div></td>
+    <td data-title="Run"><div>${one.run && html`<${RunLink} id=${one.run} />`}</div></td>
+    <td data-title="Took" class="number"><div>${one.started_at && one.finished_at && span(Date.parse(one.finished_at) - Date.parse(one.started_at))}</div></td></tr>`)}</tbody></table>`;
+
+export function RunsTab({ page, row }) {
+  const live = { on: ["run"], concerns: concerning(row), calm: CALM };
+  const found = useResource(page, async (signal) => (await get("runs", { job: row.job, limit: 60 }, signal)).items.filter((run) => run.schedule === row.name || !run.schedule), live);
+  const { data, problem } = found;
+  return html`<${Panel} title="History" aside=${html`<${Link} parts=${["runs"]} query=${{ q: `job:${row.job}` }}>All runs of the job<//>`}>
+    ${problem.value && html`<${Failure} problem=${problem.value} again=${found.load} />`}
+    ${!data.value ? html`<${Loading} />` : data.value.length ? html`<${RunTable} runs=${data.value} />` : html`<${Empty} text="No runs yet." />`}<//>`;
 }
 
-/** Its last seven days in a line. */
-export function weekOf(hours) {
-  const states = summed(hours, "runs");
-  const sums = { late_ms: [0, 0], run_ms: [0, 0] }; // of how many, in all
-  for (const hour of hours) {
-    const count = Object.values(hour.runs).reduce((sum, runs) => sum + runs, 0);
-    for (const [name, sum] of Object.entries(sums)) if (hour[name] !== null) sums[name] = [
-      sum[0] + count,
-      sum[1] + count * hour[name],
-    ];
-  }
-  if (!states.size) return null;
-  const mean = ([count, sum]) => (count ? span(sum / count) : "–");
-  const told = [...states].map(([state, runs]) => `${runs.toLocaleString("en")} ${state}`).join(", ");
-  return h("p", { class: "week" },
-    `Last 7 days: ${told}; on average ${mean(sums.late_ms)} late and ${mean(sums.run_ms)} long.`,
-  );
-}
-
-export function historyOf(runs, job) {
-  if (!runs.length) return empty("No runs yet.");
-  const late = (run) => (lateness(run) === null ? "" : span(lateness(run)));
-  const columns = [
-    ["Run", (run) => runLink(run.id)],
-    ["State", (run) => badge(run.state)],
-    [zoned("Slot"), (run) => timeAt(run.slot ?? run.due_at)],
-    ["Trigger", (run) => run.trigger],
-    ["Late", late, "number"],
-    ["Took", duration, "number"],
-  ];
-  return [
-    strip(runs.map((run) => run.state).reverse(), STRIP),
-    table("History", columns, runs.slice(0, SHOWN)),
-    h("p", {}, h("a", { href: to(["runs"], { job }) }, "All runs of the job")),
-  ];
-}
-
-export const definitionOf = (one) => [
-  facts([
-    ["Source", one.source],
-    ["Made", timeAt(one.created_at, { label: true })],
-    ["Changed", timeAt(one.updated_at, { label: true })],
-  ]),
-  one.source !== "api" && h("p", { class: "faint" }, `Only its source may change it: ${one.source}.`),
-  jsonView("Definition", one.definition),
-];
+const RunTable = ({ runs }) => html`<table class="plain rows" aria-label="History"><thead><tr><th scope="col">Run</th><th scope="col">State</th><th scope="col">Slot or due (${zone.get()})</th><th scope="col">Trigger</th><th scope="col" class="grow">Error</th><th scope="col" class="number">Took</th></tr></thead>
+  <tbody>${runs.map((run) => html`<tr key=${run.id}>
+    <td data-title="Run"><div><${Link} parts=${["runs", run.id]} kind="mono whole">#${run.id}<//></div></td>
+    <td data-title="State"><div><${Badge} state=${run.state} />${run.attempt > 1 && html`<span class="faint"> attempt ${run.attempt}</span>`}</div></td>
+    <td data-title="Slot"><div><${Time} at=${run.slot ?? run.due_at} /></div></td><td data-title="Trigger"><div>${run.trigger}${run.by && html`<span class="faint"> by ${run.by}</span>`}</div></td>
+    <td data-title="Error" class="grow"><div class="problem">${run.error.split("\n").slice(0, 2).join(" · ")}</div></td>
+    <td data-title="Took" class="number"><div>${run.started_at && run.finished_at && span(Date.parse(run.finished_at) - Date.parse(run.started_at))}</div></td></tr>`)}</tbody></table>`;

@@ -24,8 +24,11 @@ const here = signal(""); // the place in PLACES
 const theme = signal(settings.get("theme") ?? "");
 applyTheme(theme.get());
 
-/** Draw it into the node, around `main`. */
-export function drawShell(node, main) {
+let openCommands = () => {};
+
+/** Draw it into the node, around `main`; `commands` opens what Ctrl-K opens. */
+export function drawShell(node, main, commands) {
+  openCommands = commands;
   render(html`<${Shell} main=${main} />`, node);
 }
 
@@ -51,6 +54,7 @@ const Shell = ({ main }) => html`
     <a class="brand" href=${to([])}><${Icon} name="schedules" />Tickwise</a>
     <${Ways} />
     <div class="grow" />
+    ${who.get() && html`<button type="button" class="button command" aria-label="Search or do … Ctrl K" onClick=${openCommands}><${Icon} name="search" /><span>Search or do …</span><kbd>Ctrl K</kbd></button>`}
     <${ZoneSwitch} /><${ThemeSwitch} /><${Person} />
   </header>
   <div class="body" ref=${(node) => node && node.firstChild !== main && node.append(main)} />`;

@@ -102,15 +102,21 @@ export function timeAt(instant, { zone: name = zone.get(), label = false, short 
   );
 }
 
-/** What a field for date and time shows for an instant, in the zone that is shown. */
+/** What a field for date and time shows for an instant, in the zone that is shown, the same in every country. */
 export function localText(instant) {
   const own = new Date(instant - (zone.get() === "UTC" ? 0 : new Date(instant).getTimezoneOffset() * 60 * SECOND));
-  return own.toISOString().slice(0, 16);
+  return own.toISOString().slice(0, 16).replace("T", " ");
 }
 
-/** The instant that such a field means; null if it is empty. */
-export const instantOf = (text) =>
-  text ? `${new Date(zone.get() === "UTC" ? `${text}Z` : text).toISOString().slice(0, 19)}Z` : null;
+/** The instant that such a field means; null if it is empty. A time without a day is today's. */
+export function instantOf(text) {
+  const given = text.trim();
+  if (!given) return null;
+  const whole = (/^\d\d?:\d\d(:\d\d)?$/.test(given) ? `${localText(now()).slice(0, 10)} ${given.padStart(5, "0")}` : given).replace(" ", "T");
+  const instant = new Date(zone.get() === "UTC" ? `${whole}Z` : whole);
+  if (Number.isNaN(instant.getTime())) throw new Error(`${given} is no time: write it as 2026-11-18 17:00`);
+  return `${instant.toISOString().slice(0, 19)}Z`;
+}
 
 /** `in 5 min`, as long as it is looked at. */
 export function countdown(instant) {
@@ -120,7 +126,7 @@ export function countdown(instant) {
 }
 
 /** The node, with a text that is told anew each second. */
-export function everySecond(node, told) {
+function everySecond(node, told) {
   node.textContent = told();
   ticking.add({ node: new WeakRef(node), told, seen: false });
   return node;

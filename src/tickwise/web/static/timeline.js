@@ -6,8 +6,7 @@
  */
 
 import { h, put, svg } from "./dom.js";
-import { to } from "./routes.js";
-import { clock, now, span, stamp, wall, zone } from "./time.js";
+import { clock, now, stamp, wall, zone } from "./time.js";
 
 const LANE = 26;
 const TOP = 22;
@@ -140,38 +139,4 @@ function drawPiece(piece, y) {
   return piece.href && piece.count === 1 ? svg("a", { href: piece.href, "aria-label": title, tabindex: "-1" },
     shape,
   ) : shape;
-}
-
-/** Runs and runs to come as lanes, the busiest trouble first. */
-export function lanesOf(runs, upcoming) {
-  const lanes = new Map();
-  const lane = (job) => lanes.get(job) ?? lanes.set(job, {
-    name: job,
-    href: to(["runs"], { job }),
-    pieces: [],
-    rank: 0,
-  }).get(job);
-  for (const run of runs) {
-    if (!run.started_at) continue;
-    const from = Date.parse(run.started_at);
-    const until = run.finished_at ? Date.parse(run.finished_at) : now();
-    const own = lane(run.job);
-    own.pieces.push({
-      from,
-      to: until,
-      state: run.state,
-      href: to(["runs", run.id]),
-      title: `${run.job} #${run.id}: ${run.state}, ${span(until - from)}, began ${stamp(run.started_at)}`,
-      hollow: false,
-    });
-    own.rank = Math.max(own.rank, WORST.indexOf(run.state));
-  }
-  for (const one of upcoming) lane(one.job).pieces.push({
-    from: Date.parse(one.at),
-    state: "coming",
-    href: to(["schedules", one.schedule]),
-    title: `${one.schedule}: ${stamp(one.at)}, to come`,
-    hollow: true,
-  });
-  return [...lanes.values()].sort((a, b) => b.rank - a.rank || (a.name < b.name ? -1 : 1));
 }

@@ -41,7 +41,7 @@ const tokenTable = (tokens, changed) =>
       ["Used", (one) => countdown(one.used_at)],
       ["Expires", (one) => countdown(one.expires_at)],
       [
-        "",
+        "Change",
         (one) => (
           one.revoked_at ? badge("cancelled", "revoked") : button(
             "Revoke",

@@ -46,8 +46,9 @@ export const Failure = ({ problem, again }) =>
   html`<div class="failure" role="alert"><${Icon} name="warning" /><p>${problem.message}</p>
     ${again && html`<${Button} act=${again}>Try again<//>`}</div>`;
 
-export const Facts = ({ pairs }) =>
-  html`<dl class="facts">${pairs.filter(Boolean).map(([name, value]) => html`<dt>${name}</dt><dd>${value ?? "–"}</dd>`)}</dl>`;
+/** Names with values: one below the other, or as a line that wraps. */
+export const Facts = ({ pairs, kind = "" }) =>
+  html`<dl class=${`facts ${kind}`}>${pairs.filter(Boolean).map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value ?? "–"}</dd></div>`)}</dl>`;
 
 /** An instant; other zones are in its title. */
 export function Time({ at, zone: name = zone.get(), label = false, short = false }) {

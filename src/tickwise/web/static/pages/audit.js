@@ -5,7 +5,7 @@ import { tell } from "../dialog.js";
 import { h, put } from "../dom.js";
 import { refine, searchBox } from "../fields.js";
 import { jsonView } from "../json.js";
-import { Pager } from "../pages.js";
+import { Pager } from "../pager.js";
 import { button, empty, failure, heading, zoned } from "../parts.js";
 import { timeAt } from "../time.js";
 import { tokensPanel } from "../tokens.js";
@@ -32,7 +32,7 @@ export async function show(page) {
     () => (put(wrong), rows.show(list.items)),
     (problem) => put(wrong, failure(problem, () => list.restart())),
   );
-  const columns = [[zoned("When"), "when"], ["Who", "words"], ["What", "grow"], ["", "state"]];
+  const columns = [[zoned("When"), "when"], ["Who", "words"], ["What", "grow"], ["More", "state"]];
   const rows = virtualTable({
     label: "Audit",
     columns,

@@ -2,84 +2,61 @@
 
 import { get, mayAll, send } from "../api.js";
 import { ask } from "../dialog.js";
-import { h, put } from "../dom.js";
+import { h } from "../dom.js";
 import { field } from "../fields.js";
-import { badge, button, empty, heading, link, loading, panel, table } from "../parts.js";
+import { useResource } from "../resource.js";
 import { say } from "../say.js";
-import { countdown } from "../time.js";
+import { Badge, Button, Countdown, Empty, Failure, Heading, Link, Loading, Panel } from "../ui.js";
+import { html, shows } from "../view.js";
 
 const LOOK_EVERY = 5000;
-const NOBODY = () => empty("No processes are running.", "Start one: tickwise serve.");
 
 export const title = () => "Workers and queues";
 
-export async function show(page) {
-  const workers = h("div", {}, loading(3));
-  const queues = h("div", {}, loading(2));
-  page.view.append(
-    heading("Workers and queues"),
-    panel("Processes", { wide: true, about: "live, or seen in the last 24 hours" }, workers),
-    panel("Queues", { wide: true }, queues),
-  );
-  async function load() {
-    const [found, lines] = await Promise.all([get("workers", {}, page.signal), get("queues", {}, page.signal)]);
-    put(workers, found.items.length ? workerTable(found.items) : NOBODY());
-    put(
-      queues,
-      lines.items.length ? queueTable(lines.items, load) : empty(
-        "No queues in use.",
-        "Workers serve the queue default, unless configured otherwise.",
-      ),
-    );
-  }
-  page.every(LOOK_EVERY, page.calmly(load));
-  await load();
+export const show = shows(Fleet);
+
+function Fleet({ page }) {
+  const read = (path) => async (signal) => (await get(path, {}, signal)).items;
+  const workers = useResource(page, read("workers"), { every: LOOK_EVERY });
+  const queues = useResource(page, read("queues"), { every: LOOK_EVERY });
+  const problem = workers.problem.value ?? queues.problem.value;
+  return html`<${Heading} title="Workers and queues" />
+    ${problem && html`<${Failure} problem=${problem} again=${() => (workers.load(), queues.load())} />`}
+    <${Panel} title="Processes" about="live, or seen in the last 24 hours">${shown(workers.data.value, WORKER, "Processes", "No processes are running.", "Start one: tickwise serve.")}<//>
+    <${Panel} title="Queues">${shown(queues.data.value, queueColumns(queues.load), "Queues", "No queues in use.", "Workers serve the queue default, unless configured otherwise.")}<//>`;
 }
 
-const workerTable = (workers) =>
-  table(
-    "Processes",
-    [
-      ["State", (one) => badge(one.live ? "succeeded" : "lost", one.live ? "live" : "gone")],
-      ["Host", (one) => [h("strong", {}, one.host), h("span", { class: "faint" }, ` ${one.pid}`)]],
-      ["Roles", (one) => one.roles.join(", ")],
-      ["Queues", (one) => one.queues.join(", ")],
-      ["Busy", (one) => (one.capacity ? load(one) : "–")],
-      ["Seen", (one) => countdown(one.seen_at)],
-      ["Last pass", (one) => countdown(one.passed_at)],
-      ["Up", (one) => countdown(one.started_at)],
-      ["Version", (one) => one.version],
-      ["Problems", (one) => one.problems.map((text) => h("div", { class: "problem" }, text))],
-    ],
-    workers,
-  );
+function shown(rows, columns, label, none, advice) {
+  if (!rows) return html`<${Loading} />`;
+  if (!rows.length) return html`<${Empty} text=${none} advice=${advice} />`;
+  return html`<table class="plain" aria-label=${label}><thead><tr>${columns.map(([title, , kind]) => html`<th scope="col" class=${kind}>${title}</th>`)}</tr></thead>
+    <tbody>${rows.map((row) => html`<tr key=${row.id ?? row.name ?? `${row.host} ${row.pid} ${row.started_at}`}>${columns.map(([title, cell, kind]) => html`<td class=${kind} data-title=${title}><div>${cell(row)}</div></td>`)}</tr>`)}</tbody></table>`;
+}
 
-const load = (one) => h("span", { class: "load" },
-  h("meter", { min: 0, max: one.capacity, value: one.busy, "aria-label": "busy" }),
-  ` ${one.busy} of ${one.capacity}`,
-);
+const WORKER = [
+  ["State", (one) => html`<${Badge} state=${one.live ? "succeeded" : "lost"}>${one.live ? "live" : "gone"}<//>`],
+  ["Host", (one) => html`<strong>${one.host}</strong><span class="faint"> ${one.pid}</span>`],
+  ["Roles", (one) => one.roles.join(", ")],
+  ["Queues", (one) => one.queues.join(", ")],
+  ["Busy", (one) => (one.capacity && one.live ? html`<span class="load"><meter min="0" max=${one.capacity} value=${one.busy} aria-label="busy" /> ${one.busy} of ${one.capacity}</span>` : "–")],
+  ["Seen", (one) => html`<${Countdown} at=${one.seen_at} />`],
+  ["Last pass", (one) => html`<${Countdown} at=${one.passed_at} />`],
+  ["Up", (one) => html`<${Countdown} at=${one.started_at} />`],
+  ["Version", (one) => one.version],
+  ["Problems", (one) => one.problems.map((text) => html`<div class="problem">${text}</div>`)],
+];
 
-const queueTable = (queues, changed) =>
-  table(
-    "Queues",
-    [
-      ["Queue", (one) => h("strong", {}, one.name)],
-      ["Running", (one) => link(["runs"], String(one.running), { queue: one.name, state: "running" }), "number"],
-      ["Queued", (one) => link(["runs"], String(one.waiting), { queue: one.name, state: "queued" }), "number"],
-      ["Workers", (one) => (one.workers ? String(one.workers) : badge("failed", "no worker")), "number"],
-      ["Max running", (one) => String(one.concurrency ?? "no limit")],
-      ["Max starts per second", (one) => String(one.starts_per_second ?? "no limit")],
-      [
-        "",
-        (one) => mayAll("admin") && button(
-          "Limit",
-          async () => (await limit(one)) && changed(),
-          { kind: "quiet" },
-        ),
-      ],
-    ],
-    queues,
-  );
+const count = (number, query) => html`<${Link} parts=${["runs"]} query=${{ q: query }}>${number}<//>`;
+
+const queueColumns = (changed) => [
+  ["Queue", (one) => html`<strong>${one.name}</strong>`],
+  ["Running", (one) => count(one.running, `queue:${one.name} state:running`), "number"],
+  ["Queued", (one) => count(one.waiting, `queue:${one.name} state:queued`), "number"],
+  ["Workers", (one) => one.workers || html`<${Badge} state="failed">no worker<//>`, "number"],
+  ["Max running", (one) => one.concurrency ?? "no limit"],
+  ["Max starts per second", (one) => one.starts_per_second ?? "no limit"],
+  ["Change", (one) => mayAll("admin") && html`<${Button} kind="quiet" act=${async () => (await limit(one)) && changed()}>Limit<//>`],
+];
 
 function limit(queue) {
   const number = (value) => h("input", { type: "number", min: "0", step: "any", value: value ?? "" });
@@ -94,11 +71,8 @@ function limit(queue) {
       field("Max starts per second", starts),
     ],
     act: async () => {
-      const set = await send(
-        "PUT",
-        `queues/${encodeURIComponent(queue.name)}`,
-        { concurrency: read(atOnce), starts_per_second: read(starts) },
-      );
+      const body = { concurrency: read(atOnce), starts_per_second: read(starts) };
+      const set = await send("PUT", `queues/${encodeURIComponent(queue.name)}`, body);
       say(`The limits of ${queue.name} are set.`);
       return set;
     },

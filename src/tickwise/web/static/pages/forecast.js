@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { h, put } from "../dom.js";
 import { choices, refine } from "../fields.js";
-import { heat } from "../heat.js";
+import { heat, shadeLegend } from "../heat.js";
 import { empty, facts, failure, heading, inZone, loading, panel, scheduleLink, table } from "../parts.js";
 import { stamp, timeAt, zone } from "../time.js";
 
@@ -34,7 +34,7 @@ class Forecast {
   }
 
   nodes() {
-    const about = `${zone.get()} · darker is more · a corner marks the first minute of a herd`;
+    const about = `what stands out against the usual load · ${zone.get()}`;
     const change = (hours) => (refine(this.query, { hours }), this.again());
     return [
       heading("Forecast"),
@@ -53,7 +53,7 @@ class Forecast {
       "All schedules may be paused, or there are none yet.",
     );
     const start = Date.parse(found.start);
-    put(this.picture, found.counts.some(Boolean) ? heat({ ...found, start, pick }) : none);
+    put(this.picture, found.counts.some(Boolean) ? [heat({ ...found, start, pick }), shadeLegend(found.counts)] : none);
     put(
       this.herds,
       found.herds.length ? herdTable(found.herds) : empty("In no minute do ten or more schedules start."),

@@ -1,183 +1,131 @@
-/** One run: what became of it, step by step, with its log as it comes. */
+/** One run: what became of it, step by step, beside what it printed. */
 
-import { get } from "../api.js";
-import { whyOf } from "../decisions.js";
-import { h, put } from "../dom.js";
-import { gantt, graph } from "../graph.js";
-import { icon } from "../icons.js";
+import { get, may } from "../api.js";
 import { jsonView } from "../json.js";
-import { logView } from "../log.js";
-import {
-  badge,
-  duration,
-  facts,
-  heading,
-  inZone,
-  lateness,
-  loading,
-  panel,
-  scheduleLink,
-  table,
-  words,
-} from "../parts.js";
-import { to } from "../routes.js";
-import { isActive, runButtons } from "../runactions.js";
-import { everySecond, now, span, timeAt } from "../time.js";
+import { Log } from "../log.js";
+import { useResource } from "../resource.js";
+import { setQuery } from "../routes.js";
+import { cancel, isActive, retry } from "../runactions.js";
+import { Chain } from "../slotpanel.js";
+import { Steps } from "../steps.js";
+import { now, second, span, zone } from "../time.js";
+import { Badge, Button, Empty, Facts, Failure, Host, Icon, Link, Loading, Panel, ScheduleLink, Sentence, Time, words } from "../ui.js";
+import { html, shows, useState } from "../view.js";
 
 const LOOK_EVERY = 1000;
+const LIKE = 30; // runs before, of which the median is told
+const AGAIN = new Set(["failed", "lost", "cancelled"]);
 
 export const title = ({ id }) => `Run #${id}`;
 
-export async function show(page) {
-  const shown = new RunPage(page);
-  page.view.append(...shown.nodes());
-  page.listen("run", (runs) => runs.some((one) => one.id === page.params.id) && shown.again());
-  page.listen("reset", shown.again);
-  page.every(LOOK_EVERY, () => shown.run?.state === "running" && shown.again());
-  page.ready(() => shown.loadWhy());
-  await shown.load();
+export const show = shows(RunPage);
+
+function RunPage({ page }) {
+  const { id } = page.params;
+  const path = `runs/${encodeURIComponent(id)}`;
+  const concerns = (one) => one.id === undefined || one.id === id;
+  const read = async (signal) => {
+    const [run, steps, attempts] = await Promise.all(["", "/steps", "/attempts"].map((part) => get(path + part, {}, signal)));
+    return { run, steps: steps.items, attempts: attempts.items };
+  };
+  const found = useResource(page, read, { on: ["run"], concerns, calm: LOOK_EVERY, every: 3 * LOOK_EVERY }, [id]);
+  const { data, problem } = found;
+  if (problem.value) return html`<h1 tabindex="-1">${title(page.params)}</h1><${Failure} problem=${problem.value} again=${found.load} />`;
+  if (!data.value) return html`<h1 tabindex="-1">${title(page.params)}</h1><${Loading} rows=${6} />`;
+  return html`<${Shown} page=${page} path=${path} ...${data.value} changed=${found.load} />`;
 }
 
-class RunPage {
-  run = null;
-  #over = false; // whether its log has ended
-
-  constructor(page) {
-    const part = (kind) => h("div", { class: kind });
-    this.id = page.params.id;
-    this.path = `runs/${encodeURIComponent(this.id)}`;
-    this.signal = page.signal;
-    this.again = page.calmly(() => this.load());
-    this.head = h("div", {}, heading(title(page.params)), loading(3));
-    this.log = h("div", {}, this.logView());
-    this.parts = { life: part(), steps: part("stack"), attempts: part(), data: part(), why: part() };
-  }
-
-  nodes() {
-    const { life, steps, attempts, data, why } = this.parts;
-    return [this.head, life, steps, panel("Log", { wide: true }, this.log), attempts, data, why];
-  }
-
-  logView() {
-    this.#over = false;
-    return logView(this.id, this.signal, () => {
-      this.#over = true;
-      this.again();
-    });
-  }
-
-  async load() {
-    const [run, steps, attempts] = await Promise.all([
-      get(this.path, {}, this.signal),
-      get(`${this.path}/steps`, {}, this.signal),
-      get(`${this.path}/attempts`, {}, this.signal),
-    ]);
-    const before = this.run ?? run;
-    const isNew = before === run || before.state !== run.state;
-    this.run = run;
-    put(this.head, headOf(run, steps.items, this.again));
-    put(this.parts.life, lifeOf(run, attempts.items));
-    put(this.parts.steps, steps.items.length > 1 && stepsOf(steps.items));
-    put(this.parts.attempts, attempts.items.length > 0 && attemptsOf(attempts.items));
-    if (isNew) put(this.parts.data, dataOf(run));
-    if (this.#over && run.attempt > before.attempt) put(this.log, this.logView()); // it was put back
-  }
-
-  async loadWhy() {
-    put(this.parts.why, panel("Why it ran", {}, whyOf(await get(`${this.path}/why`, {}, this.signal))));
-  }
+function Shown({ page, path, run, steps, attempts, changed }) {
+  const [query, setOwn] = useState(page.query);
+  const refine = (changes) => {
+    const next = Object.fromEntries(Object.entries({ ...query, ...changes }).filter(([, value]) => value));
+    setQuery(next);
+    setOwn(next);
+  };
+  const ends = attempts.map((one) => Date.parse(one.finished_at));
+  const several = steps.length > 1;
+  return html`<${Head} page=${page} run=${run} several=${several} changed=${changed} />
+    <div class=${`run-body ${several ? "" : "one-step"}`}>
+      ${several && html`<${Panel} title="Steps" kind="run-steps"><${Steps} steps=${steps} told=${run.error} chosen=${query.step ?? ""} choose=${(step) => refine({ step })} /><//>`}
+      <${Panel} title="Log" kind="run-log" about=${query.step && `of ${query.step}`}>
+        <${Log} run=${run.id} step=${query.step} ends=${ends} line=${Number(query.line) || null} setLine=${(line) => refine({ line })} ended=${changed} again=${isActive(run) ? run.attempt : "over"} /><//></div>
+    ${attempts.length > 0 && html`<${Attempts} attempts=${attempts} />`}
+    <div class="columns"><${Params} page=${page} run=${run} />
+      <${Panel} title="Why it ran"><${WhyRan} page=${page} path=${path} run=${run} /><//>
+      ${run.result !== null && html`<${Panel} title="Result"><${Host} by=${run.state} make=${() => jsonView("Result", run.result)} /><//>`}</div>`;
 }
 
-function headOf(run, steps, changed) {
-  const late = lateness(run);
-  return [
-    heading(
-      [
-        h("span", { class: "faint" }, `Run #${run.id} of `),
-        h("a", { href: to(["runs"], { job: run.job }) }, run.job),
-      ],
-      runButtons(run, changed, steps.length > 1),
-    ),
-    h("p", { class: "lead", "aria-live": "polite" },
-      badge(run.state),
-      run.cancelling && isActive(run) && h("span", { class: "tag" }, "asked to end"),
-      " ",
-      timing(run),
-    ),
-    run.error && h("div", { class: "failure", role: "alert" },
-      icon("failed"),
-      h("pre", { class: "error-text" }, run.error),
-    ),
-    run.waits.map((text) => h("div", { class: "warning" }, icon("queued"), h("div", {}, text))),
-    facts([
-      ["Schedule", run.schedule ? scheduleLink(run.schedule) : "none"],
-      ["Slot", run.slot ? [timeAt(run.slot, { label: true }), inZone(run.slot, run.timezone)] : "none"],
-      ["Trigger", [run.trigger_label, run.by && ` by ${run.by}`]],
+function Head({ page, run, several, changed }) {
+  const then = (act) => async () => (await act()) && changed();
+  const late = run.started_at && run.attempt === 1 ? Math.max(0, Date.parse(run.started_at) - Date.parse(run.due_at)) : null;
+  return html`<header class="page-head"><h1 tabindex="-1"><span class="faint">Run #${run.id} of </span><${Link} parts=${["runs"]} query=${{ q: `job:${run.job}` }}>${run.job}<//></h1>
+      <div class="actions">${may("operator") && [
+        AGAIN.has(run.state) && html`<${Button} kind="primary" icon="runs" act=${then(() => retry(run, several))}>Retry<//>`,
+        isActive(run) && html`<${Button} kind="danger" icon="cancelled" disabled=${run.cancelling} act=${then(() => cancel(run))}>${run.cancelling ? "Cancelling" : "Cancel"}<//>`,
+      ]}</div></header>
+    <p class="lead" aria-live="polite"><${Badge} state=${run.state} />${run.cancelling && isActive(run) && html`<span class="tag">asked to end</span>`}<${Timing} page=${page} run=${run} /></p>
+    ${run.error && html`<div class="failure" role="alert"><${Icon} name="failed" /><pre class="error-text">${run.error}</pre></div>`}
+    ${run.waits.map((text) => html`<div class="warning"><${Icon} name="queued" /><div><${Sentence} text=${text} /></div></div>`)}
+    ${run.hand_over && html`<${HandOver} given=${run.hand_over} />`}
+    <${Facts} kind="line" pairs=${[
+      ["Schedule", run.schedule ? html`<${ScheduleLink} name=${run.schedule} />` : "none"],
+      run.slot && ["Slot", html`<${Time} at=${run.slot} label />${run.timezone && run.timezone !== zone.get() && html` · <${Time} at=${run.slot} zone=${run.timezone} label />`}`],
+      ["Trigger", html`${run.trigger_label}${run.by && ` by ${run.by}`}`],
       late !== null && ["Late by", span(late)],
       ["Attempt", String(run.attempt)],
-      ["Worker", run.worker],
+      run.worker && ["Worker", run.worker],
       ["Queue", `${run.queue}${run.priority ? `, priority ${run.priority}` : ""}`],
       run.key && ["Key", run.key],
-    ]),
-  ];
+    ]} />`;
 }
 
-const timing = (run) =>
-  run.state === "running" ? everySecond(
-    h("span", {}),
-    () => `for ${span(now() - Date.parse(run.started_at))}`,
-  ) : duration(run) && h("span", {}, `took ${duration(run)}`);
+/** A run that another engine carries out. */
+function HandOver({ given }) {
+  const isAddress = /^https?:\/\//.test(given.address ?? "");
+  return html`<div class="warning note"><${Icon} name="moved" /><div>Handed over to <strong>${given.engine}</strong> as
+    ${" "}${isAddress ? html`<a href=${given.address} target="_blank" rel="noopener noreferrer" class="mono">${given.reference}</a>` : html`<code>${given.reference}</code>`}${given.state && `: ${words(given.state)}`}</div></div>`;
+}
 
-/** The states that it went through, in order. */
-function lifeOf(run, attempts) {
-  const moments = [["made", run.created_at], ["due", run.due_at]];
-  for (const one of attempts) {
-    if (one.started_at) moments.push([`attempt ${one.number} began`, one.started_at]);
-    moments.push([words(one.event), one.finished_at]);
+/** How long, and while it runs how long it usually takes. */
+function Timing({ page, run }) {
+  const isRunning = run.state === "running" && run.started_at;
+  const before = useResource(page, async (signal) => {
+    if (!isRunning) return null;
+    const { items } = await get("runs", { job: run.job, state: "succeeded", limit: LIKE }, signal);
+    const lengths = items.filter((one) => one.started_at && one.finished_at).map((one) => Date.parse(one.finished_at) - Date.parse(one.started_at)).sort((a, b) => a - b);
+    return lengths[Math.floor(lengths.length / 2)] ?? null;
+  }, {}, [Boolean(isRunning)]);
+  if (isRunning) {
+    second.value;
+    const median = before.data.value;
+    return html`<span>for ${span(Math.max(0, now() - Date.parse(run.started_at)))}${median && html`<span class="faint">, usually ${span(median)}</span>`}</span>`;
   }
-  if (run.started_at) moments.push([attempts.length ? `attempt ${run.attempt} began` : "started", run.started_at]);
-  if (run.finished_at) moments.push([run.state, run.finished_at]);
-  const ordered = moments.filter(
-    ([, at]) => Date.parse(at) <= now() + 1000 || moments.length < 3,
-  ).sort((a, b) => Date.parse(a[1]) - Date.parse(b[1]));
-  return h("ol", { class: "life", "aria-label": "States over time" },
-    ordered.map(([word, at], place) => h("li", { class: `is-${word}` },
-      h("strong", {}, word),
-      h("span", { class: "faint" }, timeAt(at)),
-      place > 0 && h("span", { class: "after" }, `+ ${span(Date.parse(at) - Date.parse(ordered[place - 1][1]))}`),
-    )),
-  );
+  return run.started_at && run.finished_at && html`<span>took ${span(Date.parse(run.finished_at) - Date.parse(run.started_at))}</span>`;
 }
 
-const stepsOf = (steps) => {
-  const wrong = steps.filter((step) => step.error);
-  return [
-    panel("Steps", { wide: true },
-      graph(steps),
-      wrong.map((step) => h("p", { class: "step-error" }, h("strong", {}, step.name), ": ", step.error)),
-    ),
-    panel("Steps over time", { wide: true }, gantt(steps)),
-  ];
-};
+const Attempts = ({ attempts }) => html`<${Panel} title="Earlier attempts"><table class="plain" aria-label="Earlier attempts">
+  <thead><tr><th scope="col">Attempt</th><th scope="col">Ended by</th><th scope="col">From</th><th scope="col">To</th><th scope="col">Worker</th><th scope="col" class="grow">Error</th></tr></thead>
+  <tbody>${attempts.map((one) => html`<tr key=${one.number}><td data-title="Attempt"><div>${one.number}</div></td><td data-title="Ended by"><div>${words(one.event)}</div></td>
+    <td data-title="From"><div><${Time} at=${one.started_at} /></div></td><td data-title="To"><div><${Time} at=${one.finished_at} /></div></td>
+    <td data-title="Worker"><div>${one.worker}</div></td><td data-title="Error" class="grow"><div>${one.error}</div></td></tr>`)}</tbody></table><//>`;
 
-const attemptsOf = (attempts) =>
-  panel("Earlier attempts", { wide: true },
-    table(
-      "Earlier attempts",
-      [
-        ["Attempt", (one) => String(one.number)],
-        ["Ended by", (one) => words(one.event)],
-        ["From", (one) => timeAt(one.started_at)],
-        ["To", (one) => timeAt(one.finished_at)],
-        ["Worker", (one) => one.worker ?? ""],
-        ["Error", (one) => one.error, "grow"],
-      ],
-      attempts,
-    ),
-  );
+/** What the run got: the definition's params, with those on top that were given for this run. */
+function Params({ page, run }) {
+  const job = useResource(page, (signal) => get(`jobs/${encodeURIComponent(run.job)}`, {}, signal).catch(() => null), {}, [run.job]);
+  const defined = job.data.value?.definition?.params ?? {};
+  const all = { ...defined, ...run.params };
+  const own = Object.keys(run.params).filter((name) => JSON.stringify(run.params[name]) !== JSON.stringify(defined[name]));
+  const about = own.length && Object.keys(defined).length ? `given for this run: ${own.join(", ")}` : "";
+  return html`<${Panel} title="Params" about=${about}>${Object.keys(all).length
+    ? html`<${Host} by=${JSON.stringify(all)} make=${() => jsonView("Params", all)} />`
+    : html`<p class="faint">none</p>`}<//>`;
+}
 
-const dataOf = (run) =>
-  h("div", { class: "columns" },
-    panel("Params", {}, jsonView("Params", run.params)),
-    panel("Result", {}, run.result === null ? h("p", { class: "faint" }, "none") : jsonView("Result", run.result)),
-  );
+/** Asked again whenever the run changes. */
+function WhyRan({ page, path, run }) {
+  const why = useResource(page, (signal) => get(`${path}/why`, { zone: zone.get() }, signal), {}, [run.state, run.attempt]);
+  if (why.problem.value) return html`<${Empty} text=${why.problem.value.message} />`;
+  if (!why.data.value) return html`<${Loading} rows=${3} />`;
+  return html`<p><${Sentence} text=${why.data.value.text} /></p><${Chain} why=${why.data.value} />`;
+}
+

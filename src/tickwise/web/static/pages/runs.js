@@ -1,196 +1,130 @@
-/** All runs, the newest first; what is asked for stands in the address. */
+/** All runs: asked for by one query, and retried or cancelled together. */
 
-import { get } from "../api.js";
-import { h, put } from "../dom.js";
-import { refine, searchBox, select } from "../fields.js";
-import { Pager } from "../pages.js";
-import {
-  badge,
-  button,
-  duration,
-  empty,
-  failure,
-  heading,
-  lateness,
-  runLink,
-  scheduleLink,
-  zoned,
-} from "../parts.js";
-import { go } from "../routes.js";
-import { instantOf, localText, now, span, timeAt, zone } from "../time.js";
-import { virtualTable } from "../virtual.js";
+import { get, may } from "../api.js";
+import { settings } from "../keep.js";
+import { QueryBox } from "../querybox.js";
+import { setQuery } from "../routes.js";
+import { bulkOf } from "../runactions.js";
+import { filtersOf, presets, queryOf } from "../runquery.js";
+import { LongTable } from "../table.js";
+import { now, span, zone } from "../time.js";
+import { Badge, Button, Empty, Failure, Heading, Link, Time } from "../ui.js";
+import { usePager } from "../usepager.js";
+import { html, shows, useEffect, useRef, useState } from "../view.js";
 
 const [FIRST, PAGE] = [100, 500]; // rows
-const NEAR = 40; // pixels from the top
-const STATES = "queued running succeeded failed skipped cancelled expired lost".split(" ");
-const TRIGGERS = "schedule catchup restart backfill manual enqueue".split(" ");
-const NAMED = ["job", "schedule", "queue"];
+const NEAR = 60; // pixels from the top within which new runs come in
+const CALM = 2000; // milliseconds between two looks
 
 export const title = () => "Runs";
 
-export async function show(page) {
-  const shown = new RunList(page);
-  page.view.append(...shown.nodes());
-  page.listen("run", (runs) => shown.take(runs));
-  page.listen("reset", () => shown.restart());
-  await shown.restart();
+export const show = shows(Runs);
+
+function Runs({ page }) {
+  const [asked, setAsked] = useState({ q: queryOf(page.query) });
+  const [chosen, setChosen] = useState(new Set());
+  const view = useRef(null);
+  const change = (changes) => {
+    const next = { ...asked, ...changes };
+    setQuery({ q: next.q });
+    setChosen(new Set());
+    setAsked(next);
+    if (view.current) view.current.scrollTop = 0;
+  };
+  const { q } = asked;
+  const list = usePager((after) => get("runs", { ...filtersOf(q, now()), after, limit: after ? PAGE : FIRST }, page.signal), [q]);
+  const unseen = useNews(page, list, view);
+  const wrong = list.problem?.status === 422 ? list.problem : null;
+  const again = () => (setChosen(new Set()), list.pager.restart());
+  const choose = (id, yes) => setChosen((old) => new Set(yes ? [...old, id] : [...old].filter((one) => one !== id)));
+  useKeys(page, view, (id) => choose(id, !chosen.has(id)));
+  return html`<${Heading} title="Runs"><${Bulk} chosen=${chosen} again=${again} clear=${() => setChosen(new Set())} /><//>
+    <${QueryBox} label="Query" value=${q} problem=${wrong} change=${(text) => change({ q: text })} />
+    <${Views} q=${q} change=${change} unseen=${unseen} />
+    ${list.problem && !wrong && html`<${Failure} problem=${list.problem} again=${again} />`}
+    <${LongTable} label="Runs" columns=${columns()} items=${wrong ? [] : list.pager.items} keyOf=${(run) => run.id} scroller=${view} more=${() => list.pager.more()}
+          row=${(run, props) => html`<${Row} ...${props} run=${run} chosen=${chosen.has(run.id)} choose=${choose} />`}
+          none=${() => (list.pager.done ? html`<${Nothing} q=${q} change=${change} />` : "Loading …")} />`;
 }
 
-class RunList {
-  #unseen = 0; // new runs that were not put on top, because somebody has scrolled away
+const columns = () => [["Select", "pick"], ["Run", "id"], ["State", "state"], ["Job", "words"], ["Error", "grow"], [`Slot or due (${zone.get()})`, "when"], ["Took", "number"]];
 
-  constructor(page) {
-    this.query = page.query;
-    this.wrong = h("div", {});
-    this.news = h("div", { class: "news", "aria-live": "polite" });
-    this.list = new Pager(
-      (after) => get("runs", { ...asked(this.query), after, limit: after ? PAGE : FIRST }, page.signal),
-      () => this.draw(),
-      (problem) => put(this.wrong, failure(problem, () => this.restart())),
-    );
-    this.rows = virtualTable({
-      label: "Runs",
-      columns: columns(),
-      row,
-      more: () => this.list.more(),
-      none: () => (this.list.done ? nothing(this.query) : "Loading …"),
+function Row({ run, chosen, choose, ...props }) {
+  const took = run.started_at && run.finished_at && span(Date.parse(run.finished_at) - Date.parse(run.started_at));
+  return html`<tr aria-rowindex=${props["aria-rowindex"]} class=${chosen ? "is-chosen" : ""}>
+    <td class="pick">${may("operator") && html`<input type="checkbox" tabindex="-1" aria-label=${`Select run ${run.id}`} checked=${chosen} onChange=${(event) => choose(run.id, event.target.checked)} />`}</td>
+    <td class="id"><${Link} parts=${["runs", run.id]} kind="mono whole" data-run=${run.id}>#${run.id}<//></td>
+    <td class="state"><${Badge} state=${run.state} />${run.attempt > 1 && html`<span class="faint"> attempt ${run.attempt}</span>`}</td>
+    <td class="words"><span class="name">${run.job}</span>${run.trigger !== "schedule" && html`<span class="faint"> ${run.trigger}${run.by && ` by ${run.by}`}</span>`}</td>
+    <td class="grow" title=${run.error || null}>${run.error && html`<span class="problem">${run.error.split("\n").slice(0, 2).join(" · ")}</span>`}</td>
+    <td class="when"><${Time} at=${run.slot ?? run.due_at} /></td>
+    <td class="number">${took}</td></tr>`;
+}
+
+/** Views that everybody has, and those that somebody has saved. */
+function Views({ q, change, unseen }) {
+  const [saved, setSaved] = useState(() => JSON.parse(settings.get("views") ?? "[]"));
+  const keep = (next) => (settings.set("views", JSON.stringify(next)), setSaved(next));
+  const known = presets(now());
+  return html`<div class="filters"><div class="views" role="group" aria-label="Views">
+      <${Button} kind=${q ? "" : "chip"} act=${() => change({ q: "" })}>All<//>
+      ${known.map(([word, query]) => html`<${Button} key=${word} kind=${q === query ? "chip" : ""} act=${() => change({ q: query })}>${word}<//>`)}
+      ${saved.map((query) => html`<${Button} key=${query} kind=${q === query ? "chip" : ""} act=${() => change({ q: query })}>${query}<//>`)}
+      ${q && !saved.includes(q) && !known.some(([, query]) => query === q) && html`<${Button} kind="quiet" act=${() => keep([...saved, q])}>Save view<//>`}
+      ${saved.includes(q) && html`<${Button} kind="quiet" act=${() => keep(saved.filter((one) => one !== q))}>Forget view<//>`}</div>
+    <div class="grow" />${unseen}</div>`;
+}
+
+/** What can be done with those that were marked. */
+function Bulk({ chosen, again, clear }) {
+  if (!may("operator") || !chosen.size) return null;
+  const then = (act) => async () => (await act()) && again();
+  const ids = [...chosen];
+  return html`<div class="bulk" role="group" aria-label="Selected runs"><span>${ids.length} selected</span>
+    <${Button} act=${then(() => bulkOf(ids, "retry"))}>Retry<//><${Button} kind="danger" act=${then(() => bulkOf(ids, "cancel"))}>Cancel<//><${Button} kind="quiet" act=${clear}>Clear selection<//></div>`;
+}
+
+const Nothing = ({ q, change }) => (q
+  ? html`<${Empty} text="No runs match." advice="Clear a filter."><${Button} act=${() => change({ q: "" })}>Show all<//><//>`
+  : html`<${Empty} text="No runs yet." advice="Wait for the next slot, or run a schedule now." />`);
+
+/** Runs change in place; new ones come in while the top is in view, and are counted while it is not. */
+function useNews(page, list, view) {
+  const [unseen, setUnseen] = useState(0);
+  const current = useRef(null);
+  current.current = list;
+  useEffect(() => {
+    const again = page.calmly(() => current.current.pager.restart(), CALM);
+    page.listen("reset", again);
+    page.listen("run", (runs) => {
+      const { pager, redraw } = current.current;
+      const told = new Map(runs.map((run) => [run.id, run]));
+      const fresh = runs.filter((run) => !pager.items.some((one) => one.id === run.id)).length;
+      pager.items = pager.items.map((run) => (told.has(run.id) ? { ...run, ...told.get(run.id) } : run));
+      if (view.current?.scrollTop < NEAR) again();
+      else if (fresh) setUnseen((count) => count + fresh);
+      redraw();
     });
-  }
-
-  nodes() {
-    const filter = (changes) => (refine(this.query, changes), this.restart());
-    return [heading("Runs"), filterBar(this.query, filter, this.news), this.wrong, this.rows.node];
-  }
-
-  restart() {
-    this.#unseen = 0;
-    return this.list.restart();
-  }
-
-  draw() {
-    const top = () => ((this.rows.node.scrollTop = 0), this.restart());
-    put(this.wrong);
-    put(this.news, this.#unseen > 0 && button(`${this.#unseen} new`, top, { kind: "quiet" }));
-    this.rows.show(this.list.items);
-  }
-
-  /** Put what was told at its place, the newest on top; what does not fit the filters any longer goes. */
-  take(runs) {
-    const { list } = this;
-    const told = new Map(runs.map((run) => [run.id, run]));
-    const known = new Set(list.items.map((run) => run.id));
-    const oldest = list.done ? null : list.items.at(-1);
-    const belongs = (run) => !known.has(run.id) && fits(run, this.query) && (
-      !oldest || byNewest(run, oldest) <= 0
-    );
-    const fresh = [...told.values()].filter(belongs);
-    list.items = list.items.map((run) => told.get(run.id) ?? run).filter(
-      (run) => !told.has(run.id) || fits(run, this.query),
-    );
-    if (this.rows.node.scrollTop < NEAR) list.tell(fresh);
-    else this.#unseen += fresh.length;
-    list.items.sort(byNewest);
-    this.draw();
-  }
+  }, []);
+  const top = () => ((view.current.scrollTop = 0), setUnseen(0), current.current.pager.restart());
+  return unseen > 0 && html`<${Button} kind="quiet" act=${top}>${unseen} new<//>`;
 }
 
-const byNewest = (a, b) => Date.parse(b.created_at) - Date.parse(a.created_at) || Number(b.id) - Number(a.id);
-
-const columns = () => [
-  ["Run", "id"],
-  ["Job", "grow"],
-  ["State", "state"],
-  [zoned("Slot or due"), "when"],
-  ["Trigger", "words"],
-  ["Late", "number"],
-  ["Took", "number"],
-];
-
-function row(run) {
-  const late = lateness(run);
-  return h("tr", {},
-    h("td", { class: "id" }, runLink(run.id)),
-    h("td", { class: "grow" },
-      h("span", { class: "name" }, run.job),
-      run.schedule && run.schedule !== run.job && h("span", { class: "faint" },
-        " by ",
-        scheduleLink(run.schedule),
-      ),
-      run.error && h("span", { class: "error-line", title: run.error }, run.error),
-    ),
-    h("td", { class: "state" },
-      badge(run.state),
-      run.attempt > 1 && h("span", { class: "faint" }, ` attempt ${run.attempt}`),
-    ),
-    h("td", { class: "when" }, timeAt(run.slot ?? run.due_at)),
-    h("td", { class: "words" }, run.trigger, run.by && h("span", { class: "faint" }, ` by ${run.by}`)),
-    h("td", { class: "number faint" }, late === null ? "" : span(late)),
-    h("td", { class: "number" }, duration(run)),
-  );
+/** j and k walk, Enter opens, x marks. */
+function useKeys(page, view, mark) {
+  const current = useRef(null);
+  current.current = mark;
+  useEffect(() => {
+    const pressed = (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea") || document.querySelector("dialog[open]")) return;
+      const links = [...view.current.querySelectorAll("a[data-run]")];
+      const at = links.indexOf(document.activeElement);
+      if (event.key === "j" || event.key === "k") links[Math.min(links.length - 1, Math.max(0, at + (event.key === "j" ? 1 : -1)))]?.focus();
+      else if (event.key === "x" && at >= 0) current.current(links[at].dataset.run);
+      else return;
+      event.preventDefault();
+    };
+    document.addEventListener("keydown", pressed);
+    page.ends(() => document.removeEventListener("keydown", pressed));
+  }, []);
 }
-
-function filterBar(query, filter, news) {
-  const any = (word, codes) => [["", `any ${word}`], ...codes.map((code) => [code, code])];
-  const several = [query.state].flat().filter(Boolean);
-  const states = several.length > 1 ? [
-    ...any("state", STATES),
-    [several.join(","), several.join(" or ")],
-  ] : any("state", STATES);
-  const labelled = (node, label) => (node.setAttribute("aria-label", label), node);
-  const since = h("input", {
-    type: "datetime-local",
-    "aria-label": `Created since (${zone.get()})`,
-    title: `Created since (${zone.get()})`,
-    value: query.since ? localText(Date.parse(query.since)) : "",
-    max: localText(now()),
-    on: { change: () => filter({ since: instantOf(since.value) ?? "" }) },
-  });
-  return h("div", { class: "filters" },
-    searchBox("Find by job, schedule or id", query.text, (text) => filter({ text })),
-    labelled(
-      select(
-        states,
-        several.join(","),
-        (state) => filter({ state: state.includes(",") ? state.split(",") : state }),
-      ),
-      "State",
-    ),
-    labelled(select(any("trigger", TRIGGERS), query.trigger, (trigger) => filter({ trigger })), "Trigger"),
-    h("label", { class: "check" }, "since", since),
-    NAMED.filter((name) => query[name]).map((name) => {
-      const chip = button(
-        `${name}: ${query[name]} ×`,
-        () => (chip.remove(), filter({ [name]: "" })),
-        { kind: "chip", title: "Show all again" },
-      );
-      return chip;
-    }), news);
-}
-
-const asked = ({
-  job,
-  schedule,
-  state,
-  trigger,
-  queue,
-  since,
-  until,
-  text,
-}) => ({ job, schedule, state, trigger, queue, since, until, text });
-
-/** Whether a run that was just told belongs to what was asked for. */
-function fits(run, query) {
-  const among = (name) => !query[name]?.length || [query[name]].flat().includes(run[name]);
-  const text = (query.text ?? "").toLowerCase();
-  const named = [run.job, run.schedule ?? ""].some((name) => name.toLowerCase().includes(text)) || run.id === text;
-  const made = Date.parse(run.created_at);
-  const inTime = !(made < Date.parse(query.since)) && !(made >= Date.parse(query.until)); // neither may be given
-  return named && inTime && ["job", "schedule", "state", "trigger", "queue"].every(among);
-}
-
-const nothing = (query) =>
-  Object.keys(query).length ? empty(
-    "No runs match.",
-    "Clear a filter.",
-    button("Show all", () => go(["runs"])),
-  ) : empty("No runs yet.", "Wait for the next slot, or run a schedule now.");

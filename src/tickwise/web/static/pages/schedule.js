@@ -1,99 +1,100 @@
-/** One schedule: what comes, what was, why, and what its definition means. */
+/** One schedule: its slots, its runs, its definition, and what would be if. */
 
-import { get, getVersion } from "../api.js";
-import { backfillPanel } from "../backfill.js";
-import { DECISIONS, decisionTable, whyPanel } from "../decisions.js";
-import { h, put } from "../dom.js";
-import { facts, heading, loading, panel } from "../parts.js";
-import { go } from "../routes.js";
-import { comingOf, countersOf, definitionOf, headOf, historyOf, weekOf } from "../schedule.js";
+import { backfill, pause, remove, reschedule, reset, resume, trigger } from "../actions.js";
+import { get, getVersion, may, send } from "../api.js";
+import { DefinitionTab } from "../definitiontab.js";
+import { ask } from "../dialog.js";
+import { h } from "../dom.js";
+import { refine } from "../fields.js";
+import { useResource } from "../resource.js";
+import { go, to } from "../routes.js";
+import { say } from "../say.js";
+import { concerning, RunsTab, SlotsTab } from "../schedule.js";
 import { simulationPanel } from "../simulation.js";
+import { SlotPanel } from "../slotpanel.js";
 import { zone } from "../time.js";
-import { policies } from "../words.js";
+import { Badge, Button, Countdown, Facts, Failure, Host, Icon, Link, Loading, Panel, RunLink, Time } from "../ui.js";
+import { html, shows, useEffect, useState } from "../view.js";
+import { Next } from "./schedules.js";
 
-const HISTORY = 40; // runs that are shown
-const COMING = 10;
-const [WEEK, YEAR] = [168, 8784]; // hours
+const TABS = [["", "Slots"], ["runs", "Runs"], ["definition", "Definition"], ["whatif", "What if"]];
 const CALM = 2000; // milliseconds between two looks
+const LOOK_EVERY = 2000;
 
 export const title = ({ name }) => name;
 
-export async function show(page) {
-  const shown = new SchedulePage(page);
-  const { name } = shown;
-  const again = page.calmly(() => shown.load(), CALM);
-  page.view.append(...shown.nodes());
-  for (const kind of ["run", "schedule", "decision"]) page.listen(
-    kind,
-    (events) => shown.concerns(events) && again(),
-  );
-  page.listen("schedule_deleted", (events) => events.some((one) => one.name === name) && go(["schedules"]));
-  page.listen("reset", again);
-  await shown.load();
+export const show = shows(SchedulePage);
+
+function SchedulePage({ page }) {
+  const { name } = page.params;
+  const path = `schedules/${encodeURIComponent(name)}`;
+  const found = useResource(page, (signal) => getVersion(path, signal), {
+    on: ["run", "schedule", "decision"], concerns: concerning({ name, job: name }), calm: CALM,
+  });
+  useEffect(() => page.listen("schedule_deleted", (events) => events.some((one) => one.name === name) && go(["schedules"])), []);
+  const { data, problem } = found;
+  if (problem.value) return html`<h1 tabindex="-1">${name}</h1><${Failure} problem=${problem.value} again=${found.load} />`;
+  if (!data.value) return html`<h1 tabindex="-1">${name}</h1><${Loading} rows=${6} />`;
+  return html`<${Shown} page=${page} row=${data.value.data} version=${data.value.version} changed=${found.load} />`;
 }
 
-class SchedulePage {
-  #version = null; // the one that is shown
+function Shown({ page, row, version, changed }) {
+  const [query, setQuery] = useState({ ...page.query });
+  const change = (changes) => (refine(page.query, changes), setQuery({ ...page.query }));
+  const tab = TABS.some(([code]) => code === query.tab) ? query.tab : "";
+  return html`<div class="stays"><header class="page-head"><h1 tabindex="-1">${row.name}</h1><div class="actions"><${Actions} row=${row} version=${version} changed=${changed} /></div></header>
+      <nav class="tabs" aria-label="Parts">${TABS.map(([code, word]) => html`<a key=${code} href=${to(["schedules", row.name], { tab: code })} aria-current=${tab === code ? "page" : null}
+        onClick=${(event) => { if (!event.ctrlKey && !event.metaKey) (event.preventDefault(), change({ tab: code })); }}>${word}</a>`)}</nav></div>
+    <${Lead} row=${row} />
+    <${Backfilling} page=${page} row=${row} />
+    ${tab === "" && html`<${SlotsTab} page=${page} row=${row} query=${query} refine=${change} />`}
+    ${tab === "runs" && html`<${RunsTab} page=${page} row=${row} />`}
+    ${tab === "definition" && html`<${DefinitionTab} page=${page} row=${row} />`}
+    ${tab === "whatif" && html`<${Host} by=${`${row.name} ${zone.get()}`} make=${() => simulationPanel(row.name)} />`}
+    <${SlotPanel} page=${page} changed=${changed} />`;
+}
 
-  constructor(page) {
-    const part = () => h("div", {}, loading(3));
-    this.signal = page.signal;
-    this.name = this.job = page.params.name;
-    this.path = `schedules/${encodeURIComponent(this.name)}`;
-    this.head = h("div", {}, heading(this.name), loading(2));
-    this.parts = { upcoming: part(), rules: part(), past: part(), decisions: part(), definition: part() };
-    this.progress = backfillPanel(this.name, page);
-  }
+function Actions({ row, version, changed }) {
+  const then = (act) => async () => (await act()) && changed();
+  const { name } = row;
+  const away = async () => (await remove(row, version)) && go(["schedules"]);
+  return html`${may("operator") && html`
+      <${Button} kind="primary" icon="runs" act=${then(() => trigger([name], row.definition.params))}>Run now<//>
+      ${row.paused ? html`<${Button} icon="runs" act=${then(() => resume([name]))}>Resume<//>` : html`<${Button} icon="paused" act=${then(() => pause([name]))}>Pause<//>`}
+      <${Button} icon="moved" act=${then(() => reschedule(row))}>Reschedule<//>
+      <${Button} icon="plus" act=${then(() => backfill(row))}>Backfill<//>
+      <${Button} kind="quiet" act=${then(() => reset(row))}>Reset<//>`}
+    ${row.source === "api" && may("admin") && html`<${Link} parts=${["schedules", name, "edit"]} kind="button">Edit<//><${Button} kind="danger" act=${away}>Delete<//>`}`;
+}
 
-  nodes() {
-    const { upcoming, rules, past, decisions, definition } = this.parts;
-    const panels = [
-      panel("Upcoming", { about: zone.get() }, upcoming),
-      panel("Rules", {}, rules),
-      panel("History", { wide: true }, past),
-      panel("Decisions", { wide: true, about: "slots that did not run, or not on time" }, decisions),
-      whyPanel(this.name),
-      simulationPanel(this.name),
-      panel("Definition", { wide: true }, definition),
-    ];
-    return [this.head, this.progress.node, h("div", { class: "columns" }, panels)];
-  }
+function Lead({ row }) {
+  const { paused, definition, last_run_id: id, last_state: state, last_run_at: ran, last_enqueued_at: queued } = row;
+  const labels = Object.entries(definition.labels ?? {}).map(([key, value]) => `${key}=${value}`);
+  return html`<p class="lead"><code class="mono">${row.times}</code>${row.means}${definition.description && html`<span class="faint">${definition.description}</span>`}</p>
+    ${paused && html`<div class="warning"><${Icon} name="paused" /><div><strong>Paused by ${paused.by}</strong><div>${paused.reason || "No reason was given."} <${Countdown} at=${paused.at} /></div></div></div>`}
+    ${row.waits && html`<div class="warning"><${Icon} name="queued" /><div>Its oldest slot waits: ${row.waits}.</div></div>`}
+    ${row.warnings.map((text) => html`<div class="warning"><${Icon} name="warning" /><div>${text}</div></div>`)}
+    <${Facts} kind="line" pairs=${[
+      ["Next", html`<${Next} one=${row} />${row.next_run_at && row.timezone !== zone.get() && html`<span class="faint"> · <${Time} at=${row.next_run_at} zone=${row.timezone} label /></span>`}`],
+      row.moved_to && ["Moved to", html`<${Time} at=${row.moved_to} label />`],
+      ["Last", id ? html`${state && html`<${Badge} state=${state} /> `}<${RunLink} id=${id} /> <${Countdown} at=${ran ?? queued} />` : "not run yet"],
+      ["Decided up to", html`<${Time} at=${row.cursor} label />`],
+      ["Job", html`<${Link} parts=${["runs"]} query=${{ q: `job:${row.job}` }}>${row.job}<//>`],
+      labels.length > 0 && ["Labels", labels.map((label) => html`<${Link} key=${label} parts=${["schedules"]} query=${{ label }} kind="tag">${label}<//>`)],
+    ]} />`;
+}
 
-  concerns(events) {
-    return events.some((one) => (one.schedule ?? one.name) === this.name || one.job === this.job);
-  }
-
-  async load() {
-    const schedule = await this.loadItself();
-    await Promise.all([this.loadTimes(schedule), this.loadPast()]);
-  }
-
-  async loadItself() {
-    const { data, version } = await getVersion(this.path, this.signal);
-    const changed = () => (this.progress.look(), this.load());
-    this.job = data.job;
-    put(this.head, headOf(data, version, changed));
-    if (version !== this.#version) {
-      put(this.parts.rules, facts(policies(data.definition)));
-      put(this.parts.definition, definitionOf(data));
-    }
-    this.#version = version;
-    return data;
-  }
-
-  async loadTimes(schedule) {
-    const { items } = await get("upcoming", { schedule: this.name, hours: YEAR, limit: COMING }, this.signal);
-    put(this.parts.upcoming, comingOf(schedule, items));
-  }
-
-  async loadPast() {
-    const [runs, decided, hours] = await Promise.all([
-      get("runs", { job: this.job, limit: HISTORY }, this.signal),
-      get(`${this.path}/decisions`, { limit: DECISIONS }, this.signal),
-      get("hours", { schedule: this.name, hours: WEEK }, this.signal),
-    ]);
-    const own = runs.items.filter((run) => run.schedule === this.name || !run.schedule);
-    put(this.parts.past, countersOf(hours.items), weekOf(hours.items), historyOf(own, this.job));
-    put(this.parts.decisions, decisionTable(decided));
-  }
+/** How far a backfill is, with the way to end it. */
+function Backfilling({ page, row }) {
+  const path = `schedules/${encodeURIComponent(row.name)}/backfill`;
+  const found = useResource(page, (signal) => get(path, {}, signal), { on: ["schedule"], concerns: (one) => one.name === row.name, every: row.backfilling ? LOOK_EVERY : undefined }, [row.backfilling]);
+  const at = found.data.value;
+  if (!at?.active) return null;
+  const stop = () => ask({
+    title: `Stop the backfill of ${row.name}`, confirm: "Stop backfill", danger: true,
+    body: [h("p", {}, "No more slots are enqueued; runs that are already enqueued stay.")],
+    act: async () => (await send("DELETE", path), say("The backfill was stopped."), await found.load()),
+  });
+  return html`<${Panel} title="Backfill" aside=${may("operator") && html`<${Button} kind="danger" act=${stop}>Stop backfill<//>`}>
+    <progress max=${at.asked || 1} value=${at.made} aria-label="Backfill" /><p role="status">${at.made} of ${at.asked} slots have a run, ${at.left} are left.</p><//>`;
 }

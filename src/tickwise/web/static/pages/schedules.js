@@ -1,206 +1,153 @@
-/** All schedules: found by name, paused and run in numbers. */
+/** All schedules with their last slots: found by name, paused and run in numbers. */
 
-import { pause, resume, trigger } from "../actions.js";
+import { pause, resume, runJob, trigger } from "../actions.js";
 import { get, may } from "../api.js";
-import { h, put } from "../dom.js";
-import { choices, refine, searchBox } from "../fields.js";
-import { Pager } from "../pages.js";
-import { badge, button, empty, failure, heading, lateness, scheduleLink, strip } from "../parts.js";
-import { go, to } from "../routes.js";
-import { countdown, span, timeAt, zone } from "../time.js";
-import { virtualTable } from "../virtual.js";
+import { refine } from "../fields.js";
+import { useResource } from "../resource.js";
+import { Strip } from "../ribbon.js";
+import { go } from "../routes.js";
+import { openSlot, SlotPanel } from "../slotpanel.js";
+import { LongTable } from "../table.js";
+import { now, second, span, zone } from "../time.js";
+import { Badge, Button, Choices, Countdown, Empty, Failure, Heading, Icon, Link, Panel, Time } from "../ui.js";
+import { usePager } from "../usepager.js";
+import { html, shows, useEffect, useRef, useState } from "../view.js";
 
 const [FIRST, PAGE] = [100, 500]; // rows
-const STRIP = 12; // runs shown of each
-const MOST_AT_ONCE = 1000;
 const CALM = 3000; // milliseconds between two looks
+const TYPED = 200;
+const JOBS = 500; // that are looked at for those without a schedule
 const STATES = [["", "all"], ["false", "active"], ["true", "paused"]];
 
 export const title = () => "Schedules";
 
-export async function show(page) {
-  const list = new ScheduleList(page);
-  page.view.append(...list.nodes());
-  page.listen("schedule", (events) => list.take(events));
-  page.listen("schedule_deleted", (gone) => list.forget(gone));
-  page.listen("reset", () => list.again());
-  page.listen("run", (runs) => list.takeRuns(runs));
-  await list.restart();
+export const show = shows(Schedules);
+
+function Schedules({ page }) {
+  const [query, setQuery] = useState({ ...page.query });
+  const [chosen, setChosen] = useState(new Set());
+  const filter = (changes) => (refine(page.query, changes), setChosen(new Set()), setQuery({ ...page.query }));
+  const { text, paused, label, job } = query;
+  const read = (after) => get("schedules", { text, paused, label, job, after, limit: after ? PAGE : FIRST }, page.signal);
+  const { pager, problem, redraw } = usePager(read, [text, paused, label, job]);
+  const current = useRef(null);
+  current.current = { pager, redraw, setChosen };
+  useEffect(() => listen(page, () => current.current), []);
+  const restart = () => (setChosen(new Set()), pager.restart());
+  const choose = (name, yes) => {
+    const next = new Set(chosen);
+    if (yes) next.add(name);
+    else next.delete(name);
+    setChosen(next);
+  };
+  const chooseAll = (yes) => setChosen(new Set(yes ? pager.items.map((one) => one.name) : []));
+  const isAll = pager.items.length > 0 && chosen.size >= pager.items.length;
+  return html`<${Heading} title="Schedules">${chosen.size > 0
+      ? html`<${Bulk} names=${[...chosen]} isAll=${isAll} pager=${pager} done=${restart} chooseAll=${chooseAll} />`
+      : may("admin") && html`<${Link} parts=${["create"]} kind="button primary">New schedule<//>`}<//>
+    <div class="filters">
+      ${may("operator") && html`<label class="check all"><input type="checkbox" aria-label="Select all" checked=${isAll} onChange=${(event) => chooseAll(event.target.checked)} />all</label>`}
+      <${SearchBox} label="Find a schedule or job" value=${text} change=${(typed) => filter({ text: typed })} />
+      <${Choices} label="Which" options=${STATES} value=${paused ?? ""} change=${(code) => filter({ paused: code })} />
+      <input aria-label="Label" placeholder="label=value" size="14" autocomplete="off" value=${label ?? ""} onChange=${(event) => filter({ label: event.target.value.trim() })} />
+      ${job && html`<${Button} kind="chip" act=${() => filter({ job: "" })}>job: ${job} ×<//>`}</div>
+    ${problem && html`<${Failure} problem=${problem} again=${restart} />`}
+    <${LongTable} label="Schedules" columns=${columns()} items=${pager.items} keyOf=${(one) => one.name} more=${() => pager.more()}
+      row=${(one, props) => html`<${Row} ...${props} one=${one} chosen=${chosen.has(one.name)} choose=${choose} />`}
+      none=${() => (pager.done ? html`<${Nothing} query=${query} />` : "Loading …")} />
+    <${Unscheduled} page=${page} query=${query} />
+    <${SlotPanel} page=${page} changed=${redraw} />`;
 }
 
-class ScheduleList {
-  #chosen = new Set();
+const columns = () => [["Select", "pick"], ["Schedule", "grow"], ["When", "words"], [`Next (${zone.get()})`, "when"], ["Last 30 slots", "slots"], ["Late", "number"]];
 
-  constructor(page) {
-    this.query = page.query;
-    this.again = page.calmly(() => this.list.restart(), CALM);
-    this.wrong = h("div", {});
-    this.bar = h("div", { class: "bulk", role: "group", "aria-label": "Selected schedules" });
-    this.all = may("operator") && box("Select all", false, (yes) => this.chooseAll(yes));
-    this.list = new Pager(
-      (after) => get("schedules", { ...filters(this.query), after, limit: after ? PAGE : FIRST }, page.signal),
-      () => this.draw(),
-      (problem) => put(this.wrong, failure(problem, () => this.restart())),
-    );
-    this.rows = virtualTable({
-      label: "Schedules",
-      columns: columns(),
-      row: (one) => this.row(one),
-      more: () => this.list.more(),
-      none: () => (this.list.done ? nothing(this.query) : "Loading …"),
-    });
-  }
-
-  nodes() {
-    const filter = (changes) => (refine(this.query, changes), this.restart());
-    return [
-      heading("Schedules", this.bar,
-        may("admin") && h("a", { class: "button primary", href: to(["create"]) }, "New schedule"),
-      ),
-      h("div", { class: "filters" },
-        this.all && h("label", { class: "check all" }, this.all, "all"),
-        searchBox("Find a schedule or job", this.query.text, (text) => filter({ text })),
-        choices("Which", STATES, this.query.paused ?? "", (paused) => filter({ paused })),
-        labelBox(this.query, filter),
-      ),
-      this.wrong,
-      this.rows.node,
-    ];
-  }
-
-  restart() {
-    this.#chosen.clear();
-    const begun = this.list.restart();
-    this.draw(); // none is chosen any longer, however long the new list takes
-    return begun;
-  }
-
-  draw() {
-    put(this.wrong);
-    this.rows.show(this.list.items);
-    put(this.bar, this.#chosen.size > 0 && this.bulk([...this.#chosen]));
-    if (this.all) this.all.checked = this.list.items.length > 0 && this.#chosen.size >= this.list.items.length;
-  }
-
-  row(one) {
-    const choose = (yes) => (yes ? this.#chosen.add(one.name) : this.#chosen.delete(one.name), this.draw());
-    return h("tr", { class: one.paused ? "is-off" : "" },
-      h("td", { class: "pick" }, may("operator") && box(`Select ${one.name}`, this.#chosen.has(one.name), choose)),
-      h("td", { class: "grow" },
-        scheduleLink(one.name),
-        one.kind !== "start" && h("span", { class: "tag" }, one.kind),
-        one.job !== one.name && one.kind === "start" && h("span", { class: "faint" }, ` of ${one.job}`),
-      ),
-      h("td", { class: "words", title: one.times }, one.means),
-      h("td", { class: "when" }, next(one)),
-      h("td", { class: "runs" }, strip(one.recent, STRIP)),
-      h("td", { class: "number faint" }, one.late_ms === null ? "" : span(one.late_ms)),
-    );
-  }
-
-  bulk(names) {
-    const then = (act) => async () => (await act(names)) && this.restart();
-    return [
-      h("span", {}, `${names.length} selected`),
-      button("Pause", then(pause), { name: "paused" }),
-      button("Resume", then(resume)),
-      button("Run now", then((given) => trigger(given)), { name: "runs" }),
-      button("Clear selection", () => this.chooseAll(false), { kind: "quiet" }),
-    ];
-  }
-
-  chooseAll(yes) {
-    this.#chosen = new Set(yes ? this.list.items.slice(0, MOST_AT_ONCE).map((one) => one.name) : []);
-    this.draw();
-  }
-
-  /** Put what was told into the list; one that should be in it and is not may be new. */
-  take(events) {
-    const places = new Map(this.list.items.map((one, place) => [one.name, place]));
-    for (const one of events) if (places.has(one.name)) Object.assign(this.list.items[places.get(one.name)], one);
-    const last = this.list.done ? null : this.list.items.at(-1)?.name;
-    if (events.some(({ name }) => !places.has(name) && (last === null || name < last))) this.again();
-    this.rows.show(this.list.items);
-  }
-
-  /** Let go of what was deleted; the others that somebody has chosen stay so. */
-  forget(gone) {
-    for (const { name } of gone) this.#chosen.delete(name);
-    this.draw();
-    this.again();
-  }
-
-  /** What was told of the last run of a schedule, or of one after it. */
-  takeRuns(runs) {
-    const listed = new Map(this.list.items.map((one) => [one.name, one]));
-    for (const run of runs.toSorted((a, b) => Number(a.id) - Number(b.id))) {
-      const one = listed.get(run.schedule);
-      const newer = Number(run.id) - Number(one?.last_run_id ?? 0);
-      if (!one || newer < 0) continue;
-      one.recent = [...(newer ? one.recent : one.recent.slice(0, -1)), run.state].slice(-STRIP);
-      one.last_run_id = run.id;
-      one.late_ms = lateness(run) ?? one.late_ms;
-    }
-    this.rows.show(this.list.items);
-  }
+function Row({ one, chosen, choose, ...props }) {
+  return html`<tr class=${one.paused ? "is-off" : ""} aria-rowindex=${props["aria-rowindex"]}>
+    <td class="pick">${may("operator") && html`<input type="checkbox" aria-label=${`Select ${one.name}`} checked=${chosen} onChange=${(event) => choose(one.name, event.target.checked)} />`}</td>
+    <td class="grow"><${Link} parts=${["schedules", one.name]} kind="name whole">${one.name}<//>
+      ${one.kind !== "start" && html`<span class="tag">${one.kind}</span>`}${one.job !== one.name && one.kind === "start" && html`<span class="faint"> of ${one.job}</span>`}</td>
+    <td class="words" title=${one.times}>${one.means}</td>
+    <td class="when"><${Next} one=${one} /></td>
+    <td class="slots"><${Strip} slots=${one.slots ?? []} open=${({ slot }) => openSlot({ schedule: one.name, slot })} /></td>
+    <td class="number faint">${one.late_ms === null ? "" : span(one.late_ms)}</td></tr>`;
 }
 
-const columns = () => [
-  ["", "pick"],
-  ["Schedule", "grow"],
-  ["When", "words"],
-  [`Next (${zone.get()})`, "when"],
-  ["Last runs", "runs"],
-  ["Late", "number"],
-];
+/** When it runs next, or what keeps it from that. */
+export function Next({ one }) {
+  if (one.paused) return html`<span title=${one.paused.reason}><${Badge} state="paused" /><span class="faint">${one.paused.reason && ` ${one.paused.reason}`}</span></span>`;
+  if (one.finished) return html`<span class="faint">finished</span>`;
+  if (one.waits) return html`<span title=${one.waits}><${Badge} state="queued">waits<//><span class="faint"> ${one.waits}</span></span>`;
+  if (!one.next_run_at) return html`<span class="faint">–</span>`;
+  second.value;
+  const isDue = Date.parse(one.next_run_at) <= now();
+  return html`<span class="count">${isDue ? "due now" : html`<${Countdown} at=${one.next_run_at} />`}</span><span class="faint at"><${Time} at=${one.next_run_at} short /></span>`;
+}
 
-const box = (label, checked, change) =>
-  h("input", {
-    type: "checkbox",
-    checked,
-    "aria-label": label,
-    on: { change: (event) => change(event.target.checked) },
+function Bulk({ names, isAll, pager, done, chooseAll }) {
+  const then = (act) => async () => (await act(names)) && done();
+  const rest = async () => {
+    while (!pager.done) await pager.more();
+    chooseAll(true);
+  };
+  return html`<div class="bulk" role="group" aria-label="Selected schedules"><span>${names.length.toLocaleString("en")} selected</span>
+    ${isAll && !pager.done && html`<${Button} kind="quiet" act=${rest}>Select all that match<//>`}
+    <${Button} icon="paused" act=${then(pause)}>Pause<//><${Button} act=${then(resume)}>Resume<//>
+    <${Button} icon="runs" act=${then((given) => trigger(given))}>Run now<//><${Button} kind="quiet" act=${() => chooseAll(false)}>Clear selection<//></div>`;
+}
+
+/** A text box that waits until somebody has stopped typing. */
+export function SearchBox({ label, value, change }) {
+  const timer = useRef(0);
+  const typed = (event) => {
+    const text = event.target.value.trim();
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => change(text), TYPED);
+  };
+  return html`<label class="search"><${Icon} name="search" /><input type="search" data-search aria-label=${label} placeholder=${label} value=${value ?? ""} autocomplete="off" spellcheck="false" onInput=${typed} /></label>`;
+}
+
+/** Jobs that run only when somebody says so. */
+function Unscheduled({ page, query }) {
+  const jobs = useResource(page, async (signal) => (await get("jobs", { limit: JOBS }, signal)).items.filter((one) => !one.schedules.length));
+  const shown = jobs.data.value?.filter((one) => !query.text || one.name.includes(query.text)) ?? [];
+  return shown.length > 0 && html`<${Panel} title="Jobs without a schedule"><ul class="needs">${shown.map((one) => html`<li class="need" key=${one.name}>
+    <div class="need-text"><${Link} parts=${["runs"]} query=${{ q: `job:${one.name}` }} kind="name">${one.name}<//>${one.description && html`<div class="faint">${one.description}</div>`}</div>
+    <div class="actions">${may("operator") && html`<${Button} icon="runs" act=${() => runJob(one.name)}>Run now<//>`}</div></li>`)}</ul><//>`;
+}
+
+function Nothing({ query }) {
+  if (Object.keys(query).length) return html`<${Empty} text="No schedules match." advice="Clear a filter."><${Button} act=${() => go(["schedules"])}>Show all<//><//>`;
+  return html`<${Empty} text="No schedules yet." advice="Add a job file to the watched folder, decorate a function with @tw.job, or make one here." />`;
+}
+
+/** Keep the list as it is told. */
+function listen(page, current) {
+  const again = page.calmly(() => current().pager.restart(), CALM);
+  page.listen("schedule", (events) => take(events, current(), again));
+  page.listen("schedule_deleted", (gone) => {
+    const names = new Set(gone.map((one) => one.name));
+    current().setChosen((old) => new Set([...old].filter((name) => !names.has(name))));
+    again();
   });
-
-const filters = ({ text, paused, label, job }) => ({ text, paused, label, job });
-
-function labelBox(query, filter) {
-  const input = h("input", {
-    value: query.label ?? "",
-    placeholder: "label=value",
-    "aria-label": "Label",
-    size: "14",
-    autocomplete: "off",
-    on: { change: () => filter({ label: input.value.trim() }) },
-  });
-  return input;
+  page.listen("reset", again);
+  for (const kind of ["run", "decision"]) page.listen(kind, (events) => events.some((one) => current().pager.items.some(({ name }) => name === one.schedule)) && look());
+  const look = page.calmly(() => refreshListed(page, current()), CALM);
 }
 
-function next(one) {
-  if (one.paused) return h("span", { title: one.paused.reason },
-    badge("paused"),
-    h("span", { class: "faint" }, one.paused.reason && ` ${one.paused.reason}`),
-  );
-  if (one.finished) return h("span", { class: "faint" }, "finished");
-  if (one.waits) return h("span", { title: one.waits },
-    badge("queued", "waits"),
-    h("span", { class: "faint" }, ` ${one.waits}`),
-  );
-  if (!one.next_run_at) return h("span", { class: "faint" }, "–");
-  return [
-    h("span", { class: "count" }, countdown(one.next_run_at)),
-    h("span", { class: "faint at" }, timeAt(one.next_run_at, { short: true })),
-  ];
+/** Put what was told into the list; one that should be in it and is not may be new. */
+function take(events, { pager, redraw }, again) {
+  const places = new Map(pager.items.map((one) => [one.name, one]));
+  for (const one of events) if (places.has(one.name)) Object.assign(places.get(one.name), one);
+  const last = pager.done ? null : pager.items.at(-1)?.name;
+  if (events.some(({ name }) => !places.has(name) && (last === null || name < last))) again();
+  redraw();
 }
 
-function nothing(query) {
-  if (Object.keys(query).length) return empty(
-    "No schedules match.",
-    "Clear a filter.",
-    button("Show all", () => go(["schedules"])),
-  );
-  return empty(
-    "No schedules yet.",
-    "Add a job file to the watched folder, decorate a function with @tw.job, or sign in as an admin.",
-  );
+/** The slots of those that are first in the list, as they are now. */
+async function refreshListed(page, { pager, redraw }) {
+  const { text, paused, label, job } = page.query;
+  const { items } = await get("schedules", { text, paused, label, job, limit: FIRST }, page.signal);
+  const fresh = new Map(items.map((one) => [one.name, one]));
+  for (const one of pager.items) if (fresh.has(one.name)) Object.assign(one, fresh.get(one.name));
+  redraw();
 }

@@ -1,0 +1,68 @@
+/** What needs a person, known on every page: the first one lists it, the tab counts it. */
+
+import { get, may, reachable, send, who } from "./api.js";
+import * as live from "./live.js";
+import { copy, say } from "./say.js";
+import { openSlot } from "./slotpanel.js";
+import { setNeeds } from "./tabtitle.js";
+import { Button, Link } from "./ui.js";
+import { html, signal } from "./view.js";
+
+const CALM = 5000; // milliseconds between two looks
+const EVERY = 60_000;
+
+/** The answer of `GET /attention`; null before there is one. */
+export const attention = signal(null);
+let timer = null;
+let last = 0;
+
+export async function lookForNeeds() {
+  last = Date.now();
+  const found = await get("attention").catch(() => null);
+  if (!found) return;
+  attention.value = found;
+  setNeeds(found.items.length);
+}
+
+function soon() {
+  if (!who.get()) return;
+  timer ??= setTimeout(() => {
+    timer = null;
+    lookForNeeds();
+  }, Math.max(0, last + CALM - Date.now()));
+}
+
+/** Look now and then, and when something happens. */
+export function watchNeeds() {
+  for (const kind of ["run", "decision", "schedule", "reset"]) live.on(kind, soon);
+  who.on((person) => (person ? soon() : (attention.value = null, setNeeds(0))));
+  setInterval(() => reachable.get() && soon(), EVERY);
+}
+
+/** One thing to do about it: a request, or a way to somewhere. */
+export function Remedy({ action }) {
+  if (action.role && !may(action.role)) return null;
+  if (action.method) return html`<${Button} act=${() => carryOut(action)}>${action.label}<//>`;
+  if (action.do === "why") return html`<${Button} act=${() => openSlot({ schedule: action.schedule, slot: action.slot })}>${action.label}<//>`;
+  if (action.do === "command") return html`<${Button} icon="copy" title=${action.command} act=${() => copy(action.command)}>${action.label}<//>`;
+  const place = placeOf(action);
+  return place && html`<${Link} ...${place} kind="button">${action.label}<//>`;
+}
+
+const placeOf = (action) => ({
+  log: () => ({ parts: ["runs", action.run] }),
+  run: () => ({ parts: ["runs", action.run] }),
+  schedule: () => ({ parts: ["schedules", action.schedule] }),
+  edit: () => ({ parts: ["schedules", action.schedule], query: { tab: "definition" } }),
+  runs: () => ({ parts: ["runs"], query: { q: action.q } }),
+}[action.do]?.());
+
+async function carryOut({ method, path, body, label }) {
+  try {
+    await send(method, path.replace(/^\//, ""), body);
+    say(`${label}: done.`);
+    lookForNeeds();
+  } catch (problem) {
+    say(problem.message, "wrong");
+  }
+}

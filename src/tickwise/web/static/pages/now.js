@@ -1,0 +1,162 @@
+/** The first page: what needs somebody, and every slot around now. */
+
+import { pauseAll, resumeAll } from "../actions.js";
+import { get, mayAll } from "../api.js";
+import { attention, lookForNeeds, Remedy } from "../attention.js";
+import { Doctor } from "../doctor.js";
+import { refine } from "../fields.js";
+import { FirstRun } from "../firstrun.js";
+import { useResource } from "../resource.js";
+import { Axis, Legend, Reading, Ribbon } from "../ribbon.js";
+import { RANGES, total, windowOf } from "../slots.js";
+import { closeSlot, openSlot, SlotPanel } from "../slotpanel.js";
+import { now, shortStamp, skew, span } from "../time.js";
+import { Button, Choices, Countdown, Empty, Failure, Link, Loading, Panel } from "../ui.js";
+import { html, shows, useEffect, useRef, useState } from "../view.js";
+
+const [FEW, ROWS] = [12, 40]; // rows that are asked for again often, and rows of a page
+const [CALM, CALMER] = [3000, 10_000]; // milliseconds between two looks
+const EVERY = 30_000;
+const SHOWN = 6; // needs
+const MANY = 60; // schedules, from which on they are grouped
+const NARROW = 760; // pixels
+const GROUPS = [["", "each"], ["prefix", "by prefix"]];
+
+export const title = () => "Now";
+
+export const show = shows(Now);
+
+function Now({ page }) {
+  const [query, setQuery] = useState(page.query);
+  const change = (changes) => (closeSlot(), refine(page.query, changes), setQuery({ ...page.query }));
+  const overview = useResource(page, (signal) => get("overview", {}, signal), {
+    on: ["run", "schedule"], calm: CALMER, every: EVERY,
+  });
+  useEffect(() => void lookForNeeds(), []);
+  const found = overview.data.value;
+  const schedules = attention.value?.schedules;
+  return html`<${Head} overview=${found} changed=${() => (overview.load(), lookForNeeds())} />
+    <${Needs} />
+    ${schedules === 0 ? html`<${FirstRun} />` : attention.value && html`<${Ribbons} page=${page} query=${query} change=${change} schedules=${schedules} overview=${found} />`}
+    <${Doctor} page=${page} />
+    <${SlotPanel} page=${page} changed=${lookForNeeds} />`;
+}
+
+/** One sentence, and what it stands for in numbers. */
+function Head({ overview, changed }) {
+  const found = attention.value;
+  return html`<header class="page-head"><h1 tabindex="-1" aria-live="polite">${found ? found.summary.replace(/\.$/, "") : "Now"}</h1>
+      <div class="actions">${overview && mayAll("operator") && html`<${Everything} paused=${overview.paused} changed=${changed} />`}</div></header>
+    <p class="summary">${found && overview ? html`<${Numbers} found=${found} overview=${overview} />` : " "}</p>`;
+}
+
+function Numbers({ found, overview }) {
+  const { runs } = overview.counts;
+  const part = (count, word, state) => html`<${Link} parts=${["runs"]} query=${{ q: `state:${state}` }}>${count.toLocaleString("en")} ${word}<//>`;
+  return html`${found.well.toLocaleString("en")} of ${found.schedules.toLocaleString("en")} schedules are as they should be
+    ${" · "}${part(runs.running ?? 0, "running", "running")}${" · "}${part(runs.queued ?? 0, "queued", "queued")}
+    ${overview.oldest_waiting_at && html` for <${Countdown} at=${overview.oldest_waiting_at} />`}
+    ${" · "}<${Link} parts=${["fleet"]}>${counted(overview.workers, "worker")}<//>`;
+}
+
+const counted = (count, word) => `${count || "no"} ${word}${count === 1 ? "" : "s"}`;
+
+const Everything = ({ paused, changed }) =>
+  paused
+    ? html`<${Button} kind="primary" icon="runs" act=${async () => (await resumeAll()) && changed()}>Resume all<//>`
+    : html`<${Button} icon="paused" act=${async () => (await pauseAll()) && changed()}>Pause all<//>`;
+
+/** Causes, the worst first, each with its way out. */
+function Needs() {
+  const [all, setAll] = useState(false);
+  const found = attention.value;
+  if (!found) return html`<${Loading} rows=${2} />`;
+  const items = [...found.items, ...ownNeeds()];
+  if (!items.length) return null;
+  const shown = all ? items : items.slice(0, SHOWN);
+  return html`<${Panel} title="Needs attention">
+    <ul class="needs">${shown.map((one) => html`<${Need} key=${`${one.kind} ${one.subject.name}`} need=${one} />`)}</ul>
+    ${items.length > shown.length && html`<${Button} kind="quiet" act=${() => setAll(true)}>Show all ${items.length}${found.more && " and more"}<//>`}<//>`;
+}
+
+function Need({ need }) {
+  const { subject, text, detail, since, severity, actions } = need;
+  const level = severity === "warning" ? "warning-level" : severity;
+  const name = subject.kind === "schedule"
+    ? html`<${Link} parts=${["schedules", subject.name]} kind="name">${subject.name}<//>`
+    : html`<strong class="name">${subject.name}</strong>`;
+  const [first, ...rest] = (detail ?? "").split("\n"); // an error in a file shows its line
+  return html`<li class=${`need ${level}`}><i class="need-mark" role="img" aria-label=${severity} />
+    <div class="need-text">${name} ${text}${since && html`<span class="faint">, since ${briefly(since)}</span>`}
+      ${first && html`<div class="faint">${first}</div>`}${rest.length > 0 && html`<pre>${rest.join("\n")}</pre>`}</div>
+    <div class="actions">${actions.map((action) => html`<${Remedy} key=${action.label} action=${action} />`)}</div></li>`;
+}
+
+const briefly = (at) => shortStamp(at).replace(/^(\d\d:\d\d):\d\d$/, "$1");
+
+/** What only this browser knows. */
+const ownNeeds = () =>
+  skew.get() ? [{
+    kind: "clock", severity: "warning", actions: [], subject: { kind: "browser", name: "This computer's clock" },
+    text: `is ${span(skew.get())} ${skew.get() > 0 ? "behind" : "ahead of"} the server's.`,
+    detail: "Times here follow the server; set this computer's clock.",
+  }] : [];
+
+function Ribbons({ page, query, change, schedules }) {
+  const hours = RANGES[query.hours] ? query.hours : "1";
+  const group = query.group ?? "";
+  const [rows, setRows] = useState(ROWS);
+  const read = async (signal) => {
+    const scale = windowOf(hours, now(), innerWidth < NARROW);
+    const asked = { since: iso(scale.since), until: iso(scale.until), bins: scale.bins, group, text: query.text, label: query.label, limit: rows };
+    return { ...(await get("slots", asked, signal)), scale };
+  };
+  const options = { on: ["run", "decision", "schedule", "schedule_deleted"], calm: schedules > FEW ? CALMER : CALM, every: EVERY };
+  const slots = useResource(page, read, options, [hours, group, query.text, query.label, rows]);
+  const last = useRef(null);
+  last.current = slots.data.value ?? last.current; // while another range is on its way
+  const found = last.current;
+  const aside = html`<div class="now-tools">
+    ${(query.text || query.label) && html`<${Button} kind="chip" icon="failed" act=${() => change({ text: "", label: "" })}>${query.text || query.label}<//>`}
+    ${(schedules > MANY || query.group) && html`<${Choices} label="Group" options=${GROUPS} value=${group} change=${(code) => change({ group: code || "none" })} />`}
+    <${Choices} label="Time" options=${Object.entries(RANGES).map(([code, { word }]) => [code, word])} value=${hours} change=${(code) => change({ hours: code })} /></div>`;
+  return html`<${Panel} title="Every slot" about=${found && aboutOf(found.totals, hours)} aside=${aside}>
+    ${slots.problem.value && html`<${Failure} problem=${slots.problem.value} again=${slots.load} />`}
+    ${!found ? html`<${Loading} rows=${6} />` : found.items.length ? html`<${Rows} found=${found} group=${group} query=${query} change=${change} />` : html`<${Empty} text="No slots in this time." advice="Choose a longer time." />`}
+    ${found?.next && html`<${Button} kind="quiet" act=${() => setRows(rows + ROWS)}>Show more<//>`}
+    <${Legend} /><${Reading} /><//>`;
+}
+
+function aboutOf(totals, hours) {
+  const decided = total(totals) - (totals.to_come ?? 0);
+  const share = (...states) => Math.round((100 * states.reduce((sum, state) => sum + (totals[state] ?? 0), 0)) / decided);
+  if (!decided) return RANGES[hours].told;
+  const parts = [["ran", share("ran", "ran_after_retries")], ["failed", share("failed")], ["skipped", share("skipped")]];
+  const told = parts.filter(([, part]) => part > 0).map(([word, part]) => `${part} % ${word}`).join(", ");
+  return `${decided.toLocaleString("en")} slots in ${RANGES[hours].told}${told ? `: ${told}` : ""}`;
+}
+
+const iso = (second) => new Date(second * 1000).toISOString();
+
+function Rows({ found, group, query, change }) {
+  const inGroup = group && group !== "none";
+  const bin = (item, number) => ({ schedule: item.name, from: found.scale.since + number * found.scale.step, until: found.scale.since + (number + 1) * found.scale.step });
+  const open = (item) => (number) => (inGroup ? change(narrowed(group, item.name)) : openSlot(bin(item, number)));
+  return html`<div class="ribbons">
+    <div class="ribbon-row ribbon-head"><div /><div class="ribbon-lane"><${Axis} scale=${found.scale} /></div><div class="share">ran</div><div class="ribbon-count">slots</div></div>
+    ${found.items.map((item) => html`<div class="ribbon-row" key=${item.name}>
+      <div class="ribbon-name">${inGroup
+        ? html`<button type="button" class="link name" onClick=${() => change(narrowed(group, item.name))}>${item.name}</button><span class="faint">${counted(item.schedules, "schedule")}</span>`
+        : html`<${Link} parts=${["schedules", item.name]} kind="name">${item.name}<//><span class="faint">${item.paused ? "paused" : item.means}</span>`}</div>
+      <div class="ribbon-lane"><${Ribbon} label=${item.name} bins=${item.bins} scale=${found.scale} open=${open(item)} /></div>
+      <${Share} good=${item.good} />
+      <div class="ribbon-count">${(total(item.totals) - (item.totals.to_come ?? 0)).toLocaleString("en")}</div></div>`)}</div>`;
+}
+
+const narrowed = (group, name) => (group.startsWith("label:") ? { label: `${group.slice(6)}=${name}`, group: "none" } : { text: name, group: "none" });
+
+function Share({ good }) {
+  if (good === null || good === undefined) return html`<div class="share faint">–</div>`;
+  const percent = good === 1 ? 100 : Math.min(99, Math.round(good * 100));
+  return html`<div class=${`share ${percent >= 95 ? "" : percent >= 50 ? "some" : "none"}`}>${percent} %</div>`;
+}

@@ -1,0 +1,81 @@
+/** The steps of a run as rows with bars over its time. Waiting between them is cut out, so that short steps are seen. */
+
+import { now, second, span } from "./time.js";
+import { Icon } from "./ui.js";
+import { html } from "./view.js";
+
+const GAP = 0.04; // of the whole, for what is cut out
+const LONG = 0.12; // of the time in which something ran: longer waits are cut
+
+const begin = (step) => Date.parse(step.started_at);
+const end = (step) => (step.finished_at ? Date.parse(step.finished_at) : now());
+export const stateOf = (step) => step.state ?? "waiting";
+
+/** Where an instant stands between 0 and 1, and where time was cut out. */
+export function axisOf(intervals) {
+  const busy = [];
+  for (const [from, until] of [...intervals].sort((a, b) => a[0] - b[0])) {
+    if (busy.length && from <= busy.at(-1)[1]) busy.at(-1)[1] = Math.max(busy.at(-1)[1], until);
+    else busy.push([from, until]);
+  }
+  const worked = busy.reduce((sum, [from, until]) => sum + until - from, 0) || 1;
+  const pieces = [];
+  busy.forEach(([from, until], place) => {
+    const wait = place ? from - busy[place - 1][1] : 0;
+    if (wait) pieces.push({ from: from - wait, until: from, size: wait > LONG * worked ? null : wait });
+    pieces.push({ from, until, size: until - from });
+  });
+  const cuts = pieces.filter((one) => one.size === null).length;
+  const kept = pieces.reduce((sum, one) => sum + (one.size ?? 0), 0) || 1;
+  let at = 0;
+  for (const piece of pieces) {
+    piece.at = at;
+    piece.share = piece.size === null ? GAP : (piece.size / kept) * (1 - cuts * GAP);
+    at += piece.share;
+  }
+  const place = (instant) => {
+    const piece = pieces.find((one) => instant <= one.until) ?? pieces.at(-1);
+    const within = piece.until > piece.from ? (instant - piece.from) / (piece.until - piece.from) : 0;
+    return piece.at + Math.min(1, Math.max(0, within)) * piece.share;
+  };
+  return { place, cuts: pieces.filter((one) => one.size === null) };
+}
+
+/** The steps on which the run's length depended: from the one that ended last, back by what it waited for longest. */
+export function criticalPath(steps) {
+  const begun = steps.filter((step) => step.started_at);
+  const named = new Map(begun.map((step) => [step.name, step]));
+  const path = new Set();
+  let step = begun.toSorted((a, b) => end(b) - end(a))[0];
+  while (step && !path.has(step.name)) {
+    path.add(step.name);
+    step = step.depends.map((name) => named.get(name)).filter(Boolean).toSorted((a, b) => end(b) - end(a))[0];
+  }
+  return path;
+}
+
+/** `told` is what the run says of its failure, which is not said again. */
+export function Steps({ steps, told, chosen, choose }) {
+  if (steps.some((step) => step.state === "running")) second.value; // bars grow
+  const begun = steps.filter((step) => step.started_at);
+  const axis = begun.length ? axisOf(begun.map((step) => [begin(step), end(step)])) : null;
+  const path = criticalPath(steps);
+  return html`<div class="steps" role="group" aria-label="Steps">
+    <button type="button" class="step-row" aria-pressed=${String(!chosen)} onClick=${() => choose("")}><${Icon} name="runs" /><span class="step-name">All steps</span></button>
+    ${steps.map((step) => html`<${Row} key=${step.name} step=${step} axis=${axis} told=${told} isCritical=${path.size > 1 && path.has(step.name)} chosen=${chosen === step.name} choose=${choose} />`)}
+    ${axis?.cuts.map((cut) => html`<p class="faint step-note">${span(cut.until - cut.from)} of waiting is cut out.</p>`)}</div>`;
+}
+
+function Row({ step, axis, told: known, isCritical, chosen, choose }) {
+  const state = stateOf(step);
+  const bar = step.started_at && axis && {
+    left: `${axis.place(begin(step)) * 100}%`,
+    width: `${Math.max(1.5, (axis.place(end(step)) - axis.place(begin(step))) * 100)}%`,
+  };
+  const told = [step.attempt > 1 && `attempt ${step.attempt}`, step.started_at && span(end(step) - begin(step))].filter(Boolean).join(" · ");
+  return html`<button type="button" class=${`step-row step is-${state}`} aria-pressed=${String(chosen)} onClick=${() => choose(chosen ? "" : step.name)}
+      title=${step.depends.length ? `after ${step.depends.join(", ")}` : undefined}>
+    <${Icon} name=${state} /><span class="step-name">${step.name}</span><span class="faint step-told">${told || state}</span>
+    <span class="step-lane">${bar && html`<i class=${`step-bar ${isCritical ? "is-critical" : ""}`} style=${bar} />`}</span>
+    ${step.error && !known.includes(step.error) && html`<span class="step-error">${step.error.split("\n")[0]}</span>`}</button>`;
+}

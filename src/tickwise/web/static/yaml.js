@@ -1,0 +1,44 @@
+/** Values as the lines of a job file: each a list of pieces [text, kind], so that keys and values can differ in colour. */
+
+import { Exact } from "./exact.js";
+
+const PLAIN = /^[A-Za-z_./@][A-Za-z0-9_./@:+-]*(?: [A-Za-z0-9_./@+-]+)*$/;
+const WORDS = new Set(["true", "false", "null", "yes", "no", "on", "off", "~"]);
+
+export const yamlLines = (value) => linesOf(value, 0);
+
+export const yamlText = (value) => yamlLines(value).map((line) => line.map(([text]) => text).join("")).join("\n");
+
+const isNested = (value) => value !== null && typeof value === "object" && !(value instanceof Exact) && Object.keys(value).length > 0;
+
+function linesOf(value, depth) {
+  if (Array.isArray(value)) return value.flatMap((one) => listItem(one, depth));
+  return Object.entries(value).flatMap(([key, one]) => entry(key, one, depth));
+}
+
+function entry(key, value, depth) {
+  const named = [[" ".repeat(depth), ""], [spelled(key), "key"], [":", "mark"]];
+  if (isNested(value)) return [named, ...linesOf(value, depth + 2)];
+  if (typeof value === "string" && value.includes("\n")) {
+    const lines = value.replace(/\n$/, "").split("\n").map((line) => [[" ".repeat(depth + 2) + line, "text"]]);
+    return [[...named, [value.endsWith("\n") ? " |" : " |-", "mark"]], ...lines];
+  }
+  return [[...named, [" ", ""], scalar(value)]];
+}
+
+function listItem(value, depth) {
+  const mark = [[" ".repeat(depth), ""], ["- ", "mark"]];
+  if (!isNested(value)) return [[...mark, scalar(value)]];
+  const [first, ...rest] = linesOf(value, depth + 2);
+  return [[...mark, ...first.slice(1)], ...rest];
+}
+
+function scalar(value) {
+  if (value instanceof Exact) return [value.digits, "number"];
+  if (typeof value === "number") return [String(value), "number"];
+  if (typeof value === "string") return [spelled(value), "text"];
+  return [value === null ? "null" : Array.isArray(value) ? "[]" : typeof value === "object" ? "{}" : String(value), "word"];
+}
+
+/** A text as it may stand: plain if no reader could take it for something else. */
+const spelled = (text) => (PLAIN.test(text) && !WORDS.has(text.toLowerCase()) && !text.endsWith(":") ? text : JSON.stringify(text));
