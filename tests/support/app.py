@@ -110,7 +110,7 @@ class Shaky:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.inner, name)
-        if name in ("insights", "schema"):
+        if name in ("access", "insights", "schema"):
             return found
 
         async def operation(*arguments: Any, **named: Any) -> Any:

@@ -90,7 +90,9 @@ class _StreamedResponse(httpx.AsyncByteStream):
 async def api_over(tickwise: AsyncTickwise, where: str) -> AsyncIterator[HttpSender]:
     """The API over an app of this process, open while a block runs; its user is the admin."""
     app = identified(make_api(tickwise), Identity(_user_name(), AccessRole.ADMIN))  # no socket is served
-    async with httpx.AsyncClient(transport=InProcessTransport(app), base_url="http://localhost") as http:
+    headers = {"Accept-Encoding": "identity"}  # nothing is sent anywhere
+    transport = InProcessTransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as http:
         yield HttpSender(http, where)
 
 

@@ -29,9 +29,9 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def collected() -> Iterator[None]:
-    """What the driver left is found here, and not by the test that comes next."""
+    """What the driver left is found here, and not by a test that comes later and elsewhere."""
     yield
     gc.collect()
 
