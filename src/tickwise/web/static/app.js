@@ -64,8 +64,20 @@ async function draw({ name, params }, page, moved) {
   if (page.signal.aborted) return;
   setPage(title(params));
   const shown = show(page);
-  if (moved) (main.querySelector("h1") ?? main).focus({ preventScroll: true });
+  if (moved) focusHeading(page.signal);
   await shown;
+}
+
+/** The heading of a page is read first, also one that takes the place of another when the data has come. */
+function focusHeading(signal) {
+  const settled = new AbortController();
+  const focus = () => (main.querySelector("h1") ?? main).focus({ preventScroll: true });
+  const drawn = new MutationObserver(() => [main, document.body].includes(document.activeElement) && focus());
+  const stop = () => (drawn.disconnect(), settled.abort());
+  focus();
+  drawn.observe(main, { childList: true, subtree: true });
+  signal.addEventListener("abort", stop);
+  for (const act of ["keydown", "pointerdown"]) addEventListener(act, stop, { signal: settled.signal });
 }
 
 /** Whether it went well; what went wrong is shown. */
