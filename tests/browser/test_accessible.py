@@ -71,7 +71,7 @@ def test_dialogs_are_whole(visitor: Visitor, site: Site, size: str) -> None:
             expect(dialog).to_have_count(0)
 
 
-@pytest.mark.parametrize("place", ["", "schedules", "runs", "schedules/steady"])
+@pytest.mark.parametrize("place", ["", "schedules", "runs"])
 def test_nothing_jumps(visitor: Visitor, place: str) -> None:
     """What has been drawn stays where it is while the rest comes."""
     visitor.page.add_init_script(NOTE_SHIFTS)

@@ -96,6 +96,7 @@ def test_anything_by_typing(visitor: Visitor) -> None:
 
 def test_what_a_run_got_and_printed(visitor: Visitor, site: Site) -> None:
     """Params of the definition and of the run; a log with colours, linked lines, and one step's alone."""
+    (site.folder / "mended.mark").unlink(missing_ok=True)
     run = ended(site, "mended", params={"note": "mine"})
     page = visitor.open(f"runs/{run}")
     params = page.get_by_role("region", name="Params")
@@ -115,6 +116,7 @@ def test_what_a_run_got_and_printed(visitor: Visitor, site: Site) -> None:
 
 def test_why_it_ran_is_asked_again(visitor: Visitor, site: Site) -> None:
     """After a retry the page explains the run as it is now."""
+    (site.folder / "mended.mark").unlink(missing_ok=True)
     run = ended(site, "mended")
     page = visitor.open(f"runs/{run}")
     why = page.get_by_role("region", name="Why it ran")
