@@ -137,6 +137,7 @@ def test_limit_a_queue(visitor: Visitor, site: Site) -> None:
 def test_let_somebody_in_and_lock_them_out(visitor: Visitor, site: Site) -> None:
     """A token is shown once, lets its bearer in, is in the audit, and lets nobody in when it is revoked."""
     page = visitor.open("audit", token=site.admin_token)
+    expect(page.get_by_role("table", name="Tokens")).to_be_visible()
     page.get_by_role("button", name="New token").click()
     page.get_by_role("dialog").get_by_label("Name").fill("mallory")
     page.get_by_role("dialog").get_by_role("button", name="Create token").click()

@@ -9,7 +9,7 @@ import pytest
 
 from .history import COMMAND, simulate
 
-SEEDS, AT_ONCE = 100, 10  # `make sim` plays thousands
+SEEDS, AT_ONCE = 60, 10  # `make sim` plays thousands
 ROOT = Path(__file__).parents[2]
 TRACES = "from tests.simulation.history import simulate; print(*(simulate(seed).trace for seed in (1, 2, 3)))"
 
