@@ -86,6 +86,11 @@ def test_a_record_comes_back_as_it_was_stored(kept: HandOver) -> None:
     assert HandOver.from_text(kept.text) == kept
 
 
+def test_a_record_of_a_newer_version_is_read() -> None:
+    """What it has besides is left out, so that a fleet can be upgraded node by node."""
+    assert HandOver.from_text(record().text.replace("{", '{"later":1,', 1)) == record()
+
+
 def test_the_intent_comes_first_and_once() -> None:
     """The same again is taken; another for the same attempt is not, and nothing else without it (S52)."""
     assert after(None, Intended(record())) == record()

@@ -13,13 +13,15 @@ from ..stores.statistics import Counts
 
 NO_ROOM_SECONDS = 60  # after which a worker of which no run ends is said to have no room
 _FOLDER = "folder:"
+_FOR_COMMANDS = (
+    "Start one with the folder or the app that defines them (tickwise worker FOLDER --queues {queue}), or with "
+    "--allow-commands"
+)
 _ADVICE = {
     FUNCTION: "Start one with the app that declares them: tickwise worker MODULE:APP --queues {queue}",
-    COMMANDS: "Start one with the folder or the app that defines them (tickwise worker FOLDER --queues {queue}), "
-    "or with --allow-commands",
+    COMMANDS: _FOR_COMMANDS,
     ENGINE: "Start one whose settings name the engine: tickwise worker --queues {queue}",
-    HANDED: "Start one with the folder or the app that defines them (tickwise worker FOLDER --queues {queue}), "
-    "or with --allow-commands",
+    HANDED: _FOR_COMMANDS,
 }
 
 

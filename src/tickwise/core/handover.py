@@ -71,7 +71,8 @@ class HandOver(NamedTuple):
 
     @classmethod
     def from_text(cls, text: str) -> "HandOver":
-        fields = decode(text)
+        """Fields that only a newer version knows are left out: nodes are upgraded one at a time."""
+        fields = {name: value for name, value in decode(text).items() if name in cls._fields}
         state = HandOverState(fields.pop("state", HandOverState.INTENDED))
         return cls(**fields, state=state)
 

@@ -41,7 +41,7 @@ from ...core.states import HandOverState, RunState
 from ...core.timeparse import format_duration
 from ...log import get_logger
 from ...stores.contract import Store
-from ...stores.records import Finish, Lease, LogPart
+from ...stores.records import MICRO, Finish, Lease, LogPart
 from ..executors.failure import failure_text
 from ..executors.result import AttemptResult, failed
 from .catalog import ConfiguredEngine
@@ -51,9 +51,9 @@ from .looks import EngineLooks, Look, problem_text
 T = TypeVar("T")
 _log = get_logger()
 LOOK_EVERY = 1.0  # seconds
-CANCEL_WITHIN = 10_000_000  # microseconds between asking work to end and killing it
-_KILL_EVERY = 10_000_000  # microseconds between kills of work that does not end
-_REFRESH_EVERY = WORK_LEASE * 1_000_000  # microseconds
+CANCEL_WITHIN = 10 * MICRO  # microseconds between asking work to end and killing it
+_KILL_EVERY = 10 * MICRO  # microseconds between kills of work that does not end
+_REFRESH_EVERY = WORK_LEASE * MICRO  # microseconds
 _RETRY_DELAY = 1.0  # seconds before the store is asked again
 _CANCELLED = "it was asked to end"
 
@@ -259,7 +259,7 @@ class _Watch:
         record, timeout = self.record, self._lease.job.timeout
         if record.gated or timeout is None or record.begun_at is None:
             return False
-        return now - record.begun_at > timeout * 1_000_000
+        return now - record.begun_at > timeout * MICRO
 
     def _reason_to_end(self) -> tuple[Outcome, str]:
         if self.cancelled.is_set():
