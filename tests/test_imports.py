@@ -10,7 +10,7 @@ import pytest
 
 DRIVERS = {"asyncmy", "asyncpg", "psycopg", "pymongo", "redis", "sqlite3"}
 HEAVY = {
-    "fastapi", "httpx", "numpy", "pydantic", "rich", "ruamel.yaml", "starlette", "structlog", "typer", "uvicorn",
+    "fastapi", "httpx2", "numpy", "pydantic", "rich", "ruamel.yaml", "starlette", "structlog", "typer", "uvicorn",
     "watchfiles",
 }  # fmt: skip
 RUNTIME = {

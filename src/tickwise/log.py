@@ -49,7 +49,7 @@ class LogSettings(NamedTuple):
 DEFAULT_LOG_SETTINGS = LogSettings()
 
 
-_NOISY_LIBRARIES = ("watchfiles", "httpx")  # they log every change and every request
+_NOISY_LIBRARIES = ("watchfiles", "httpx2")  # they log every change and every request
 
 
 def scrub(text: str) -> str:

@@ -9,7 +9,7 @@ from hashlib import sha256
 from tempfile import TemporaryFile
 from typing import Protocol
 
-import httpx
+import httpx2
 
 from ...core.errors import InputError, TickwiseError
 from ..executors.address import AddressPolicy
@@ -95,13 +95,13 @@ async def request(
     try:
         async with (
             asyncio.timeout(seconds),
-            httpx.AsyncClient(transport=CheckedTransport(addresses), timeout=seconds, trust_env=False) as client,
+            httpx2.AsyncClient(transport=CheckedTransport(addresses), timeout=seconds, trust_env=False) as client,
             client.stream(method, url, headers={"User-Agent": "Tickwise", **headers}, content=content) as response,
         ):
             status = response.status_code
-    except (TimeoutError, httpx.TimeoutException):
+    except (TimeoutError, httpx2.TimeoutException):
         raise UndeliveredError(f"no answer within {seconds:g} s") from None
-    except (httpx.HTTPError, httpx.InvalidURL, InputError) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL, InputError) as error:
         raise UndeliveredError(str(error) or type(error).__name__) from None
     if not 200 <= status < 300:
         raise UndeliveredError(f"the answer was {status}")
