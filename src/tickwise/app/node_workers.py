@@ -102,7 +102,9 @@ def make_workers(
             poll=settings.poll, on_started=callbacks.on_started, on_ended=callbacks.on_ended,
         )  # fmt: skip
 
-    local = Execution(store, registry.functions, commands=callbacks.commands, services=services)
+    local = Execution(
+        store, registry.functions, commands=callbacks.commands, services=services, middleware=registry.middleware
+    )
     if not settings.engines:
         return NodeWorkers(make(local, settings.concurrency))
     watcher = Watcher(

@@ -1,6 +1,6 @@
 """Executes the runs of a worker, and stores their steps and logs on the way."""
 
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from .context import RunContext, StepState
 from .executors.arguments import params_of
 from .executors.function import FunctionPool, call_directly, can_call_directly
 from .executors.log import StepLog
+from .executors.middleware import Middleware
 from .executors.result import AttemptResult
 from .run_journal import RunJournal
 from .secret_values import may_have_secrets, redactor_of_run
@@ -37,6 +38,7 @@ class Execution:
         *,
         commands: Callable[[], Collection[str]] = frozenset,
         services: Services | None = None,
+        middleware: Sequence[Middleware] = (),
     ) -> None:
         self._store = store
         self._functions = functions
@@ -44,7 +46,8 @@ class Execution:
         self._offered: tuple[int, Collection[str]] = len(functions), commands()
         self._offers = Offers.of(functions, self._offered[1])
         self._services = services or Services()
-        self._pool = FunctionPool()
+        self._middleware = middleware
+        self._pool = FunctionPool(middleware)
         self._journals: dict[str, tuple[Lease, RunJournal]] = {}
 
     @property
@@ -58,7 +61,7 @@ class Execution:
     def run(self, lease: Lease) -> Coroutine[Any, Any, AttemptResult]:
         """Execute an attempt. Cancelling the coroutine ends it."""
         function = self._functions.get(lease.job.name)
-        if function is not None and can_call_directly(lease.job, function):
+        if function is not None and not self._middleware and can_call_directly(lease.job, function):
             return call_directly(
                 function,
                 params_of(lease.job, lease.params or {}),
