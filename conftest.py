@@ -2,7 +2,7 @@
 
 A `console` block holds commands after `$ ` and the output they print; `…` in the output stands for anything.
 A command whose output ends with a line `^C` runs until it has printed the rest, and is then interrupted as by
-Ctrl-C. A Python block that begins with `# NAME.py` is also saved under that name, for the console blocks below it.
+Ctrl-C. A Python block that begins with `# NAME.py` or a path is also saved there, for the console blocks below it.
 """
 
 import os
@@ -21,7 +21,7 @@ from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipP
 
 ROOT = Path(__file__).parent
 _COMMAND = r"^\$ (.+)\n((?:(?!\$ ).*\n?)*)"
-_NAMED_FILE = r"^```python\n# (\w+\.py)\n(.*?)^```"
+_NAMED_FILE = r"^```python\n# ([\w/]+\.py)\n(.*?)^```"
 _INTERRUPT = "^C"
 _PORT = 8484
 
@@ -44,7 +44,9 @@ class ConsoleParser(CodeBlockParser):
         for name, text in re.findall(
             _NAMED_FILE, example.document.text[: example.start], re.MULTILINE | re.DOTALL
         ):
-            (Path(folder) / name).write_text(text, encoding="utf-8")
+            file = Path(folder) / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
         for command, expected in re.findall(_COMMAND, example.parsed, re.MULTILINE):
             self.check(command, expected.strip(), folder)
 
@@ -98,7 +100,7 @@ def _come_home(namespace: dict[str, Any]) -> None:
 
 pytest_collect_file = Sybil(
     parsers=[PythonCodeBlockParser(), ConsoleParser(), SkipParser()],
-    patterns=["README.md", "docs/*.md"],
+    patterns=["README.md", "docs/*.md", "docs/howto/*.md"],
     setup=_leave_home,
     teardown=_come_home,
 ).pytest()
