@@ -38,7 +38,7 @@ async def test_the_first_that_asks_begins_and_learns_what_to_do(url: str) -> Non
             "trigger": "enqueue", "trigger_label": "enqueue", "attempt": 1, "failures": 0,
             "params": GIVEN,
         }  # fmt: skip
-        assert (begun["done"], begun["lease"]) == ([], 30)
+        assert (begun["done"], begun["lease"]) == ({}, 30)
         assert (await one.begin()).json() == begun
         assert (await one.record()).state is HandOverState.BEGUN
 

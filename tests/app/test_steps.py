@@ -11,6 +11,10 @@ from tickwise import AsyncTickwise
 from ..support.app import patiently
 from .test_hidden_values import SECRET, echo
 
+LOAD = """
+test "$TICKWISE_ITEM" = a -o -e mended || exit
+echo "size=1$TICKWISE_ITEM" >> $TICKWISE_OUTPUT
+"""
 PIPELINE: dict[str, Any] = {
     "steps": [
         {"name": "list", "script": "echo listed; echo '{\"files\": [\"a\", \"b\"], \"rows\": 2}'"},
@@ -18,7 +22,7 @@ PIPELINE: dict[str, Any] = {
             "name": "load",
             "depends": "list",
             "foreach": "${steps.list.outputs.files}",
-            "script": 'test "$TICKWISE_ITEM" = a -o -e mended || exit\necho size=1$TICKWISE_ITEM >> $TICKWISE_OUTPUT',
+            "script": LOAD,
         },
         {
             "name": "tell",
