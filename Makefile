@@ -55,16 +55,17 @@ lock: .venv/dev.stamp  ## pins with hashes and without addresses
 	$(BIN)/pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --extra postgres --extra mysql --extra mongodb --extra redis --universal --generate-hashes --no-header --no-annotate --quiet -o requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --extra all --group dev --universal --generate-hashes --no-header --no-annotate --quiet -o requirements-dev.lock
+	$(BIN)/uv pip compile --group docs --universal --generate-hashes --no-header --no-annotate --quiet -o requirements-docs.lock
 	cd bench/stores/isolated_peers && $(CURDIR)/$(BIN)/uv pip compile pins.in --universal --generate-hashes --no-header --no-annotate --quiet -o pins.lock
 	cd tests/support/servers/ray_pins && $(CURDIR)/$(BIN)/uv pip compile pins.in --universal --generate-hashes --no-header --no-annotate --quiet -o pins.lock
 
 vendor: .venv/dev.stamp  ## the dashboard's files of others, from npm packages; only this needs npm
 	$(BIN)/python -m tools.vendor
 
-dist: .venv/dev.stamp  ## the packages and their bill of materials
-	$(BIN)/pip install --quiet uv
+dist: .venv/dev.stamp  ## the packages, installed and tried in a bare environment, and their bill of materials
 	rm -rf dist
-	$(BIN)/uv build --quiet --out-dir dist
+	$(BIN)/hatchling build -d dist
+	$(BIN)/python -m tools.smoke dist/*.whl
 	$(BIN)/python -m tools.sbom dist/tickwise.cdx.json
 
 clean:

@@ -16,7 +16,7 @@ from .conftest import Command
 
 ELSEWHERE = {
     "serve", "ticker", "worker", "api", "notify test", "validate", "simulate", "import", "cron explain",
-    "cron next", "config show", "exec",
+    "cron next", "config show", "exec", "init", "schema",
 }  # fmt: skip  # commands that ask no API, which have tests of their own
 
 
