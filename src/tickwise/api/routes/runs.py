@@ -10,6 +10,7 @@ from ...app.records import MICRO, AccessRole, Enqueue, RunFilter, StepReport
 from ...app.values import as_second
 from ...core.definition import Step
 from ...core.model import Trigger
+from ...core.payload import shown
 from ...core.timeparse import parse_duration, to_datetime
 from ..context import Context
 from ..problems import about_field, zone_of
@@ -142,4 +143,5 @@ def _step_response(name: str, step: Step | None, report: StepReport | None) -> S
     return StepResponse(
         name=name, depends=depends, state=report.state, started_at=to_moment(report.started_at),
         finished_at=to_moment(report.finished_at), attempt=report.attempt, error=report.error,
+        outputs=shown(report.outputs or None) or {},
     )  # fmt: skip
