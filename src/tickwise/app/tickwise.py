@@ -314,8 +314,10 @@ class AsyncTickwise:
         self._stop.set()
 
     @asynccontextmanager
-    async def lifespan(self, _app: Any = None) -> AsyncIterator[None]:
-        """Run beside a web application: `FastAPI(lifespan=tw.lifespan)`."""
+    async def lifespan(self, app: Any = None) -> AsyncIterator[None]:
+        """Run beside a web application: `FastAPI(lifespan=tw.lifespan)`. It is then `app.state.tickwise`."""
+        if app is not None and hasattr(app, "state"):
+            app.state.tickwise = self
         try:
             await self.start()
             yield
