@@ -263,6 +263,9 @@ class Settings:
     notify_on: frozenset[Occasion] = _setting(frozenset(Occasion), _parse_occasions, "events to notify about")
     ping: Secret = _setting(Secret(""), _parse_url, "a URL requested as long as the node is healthy")
     ping_every: float = _setting(60.0, _parse_seconds, "how often the URL of `ping` is requested")
+    otel: bool = _setting(
+        default=False, read=_parse_boolean, about="send traces and metrics of attempts by OpenTelemetry"
+    )
     templates: Mapping[str, Template] = field(
         default_factory=dict, metadata={"read": read_templates, "about": "your own schedule templates, by name"}
     )

@@ -1,9 +1,9 @@
 """The scheduler of a FastAPI application as a dependency.
 
-    app = FastAPI(lifespan=tw.lifespan)
+app = FastAPI(lifespan=tw.lifespan)
 
-    @app.post("/orders/{order}")
-    async def place(order: int, tw: Scheduler): ...
+@app.post("/orders/{order}")
+async def place(order: int, tw: Scheduler): ...
 """
 
 from typing import Annotated

@@ -1,10 +1,10 @@
 """Tickwise as an extension of Flask: each job runs in the app's context.
 
-    tw = FlaskTickwise()  # in a module of jobs
+tw = FlaskTickwise()  # in a module of jobs
 
-    def create_app():
-        app = Flask(__name__)
-        tw.init_app(app)  # reads app.config["TICKWISE"], and adds the commands of `flask tickwise`
+def create_app():
+    app = Flask(__name__)
+    tw.init_app(app)  # reads app.config["TICKWISE"], and adds the commands of `flask tickwise`
 """
 
 from collections.abc import Iterator

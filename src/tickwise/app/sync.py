@@ -131,7 +131,7 @@ class Tickwise(Face):
 
     @asynccontextmanager
     async def lifespan(self, app: Any = None) -> AsyncIterator[None]:
-        """Run beside a web application: `FastAPI(lifespan=tw.lifespan)`. `awaited` is then `app.state.tickwise`."""
+        """Run beside a web application: `FastAPI(lifespan=tw.lifespan)`, as `app.state.tickwise`."""
         try:
             async with self.awaited.lifespan(app):
                 yield
