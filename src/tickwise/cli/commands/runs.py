@@ -94,7 +94,7 @@ async def _print_run(api: ApiClient, one: dict[str, Any]) -> None:
             ("state", in_colour(one["state"])), ("why", why["text"]), ("by", one["by"]), ("slot", at["slot"]),
             ("due", at["due_at"]), ("started", at["started_at"]), ("finished", at["finished_at"]),
             ("took", format_elapsed(one["started_at"], one["finished_at"])), ("attempt", str(one["attempt"])),
-            ("worker", one["worker"] or ""), ("engine", _format_hand_over(one["hand_over"])),
+            ("worker", one["worker"] or ""), ("engine", _format_hand_over(one["hand_over"], why)),
             ("queue", one["queue"]),
             ("params", ", ".join(f"{name}={value!r}" for name, value in one["params"].items())),
             ("result", "" if one["result"] is None else str(one["result"])), ("waits", " ".join(one["waits"])),
@@ -112,11 +112,13 @@ async def _print_run(api: ApiClient, one: dict[str, Any]) -> None:
     print_steps((await api.get(f"{path}/steps"))["items"])
 
 
-def _format_hand_over(hand_over: dict[str, Any] | None) -> str:
+def _format_hand_over(hand_over: dict[str, Any] | None, why: dict[str, Any]) -> str:
+    """The engine, the reference and where people find it; while it runs, in the words of `why`."""
     if hand_over is None:
         return ""
+    told = [step["text"] for step in why["chain"] if step["what"] == "engine"]
     place = f", {hand_over['address']}" if hand_over["address"] else ""
-    return f"{hand_over['engine']}: {hand_over['reference']} ({hand_over['state']}){place}"
+    return " ".join(told) or f"{hand_over['engine']}: {hand_over['reference']}{place}"
 
 
 def print_steps(steps: list[dict[str, Any]]) -> None:
