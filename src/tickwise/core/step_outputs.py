@@ -53,9 +53,9 @@ def kept_outputs(outputs: Mapping[str, Any], room: int = MAX_RUN) -> tuple[dict[
     problems: list[str] = []
     for name, value in outputs.items():
         try:
-            size = len(encode({name: value}, f"the output {clip(name, 60)}").encode())
+            size = len(encode(value, f"the output {clip(name, 60)}").encode())
         except InputError as error:
-            problems.append(f"it is not handed on: {error}")
+            problems.append(f"not handed on: {error}")
             continue
         if size > MAX_VALUE or size > room:
             most = f"{MAX_VALUE:,} bytes" if size > MAX_VALUE else f"the {MAX_RUN:,} bytes that a run may hand on"
@@ -80,7 +80,7 @@ def checked_items(value: Any, what: str) -> list[Any]:
 
 def size_of(outputs: Mapping[str, Any]) -> int:
     """Bytes that outputs take of what a run may hand on."""
-    return sum(len(to_json({name: value}).encode("utf-8", "surrogatepass")) for name, value in outputs.items())
+    return sum(len(to_json(value).encode()) for value in outputs.values())
 
 
 def _object(text: str) -> dict[str, Any]:
