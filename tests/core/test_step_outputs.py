@@ -62,8 +62,8 @@ def test_what_is_kept() -> None:
     ]
     assert kept_outputs({"a": 1, "b": 2}, room=size_of({"a": 1})) == (
         {"a": 1},
-        ["the output b is not handed on: it has more than the 1,048,576 bytes that a run may hand on; "
-         "write it to a file and hand on the path"],
+        [("the output b is not handed on: it has more than the 1,048,576 bytes that a run may hand on; "
+         "write it to a file and hand on the path")],
     )  # fmt: skip
 
 
