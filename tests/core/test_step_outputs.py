@@ -9,6 +9,8 @@ from tickwise.core.references import output_reference
 from tickwise.core.step_outputs import (
     MAX_VALUE,
     checked_items,
+    item_name,
+    item_of,
     kept_outputs,
     printed_outputs,
     returned_outputs,
@@ -76,6 +78,12 @@ def test_items() -> None:
     ]:  # fmt: skip
         with pytest.raises(InputError, match=problem):
             checked_items(value, "x")
+
+
+def test_names_of_items() -> None:
+    """S73: the name of an item tells its step and its number."""
+    assert item_of(item_name("a.b", 12)) == ("a.b", 12)
+    assert item_of("a") is None
 
 
 def test_references_to_outputs() -> None:
