@@ -5,6 +5,7 @@ A program prints a JSON object as its last line, or writes lines into the file t
 """
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from .errors import InputError
 from .payload import clip, encode, to_json
 
 VARIABLE = "TICKWISE_OUTPUT"  # has the path of the file
+_ITEM = re.compile(r"(.+)\[(\d{1,9})\]", re.ASCII)
 MAX_VALUE = 65_536  # bytes of JSON, for each value
 MAX_RUN = 1_048_576  # bytes of JSON, for all outputs of a run
 
@@ -53,9 +55,9 @@ def kept_outputs(outputs: Mapping[str, Any], room: int = MAX_RUN) -> tuple[dict[
     problems: list[str] = []
     for name, value in outputs.items():
         try:
-            size = len(encode({name: value}, f"the output {clip(name, 60)}").encode())
+            size = len(encode(value, f"the output {clip(name, 60)}").encode())
         except InputError as error:
-            problems.append(f"it is not handed on: {error}")
+            problems.append(f"not handed on: {error}")
             continue
         if size > MAX_VALUE or size > room:
             most = f"{MAX_VALUE:,} bytes" if size > MAX_VALUE else f"the {MAX_RUN:,} bytes that a run may hand on"
@@ -64,6 +66,17 @@ def kept_outputs(outputs: Mapping[str, Any], room: int = MAX_RUN) -> tuple[dict[
             continue
         kept[name], room = value, room - size
     return kept, problems
+
+
+def item_name(step: str, number: int) -> str:
+    """The execution of a step for one item, in logs and records; no step of a definition can be named so (S73)."""
+    return f"{step}[{number}]"
+
+
+def item_of(name: str) -> tuple[str, int] | None:
+    """The step and the number that such a name stands for; none if it is a step's own."""
+    match = _ITEM.fullmatch(name)
+    return (match[1], int(match[2])) if match else None
 
 
 def checked_items(value: Any, what: str) -> list[Any]:
@@ -80,7 +93,7 @@ def checked_items(value: Any, what: str) -> list[Any]:
 
 def size_of(outputs: Mapping[str, Any]) -> int:
     """Bytes that outputs take of what a run may hand on."""
-    return sum(len(to_json({name: value}).encode("utf-8", "surrogatepass")) for name, value in outputs.items())
+    return sum(len(to_json(value).encode()) for value in outputs.values())
 
 
 def _object(text: str) -> dict[str, Any]:

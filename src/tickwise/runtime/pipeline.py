@@ -26,7 +26,7 @@ from ..core.errors import InputError, did_you_mean, nearest_word
 from ..core.policy import retry_delay
 from ..core.references import output_reference
 from ..core.settle import Cancelled, Failed, Snoozed, Succeeded, Unmet
-from ..core.step_outputs import MAX_RUN, checked_items, kept_outputs, returned_outputs, size_of
+from ..core.step_outputs import MAX_RUN, checked_items, item_name, kept_outputs, returned_outputs, size_of
 from ..core.timeparse import format_duration
 from .context import StepRecord, StepState
 from .executors.log import StepLog
@@ -210,11 +210,6 @@ class Pipeline:
                 if not (isinstance(ended.outcome, Failed) and _is_tolerated(self._steps[name]))
             }
         )
-
-
-def item_name(step: str, number: int) -> str:
-    """The execution of a step for one item, in logs and records; no step can be named so."""
-    return f"{step}[{number}]"
 
 
 def _gravest_result(results: Mapping[str, AttemptResult]) -> AttemptResult:
