@@ -13,7 +13,7 @@ from tickwise.runtime import change_feed
 from tickwise.stores.access_records import AccessRole
 from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.records import Node, Role
-from tickwise.testing.conformance.world import HOURLY, World, job
+from tickwise.testing.conformance.world import HOURLY, SOURCE, World, job
 
 from ..support.api import api, problem_of
 from ..support.app import new_world, patiently
@@ -267,7 +267,7 @@ async def test_the_last_success_of_each_schedule() -> None:
     world.go("01:05:00")
     await world.end(leases["c"])
     assert last_successes(await scrape(), name) == {"a": first, "c": world.clock.second}
-    await world.store.remove("a", "test")
+    await world.store.remove("a", SOURCE)
     scrape.steady += 60
     assert last_successes(await scrape(), name) == {"c": world.clock.second}
 

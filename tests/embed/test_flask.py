@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flask import Flask, current_app
+from flask import Flask, current_app, has_app_context
 
 from tickwise import config
 from tickwise.flask import FlaskTickwise
@@ -38,7 +38,7 @@ def test_a_job_runs_in_the_context_of_the_app(tw: FlaskTickwise, is_async: bool)
     run = tw.enqueue("look_async" if is_async else "look")
     tw.drain()
     assert tw.runs.get(run.id).result == ["shop", False]
-    assert not current_app
+    assert not has_app_context()
     assert (tw.settings.concurrency, app.extensions["tickwise"]) == (2, tw)
 
 
