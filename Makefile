@@ -3,10 +3,25 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= examples/jobs
 
-LONG := tests/e2e tests/stores/races tests/stores/mongo/test_kills.py tests/stores/mongo/test_restart.py tests/stores/redis/test_kills.py tests/stores/redis/test_restart.py \
-	tests/documents/test_races.py tests/stores/test_state_machine.py tests/simulation/test_mutations.py \
-	tests/browser/test_crowd.py tests/browser/test_accessible.py tests/bench/test_growth.py tests/bench/test_stores.py tests/bench/test_runtime.py tests/bench/test_weight.py \
-	tests/runtime/engines/test_celery.py tests/app/test_slow_network.py
+LONG := tests/e2e \
+	tests/stores/races \
+	tests/stores/mongo/test_kills.py \
+	tests/stores/mongo/test_restart.py \
+	tests/stores/redis/test_kills.py \
+	tests/stores/redis/test_restart.py \
+	tests/documents/test_races.py \
+	tests/stores/test_state_machine.py \
+	tests/simulation/test_mutations.py \
+	tests/browser/test_crowd.py \
+	tests/browser/test_accessible.py \
+	tests/bench/test_growth.py \
+	tests/bench/test_stores.py \
+	tests/bench/test_runtime.py \
+	tests/bench/test_weight.py \
+	tests/runtime/engines/test_celery.py \
+	tests/app/test_slow_network.py \
+	tests/importers/test_real_cron.py \
+	tests/bench/test_engines.py
 LONGER := tests/chaos
 SEEDS ?= 10000
 FAULTS ?= 1000
@@ -44,7 +59,7 @@ check: .venv/dev.stamp  ## format, lint, types, import contracts
 	$(BIN)/lint-imports --no-cache
 
 bench: .venv/dev.stamp  ## every figure of docs/benchmarks.md, with its peer beside it
-	for part in time "stores --full" "growth --full" runtime weight dashboard documents; do $(BIN)/python -m bench $$part || missed=1; done; exit $${missed:-0}
+	for part in time "stores --full" "growth --full" runtime engines weight dashboard documents; do $(BIN)/python -m bench $$part || missed=1; done; exit $${missed:-0}
 
 format: .venv/dev.stamp
 	$(BIN)/python -m tests.support.sync_stub
