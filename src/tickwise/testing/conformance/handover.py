@@ -117,7 +117,7 @@ class HandOverStories(Stories):
         assert await world.is_fenced(lease)
 
     async def test_a_watcher_that_leaves_gives_its_runs_up(self, world: World) -> None:
-        """Another adopts them at once, and its own lease holds; a run of a worker waits for its lease (S54, S42)."""
+        """Another adopts them at once, and keeps them; a run of a worker waits for its lease (S54, S42)."""
         lease = await hand_over(world)
         await world.define(job("local"))
         await world.enqueue("local")
