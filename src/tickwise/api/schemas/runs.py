@@ -105,6 +105,7 @@ class StepResponse(ResponseModel):
     finished_at: datetime | None = None
     attempt: int = 1
     error: str = ""
+    outputs: Any = Field(default={}, description="What it hands on to later steps.")
 
 
 class StepsResponse(ResponseModel):

@@ -1,10 +1,11 @@
 """`tickwise runs`: list, show, cancel and retry; `logs` has a module of its own."""
 
+import json
 from typing import Annotated, Any
 
 import typer
 
-from ...core.payload import first_line
+from ...core.payload import clip, first_line
 from ..arguments import as_past, run_path
 from ..client import ApiClient
 from ..command import CommandResult, api_command
@@ -22,6 +23,7 @@ from . import logs
 
 app = typer.Typer(help="Runs: what ran, how it went, and what it printed.", no_args_is_help=True)
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run.")]
+_MAX_OUTPUTS = 100  # characters in a table
 _FIELDS = "id job schedule trigger_label".split()
 
 
@@ -125,7 +127,8 @@ def print_steps(steps: list[dict[str, Any]]) -> None:
     """Print how far a run is with each of its steps; a single one says no more than the run."""
     if len(steps) > 1:
         print_line("")
-        print_table(["step", "after", "state", "took", "error"], [_step_cells(step) for step in steps])
+        columns = ["step", "after", "state", "took", "hands on", "error"]
+        print_table(columns, [_step_cells(step) for step in steps], optional=["after", "hands on"])
 
 
 def _attempt_cells(attempt: dict[str, Any], zone: str) -> tuple[Any, ...]:
@@ -143,6 +146,7 @@ def _step_cells(step: dict[str, Any]) -> tuple[Any, ...]:
         ", ".join(step["depends"]),
         in_colour(step["state"] or "not started"),
         took,
+        clip(json.dumps(step["outputs"], ensure_ascii=False), _MAX_OUTPUTS) if step["outputs"] else "",
         first_line(step["error"]),
     )
 
