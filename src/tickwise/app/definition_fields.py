@@ -14,6 +14,7 @@ from ..core.definition import (
     Action,
     Catchup,
     Command,
+    ForEach,
     HttpCall,
     JobDefinition,
     Kind,
@@ -34,7 +35,7 @@ _DEFAULT_JOB = JobDefinition("plain")
 _DEFAULT_POLICY = Policy()
 _DURATIONS = "grace jitter wait_for expires".split()
 _AS_GIVEN = "max_catchup skip_if_successful max_runs auto_remove".split()
-_JOB_FIELDS = "description enabled queue priority at_most_once".split()
+_JOB_FIELDS = "description enabled queue priority env_file dir at_most_once".split()
 _MAPPINGS = "labels params env".split()
 
 
@@ -166,7 +167,16 @@ def _step_fields(step: Step) -> dict[str, Any]:
         fields["timeout"] = format_duration(step.timeout)
     if step.continue_on:
         fields["continue_on"] = [str(outcome) for outcome in step.continue_on]
+    if step.foreach:
+        fields |= _foreach_fields(step.foreach)
     return fields | _retry_field(step.retry) | _preconditions_field(step.preconditions)
+
+
+def _foreach_fields(each: ForEach) -> dict[str, Any]:
+    items = f"${{{each.reference}}}" if each.reference else list(each.items)
+    return {"foreach": items} | (
+        {"max_parallel": each.max_parallel} if each.max_parallel != ForEach().max_parallel else {}
+    )
 
 
 _ACTIONS: dict[type, Callable[[Any], dict[str, Any]]] = {

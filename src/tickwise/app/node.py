@@ -11,7 +11,7 @@ import socket
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
 from ..clock import microseconds, monotonic
@@ -28,7 +28,6 @@ from ..runtime.loop import FailureLog, Loop, Turn
 from ..runtime.maintenance import Pruner, Reaper
 from ..runtime.ticker import MAX_MISSED_POLLS, Ticker
 from ..runtime.worker import Worker
-from ..sources.folder import FolderSource
 from ..stores.contract import Store
 from ..stores.records import MICRO, Finish, Lease, Node, Renewed, Role, TickResult
 from .definition_sync import DefinitionSync
@@ -41,6 +40,9 @@ from .sources import OrphanCheck
 from .values import EVERY_ROLE
 from .worker_advice import NO_ROOM_SECONDS
 
+if TYPE_CHECKING:
+    from ..sources.folder import FolderSource
+
 _log = get_logger()
 _VERSION = version("tickwise")
 _SLACK = 1.0  # seconds beyond the polls that may be missed, after which a node is not healthy
@@ -49,6 +51,7 @@ _LAST_TURN_TIMEOUT = 10.0  # seconds for turns that are under way when a node en
 _MAX_PROBLEMS, _MAX_PROBLEM_LENGTH = 20, 1_000
 _ANY_COMMANDS = frozenset({ALL})
 _EVENT_NAMES = {"handedback": "handed_back"}
+RUN_ENDED = "run ended"  # the event that is logged for an attempt that did not succeed
 _NOT_LOGGED = frozenset({"started", "succeeded", "snoozed", "unmet"})
 
 
@@ -66,7 +69,7 @@ class NodeOptions(NamedTuple):
     """What a node is to do, and with which sources."""
 
     roles: Sequence[Role] = EVERY_ROLE
-    folders: Sequence[FolderSource] = ()
+    folders: "Sequence[FolderSource]" = ()
     private: bool = False  # only people who may run commands can write to the store
 
 
@@ -272,7 +275,7 @@ class NodeProcess:
             )
         ]
 
-    def _follow(self, folder: FolderSource, read: asyncio.Event, stop: asyncio.Event) -> Turn:
+    def _follow(self, folder: "FolderSource", read: asyncio.Event, stop: asyncio.Event) -> Turn:
         async def turn() -> float:
             await self._services.definitions.follow(folder, stop, read)
             return 1.0
@@ -371,7 +374,7 @@ class NodeProcess:
     def _report(self, what: str, lease: Lease, state: RunState, error: str = "") -> None:
         if what not in _NOT_LOGGED:
             _log.warning(
-                "run ended", what=what, run=lease.id, job=lease.job.name, attempt=lease.attempt, state=str(state),
+                RUN_ENDED, what=what, run=lease.id, job=lease.job.name, attempt=lease.attempt, state=str(state),
                 error=first_line(error),
             )  # fmt: skip
         if self._hooks.has("on_run"):

@@ -75,6 +75,8 @@ class JobOptions(TypedDict, total=False):
     priority: int | None
     params: Mapping[str, Any] | None
     env: Mapping[str, str] | None
+    env_file: str | None
+    dir: str | None
     preconditions: Sequence[Mapping[str, Any]] | None
     retry: RetryFields | None
     timeout: Duration | None

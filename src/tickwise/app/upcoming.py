@@ -22,7 +22,8 @@ from ..core.index import RunIndex
 from ..core.model import Schedule
 from ..core.timeparse import to_datetime
 from ..core.upcoming import upcoming_slots
-from ..runtime.forecast import Forecast, all_schedules
+from ..runtime.forecast import Forecast
+from ..runtime.schedules import all_schedules
 from ..stores.contract import Store
 from ..stores.records import MICRO, ScheduleFilter
 from .values import UpcomingRun

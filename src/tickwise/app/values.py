@@ -185,6 +185,8 @@ class HandOverInfo:
     reference: str  # the engine's own id
     state: str  # intended, accepted, begun, ending
     address: str = ""  # where the engine shows it
+    accepted_at: datetime | None = None  # when the engine said that it has it
+    unheard_at: datetime | None = None  # when it said that it never heard of it: then it is sent again
     begun_at: datetime | None = None
     alive_at: datetime | None = None  # the last sign of life of the work
     silent_since: datetime | None = None  # since when the engine does not answer
@@ -194,6 +196,7 @@ class HandOverInfo:
     def of(cls, record: HandOver) -> "HandOverInfo":
         return cls(
             engine=record.engine, reference=record.reference, state=str(record.state), address=record.address,
+            accepted_at=moment(record.accepted_at), unheard_at=moment(record.unheard_at),
             begun_at=moment(record.begun_at), alive_at=moment(record.alive_at),
             silent_since=moment(record.silent_since), silence=record.silence,
         )  # fmt: skip

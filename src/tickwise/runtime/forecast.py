@@ -17,20 +17,9 @@ from ..core.jobstate import is_simple
 from ..core.model import Schedule
 from ..core.slots import count_slots, next_slot
 from ..core.upcoming import DueSlot, due_slots, resumed
-from ..stores.insights_contract import Insights
-from ..stores.pages import all_pages
-from ..stores.records import ScheduleFilter
 
 Walk: TypeAlias = Callable[[Schedule, int, int], Iterator[DueSlot]]
 MOST_RUNS = 2_000_000  # about 24 MB
-_PAGE = 1_000
-
-
-async def all_schedules(insights: Insights, *, local: bool = False) -> list[Schedule]:
-    """Every schedule, page by page; or only those that no claim finds."""
-    wanted = ScheduleFilter(local=local)
-    rows = await all_pages(lambda after: insights.schedules(wanted, after, _PAGE))
-    return [row.schedule for row in rows if not row.unreadable]
 
 
 class Forecast:

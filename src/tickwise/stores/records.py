@@ -134,6 +134,7 @@ class StepReport(NamedTuple):
     finished_at: int | None = None
     attempt: int = 1
     error: str = ""
+    outputs: str = ""  # what it hands on: JSON, or empty (S72)
 
 
 class LogPart(NamedTuple):

@@ -27,7 +27,7 @@ from ..core.codec import encode_job, encode_schedule
 from ..core.definition import MAX_PRIORITY, JobDefinition, check_name
 from ..core.errors import ConflictError, InputError, StaleVersionError, TickwiseError, did_you_mean, nearest_word
 from ..core.model import Pause, Trigger
-from ..core.payload import check_text, clip, decode, encode
+from ..core.payload import UnreadableText, check_text, clip, decode, encode
 from ..core.run_query import matches
 from ..core.settle import TooLate
 from ..core.slot_history import Bins
@@ -286,6 +286,11 @@ def checked_part(part: LogPart) -> LogPart:
 def checked_step(step: StepReport) -> StepReport:
     check_text(step.name, "the name of a step", LONGEST_KEY)
     check_text(step.state, "the state of a step", LONGEST_NAME)
+    if step.outputs:
+        try:
+            encode(decode(step.outputs), "the outputs of a step")
+        except UnreadableText as error:
+            raise InputError(f"the outputs of a step: {error}") from None
     return step._replace(error=clip(step.error, LONGEST_ERROR))
 
 

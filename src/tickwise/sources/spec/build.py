@@ -35,7 +35,7 @@ _COPIED_FIELDS = (
     "max_catchup grace skip_if_successful jitter max_runs wait_for expires auto_remove ticking".split()
 )
 _FIELDS_OF_ALL_KINDS = "grace expires ticking".split()
-_JOB_FIELDS = "description enabled queue priority timeout at_most_once".split()
+_JOB_FIELDS = "description enabled queue priority timeout at_most_once env_file dir".split()
 _MAPPING_FIELDS = "labels params env".split()
 _FIELD_OF_ENTRY: dict[type, tuple[str, ...]] = {
     CronEntry: ("cron",),

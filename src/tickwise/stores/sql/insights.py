@@ -82,8 +82,8 @@ _ATTEMPTS = Statement(
 )
 _STEPS = Statement(
     """
-    SELECT name, state, started_at, finished_at, attempt, error FROM tickwise_steps WHERE run_id = :run ORDER
-        BY position
+    SELECT name, state, started_at, finished_at, attempt, error, outputs FROM tickwise_steps WHERE run_id = :run
+        ORDER BY position
 """,
     alone=True,
 )
@@ -249,9 +249,15 @@ def attempts(id_: int) -> Procedure[tuple[AttemptRow, ...]]:
 def steps(id_: int) -> Procedure[tuple[StepReport, ...]]:
     return tuple(
         StepReport(
-            name=name, state=state, started_at=started, finished_at=finished, attempt=attempt, error=error or ""
+            name=name,
+            state=state,
+            started_at=started,
+            finished_at=finished,
+            attempt=attempt,
+            error=error or "",
+            outputs=outputs or "",
         )
-        for name, state, started, finished, attempt, error in (yield _STEPS(run=id_))
+        for name, state, started, finished, attempt, error, outputs in (yield _STEPS(run=id_))
     )
 
 
