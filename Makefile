@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= examples/pipelines
+export PYTHONDONTWRITEBYTECODE :=  # with it each of the programs that tests start would compile the whole package
 
 LONG := tests/e2e \
 	tests/stores/races \
