@@ -149,7 +149,7 @@ class Execution:
                 lease, journal = known
                 await journal.store(partial(self._store.report, lease.id, lease.token))
 
-    def forget(self, run: str) -> None:
+    def forget(self, run: str, *, stored: bool) -> None:  # noqa: ARG002  (it concerns those who hand over)
         """Drop what is kept of a run that this worker no longer holds."""
         self._journals.pop(run, None)
 

@@ -233,7 +233,9 @@ async def _print_start(scheduler: AsyncTickwise, node: NodeProcess, where: str) 
     elif page.items:
         _print_next([ScheduleInfo.of(row) for row in page.items])
     else:
-        print_line("No schedules yet: add a job file to the folder, or declare a job.", "dim")
+        print_line(
+            "No schedules yet: add a job file to the folder, or declare a job. For examples: tickwise init", "dim"
+        )
     for problem in node.problems:
         print_error(problem)
 
