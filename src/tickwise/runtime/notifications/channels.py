@@ -18,7 +18,11 @@ from .notice import Notice, Occasion
 
 REQUEST_TIMEOUT = 10.0  # seconds
 _COMMAND_TIMEOUT = 30.0
-_APPRISE_KINDS = {Occasion.FAILURE: "failure", Occasion.RECOVERY: "success", Occasion.MISSED: "warning"}
+_APPRISE_KINDS: Mapping[str, str] = {
+    Occasion.FAILURE: "failure",
+    Occasion.RECOVERY: "success",
+    Occasion.MISSED: "warning",
+}
 _NO_HEADERS: Mapping[str, str] = {}
 
 
