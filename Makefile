@@ -27,7 +27,7 @@ LONGER := tests/chaos
 SEEDS ?= 10000
 FAULTS ?= 1000
 EXAMPLES ?= 30
-.PHONY: run test proof sim chaos fuzz cover check bench format lock vendor dist clean
+.PHONY: run test proof sim chaos fuzz cover check bench format lock docs vendor dist clean
 
 run: .venv/run.stamp  ## install and serve examples/jobs
 	$(BIN)/tickwise serve $(JOBS)
@@ -71,9 +71,12 @@ lock: .venv/dev.stamp  ## pins with hashes and without addresses
 	$(BIN)/pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --extra postgres --extra mysql --extra mongodb --extra redis --universal --generate-hashes --no-header --no-annotate --quiet -o requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --extra all --group dev --universal --generate-hashes --no-header --no-annotate --quiet -o requirements-dev.lock
-	$(BIN)/uv pip compile --group docs --universal --generate-hashes --no-header --no-annotate --quiet -o requirements-docs.lock
 	cd bench/stores/isolated_peers && $(CURDIR)/$(BIN)/uv pip compile pins.in --universal --generate-hashes --no-header --no-annotate --quiet -o pins.lock
 	cd tests/support/servers/ray_pins && $(CURDIR)/$(BIN)/uv pip compile pins.in --universal --generate-hashes --no-header --no-annotate --quiet -o pins.lock
+
+docs: .venv/dev.stamp  ## the site of docs/, strictly, into site/; its timelines are drawn anew
+	$(BIN)/python -m tools.timelines
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=. $(BIN)/mkdocs build --strict --quiet
 
 vendor: .venv/dev.stamp  ## the dashboard's files of others, from npm packages; only this needs npm
 	$(BIN)/python -m tools.vendor
@@ -85,7 +88,7 @@ dist: .venv/dev.stamp  ## the packages, installed and tried in a bare environmen
 	$(BIN)/python -m tools.sbom dist/tickwise.cdx.json
 
 clean:
-	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf .venv dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -71,6 +71,10 @@ CASES = {
         "nightly 15m", "nightly runs next at", ("POST", f"{OF_NIGHTLY}:reschedule"), "nightly soon",
         "'soon' is not a duration",
     ),
+    "schedules skip": Case(
+        "breaks 2099-01-01T04:30 --reason maintenance", "breaks runs next at", ("POST", "/schedules/breaks:skip"),
+        "breaks 2099-01-01T03:07", "is none of its times",
+    ),
     "schedules reset": Case(
         "nightly --yes", "nightly runs next at", ("POST", f"{OF_NIGHTLY}:reset"), "nightly",
         "There is no terminal to ask on: pass --yes",

@@ -180,6 +180,11 @@ TABLE: list[tuple[str, int, str, str]] = [
     ("schedule: {at: 0001-01-01T00:00}", 1, "schedule.at", "further away than the calendar reaches"),
     ("until: 9999-12-31", 1, "until", "leave it out if no end is meant"),
     ("until: soon", 1, "until", "is not a date or time"),
+    ("from: soon", 1, "from", "is not a date or time"),
+    ("schedule: '@daily'\nfrom: 2027-02-01\nuntil: 2027-01-31", 3, "until", "before from, 2027-02-01T00:00:00Z"),
+    ("schedule: {at: 2027-01-01T00:00}\nfrom: 2027-02-01", 2, "from", "none of its times is at or after"),
+    ("pause_after: {failures: 0}", 1, "pause_after.failures", "must be at least 1"),
+    ("pause_after: 5", 1, "pause_after", "must be a mapping"),
     ("schedule:\n- '@daily'\n- {at: 2026-01-01T00:00}", 3, "schedule.1", "a one-off cannot share a list"),
     # cron
     ("schedule: 0 25 * * *", 1, "schedule", "hour: 25 is out of range 0-23\n  0 25 * * *\n    ^^"),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..core.cron import Cron, Every, Recurrence, parse
-from ..core.cron.recurrences import AnyOf, At
+from ..core.cron.recurrences import AnyOf, At, Window
 from ..core.definition import (
     Action,
     Catchup,
@@ -50,6 +50,7 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
     if start is not None:
         zone = start.times.zone.name
         fields |= {"schedule": _schedule_field(own, zone), "timezone": zone, **_policy_fields(start.policy)}
+        fields |= {"from": iso(start.times.first)} if isinstance(start.times, Window) else {}
     if job.engine is not None:
         use = job.engine
         fields["engine"] = {"name": use.name, **use.options} if use.options else use.name
@@ -95,6 +96,8 @@ def _policy_fields(policy: Policy) -> dict[str, Any]:
         fields["max_active_runs"] = policy.max_active_runs
     fields |= {name: getattr(policy, name) for name in _AS_GIVEN if _differs(policy, _DEFAULT_POLICY, name)}
     fields |= {name: format_duration(value) for name in _DURATIONS if (value := getattr(policy, name))}
+    if policy.pause_after is not None:
+        fields["pause_after"] = {"failures": policy.pause_after}
     if policy.until is not None:
         fields["until"] = iso(policy.until)
     if policy.after:
@@ -111,7 +114,7 @@ def _schedule_field(schedules: Sequence[ScheduleDefinition], zone: str) -> Any:
 
 
 def _times_field(schedule: ScheduleDefinition, zone: str) -> Any:
-    times = schedule.times
+    times = schedule.times.times if isinstance(schedule.times, Window) else schedule.times
     if not isinstance(times, AnyOf):
         return _entry_field(times, schedule.label, schedule.name, zone)
     labels = schedule.label.split("; ")

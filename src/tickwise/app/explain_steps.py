@@ -116,7 +116,8 @@ def _pause_step(facts: SlotFacts, code: str) -> ReasonStep:
     mark = "no" if code == "paused_now" else "wait"
     for pause, what in ((facts.everything, "Everything"), (facts.schedule.paused, "The schedule")):
         if pause is not None:
-            return ReasonStep("pause", f"{what} is paused since {facts.at(pause.at)}{by_whom(pause)}.", mark)
+            end = "" if pause.until is None else f" until {facts.at(pause.until)}"
+            return ReasonStep("pause", f"{what} is paused since {facts.at(pause.at)}{end}{by_whom(pause)}.", mark)
     return ReasonStep("pause", "Neither the schedule nor everything is paused.", "yes")
 
 

@@ -58,7 +58,7 @@ async def _runs_before(store: Store, now: int, until: int, limit: int) -> list[U
 
     What waits is looked at within a minute (S15), and counts as due now.
     """
-    wanted = ScheduleFilter(due_before=max(until, now + _MINUTE + 1), paused=False)
+    wanted = ScheduleFilter(due_before=max(until, now + _MINUTE + 1))
     schedules: list[Schedule] = []
     overdue: list[UpcomingRun] = []  # in order of their names, as the pages are
     after: str | None = None

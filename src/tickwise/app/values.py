@@ -83,6 +83,7 @@ class ScheduleInfo:
     finished: bool = False
     waits: str = ""  # what its oldest pending slot waits for
     moved_to: datetime | None = None  # where the next fire was moved by hand (S31)
+    skips: tuple[Mapping[str, Any], ...] = ()  # slots to come that a person does not want (S66)
     backfilling: bool = False
     ticking: str | None = None  # what finds its slots, store or local; none: as the nodes are set
     adopted: bool = False  # a person has said so, and not its definition
@@ -96,7 +97,9 @@ class ScheduleInfo:
             name=state.name, job=state.job, kind=str(definition.kind), times=definition.label,
             timezone=definition.times.zone.name, source=definition.source,
             means="cannot be read" if row.unreadable else definition.times.explain(),
-            paused=None if pause is None else {"at": instant(pause.at), "by": pause.by, "reason": pause.reason},
+            paused=None if pause is None else {
+                "at": instant(pause.at), "by": pause.by, "reason": pause.reason, "until": instant(pause.until),
+            },
             cursor=to_datetime(state.cursor), next_run_at=instant(row.next_slot),
             last_run_at=moment(row.last_run_at),
             last_run_id=row.last_run_id, last_enqueued_at=moment(row.last_enqueued_at),
@@ -105,6 +108,7 @@ class ScheduleInfo:
             waits="" if state.deferral is None else state.deferral.reason.explain(state.deferral.detail),
             last_state=None if row.last_state is None else str(row.last_state),
             moved_to=None if state.moved is None else instant(state.moved.to),
+            skips=tuple({"slot": to_datetime(s.slot), "by": s.by, "reason": s.reason} for s in state.skips),
             backfilling=state.backfill is not None,
             ticking=None if ticking is None else str(ticking), adopted=state.ticking is not None,
             unreadable=row.unreadable, **more,

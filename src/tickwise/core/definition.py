@@ -93,6 +93,7 @@ class Policy:
     expires: int | None = None
     auto_remove: bool = False
     ticking: Ticking | None = None  # none: as the node is set
+    pause_after: int | None = None  # so many failed runs in a row pause the schedule (S66)
 
     @classmethod
     def of(

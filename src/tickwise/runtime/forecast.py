@@ -16,7 +16,7 @@ from ..core.index import RunIndex
 from ..core.jobstate import is_simple
 from ..core.model import Schedule
 from ..core.slots import count_slots, next_slot
-from ..core.upcoming import DueSlot, due_slots
+from ..core.upcoming import DueSlot, due_slots, resumed
 
 Walk: TypeAlias = Callable[[Schedule, int, int], Iterator[DueSlot]]
 MOST_RUNS = 2_000_000  # about 24 MB
@@ -39,7 +39,7 @@ class Forecast:
 
     def rebuild(self, schedules: Sequence[Schedule], second: int) -> None:
         """Look ahead from a second on; pending slots stand at that second."""
-        live = [s for s in schedules if s.paused is None and s.deleted_at is None]
+        live = [s for s in schedules if resumed(s) is not None]
         self.jobs = {s.name: s.job for s in live}
         ahead = self.lookahead
         while (index := self._built(live, second, second + ahead)) is None:

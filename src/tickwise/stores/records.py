@@ -229,7 +229,7 @@ class ScheduleRow:
     """A schedule as people see it."""
 
     schedule: Schedule
-    next_slot: int | None  # none while paused, and when finished
+    next_slot: int | None  # none while paused without an end, and when finished
     wake_at: int | None
     created_at: int
     updated_at: int

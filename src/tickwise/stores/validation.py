@@ -10,7 +10,19 @@ from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from math import isfinite
 
-from ..core.change import Added, BackfillAsked, Change, Deleted, Paused, Renamed, Rescheduled, Switched, Updated
+from ..core.change import (
+    Added,
+    BackfillAsked,
+    Change,
+    Deleted,
+    Paused,
+    Renamed,
+    Rescheduled,
+    SkipAsked,
+    SkipTakenBack,
+    Switched,
+    Updated,
+)
 from ..core.codec import encode_job, encode_schedule
 from ..core.definition import MAX_PRIORITY, JobDefinition, check_name
 from ..core.errors import ConflictError, InputError, StaleVersionError, TickwiseError, did_you_mean, nearest_word
@@ -177,8 +189,16 @@ def check_change(change: Change) -> None:
     match change:
         case Added() | Updated() | Renamed() | Deleted() | Switched():
             raise InputError("a definition is written by define() and remove(), not by a change of one schedule")
-        case Paused(by, reason):
+        case Paused(by, reason, until):
             check_pause(Pause(0, by, reason))
+            if until is not None:
+                check_second(until, "the end of a pause")
+        case SkipAsked(slot, by, reason):
+            check_second(slot, "the slot to skip")
+            check_text(by, "the name of who skips", LONGEST_WORDS)
+            check_text(reason, "the reason of a skip", LONGEST_WORDS)
+        case SkipTakenBack(slot):
+            check_second(slot, "the slot to run after all")
         case Rescheduled(to):
             check_second(to, "the new time")
         case BackfillAsked(start, end):

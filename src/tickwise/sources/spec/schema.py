@@ -158,6 +158,10 @@ class KeepSpec(Spec, one_of=("days", "runs"), called="keep"):
     runs = optional(whole(1, 1_000_000), "Keep this many finished runs.", 100)
 
 
+class PauseAfterSpec(Spec):
+    failures = required(whole(1, 1_000), "Failed runs in a row.", 5)
+
+
 class AfterSpec(Spec):
     schedule = required(NAME_TEXT, "The schedule that must have succeeded.", "extract")
     within = required(DURATION, "How far back its slot may lie.", "1h")
@@ -266,6 +270,7 @@ class JobSpec(ActionFields):
     grace = optional(DURATION, "How late a slot still counts as on time; 60s if left out.", "5m")
     skip_if_successful = optional(FLAG, "Skip a slot if the job succeeded since the one before.", True)
     jitter = optional(DURATION, "Spread slots by up to this, the same on every node.", "5m")
+    from_ = optional(MOMENT_TEXT, "The first instant, or the first day, inclusive.", "2027-01-01")
     until = optional(MOMENT_TEXT, "The last instant, or the last day, inclusive.", "2027-12-31")
     max_runs = optional(whole(1, 1_000_000_000), "Finish after this many runs.", 10)
     after = optional(
@@ -276,6 +281,9 @@ class JobSpec(ActionFields):
     wait_for = optional(DURATION, "How long a slot is held for those; not at all if left out.", "30m")
     expires = optional(DURATION, "Ends runs that did not start in this time.", "1h")
     auto_remove = optional(FLAG, "Remove the schedule when it has finished.", True)
+    pause_after = optional(
+        ModelType(PauseAfterSpec), "Pause the schedule after failures; never if left out.", {"failures": 5}
+    )
     ticking = optional(TICKING, "Who finds due slots; as the node is set if left out.", "local")
 
     engine = optional(
