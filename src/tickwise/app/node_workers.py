@@ -11,6 +11,7 @@ from ..core.settle import Settled
 from ..runtime.engines.watcher import EndOfAttempt, Watcher
 from ..runtime.execution import Execution
 from ..runtime.run_executor import RunExecutor
+from ..runtime.telemetry import Telemetry
 from ..runtime.worker import Worker, WorkerOptions
 from ..stores.contract import Store
 from ..stores.records import Finish, Lease, Renewed, Role
@@ -90,6 +91,7 @@ def make_workers(
     registry: Registry,
     roles: Collection[Role],
     callbacks: WorkerCallbacks,
+    telemetry: Telemetry | None = None,
 ) -> NodeWorkers:
     """The workers that a node with these roles and settings has."""
     if Role.WORKER not in roles:
@@ -103,7 +105,14 @@ def make_workers(
             poll=settings.poll, on_started=callbacks.on_started, on_ended=callbacks.on_ended,
         )  # fmt: skip
 
-    local = Execution(store, registry.functions, commands=callbacks.commands, services=services)
+    local = Execution(
+        store,
+        registry.functions,
+        commands=callbacks.commands,
+        services=services,
+        middleware=registry.middleware,
+        telemetry=telemetry,
+    )
     if not settings.engines:
         return NodeWorkers(make(local, settings.concurrency))
     watcher = Watcher(
