@@ -10,6 +10,7 @@ from typing import Any
 
 from ..core.cron import Cron, Every, Recurrence, parse
 from ..core.cron.recurrences import AnyOf, At, Window
+from ..core.cron.rule import Rule
 from ..core.definition import (
     Action,
     Catchup,
@@ -50,7 +51,7 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
     if start is not None:
         zone = start.times.zone.name
         fields |= {"schedule": _schedule_field(own, zone), "timezone": zone, **_policy_fields(start.policy)}
-        fields |= {"from": iso(start.times.first)} if isinstance(start.times, Window) else {}
+        fields |= _from_field(start.times)
     if job.engine is not None:
         use = job.engine
         fields["engine"] = {"name": use.name, **use.options} if use.options else use.name
@@ -63,6 +64,12 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
     if job.keep:
         fields["keep"] = {"days": job.keep.days} if job.keep.days else {"runs": job.keep.runs}
     return fields | _steps_fields(job.steps)
+
+
+def _from_field(times: Recurrence) -> dict[str, Any]:
+    """From when it counts, if it is not from always (S63, S64)."""
+    first = times.parts[0] if isinstance(times, AnyOf) else times
+    return {"from": iso(first.first)} if isinstance(first, Window | Rule) else {}
 
 
 def merged(stored: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,6 +141,9 @@ def _entry_field(times: Recurrence, label: str, name: str, zone: str) -> Any:
         case Every():
             offset = {"offset": format_duration(times.offset)} if times.offset else {}
             return {"every": format_duration(times.seconds), **offset}
+        case Rule():
+            own = {"timezone": times.zone.name} if times.zone.name != zone else {}
+            return {"rrule": times.text, **own}
         case At():
             listed = [{"at": iso(second)} for second in times.seconds]
             return listed if len(listed) > 1 else listed[0]
