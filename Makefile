@@ -1,7 +1,8 @@
 # Everything runs from .venv, which these rules make from nothing but Python 3.11 and make.
 PYTHON ?= python3
 BIN := .venv/bin
-JOBS ?= examples/jobs
+JOBS ?= examples/pipelines
+export PYTHONDONTWRITEBYTECODE :=  # with it each of the programs that tests start would compile the whole package
 
 LONG := tests/e2e \
 	tests/stores/races \
@@ -26,9 +27,9 @@ LONGER := tests/chaos
 SEEDS ?= 10000
 FAULTS ?= 1000
 EXAMPLES ?= 30
-.PHONY: run test proof sim chaos fuzz cover check bench format lock vendor dist clean
+.PHONY: run test proof sim chaos fuzz cover check bench format lock docs vendor dist clean
 
-run: .venv/run.stamp  ## install and serve examples/jobs
+run: .venv/run.stamp  ## install and serve examples/pipelines
 	$(BIN)/tickwise serve $(JOBS)
 
 test: .venv/dev.stamp  ## the whole suite but for what takes minutes; every branch of the core is walked by its own tests
@@ -70,9 +71,12 @@ lock: .venv/dev.stamp  ## pins with hashes and without addresses
 	$(BIN)/pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --extra postgres --extra mysql --extra mongodb --extra redis --universal --generate-hashes --no-header --no-annotate --quiet -o requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --extra all --group dev --universal --generate-hashes --no-header --no-annotate --quiet -o requirements-dev.lock
-	$(BIN)/uv pip compile --group docs --universal --generate-hashes --no-header --no-annotate --quiet -o requirements-docs.lock
 	cd bench/stores/isolated_peers && $(CURDIR)/$(BIN)/uv pip compile pins.in --universal --generate-hashes --no-header --no-annotate --quiet -o pins.lock
 	cd tests/support/servers/ray_pins && $(CURDIR)/$(BIN)/uv pip compile pins.in --universal --generate-hashes --no-header --no-annotate --quiet -o pins.lock
+
+docs: .venv/dev.stamp  ## the site of docs/, strictly, into site/; its timelines are drawn anew
+	$(BIN)/python -m tools.timelines
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=. $(BIN)/mkdocs build --strict --quiet
 
 vendor: .venv/dev.stamp  ## the dashboard's files of others, from npm packages; only this needs npm
 	$(BIN)/python -m tools.vendor
@@ -84,7 +88,7 @@ dist: .venv/dev.stamp  ## the packages, installed and tried in a bare environmen
 	$(BIN)/python -m tools.sbom dist/tickwise.cdx.json
 
 clean:
-	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf .venv dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

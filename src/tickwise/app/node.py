@@ -22,6 +22,7 @@ from ..core.settle import Settled
 from ..core.states import RunState
 from ..core.timeparse import to_datetime
 from ..log import get_logger
+from ..runtime.engines.watcher import EndOfAttempt
 from ..runtime.heartbeat import Heartbeat, HeartbeatCallbacks
 from ..runtime.local_ticker import LocalTicker
 from ..runtime.loop import FailureLog, Loop, Turn
@@ -32,11 +33,12 @@ from ..stores.contract import Store
 from ..stores.records import MICRO, Finish, Lease, Node, Renewed, Role, TickResult
 from .definition_sync import DefinitionSync
 from .health import DEGRADED, NO_ROOM, NOT_READY, READY, Readiness
-from .hooks import HookCaller, Hooks, RunEvent
+from .hooks import EVENT_NAMES, HookCaller, Hooks, RunEvent
 from .node_workers import NodeWorkers, WorkerCallbacks, make_workers
 from .notifications import liveness_ping, make_notifier
 from .registry import Registry
 from .sources import OrphanCheck
+from .telemetry import make_telemetry
 from .values import EVERY_ROLE
 from .worker_advice import NO_ROOM_SECONDS
 
@@ -50,7 +52,7 @@ _FOLDER_TIMEOUT = 30.0  # seconds for a first look at all folders
 _LAST_TURN_TIMEOUT = 10.0  # seconds for turns that are under way when a node ends
 _MAX_PROBLEMS, _MAX_PROBLEM_LENGTH = 20, 1_000
 _ANY_COMMANDS = frozenset({ALL})
-_EVENT_NAMES = {"handedback": "handed_back"}
+_OUTCOME_NAMES = {"handedback": "handed_back"}
 RUN_ENDED = "run ended"  # the event that is logged for an attempt that did not succeed
 _NOT_LOGGED = frozenset({"started", "succeeded", "snoozed", "unmet"})
 
@@ -97,6 +99,7 @@ class NodeProcess:
         self._folder_events = [asyncio.Event() for _ in options.folders]
         self.up = asyncio.Event()  # its roles run
         self.ready = asyncio.Event()  # the first pass is over
+        self._telemetry = make_telemetry(settings) if Role.WORKER in self.roles else None
         self._workers = self._make_workers()
         self.worker = self._workers.local
         self._heartbeat = self._make_heartbeat()
@@ -132,6 +135,8 @@ class NodeProcess:
             await self._heartbeat.close()
             self._hooks.call("on_stop")
             await self._hooks.finish(self.settings.shutdown_grace)
+            if self._telemetry:
+                await asyncio.to_thread(self._telemetry.flush)
 
     async def _announce(self) -> None:
         """Let the fleet know of this node, and of what its worker may execute by now."""
@@ -167,8 +172,10 @@ class NodeProcess:
             is_any = settings.allow_commands or self._options.private
             return _ANY_COMMANDS if is_any else services.definitions.commands
 
-        callbacks = WorkerCallbacks(commands, on_started=self._started, on_ended=self._ended)
-        return make_workers(settings, services.store, self.id, self._registry, self.roles, callbacks)
+        callbacks = WorkerCallbacks(commands, self._started, self._ended, self._reported)
+        return make_workers(
+            settings, services.store, self.id, self._registry, self.roles, callbacks, self._telemetry
+        )
 
     def _make_heartbeat(self) -> Heartbeat:
         loop, workers = asyncio.get_running_loop(), self._workers
@@ -369,7 +376,11 @@ class NodeProcess:
 
     def _ended(self, lease: Lease, finish: Finish, settled: Settled) -> None:
         what = type(finish.outcome).__name__.lower()
-        self._report(_EVENT_NAMES.get(what, what), lease, settled.state, finish.error)
+        self._report(_OUTCOME_NAMES.get(what, what), lease, settled.state, finish.error)
+
+    def _reported(self, end: EndOfAttempt) -> None:
+        if end.node == self.id:  # its last watcher tells
+            self._report(EVENT_NAMES.get(end.event, str(end.event)), end.lease, end.state, end.error)
 
     def _report(self, what: str, lease: Lease, state: RunState, error: str = "") -> None:
         if what not in _NOT_LOGGED:

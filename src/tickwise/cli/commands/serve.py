@@ -25,6 +25,7 @@ from ...core.errors import InputError
 from ...log import LogLevel, LogSettings, configure_logging, get_logger
 from ...stores.url import hidden
 from ..output import print_error, print_line, print_table
+from ..project import project_app
 from ..reload import run_with_reload
 from ..run_lines import RunLines
 
@@ -155,7 +156,7 @@ def find(targets: Sequence[str]) -> tuple[AsyncTickwise, list[Path]]:
             raise InputError(f"{target} is neither a file or folder here, nor an app written as module:name")
     if len(apps) > 1:
         raise InputError("one process runs one app: start another process for the second")
-    return apps[0] if apps else AsyncTickwise(), folders
+    return apps[0] if apps else project_app() or AsyncTickwise(), folders
 
 
 def _import_app(target: str) -> AsyncTickwise:
@@ -232,7 +233,9 @@ async def _print_start(scheduler: AsyncTickwise, node: NodeProcess, where: str) 
     elif page.items:
         _print_next([ScheduleInfo.of(row) for row in page.items])
     else:
-        print_line("No schedules yet: add a job file to the folder, or declare a job.", "dim")
+        print_line(
+            "No schedules yet: add a job file to the folder, or declare a job. For examples: tickwise init", "dim"
+        )
     for problem in node.problems:
         print_error(problem)
 
