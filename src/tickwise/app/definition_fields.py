@@ -5,12 +5,13 @@ never contradicts one that nobody wrote. Times are written as they were given wh
 times, else as cron text.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..core.cron import Cron, Every, Recurrence, parse
 from ..core.cron.recurrences import AnyOf, At, Window
-from ..core.cron.rule import Rule
+from ..core.cron.rule import Rule, calendar_rule
 from ..core.definition import (
     Action,
     Catchup,
@@ -32,6 +33,7 @@ from ..core.errors import InputError
 from ..core.timeparse import format_duration, iso
 
 _ONLY_STEP = "main"
+_SHORT_RULE = re.compile(r"every (?P<every>\d+ ?[a-z]+)(?: on (?P<on>[-A-Z0-9, ]+))? at (?P<at>\d{1,2}:\d\d)")
 _DEFAULT_JOB = JobDefinition("plain")
 _DEFAULT_POLICY = Policy()
 _DURATIONS = "grace jitter wait_for expires".split()
@@ -143,11 +145,21 @@ def _entry_field(times: Recurrence, label: str, name: str, zone: str) -> Any:
             return {"every": format_duration(times.seconds), **offset}
         case Rule():
             own = {"timezone": times.zone.name} if times.zone.name != zone else {}
-            return {"rrule": times.text, **own}
+            return {**_rule_field(times, label), **own}
         case At():
             listed = [{"at": iso(second)} for second in times.seconds]
             return listed if len(listed) > 1 else listed[0]
     raise InputError(f"schedule {name}: its times cannot be written down: {times}")
+
+
+def _rule_field(rule: Rule, label: str) -> dict[str, Any]:
+    """The short form if it was written so, and still says the same."""
+    if found := _SHORT_RULE.match(label):
+        on = found["on"].split(", ") if found["on"] else []
+        if calendar_rule(found["every"], on, found["at"]) == rule.text:
+            days = [int(day) if day.lstrip("-").isdigit() else day for day in on]
+            return {"every": found["every"], **({"on": days} if days else {}), "at": found["at"]}
+    return {"rrule": rule.text}
 
 
 def _parsed(label: str, zone: str, name: str) -> Recurrence | None:
