@@ -81,6 +81,7 @@ def test_a_query_with_help(visitor: Visitor, site: Site) -> None:
 
 def test_explore_runs(visitor: Visitor, site: Site) -> None:
     """Counts narrow the query, alike failures are one line, a run is read beside the list; all are retried."""
+    ended(site, "rare")
     run = ended(site, "wicked")
     page = visitor.open("runs?q=job%3Awicked,rare")
     counts = page.get_by_role("complementary", name="Counts")
