@@ -7,7 +7,7 @@ LONG := tests/e2e tests/stores/races tests/stores/mongo/test_kills.py tests/stor
 	tests/documents/test_races.py tests/stores/test_state_machine.py tests/simulation/test_mutations.py \
 	tests/browser/test_crowd.py tests/browser/test_accessible.py tests/bench/test_growth.py tests/bench/test_stores.py tests/bench/test_runtime.py tests/bench/test_weight.py \
 	tests/runtime/engines/test_celery.py tests/app/test_slow_network.py
-LONGER := tests/chaos
+LONGER := tests/chaos/test_chaos.py
 SEEDS ?= 10000
 FAULTS ?= 1000
 EXAMPLES ?= 30
