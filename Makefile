@@ -5,7 +5,7 @@ JOBS ?= examples/jobs
 
 LONG := tests/e2e tests/stores/races tests/stores/mongo/test_kills.py tests/stores/mongo/test_restart.py tests/stores/redis/test_kills.py tests/stores/redis/test_restart.py \
 	tests/documents/test_races.py tests/stores/test_state_machine.py tests/simulation/test_mutations.py \
-	tests/browser/test_crowd.py tests/browser/test_accessible.py tests/bench/test_growth.py tests/bench/test_stores.py tests/bench/test_runtime.py tests/bench/test_weight.py \
+	tests/browser/test_crowd.py tests/browser/test_accessible.py tests/bench/test_dashboard_reads.py tests/bench/test_growth.py tests/bench/test_stores.py tests/bench/test_runtime.py tests/bench/test_weight.py \
 	tests/runtime/engines/test_celery.py tests/app/test_slow_network.py
 LONGER := tests/chaos
 SEEDS ?= 10000

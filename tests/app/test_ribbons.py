@@ -7,7 +7,7 @@ import pytest
 
 from tickwise import AsyncTickwise
 from tickwise.app.ribbons import ribbons
-from tickwise.app.view import sees_all
+from tickwise.app.run_search import sees_all
 from tickwise.core.slot_history import Bins
 from tickwise.stores.records import ScheduleFilter
 from tickwise.stores.statistics import SlotCounts

@@ -22,6 +22,7 @@ from . import (
     heartbeat,
     insights,
     insights_changes,
+    insights_run_search,
     insights_runs,
     insights_slots,
     insights_statistics,
@@ -157,8 +158,8 @@ class SqlInsights(SqlMoves, Insights):
     _schedule = cached_move(Pool.READ, insights.schedule)
     _schedules = cached_move(Pool.READ, insights.schedules)
     _run = cached_move(Pool.READ, insights_runs.run)
-    _runs = cached_move(Pool.READ, insights_runs.runs)
-    _run_groups = cached_move(Pool.READ, insights_runs.run_groups)
+    _runs = cached_move(Pool.READ, insights_run_search.runs)
+    _run_groups = cached_move(Pool.READ, insights_run_search.run_groups)
     _attempts = move(Pool.READ, insights.attempts)
     _steps = move(Pool.READ, insights.steps)
     _log = move(Pool.READ, insights.log)
