@@ -149,16 +149,19 @@ CREATE TABLE tickwise_runs (
     queued boolean GENERATED ALWAYS AS (state = 'queued') {generated},
     {if_whole}urgency bigint GENERATED ALWAYS AS (-priority) {generated}, session bigint DEFAULT (connection_id()),{end_whole}
     held_key {key} GENERATED ALWAYS AS (  -- the key, while no other run may have it
-        CASE WHEN state IN ('queued', 'running', 'succeeded') AND coalesce(key_ttl, 1) > 0 THEN run_key END
+        CASE WHEN run_key IS NULL OR key_ttl <= 0 THEN NULL
+            WHEN state = 'succeeded' OR state = 'running' OR state = 'queued' THEN run_key END
     ) {generated},
     unusual {key} GENERATED ALWAYS AS (  -- how it ended, unless it simply succeeded; or its state after an error
         CASE WHEN state = 'succeeded' AND attempt > 1 THEN 'retried'
-            WHEN error IS NOT NULL OR state NOT IN ('queued', 'running', 'succeeded') THEN state END
+            WHEN error IS NOT NULL THEN state
+            WHEN state <> 'succeeded' AND state <> 'running' AND state <> 'queued' THEN state END
     ) {generated}
 ) {room_for_ends};
 -- No index contains a column that an ordinary end of a run changes, so PostgreSQL writes the end on the page of its
 -- beginning and to no index: `unusual` is none before and after it. Runs end about in the order in which they were
--- made: a summary of each range of pages is enough to find them by their end.
+-- made: a summary of each range of pages is enough to find them by their end. SQLite computes generated columns at
+-- each write: there `IN` with three values costs as much as all else.
 CREATE UNIQUE INDEX tickwise_runs_slot ON tickwise_runs (schedule_id, slot) {if_partial}WHERE slot IS NOT NULL{end_partial};
 CREATE UNIQUE INDEX tickwise_runs_key ON tickwise_runs (job_id, held_key) {if_partial}WHERE held_key IS NOT NULL{end_partial};
 CREATE INDEX tickwise_runs_queue ON tickwise_runs ({if_whole}queued, {end_whole}queue, {urgent_first}, due_at, id) {if_partial}WHERE queued = TRUE{end_partial};
