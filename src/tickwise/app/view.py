@@ -159,9 +159,10 @@ class View:
         return await self._insights.attempts(run)
 
     async def steps(self, run: str) -> tuple[tuple[Step, ...], tuple[StepReport, ...]]:
-        """The steps of the job as it is defined now, and how far the run is."""
-        job = await self._insights.job((await self.run(run)).job)
-        return job.definition.steps if job else (), await self._insights.steps(run)
+        """The steps of the job as it was when the run was made, and how far the run is."""
+        await self.run(run)
+        definition = await self._insights.definition_of(run)
+        return definition.steps if definition else (), await self._insights.steps(run)
 
     async def log(self, run: str, after: str | None, limit: int) -> Page[LogPart]:
         """What a run that was seen before has printed, in order."""

@@ -1,8 +1,10 @@
 """Runs for people: one, and those that were under way; others are found by `insights_run_search`."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
+from ...core.definition import JobDefinition
 from ...core.handover import HandOver
 from ...core.model import Trigger
 from ...core.payload import UnreadableText, shown, shown_params
@@ -18,6 +20,9 @@ RUN_COLUMNS = f"""r.id, r.job_id, r.schedule_id, r.slot, r.trigger_name, r.sched
     r.lane, r.run_key, r.params, r.result, r.error, r.cancelling, r.failures, r.losses, r.lease_until,
     r.expires_at, r.requested_by, r.requires, {RECORD}"""
 _RUN = Statement(f"SELECT {RUN_COLUMNS} FROM tickwise_runs r WHERE r.id = :run")
+_DEFINITION = Statement("""
+    SELECT r.definition_id, j.name FROM tickwise_runs r JOIN tickwise_jobs j ON j.id = r.job_id WHERE r.id = :run
+""")
 _NEWEST_OLD = Statement("SELECT id FROM tickwise_runs WHERE created_at < :instant ORDER BY id DESC LIMIT 1")
 _UNDER_WAY = " UNION ALL ".join(
     f"""SELECT * FROM (SELECT id, {at} AS at, {lives} AS lives FROM tickwise_runs
@@ -32,6 +37,14 @@ _TIMELINE = Statement(f"""
     SELECT {RUN_COLUMNS} FROM ({_UNDER_WAY}) AS seen JOIN tickwise_runs r ON r.id = seen.id
     ORDER BY seen.lives DESC, seen.at DESC, seen.id DESC LIMIT :most
 """)
+
+
+def definition_of(cache: DefinitionCache, id_: int) -> Procedure[JobDefinition | None]:
+    rows = yield _DEFINITION(run=id_)
+    yield from cache.read(row[0] for row in rows)
+    with suppress(UnreadableText):
+        return cache.job(*rows[0]) if rows else None
+    return None
 
 
 def run(cache: DefinitionCache, id_: int) -> Procedure[RunRow | None]:

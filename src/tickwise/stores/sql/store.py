@@ -128,8 +128,8 @@ class SqlStore(SqlMoves, Store):
             return await on_connection(self.driver, connection, lambda: enqueue.enqueue(self.definitions, asked))
         return await self.execute(Pool.OTHER, enqueue.enqueue, self.definitions, asked)
 
-    async def _retry(self, run: int, /) -> None:
-        await self.execute(Pool.OTHER, enqueue.retry, run, self.definitions)
+    async def _retry(self, run: int, again: Sequence[str], /) -> None:
+        await self.execute(Pool.OTHER, enqueue.retry, self.definitions, run, again)
 
     async def _finish(self, ended: Sequence[Finish], /) -> tuple[Settled | None, ...]:
         ends = [_run_end(one) for one in ended]
@@ -157,6 +157,7 @@ class SqlInsights(SqlMoves, Insights):
     _as_written = move(Pool.READ, define.as_written)
     _schedule = cached_move(Pool.READ, insights.schedule)
     _schedules = cached_move(Pool.READ, insights.schedules)
+    _definition_of = cached_move(Pool.READ, insights_runs.definition_of)
     _run = cached_move(Pool.READ, insights_runs.run)
     _runs = cached_move(Pool.READ, insights_run_search.runs)
     _run_groups = cached_move(Pool.READ, insights_run_search.run_groups)
