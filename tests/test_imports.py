@@ -23,6 +23,14 @@ tw = Tickwise({url!r})
 @tw.job("*/5 * * * *", retry={{"limit": 2}}, timezone="Europe/Berlin")
 def refresh(table="orders"): pass
 """
+RUN = """
+import os, signal
+from tickwise import Tickwise
+tw = Tickwise({url!r})
+@tw.job("*/5 * * * *")
+def refresh(): os.kill(os.getpid(), signal.SIGINT)
+tw.enqueue(refresh); tw.run()
+"""
 ENQUEUE = DECLARE + "tw.enqueue(refresh, {{'table': 'users'}}); tw.close()\n"
 
 
@@ -44,6 +52,7 @@ def loaded(program: str, folder: Path) -> set[str]:
         pytest.param(DECLARE, "postgresql://localhost/x", HEAVY | DRIVERS | RUNTIME, id="for PostgreSQL"),
         pytest.param(DECLARE, "mysql://localhost/x", HEAVY | DRIVERS | RUNTIME, id="for MySQL"),
         pytest.param(ENQUEUE, "sqlite:///t.db", HEAVY | RUNTIME | DRIVERS - {"sqlite3"}, id="enqueue on SQLite"),
+        pytest.param(RUN, "sqlite:///t.db", HEAVY - {"rich", "structlog"}, id="run on SQLite"),  # it logs
         pytest.param(
             "import tickwise.engines.remote",
             "",

@@ -23,6 +23,7 @@ from .ownership import SETTING, OwnershipError, WriterCheck
 from .runtime.engines.catalog import ConfiguredEngine, read_engines
 from .runtime.executors.address import AddressPolicy, Reach
 from .runtime.notifications.notice import Occasion
+from .runtime.secret_providers import read_secret_places
 from .sources.defaults import Defaults
 from .sources.templates import Template, read_templates
 
@@ -31,7 +32,7 @@ PREFIX = "TICKWISE_"
 DEFAULT = "default"  # the origin of a setting that is not set
 DEFAULT_STORE = "sqlite:///.tickwise/tickwise.db"
 _RUN_VARIABLES = frozenset(
-    "RUN_ID JOB SCHEDULE SLOT PREVIOUS_SLOT TRIGGER ATTEMPT OUTCOME ERROR EVENT TEXT PROGRAM".split()
+    "RUN_ID JOB SCHEDULE SLOT PREVIOUS_SLOT TRIGGER ATTEMPT OUTCOME OUTPUT ITEM ERROR EVENT TEXT PROGRAM".split()
 )
 _OTHER_VARIABLES = frozenset("TOKEN API TICKET EXPLORE EXAMPLES RACES KILLS SOAK SEED DOCUMENTS PROOF".split())
 _OTHER_PREFIXES = ("PARAM_", "TEST_", "BENCH_")  # params of a run, options of our own tests and benchmarks
@@ -268,6 +269,10 @@ class Settings:
     engines: Mapping[str, ConfiguredEngine] = field(
         default_factory=dict, metadata={"read": read_engines, "about": "engines that jobs can be handed over to"}
     )
+    secrets: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata={"read": read_secret_places, "about": "where a worker finds the secrets that jobs name"},
+    )
     watch_concurrency: int = _setting(1_000, _parse_number, "runs on engines that a node watches at once")
     api_url: str = _setting(
         "", _parse_text, "the address of the API for work on engines; this node's own if left out"
@@ -283,7 +288,7 @@ class Settings:
 
 ABOUT: dict[str, str] = {f.name: f.metadata["about"] for f in fields(Settings) if f.metadata}
 NAMES = list(ABOUT)
-_SECRET = {f.name for f in fields(Settings) if isinstance(f.default, Secret)}
+_SECRET = {"secrets", *(f.name for f in fields(Settings) if isinstance(f.default, Secret))}
 _READERS: dict[str, Callable[[Any], Any]] = {f.name: f.metadata["read"] for f in fields(Settings) if f.metadata}
 
 

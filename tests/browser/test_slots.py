@@ -116,7 +116,12 @@ def test_from_the_ribbon_to_the_reason(visitor: Visitor) -> None:
     ribbon = page.get_by_role("slider", name="Slots of outlasts", exact=True)
     ribbon.focus()
     page.keyboard.press("Home")
-    expect(page.locator(".reading")).to_contain_text("skipped")
+    reading = page.locator(".reading")
+    expect(reading).to_contain_text(re.compile("ran|skipped"))
+    while "skipped" not in str(reading.text_content()):  # the first bin may end before a slot was skipped
+        last = str(ribbon.get_attribute("aria-valuenow"))
+        page.keyboard.press("ArrowRight")
+        expect(ribbon).not_to_have_attribute("aria-valuenow", last)
     assert "skipped" in (ribbon.get_attribute("aria-valuetext") or "")
     page.keyboard.press("Enter")
     why = page.get_by_role("dialog", name="Slots of outlasts")

@@ -8,7 +8,7 @@ from ..config import Settings
 from ..core.errors import InputError
 from ..core.requirements import NOTHING, Offers
 from ..core.settle import Settled
-from ..runtime.engines.watcher import Watcher
+from ..runtime.engines.watcher import EndOfAttempt, Watcher
 from ..runtime.execution import Execution
 from ..runtime.run_executor import RunExecutor
 from ..runtime.worker import Worker, WorkerOptions
@@ -26,6 +26,7 @@ class WorkerCallbacks(NamedTuple):
     commands: Callable[[], Collection[str]]  # digests of definitions whose commands may be executed, or `*`
     on_started: Callable[[Lease], None]
     on_ended: Callable[[Lease, Finish, Settled], None]
+    on_reported: Callable[[EndOfAttempt], None]  # the work on an engine has stored its end by itself
 
 
 class NodeWorkers:
@@ -107,7 +108,7 @@ def make_workers(
         return NodeWorkers(make(local, settings.concurrency))
     watcher = Watcher(
         store, settings.engines, api_url=_api_url(settings, roles), commands=callbacks.commands,
-        redactor=services.redactor,
+        redactor=services.redactor, on_reported=callbacks.on_reported,
     )  # fmt: skip
     return NodeWorkers(make(local, settings.concurrency), make(watcher, settings.watch_concurrency))
 

@@ -12,6 +12,7 @@ from ..runtime.executors.arguments import check_arguments, check_names, paramete
 from ..runtime.executors.function import Isolated
 from ..sources.defaults import Defaults
 from ..sources.spec import read_function_spec
+from .options import as_job_fields
 
 _POOLS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "thread": lambda function: function,
@@ -75,7 +76,7 @@ class Registry:
         pool = options.pop("pool", "thread")
         if pool not in _POOLS:
             raise InputError(f"{place}: pool is {pool!r}: write {' or '.join(_POOLS)}")
-        spec = {"name": chosen, "schedule": schedule, **options}
+        spec = {"name": chosen, "schedule": schedule, **as_job_fields(options)}
         job = self._read(spec, place, function)
         self.functions[chosen] = _POOLS[pool](function)
         execution = ModuleExecution.of(function)

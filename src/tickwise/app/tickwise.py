@@ -241,12 +241,14 @@ class AsyncTickwise:
 
     def _folders(self, paths: Sequence[str | Path], source: str | Sequence[str] | None) -> list[FolderSource]:
         """The folders with their names; without names they are known by their resolved paths (S50)."""
-        from ..sources.folder import FolderSource
-
         given = self.settings.source if source is None else parse_names(source, "the name of a source")
         if given and paths and len(given) != len(paths):
             raise InputError(f"source names {len(given)} folders, and there are {len(paths)}: name each, in order")
-        names = given if paths and given else [""] * len(paths)
+        if not paths:
+            return []
+        from ..sources.folder import FolderSource
+
+        names = given or [""] * len(paths)
         writers = WriterCheck(self.settings.trusted_folders)
         return [
             FolderSource(Path(path), name, defaults=self._defaults(), writers=writers)

@@ -18,6 +18,7 @@ from ..core.errors import TickwiseError
 
 _PLAIN_OUTPUT: Any = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 COMMANDS = {
+    "init": "init:init",
     "serve": "serve:serve",
     "ticker": "serve:ticker",
     "worker": "serve:worker",
@@ -34,8 +35,10 @@ COMMANDS = {
     "sources": "sources:app",
     "queues": "queues:app",
     "workers": "workers:workers",
+    "import": "import_jobs:import_jobs",
     "simulate": "simulate:simulate_jobs",
     "validate": "validate:validate",
+    "schema": "schema:schema",
     "cron": "cron:app",
     "templates": "templates:templates",
     "store": "store:app",
@@ -48,6 +51,7 @@ COMMANDS = {
     "exec": "exec:execute",
 }
 SUMMARIES = {
+    "init": "Make a folder with settings and jobs to begin with.",
     "serve": "Schedule and run jobs, and serve the API and the dashboard.",
     "ticker": "Only decide what is due; workers elsewhere run it.",
     "worker": "Only run what is queued; a ticker elsewhere decides.",
@@ -64,8 +68,10 @@ SUMMARIES = {
     "sources": "Sources of definitions: folders, apps, the API.",
     "queues": "Queues: what is queued, and how much may run at once.",
     "workers": "List live processes, and those seen in the last 24 hours.",
+    "import": "Turn jobs of cron and others into job files, with proof.",
     "simulate": "Run the real planner over a period, and print each verdict.",
     "validate": "Check job files.",
+    "schema": "Print the JSON Schema of job files.",
     "cron": "What a cron expression means, and when it fires.",
     "templates": "List templates: schedules that a job uses by name.",
     "store": "The store itself: its tables or collections.",

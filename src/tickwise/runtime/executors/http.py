@@ -110,7 +110,11 @@ def _origin(url: str) -> tuple[str, str, int | None] | None:
 def _headers(call: HttpCall, context: StepContext) -> httpx.Headers:
     headers = httpx.Headers({"Accept-Encoding": "identity", **context.run.headers()})
     try:
-        headers.update(call.headers)
+        given = context.filled(call.headers)
+        for name, value in given.items():
+            if "\n" in value or "\r" in value:
+                raise InputError(f"the header {name} for {_redacted(call.url)} must stand on one line")
+        headers.update(given)
     except UnicodeError as error:
         raise InputError(f"the headers for {_redacted(call.url)} must be plain ASCII: {error}") from None
     return headers

@@ -9,12 +9,9 @@ from hashlib import sha256
 from tempfile import TemporaryFile
 from typing import Protocol
 
-import httpx
-
 from ...core.errors import InputError, TickwiseError
 from ..executors.address import AddressPolicy
 from ..executors.group import Program, run_program
-from ..executors.http import CheckedTransport
 from ..executors.log import StepLog
 from ..step_context import Services, StepContext
 from .notice import Notice
@@ -92,6 +89,10 @@ async def request(
     content: bytes = b"", seconds: float = REQUEST_TIMEOUT,
 ) -> None:  # fmt: skip
     """Send a request; any 2xx is a success. The response body is not read, redirects are not followed."""
+    import httpx  # noqa: PLC0415  (only for those who send)
+
+    from ..executors.http import CheckedTransport  # noqa: PLC0415
+
     try:
         async with (
             asyncio.timeout(seconds),

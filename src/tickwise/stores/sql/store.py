@@ -70,7 +70,7 @@ class SqlStore(SqlMoves, Store):
     _attempt = cached_move(Pool.OTHER, lease.attempt)
     _report = move(Pool.OTHER, lease.report)
     expire = cached_move(Pool.OTHER, lease.expire)
-    _leave = move(Pool.OTHER, fleet.leave)
+    _leave = move(Pool.OTHER, handover.leave)
     _limit = move(Pool.OTHER, fleet.limit)
     _prune = move(Pool.OTHER, retention.prune)
 

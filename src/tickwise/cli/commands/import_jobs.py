@@ -1,0 +1,224 @@
+"""`tickwise import`: the jobs of another scheduler as job files, with the proof that they fire as before."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from ...clock import now
+from ...config import load
+from ...core.cron.zone import zone
+from ...core.errors import InputError, did_you_mean, nearest_word
+from ...core.timeparse import iso, to_datetime
+from ...importers.model import Imported, ReadOptions, Refused
+from ...importers.proof import Proof
+from ..arguments import read_second
+from ..import_source import is_system_crontab, machine_zone, read_files, read_own_crontab
+from ..imported_jobs import JobFile, as_comment, build_job_files, crowds, differences, fires, job_file_lines
+from ..output import AsJson, plain, print_block, print_json, print_line, print_note
+
+_YEAR = 365 * 86_400
+_MARKS = {"same": ("✓", "green"), "differs": ("≠", "yellow"), "unknown": ("?", "yellow"), "no times": ("–", "dim")}
+
+
+class _Kind(NamedTuple):
+    """A kind of source: its module, and which files of a folder it reads."""
+
+    module: str
+    patterns: tuple[str, ...]
+
+
+_KINDS = {
+    "crontab": _Kind("crontab", ("*",)),
+}
+
+
+class _Outcome(NamedTuple):
+    """What a command prints."""
+
+    imported: Imported
+    files: list[JobFile]
+    refused: list[Refused]
+    days: str  # that were compared
+
+    @property
+    def notes(self) -> list[str]:
+        return [*self.imported.notes, *crowds(self.files)]
+
+
+def import_jobs(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help=f"One of {', '.join(_KINDS)}.")],
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SOURCE]", help="A file, a folder, or - for stdin. Default for crontab: your own."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FOLDER", help="Write a job file for each job into this folder."),
+    ] = None,
+    timezone: Annotated[
+        str | None,
+        typer.Option("--timezone", "-z", help="The zone of times that name none; default: this machine's."),
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", metavar="DAY", help="Compare the year from this day on; default: today."),
+    ] = None,
+    *,
+    explain: Annotated[bool, typer.Option("--explain", help="Print only the comparison.")] = False,
+    system: Annotated[
+        bool, typer.Option("--system", help="Entries of the crontab name a user, as in /etc/crontab.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Turn the jobs of another scheduler into job files, and prove that they fire as before."""
+    options = ReadOptions(timezone or machine_zone(), system or is_system_crontab(source))
+    begin = read_second(start or f"{now():%Y-%m-%d}", options.timezone)
+    imported = _import_source(kind, source, options)
+    files, refused = build_job_files(imported, load().of_definitions, begin, begin + _YEAR)
+    days = " to ".join(
+        f"{to_datetime(at, zone(options.timezone).tzinfo):%Y-%m-%d}" for at in (begin, begin + _YEAR)
+    )
+    outcome = _Outcome(imported, files, refused, days)
+    if out is not None:
+        _write_files(out, outcome)
+    if as_json:
+        print_json(_as_json(outcome))
+    elif explain or out is not None:
+        _print_comparison(outcome)
+    else:
+        _print_yaml(outcome)
+    if out is not None and not as_json:
+        print_line(
+            f"Wrote {_count(len(files), 'job file')} into {out}. When you have read them: tickwise serve {out}"
+        )
+    raise typer.Exit(1 if refused else 0)
+
+
+def _import_source(kind: str, source: str | None, options: ReadOptions) -> Imported:
+    known = _KINDS.get(kind)
+    if known is None:
+        near = did_you_mean(nearest_word(kind, _KINDS))
+        raise InputError(f"{kind[:40]!r} is no kind that can be imported: {', '.join(_KINDS)}{near}")
+    if source is None and kind != "crontab":
+        raise InputError(f"say what to import: tickwise import {kind} SOURCE")
+    texts = read_own_crontab() if source is None else read_files(source, known.patterns)
+    imported: Imported = import_module(f"tickwise.importers.{known.module}").read(texts, options)
+    return imported
+
+
+def _write_files(folder: Path, outcome: _Outcome) -> None:
+    """One file for each job; nothing is written if one of them is there already."""
+    targets = {folder / f"{file.imported.name}.yaml": file for file in outcome.files}
+    there = [path for path in targets if path.exists()]
+    if there:
+        raise InputError(f"{there[0]} exists already: nothing was written; give another folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, file in targets.items():
+            path.write_text("\n".join([*job_file_lines(file, outcome.imported.scheduler), ""]), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{error.filename or folder} cannot be written: {error.strerror}") from None
+
+
+def _print_yaml(outcome: _Outcome) -> None:
+    """Job files as one stream: what could not be carried over stands in its comments."""
+    head = [f"Note: {note}" for note in outcome.notes]
+    head += [f"Not imported: {each.place}: {each.text}: {each.problem}" for each in outcome.refused]
+    documents = ["\n".join(job_file_lines(file, outcome.imported.scheduler)) for file in outcome.files]
+    comments = "\n".join(f"# {as_comment(line)}" for line in head)
+    typer.echo("\n---\n".join(([comments] if comments else []) + documents))
+    print_note(f"{_summary(outcome)} --explain compares them, --out FOLDER writes a file for each.")
+
+
+def _print_comparison(outcome: _Outcome) -> None:
+    if outcome.files:
+        print_block(_comparison_table(outcome))
+    for each in outcome.refused:
+        print_line(Text.assemble(("✗ ", "bold red"), plain(f"{each.place}: {each.text}: {each.problem}")))
+    for note in outcome.notes:
+        print_line(f"· {note}", "dim")
+    print_line(_summary(outcome), "bold")
+
+
+def _comparison_table(outcome: _Outcome) -> Table:
+    scheduler = outcome.imported.scheduler
+    grid = Table.grid(padding=(0, 2))
+    for _ in range(3):
+        grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for file in outcome.files:
+        mark, style = _MARKS[file.verdict]
+        grid.add_row(
+            Text(mark, style), plain(file.imported.name, "bold"), plain(file.imported.when), fires(file, scheduler)
+        )
+        for line in differences(file, scheduler):
+            grid.add_row("", "", "", plain(line, "yellow"))
+        for line in file.imported.notes:
+            grid.add_row("", "", "", plain(line, "dim"))
+    return grid
+
+
+def _summary(outcome: _Outcome) -> str:
+    verdicts = [file.verdict for file in outcome.files]
+    compared = verdicts.count("same") + verdicts.count("differs")
+    same, scheduler = verdicts.count("same"), outcome.imported.scheduler
+    parts = [f"{outcome.days}: {same} of {_count(compared, 'job')} fire at the same seconds as under {scheduler}"]
+    if verdicts.count("differs"):
+        parts.append(f"{verdicts.count('differs')} as shown")
+    if verdicts.count("unknown"):
+        parts.append(f"{verdicts.count('unknown')} not compared")
+    if outcome.refused:
+        parts.append(f"{_count(len(outcome.refused), 'entry', 'entries')} not imported")
+    return ", ".join(parts) + "."
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"1 {one}" if number == 1 else f"{number} {many or one + 's'}"
+
+
+def _as_json(outcome: _Outcome) -> dict[str, Any]:
+    return {
+        "scheduler": outcome.imported.scheduler,
+        "jobs": [_job_json(file, outcome.imported.scheduler) for file in outcome.files],
+        "refused": [{"place": e.place, "text": e.text, "problem": e.problem} for e in outcome.refused],
+        "notes": outcome.notes,
+    }
+
+
+def _job_json(file: JobFile, scheduler: str) -> dict[str, Any]:
+    job = file.imported
+    return {
+        "name": job.name,
+        "place": job.place,
+        "when": job.when,
+        "definition": {"name": job.name, **job.fields},
+        "yaml": "\n".join(job_file_lines(file, scheduler)),
+        "notes": list(job.notes),
+        "verdict": file.verdict,
+        "proof": None if file.proof is None else _proof_json(file.proof),
+    }
+
+
+def _proof_json(proof: Proof) -> dict[str, Any]:
+    return {
+        "from": iso(proof.start),
+        "to": iso(proof.end),
+        "theirs": proof.theirs,
+        "ours": len(proof.ours),
+        "unavailable": proof.unavailable,
+        "differences": [
+            {
+                "day": str(each.day),
+                "change": each.change,
+                "theirs": [iso(second) for second in each.theirs],
+                "ours": [iso(second) for second in each.ours],
+            }
+            for each in proof.differences
+        ],
+    }

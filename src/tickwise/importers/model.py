@@ -1,0 +1,79 @@
+"""What an import has found: the one value that every kind returns."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+class RulesUnavailableError(Exception):
+    """The old scheduler's rules cannot be asked here, such as when its program is not installed."""
+
+
+class OriginRules(Protocol):
+    """When the old scheduler fires, by its own rules."""
+
+    @property
+    def max_fires(self) -> int:
+        """How many may be asked for: more would take too long."""
+        ...
+
+    def fires(self, start: int, end: int) -> Iterable[int]:
+        """The UTC seconds in [start, end), in order; one that it fires twice stands there twice."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedJob:
+    """One entry of the old scheduler, as the fields of a job file."""
+
+    name: str
+    fields: Mapping[str, Any]
+    place: str  # where the entry stands: `crontab:4`
+    when: str  # its times, as the old scheduler writes them
+    notes: Sequence[str] = ()  # what was not carried over
+    rules: OriginRules | None = None  # none: it does not run by the clock
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An entry of which no job was made."""
+
+    place: str
+    text: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """All that was read of one source."""
+
+    scheduler: str  # as a sentence names it: `cron`, `systemd`
+    jobs: Sequence[ImportedJob] = ()
+    refused: Sequence[Refused] = ()
+    notes: Sequence[str] = field(default=())  # about all jobs
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What a source does not say by itself."""
+
+    timezone: str = "UTC"
+    system: bool = False  # a crontab whose entries name a user
+
+
+class JobNames:
+    """Names for jobs: what the entry suggests, if a job can have that name, and each name once."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def take(self, wanted: str) -> str:
+        """The wanted name as a job can have it; with a number behind it if it was taken."""
+        base = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in wanted)[:80].strip("-._")
+        base = base or "job"
+        name, number = base, 1
+        while name.lower() in self._taken:  # files of jobs may be on a disk that ignores case
+            number += 1
+            name = f"{base}-{number}"
+        self._taken.add(name.lower())
+        return name

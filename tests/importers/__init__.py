@@ -1,0 +1,1 @@
+"""Imports: each kind, and the rules that a proof compares with."""
