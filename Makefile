@@ -1,7 +1,7 @@
 # Everything runs from .venv, which these rules make from nothing but Python 3.11 and make.
 PYTHON ?= python3
 BIN := .venv/bin
-JOBS ?= examples/jobs
+JOBS ?= examples/pipelines
 export PYTHONDONTWRITEBYTECODE :=  # with it each of the programs that tests start would compile the whole package
 
 LONG := tests/e2e \
@@ -30,7 +30,7 @@ FAULTS ?= 1000
 EXAMPLES ?= 30
 .PHONY: run test proof sim chaos fuzz cover check bench format lock docs vendor dist clean
 
-run: .venv/run.stamp  ## install and serve examples/jobs
+run: .venv/run.stamp  ## install and serve examples/pipelines
 	$(BIN)/tickwise serve $(JOBS)
 
 test: .venv/dev.stamp  ## the whole suite but for what takes minutes; every branch of the core is walked by its own tests

@@ -10,8 +10,8 @@ import pytest
 
 DRIVERS = {"asyncmy", "asyncpg", "psycopg", "pymongo", "redis", "sqlite3"}
 HEAVY = {
-    "fastapi", "httpx", "numpy", "pydantic", "rich", "ruamel.yaml", "starlette", "structlog", "typer", "uvicorn",
-    "watchfiles",
+    "fastapi", "httpx2", "numpy", "opentelemetry", "pydantic", "rich", "ruamel.yaml", "starlette", "structlog",
+    "typer", "uvicorn", "watchfiles",
 }  # fmt: skip
 RUNTIME = {
     "tickwise.api", "tickwise.app.node", "tickwise.core.index", "tickwise.core.planner",

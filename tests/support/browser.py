@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import httpx
+import httpx2
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page
 
 from .tickwise_processes import Nest, Process
@@ -58,7 +58,7 @@ class Site:
         found = _LINK.search(self.process.output)
         assert found, self.process.output
         self.link, self.address = found.groups()
-        self.client = httpx.Client(base_url=self.address, timeout=PATIENCE)
+        self.client = httpx2.Client(base_url=self.address, timeout=PATIENCE)
         made = self.api("POST", "tokens", {"name": "ops", "role": "operator"}, admin=True)
         self.operator_token: str = made["secret"]
         self.client.headers["Authorization"] = f"Bearer {self.operator_token}"
@@ -75,7 +75,7 @@ class Site:
 
     @property
     def port(self) -> str:
-        return str(httpx.URL(self.address).port)
+        return str(httpx2.URL(self.address).port)
 
     @property
     def admin_token(self) -> str:
@@ -137,3 +137,10 @@ class Visitor:
 
     def _failed(self, error: Error) -> None:
         self._complaints.append(str(error))
+
+
+def write_job(page: Page, text: str) -> None:
+    """Replace what the editor of job files holds, as somebody does who selects all and types."""
+    page.get_by_role("textbox", name="Job file").focus()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(text)

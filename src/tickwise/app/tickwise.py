@@ -20,6 +20,7 @@ from ..core.definition import JobDefinition
 from ..core.errors import ConflictError, InputError
 from ..core.model import Pause, Trigger
 from ..ownership import WriterCheck
+from ..runtime.executors.middleware import MiddlewareFunction
 from ..sources.defaults import Defaults
 from ..stores.contract import Store
 from ..stores.records import MICRO, Enqueue, Role
@@ -45,6 +46,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 Job: TypeAlias = Callable[..., Any] | str  # a function that is one, or its name
 Params: TypeAlias = Mapping[str, Any] | None
 Function = TypeVar("Function", bound=Callable[..., Any])
+Wrapper = TypeVar("Wrapper", bound=MiddlewareFunction)
 
 
 class AsyncTickwise:
@@ -106,6 +108,14 @@ class AsyncTickwise:
             return function
 
         return declare(schedule, None) if callable(schedule) else declare
+
+    def middleware(self, function: Wrapper) -> Wrapper:
+        """Put a middleware around each execution of a function, inside those before: a function that yields once.
+
+        It may as well return a context manager: `tw.middleware(lambda run: flask_app.app_context())`.
+        """
+        self._registry.wrap(function)
+        return function
 
     @property
     def declared(self) -> DeclaredJobs:
@@ -201,7 +211,8 @@ class AsyncTickwise:
         from .drain import drain
         from .worker_services import worker_services
 
-        return await drain(await self.store(), self._registry.functions, worker_services(self.settings))
+        known = self._registry
+        return await drain(await self.store(), known.functions, worker_services(self.settings), known.middleware)
 
     @asynccontextmanager
     async def testing(self, clock: FakeClock) -> AsyncIterator[PlaySession]:
@@ -303,8 +314,10 @@ class AsyncTickwise:
         self._stop.set()
 
     @asynccontextmanager
-    async def lifespan(self, _app: Any = None) -> AsyncIterator[None]:
-        """Run beside a web application: `FastAPI(lifespan=tw.lifespan)`."""
+    async def lifespan(self, app: Any = None) -> AsyncIterator[None]:
+        """Run beside a web application: `FastAPI(lifespan=tw.lifespan)`. It is then `app.state.tickwise`."""
+        if app is not None and hasattr(app, "state"):
+            app.state.tickwise = self
         try:
             await self.start()
             yield

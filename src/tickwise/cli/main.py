@@ -7,7 +7,7 @@ when the command is used, so that no command waits for the imports of another; `
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -155,9 +155,10 @@ def _options(
         raise typer.Exit
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None, program: str | None = None) -> None:
+    """Run a command: that of the command line, or these arguments of another program."""
     try:
-        app()
+        app(arguments, prog_name=program)
     except TickwiseError as error:
         from .output import print_error
 

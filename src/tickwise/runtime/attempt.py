@@ -174,7 +174,7 @@ async def perform(action: Action, context: StepContext) -> AttemptResult:
         case PythonCall():
             return await call_in_process(named_target(action.target), context, strict=False)
         case HttpCall():
-            from .executors.http import send  # noqa: PLC0415  (it loads httpx: only for those who send)
+            from .executors.http import send  # noqa: PLC0415  (it loads httpx2: only for those who send)
 
             return await send(action, context)
 

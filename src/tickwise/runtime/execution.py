@@ -1,6 +1,7 @@
 """Executes the runs of a worker, and stores their steps and logs on the way."""
 
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,16 +13,18 @@ from ..log import get_logger
 from ..stores.contract import Store
 from ..stores.records import Finish, Lease
 from .attempt import conclude, execute
-from .context import RunContext
+from .context import RunContext, StepRecord
 from .executors.arguments import params_of
 from .executors.function import FunctionPool, call_directly, can_call_directly
 from .executors.log import StepLog
+from .executors.middleware import Middleware
 from .executors.result import AttemptResult, failed
 from .pipeline import DoneSteps
 from .private_values import NO_PRIVATE_VALUES, PrivateValues, private_values
 from .run_journal import RunJournal, done_steps
 from .secret_values import may_have_secrets, redactor_of_run
 from .step_context import Services
+from .telemetry import Telemetry
 
 _log = get_logger()
 FLUSH_EVERY = 0.5  # seconds
@@ -42,6 +45,8 @@ class Execution:
         *,
         commands: Callable[[], Collection[str]] = frozenset,
         services: Services | None = None,
+        middleware: Sequence[Middleware] = (),
+        telemetry: Telemetry | None = None,
     ) -> None:
         self._store = store
         self._functions = functions
@@ -49,7 +54,9 @@ class Execution:
         self._offered: tuple[int, Collection[str]] = len(functions), commands()
         self._offers = Offers.of(functions, self._offered[1])
         self._services = services or Services()
-        self._pool = FunctionPool()
+        self._middleware = middleware
+        self._telemetry = telemetry
+        self._pool = FunctionPool(middleware)
         self._journals: dict[str, tuple[Lease, RunJournal]] = {}
 
     @property
@@ -62,8 +69,17 @@ class Execution:
 
     def run(self, lease: Lease) -> Coroutine[Any, Any, AttemptResult]:
         """Execute an attempt. Cancelling the coroutine ends it."""
+        return self._run(lease) if self._telemetry is None else self._run_watched(lease, self._telemetry)
+
+    async def _run_watched(self, lease: Lease, telemetry: Telemetry) -> AttemptResult:
+        with telemetry.attempt(lease) as watch:
+            ended = await self._run(lease)
+            watch.end(ended)
+            return ended
+
+    def _run(self, lease: Lease) -> Coroutine[Any, Any, AttemptResult]:
         function = self._functions.get(lease.job.name)
-        if function is not None and can_call_directly(lease.job, function):
+        if function is not None and not self._middleware and can_call_directly(lease.job, function):
             return call_directly(
                 function,
                 params_of(lease.job, lease.params or {}),
@@ -113,7 +129,8 @@ class Execution:
         may = self.offers.allow_commands_of(lease.job)
         private = await private_values(lease.job, self._services.providers) if may else NO_PRIVATE_VALUES
         redactor = self._redactor_of(lease, private)
-        return self._journal_of(lease).services(self._services, redactor, private, allow_commands=may)
+        services = self._journal_of(lease).services(self._services, redactor, private, allow_commands=may)
+        return services if self._telemetry is None else _telling(self._telemetry, services)
 
     async def _done_steps(self, lease: Lease) -> DoneSteps:
         """Steps that succeeded in earlier attempts and are not repeated."""
@@ -138,6 +155,16 @@ class Execution:
 
     async def close(self) -> None:
         self._pool.close()
+
+
+def _telling(telemetry: Telemetry, services: Services) -> Services:
+    """The services, with the telemetry told of each step."""
+
+    async def report(record: StepRecord) -> None:
+        telemetry.step(record)
+        await services.report(record)
+
+    return replace(services, report=report)
 
 
 def context_of(lease: Lease) -> RunContext:

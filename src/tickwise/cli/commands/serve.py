@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 import sys
+import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from ...core.errors import InputError
 from ...log import LogLevel, LogSettings, configure_logging, get_logger
 from ...stores.url import hidden
 from ..output import print_error, print_line, print_table
+from ..project import project_app
 from ..reload import run_with_reload
 from ..run_lines import RunLines
 
@@ -50,6 +52,7 @@ LogJson = Annotated[bool, typer.Option("--log-json", help="Log as JSON, one obje
 Quiet = Annotated[bool, typer.Option("--quiet", help="On a terminal: do not print a line for each run.")]
 Reload = Annotated[bool, typer.Option("--reload", help="Restart the app whenever a Python file here changes.")]
 _log = get_logger()
+_IMPORTLIB = str(Path(importlib.__file__).parent)
 _MAX_LISTED = 8
 _MAX_SCHEDULES = 200  # above which the next runs are not listed
 
@@ -155,25 +158,36 @@ def find(targets: Sequence[str]) -> tuple[AsyncTickwise, list[Path]]:
             raise InputError(f"{target} is neither a file or folder here, nor an app written as module:name")
     if len(apps) > 1:
         raise InputError("one process runs one app: start another process for the second")
-    return apps[0] if apps else AsyncTickwise(), folders
+    return apps[0] if apps else project_app() or AsyncTickwise(), folders
 
 
 def _import_app(target: str) -> AsyncTickwise:
     module, _, name = target.partition(":")
     sys.path.insert(0, "")
     try:
-        found = getattr(importlib.import_module(module), name)
+        imported = importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise InputError(
             f"{target}: there is no module {error.name}: run it where `import {module}` works"
         ) from None
-    except AttributeError:
-        raise InputError(f"{target}: the module {module} has no {name!r}") from None
+    except Exception as error:  # noqa: BLE001  (the app's own code)
+        raise InputError(f"{target} cannot be imported\n{_own_traceback(error)}") from None
+    if not hasattr(imported, name):
+        raise InputError(f"{target}: the module {module} has no {name!r}")
+    found = getattr(imported, name)
     if isinstance(found, Tickwise):
         return found.awaited
     if isinstance(found, AsyncTickwise):
         return found
     raise InputError(f"{target} is a {type(found).__name__}, not a Tickwise")
+
+
+def _own_traceback(error: Exception) -> str:
+    """The traceback from the first line of the app on."""
+    place = error.__traceback__
+    while place is not None and place.tb_frame.f_code.co_filename.startswith((__file__, "<frozen", _IMPORTLIB)):
+        place = place.tb_next
+    return "".join(traceback.format_exception(type(error), error, place)).rstrip()
 
 
 async def _run_node(
@@ -232,7 +246,9 @@ async def _print_start(scheduler: AsyncTickwise, node: NodeProcess, where: str) 
     elif page.items:
         _print_next([ScheduleInfo.of(row) for row in page.items])
     else:
-        print_line("No schedules yet: add a job file to the folder, or declare a job.", "dim")
+        print_line(
+            "No schedules yet: add a job file to the folder, or declare a job. For examples: tickwise init", "dim"
+        )
     for problem in node.problems:
         print_error(problem)
 

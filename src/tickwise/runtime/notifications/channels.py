@@ -7,17 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from tempfile import TemporaryFile
-from typing import Protocol
+from typing import Any, Protocol
 
 from ...core.errors import InputError, TickwiseError
 from ..executors.address import AddressPolicy
 from ..executors.group import Program, run_program
 from ..executors.log import StepLog
 from ..step_context import Services, StepContext
-from .notice import Notice
+from .notice import Notice, Occasion
 
 REQUEST_TIMEOUT = 10.0  # seconds
 _COMMAND_TIMEOUT = 30.0
+_APPRISE_KINDS: Mapping[str, str] = {
+    Occasion.FAILURE: "failure",
+    Occasion.RECOVERY: "success",
+    Occasion.MISSED: "warning",
+}
 _NO_HEADERS: Mapping[str, str] = {}
 
 
@@ -78,6 +83,41 @@ class CommandChannel:
             raise UndeliveredError(f"{end.describe()} {end.stderr_tail.rpartition(chr(10))[2][:200]}".rstrip())
 
 
+@dataclass(frozen=True, slots=True)
+class AppriseChannel:
+    """Sends the text to services that apprise knows: mail, chat, phones."""
+
+    name: str
+    services: Any  # apprise.Apprise
+    seconds: float = _COMMAND_TIMEOUT
+
+    @classmethod
+    def of(cls, name: str, urls: Sequence[str]) -> "AppriseChannel":
+        """InputError if apprise is not installed, or does not know an address."""
+        try:
+            import apprise  # noqa: PLC0415  (only for those who use it)
+        except ImportError:
+            raise InputError(f"notify.{name}: apprise is not installed: pip install 'tickwise[notify]'") from None
+        services = apprise.Apprise()
+        for number, url in enumerate(urls, 1):
+            if not services.add(url):
+                raise InputError(
+                    f"notify.{name}: apprise does not know the address number {number} "
+                    f"({url.partition(':')[0][:20]}:…): see https://appriseit.com for how it is written"
+                )
+        return cls(name, services)
+
+    async def send(self, notice: Notice, second: int) -> None:  # noqa: ARG002  (only signatures contain the time)
+        title, kind = f"Tickwise: {notice.occasion}", _APPRISE_KINDS.get(notice.occasion, "info")
+        try:
+            async with asyncio.timeout(self.seconds):
+                arrived = await self.services.async_notify(body=notice.text, title=title, notify_type=kind)
+        except TimeoutError:
+            raise UndeliveredError(f"no answer within {self.seconds:g} s") from None
+        if not arrived:
+            raise UndeliveredError(f"not all of its {len(self.services)} services took it: see the log of apprise")
+
+
 def signature(secret: str, second: int, body: bytes) -> str:
     """The signature header, by which a receiver checks who sent the body, and when."""
     digest = hmac.new(secret.encode(), f"{second}.".encode() + body, sha256).hexdigest()
@@ -89,20 +129,20 @@ async def request(
     content: bytes = b"", seconds: float = REQUEST_TIMEOUT,
 ) -> None:  # fmt: skip
     """Send a request; any 2xx is a success. The response body is not read, redirects are not followed."""
-    import httpx  # noqa: PLC0415  (only for those who send)
+    import httpx2  # noqa: PLC0415  (only for those who send)
 
     from ..executors.http import CheckedTransport  # noqa: PLC0415
 
     try:
         async with (
             asyncio.timeout(seconds),
-            httpx.AsyncClient(transport=CheckedTransport(addresses), timeout=seconds, trust_env=False) as client,
+            httpx2.AsyncClient(transport=CheckedTransport(addresses), timeout=seconds, trust_env=False) as client,
             client.stream(method, url, headers={"User-Agent": "Tickwise", **headers}, content=content) as response,
         ):
             status = response.status_code
-    except (TimeoutError, httpx.TimeoutException):
+    except (TimeoutError, httpx2.TimeoutException):
         raise UndeliveredError(f"no answer within {seconds:g} s") from None
-    except (httpx.HTTPError, httpx.InvalidURL, InputError) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL, InputError) as error:
         raise UndeliveredError(str(error) or type(error).__name__) from None
     if not 200 <= status < 300:
         raise UndeliveredError(f"the answer was {status}")

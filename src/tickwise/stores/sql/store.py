@@ -185,6 +185,9 @@ class SqlSchema(Schema):
         self._driver = driver
 
     async def upgrade(self) -> tuple[str, ...]:
+        """A store that is up to date is only read: its caller may be in a transaction that has locked the file."""
+        if not await self.check(thorough=False):
+            return ()
         return await self._driver.run(lambda: schema.upgrade(self._driver, schema.migrations()), Pool.OTHER)
 
     async def check(self, *, thorough: bool = True) -> tuple[str, ...]:
