@@ -38,10 +38,10 @@ async def test_where_the_work_is() -> None:
             assert await world.store.hand_over(lease.id, lease.token, change)
         return await engine_steps(world, lease.id)
 
-    asked = "Gpu is asked to run 1.1, and has not said yet that it has it."
+    asked = "The engine gpu is asked to run 1.1, and has not said yet that it has it."
     assert await after() == [(asked, "wait")]
     assert await after(Accepted("http://gpu/1")) == [
-        ("Gpu has 1.1 since 2026-01-01T00:00:00Z, and the work has not begun (http://gpu/1).", "wait")
+        ("The engine gpu has 1.1 since 2026-01-01T00:00:00Z, and the work has not begun (http://gpu/1).", "wait")
     ]
     alive = "its last sign of life was at 2026-01-01T00:00:00Z"
     assert await after(Began("ticket", "claim")) == [
@@ -49,7 +49,7 @@ async def test_where_the_work_is() -> None:
     ]
     waited = "It is waited for up to 10m, then the run is lost."
     assert (await after(Silent("connection refused")))[1:] == [
-        (f"gpu does not answer since 2026-01-01T00:00:00Z: connection refused. {waited}", "wait")
+        (f"The engine gpu does not answer since 2026-01-01T00:00:00Z: connection refused. {waited}", "wait")
     ]
     assert (await after(ToldToEnd()))[0] == (
         f"1.1 was told to end on gpu, and may still run there (http://gpu/1); {alive}.",
@@ -70,9 +70,9 @@ async def test_each_silence_of_an_engine_is_a_reason_of_its_own() -> None:
     world = await new_world()
     lease = await hand_over(world)
     silent = await last(world, lease, Silent("connection refused"))
-    assert silent.startswith("gpu does not answer since 2026-01-01T00:00:00Z: connection refused.")
+    assert silent.startswith("The engine gpu does not answer since 2026-01-01T00:00:00Z: connection refused.")
     assert await last(world, lease, Unheard()) == (
-        "Gpu said at 2026-01-01T00:00:00Z that it never heard of 1.1, so it is sent again."
+        "The engine gpu said at 2026-01-01T00:00:00Z that it never heard of 1.1, so it is sent again."
     )
     assert "has not begun" in await last(world, lease, Accepted())
     await last(world, lease, Began("ticket", "claim"))

@@ -149,14 +149,19 @@ def run_steps(run: RunRow, waits: tuple[str, ...]) -> Iterator[ReasonStep]:
 
 
 _ON_ENGINE = {
-    HandOverState.INTENDED: ("{engine} is asked to run {reference}, and has not said yet that it has it", "wait"),
+    HandOverState.INTENDED: (
+        "the engine {engine} is asked to run {reference}, and has not said yet that it has it", "wait"
+    ),
     HandOverState.ACCEPTED: (
-        "{engine} has {reference} since {accepted_at}, and the work has not begun{place}", "wait"
+        "the engine {engine} has {reference} since {accepted_at}, and the work has not begun{place}", "wait"
     ),
     HandOverState.BEGUN: ("the work runs on {engine} as {reference}{place}", "yes"),
     HandOverState.ENDING: ("{reference} was told to end on {engine}, and may still run there{place}", "wait"),
 }  # fmt: skip
-_UNHEARD = "{engine} said at {unheard_at} that it never heard of {reference}, so it is sent again", "wait"
+_UNHEARD = (
+    "the engine {engine} said at {unheard_at} that it never heard of {reference}, so it is sent again",
+    "wait",
+)
 
 
 def hand_over_steps(record: HandOver) -> Iterator[ReasonStep]:
@@ -171,7 +176,8 @@ def hand_over_steps(record: HandOver) -> Iterator[ReasonStep]:
     if record.silent_since is not None:
         since, patience = iso(record.silent_since // MICRO), format_duration(record.patience)
         waited = f"It is waited for up to {patience}, then the run is lost."
-        answer = f"{record.engine} does not answer since {since}: {first_line(record.silence)}. {waited}"
+        said = first_line(record.silence).removeprefix(f"{record.engine} does not answer: ")
+        answer = f"The engine {record.engine} does not answer since {since}: {said}. {waited}"
         yield ReasonStep("engine", answer, "wait")
 
 

@@ -111,7 +111,9 @@ def _frozen_mappings(spec: JobSpec) -> dict[str, Any]:
 def _job_name(spec: JobSpec, default: str | None, broken: frozenset[str], errors: ErrorList) -> str:
     if "name" in broken or (spec.name is None and default is None):
         if "name" not in broken:
-            errors.add(("name",), "is missing: only the first document of a file is named after the file")
+            errors.add(
+                ("name",), "is missing: give one; only the first document of a file is named after the file"
+            )
         return "unnamed"
     try:
         return spec.name or check_name(default or "")
