@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 import sys
+import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -51,6 +52,7 @@ LogJson = Annotated[bool, typer.Option("--log-json", help="Log as JSON, one obje
 Quiet = Annotated[bool, typer.Option("--quiet", help="On a terminal: do not print a line for each run.")]
 Reload = Annotated[bool, typer.Option("--reload", help="Restart the app whenever a Python file here changes.")]
 _log = get_logger()
+_IMPORTLIB = str(Path(importlib.__file__).parent)
 _MAX_LISTED = 8
 _MAX_SCHEDULES = 200  # above which the next runs are not listed
 
@@ -163,18 +165,29 @@ def _import_app(target: str) -> AsyncTickwise:
     module, _, name = target.partition(":")
     sys.path.insert(0, "")
     try:
-        found = getattr(importlib.import_module(module), name)
+        imported = importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise InputError(
             f"{target}: there is no module {error.name}: run it where `import {module}` works"
         ) from None
-    except AttributeError:
-        raise InputError(f"{target}: the module {module} has no {name!r}") from None
+    except Exception as error:  # noqa: BLE001  (the app's own code)
+        raise InputError(f"{target} cannot be imported\n{_own_traceback(error)}") from None
+    if not hasattr(imported, name):
+        raise InputError(f"{target}: the module {module} has no {name!r}")
+    found = getattr(imported, name)
     if isinstance(found, Tickwise):
         return found.awaited
     if isinstance(found, AsyncTickwise):
         return found
     raise InputError(f"{target} is a {type(found).__name__}, not a Tickwise")
+
+
+def _own_traceback(error: Exception) -> str:
+    """The traceback from the first line of the app on."""
+    place = error.__traceback__
+    while place is not None and place.tb_frame.f_code.co_filename.startswith((__file__, "<frozen", _IMPORTLIB)):
+        place = place.tb_next
+    return "".join(traceback.format_exception(type(error), error, place)).rstrip()
 
 
 async def _run_node(
