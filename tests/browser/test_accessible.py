@@ -41,7 +41,7 @@ def check(page: Page, place: str, part: str = "html") -> None:
 def test_axe_finds_nothing(visitor: Visitor, site: Site, theme: Literal["light", "dark"], size: str) -> None:
     """No page breaks a rule, and no page scrolls sideways."""
     page = visitor.open(token=site.admin_token)
-    page.emulate_media(color_scheme=theme)
+    page.emulate_media(color_scheme=theme, reduced_motion="reduce")
     page.set_viewport_size(SIZES[size])  # type: ignore[arg-type]
     page.evaluate(AXE)
     for place, heading in {**PLACES, f"runs/{site.run('mended')}": "Run"}.items():
@@ -57,7 +57,7 @@ def test_axe_finds_nothing(visitor: Visitor, site: Site, theme: Literal["light",
 def test_dialogs_are_whole(visitor: Visitor, site: Site, theme: Literal["light", "dark"], size: str) -> None:
     """Each dialog fits the screen and breaks no rule; none has a native field for dates."""
     page = visitor.open(token=site.admin_token)
-    page.emulate_media(color_scheme=theme)
+    page.emulate_media(color_scheme=theme, reduced_motion="reduce")
     page.set_viewport_size(SIZES[size])  # type: ignore[arg-type]
     page.evaluate(AXE)
     for place, openers in DIALOGS.items():
@@ -85,7 +85,7 @@ def test_drawers_are_for_everybody(
     """The panel that says why of a slot, and the look into a run, break no rule over the page that they cover."""
     run = site.run("wicked")
     page = visitor.open("schedules/steady", token=site.admin_token)
-    page.emulate_media(color_scheme=theme)
+    page.emulate_media(color_scheme=theme, reduced_motion="reduce")
     page.set_viewport_size(SIZES[size])  # type: ignore[arg-type]
     page.evaluate(AXE)
     page.get_by_role("table", name="Slots").get_by_role("row").filter(has_text="ran").first.get_by_role(

@@ -130,10 +130,11 @@ def test_schedules_are_found(guest: Visitor, ear: Ear, crowded: Site) -> None:
 
 
 def test_runs_page_by_page(guest: Visitor, ear: Ear) -> None:
-    """Each page goes on after the last run of the one before; none comes twice."""
+    """Each page goes on after the last run of the one before; none comes twice, once new runs stay above."""
     page = guest.open("runs")
     scroll_to_the_end(page, 2_000)
     pages = ear.of("runs")
+    pages = pages[max(place for place, one in enumerate(pages) if "after" not in one.query) :]
     assert [len(one.rows) for one in pages[:5]] == [100, 500, 500, 500, 500]
     ids = [run["id"] for one in pages for run in one.rows]
     assert len(ids) == len(set(ids))
