@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ..core.cron.zone import zone
 from ..core.errors import InputError
 from ..core.references import REFERENCE
+from .cron_text import NICKNAMES
 from .model import Imported, ImportedJob, JobNames, ReadOptions, Refused
 from .shell import read_action, suggest_name
 from .wall_clock import DEBIAN, DebianRules, read_fields
@@ -17,15 +18,6 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ENTRY = re.compile(r"\s*(@\S+|\S+(?:\s+\S+){4})\s+(\S.*)")
 _USER = re.compile(r"(\S+)\s+(\S.*)")
 _INPUT = re.compile(r"(?<!\\)%")
-_NICKNAMES = {  # once more, for the proof
-    "@yearly": "0 0 1 1 *",
-    "@annually": "0 0 1 1 *",
-    "@monthly": "0 0 1 * *",
-    "@weekly": "0 0 * * 0",
-    "@daily": "0 0 * * *",
-    "@midnight": "0 0 * * *",
-    "@hourly": "0 * * * *",
-}
 _OF_CRON = frozenset(
     {"MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING", "SHELL", "CRON_TZ", "RANDOM_DELAY"}
 )
@@ -134,16 +126,16 @@ def _make_job(file: _File, entry: _Entry, comment: str, place: str, names: JobNa
     notes: list[str] = []
     if comment and _may_describe(comment):
         fields["description"] = comment
-    where = file.settings.get("CRON_TZ", file.options.timezone)
+    where = file.settings.get("CRON_TZ") or file.options.timezone or file.options.machine_zone
     rules = None
     if entry.times == "@reboot":
         notes.append("Tickwise starts nothing when a machine starts: this job has no schedule, and runs by hand")
     else:
-        times = _NICKNAMES.get(entry.times, entry.times)
+        times = NICKNAMES.get(entry.times, entry.times)
         if times.startswith("@"):
             raise InputError(f"cron knows no {times}")
         rules = DebianRules(read_fields(times.split(), DEBIAN), zone(where).tzinfo)
-        fields["schedule"] = entry.times if entry.times in _NICKNAMES else " ".join(times.split())
+        fields["schedule"] = entry.times if entry.times in NICKNAMES else " ".join(times.split())
         fields |= {"timezone": where, "catchup": "skip", "overlap": "allow"}
     fields |= _settings_fields(file.settings, notes)
     if entry.user is not None:

@@ -1,8 +1,6 @@
 """`tickwise serve`, `api`, `ticker` and `worker`: run a node, and print at its start what will run next."""
 
 import asyncio
-import importlib
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +21,7 @@ from ...core.errors import InputError
 from ...log import LogLevel, LogSettings, configure_logging, get_logger
 from ...stores.url import hidden
 from ..output import print_error, print_line, print_table
+from ..target import import_target
 
 Targets = Annotated[
     list[str] | None, typer.Argument(metavar="[PATH|MODULE:APP]...", help="Folders of job files, or an app.")
@@ -128,16 +127,7 @@ def find(targets: Sequence[str]) -> tuple[AsyncTickwise, list[Path]]:
 
 
 def _import_app(target: str) -> AsyncTickwise:
-    module, _, name = target.partition(":")
-    sys.path.insert(0, "")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"{target}: there is no module {error.name}: run it where `import {module}` works"
-        ) from None
-    except AttributeError:
-        raise InputError(f"{target}: the module {module} has no {name!r}") from None
+    found = import_target(target)
     if isinstance(found, Tickwise):
         return found.awaited
     if isinstance(found, AsyncTickwise):
