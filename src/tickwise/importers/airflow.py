@@ -51,7 +51,7 @@ def read(files: Mapping[str, str], options: ReadOptions) -> Imported:
         for dag in sorted(_dags(tree), key=lambda found: found.line):
             place = f"{file}:{dag.line}"
             try:
-                jobs.append(_make_job(dag, place, names))
+                jobs.append(_job_of_dag(dag, place, names))
             except InputError as error:
                 refused.append(Refused(place, dag.name, str(error).split("\n", 1)[0]))
     return Imported(scheduler="Airflow", jobs=jobs, refused=refused, notes=_NOTES if jobs else ())
@@ -86,7 +86,7 @@ def _text(node: ast.expr | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
-def _make_job(dag: _Dag, place: str, names: JobNames) -> ImportedJob:
+def _job_of_dag(dag: _Dag, place: str, names: JobNames) -> ImportedJob:
     notes: list[str] = []
     where, begins = _start(dag.arguments.get("start_date"), notes)
     given = next((dag.arguments[key] for key in _DAG_FIELDS if key in dag.arguments), None)

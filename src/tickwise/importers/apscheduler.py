@@ -31,13 +31,13 @@ def read(scheduler: BaseScheduler, options: ReadOptions) -> Imported:
     names = JobNames()
     for job in scheduler.get_jobs():
         try:
-            jobs.append(_make_job(scheduler, job, names))
+            jobs.append(_job_of_scheduled(scheduler, job, names))
         except InputError as error:
             refused.append(Refused("scheduler", str(job.name), str(error).split("\n", 1)[0]))
     return Imported(scheduler="APScheduler", jobs=jobs, refused=refused)
 
 
-def _make_job(scheduler: BaseScheduler, job: Job, names: JobNames) -> ImportedJob:
+def _job_of_scheduled(scheduler: BaseScheduler, job: Job, names: JobNames) -> ImportedJob:
     notes: list[str] = []
     fields = {
         **_read_trigger(job.trigger, notes),

@@ -41,13 +41,13 @@ def read(app: Celery, options: ReadOptions) -> Imported:
     main = app.main or "proj"
     for name, entry in app.conf.beat_schedule.items():
         try:
-            jobs.append(_make_job(app, str(name), dict(entry), main, names))
+            jobs.append(_job_of_beat(app, str(name), dict(entry), main, names))
         except (InputError, KeyError, TypeError, ValueError) as error:
             refused.append(Refused(main, str(name), str(error).rsplit("\n  ", 1)[-1]))
     return Imported(scheduler="Celery beat", jobs=jobs, refused=refused, notes=_NOTES if jobs else ())
 
 
-def _make_job(app: Celery, name: str, entry: Mapping[str, Any], main: str, names: JobNames) -> ImportedJob:
+def _job_of_beat(app: Celery, name: str, entry: Mapping[str, Any], main: str, names: JobNames) -> ImportedJob:
     read_entry = ScheduleEntry(name=name, app=app, **entry)
     ((_, times),) = read_entries(app, [read_entry]).values()
     notes: list[str] = []

@@ -23,6 +23,7 @@ _OF_CRON = frozenset(
 )
 _OUTPUT_GONE = re.compile(r">\s*/dev/null|&>")
 _LEGEND = re.compile(r"\s*(?:m|min|minute)\s+(?:h|hour)\b", re.IGNORECASE)
+_MAX_DESCRIPTION = 200
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -97,7 +98,7 @@ def _read_line(file: _File, line: str, place: str, names: JobNames) -> ImportedJ
         key, value = (_unquote(part) for part in setting.groups())
         file.settings[key] = value
         return None
-    return _make_job(file, _split(line, file.options), comment, place, names)
+    return _job_of_entry(file, _split(line, file.options), comment, place, names)
 
 
 def _unquote(text: str) -> str:
@@ -119,13 +120,13 @@ def _split(line: str, options: ReadOptions) -> _Entry:
     return _Entry(times, user, command.replace("\\%", "%").strip(), lines)
 
 
-def _make_job(file: _File, entry: _Entry, comment: str, place: str, names: JobNames) -> ImportedJob:
+def _job_of_entry(file: _File, entry: _Entry, comment: str, place: str, names: JobNames) -> ImportedJob:
     if not entry.line:
         raise InputError("it has no command")
     fields: dict[str, Any] = {}
     notes: list[str] = []
     if comment and _may_describe(comment):
-        fields["description"] = comment
+        fields["description"] = comment[:_MAX_DESCRIPTION]
     where = file.settings.get("CRON_TZ") or file.options.timezone or file.options.machine_zone
     rules = None
     if entry.times == "@reboot":

@@ -30,7 +30,7 @@ def read(files: Mapping[str, str], options: ReadOptions) -> Imported:
             for document in map(mapping, read_yaml(text)):
                 crons = list(_crons(document))
                 if crons:
-                    jobs.append(_make_job(file, document, crons, names))
+                    jobs.append(_job_of_workflow(file, document, crons, names))
         except InputError as error:
             refused.append(Refused(file, "", str(error).split("\n", 1)[0]))
     return Imported(scheduler="GitHub", jobs=jobs, refused=refused, notes=_NOTES if jobs else ())
@@ -41,7 +41,7 @@ def _crons(workflow: Mapping[str, Any]) -> Iterator[str]:
         yield str(mapping(entry).get("cron", ""))
 
 
-def _make_job(file: str, workflow: Mapping[str, Any], crons: list[str], names: JobNames) -> ImportedJob:
+def _job_of_workflow(file: str, workflow: Mapping[str, Any], crons: list[str], names: JobNames) -> ImportedJob:
     notes: list[str] = []
     entries, read_back = [], []
     for cron in crons:

@@ -31,7 +31,7 @@ def read(files: Mapping[str, str], options: ReadOptions) -> Imported:
         for manifest in found:
             name = str(mapping(manifest.get("metadata")).get("name", "?"))
             try:
-                jobs.append(_make_job(file, name, mapping(manifest.get("spec")), options, names))
+                jobs.append(_job_of_spec(file, name, mapping(manifest.get("spec")), options, names))
             except InputError as error:
                 refused.append(Refused(file, name, str(error).split("\n", 1)[0]))
     return Imported(scheduler="Kubernetes", jobs=jobs, refused=refused)
@@ -46,7 +46,9 @@ def _cron_jobs(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
                 yield item
 
 
-def _make_job(file: str, name: str, spec: Mapping[str, Any], options: ReadOptions, names: JobNames) -> ImportedJob:
+def _job_of_spec(
+    file: str, name: str, spec: Mapping[str, Any], options: ReadOptions, names: JobNames
+) -> ImportedJob:
     notes: list[str] = []
     text = str(spec.get("schedule", ""))
     where = spec.get("timeZone")

@@ -78,6 +78,8 @@ def _field(text: str, name: str) -> str:
                 f"{name} {part[:20]!r} cannot be read" + (": a job runs at whole seconds" if "." in part else "")
             )
         if found["first"] is None:
+            if found["step"]:
+                raise InputError(f"{name} {part[:20]!r} has a step and no beginning, which systemd refuses")
             parts.append("*")
             continue
         first, last, step = found["first"], found["last"], found["step"]

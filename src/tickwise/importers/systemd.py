@@ -64,7 +64,7 @@ def read(files: Mapping[str, str], options: ReadOptions) -> Imported:
         if name.endswith(".timer"):
             unit = PurePosixPath(name).stem
             try:
-                jobs.append(_make_job(name, unit, by_name, options, names))
+                jobs.append(_job_of_timer(name, unit, by_name, options, names))
             except InputError as error:
                 refused.append(Refused(name, unit, str(error).split("\n", 1)[0]))
     return Imported(scheduler="systemd", jobs=jobs, refused=refused)
@@ -84,7 +84,7 @@ def _read_unit(text: str) -> _Unit:
     return unit
 
 
-def _make_job(
+def _job_of_timer(
     place: str, unit: str, units: Mapping[str, _Unit], options: ReadOptions, names: JobNames
 ) -> ImportedJob:
     timer = units[f"{unit}.timer"].get("Timer", {})

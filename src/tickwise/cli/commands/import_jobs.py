@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -22,6 +23,7 @@ from ..output import AsJson, plain, print_block, print_json, print_line, print_n
 from ..target import import_target
 
 _YEAR = 365 * 86_400
+_MAX_WHEN = 30  # the width of the old times on a terminal
 _MARKS = {"same": ("✓", "green"), "differs": ("≠", "yellow"), "unknown": ("?", "yellow"), "no times": ("–", "dim")}
 
 
@@ -166,8 +168,9 @@ def _print_comparison(outcome: _Outcome) -> None:
 def _comparison_table(outcome: _Outcome) -> Table:
     scheduler = outcome.imported.scheduler
     grid = Table.grid(padding=(0, 2))
-    for _ in range(3):
+    for _ in range(2):
         grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold", max_width=_MAX_WHEN if Console().is_terminal else None)
     grid.add_column(overflow="fold")
     for file in outcome.files:
         mark, style = _MARKS[file.verdict]
