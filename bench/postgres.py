@@ -52,7 +52,7 @@ def postgres() -> Iterator[str]:
 
 @contextmanager
 def _start_server(folder: Path, binaries: Path, user: int | None) -> Iterator[int]:
-    data, port = folder / "data", _free_port()
+    data, port = folder / "data", free_port()
     _run_as([binaries / "initdb", "-D", data, *"-U postgres --auth=trust -E UTF8".split()], folder, user)
     control: list[str | Path] = [binaries / "pg_ctl", "-D", data, "-t", str(int(_TIMEOUT)), "-w"]
     options = " ".join(f"-c {setting}" for setting in (*_SETTINGS, f"port={port}", *_memory_settings()))
@@ -106,7 +106,7 @@ def _run_as(command: Sequence[str | Path], folder: Path, user: int | None) -> No
         raise TickwiseError(f"{Path(command[0]).name} failed:\n{output.read_text(errors='replace').strip()}")
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])

@@ -82,8 +82,10 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("notify_on", "failure, missed", frozenset({Occasion.FAILURE, Occasion.MISSED})),
     ("ping", "https://ping.example/uuid", Secret("https://ping.example/uuid")),
     ("ping_every", "5m", 300.0),
+    ("otel", "true", True),
     ("templates", 'teatime = "0 16 * * *"', {"teatime": Template("0 16 * * *", "")}),
     ("engines", 'box = {kind = "ssh", host = "b"}', {"box": ConfiguredEngine("box", "ssh", {"host": "b"})}),
+    ("secrets", 'db = "env:DB_PASSWORD"', {"db": "env:DB_PASSWORD"}),
     ("watch_concurrency", "5000", 5_000),
     ("api_url", "https://tick.example.com", "https://tick.example.com"),
 ]
@@ -149,8 +151,10 @@ BAD: list[tuple[str, list[Any]]] = [
     ("notify_on", ["failures", "failure,", 7]),
     ("ping", []),
     ("ping_every", ["60", "0s", 0]),
+    ("otel", ["maybe", 1]),
     ("templates", ["teatime", 7, {"a b": "@daily"}, {"tea": "61 * * * *"}, {"tea": {"cronn": "@daily"}}]),
     ("engines", ["gpu", 7, {"a b": {"kind": "ray"}}, {"gpu": "ray"}, {"gpu": {"kind": "rays"}}, {"gpu": {}}]),
+    ("secrets", []),
     ("watch_concurrency", ["0", "many"]),
     ("api_url", ["", 7]),
 ]
@@ -159,6 +163,8 @@ SECRET = [
     ("notify_secret", ["hush"]),
     ("ping", "ftp://hush"),
     ("ping", "http://[hush"),
+    ("secrets", "hush"),
+    ("secrets", ["hush"]),
 ]
 
 

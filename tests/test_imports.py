@@ -10,8 +10,8 @@ import pytest
 
 DRIVERS = {"asyncmy", "asyncpg", "psycopg", "pymongo", "redis", "sqlite3"}
 HEAVY = {
-    "fastapi", "httpx", "numpy", "pydantic", "rich", "ruamel.yaml", "starlette", "structlog", "typer", "uvicorn",
-    "watchfiles",
+    "fastapi", "httpx2", "numpy", "opentelemetry", "pydantic", "rich", "ruamel.yaml", "starlette", "structlog",
+    "typer", "uvicorn", "watchfiles",
 }  # fmt: skip
 RUNTIME = {
     "tickwise.api", "tickwise.app.node", "tickwise.core.index", "tickwise.core.planner",
@@ -22,6 +22,14 @@ from tickwise import Tickwise
 tw = Tickwise({url!r})
 @tw.job("*/5 * * * *", retry={{"limit": 2}}, timezone="Europe/Berlin")
 def refresh(table="orders"): pass
+"""
+RUN = """
+import os, signal
+from tickwise import Tickwise
+tw = Tickwise({url!r})
+@tw.job("*/5 * * * *")
+def refresh(): os.kill(os.getpid(), signal.SIGINT)
+tw.enqueue(refresh); tw.run()
 """
 ENQUEUE = DECLARE + "tw.enqueue(refresh, {{'table': 'users'}}); tw.close()\n"
 
@@ -44,6 +52,7 @@ def loaded(program: str, folder: Path) -> set[str]:
         pytest.param(DECLARE, "postgresql://localhost/x", HEAVY | DRIVERS | RUNTIME, id="for PostgreSQL"),
         pytest.param(DECLARE, "mysql://localhost/x", HEAVY | DRIVERS | RUNTIME, id="for MySQL"),
         pytest.param(ENQUEUE, "sqlite:///t.db", HEAVY | RUNTIME | DRIVERS - {"sqlite3"}, id="enqueue on SQLite"),
+        pytest.param(RUN, "sqlite:///t.db", HEAVY - {"rich", "structlog"}, id="run on SQLite"),  # it logs
         pytest.param(
             "import tickwise.engines.remote",
             "",

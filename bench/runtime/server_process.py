@@ -33,9 +33,11 @@ class ProcessUsage(NamedTuple):
 
 
 @contextmanager
-def run_server(store: str, *arguments: str, variables: Mapping[str, str] | None = None) -> Iterator[ServerProcess]:
+def run_server(
+    store: str, *arguments: str, port: int = 0, variables: Mapping[str, str] | None = None
+) -> Iterator[ServerProcess]:
     """Start a server, wait until it is ready, and stop it when the block ends."""
-    command = [sys.executable, "-m", "tickwise", "serve", *arguments, "--store", store, "--port", "0"]
+    command = [sys.executable, "-m", "tickwise", "serve", *arguments, "--store", store, "--port", str(port)]
     with subprocess.Popen(  # noqa: S603  (our own)
         command, env={**os.environ, **(variables or {})}, cwd=_ROOT, stdout=subprocess.PIPE, text=True
     ) as process:  # fmt: skip

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from .core.cron.zone import zone
@@ -23,6 +23,7 @@ from .ownership import SETTING, OwnershipError, WriterCheck
 from .runtime.engines.catalog import ConfiguredEngine, read_engines
 from .runtime.executors.address import AddressPolicy, Reach
 from .runtime.notifications.notice import Occasion
+from .runtime.secret_providers import read_secret_places
 from .sources.defaults import Defaults
 from .sources.templates import Template, read_templates
 
@@ -31,7 +32,7 @@ PREFIX = "TICKWISE_"
 DEFAULT = "default"  # the origin of a setting that is not set
 DEFAULT_STORE = "sqlite:///.tickwise/tickwise.db"
 _RUN_VARIABLES = frozenset(
-    "RUN_ID JOB SCHEDULE SLOT PREVIOUS_SLOT TRIGGER ATTEMPT OUTCOME ERROR EVENT TEXT PROGRAM".split()
+    "RUN_ID JOB SCHEDULE SLOT PREVIOUS_SLOT TRIGGER ATTEMPT OUTCOME OUTPUT ITEM ERROR EVENT TEXT PROGRAM".split()
 )
 _OTHER_VARIABLES = frozenset("TOKEN API TICKET EXPLORE EXAMPLES RACES KILLS SOAK SEED DOCUMENTS PROOF".split())
 _OTHER_PREFIXES = ("PARAM_", "TEST_", "BENCH_")  # params of a run, options of our own tests and benchmarks
@@ -262,11 +263,18 @@ class Settings:
     notify_on: frozenset[Occasion] = _setting(frozenset(Occasion), _parse_occasions, "events to notify about")
     ping: Secret = _setting(Secret(""), _parse_url, "a URL requested as long as the node is healthy")
     ping_every: float = _setting(60.0, _parse_seconds, "how often the URL of `ping` is requested")
+    otel: bool = _setting(
+        default=False, read=_parse_boolean, about="send traces and metrics of attempts by OpenTelemetry"
+    )
     templates: Mapping[str, Template] = field(
         default_factory=dict, metadata={"read": read_templates, "about": "your own schedule templates, by name"}
     )
     engines: Mapping[str, ConfiguredEngine] = field(
         default_factory=dict, metadata={"read": read_engines, "about": "engines that jobs can be handed over to"}
+    )
+    secrets: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata={"read": read_secret_places, "about": "where a worker finds the secrets that jobs name"},
     )
     watch_concurrency: int = _setting(1_000, _parse_number, "runs on engines that a node watches at once")
     api_url: str = _setting(
@@ -283,8 +291,24 @@ class Settings:
 
 ABOUT: dict[str, str] = {f.name: f.metadata["about"] for f in fields(Settings) if f.metadata}
 NAMES = list(ABOUT)
-_SECRET = {f.name for f in fields(Settings) if isinstance(f.default, Secret)}
+_SECRET = {"secrets", *(f.name for f in fields(Settings) if isinstance(f.default, Secret))}
 _READERS: dict[str, Callable[[Any], Any]] = {f.name: f.metadata["read"] for f in fields(Settings) if f.metadata}
+
+
+class ProjectSettings(NamedTuple):
+    """Settings that the project around this process has elsewhere, such as in those of Django."""
+
+    origin: str
+    read: Callable[[], Mapping[str, Any]]  # each time anew
+
+
+_projects: list[ProjectSettings] = []
+
+
+def use_project(project: ProjectSettings) -> None:
+    """Read the settings of a project from now on, above those of the file."""
+    if project not in _projects:
+        _projects.append(project)
 
 
 def load(
@@ -298,7 +322,10 @@ def load(
     variables = _from_environment(os.environ if environ is None else environ)
     above = {**_read_layer(variables, "environment"), **_read_layer(given, "argument")}
     writers = WriterCheck(above[SETTING][0] if SETTING in above else ())
-    found = {**_read_layer(_from_file(path, writers, named=file is not None), str(path)), **above}
+    found = _read_layer(_from_file(path, writers, named=file is not None), str(path))
+    for project in _projects:
+        found |= _read_layer(project.read(), project.origin)
+    found |= above
     values = {name: value for name, (value, _) in found.items()}
     origins = {**dict.fromkeys(NAMES, DEFAULT), **{name: origin for name, (_, origin) in found.items()}}
     return _check_renewal(Settings(**{**_derived(values), **values}, origins=origins))

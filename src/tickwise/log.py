@@ -44,12 +44,13 @@ class LogSettings(NamedTuple):
 
     as_json: bool = False
     level: LogLevel = LogLevel.INFO
+    without: frozenset[str] = frozenset()  # events that the process shows in another way
 
 
 DEFAULT_LOG_SETTINGS = LogSettings()
 
 
-_NOISY_LIBRARIES = ("watchfiles", "httpx")  # they log every change and every request
+_NOISY_LIBRARIES = ("watchfiles", "httpx2")  # they log every change and every request
 
 
 def scrub(text: str) -> str:
@@ -74,7 +75,7 @@ def configure_logging(settings: LogSettings) -> None:
         logging.getLogger(library).setLevel(max(least, logging.WARNING))
     if not structlog.is_configured():
         structlog.configure(
-            processors=_processors(as_json=settings.as_json),
+            processors=_processors(as_json=settings.as_json, without=settings.without),
             wrapper_class=structlog.make_filtering_bound_logger(least),
             logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         )
@@ -86,7 +87,7 @@ class _JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         fields = {
             "event": record.getMessage(), "logger": record.name, "level": record.levelname.lower(),
-            "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(), **_current_trace(),
         }  # fmt: skip
         if record.exc_text or record.exc_info:
             fields["exception"] = record.exc_text or self.formatException(record.exc_info)  # type: ignore[arg-type]
@@ -101,16 +102,49 @@ def _scrub_record(record: logging.LogRecord) -> bool:
     return True
 
 
-def _processors(*, as_json: bool) -> list[Any]:
+def _processors(*, as_json: bool, without: frozenset[str] = frozenset()) -> list[Any]:
     import structlog
 
-    plain = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+    for_people = sys.stderr.isatty() and not as_json
+    plain = structlog.dev.ConsoleRenderer(colors=for_people, exception_formatter=structlog.dev.plain_traceback)
     return [
+        *([partial(_drop, without)] if without else []),
+        *([_show_error] if for_people else []),
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _add_trace,
+        structlog.processors.TimeStamper(fmt="%H:%M:%SZ" if for_people else "iso", utc=True),
         structlog.processors.JSONRenderer() if as_json else plain,
     ]
+
+
+def _drop(without: frozenset[str], _logger: Any, _method: str, fields: Any) -> Any:
+    import structlog
+
+    if fields["event"] in without:
+        raise structlog.DropEvent
+    return fields
+
+
+def _show_error(_logger: Any, _method: str, fields: Any) -> Any:
+    """An error as it is, and not as a quoted string: it may have several lines."""
+    if isinstance(error := fields.pop("error", None), str) and error:
+        fields["event"] += f": {error}"
+    return fields
+
+
+def _current_trace() -> dict[str, str]:
+    """The ids of the trace and the span in which a line is logged, if OpenTelemetry is in use."""
+    otel = sys.modules.get("opentelemetry.trace")
+    context = otel.get_current_span().get_span_context() if otel else None
+    if context is None or not context.is_valid:
+        return {}
+    return {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}
+
+
+def _add_trace(_logger: object, _method: str, fields: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    fields.update(_current_trace())
+    return fields
 
 
 class _LazyLogger:

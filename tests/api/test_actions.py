@@ -15,7 +15,8 @@ async def test_pause_resume_reschedule_and_reset(url: str) -> None:
         await here.post("/schedules", NIGHTLY)
         paused = await here.post("/schedules/nightly:pause", {"reason": "the database moves"})
         assert paused["next_run_at"] is None
-        assert paused["paused"] == {"at": "2026-01-01T00:00:00Z", "by": "inside", "reason": "the database moves"}
+        pause = {"at": "2026-01-01T00:00:00Z", "by": "inside", "reason": "the database moves", "until": None}
+        assert paused["paused"] == pause
         assert (await here.post("/schedules/nightly:resume"))["next_run_at"] == "2026-01-01T03:00:00Z"
         moved = await here.post("/schedules/nightly:reschedule", {"to": "2026-01-01T01:00:00Z"})
         assert moved["next_run_at"] == moved["moved_to"] == "2026-01-01T01:00:00Z"
@@ -25,6 +26,38 @@ async def test_pause_resume_reschedule_and_reset(url: str) -> None:
         actions = [row["action"] for row in (await here.get("/audit?subject=nightly"))["items"]]
         told = ["schedule.reset", "schedule.reschedule", "schedule.resume", "schedule.pause", "schedule.create"]
         assert actions == told
+
+
+@patiently
+async def test_a_pause_with_an_end_and_a_slot_to_skip(url: str) -> None:
+    """S66: what is asked for later is shown, explained, taken back, and kept with who asked for it."""
+    async with api(url) as here:
+        await here.post("/schedules", HOURLY)
+        paused = await here.post("/schedules/hourly:pause", {"until": "2026-01-01T02:30:00Z"})
+        assert (paused["paused"]["until"], paused["next_run_at"]) == (
+            "2026-01-01T02:30:00Z",
+            "2026-01-01T03:00:00Z",
+        )
+        past = await here.ask("POST", "/schedules/hourly:pause", json={"until": "2025-01-01T00:00:00Z"})
+        assert problem_of(past, 422)["field"] == "until"
+        await here.post("/schedules/hourly:resume")
+        marked = await here.post("/schedules/hourly:skip", {"slot": "2026-01-01T01:00:00Z", "reason": "no power"})
+        assert marked["skips"] == [{"slot": "2026-01-01T01:00:00Z", "by": "inside", "reason": "no power"}]
+        assert marked["next_run_at"] == "2026-01-01T02:00:00Z"
+        why = await here.get("/schedules/hourly/why?slot=2026-01-01T01:00:00Z")
+        assert "will be skipped by hand (no power, by inside)" in why["text"]
+        listed = await here.get("/schedules/hourly/slots?since=2026-01-01T00:30:00Z&until=2026-01-01T01:30:00Z")
+        assert [one["reason"] for one in listed["items"] if one["slot"] == "2026-01-01T01:00:00Z"] == [
+            "skipped_by_hand"
+        ]
+        coming = await here.get("/upcoming?hours=3")
+        assert [run["slot"][11:13] for run in coming["items"]][:1] == ["02"]
+        undone = await here.post("/schedules/hourly:skip", {"slot": "2026-01-01T01:00:00Z", "undo": True})
+        assert (undone["skips"], undone["next_run_at"]) == ([], "2026-01-01T01:00:00Z")
+        wrong = await here.ask("POST", "/schedules/hourly:skip", json={"slot": "2026-01-01T01:30:00Z"})
+        assert problem_of(wrong, 422)["field"] == "slot"
+        actions = [row["action"] for row in (await here.get("/audit?subject=hourly"))["items"]]
+        assert actions[:4] == ["schedule.unskip", "schedule.skip", "schedule.resume", "schedule.pause"]
 
 
 @patiently

@@ -38,7 +38,7 @@ async def test_the_first_that_asks_begins_and_learns_what_to_do(url: str) -> Non
             "trigger": "enqueue", "trigger_label": "enqueue", "attempt": 1, "failures": 0,
             "params": GIVEN,
         }  # fmt: skip
-        assert (begun["done"], begun["lease"]) == ([], 30)
+        assert (begun["done"], begun["lease"]) == ({}, 30)
         assert (await one.begin()).json() == begun
         assert (await one.record()).state is HandOverState.BEGUN
 
@@ -102,7 +102,7 @@ async def test_steps_and_log_are_kept(url: str) -> None:
         await one.world.end(one.lease, LeaseExpired())
         (again,) = await one.world.lease(offers=WATCHER)
         two = await intended(here, one.world, again)
-        assert (await two.begin()).json()["done"] == ["one"]
+        assert (await two.begin()).json()["done"] == {"one": {}}
         assert "is over" not in (await two.ask("report", CLAIM, report)).text
 
 

@@ -1,6 +1,6 @@
 """Who asks, from where, and what they may see."""
 
-import httpx
+import httpx2
 import pytest
 from structlog.testing import capture_logs
 
@@ -149,8 +149,8 @@ async def test_wrong_tokens_are_rationed() -> None:
         assert answer.headers["retry-after"] == str(round(WINDOW))
         problem_of(answer, 429)
         assert (await here.get("/me", token=right))["role"] == "viewer"
-        elsewhere = httpx.ASGITransport(app=here.app, client=("203.0.113.9", 1))
-        async with httpx.AsyncClient(transport=elsewhere, base_url="http://localhost") as other:
+        elsewhere = httpx2.ASGITransport(app=here.app, client=("203.0.113.9", 1))
+        async with httpx2.AsyncClient(transport=elsewhere, base_url="http://localhost") as other:
             headers = {"Authorization": "Bearer wrong"}
             assert (await other.get("/api/v1/me", headers=headers)).status_code == 401
         now += WINDOW

@@ -4,7 +4,7 @@ import gzip
 import re
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from ..support.api import NIGHTLY, Api, api
@@ -13,7 +13,7 @@ from ..support.app import patiently
 
 async def _sent(
     here: Api, path: str, accept: str = "gzip", method: str = "GET", **given: Any
-) -> tuple[httpx.Response, bytes]:
+) -> tuple[httpx2.Response, bytes]:
     """A response, and its body as it was sent."""
     headers = {"Accept-Encoding": accept}
     async with here.client.stream(method, path, headers=headers, **given) as answer:

@@ -3,6 +3,7 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tickwise.api import last_successes as last_successes_module
 from tickwise.api.auth_settings import AuthSettings
 from tickwise.api.metrics import Metrics
 from tickwise.core.change import Paused
@@ -12,7 +13,7 @@ from tickwise.runtime import change_feed
 from tickwise.stores.access_records import AccessRole
 from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.stores.records import Node, Role
-from tickwise.testing.conformance.world import HOURLY, World, job
+from tickwise.testing.conformance.world import HOURLY, SOURCE, World, job
 
 from ..support.api import api, problem_of
 from ..support.app import new_world, patiently
@@ -247,3 +248,44 @@ async def test_who_may_scrape() -> None:
         answer = await here.client.get("/metrics")
         assert (answer.status_code, answer.headers["content-type"].split(";")[0]) == (200, "text/plain")
         assert "tickwise_schedules 0.0" in answer.text
+
+
+@patiently
+async def test_the_last_success_of_each_schedule() -> None:
+    """For alerts about silence: read when first seen, followed then, forgotten with the schedule."""
+    world = await new_world()
+    await world.define(job("a", HOURLY), job("b", HOURLY), job("c", HOURLY))
+    world.go("01:00:10")
+    await world.tick()
+    leases = {lease.job.name: lease for lease in await world.lease(3)}
+    await world.end(leases["a"])
+    await world.end(leases["b"], Failed())
+    scrape = Scraper(world)
+    name = "schedule_last_success_timestamp_seconds"
+    first = world.clock.second
+    assert last_successes(await scrape(), name) == {"a": first}
+    world.go("01:05:00")
+    await world.end(leases["c"])
+    assert last_successes(await scrape(), name) == {"a": first, "c": world.clock.second}
+    await world.store.remove("a", SOURCE)
+    scrape.steady += 60
+    assert last_successes(await scrape(), name) == {"c": world.clock.second}
+
+
+@patiently
+async def test_only_so_many_schedules_have_a_series(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound holds, and what is left out is counted."""
+    monkeypatch.setattr(last_successes_module, "MAX_SCHEDULES", 1)
+    world = await new_world()
+    await world.define(job("a", HOURLY), job("b", HOURLY))
+    world.go("01:00:10")
+    await world.tick()
+    for lease in await world.lease(2):
+        await world.end(lease)
+    found = await Scraper(world)()
+    assert last_successes(found, "schedule_last_success_timestamp_seconds") == {"a": world.clock.second}
+    assert found["schedules_without_last_success"] == 1
+
+
+def last_successes(found: dict[str, float], name: str) -> dict[str, float]:
+    return {key.removeprefix(f"{name} "): value for key, value in found.items() if key.startswith(name)}

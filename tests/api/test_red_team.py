@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
 
-import httpx
+import httpx2
 import pytest
 from structlog.testing import capture_logs
 
@@ -56,9 +56,9 @@ class Target(NamedTuple):
     port: int
     admin: str
 
-    def client(self, token: str | None = None, **headers: str) -> httpx.AsyncClient:
+    def client(self, token: str | None = None, **headers: str) -> httpx2.AsyncClient:
         given = {**headers, **({"Authorization": f"Bearer {token}"} if token else {})}
-        return httpx.AsyncClient(base_url=self.address, headers=given, timeout=60, trust_env=False)
+        return httpx2.AsyncClient(base_url=self.address, headers=given, timeout=60, trust_env=False)
 
     async def token(self, role: str, *scopes: str) -> str:
         async with self.client(self.admin) as admin:
@@ -114,7 +114,7 @@ async def test_a_plain_proxy_makes_nobody_an_operator(proxies: tuple[str, ...]) 
     """Neither behind a proxy that adds no header, nor straight from loopback, has anybody a role (B1)."""
     async with served(trusted_proxies=proxies) as target, plain_proxy(target) as proxy:
         for address in (proxy, target.address):
-            async with httpx.AsyncClient(base_url=address, trust_env=False) as anybody:
+            async with httpx2.AsyncClient(base_url=address, trust_env=False) as anybody:
                 for method, path in (("GET", "/api/v1/runs"), ("PUT", "/api/v1/pause"), ("GET", "/metrics")):
                     assert (await anybody.request(method, path)).status_code == 401
 
@@ -128,8 +128,8 @@ def _mode(target: Target) -> int | None:
 async def test_the_socket_knows_its_user() -> None:
     """On the unix socket the kernel says who asks; behind a proxy on it nobody is that user (B1)."""
     async with served() as target:
-        transport = httpx.AsyncHTTPTransport(uds=f".tickwise/api-{target.port}.sock")
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as own:
+        transport = httpx2.AsyncHTTPTransport(uds=f".tickwise/api-{target.port}.sock")
+        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as own:
             me = (await own.get("/api/v1/me")).json()
             assert (me["name"], me["role"]) == (getpass.getuser(), "admin")
             assert (await own.get("/api/v1/me", headers={"X-Forwarded-For": "192.0.2.1"})).status_code == 401

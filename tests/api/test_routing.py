@@ -32,6 +32,7 @@ WHO_MAY = {
     "POST /schedules/{name}:resume": "operator",
     "POST /schedules/{name}:trigger": "operator",
     "POST /schedules/{name}:reschedule": "operator",
+    "POST /schedules/{name}:skip": "operator",
     "POST /schedules/{name}:reset": "operator",
     "POST /schedules/{name}:adopt": "operator",
     "POST /schedules/{name}:backfill": "operator",

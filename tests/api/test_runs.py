@@ -124,16 +124,18 @@ async def test_a_failed_run_goes_on_from_its_failed_step(url: str) -> None:
         (lease,) = await world.lease()
         now = await (await here.store()).now()
         done, failed = (
-            StepReport("extract", "succeeded", now, now),
+            StepReport("extract", "succeeded", now, now, outputs='{"rows":3}'),
             StepReport("load", "failed", now, now, 1, "boom"),
         )
-        await (await here.store()).report(run, lease.token, [done, failed])
+        items = [StepReport(f"extract[{number}]", "succeeded", now, now) for number in (10, 2)]
+        await (await here.store()).report(run, lease.token, [done, failed, StepReport("gone", "skipped"), *items])
         await world.end(lease, Failed(), error="boom")
         steps = (await here.get(f"/runs/{run}/steps"))["items"]
         assert [(one["name"], one["depends"], one["state"]) for one in steps] == [
-            ("extract", [], "succeeded"), ("load", ["extract"], "failed")
+            ("extract", [], "succeeded"), ("extract[2]", [], "succeeded"), ("extract[10]", [], "succeeded"),
+            ("load", ["extract"], "failed"), ("gone", [], "skipped"),
         ]  # fmt: skip
-        assert steps[1]["error"] == "boom"
+        assert (steps[0]["outputs"], steps[3]["error"]) == ({"rows": 3}, "boom")
         whole = await here.post(f"/runs/{run}:retry", {"from_failed": False})
         assert (whole["id"] != run, whole["trigger"]) == (True, "manual")
         await here.ask("POST", f"/runs/{whole['id']}:cancel")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tickwise.log import scrub
@@ -58,7 +58,7 @@ def test_a_request_that_fails_is_logged_without_its_token(
     """A 500 is in the log with its traceback and its id; no token, session or link is (B3)."""
     with serving(tmp_path, store, *options) as (address, code, lines):
         token = (tmp_path / ".tickwise" / "admin.token").read_text().strip()
-        with httpx.Client(base_url=address, timeout=60) as client:
+        with httpx2.Client(base_url=address, timeout=60) as client:
             secrets = [token, "not-the-right-one", *([code] if code else [])]
             headers = {"Authorization": f"Bearer {token}"}
             if code:

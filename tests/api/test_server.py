@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from structlog.testing import capture_logs
 
@@ -44,7 +44,7 @@ def test_answers_come_over_tls() -> None:
         listener = listen("127.0.0.1", 0)
         async with (
             serve_app(_greet, listener, settings),
-            httpx.AsyncClient(verify=ssl.create_default_context(cafile=CERTIFICATE)) as client,
+            httpx2.AsyncClient(verify=ssl.create_default_context(cafile=CERTIFICATE)) as client,
         ):
             answer = await client.get(server_address(settings, listener.getsockname()[1]))
             return answer.status_code, answer.text

@@ -2,7 +2,7 @@
 
 import asyncio
 
-import httpx
+import httpx2
 import pytest
 
 from tickwise.api.auth import Authenticator
@@ -15,17 +15,17 @@ from ..support.app import patiently
 KEY = "Tickwise-Session-Key"
 
 
-class Browser(httpx.AsyncClient):
+class Browser(httpx2.AsyncClient):
     """Somebody who connects to an API with cookies, and no identity of the connection."""
 
     def __init__(self, here: Api, peer: str = "127.0.0.1", base_url: str = "http://localhost:8484") -> None:
-        transport = httpx.ASGITransport(app=here.app, client=(peer, 50_000))
+        transport = httpx2.ASGITransport(app=here.app, client=(peer, 50_000))
         super().__init__(transport=transport, base_url=base_url)
 
-    async def sign_in(self, **given: str) -> httpx.Response:
+    async def sign_in(self, **given: str) -> httpx2.Response:
         return await self.post("/session", json=given)
 
-    async def me(self, key: str | None, **headers: str) -> httpx.Response:
+    async def me(self, key: str | None, **headers: str) -> httpx2.Response:
         return await self.get("/api/v1/me", headers={**headers, **({KEY: key} if key else {})})
 
 

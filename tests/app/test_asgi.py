@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from fastapi import FastAPI
 
@@ -38,9 +38,9 @@ class Server:
     async def ended(self) -> None:
         await self._life
 
-    async def ask(self, path: str, method: str = "GET") -> httpx.Response:
-        transport = httpx.ASGITransport(app=self._app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://tickwise") as client:
+    async def ask(self, path: str, method: str = "GET") -> httpx2.Response:
+        transport = httpx2.ASGITransport(app=self._app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://tickwise") as client:
             return await client.request(method, path)
 
 

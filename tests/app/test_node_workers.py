@@ -24,7 +24,9 @@ SERVES = (Role.TICKER, Role.WORKER, Role.API)
 
 def workers(roles: tuple[Role, ...] = SERVES, **given: Any) -> NodeWorkers:
     settings = replace(load({}, {}), **{"engines": {"gpu": ENGINE}, **given})
-    callbacks = WorkerCallbacks(frozenset, lambda _lease: None, lambda _lease, _finish, _settled: None)
+    callbacks = WorkerCallbacks(
+        frozenset, lambda _lease: None, lambda _lease, _finish, _settled: None, lambda _end: None
+    )
     return make_workers(settings, MemoryStore(Clock()), "n", Registry(Defaults), roles, callbacks)
 
 

@@ -173,6 +173,13 @@ async def _rescheduled(place: Place) -> Asked:
     return ONE
 
 
+async def _skipped_by_hand(place: Place) -> Asked:
+    await place.add()
+    await place.app.schedules.skip("job", at("01:00"), reason="no power")
+    await place.tick("01:00")
+    return ONE
+
+
 async def _finished(place: Place) -> Asked:
     await place.add(catchup="all", overlap="allow", max_runs=1)
     await place.tick("02:30")
@@ -293,6 +300,7 @@ SCENARIOS: dict[Reason, Scenario] = {
     Reason.DEPENDENCY_MISSING: _dependency_missing,
     Reason.PAUSED: _paused,
     Reason.RESCHEDULED: _rescheduled,
+    Reason.SKIPPED_BY_HAND: _skipped_by_hand,
     Reason.FINISHED: _finished,
     Reason.CATCHUP_GOES_FIRST: _catchup_goes_first,
     Reason.CATCHUP_OFF: _catchup_off,

@@ -2,7 +2,7 @@
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from ..support.browser import Site, Visitor
 from .test_actions import confirm
@@ -127,6 +127,29 @@ def test_why_it_ran_is_asked_again(visitor: Visitor, site: Site) -> None:
     expect(page.locator(".lead .badge")).to_have_text("succeeded")
     expect(why).to_contain_text("succeeded")
     (site.folder / "mended.mark").unlink()
+
+
+def test_where_an_engine_has_a_run(visitor: Visitor, site: Site) -> None:
+    """Engine, reference and address are there in every state; how far it is counts while it runs (S54)."""
+    run = ended(site, "rare")
+    on_engine = {"engine": "gpu", "reference": f"{run}.1", "state": "accepted", "address": "http://ray/jobs/1"}
+    shown = {"state": "running", "hand_over": {**on_engine, "silent_since": "2026-01-01T00:00:00Z"}}
+
+    def answer(route: Route) -> None:
+        response = route.fetch()
+        route.fulfill(response=response, json={**response.json(), **shown})
+
+    page = visitor.open(f"runs/{run}")
+    page.route(re.compile(rf"/runs/{run}$"), answer)
+    page.reload()
+    note = page.locator(".note", has_text="Handed over")
+    expect(note).to_contain_text("gpu")
+    expect(note).to_contain_text("accepted; it does not answer since")
+    expect(note.get_by_role("link", name=f"{run}.1")).to_have_attribute("href", "http://ray/jobs/1")
+    shown |= {"state": "succeeded", "hand_over": {**on_engine, "address": "box:/srv/1", "silent_since": None}}
+    page.reload()
+    expect(note).to_contain_text(f"{run}.1 in box:/srv/1")
+    expect(note).not_to_contain_text("accepted")
 
 
 def test_ctrl_click_stays_signed_in(visitor: Visitor) -> None:

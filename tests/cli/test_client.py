@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import pytest
 import structlog
 
@@ -89,7 +89,7 @@ def test_a_link_is_printed(command: Command, filled: Filled) -> None:
         assert code == 0
         assert out.startswith(f"{address}/#/signin?code=")
         given = {"code": out.strip().partition("code=")[2]}
-        assert httpx.post(f"{address}/session", json=given).status_code == 201
+        assert httpx2.post(f"{address}/session", json=given).status_code == 201
     assert command("token", "link")[1].startswith("http://127.0.0.1:8484/#/signin?code=")
 
 

@@ -40,13 +40,13 @@ def test_no_store_is_made_by_a_tab(tmp_path: Path) -> None:
     [
         (
             ["--help"],
-            {"fastapi", "httpx", "numpy", "pydantic", "rich", "ruamel.yaml", "structlog", "tickwise.app"},
+            {"fastapi", "httpx2", "numpy", "pydantic", "rich", "ruamel.yaml", "structlog", "tickwise.app"},
         ),
-        (["--version"], {"fastapi", "httpx", "numpy", "tickwise.app"}),
-        (["cron", "explain", "0 3 * * *"], {"fastapi", "httpx", "tickwise.app"}),
+        (["--version"], {"fastapi", "httpx2", "numpy", "tickwise.app"}),
+        (["cron", "explain", "0 3 * * *"], {"fastapi", "httpx2", "tickwise.app"}),
         (["runs", "list", "--server", "http://127.0.0.1:1"], {"fastapi", "tickwise.app"}),
         (["upcoming", "--server", "http://127.0.0.1:1"], {"fastapi", "tickwise.app"}),
-        (["exec"], {"fastapi", "httpx", "numpy", "pydantic", "ruamel.yaml", "structlog", "tickwise.app"}),
+        (["exec"], {"fastapi", "httpx2", "numpy", "pydantic", "ruamel.yaml", "structlog", "tickwise.app"}),
     ],
 )
 def test_a_command_loads_only_what_it_needs(tmp_path: Path, arguments: list[str], without: set[str]) -> None:
@@ -57,7 +57,7 @@ def test_a_command_loads_only_what_it_needs(tmp_path: Path, arguments: list[str]
 @pytest.mark.parametrize("arguments", ["schedules list", "schedules list --json", "why nightly", "runs list"])
 def test_a_read_of_a_store_loads_no_server(filled: Filled, arguments: str) -> None:
     """Weight: common reads over a store load neither the API with its libraries nor NumPy nor YAML."""
-    heavy = {"fastapi", "starlette", "uvicorn", "httpx", "numpy", "pydantic", "ruamel.yaml", "structlog"}
+    heavy = {"fastapi", "starlette", "uvicorn", "httpx2", "numpy", "pydantic", "ruamel.yaml", "structlog"}
     assert not heavy & loaded(arguments.split(), filled.folder.parent)
 
 

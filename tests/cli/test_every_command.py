@@ -16,7 +16,7 @@ from .conftest import Command
 
 ELSEWHERE = {
     "serve", "ticker", "worker", "api", "notify test", "validate", "simulate", "import", "cron explain",
-    "cron next", "config show", "exec",
+    "cron next", "config show", "exec", "init", "schema",
 }  # fmt: skip  # commands that ask no API, which have tests of their own
 
 
@@ -70,6 +70,10 @@ CASES = {
     "schedules reschedule": Case(
         "nightly 15m", "nightly runs next at", ("POST", f"{OF_NIGHTLY}:reschedule"), "nightly soon",
         "'soon' is not a duration",
+    ),
+    "schedules skip": Case(
+        "breaks 2099-01-01T04:30 --reason maintenance", "breaks runs next at", ("POST", "/schedules/breaks:skip"),
+        "breaks 2099-01-01T03:07", "is none of its times",
     ),
     "schedules reset": Case(
         "nightly --yes", "nightly runs next at", ("POST", f"{OF_NIGHTLY}:reset"), "nightly",

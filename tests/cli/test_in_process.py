@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from tickwise.cli.in_process import InProcessTransport
@@ -12,8 +12,8 @@ from tickwise.core.errors import TickwiseError
 from ..support.app import patiently
 
 
-def client(app: Any) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=InProcessTransport(app), base_url="http://localhost")
+def client(app: Any) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(transport=InProcessTransport(app), base_url="http://localhost")
 
 
 async def echo(scope: Any, receive: Any, send: Any) -> None:

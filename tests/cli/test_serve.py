@@ -127,12 +127,12 @@ class Terminal:
 
 
 def test_what_people_see(site: Site) -> None:
-    """It says where the dashboard is, what is scheduled and what comes next, and is quiet then; it ends with 0."""
+    """It says where the dashboard is and what comes next; with --quiet nothing more. It ends with 0."""
     (site.jobs / "hourly.yaml").write_text(HOURLY)
-    terminal = Terminal(site.folder, "serve", "jobs")
+    terminal = Terminal(site.folder, "serve", "jobs", "--quiet", "--log-level", "warning")
     try:
         terminal.until("Every hour, UTC")
-        plain = re.sub(r"\x1b\[[0-9;]*m", "", terminal.printed)
+        plain = _plain(terminal.printed)
         assert plain != terminal.printed, "a terminal gets colours"
         assert re.search(r"Tickwise is running \(.*ticker.*worker.*\) on sqlite:///tickwise\.db", plain)
         assert re.search(r"Dashboard: http://127\.0\.0\.1:\d+/", plain)
@@ -146,6 +146,53 @@ def test_what_people_see(site: Site) -> None:
         assert (terminal.rest().strip(), terminal.process.returncode) == ("", 0)
     finally:
         terminal.process.kill()
+
+
+def test_a_terminal_shows_what_happens(site: Site) -> None:
+    """A line for each run, a changed file is confirmed, and a broken one is shown with its mistake."""
+    (site.jobs / "ticks.yaml").write_text('schedule: "* * * * * *"\ncommand: echo tick\n')
+    terminal = Terminal(site.folder, "serve", "jobs")
+    try:
+        terminal.until("succeeded")
+        assert re.search(r"\d\d:\d\d:\d\dZ +ticks +succeeded in \d+\.\ds", _plain(terminal.printed))
+        (site.jobs / "ticks.yaml").write_text('schedule: "* * * * * *"\nscript: "exit 3"\n')
+        terminal.until("jobs have changed")
+        terminal.until("tickwise runs logs")
+        assert re.search(
+            r"ticks +failed in \d+\.\ds: exit code 3 +\(tickwise runs logs \d+\)", _plain(terminal.printed)
+        )
+        (site.jobs / "bad.yaml").write_text('schedule: "0 25 * * *"\ncommand: ls\n')
+        terminal.until("25 is out of range")
+        assert "bad.yaml:1:14: schedule: hour: 25 is out of range 0-23\r\n  0 25" in _plain(terminal.printed)
+        assert "run ended" not in terminal.printed, "the log says again what a line says"
+    finally:
+        terminal.process.terminate()
+        terminal.rest()
+
+
+def test_an_app_is_restarted_when_its_code_changes(site: Site) -> None:
+    """--reload starts the changed app, waits when it is broken, and ends with the app at Ctrl-C."""
+    app = (
+        'from tickwise import Tickwise\ntw = Tickwise()\n@tw.job("* * * * * *")\ndef {0}(): print("this is {0}")\n'
+    )
+    (site.folder / "shop.py").write_text(app.format("first"))
+    terminal = Terminal(site.folder, "serve", "shop:tw", "--reload")
+    try:
+        terminal.until("this is first")
+        (site.folder / "shop.py").write_text("no python")
+        terminal.until("Waiting for a change")
+        assert "SyntaxError" in terminal.printed
+        (site.folder / "shop.py").write_text(app.format("second"))
+        terminal.until("this is second")
+        terminal.process.send_signal(signal.SIGINT)
+        terminal.rest()
+        assert terminal.process.returncode == 0
+    finally:
+        terminal.process.kill()
+
+
+def _plain(printed: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", printed)
 
 
 def _until_some_ran(tw: Tickwise) -> None:
@@ -235,6 +282,7 @@ def test_a_file_that_cannot_be_read(site: Site) -> None:
         (("serve", "shop:number"), "shop:number is a int, not a Tickwise"),
         (("serve", "shop:one", "shop:two"), "one process runs one app: start another process for the second"),
         (("worker", "--store", "sqllite:///x.db"), "did you mean sqlite?"),
+        (("serve", "jobs", "--reload"), "--reload is for an app, written as module:name"),
         (("worker", "--queues", "a b"), "argument: queues is 'a b'"),
         (("ticker", "--config", "none.toml"), "there is no file none.toml"),
         (("ticker", "--port", "99999"), "port is 99999: write a whole number from 0 to 65535"),

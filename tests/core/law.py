@@ -186,7 +186,7 @@ def _stops(step: Step, job: str) -> list[int]:
     """Stops that have surely passed: pending ones without jitter, and those recorded since their last edit."""
     found = []
     for name, stop in step.before.items():
-        if stop.job == job and stop.definition.kind is Kind.STOP and not _rests(stop):
+        if stop.job == job and stop.definition.kind is Kind.STOP and not _rests(stop, step.now):
             found += [t for t in undecided(stop, set(), step.now, step.start) if due_at(stop, t) <= step.now]
             kept = [told.decision for told in step.recorded.values() if told.decision.schedule == name]
             found += [d.last for d in kept if d.last > stop.edited_at and d.last <= step.now]
@@ -203,7 +203,7 @@ def s24_an_edit_of_times_invents_no_past(step: Step) -> None:
 
 def s29_what_rests_decides_nothing(step: Step) -> None:
     for name, before in step.before.items():
-        if step.change is None and _rests(before):
+        if step.change is None and _rests(before, step.now):
             assert not step.starts(name), f"{name} rests, but starts"
             assert not step.decided(name), f"{name} rests, but decides"
 
@@ -270,8 +270,10 @@ RULES = (
 )
 
 
-def _rests(schedule: Schedule) -> bool:
-    return schedule.paused is not None or schedule.deleted_at is not None
+def _rests(schedule: Schedule, now: int = 0) -> bool:
+    """Whether no slot of it is decided; a person's pause may have ended by itself (S66)."""
+    over = schedule.resumes_at is not None and schedule.resumes_at <= now and schedule.disabled_pause is None
+    return (schedule.paused is not None and not over) or schedule.deleted_at is not None
 
 
 def _times_changed(step: Step, name: str) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tickwise.core.change import SkipAsked
 from tickwise.core.cron import Recurrence, parse
 from tickwise.core.model import Facts, Schedule, TickPlan, Trigger
 from tickwise.core.planner import plan
@@ -450,6 +451,7 @@ SCENARIOS: dict[Reason, Callable[[], World]] = {
     Reason.DEPENDENCY_MISSING: lambda: held_up(after={"source": "1h"}),
     Reason.PAUSED: lambda: changed(paused_for_a_while),
     Reason.RESCHEDULED: lambda: changed(lambda w: w.reschedule("etl", "04:20")),
+    Reason.SKIPPED_BY_HAND: lambda: changed(lambda w: w.change("etl", SkipAsked(w.at("04:00")))),
     Reason.FINISHED: lambda: outage(catchup="all", max_runs=1),
     Reason.CATCHUP_GOES_FIRST: lambda: missed_beside(restart="0 3 * * *"),
     Reason.CATCHUP_OFF: lambda: changed(

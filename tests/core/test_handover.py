@@ -139,7 +139,7 @@ def test_what_the_engine_says_is_kept() -> None:
     assert after(begun(silent_since=1, silence="down"), Answered()) == begun()
     once = record(state=ACCEPTED, accepted_at=1)
     assert after(once, Accepted()) == once, "the patience counts from the order"
-    assert after(once, Unheard(), Accepted()) == record(state=ACCEPTED, accepted_at=NOW)
+    assert after(once, Unheard(), Accepted()) == record(state=ACCEPTED, accepted_at=NOW, unheard_at=NOW)
 
 
 @pytest.mark.parametrize(

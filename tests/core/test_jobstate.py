@@ -8,6 +8,7 @@ import pytest
 from tickwise.core.change import BackfillAsked, Paused
 from tickwise.core.definition import Kind, Policy, Ticking
 from tickwise.core.errors import InputError
+from tickwise.core.facts_needed import successes_needed
 from tickwise.core.jobstate import (
     SPECIAL_POLICY,
     SPECIAL_STATE,
@@ -20,7 +21,6 @@ from tickwise.core.jobstate import (
     contested_jobs,
     facts_of,
     is_simple,
-    successes_needed,
 )
 from tickwise.core.model import (
     Backfill,
@@ -54,7 +54,7 @@ ORDINARY_POLICY = {
 }  # fmt: skip
 ORDINARY_STATE = {
     "definition", "cursor", "last_seen_slot", "last_missed_slot", "edited_at", "first_seen", "runs_made",
-    "deferral", "records", "ticking",
+    "deferral", "records", "ticking", "failures_from",
 }  # fmt: skip
 
 

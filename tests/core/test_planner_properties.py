@@ -65,6 +65,8 @@ TIMES = (
     "CRON_TZ=Europe/Berlin */20 0-3 * * *",
     "*/10 * * * * | 5,10 * * * *",
     "CRON_TZ=Europe/Berlin 0 2 * * * | @every 40m",
+    "*/5 * * * * from 3601",
+    "@every 90s | 7 * * * * from 600",
     "+300",
     "-120 -30 +3600 +90000",
 )
@@ -80,6 +82,7 @@ policies = st.builds(
     skip_if_successful=st.booleans(),
     after=st.sampled_from(((), (), (After("a.1", HOUR),))),
     wait_for=st.sampled_from((0, 600)),
+    pause_after=st.sampled_from((None, None, 1, 2)),
 )
 starts = st.builds(Spec, times, policies, st.just(Kind.START))
 others = st.builds(Spec, times, policies, st.sampled_from((Kind.STOP, Kind.RESTART)))
@@ -107,7 +110,9 @@ acts = st.lists(
         _act("pass finish_all", st.just(0)),
         _act("finish", seconds=range(5)),
         _act("trigger cancel crash workers_gone workers_back jump_back"),
-        _act("pause reset delete add cancel_backfill"),
+        _act("pause", seconds=(0, 61, 601, HOUR)),
+        _act("skip unskip", seconds=range(3)),
+        _act("reset delete add cancel_backfill"),
         _act("resume", seconds=range(3)),
         _act("move", seconds=(0, -30, 61, 601, HOUR)),
         _act("backfill", seconds=(300, 601, HOUR, 2 * HOUR + 1, DAY)),

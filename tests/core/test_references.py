@@ -140,7 +140,32 @@ def test_shell_scripts_get_variables_only(text: str) -> None:
         check_script(text)
 
 
-@pytest.mark.parametrize("text", ["echo $HOME", "#!/usr/bin/env node\nconsole.log(`${params.x}`)"])
+def test_secrets_are_no_arguments() -> None:
+    """S76: everybody on a machine can read arguments, so a secret is handed over as a variable."""
+    for arguments in (["curl", "${secret:key}"], ["curl", "--header=${secret:key}"]):
+        with pytest.raises(InputError, match=r"secret:key. cannot stand there: .*hand it over in env"):
+            check_command(arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"), [("item", "TICKWISE_ITEM"), ("steps.a.outputs.b", "hand it over in env")]
+)
+def test_other_references_are_data_too(name: str, advice: str) -> None:
+    """S72, S73: outputs and items stand where params may; the advice names their variable if they have one."""
+    check_command(["etl", f"${{{name}}}"])
+    with pytest.raises(InputError, match=advice):
+        check_command(["sh", "-c", f"${{{name}}}"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for item in a b; do echo ${item}; done",
+        "echo ${secret:-none}",
+        "echo $HOME",
+        "#!/usr/bin/env node\nconsole.log(`${params.x}`)",
+    ],
+)
 def test_scripts_are_not_read_otherwise(text: str) -> None:
     """Other languages have their own meaning for such text."""
     check_script(text)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tickwise.core.backfill import backfill_slots
 from tickwise.core.change import (
     Added,
     BackfillAsked,
@@ -19,7 +20,6 @@ from tickwise.core.change import (
     Switched,
     Updated,
     apply_change,
-    backfill_slots,
 )
 from tickwise.core.definition import Catchup, Overlap, ScheduleDefinition
 from tickwise.core.errors import ConflictError, InputError

@@ -23,10 +23,12 @@ from tickwise.core.change import (
     Rescheduled,
     Reset,
     Resumed,
+    SkipAsked,
+    SkipTakenBack,
     Updated,
 )
 from tickwise.core.cron import Recurrence, parse
-from tickwise.core.cron.recurrences import AnyOf, At
+from tickwise.core.cron.recurrences import AnyOf, At, Window
 from tickwise.core.cron.zone import zone
 from tickwise.core.definition import JobDefinition, Kind, Overlap, Policy, RetryPolicy, ScheduleDefinition
 from tickwise.core.errors import ConflictError, InputError
@@ -34,6 +36,7 @@ from tickwise.core.model import Decision, Facts, Holder, Schedule, Start, TickPl
 from tickwise.core.reasons import Reason
 from tickwise.core.settle import Cancelled, Failed, LeaseExpired, Outcome, Snoozed, Succeeded
 from tickwise.core.simulation.state import RecordedDecision, SimulatedStore, SimulatedStoredRun
+from tickwise.core.slots import next_slot
 from tickwise.core.states import RunState
 from tickwise.core.timeparse import iso
 
@@ -69,7 +72,13 @@ Jobs: TypeAlias = Sequence[Sequence[Spec]]
 
 @cache
 def times_of(text: str, start: int) -> Recurrence:
-    """Cron, or `|` between the parts of a union; `+60 +3600` are one-offs, counted from the start."""
+    """Cron, or `|` between the parts of a union; `+60 +3600` are one-offs, counted from the start.
+
+    `… from 600` has no slot before so many seconds after the start (S63).
+    """
+    text, _, first = text.partition(" from ")
+    if first:
+        return Window(times_of(text, start), start + int(first))
     if text[0] in "+-":
         return At(tuple(start + int(word) for word in text.split()), zone("UTC"))
     parts = tuple(parse(part.strip()) for part in text.split("|"))
@@ -303,7 +312,22 @@ class World:
             self.make_change(definition.name, Updated(new, tuple(missed)))
 
     def do_pause(self, act: Act) -> None:
-        self._change_one(act, Paused("ann", "a test"))
+        self._change_one(act, Paused("ann", "a test", self.now + act.seconds if act.seconds else None))
+
+    def do_skip(self, act: Act) -> None:
+        """Mark one of the next slots (S66)."""
+        if definition := self._one(act):
+            slot: int | None = self.now
+            for _ in range(1 + act.seconds % 3):
+                slot = slot and next_slot(self.ledger.schedules[definition.name], slot)
+            if slot is not None:
+                self.make_change(definition.name, SkipAsked(slot, "ann", "a test"))
+
+    def do_unskip(self, act: Act) -> None:
+        definition = self._one(act)
+        marks = self.ledger.schedules[definition.name].skips if definition else ()
+        if definition and marks:
+            self.make_change(definition.name, SkipTakenBack(marks[act.seconds % len(marks)].slot))
 
     def do_resume(self, act: Act) -> None:
         self._change_one(act, Resumed((None, True, False)[act.seconds % 3]))

@@ -52,11 +52,14 @@ def test_every_metric_and_label_exists(file: Path, scraped: dict[str, dict[str, 
             assert set(values.split("|")) <= scraped[name][label], f"{name}{{{matchers}}}"
 
 
-def test_prometheus_accepts_the_rules() -> None:
-    """`promtool` reads every expression and template of the alerts."""
+@pytest.mark.parametrize(
+    "arguments", [["rules", str(RULES)], ["config", "--syntax-only", str(RULES.with_name("scrape.yaml"))]]
+)
+def test_prometheus_accepts_the_files(arguments: list[str]) -> None:
+    """`promtool` reads every expression and template of the alerts, and the part of the configuration."""
     promtool = shutil.which("promtool")
     assert promtool, "install prometheus: its promtool checks the alerts"
-    done = subprocess.run([promtool, "check", "rules", str(RULES)], capture_output=True, text=True, check=False)
+    done = subprocess.run([promtool, "check", *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

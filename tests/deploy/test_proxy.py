@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, asynccontextmanager, contextmanag
 from pathlib import Path
 from typing import TypeAlias
 
-import httpx
+import httpx2
 import pytest
 
 from tickwise.api.auth_settings import AuthSettings
@@ -74,7 +74,7 @@ def caddy(port: int, behind: int) -> Iterator[str]:
 
 
 @asynccontextmanager
-async def proxied(start: Start) -> AsyncIterator[tuple[Api, httpx.AsyncClient]]:
+async def proxied(start: Start) -> AsyncIterator[tuple[Api, httpx2.AsyncClient]]:
     """An API behind a proxy, and a client that knows the address of the proxy's name."""
     access = AuthSettings(hosts=(HOST,), trusted_proxies=("127.0.0.1",))
     async with api(access=access) as here:
@@ -84,10 +84,10 @@ async def proxied(start: Start) -> AsyncIterator[tuple[Api, httpx.AsyncClient]]:
         async with serve_app(here.app, listener, here.tickwise.settings):
             with start(port, behind) as address:
                 host = address.split("://")[1]
-                transport = httpx.AsyncHTTPTransport(verify=False)
+                transport = httpx2.AsyncHTTPTransport(verify=False)
                 local = address.replace(HOST, "127.0.0.1")
                 headers = {"Host": host.split(":")[0]}
-                async with httpx.AsyncClient(
+                async with httpx2.AsyncClient(
                     transport=transport, base_url=local, headers=headers, timeout=60
                 ) as client:
                     yield here, client

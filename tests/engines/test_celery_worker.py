@@ -1,15 +1,27 @@
 """Workers of Celery execute attempts: each begins once, whatever the broker delivers and whoever is killed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from uuid import uuid4
+
+import pytest
 
 from tickwise.core.handover import Sight
 from tickwise.runtime.engines.celery import CeleryEngine
 from tickwise.testing.engines import Work, until
 from tickwise.testing.engines.gate import Gate
 
-from ..support.celery_processes import Broker, kill, worker
+from ..support.celery_processes import Broker, worker
+
+
+@pytest.fixture(scope="module")
+def served(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A queue with a worker that has two processes."""
+    broker = Broker(redis_url, f"queue-{uuid4().hex[:8]}")
+    with worker(broker, tmp_path_factory.mktemp("worker"), "-c", "2"):
+        yield broker
+    broker.close()
 
 
 def _tell(broker: Broker, story: Callable[[CeleryEngine, Gate], Awaitable[None]]) -> None:
@@ -25,7 +37,7 @@ def _tell(broker: Broker, story: Callable[[CeleryEngine, Gate], Awaitable[None]]
     asyncio.run(told())
 
 
-def test_a_message_that_was_delivered_twice_begins_once(broker: Broker, tmp_path: Path) -> None:
+def test_a_message_that_was_delivered_twice_begins_once(served: Broker) -> None:
     """S53: in processes of a pool; the second delivery changes neither the work nor what a look says."""
 
     async def story(engine: CeleryEngine, gate: Gate) -> None:
@@ -42,11 +54,10 @@ def test_a_message_that_was_delivered_twice_begins_once(broker: Broker, tmp_path
         await until(engine, order.reference, Sight.ENDED)
         assert gate.begins(order.reference) == 1
 
-    with worker(broker, tmp_path, "-c", "2"):
-        _tell(broker, story)
+    _tell(served, story)
 
 
-def test_work_that_does_not_listen_is_killed_with_its_process(broker: Broker, tmp_path: Path) -> None:
+def test_work_that_does_not_listen_is_killed_with_its_process(served: Broker) -> None:
     """S56: `kill` ends the process of the pool, and the message that comes back begins nothing."""
 
     async def story(engine: CeleryEngine, gate: Gate) -> None:
@@ -57,8 +68,7 @@ def test_work_that_does_not_listen_is_killed_with_its_process(broker: Broker, tm
         await until(engine, order.reference, Sight.ENDED)
         assert gate.begins(order.reference) == 1
 
-    with worker(broker, tmp_path, "-c", "2"):
-        _tell(broker, story)
+    _tell(served, story)
 
 
 def test_work_beyond_its_soft_time_limit_is_ended_in_order(broker: Broker, tmp_path: Path) -> None:
@@ -73,18 +83,3 @@ def test_work_beyond_its_soft_time_limit_is_ended_in_order(broker: Broker, tmp_p
 
     with worker(broker, tmp_path, "-c", "1", "--soft-time-limit", "1"):
         _tell(broker, story)
-
-
-def test_an_order_survives_a_worker_that_is_killed_before_it_takes_it(broker: Broker, tmp_path: Path) -> None:
-    """S52: what waits in the queue is begun by the next worker."""
-
-    async def story(engine: CeleryEngine, gate: Gate) -> None:
-        with worker(broker, tmp_path, "-P", "solo") as first:
-            kill(first)
-            order = gate.order("7004.1", Work.FINISHES, fingerprint="print", options={})
-            await engine.submit(order)
-        with worker(broker, tmp_path, "-P", "solo"):
-            await until(engine, order.reference, Sight.ENDED)
-        assert gate.begins(order.reference) == 1
-
-    _tell(broker, story)

@@ -20,7 +20,8 @@ from tickwise.core.change import (
 from tickwise.core.model import Schedule
 from tickwise.core.timeparse import to_datetime
 from tickwise.core.upcoming import due_slots, upcoming_slots
-from tickwise.runtime.forecast import Forecast, all_schedules
+from tickwise.runtime.forecast import Forecast
+from tickwise.runtime.schedules import all_schedules
 from tickwise.testing.conformance.world import HOURLY, instant, job, once, schedule, short_time
 
 from ..support.app import new_world, patiently

@@ -161,6 +161,7 @@ async def test_the_index_is_built_anew_when_the_clock_was_set(
     world.go(set_to)  # and the steady clock has not moved
     await local.ticker.turn()
     assert (await world.ran("a"), await world.decided("a")) == (ran, told)
+    assert local.ticker.forecast
     assert local.ticker.forecast.until == world.now + 100_000
 
 

@@ -17,7 +17,7 @@ from tickwise.core.settle import Cancelled, Failed, Snoozed, Succeeded, Unmet
 from tickwise.runtime.context import StepRecord, StepState
 from tickwise.runtime.executors.log import StepLog
 from tickwise.runtime.executors.result import AttemptResult, failed
-from tickwise.runtime.pipeline import Pipeline
+from tickwise.runtime.pipeline import DoneSteps, Pipeline, StepInputs
 from tickwise.runtime.step_context import Services
 from tickwise.testing import FakeClock
 
@@ -41,19 +41,21 @@ class Script:
     ends: Mapping[str, list[AttemptResult | Act]] = field(default_factory=dict)
     unmet: Mapping[str, AttemptResult] = field(default_factory=dict)
     begun: list[str] = field(default_factory=list)
+    inputs: dict[str, StepInputs] = field(default_factory=dict)
 
-    async def check(self, step: Step, _log: StepLog) -> AttemptResult | None:
+    async def check(self, step: Step, _log: StepLog, _inputs: StepInputs) -> AttemptResult | None:
         return self.unmet.get(step.name)
 
-    async def act(self, step: Step, _log: StepLog) -> AttemptResult:
+    async def act(self, step: Step, _log: StepLog, inputs: StepInputs) -> AttemptResult:
         self.begun.append(step.name)
+        self.inputs[step.name] = inputs
         ends = self.ends.get(step.name, [DONE])
         end = ends[min(self.begun.count(step.name), len(ends)) - 1]
         return end if isinstance(end, AttemptResult) else await end()
 
 
 def piped(
-    *steps: Step, script: Script | None = None, done: Mapping[str, StepState] | None = None
+    *steps: Step, script: Script | None = None, done: DoneSteps | None = None
 ) -> tuple[AttemptResult, Witness, Script]:
     script, witness = script or Script(), Witness()
     services = Services(witness.report, witness.log)
@@ -128,11 +130,11 @@ def test_preconditions_that_cannot_be_checked_fail_a_step() -> None:
 
 def test_steps_that_succeeded_before_are_not_repeated() -> None:
     """A retry of a failed run goes on from the failed step: what succeeded counts, what did not is done again."""
-    before = {"a": StepState.SUCCEEDED, "b": StepState.FAILED, "c": StepState.SKIPPED}
-    end, witness, script = piped(step("a"), step("b", "a"), step("c", "b"), done=before)
+    end, witness, script = piped(step("a"), step("b", "a"), step("c", "b"), done={"a": {"rows": 3}})
     assert end == DONE
     assert script.begun == ["b", "c"]
     assert witness.states("a") == []
+    assert script.inputs["b"].outputs["a"] == {"rows": 3}
 
 
 def test_a_failed_step_is_tried_again_after_its_wait() -> None:

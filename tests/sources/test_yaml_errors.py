@@ -16,6 +16,7 @@ def wrong(text: str) -> list[DefinitionError]:
 
 
 CIRCLE = f"steps: [{', '.join(f'{{name: {a}, script: x, depends: {b}}}' for a, b in ('ab', 'bc', 'ca'))}]"
+TWO = "steps:\n- {name: a, script: x}\n- {name: b, "
 TABLE: list[tuple[str, int, str, str]] = [
     # unknown and missing
     ("name: a\noverlapp: skip", 2, "overlapp", "unknown field (did you mean overlap?)"),
@@ -103,6 +104,48 @@ TABLE: list[tuple[str, int, str, str]] = [
     ("params: {a: x}\ncommand: [bash, -ce, '${params.a}']", 2, "command", "bash with -ce may have code in it"),
     ("params: {a: x}\nscript: 'ls ${params.a}'", 2, "script", "a script is not filled in"),
     ("params: {a: x}\ncommand: ls\non: {exit: 'ssh host ${params.a}'}", 3, "on.exit", "passes them to a shell"),
+    ("steps: [{name: a, command: 'echo ${steps.b.outputs.x}'}]", 1, "steps.0.command", "there is no step b"),
+    (
+        f"{TWO}command: 'echo ${{steps.a.outputs.x}}'}}",
+        3,
+        "steps.1.command",
+        "does not wait for a: add depends: a",
+    ),
+    (f"{TWO}depends: a, command: 'echo ${{steps.a.output.x}}'}}", 3, "steps.1.command", "names no output: write"),
+    (
+        f"{TWO}depends: a, command: 'echo ${{steps.a.outputs.x!}}'}}",
+        3,
+        "steps.1.command",
+        "the name of an output",
+    ),
+    (
+        f"{TWO}depends: a, command: 'echo x${{steps.a.outputs.x}}'}}",
+        3,
+        "steps.1.command",
+        "an argument of its own",
+    ),
+    (f"{TWO}depends: a, command: 'sh -c ${{steps.a.outputs.x}}'}}", 3, "steps.1.command", "may have code in it"),
+    (f"{TWO}depends: a, script: 'ls ${{steps.a.outputs.x}}'}}", 3, "steps.1.script", "a script is not filled in"),
+    ("steps: [{name: a, script: x}]\nenv: {A: '${steps.a.outputs.x}'}", 2, "env.A", "only steps know"),
+    ("steps: [{name: a, script: x}]\non: {exit: 'echo ${steps.a.outputs.x}'}", 2, "on.exit", "only steps know"),
+    ("command: 'echo ${item}'", 1, "command", "${item} stands only in a step with foreach"),
+    ("steps: [{name: a, script: x, env: {A: '${item.b}'}}]", 1, "steps.0.env.A", "only in a step with foreach"),
+    ("steps: [{name: a, script: x, foreach: some}]", 1, "steps.0.foreach", "write a list, or ${steps.NAME"),
+    (
+        "steps: [{name: a, script: x, foreach: '${params.b}'}]",
+        1,
+        "steps.0.foreach",
+        "write a list, or ${steps.NAME",
+    ),
+    (f"{TWO}script: x, foreach: '${{steps.a.outputs.x}}'}}", 3, "steps.1.foreach", "does not wait for a"),
+    ("steps: [{name: a, script: x, foreach: []}]", 1, "steps.0.foreach", "must not be empty"),
+    ("steps: [{name: a, script: x, foreach: [1, null]}]", 1, "steps.0.foreach.1", "is empty: give it a value"),
+    (f"steps: [{{name: a, script: x, foreach: {[1] * 1_001}}}]", 1, "steps.0.foreach", "more than 1000 entries"),
+    ("steps: [{name: a, script: x, max_parallel: 2}]", 1, "steps.0", "max_parallel goes with foreach"),
+    ("command: 'echo ${secret:db}'", 1, "command", "can read the arguments of a program; hand it over in env"),
+    ("command: x\nenv: {A: 'x${secret:d b}'}", 2, "env.A", "cannot be the name of a secret"),
+    ("http: {url: 'https://a', headers: {A: '${params.b}'}}", 1, "http", "there is no param b"),
+    ("command: x\ndir: ''", 2, "dir", "must not be empty"),
     ("params: {1a: x}", 1, "params.1a", "Python identifier"),
     ("params: {class: x}", 1, "params.class", "Python identifier"),
     ("env: {1A: x}", 1, "env.1A", "cannot be a variable's name"),
@@ -137,6 +180,11 @@ TABLE: list[tuple[str, int, str, str]] = [
     ("schedule: {at: 0001-01-01T00:00}", 1, "schedule.at", "further away than the calendar reaches"),
     ("until: 9999-12-31", 1, "until", "leave it out if no end is meant"),
     ("until: soon", 1, "until", "is not a date or time"),
+    ("from: soon", 1, "from", "is not a date or time"),
+    ("schedule: '@daily'\nfrom: 2027-02-01\nuntil: 2027-01-31", 3, "until", "before from, 2027-02-01T00:00:00Z"),
+    ("schedule: {at: 2027-01-01T00:00}\nfrom: 2027-02-01", 2, "from", "none of its times is at or after"),
+    ("pause_after: {failures: 0}", 1, "pause_after.failures", "must be at least 1"),
+    ("pause_after: 5", 1, "pause_after", "must be a mapping"),
     ("schedule:\n- '@daily'\n- {at: 2026-01-01T00:00}", 3, "schedule.1", "a one-off cannot share a list"),
     # cron
     ("schedule: 0 25 * * *", 1, "schedule", "hour: 25 is out of range 0-23\n  0 25 * * *\n    ^^"),

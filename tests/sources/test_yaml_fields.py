@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tickwise.core.cron import Every, parse
-from tickwise.core.cron.recurrences import AnyOf, At
+from tickwise.core.cron.recurrences import AnyOf, At, Window
 from tickwise.core.cron.zone import zone
 from tickwise.core.definition import (
     After,
@@ -125,6 +125,7 @@ POLICY_FIELDS: list[tuple[str, str, object]] = [
     ("until: 2026-07-01\ntimezone: Europe/Berlin", "until", utc(2026, 7, 1, 21, 59, 59)),
     ("until: 2018-11-03\ntimezone: America/Sao_Paulo", "until", utc(2018, 11, 4, 2, 59, 59)),
     ("max_runs: 10", "max_runs", 10),
+    ("pause_after: {failures: 5}", "pause_after", 5),
     ("after: [{schedule: a, within: 1h}]", "after", (After("a", 3600),)),
     ("after: [{schedule: a, within: 1h}]\nwait_for: 5m", "wait_for", 300),
     ("expires: 1d", "expires", 86_400),
@@ -199,6 +200,29 @@ def test_a_local_time_by_the_zone_rule(local: str, place: str, instant: int) -> 
     """S39: a time that does not exist is the first instant after the gap; one that comes twice is its first."""
     found = schedule(f"schedule: {{at: {local}}}\ntimezone: {place}")
     assert found.times == At((instant,), zone(place))
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("from: 2027-03-01", utc(2027, 3, 1)),
+        ("from: 2027-03-01\ntimezone: Europe/Berlin", utc(2027, 2, 28, 23)),
+        ("from: 2027-03-01T09:00:00+02:00", utc(2027, 3, 1, 7)),
+    ],
+)
+def test_a_beginning(text: str, first: int) -> None:
+    """S63: an instant, or the first second of a day in the file's zone; also of a list, and of each kind."""
+    zone_name = "Europe/Berlin" if "Berlin" in text else "UTC"
+    expected = Window(parse("0 3 * * *", zone_name), first)
+    assert schedule(f"schedule: 0 3 * * *\n{text}").times == expected
+    kinds = job(f"schedule: {{start: 0 3 * * *, stop: 0 3 * * *}}\n{text}").schedules
+    assert [one.times for one in kinds] == [expected, expected]
+
+
+def test_a_beginning_of_one_offs_leaves_out_what_is_before() -> None:
+    """S63: those at or after it stay."""
+    found = schedule("schedule: [{at: 2027-03-01T09:00}, {at: 2027-03-02T09:00}]\nfrom: 2027-03-02")
+    assert found.times == At((utc(2027, 3, 2, 9),), zone("UTC"))
 
 
 def test_start_stop_and_restart() -> None:

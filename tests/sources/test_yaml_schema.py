@@ -26,10 +26,7 @@ TYPES: dict[str, Any] = {
     "number": (int, float),
     "boolean": bool,
 }
-UPDATE = (
-    'python -c "import json, pathlib; from tickwise.sources.yaml import json_schema; '
-    "pathlib.Path('docs/job.schema.json').write_text(json.dumps(json_schema(), indent=2) + '\\n')\""
-)
+UPDATE = "tickwise schema > docs/job.schema.json"
 
 
 class AnyOptions:

@@ -161,6 +161,10 @@ MOVES: dict[str, list[Bad]] = {
         Bad(lambda store, bad: store.report("1", bad), WRONG_TEXTS),
         Bad(lambda store, bad: store.report("1", "t", [StepReport(bad, "x")]), WRONG_TEXTS),
         Bad(lambda store, bad: store.report("1", "t", [StepReport("s", bad)]), WRONG_TEXTS),
+        Bad(
+            lambda store, bad: store.report("1", "t", [StepReport("s", "x", outputs=bad)]),
+            ["{", "{} {}", '"\\u0000"'],
+        ),
         Bad(lambda store, bad: store.report("1", "t", log=[LogPart(bad, "out", "", 0)]), WRONG_TEXTS),
         Bad(lambda store, bad: store.report("1", "t", log=[LogPart("s", bad, "", 0)]), WRONG_TEXTS),
     ],

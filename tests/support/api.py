@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
+import httpx2
 from fastapi import FastAPI
 
 from tickwise.api.app import make_api
@@ -29,10 +29,10 @@ class Api:
 
     tickwise: AsyncTickwise
     app: FastAPI
-    client: httpx.AsyncClient
+    client: httpx2.AsyncClient
     clock: Clock
 
-    async def ask(self, method: str, path: str, *, token: str | None = None, **given: Any) -> httpx.Response:
+    async def ask(self, method: str, path: str, *, token: str | None = None, **given: Any) -> httpx2.Response:
         """A request under /api/v1."""
         headers = {**given.pop("headers", {}), **({"Authorization": f"Bearer {token}"} if token else {})}
         return await self.client.request(method, f"/api/v1{path}", headers=headers, **given)
@@ -77,12 +77,12 @@ async def api(
     async with AsyncTickwise(url, clock=clock) as tickwise:
         app = make_api(tickwise, access=access or AuthSettings(), root_path=root_path)
         asked = identified(app, INSIDE) if access is None else app
-        transport = httpx.ASGITransport(app=asked, client=(peer, 50_000))
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        transport = httpx2.ASGITransport(app=asked, client=(peer, 50_000))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
             yield Api(tickwise, app, client, clock)
 
 
-def problem_of(answer: httpx.Response, status: int) -> dict[str, Any]:
+def problem_of(answer: httpx2.Response, status: int) -> dict[str, Any]:
     """The problem document of an answer that must be one."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == PROBLEM

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
-import httpx
+import httpx2
 
 from tickwise.api.server import listen, serve_app
 from tickwise.stores.access_records import AccessRole
@@ -25,7 +25,7 @@ class Live(NamedTuple):
     """An API that others can reach."""
 
     api: Api
-    client: httpx.AsyncClient
+    client: httpx2.AsyncClient
     address: str
 
     @asynccontextmanager
@@ -37,7 +37,7 @@ class Live(NamedTuple):
             yield _events(answer)
 
 
-async def _events(answer: httpx.Response) -> AsyncIterator[Told]:
+async def _events(answer: httpx2.Response) -> AsyncIterator[Told]:
     fields: dict[str, str] = {}
     async for line in answer.aiter_lines():
         name, _, value = line.partition(": ")
@@ -59,6 +59,6 @@ async def live(url: str = "memory://") -> AsyncIterator[Live]:
         token = {"Authorization": f"Bearer {await here.token(AccessRole.ADMIN, name='live')}"}
         async with (
             serve_app(here.app, listener, here.tickwise.settings),
-            httpx.AsyncClient(base_url=address, headers=token, timeout=60) as client,
+            httpx2.AsyncClient(base_url=address, headers=token, timeout=60) as client,
         ):
             yield Live(here, client, address)

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import httpx
+import httpx2
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page
 
 from .tickwise_processes import Nest, Process
@@ -58,7 +58,7 @@ class Site:
         found = _LINK.search(self.process.output)
         assert found, self.process.output
         self.link, self.address = found.groups()
-        self.client = httpx.Client(base_url=self.address, timeout=PATIENCE)
+        self.client = httpx2.Client(base_url=self.address, timeout=PATIENCE)
         made = self.api("POST", "tokens", {"name": "ops", "role": "operator"}, admin=True)
         self.operator_token: str = made["secret"]
         self.client.headers["Authorization"] = f"Bearer {self.operator_token}"
@@ -75,7 +75,7 @@ class Site:
 
     @property
     def port(self) -> str:
-        return str(httpx.URL(self.address).port)
+        return str(httpx2.URL(self.address).port)
 
     @property
     def admin_token(self) -> str:

@@ -32,11 +32,19 @@ class Message(NamedTuple):
     headers: Mapping[str, Any]
 
 
+class CeleryQueue(NamedTuple):
+    """A queue as its workers see it."""
+
+    url: str  # of the broker
+    queue: str
+    backend: str
+
+
 class Broker:
-    """A queue of a broker that speaks Redis, as its workers see it."""
+    """A queue of a broker that speaks Redis, which keeps results, too."""
 
     def __init__(self, url: str, queue: str) -> None:
-        self.url, self.queue = url, queue
+        self.url, self.queue, self.backend = url, queue, url
         self._client: Redis = Redis.from_url(url, socket_timeout=None)
 
     def next(self) -> Message:
@@ -56,10 +64,12 @@ class Broker:
 
 
 @contextmanager
-def celery(broker: Broker, folder: Path, *words: str, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
+def celery(
+    broker: Broker | CeleryQueue, folder: Path, *words: str, **settings: str
+) -> Iterator[subprocess.Popen[bytes]]:
     """A process of Celery until the block ends; settings are variables of Tickwise, such as `lease`."""
     variables = {f"TICKWISE_{name.upper()}": value for name, value in settings.items()}
-    project = {"BROKER": broker.url, "BACKEND": broker.url, "QUEUE": broker.queue}
+    project = {"BROKER": broker.url, "BACKEND": broker.backend, "QUEUE": broker.queue}
     environment = os.environ | variables | {f"PROJECT_{name}": value for name, value in project.items()}
     command = [sys.executable, "-m", "celery", "-A", f"{_PROJECT}:app", *words]
     with (
@@ -90,7 +100,9 @@ def beat(
 
 
 @contextmanager
-def worker(broker: Broker, folder: Path, *words: str, **variables: str) -> Iterator[subprocess.Popen[bytes]]:
+def worker(
+    broker: Broker | CeleryQueue, folder: Path, *words: str, **variables: str
+) -> Iterator[subprocess.Popen[bytes]]:
     """A `celery worker` that takes messages when the block begins."""
     name = f"w{uuid4().hex[:8]}@localhost"
     with celery(broker, folder, "worker", "-n", name, *words, **variables) as process:

@@ -17,7 +17,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import httpx
+import httpx2
 
 from tickwise import AsyncTickwise, Tickwise
 from tickwise.api.auth_settings import load_auth
@@ -90,12 +90,12 @@ class Recording(InProcessTransport):
 
     answers: dict[tuple[str, str], Any]
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         answer = await super().handle_async_request(request)
         body = await answer.aread()
         await answer.aclose()
         self.answers[request.method, request.url.path.removeprefix("/api/v1")] = json.loads(body or b"null")
-        return httpx.Response(answer.status_code, headers=answer.headers, content=body)
+        return httpx2.Response(answer.status_code, headers=answer.headers, content=body)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
-import httpx
+import httpx2
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tickwise.api.server import listen, serve_app
@@ -38,11 +38,11 @@ class Handed(NamedTuple):
 
     async def ask(
         self, move: str, secret: str | None, body: Any = None, reference: str | None = None
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         path = f"/attempts/{reference or self.reference}/{move}"
         return await self.api.ask("POST", path, token=secret, **({} if body is None else {"json": body}))
 
-    async def begin(self, claim: str = CLAIM, ticket: str = TICKET) -> httpx.Response:
+    async def begin(self, claim: str = CLAIM, ticket: str = TICKET) -> httpx2.Response:
         return await self.ask("begin", ticket, {"claim": claim})
 
     async def run(self) -> RunRow:

@@ -3,8 +3,8 @@
 Gauges are read from the store at each scrape. Counters and histograms begin with the first scrape and follow the
 store's change feed: a scrape counts everything since the one before, whichever node did it. A run is in the feed
 each time that it is made, starts or ends; what was counted of it is remembered as long as it can appear again.
-Names of jobs and schedules are no labels, since there may be any number of them. The store is read at most once a
-second.
+Names of jobs and schedules are no labels, since there may be any number of them; only the last success of a
+schedule has its name, and only of so many schedules. The store is read at most once a second.
 """
 
 import asyncio
@@ -24,6 +24,7 @@ from ..core.model import Trigger
 from ..core.reasons import Reason, Verdict
 from ..core.states import FINAL, RunState
 from ..runtime.change_feed import ChangeFeed
+from .last_successes import LastSuccesses
 from .routing import Router
 
 router = Router("metrics")
@@ -56,6 +57,8 @@ class Metrics:
         self._gauges = _Gauges()
         self._registry.register(self._gauges)
         self._counters = _ChangeCounters(self._registry)
+        self._successes = LastSuccesses(self._registry)
+        self._counters.on_run.append(self._successes.note)
         self._errors = Counter(
             "tickwise_store_errors", "Scrapes that the store did not answer.", registry=self._registry
         )
@@ -73,6 +76,7 @@ class Metrics:
         self._gauges.families = []
         try:
             store = await self._store()
+            await self._successes.read_schedules(store, self._clock())
             await self._counters.follow(store)
             self._gauges.families = [family async for family in _read_gauges(store)]
         except StoreUnavailableError:
@@ -137,6 +141,7 @@ class _ChangeCounters:
         self._claim = histogram("claim_latency", "From a slot's time to its run.", _DELAYS)
         self._lateness = histogram("lateness", "From when a run could start to its start.", _DELAYS)
         self._duration = histogram("run_duration", "From a run's last start to its end.", _DURATIONS)
+        self.on_run: list[Callable[[RunRow], None]] = []
         self._feed: ChangeFeed | None = None
         self._start = 0
         self._counted: set[tuple[int, str, str]] = set()
@@ -151,6 +156,8 @@ class _ChangeCounters:
             since, new = self._feed.since, await self._feed.poll()
             for run in new.runs:
                 self._count_run(run, since)
+                for callback in self.on_run:
+                    callback(run)
             for row in new.decisions:
                 self._count_slots(row)
             self._counted = {mark for mark in self._counted if mark[0] >= self._feed.since}

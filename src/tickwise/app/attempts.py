@@ -5,7 +5,7 @@ ticket, which came with the order, opens the gate; the claim, which the work has
 for all that follows. A reference that is unknown and a secret that is wrong get the same answer.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,8 +18,9 @@ from ..core.errors import ConflictError, InputError, NotFoundError
 from ..core.handover import WORK_LEASE, Alive, Began, HandOver, digest
 from ..core.settle import Outcome
 from ..core.states import HandOverState, RunState
-from ..runtime.context import RunContext, StepState
+from ..runtime.context import RunContext
 from ..runtime.execution import context_of
+from ..runtime.run_journal import done_steps
 from ..stores.contract import Store
 from ..stores.records import Finish, LogPart, RunRow, StepReport
 
@@ -45,7 +46,7 @@ class BegunAttempt:
 
     run: RunContext
     definition: str  # of the job when the run was enqueued, as `core.codec` writes it
-    done: tuple[str, ...]  # steps that succeeded in earlier attempts
+    done: Mapping[str, Mapping[str, Any]]  # steps that succeeded in earlier attempts, with what they handed on
     lease: int = WORK_LEASE  # seconds; work that cannot say for so long that it is alive counts as dead
 
 
@@ -77,7 +78,7 @@ class HandedAttempt:
         return BegunAttempt(
             run=context_of(attempt),
             definition=encode_job(attempt.job),
-            done=tuple(step.name for step in steps if step.state == StepState.SUCCEEDED),
+            done=done_steps(steps),
         )
 
     async def alive(self) -> bool:

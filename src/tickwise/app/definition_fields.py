@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..core.cron import Cron, Every, Recurrence, parse
-from ..core.cron.recurrences import AnyOf, At
+from ..core.cron.recurrences import AnyOf, At, Window
 from ..core.definition import (
     Action,
     Catchup,
     Command,
+    ForEach,
     HttpCall,
     JobDefinition,
     Kind,
@@ -34,7 +35,7 @@ _DEFAULT_JOB = JobDefinition("plain")
 _DEFAULT_POLICY = Policy()
 _DURATIONS = "grace jitter wait_for expires".split()
 _AS_GIVEN = "max_catchup skip_if_successful max_runs auto_remove".split()
-_JOB_FIELDS = "description enabled queue priority at_most_once".split()
+_JOB_FIELDS = "description enabled queue priority env_file dir at_most_once".split()
 _MAPPINGS = "labels params env".split()
 
 
@@ -49,6 +50,7 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
     if start is not None:
         zone = start.times.zone.name
         fields |= {"schedule": _schedule_field(own, zone), "timezone": zone, **_policy_fields(start.policy)}
+        fields |= {"from": iso(start.times.first)} if isinstance(start.times, Window) else {}
     if job.engine is not None:
         use = job.engine
         fields["engine"] = {"name": use.name, **use.options} if use.options else use.name
@@ -94,6 +96,8 @@ def _policy_fields(policy: Policy) -> dict[str, Any]:
         fields["max_active_runs"] = policy.max_active_runs
     fields |= {name: getattr(policy, name) for name in _AS_GIVEN if _differs(policy, _DEFAULT_POLICY, name)}
     fields |= {name: format_duration(value) for name in _DURATIONS if (value := getattr(policy, name))}
+    if policy.pause_after is not None:
+        fields["pause_after"] = {"failures": policy.pause_after}
     if policy.until is not None:
         fields["until"] = iso(policy.until)
     if policy.after:
@@ -110,7 +114,7 @@ def _schedule_field(schedules: Sequence[ScheduleDefinition], zone: str) -> Any:
 
 
 def _times_field(schedule: ScheduleDefinition, zone: str) -> Any:
-    times = schedule.times
+    times = schedule.times.times if isinstance(schedule.times, Window) else schedule.times
     if not isinstance(times, AnyOf):
         return _entry_field(times, schedule.label, schedule.name, zone)
     labels = schedule.label.split("; ")
@@ -163,7 +167,16 @@ def _step_fields(step: Step) -> dict[str, Any]:
         fields["timeout"] = format_duration(step.timeout)
     if step.continue_on:
         fields["continue_on"] = [str(outcome) for outcome in step.continue_on]
+    if step.foreach:
+        fields |= _foreach_fields(step.foreach)
     return fields | _retry_field(step.retry) | _preconditions_field(step.preconditions)
+
+
+def _foreach_fields(each: ForEach) -> dict[str, Any]:
+    items = f"${{{each.reference}}}" if each.reference else list(each.items)
+    return {"foreach": items} | (
+        {"max_parallel": each.max_parallel} if each.max_parallel != ForEach().max_parallel else {}
+    )
 
 
 _ACTIONS: dict[type, Callable[[Any], dict[str, Any]]] = {

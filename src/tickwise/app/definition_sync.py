@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _log = get_logger()
 _BATCH_SIZE = 50
 _RETRY_SECONDS = 15.0
+_MAX_NAMES = 20  # of jobs, in a line of the log
 
 
 class DefinitionSync:
@@ -69,6 +70,8 @@ class DefinitionSync:
         async for change in folder.changes(stop):
             self._queue_change(folder.name, change)
             await self._write_queued(folder.name)
+            if ready.is_set():
+                _log_change(folder.name, change)
             ready.set()
 
     async def turn(self) -> float:
@@ -171,6 +174,14 @@ class DefinitionSync:
 
 
 async def _announce_nothing() -> None: ...
+
+
+def _log_change(source: str, change: "FolderChange") -> None:
+    """Confirm what has been read of a folder since the first time."""
+    lists = {"defined": [placed.job.name for placed in change.defined], "removed": change.removed}
+    names = {what: ", ".join(some[:_MAX_NAMES]) for what, some in lists.items() if some}
+    if names:
+        _log.info("jobs have changed", source=source, **names)
 
 
 async def jobs_of(store: Store, source: str) -> list[str]:

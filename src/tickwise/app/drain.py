@@ -4,7 +4,7 @@ A ticker and a worker take turns until nothing is left. Nothing waits: runs that
 come later, stay for the next drain.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -12,6 +12,7 @@ from ..clock import monotonic
 from ..core.definition import Ticking
 from ..core.requirements import ALL
 from ..runtime.execution import Execution
+from ..runtime.executors.middleware import Middleware
 from ..runtime.local_ticker import LocalTicker
 from ..runtime.step_context import Services
 from ..runtime.ticker import Ticker
@@ -25,7 +26,10 @@ _CONCURRENCY = 100
 
 
 async def drain(
-    store: Store, functions: Mapping[str, Callable[..., Any]], services: Services | None = None
+    store: Store,
+    functions: Mapping[str, Callable[..., Any]],
+    services: Services | None = None,
+    middleware: Sequence[Middleware] = (),
 ) -> int:
     """Decide all that is due and run all that is queued, of all queues; how many attempts ended."""
     ended = 0
@@ -35,7 +39,7 @@ async def drain(
         ended += 1
 
     name, queues = f"drain-{uuid4().hex[:12]}", await _queues(store)
-    execution = Execution(store, functions, commands=lambda: (ALL,), services=services)
+    execution = Execution(store, functions, commands=lambda: (ALL,), services=services, middleware=middleware)
     worker = Worker(store, name, execution, options=WorkerOptions(_CONCURRENCY, queues, _LEASE), on_ended=count)
     ticker = Ticker(store, name, worker=worker)
     await store.beat(Node(name, (Role.TICKER, Role.WORKER), queues=queues, offers=worker.offers, seconds=_LEASE))

@@ -232,7 +232,8 @@ def _notes(facts: SlotFacts) -> Iterator[str]:
     if everything is not None:
         yield f"Everything is paused since {iso(everything.at)}{_by(everything.by)}."
     if state.paused:
-        yield f"It is paused since {iso(state.paused.at)}{_by(state.paused.by)}."
+        end = "" if state.paused.until is None else f", until {iso(state.paused.until)}"
+        yield f"It is paused since {iso(state.paused.at)}{end}{_by(state.paused.by)}."
     if state.cursor > facts.now + CURSOR_AHEAD:
         yield f"Its cursor is ahead of the clock ({iso(state.cursor)}): reset the schedule to repair that."
     yield from facts.unended
@@ -259,6 +260,10 @@ def _explain_undecided(facts: SlotFacts, slot: int, notes: tuple[str, ...]) -> E
         text, code, advice = "that is not a time of the schedule", "no_slot", listing
     elif slot > facts.now:
         text, code, advice = "it is not due yet", "future", "Wait for it."
+        if mark := state.skip_of(slot):
+            take_back = f"tickwise schedules skip {state.name} {iso(slot)} --undo"
+            text = f"it is not due yet, and will be skipped by hand ({mark.detail})"
+            advice = f"To let it run after all: {take_back}."
     elif slot <= state.first_seen:
         backfill = f"tickwise schedules backfill {state.name} --from {iso(slot)} --to {iso(slot + 1)}"
         text, code = "the schedule was not there yet", "before_it_was_added"

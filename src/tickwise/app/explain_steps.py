@@ -116,7 +116,8 @@ def _pause_step(facts: SlotFacts, code: str) -> ReasonStep:
     mark = "no" if code == "paused_now" else "wait"
     for pause, what in ((facts.everything, "Everything"), (facts.schedule.paused, "The schedule")):
         if pause is not None:
-            return ReasonStep("pause", f"{what} is paused since {facts.at(pause.at)}{by_whom(pause)}.", mark)
+            end = "" if pause.until is None else f" until {facts.at(pause.until)}"
+            return ReasonStep("pause", f"{what} is paused since {facts.at(pause.at)}{end}{by_whom(pause)}.", mark)
     return ReasonStep("pause", "Neither the schedule nor everything is paused.", "yes")
 
 
@@ -148,25 +149,40 @@ def run_steps(run: RunRow, waits: tuple[str, ...]) -> Iterator[ReasonStep]:
 
 
 _ON_ENGINE = {
-    HandOverState.INTENDED: ("{engine} is asked to run {reference}, and has not said yet that it has it", "wait"),
-    HandOverState.ACCEPTED: ("{engine} has {reference}, and the work has not begun", "wait"),
-    HandOverState.BEGUN: ("the work runs on {engine} as {reference}", "yes"),
-    HandOverState.ENDING: ("{reference} was told to end on {engine}, and may still run there", "wait"),
-}
+    HandOverState.INTENDED: (
+        "the engine {engine} is asked to run {reference}, and has not said yet that it has it", "wait"
+    ),
+    HandOverState.ACCEPTED: (
+        "the engine {engine} has {reference} since {accepted_at}, and the work has not begun{place}", "wait"
+    ),
+    HandOverState.BEGUN: ("the work runs on {engine} as {reference}{place}", "yes"),
+    HandOverState.ENDING: ("{reference} was told to end on {engine}, and may still run there{place}", "wait"),
+}  # fmt: skip
+_UNHEARD = (
+    "the engine {engine} said at {unheard_at} that it never heard of {reference}, so it is sent again",
+    "wait",
+)
 
 
 def hand_over_steps(record: HandOver) -> Iterator[ReasonStep]:
     """Where the work is that an engine executes, and what the engine's silence means (S55)."""
-    text, mark = _ON_ENGINE[record.state]
+    is_unheard = record.state is HandOverState.INTENDED and record.unheard_at is not None
+    text, mark = _UNHEARD if is_unheard else _ON_ENGINE[record.state]
+    instants = {name: _moment(getattr(record, name)) for name in ("accepted_at", "unheard_at", "alive_at")}
     place = f" ({record.address})" if record.address else ""
-    alive = "" if record.alive_at is None else f"; its last sign of life was at {iso(record.alive_at // MICRO)}"
-    said = text.format(engine=record.engine, reference=record.reference)
-    yield ReasonStep("engine", sentence(f"{said}{place}{alive}"), mark)
+    said = text.format(engine=record.engine, reference=record.reference, place=place, **instants)
+    alive = f"; its last sign of life was at {instants['alive_at']}" if record.alive_at else ""
+    yield ReasonStep("engine", sentence(f"{said}{alive}"), mark)
     if record.silent_since is not None:
         since, patience = iso(record.silent_since // MICRO), format_duration(record.patience)
         waited = f"It is waited for up to {patience}, then the run is lost."
-        answer = f"{record.engine} does not answer since {since}: {first_line(record.silence)}. {waited}"
+        said = first_line(record.silence).removeprefix(f"{record.engine} does not answer: ")
+        answer = f"The engine {record.engine} does not answer since {since}: {said}. {waited}"
         yield ReasonStep("engine", answer, "wait")
+
+
+def _moment(microseconds: int | None) -> str:
+    return "" if microseconds is None else iso(microseconds // MICRO)
 
 
 def run_timing(run: RunRow) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from threading import Lock, Thread, current_thread
 from typing import Any, TypeVar
 
-from ..core.errors import TickwiseError
+from ..core.errors import InputError, TickwiseError
 
 T = TypeVar("T")
 
@@ -55,3 +55,14 @@ def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
         loop.run_until_complete(loop.shutdown_default_executor())
     finally:
         loop.close()
+
+
+def run_synchronously(work: Coroutine[Any, Any, T]) -> T:
+    """The result of work that waits for nothing, in this thread."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    work.close()
+    raise InputError("this connection is awaited: use AsyncTickwise")

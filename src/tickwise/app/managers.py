@@ -6,6 +6,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, TypeAlias, Unpack
 
+from ..core.backfill import backfill_slots
 from ..core.change import (
     Adopted,
     BackfillAsked,
@@ -15,7 +16,8 @@ from ..core.change import (
     Rescheduled,
     Reset,
     Resumed,
-    backfill_slots,
+    SkipAsked,
+    SkipTakenBack,
 )
 from ..core.definition import Overlap, Ticking
 from ..core.errors import InputError, no_such
@@ -30,7 +32,7 @@ from ..stores.records import MICRO, Enqueue, RunFilter, RunRow, ScheduleFilter
 from .definitions import API_SOURCE, edit_schedule, read_new, remove_schedule, stored_job, write_new
 from .enqueue import enqueued
 from .explain import schedule_row, waits
-from .options import JobFields, When
+from .options import JobFields, When, as_job_fields
 from .values import RunInfo, ScheduleInfo, as_second, as_word, is_due
 
 OpenStore: TypeAlias = Callable[[], Awaitable[Store]]
@@ -72,7 +74,7 @@ class Schedules:
         if job is None:
             return await self._define(store, name, fields, over=0)
         try:
-            new = await read_new(store, {"name": name, "job": job, **fields}, self.defaults())
+            new = await read_new(store, {"name": name, "job": job, **as_job_fields(fields)}, self.defaults())
         except InputError as error:
             raise error.reworded(f"schedule {name}: {error}") from None
         await write_new(store, new)
@@ -88,7 +90,7 @@ class Schedules:
         row = await schedule_row(store, name)
         stored = await stored_job(store, row.schedule.job)
         try:
-            await edit_schedule(store, stored, name, fields, self.defaults())
+            await edit_schedule(store, stored, name, as_job_fields(fields), self.defaults())
         except InputError as error:
             raise error.reworded(f"schedule {name}: {error}") from None
         return await self.get(name)
@@ -96,7 +98,7 @@ class Schedules:
     async def _define(
         self, store: Store, name: str, fields: Mapping[str, Any], over: int | None = None
     ) -> ScheduleInfo:
-        job = read_spec({"name": name, **fields}, f"schedule {name}", self.defaults())
+        job = read_spec({"name": name, **as_job_fields(fields)}, f"schedule {name}", self.defaults())
         if not job.schedules:
             raise InputError(f"schedule {name}: schedule: is missing: say when {name} is to run")
         await store.define(job, API_SOURCE, over=over)
@@ -128,8 +130,18 @@ class Schedules:
     async def get(self, name: str) -> ScheduleInfo:
         return ScheduleInfo.of(await schedule_row(await self._store(), name))
 
-    async def pause(self, name: str, *, reason: str = "", by: str = "") -> ScheduleInfo:
-        return await self._change(name, Paused(by, reason))
+    async def pause(self, name: str, *, until: When | None = None, reason: str = "", by: str = "") -> ScheduleInfo:
+        """Decide no slot until it is resumed; with `until`, it resumes by itself then (S66)."""
+        end = None if until is None else as_second(until, await self._now())
+        return await self._change(name, Paused(by, reason, end))
+
+    async def skip(self, name: str, slot: When, *, reason: str = "", by: str = "") -> ScheduleInfo:
+        """Mark a slot to come, which is not to run (S66)."""
+        return await self._change(name, SkipAsked(as_second(slot, await self._now()), by, reason))
+
+    async def take_skip_back(self, name: str, slot: When) -> ScheduleInfo:
+        """Let a marked slot run after all, as long as it has not come (S66)."""
+        return await self._change(name, SkipTakenBack(as_second(slot, await self._now())))
 
     async def resume(self, name: str, *, run_missed: bool | None = None) -> ScheduleInfo:
         return await self._change(name, Resumed(run_missed))

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
 from ..clock import microseconds, monotonic
@@ -22,24 +22,28 @@ from ..core.settle import Settled
 from ..core.states import RunState
 from ..core.timeparse import to_datetime
 from ..log import get_logger
+from ..runtime.engines.watcher import EndOfAttempt
 from ..runtime.heartbeat import Heartbeat, HeartbeatCallbacks
 from ..runtime.local_ticker import LocalTicker
 from ..runtime.loop import FailureLog, Loop, Turn
 from ..runtime.maintenance import Pruner, Reaper
 from ..runtime.ticker import MAX_MISSED_POLLS, Ticker
 from ..runtime.worker import Worker
-from ..sources.folder import FolderSource
 from ..stores.contract import Store
 from ..stores.records import MICRO, Finish, Lease, Node, Renewed, Role, TickResult
 from .definition_sync import DefinitionSync
 from .health import DEGRADED, NO_ROOM, NOT_READY, READY, Readiness
-from .hooks import HookCaller, Hooks, RunEvent
+from .hooks import EVENT_NAMES, HookCaller, Hooks, RunEvent
 from .node_workers import NodeWorkers, WorkerCallbacks, make_workers
 from .notifications import liveness_ping, make_notifier
 from .registry import Registry
 from .sources import OrphanCheck
+from .telemetry import make_telemetry
 from .values import EVERY_ROLE
 from .worker_advice import NO_ROOM_SECONDS
+
+if TYPE_CHECKING:
+    from ..sources.folder import FolderSource
 
 _log = get_logger()
 _VERSION = version("tickwise")
@@ -48,7 +52,8 @@ _FOLDER_TIMEOUT = 30.0  # seconds for a first look at all folders
 _LAST_TURN_TIMEOUT = 10.0  # seconds for turns that are under way when a node ends
 _MAX_PROBLEMS, _MAX_PROBLEM_LENGTH = 20, 1_000
 _ANY_COMMANDS = frozenset({ALL})
-_EVENT_NAMES = {"handedback": "handed_back"}
+_OUTCOME_NAMES = {"handedback": "handed_back"}
+RUN_ENDED = "run ended"  # the event that is logged for an attempt that did not succeed
 _NOT_LOGGED = frozenset({"started", "succeeded", "snoozed", "unmet"})
 
 
@@ -66,7 +71,7 @@ class NodeOptions(NamedTuple):
     """What a node is to do, and with which sources."""
 
     roles: Sequence[Role] = EVERY_ROLE
-    folders: Sequence[FolderSource] = ()
+    folders: "Sequence[FolderSource]" = ()
     private: bool = False  # only people who may run commands can write to the store
 
 
@@ -94,6 +99,7 @@ class NodeProcess:
         self._folder_events = [asyncio.Event() for _ in options.folders]
         self.up = asyncio.Event()  # its roles run
         self.ready = asyncio.Event()  # the first pass is over
+        self._telemetry = make_telemetry(settings) if Role.WORKER in self.roles else None
         self._workers = self._make_workers()
         self.worker = self._workers.local
         self._heartbeat = self._make_heartbeat()
@@ -129,6 +135,8 @@ class NodeProcess:
             await self._heartbeat.close()
             self._hooks.call("on_stop")
             await self._hooks.finish(self.settings.shutdown_grace)
+            if self._telemetry:
+                await asyncio.to_thread(self._telemetry.flush)
 
     async def _announce(self) -> None:
         """Let the fleet know of this node, and of what its worker may execute by now."""
@@ -164,8 +172,10 @@ class NodeProcess:
             is_any = settings.allow_commands or self._options.private
             return _ANY_COMMANDS if is_any else services.definitions.commands
 
-        callbacks = WorkerCallbacks(commands, on_started=self._started, on_ended=self._ended)
-        return make_workers(settings, services.store, self.id, self._registry, self.roles, callbacks)
+        callbacks = WorkerCallbacks(commands, self._started, self._ended, self._reported)
+        return make_workers(
+            settings, services.store, self.id, self._registry, self.roles, callbacks, self._telemetry
+        )
 
     def _make_heartbeat(self) -> Heartbeat:
         loop, workers = asyncio.get_running_loop(), self._workers
@@ -272,7 +282,7 @@ class NodeProcess:
             )
         ]
 
-    def _follow(self, folder: FolderSource, read: asyncio.Event, stop: asyncio.Event) -> Turn:
+    def _follow(self, folder: "FolderSource", read: asyncio.Event, stop: asyncio.Event) -> Turn:
         async def turn() -> float:
             await self._services.definitions.follow(folder, stop, read)
             return 1.0
@@ -366,12 +376,16 @@ class NodeProcess:
 
     def _ended(self, lease: Lease, finish: Finish, settled: Settled) -> None:
         what = type(finish.outcome).__name__.lower()
-        self._report(_EVENT_NAMES.get(what, what), lease, settled.state, finish.error)
+        self._report(_OUTCOME_NAMES.get(what, what), lease, settled.state, finish.error)
+
+    def _reported(self, end: EndOfAttempt) -> None:
+        if end.node == self.id:  # its last watcher tells
+            self._report(EVENT_NAMES.get(end.event, str(end.event)), end.lease, end.state, end.error)
 
     def _report(self, what: str, lease: Lease, state: RunState, error: str = "") -> None:
         if what not in _NOT_LOGGED:
             _log.warning(
-                "run ended", what=what, run=lease.id, job=lease.job.name, attempt=lease.attempt, state=str(state),
+                RUN_ENDED, what=what, run=lease.id, job=lease.job.name, attempt=lease.attempt, state=str(state),
                 error=first_line(error),
             )  # fmt: skip
         if self._hooks.has("on_run"):

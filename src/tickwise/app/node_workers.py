@@ -8,9 +8,10 @@ from ..config import Settings
 from ..core.errors import InputError
 from ..core.requirements import NOTHING, Offers
 from ..core.settle import Settled
-from ..runtime.engines.watcher import Watcher
+from ..runtime.engines.watcher import EndOfAttempt, Watcher
 from ..runtime.execution import Execution
 from ..runtime.run_executor import RunExecutor
+from ..runtime.telemetry import Telemetry
 from ..runtime.worker import Worker, WorkerOptions
 from ..stores.contract import Store
 from ..stores.records import Finish, Lease, Renewed, Role
@@ -26,6 +27,7 @@ class WorkerCallbacks(NamedTuple):
     commands: Callable[[], Collection[str]]  # digests of definitions whose commands may be executed, or `*`
     on_started: Callable[[Lease], None]
     on_ended: Callable[[Lease, Finish, Settled], None]
+    on_reported: Callable[[EndOfAttempt], None]  # the work on an engine has stored its end by itself
 
 
 class NodeWorkers:
@@ -89,6 +91,7 @@ def make_workers(
     registry: Registry,
     roles: Collection[Role],
     callbacks: WorkerCallbacks,
+    telemetry: Telemetry | None = None,
 ) -> NodeWorkers:
     """The workers that a node with these roles and settings has."""
     if Role.WORKER not in roles:
@@ -102,12 +105,19 @@ def make_workers(
             poll=settings.poll, on_started=callbacks.on_started, on_ended=callbacks.on_ended,
         )  # fmt: skip
 
-    local = Execution(store, registry.functions, commands=callbacks.commands, services=services)
+    local = Execution(
+        store,
+        registry.functions,
+        commands=callbacks.commands,
+        services=services,
+        middleware=registry.middleware,
+        telemetry=telemetry,
+    )
     if not settings.engines:
         return NodeWorkers(make(local, settings.concurrency))
     watcher = Watcher(
         store, settings.engines, api_url=_api_url(settings, roles), commands=callbacks.commands,
-        redactor=services.redactor,
+        redactor=services.redactor, on_reported=callbacks.on_reported,
     )  # fmt: skip
     return NodeWorkers(make(local, settings.concurrency), make(watcher, settings.watch_concurrency))
 

@@ -61,6 +61,7 @@ class JobOptions(TypedDict, total=False):
     grace: Duration | None
     skip_if_successful: bool | None
     jitter: Duration | None
+    from_: Moment | None
     until: Moment | None
     max_runs: int | None
     after: Sequence[AfterFields] | None
@@ -68,11 +69,14 @@ class JobOptions(TypedDict, total=False):
     expires: Duration | None
     auto_remove: bool | None
     ticking: Literal["store", "local"] | None
+    pause_after: Mapping[str, int] | None
     engine: str | Mapping[str, Any] | None
     queue: str | None
     priority: int | None
     params: Mapping[str, Any] | None
     env: Mapping[str, str] | None
+    env_file: str | None
+    dir: str | None
     preconditions: Sequence[Mapping[str, Any]] | None
     retry: RetryFields | None
     timeout: Duration | None
@@ -96,6 +100,11 @@ class JobFields(JobOptions, total=False):
     python: str | None
     http: str | Mapping[str, Any] | None
     steps: Sequence[Mapping[str, Any]] | None
+
+
+def as_job_fields(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Keyword arguments as fields of a job file: `from` is a word of Python, so here it is `from_`."""
+    return {"from" if name == "from_" else name: value for name, value in options.items()}
 
 
 def check_enqueue_options(options: Mapping[str, Any]) -> None:

@@ -10,8 +10,10 @@ from ..core.definition import JobDefinition
 from ..core.errors import ConflictError, InputError
 from ..runtime.executors.arguments import check_arguments, check_names, parameters_of
 from ..runtime.executors.function import Isolated
+from ..runtime.executors.middleware import Middleware, MiddlewareFunction, carry, read_middleware
 from ..sources.defaults import Defaults
 from ..sources.spec import read_function_spec
+from .options import as_job_fields
 
 _POOLS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "thread": lambda function: function,
@@ -56,7 +58,12 @@ class Registry:
     def __init__(self, defaults: Callable[[], Defaults]) -> None:
         self.declared: dict[str, Declared] = {}
         self.functions: dict[str, Callable[..., Any]] = {}  # by job; grows while workers look at it
+        self.middleware: list[Middleware] = []  # grows as well
         self._defaults = defaults
+
+    def wrap(self, function: MiddlewareFunction) -> None:
+        """Put one more middleware around each function, inside those before."""
+        self.middleware.append(read_middleware(function))
 
     def declare(
         self, function: Callable[..., Any], schedule: Any, name: str | None, options: dict[str, Any]
@@ -75,9 +82,10 @@ class Registry:
         pool = options.pop("pool", "thread")
         if pool not in _POOLS:
             raise InputError(f"{place}: pool is {pool!r}: write {' or '.join(_POOLS)}")
-        spec = {"name": chosen, "schedule": schedule, **options}
+        spec = {"name": chosen, "schedule": schedule, **as_job_fields(options)}
         job = self._read(spec, place, function)
         self.functions[chosen] = _POOLS[pool](function)
+        carry(function, self.middleware)
         execution = ModuleExecution.of(function)
         self.declared[chosen] = Declared(
             function=self.functions[chosen], spec=spec, place=place, job=job, execution=execution

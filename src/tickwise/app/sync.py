@@ -21,7 +21,7 @@ from .loop_thread import LoopThread
 from .options import FunctionOptions, Times
 from .sources import DeclaredJobs
 from .sync_methods import Face, SyncJobs, SyncPlaySession, SyncRuns, SyncSchedules, SyncSources
-from .tickwise import AsyncTickwise, Function
+from .tickwise import AsyncTickwise, Function, Wrapper
 from .values import EVERY_ROLE
 
 if TYPE_CHECKING:
@@ -33,9 +33,10 @@ T = TypeVar("T")
 class Tickwise(Face):
     """A scheduler over one store."""
 
-    def __init__(self, store: str | None = None, **settings: Any) -> None:
+    def __init__(self, store: str | None = None, *, awaited: AsyncTickwise | None = None, **settings: Any) -> None:
+        """Over a store, with settings; or over a scheduler that is there already (`awaited`)."""
         loop_thread = LoopThread()
-        super().__init__(AsyncTickwise(store, **settings), loop_thread)
+        super().__init__(awaited or AsyncTickwise(store, **settings), loop_thread)
         self.schedules = SyncSchedules(self._awaited.schedules, loop_thread)
         self.runs = SyncRuns(self._awaited.runs, loop_thread)
         self.jobs = SyncJobs(self._awaited.jobs, loop_thread)
@@ -78,6 +79,13 @@ class Tickwise(Face):
         Without parentheses, or without a schedule, it runs only on demand.
         """
         return self.awaited.job(schedule, name=name, **options)
+
+    def middleware(self, function: Wrapper) -> Wrapper:
+        """Put a middleware around each execution of a function, inside those before: a function that yields once.
+
+        It may as well return a context manager: `tw.middleware(lambda run: flask_app.app_context())`.
+        """
+        return self.awaited.middleware(function)
 
     @contextmanager
     def testing(self, clock: FakeClock) -> Iterator[SyncPlaySession]:
@@ -123,7 +131,7 @@ class Tickwise(Face):
 
     @asynccontextmanager
     async def lifespan(self, app: Any = None) -> AsyncIterator[None]:
-        """Run beside a web application: `FastAPI(lifespan=tw.lifespan)`."""
+        """Run beside a web application: `FastAPI(lifespan=tw.lifespan)`, as `app.state.tickwise`."""
         try:
             async with self.awaited.lifespan(app):
                 yield

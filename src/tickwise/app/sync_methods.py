@@ -3,19 +3,17 @@
 Type checkers and editors read `sync_methods.pyi`, which `make format` makes from the same sources.
 """
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import iscoroutinefunction
-from typing import Any, TypeVar
+from typing import Any
 
 from ..core.errors import InputError
-from .loop_thread import LoopThread
+from .loop_thread import LoopThread, run_synchronously
 from .managers import Jobs, Runs, Schedules
 from .play_session import PlaySession
 from .sources import Sources
 from .tickwise import AsyncTickwise
-
-T = TypeVar("T")
 
 
 def _blocking(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,19 +51,8 @@ def _enqueue(
     if iscoroutinefunction(getattr(connection, "execute", None)):
         raise InputError(f"{type(connection).__name__} is a connection that is awaited: use AsyncTickwise")
     store, request = self._loop_thread.call(self._awaited.prepared(job, params, **options))
-    (made,) = _run_synchronously(store.enqueue([request], connection))
+    (made,) = run_synchronously(store.enqueue([request], connection))
     return made.id
-
-
-def _run_synchronously(work: Coroutine[Any, Any, T]) -> T:
-    """The result of work that waits for nothing, in this thread."""
-    try:
-        work.send(None)
-    except StopIteration as done:
-        result: T = done.value
-        return result
-    work.close()
-    raise InputError("this connection is awaited: use AsyncTickwise")
 
 
 SyncSchedules = _synchronous_class(Schedules, "SyncSchedules")

@@ -64,7 +64,16 @@ class SyncSchedules:
     def get(self, name: str) -> ScheduleInfo:
         ...
 
-    def pause(self, name: str, *, reason: str='', by: str='') -> ScheduleInfo:
+    def pause(self, name: str, *, until: When | None=None, reason: str='', by: str='') -> ScheduleInfo:
+        """Decide no slot until it is resumed; with `until`, it resumes by itself then (S66)."""
+        ...
+
+    def skip(self, name: str, slot: When, *, reason: str='', by: str='') -> ScheduleInfo:
+        """Mark a slot to come, which is not to run (S66)."""
+        ...
+
+    def take_skip_back(self, name: str, slot: When) -> ScheduleInfo:
+        """Let a marked slot run after all, as long as it has not come (S66)."""
         ...
 
     def resume(self, name: str, *, run_missed: bool | None=None) -> ScheduleInfo:

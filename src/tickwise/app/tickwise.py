@@ -20,6 +20,7 @@ from ..core.definition import JobDefinition
 from ..core.errors import ConflictError, InputError
 from ..core.model import Pause, Trigger
 from ..ownership import WriterCheck
+from ..runtime.executors.middleware import MiddlewareFunction
 from ..sources.defaults import Defaults
 from ..stores.contract import Store
 from ..stores.records import MICRO, Enqueue, Role
@@ -45,6 +46,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 Job: TypeAlias = Callable[..., Any] | str  # a function that is one, or its name
 Params: TypeAlias = Mapping[str, Any] | None
 Function = TypeVar("Function", bound=Callable[..., Any])
+Wrapper = TypeVar("Wrapper", bound=MiddlewareFunction)
 
 
 class AsyncTickwise:
@@ -106,6 +108,14 @@ class AsyncTickwise:
             return function
 
         return declare(schedule, None) if callable(schedule) else declare
+
+    def middleware(self, function: Wrapper) -> Wrapper:
+        """Put a middleware around each execution of a function, inside those before: a function that yields once.
+
+        It may as well return a context manager: `tw.middleware(lambda run: flask_app.app_context())`.
+        """
+        self._registry.wrap(function)
+        return function
 
     @property
     def declared(self) -> DeclaredJobs:
@@ -201,7 +211,8 @@ class AsyncTickwise:
         from .drain import drain
         from .worker_services import worker_services
 
-        return await drain(await self.store(), self._registry.functions, worker_services(self.settings))
+        known = self._registry
+        return await drain(await self.store(), known.functions, worker_services(self.settings), known.middleware)
 
     @asynccontextmanager
     async def testing(self, clock: FakeClock) -> AsyncIterator[PlaySession]:
@@ -241,12 +252,14 @@ class AsyncTickwise:
 
     def _folders(self, paths: Sequence[str | Path], source: str | Sequence[str] | None) -> list[FolderSource]:
         """The folders with their names; without names they are known by their resolved paths (S50)."""
-        from ..sources.folder import FolderSource
-
         given = self.settings.source if source is None else parse_names(source, "the name of a source")
         if given and paths and len(given) != len(paths):
             raise InputError(f"source names {len(given)} folders, and there are {len(paths)}: name each, in order")
-        names = given if paths and given else [""] * len(paths)
+        if not paths:
+            return []
+        from ..sources.folder import FolderSource
+
+        names = given or [""] * len(paths)
         writers = WriterCheck(self.settings.trusted_folders)
         return [
             FolderSource(Path(path), name, defaults=self._defaults(), writers=writers)
@@ -301,8 +314,10 @@ class AsyncTickwise:
         self._stop.set()
 
     @asynccontextmanager
-    async def lifespan(self, _app: Any = None) -> AsyncIterator[None]:
-        """Run beside a web application: `FastAPI(lifespan=tw.lifespan)`."""
+    async def lifespan(self, app: Any = None) -> AsyncIterator[None]:
+        """Run beside a web application: `FastAPI(lifespan=tw.lifespan)`. It is then `app.state.tickwise`."""
+        if app is not None and hasattr(app, "state"):
+            app.state.tickwise = self
         try:
             await self.start()
             yield

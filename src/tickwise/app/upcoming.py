@@ -22,7 +22,8 @@ from ..core.index import RunIndex
 from ..core.model import Schedule
 from ..core.timeparse import to_datetime
 from ..core.upcoming import upcoming_slots
-from ..runtime.forecast import Forecast, all_schedules
+from ..runtime.forecast import Forecast
+from ..runtime.schedules import all_schedules
 from ..stores.contract import Store
 from ..stores.records import MICRO, ScheduleFilter
 from .values import UpcomingRun
@@ -57,7 +58,7 @@ async def _runs_before(store: Store, now: int, until: int, limit: int) -> list[U
 
     What waits is looked at within a minute (S15), and counts as due now.
     """
-    wanted = ScheduleFilter(due_before=max(until, now + _MINUTE + 1), paused=False)
+    wanted = ScheduleFilter(due_before=max(until, now + _MINUTE + 1))
     schedules: list[Schedule] = []
     overdue: list[UpcomingRun] = []  # in order of their names, as the pages are
     after: str | None = None

@@ -83,6 +83,7 @@ class ScheduleInfo:
     finished: bool = False
     waits: str = ""  # what its oldest pending slot waits for
     moved_to: datetime | None = None  # where the next fire was moved by hand (S31)
+    skips: tuple[Mapping[str, Any], ...] = ()  # slots to come that a person does not want (S66)
     backfilling: bool = False
     ticking: str | None = None  # what finds its slots, store or local; none: as the nodes are set
     adopted: bool = False  # a person has said so, and not its definition
@@ -96,7 +97,9 @@ class ScheduleInfo:
             name=state.name, job=state.job, kind=str(definition.kind), times=definition.label,
             timezone=definition.times.zone.name, source=definition.source,
             means="cannot be read" if row.unreadable else definition.times.explain(),
-            paused=None if pause is None else {"at": instant(pause.at), "by": pause.by, "reason": pause.reason},
+            paused=None if pause is None else {
+                "at": instant(pause.at), "by": pause.by, "reason": pause.reason, "until": instant(pause.until),
+            },
             cursor=to_datetime(state.cursor), next_run_at=instant(row.next_slot),
             last_run_at=moment(row.last_run_at),
             last_run_id=row.last_run_id, last_enqueued_at=moment(row.last_enqueued_at),
@@ -105,6 +108,7 @@ class ScheduleInfo:
             waits="" if state.deferral is None else state.deferral.reason.explain(state.deferral.detail),
             last_state=None if row.last_state is None else str(row.last_state),
             moved_to=None if state.moved is None else instant(state.moved.to),
+            skips=tuple({"slot": to_datetime(s.slot), "by": s.by, "reason": s.reason} for s in state.skips),
             backfilling=state.backfill is not None,
             ticking=None if ticking is None else str(ticking), adopted=state.ticking is not None,
             unreadable=row.unreadable, **more,
@@ -181,6 +185,8 @@ class HandOverInfo:
     reference: str  # the engine's own id
     state: str  # intended, accepted, begun, ending
     address: str = ""  # where the engine shows it
+    accepted_at: datetime | None = None  # when the engine said that it has it
+    unheard_at: datetime | None = None  # when it said that it never heard of it: then it is sent again
     begun_at: datetime | None = None
     alive_at: datetime | None = None  # the last sign of life of the work
     silent_since: datetime | None = None  # since when the engine does not answer
@@ -190,6 +196,7 @@ class HandOverInfo:
     def of(cls, record: HandOver) -> "HandOverInfo":
         return cls(
             engine=record.engine, reference=record.reference, state=str(record.state), address=record.address,
+            accepted_at=moment(record.accepted_at), unheard_at=moment(record.unheard_at),
             begun_at=moment(record.begun_at), alive_at=moment(record.alive_at),
             silent_since=moment(record.silent_since), silence=record.silence,
         )  # fmt: skip

@@ -6,6 +6,7 @@ from ..config import Settings
 from ..core.redaction import redactor_of
 from ..core.variables import ORDINARY
 from ..runtime.executors.address import AddressPolicy
+from ..runtime.secret_providers import SecretProviders
 from ..runtime.secret_values import secrets_of_worker
 from ..runtime.step_context import Services
 
@@ -18,4 +19,5 @@ def worker_services(settings: Settings) -> Services:
         addresses=AddressPolicy(settings.addresses),
         variables=(*ORDINARY, *settings.pass_env),
         redactor=redactor_of(secrets),
+        providers=SecretProviders(settings.secrets),
     )

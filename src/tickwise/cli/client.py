@@ -82,7 +82,7 @@ async def connect(target: ApiTarget, *, as_json: bool = False) -> AsyncIterator[
         where = hidden(load({"store": target.store}, file=target.config).store)
         opened: AbstractAsyncContextManager[Sender] = over_store(target, where)
     else:
-        from .http_client import over_http  # noqa: PLC0415  (httpx, which a store does not need)
+        from .http_client import over_http  # noqa: PLC0415  (httpx2, which a store does not need)
 
         where = hidden(target.server)
         opened = over_http(target.server, target, where)

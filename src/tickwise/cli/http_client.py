@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 
 from ..api.local_peer import is_trusted, listener_uids, peer_uid, socket_path
 from ..api.loopback import is_loopback
@@ -30,7 +30,7 @@ _PART = {"GET": "params", "DELETE": "params"}  # of a request, which has what is
 class HttpSender:
     """Sends requests by HTTP, to a server or to the API in this process."""
 
-    def __init__(self, http: httpx.AsyncClient, where: str) -> None:
+    def __init__(self, http: httpx2.AsyncClient, where: str) -> None:
         self._http = http
         self._where = where
 
@@ -60,7 +60,7 @@ class HttpSender:
                     elif name == "data":
                         yield kind, json.loads(value)
 
-    def _error_from(self, response: httpx.Response) -> TickwiseError:
+    def _error_from(self, response: httpx2.Response) -> TickwiseError:
         if response.headers.get("content-type", "").startswith("application/problem+json"):
             return ApiRefusal(response.status_code, response.json(), self._where)
         return TickwiseError(f"{response.url} is not the Tickwise API: it answered {response.status_code}")
@@ -71,7 +71,7 @@ def _explain_unreachable() -> Iterator[None]:
     """Turn a transport error into a sentence."""
     try:
         yield
-    except httpx.TransportError as error:
+    except httpx2.TransportError as error:
         url, why = error.request.url, str(error) or type(error).__name__
         where = f"{url.scheme}://{url.netloc.decode()}"
         raise TickwiseError(f"{where} cannot be reached ({why}): is a server running there?") from None
@@ -84,10 +84,10 @@ async def over_http(server: str, target: ApiTarget, where: str) -> AsyncIterator
     local = is_loopback(host) and not target.token
     path = _own_socket(target, port) if local else None
     token = _own_token(target, port) if local and path is None else target.token
-    async with httpx.AsyncClient(
-        base_url=server if path is None else httpx.URL(server).copy_with(scheme="http"),
+    async with httpx2.AsyncClient(
+        base_url=server if path is None else httpx2.URL(server).copy_with(scheme="http"),
         headers={"Authorization": f"Bearer {token}"} if token else {},
-        transport=None if path is None else httpx.AsyncHTTPTransport(uds=str(path)),
+        transport=None if path is None else httpx2.AsyncHTTPTransport(uds=str(path)),
         timeout=_TIMEOUT, trust_env=not is_loopback(host),
     ) as http:  # fmt: skip
         yield HttpSender(http, where)
@@ -98,8 +98,8 @@ def _parse_host(server: str) -> tuple[str, int]:
         parts = urlsplit(server)
         host, port = parts.hostname, parts.port or _PORTS.get(parts.scheme)
         fits = not parts.query and not parts.fragment
-        httpx.URL(server)
-    except (ValueError, httpx.InvalidURL):
+        httpx2.URL(server)
+    except (ValueError, httpx2.InvalidURL):
         host, port, fits = None, None, False
     if not host or port is None or not fits:
         raise InputError(f"{server[:100]!r} is not a server address: write it like http://127.0.0.1:8484")

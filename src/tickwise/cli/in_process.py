@@ -1,6 +1,6 @@
 """The API in this process: requests go straight to the application, and responses can stream.
 
-The ASGI transport of httpx returns a response only when it is complete, so a log that is followed would never be
+The ASGI transport of httpx2 returns a response only when it is complete, so a log that is followed would never be
 seen. Here each request is a task beside the reader, and its response arrives part by part.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
-import httpx
+import httpx2
 
 from ..api.app import make_api
 from ..api.identity import Identity, identified
@@ -24,23 +24,23 @@ Application: TypeAlias = Callable[[Any, Any, Any], Awaitable[None]]
 _LOCAL_ADDRESS = ("127.0.0.1", 0)
 
 
-class InProcessTransport(httpx.AsyncBaseTransport):
+class InProcessTransport(httpx2.AsyncBaseTransport):
     """Sends requests to an application, as a client on this machine."""
 
     def __init__(self, app: Application) -> None:
         self._app = app
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = _StreamedResponse(self._app, _scope(request), await request.aread())
         try:
             start = await response.start()
         except BaseException:  # the caller is gone: end the task before the store is closed
             await response.aclose()
             raise
-        return httpx.Response(start["status"], headers=start["headers"], stream=response)
+        return httpx2.Response(start["status"], headers=start["headers"], stream=response)
 
 
-def _scope(request: httpx.Request) -> dict[str, Any]:
+def _scope(request: httpx2.Request) -> dict[str, Any]:
     url = request.url
     return {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": request.method,
@@ -50,7 +50,7 @@ def _scope(request: httpx.Request) -> dict[str, Any]:
     }  # fmt: skip
 
 
-class _StreamedResponse(httpx.AsyncByteStream):
+class _StreamedResponse(httpx2.AsyncByteStream):
     """The messages that the application sends; closing it tells the application that the client disconnected."""
 
     def __init__(self, app: Application, scope: dict[str, Any], body: bytes) -> None:
@@ -92,7 +92,7 @@ async def api_over(tickwise: AsyncTickwise, where: str) -> AsyncIterator[HttpSen
     app = identified(make_api(tickwise), Identity(_user_name(), AccessRole.ADMIN))  # no socket is served
     headers = {"Accept-Encoding": "identity"}  # nothing is sent anywhere
     transport = InProcessTransport(app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as http:
+    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as http:
         yield HttpSender(http, where)
 
 

@@ -57,7 +57,7 @@ class LocalSender:
 
     async def _opened_api(self) -> Sender:
         if self._api is None:
-            from .in_process import api_over  # noqa: PLC0415  (FastAPI and httpx, which a read does not need)
+            from .in_process import api_over  # noqa: PLC0415  (FastAPI and httpx2, which a read does not need)
 
             self._api = await self._stack.enter_async_context(api_over(self._tickwise, self._where))
         return self._api

@@ -7,7 +7,7 @@ when the command is used, so that no command waits for the imports of another; `
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -18,6 +18,7 @@ from ..core.errors import TickwiseError
 
 _PLAIN_OUTPUT: Any = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 COMMANDS = {
+    "init": "init:init",
     "serve": "serve:serve",
     "ticker": "serve:ticker",
     "worker": "serve:worker",
@@ -37,6 +38,7 @@ COMMANDS = {
     "import": "import_jobs:import_jobs",
     "simulate": "simulate:simulate_jobs",
     "validate": "validate:validate",
+    "schema": "schema:schema",
     "cron": "cron:app",
     "templates": "templates:templates",
     "store": "store:app",
@@ -49,6 +51,7 @@ COMMANDS = {
     "exec": "exec:execute",
 }
 SUMMARIES = {
+    "init": "Make a folder with settings and jobs to begin with.",
     "serve": "Schedule and run jobs, and serve the API and the dashboard.",
     "ticker": "Only decide what is due; workers elsewhere run it.",
     "worker": "Only run what is queued; a ticker elsewhere decides.",
@@ -68,6 +71,7 @@ SUMMARIES = {
     "import": "Turn jobs of cron and others into job files, with proof.",
     "simulate": "Run the real planner over a period, and print each verdict.",
     "validate": "Check job files.",
+    "schema": "Print the JSON Schema of job files.",
     "cron": "What a cron expression means, and when it fires.",
     "templates": "List templates: schedules that a job uses by name.",
     "store": "The store itself: its tables or collections.",
@@ -151,9 +155,10 @@ def _options(
         raise typer.Exit
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None, program: str | None = None) -> None:
+    """Run a command: that of the command line, or these arguments of another program."""
     try:
-        app()
+        app(arguments, prog_name=program)
     except TickwiseError as error:
         from .output import print_error
 

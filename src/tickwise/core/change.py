@@ -4,18 +4,20 @@ A change never loses pending work by accident: what it drops, it records. All bu
 moving back.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from .backfill import begin_backfill
 from .catchup import DEFAULT_GRACE
 from .cron import Recurrence
-from .cron.recurrences import At
-from .definition import Catchup, Kind, Overlap, ScheduleDefinition, Ticking
-from .errors import ConflictError, InputError, other_source
-from .model import Backfill, Decision, Disabled, Move, Pause, Schedule, ScheduleFacts
+from .cron.recurrences import At, Window
+from .definition import Catchup, Overlap, ScheduleDefinition, Ticking
+from .errors import InputError, other_source
+from .model import Backfill, Decision, Disabled, Move, Pause, Schedule, SlotSkip
 from .policy import catchup_mode
 from .reasons import Reason
+from .skips import mark_skip, unmark_skip, without_lost_skips
 from .slots import next_slot, passed_over, summed_up
 from .timeparse import iso
 
@@ -60,10 +62,11 @@ class Switched:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """A person pauses it: nothing is decided until it is resumed."""
+    """A person pauses it: nothing is decided until it is resumed, or until an instant."""
 
     by: str = ""
     reason: str = ""
+    until: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,22 @@ class Rescheduled:
     """The next fire moves to this instant, once (S31)."""
 
     to: int
+
+
+@dataclass(frozen=True, slots=True)
+class SkipAsked:
+    """A slot to come is not to run (S66)."""
+
+    slot: int
+    by: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SkipTakenBack:
+    """It is to run after all."""
+
+    slot: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +138,8 @@ Change: TypeAlias = (
     | Paused
     | Resumed
     | Rescheduled
+    | SkipAsked
+    | SkipTakenBack
     | Reset
     | BackfillAsked
     | BackfillCancelled
@@ -163,15 +184,6 @@ def _check_source(schedule: Schedule, source: str) -> None:
         raise other_source(schedule.name, own, source)
 
 
-def backfill_slots(schedule: Schedule, own: ScheduleFacts, start: int, end: int) -> Iterator[int]:
-    """The slots of [start, end) that have no run, oldest first: what a dry run lists."""
-    slot = schedule.definition.times.after(start - 1)
-    while slot is not None and slot < end:
-        if slot not in own.slots_with_run:
-            yield slot
-        slot = schedule.definition.times.after(slot)
-
-
 def _forgotten(schedule: Schedule, now: int) -> bool:
     return schedule.deleted_at is not None and now - schedule.deleted_at > TOMBSTONE_SECONDS
 
@@ -208,6 +220,8 @@ def _apply_update(schedule: Schedule, change: Updated, now: int) -> ChangeResult
     definition = change.definition
     if definition == schedule.definition:
         return ChangeResult((schedule,))
+    if definition.policy.pause_after != schedule.definition.policy.pause_after:
+        schedule = schedule._replace(failures_from=now)
     before, after = catchup_mode(schedule), catchup_mode(schedule._replace(definition=definition))
     most = definition.policy.max_runs
     if before is not Catchup.SKIP and after is Catchup.SKIP:  # S25
@@ -231,7 +245,8 @@ def _redefined(schedule: Schedule, definition: ScheduleDefinition, now: int) -> 
     if definition.times == schedule.definition.times:
         return schedule._replace(definition=definition)
     still = tuple(t for t in schedule.reopened if definition.times.after(t - 1) == t)
-    return schedule._replace(definition=definition, edited_at=now, reopened=still)
+    changed = schedule._replace(definition=definition, edited_at=now, reopened=still)
+    return without_lost_skips(changed)
 
 
 def _rename(schedule: Schedule, change: Renamed, now: int) -> ChangeResult:
@@ -289,7 +304,13 @@ def _switch(schedule: Schedule, change: Switched, now: int) -> ChangeResult:
 
 
 def _pause(schedule: Schedule, change: Paused, now: int) -> ChangeResult:
-    pause = schedule.manual_pause or Pause(now, change.by, change.reason)
+    """A second pause changes when the first ends, and nothing else."""
+    if change.until is not None and change.until <= now:
+        raise InputError(f"{iso(change.until)} has passed: give a time after now ({iso(now)})")
+    known = schedule.manual_pause
+    pause = Pause(known.at if known else now, change.by, change.reason, change.until)
+    if known and known.until == change.until:
+        return ChangeResult((schedule,))
     return ChangeResult((schedule._replace(manual_pause=pause),))
 
 
@@ -303,7 +324,17 @@ def _resume(schedule: Schedule, change: Resumed, now: int) -> ChangeResult:
     overruled = Disabled(schedule.disabled.at, overruled=True) if schedule.disabled else None
     awake = schedule._replace(manual_pause=None, disabled=overruled)
     since = min(pause.at for pause in pauses)
+    awake = awake._replace(failures_from=now)
     return _end_pause(awake, pauses[0], since, now, run_missed=change.run_missed)
+
+
+def end_own_pause(schedule: Schedule, pause: Pause) -> ChangeResult:
+    """The end that a person gave a pause (S66). A schedule that is disabled as well rests on, as of both."""
+    until = pause.at if pause.until is None else pause.until
+    awake = schedule._replace(manual_pause=None, failures_from=until, records=())
+    if disabled := schedule.disabled_pause:
+        return ChangeResult((awake._replace(disabled=Disabled(min(pause.at, disabled.at))),))
+    return _end_pause(awake, pause, pause.at, until)
 
 
 def _end_pause(
@@ -335,6 +366,11 @@ def _reschedule(schedule: Schedule, change: Rescheduled, now: int) -> ChangeResu
         raise InputError(f"{iso(to)} has passed: give a time from now ({iso(now)}) on")
     if until is not None and to > until:
         raise InputError(f"{iso(to)} is after the end of the schedule, {iso(until)}: move `until` first")
+    times = schedule.definition.times
+    if isinstance(times, Window) and to < times.first:
+        raise InputError(
+            f"{iso(to)} is before the beginning of the schedule, {iso(times.first)}: move `from` first"
+        )
     if schedule.moved and schedule.moved.to == max(to, now, schedule.cursor + 1):
         return ChangeResult((schedule,))
     schedule, decisions = _note_move(schedule, now)
@@ -346,24 +382,23 @@ def _reschedule(schedule: Schedule, change: Rescheduled, now: int) -> ChangeResu
     return ChangeResult((schedule._replace(moved=Move(now, to)),), decisions)
 
 
+def _mark_skip(schedule: Schedule, change: SkipAsked, now: int) -> ChangeResult:
+    return ChangeResult((mark_skip(schedule, SlotSkip(change.slot, change.by, change.reason), now),))
+
+
+def _unmark_skip(schedule: Schedule, change: SkipTakenBack, _now: int) -> ChangeResult:
+    return ChangeResult((unmark_skip(schedule, change.slot),))
+
+
 def _backfill(schedule: Schedule, change: BackfillAsked, now: int) -> ChangeResult:
-    if schedule.backfill:
-        end = iso(schedule.backfill.end)
-        raise ConflictError(f"{schedule.name} has a backfill under way, up to {end}: cancel it first")
-    if not change.start < change.end <= now:
-        asked = f"from {iso(change.start)} to {iso(change.end)}"
-        raise InputError(f"a backfill goes from one time to a later one that has passed, not {asked}")
-    if schedule.definition.kind is not Kind.START:
-        raise InputError(f"{schedule.name} is a {schedule.definition.kind} schedule: it never catches up")
-    if change.overlap not in (Overlap.QUEUE, Overlap.ALLOW):
-        raise InputError(f"a backfill waits (queue) or runs side by side (allow), but overlap is {change.overlap}")
+    backfill = Backfill(change.start - 1, change.end, change.overlap, change.most)
+    begun = begin_backfill(schedule, backfill, now)
     if change.history_from is not None and change.start < change.history_from and not change.again:
         raise InputError(
             f"runs before {iso(change.history_from)} may have been removed, so those slots could run twice: "
             "start later, or ask for them again"
         )
-    backfill = Backfill(change.start - 1, change.end, change.overlap, change.most)
-    return ChangeResult((schedule._replace(backfill=backfill),))
+    return ChangeResult((begun,))
 
 
 def _cancel_backfill(schedule: Schedule, _change: BackfillCancelled, _now: int) -> ChangeResult:
@@ -382,6 +417,8 @@ _APPLIED: dict[type, Callable[[Schedule, Any, int], ChangeResult]] = {
     Paused: _pause,
     Resumed: _resume,
     Rescheduled: _reschedule,
+    SkipAsked: _mark_skip,
+    SkipTakenBack: _unmark_skip,
     Reset: _reset,
     BackfillAsked: _backfill,
     BackfillCancelled: _cancel_backfill,

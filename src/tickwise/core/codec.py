@@ -18,7 +18,7 @@ from types import NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from .cron import Cron, Every, Recurrence, parse
-from .cron.recurrences import AnyOf, At
+from .cron.recurrences import AnyOf, At, Window
 from .cron.zone import Zone, zone
 from .definition import Command, HttpCall, JobDefinition, PythonCall, ScheduleDefinition, Script
 from .errors import InputError, TickwiseError
@@ -35,6 +35,7 @@ _TAGS: dict[type, str] = {
     Every: "every",
     At: "at",
     AnyOf: "any",
+    Window: "window",
     Command: "command",
     Script: "script",
     PythonCall: "python",
@@ -295,7 +296,7 @@ _LEAVES: dict[Any, _Coder] = {
     float: _Coder(_number, _number),
     Zone: _Coder(lambda value: _expect(value, Zone).name, lambda data: zone(_expect(data, str))),
     Cron: _Coder(_write_cron, lambda data: _coder(_Spelling).read(data).times()),
-    Recurrence: _choice(Cron, Every, At, AnyOf),
+    Recurrence: _choice(Cron, Every, At, AnyOf, Window),
 }
 _JOB = _fields(JobDefinition, without=frozenset({"name", "schedules"}))
 _SCHEDULE = _fields(ScheduleDefinition, without=frozenset({"name", "job"}))

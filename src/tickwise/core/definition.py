@@ -17,6 +17,7 @@ from .read_only_dict import ReadOnlyDict
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 DEFAULT_QUEUE = "default"
+MAX_ITEMS = 1_000  # of a step with `foreach`
 MAX_PRIORITY = 1_000  # of a job or a run; and as far below 0
 _DAY = 86_400
 _NOTHING: Mapping[str, Any] = ReadOnlyDict()
@@ -92,6 +93,7 @@ class Policy:
     expires: int | None = None
     auto_remove: bool = False
     ticking: Ticking | None = None  # none: as the node is set
+    pause_after: int | None = None  # so many failed runs in a row pause the schedule (S66)
 
     @classmethod
     def of(
@@ -208,6 +210,15 @@ class Precondition:
 
 
 @dataclass(frozen=True, slots=True)
+class ForEach:
+    """The items for each of which a step is executed (S73): as given, or those that a reference names."""
+
+    items: tuple[Any, ...] = ()
+    reference: str = ""  # such as `steps.list.outputs.files`
+    max_parallel: int = 4
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One node of a pipeline."""
 
@@ -220,6 +231,7 @@ class Step:
     retry: RetryPolicy = RetryPolicy()
     continue_on: tuple[Outcome, ...] = ()
     preconditions: tuple[Precondition, ...] = ()
+    foreach: ForEach | None = None  # none: it is executed once
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +279,8 @@ class JobDefinition:
     priority: int = 0
     params: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
     env: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    env_file: str | None = None  # a file of variables on the worker; `env` goes before it
+    dir: str | None = None  # the folder of steps that name none; none: the worker's
     preconditions: tuple[Precondition, ...] = ()
     retry: RetryPolicy = RetryPolicy()
     timeout: int | None = None

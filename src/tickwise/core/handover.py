@@ -50,6 +50,7 @@ class HandOver(NamedTuple):
     state: HandOverState = HandOverState.INTENDED
     claim: str = ""  # digest of the secret of the work that began
     accepted_at: int | None = None  # when the engine last said that it has it
+    unheard_at: int | None = None  # when it last said that it never heard of it
     begun_at: int | None = None
     alive_at: int | None = None  # the last sign of life of the work
     ended_at: int | None = None  # when the engine first said that it is over, though no end was reported
@@ -199,6 +200,8 @@ def _said(record: HandOver, change: HandOverChange, now: int) -> HandOver:
             return record._replace(silent_since=since, silence=clip(problem, _MAX_SAID))
         case LogRead(cursor):
             return record._replace(log_cursor=cursor)
+        case Unheard():
+            return _answered(record)._replace(unheard_at=now)
         case Over():
             return _answered(record)._replace(ended_at=now if record.ended_at is None else record.ended_at)
         case Accepted(address):

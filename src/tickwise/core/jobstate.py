@@ -6,7 +6,7 @@ in the value, and is written with it in one step:
 
 - `redefine` applies a definition and `remove` deletes it, `change` applies a person's request, `end_pauses` the
   ends of pauses of everything; what else sources may do to a job is in `job_sources`;
-- `slots_needed` and `successes_needed` say what must be read before a pass, `facts_of` makes facts of it;
+- `slots_needed` and `core.facts_needed` say what must be read before a pass, `facts_of` makes facts of it;
 - `commit` takes what the planner has decided about the job;
 - `wake_at`, `waiting`, `lanes`, `is_local`, `needs` are what stores keep of a job to find it by.
 
@@ -43,8 +43,8 @@ from .requirements import LiveWorkers, requirements_of
 
 UNREADABLE_SECONDS = 60  # after which a schedule that cannot be read is looked at again
 # Fields that make a schedule special, unless they are as in a new one.
-SPECIAL_STATE = ("manual_pause", "disabled", "moved", "backfill", "reopened", "dropped", "deleted_at")
-SPECIAL_POLICY = ("jitter", "until", "max_runs", "after")
+SPECIAL_STATE = ("manual_pause", "disabled", "moved", "backfill", "reopened", "dropped", "deleted_at", "skips")
+SPECIAL_POLICY = ("jitter", "until", "max_runs", "after", "pause_after")
 _state_of, _policy_of = attrgetter(*SPECIAL_STATE), attrgetter(*SPECIAL_POLICY)
 _ORDINARY_STATE = tuple(Schedule._field_defaults[name] for name in SPECIAL_STATE)
 _ORDINARY_POLICY = _policy_of(Policy())
@@ -122,7 +122,10 @@ class JobState(NamedTuple):
     @property
     def waiting(self) -> bool:
         """Whether the end of a run may let it go on (S15)."""
-        return any(schedule.deferral or schedule.backfill for schedule in self.live.values())
+        return any(
+            schedule.deferral or schedule.backfill or schedule.definition.policy.pause_after is not None
+            for schedule in self.live.values()
+        )
 
     @property
     def held(self) -> bool:
@@ -330,36 +333,20 @@ def _slots_of(times: Recurrence, ranges: Ranges, since: int) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-class SuccessesNeeded(NamedTuple):
-    """The schedules for which a pass waits, and after which second their successes matter (S35)."""
-
-    schedules: list[str]
-    since: int
-
-
-def successes_needed(jobs: Iterable[JobState]) -> SuccessesNeeded | None:
-    """What must be read of other schedules before these jobs are planned; most often nothing."""
-    states = [each for job in jobs for each in job.schedules.values() if each.live]
-    needed = [after for each in states for after in each.schedule.definition.policy.after]
-    if not needed:
-        return None
-    oldest = min(each.undecided_from for each in states)
-    return SuccessesNeeded(sorted({a.schedule for a in needed}), oldest - max(a.within for a in needed))
-
-
 def facts_of(
     jobs: Iterable[JobState],
     holders: Mapping[str, Sequence[Holder]],
     workers: LiveWorkers,
     slots: Mapping[str, AbstractSet[int]],
     successes: Mapping[str, Sequence[int]],
+    failures: Mapping[str, int] = MappingProxyType({}),
 ) -> Facts:
-    """What the planner is to know: holders of lanes by job, slots with a run and successes by schedule."""
+    """What the planner is to know: holders of lanes by job; slots with a run, successes, failures by schedule."""
     jobs = list(jobs)
     return Facts(
         jobs={job.name: job.facts(holders.get(job.name, ()), workers) for job in jobs},
         schedules={
-            name: ScheduleFacts(slots.get(name, frozenset()), each.last_slot)
+            name: ScheduleFacts(slots.get(name, frozenset()), each.last_slot, failures.get(name, 0))
             for job in jobs
             for name, each in job.schedules.items()
         },

@@ -44,6 +44,20 @@ class Pause:
     at: int
     by: str = ""
     reason: str = ""
+    until: int | None = None  # it ends by itself (S66); none: a person ends it
+
+
+@dataclass(frozen=True, slots=True)
+class SlotSkip:
+    """A slot to come that a person does not want, by whom and why (S66)."""
+
+    slot: int
+    by: str = ""
+    reason: str = ""
+
+    @property
+    def detail(self) -> str:
+        return ", ".join(word for word in (self.reason, self.by and f"by {self.by}") if word) or "no reason given"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +139,8 @@ class Schedule(NamedTuple):
     deleted_at: int | None = None  # kept a while, so that remove-and-create keeps the cursor (S23)
     records: tuple[Decision, ...] = ()  # those that an equal verdict in a row extends (S7)
     ticking: Ticking | None = None  # who finds its slots, if a person has said so: goes before its definition
+    skips: tuple[SlotSkip, ...] = ()  # slots to come that are not to run, in order (S66)
+    failures_from: int = 0  # failed runs that ended before do not count for `pause_after` (S66)
 
     @property
     def ticked_locally(self) -> bool:
@@ -135,6 +151,15 @@ class Schedule(NamedTuple):
     def paused(self) -> Pause | None:
         """Why no slot is decided: a person's pause, or else the definition's `enabled: false` (S28, S29)."""
         return self.manual_pause or self.disabled_pause
+
+    @property
+    def resumes_at(self) -> int | None:
+        """When a pause ends by itself, if it is a person's and has an end (S66)."""
+        return self.manual_pause.until if self.manual_pause and self.deleted_at is None else None
+
+    def skip_of(self, slot: int) -> SlotSkip | None:
+        """The mark of a slot that a person does not want."""
+        return next((mark for mark in self.skips if mark.slot == slot), None)
 
     @property
     def rests(self) -> bool:
@@ -192,6 +217,7 @@ class ScheduleFacts(NamedTuple):
 
     slots_with_run: AbstractSet[int] = frozenset()  # at least those that may be pending or backfilled
     last_slot_with_run: int | None = None  # S17
+    failures: int = 0  # of its newest runs in a row, if they count (S66)
 
 
 @dataclass(frozen=True, slots=True)

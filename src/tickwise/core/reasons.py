@@ -124,6 +124,11 @@ class Reason(Enum):
         "the schedule was paused ({detail})",
         "Resume asking for the slots of the pause, or backfill them.",
     )
+    SKIPPED_BY_HAND = (
+        "skipped_by_hand", Verdict.SKIPPED,
+        "a person marked it to be skipped ({detail})",
+        "Trigger the job if it should run after all, or backfill the slot.",
+    )
     RESCHEDULED = (
         "rescheduled", Verdict.SKIPPED,
         "the next run was moved to {detail} by hand",

@@ -1,4 +1,4 @@
-"""References such as `${params.table}` and `${run.slot}` in commands: where they may stand, and their values.
+"""References such as `${params.table}`, `${run.slot}` and `${steps.extract.outputs.rows}`: where they may stand.
 
 A value is data. So that no program reads it as anything else, these rules hold for every command (B2):
 
@@ -9,7 +9,8 @@ A value is data. So that no program reads it as anything else, these rules hold 
   shell (`ssh`). Directly behind an option that takes code (`-c`, `--command`) there is none either.
 - A value that begins with `-` is refused unless a `--` stands before it: it would be an option.
 
-Variables may hold references anywhere in their text, and scripts get variables only.
+Variables and headers of requests may hold references anywhere in their text, and scripts get variables only.
+`${secret:NAME}` stands in variables and headers only: everybody on a machine can read the arguments of a program.
 """
 
 import re
@@ -18,7 +19,9 @@ from itertools import pairwise
 
 from .errors import InputError, did_you_mean, nearest_word
 
-REFERENCE = re.compile(r"\$\{((?:params|run)\.[^}]*)\}")
+REFERENCE = re.compile(r"\$\{((?:params|run|steps|item)\.[^}]*|item|secret:[^}]*)\}")
+SECRET = "secret:"  # noqa: S105  (it begins the name of a secret of the worker, S76)
+_NEVER_SHELL = re.compile(r"\$\{((?:params|run|steps|item)\.[^}]*)\}")  # no shell reads such a variable
 RUN_FACTS = frozenset({"id", "job", "schedule", "slot", "previous_slot", "trigger", "attempt", "outcome"})
 _SHELLS = frozenset("sh ash bash dash elvish fish ksh mksh rbash xonsh yash zsh csh tcsh nu".split())
 _PYTHONS = frozenset({"python", "pypy"})
@@ -43,13 +46,13 @@ _STARTERS = frozenset(  # start the program that is named behind their own optio
 _NOT_A_PROGRAM = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*|[0-9.]+[smhd]?")  # variables of env, a time of timeout
 _PYTHON_OPTIONS = frozenset({"-u", "-B", "-E", "-I", "-P", "-s", "-S", "-O", "-OO"})  # bring no code
 _CODE_OPTION = re.compile(r"-[A-Za-z]*[ce]|--(?:command|eval|execute?|expression|code|run|print|init-command)")
-_ADVICE = "use the variable {variable} in a script, or hand it over in env"
 
 
 def check_command(arguments: Sequence[str]) -> None:
     """Refuse a command with a reference in a place where its value could be more than data."""
     places = [i for i, argument in enumerate(arguments) if REFERENCE.search(argument)]
     for place in places:
+        _check_no_secret(arguments[place])
         _check_alone(arguments[place])
     if places:
         _check_program(arguments, 0)
@@ -64,6 +67,15 @@ def _check_alone(argument: str) -> None:
         option, equals, value = argument.partition("=")
         two = f": write it as two arguments, {option} and {value}" if equals and value == found[0] else ""
         raise _refusal(found[0], f"it must be an argument of its own, and {argument!r} is more than that{two}")
+
+
+def _check_no_secret(argument: str) -> None:
+    for name in REFERENCE.findall(argument):
+        if name.startswith(SECRET):
+            raise InputError(
+                f"${{{name}}} cannot stand there: everybody on the machine can read the arguments of a program; "
+                "hand it over in env"
+            )
 
 
 def _check_program(arguments: Sequence[str], start: int) -> None:
@@ -121,9 +133,16 @@ def _program_name(text: str) -> str:
 
 def _refusal(reference: str, reason: str) -> InputError:
     name = reference.removeprefix("${").removesuffix("}")
-    variable = f"TICKWISE_{name.replace('params.', 'param_').replace('run.', '').upper()}"
-    variable = variable.replace("TICKWISE_ID", "TICKWISE_RUN_ID")
-    return InputError(f"{reference} cannot stand there: {reason}; {_ADVICE.format(variable=variable)}")
+    kind, _, word = name.partition(".")
+    variable = _VARIABLES.get(name) or (f"TICKWISE_{_PREFIXES[kind]}{word.upper()}" if kind in _PREFIXES else "")
+    advice = (
+        f"use the variable {variable} in a script, or hand it over in env" if variable else "hand it over in env"
+    )
+    return InputError(f"{reference} cannot stand there: {reason}; {advice}")
+
+
+_PREFIXES = {"params": "PARAM_", "run": ""}
+_VARIABLES = {"run.id": "TICKWISE_RUN_ID", "item": "TICKWISE_ITEM"}
 
 
 def fill_command(arguments: Sequence[str], values: Mapping[str, str]) -> list[str]:
@@ -153,10 +172,22 @@ def fill_text(text: str, values: Mapping[str, str]) -> str:
     return REFERENCE.sub(value, text)
 
 
+def output_reference(name: str) -> tuple[str, str] | None:
+    """The step and the output that `steps.NAME.outputs.KEY` names; none if it is not of that form."""
+    match = _OUTPUT.fullmatch(name)
+    return (match[1], match[2]) if match else None
+
+
+_OUTPUT = re.compile(r"steps\.(.+)\.outputs\.([^.]+)")
+OUTPUT_NAME = re.compile(
+    r"[A-Za-z_][A-Za-z0-9_-]{0,99}", re.ASCII
+)  # of an output that is referred to, or a secret
+
+
 def check_script(text: str) -> None:
     """Refuse a shell script with a reference: nothing is filled in there."""
     first = text.split("\n", 1)[0].strip()
     words = first[2:].split() if first.startswith("#!") else ["sh"]
-    found = REFERENCE.search(text)
+    found = _NEVER_SHELL.search(text)
     if found and any(_program_name(word) in _SHELLS for word in words):
         raise _refusal(found[0], "a script is not filled in")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
+from .advance_requests import apply_advance_requests
 from .catchup import Backlog, Pending, backlog
 from .definition import Kind, Overlap
 from .journal import Journal
@@ -38,14 +39,17 @@ class SchedulePass:
 
     def __init__(self, now: int, schedule: Schedule, own: ScheduleFacts) -> None:
         self.now = now
+        schedule, decided = apply_advance_requests(schedule, own, now)
         self.schedule = schedule
         self.own = own
         self.kind = schedule.definition.kind
         self.starts: list[Start] = []
         self.cancels: list[PlannedCancel] = []
         self._journal = Journal(schedule)
+        for decision in decided:
+            self._journal.tell(decision)
         self._backlog = (
-            Backlog(schedule, None, None, schedule.last_missed_slot, None)
+            Backlog(schedule, None, None, schedule.last_missed_slot, schedule.resumes_at)
             if schedule.rests
             else backlog(schedule, own, now)
         )

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from .model import Decision, Schedule, Trigger
-from .reasons import Verdict
+from .reasons import Reason, Verdict
 from .slots import count_slots, due_at, previous_slot
 from .states import RunState
 
@@ -236,7 +236,10 @@ class SlotLedger:
 
     def _reason(self, state: SlotState, slot: int) -> str | None:
         if state is SlotState.TO_COME:
-            return "paused" if self._paused else None
+            if self._schedule.skip_of(slot):
+                return Reason.SKIPPED_BY_HAND.code
+            resumes_at = self._schedule.resumes_at
+            return "paused" if self._paused and (resumes_at is None or slot <= resumes_at) else None
         return self._waits(slot)
 
     def _waits(self, slot: int) -> str:

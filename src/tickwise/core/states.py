@@ -103,6 +103,9 @@ HAND_OVER_MOVES: dict[tuple[HandOverState, HandOverEvent], HandOverState] = {
 }
 ACTIVE = frozenset({RunState.QUEUED, RunState.RUNNING})
 FINAL = frozenset(RunState) - ACTIVE
+ENDED_BY = {  # the event that ended a run for good, by the state that it led to
+    target: event for (state, event), target in MOVES.items() if state is RunState.RUNNING and target in FINAL
+}
 FAILURES = frozenset({RunState.FAILED, RunState.LOST})
 
 

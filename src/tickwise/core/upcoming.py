@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import dropwhile, islice
 from typing import NamedTuple
 
+from .change import end_own_pause
 from .model import Schedule
 from .slots import count_slots, due_at, next_slot
 
@@ -27,17 +28,41 @@ def due_slots(schedule: Schedule, now: int, start: int) -> Iterator[DueSlot]:
     All slots that are overdue are due now, and the oldest of them stands for them all; so does the first of a
     backfill. Neither is listed if `start` lies ahead of now.
     """
-    if schedule.paused is not None or schedule.deleted_at is not None:
+    if (awake := resumed(schedule)) is None:
         return
+    if awake is not schedule:  # a pause that ends by itself: until then nothing comes
+        schedule, now = awake, max(now, schedule.resumes_at or now)
     if start <= now:
         yield from (DueSlot(now, schedule.name, slot) for slot in _overdue(schedule, now))
     start = max(now, start)
+    unwanted = {mark.slot for mark in schedule.skips}
     slot = next_slot(schedule, max(schedule.cursor, _before_delay(schedule, start)))
     while slot is not None:
         due = due_at(schedule, slot)
-        if due >= start:
+        if due >= start and slot not in unwanted:
             yield DueSlot(due, schedule.name, slot)
         slot = next_slot(schedule, slot)
+
+
+def resumed(schedule: Schedule) -> Schedule | None:
+    """The schedule as it will go on: itself unless it rests; none if only a person can make it go on."""
+    if not schedule.rests:
+        return schedule
+    pause = schedule.manual_pause
+    if pause is None or schedule.resumes_at is None:
+        return None
+    (awake,) = end_own_pause(schedule, pause).schedules
+    return None if awake.rests else awake
+
+
+def next_wanted_slot(schedule: Schedule) -> int | None:
+    """The slot that is pending or comes next, as people are shown it; none while it rests."""
+    if (awake := resumed(schedule)) is None:
+        return None
+    slot = awake.reopened[0] if awake.reopened else next_slot(awake, awake.cursor)
+    while slot is not None and awake.skip_of(slot):
+        slot = next_slot(awake, slot)
+    return slot
 
 
 def upcoming_slots(schedule: Schedule, now: int, start: int) -> Iterator[DueSlot]:

@@ -77,7 +77,7 @@ class BegunWork(NamedTuple):
 
     run: RunContext
     definition: str
-    done: tuple[str, ...]  # steps that are not repeated
+    done: dict[str, dict[str, Any]]  # steps that are not repeated, with what they handed on
     lease: int  # seconds
 
     def job(self) -> JobDefinition:
@@ -106,7 +106,7 @@ class AttemptClient:
         answer = self._post("begin", {"claim": claim}, timeout)
         facts = answer["run"]
         slots = {name: _second(facts[name]) for name in ("slot", "previous_slot")}
-        return BegunWork(RunContext(**facts | slots), answer["definition"], tuple(answer["done"]), answer["lease"])
+        return BegunWork(RunContext(**facts | slots), answer["definition"], answer["done"], answer["lease"])
 
     def alive(self, timeout: float) -> bool:
         """Whether the work was asked to end."""

@@ -32,14 +32,15 @@ from ..core.redaction import redactor_of
 from ..core.settle import Cancelled, Failed, HandedBack, Outcome
 from ..log import get_logger
 from ..runtime.attempt import conclude, execute
-from ..runtime.context import StepState
 from ..runtime.execution import FLUSH_EVERY
 from ..runtime.executors.child import find_function
 from ..runtime.executors.failure import failure_text
 from ..runtime.executors.function import FunctionPool
 from ..runtime.executors.process import named_target
 from ..runtime.executors.result import AttemptResult, failed
+from ..runtime.private_values import PrivateValues, private_values, secret_names
 from ..runtime.run_journal import RunJournal
+from ..runtime.secret_providers import NO_PROVIDERS, SecretProviders
 from ..runtime.secret_values import redactor_of_run, secrets_of_worker
 from ..runtime.step_context import Services
 from ..stores.records import LogPart, StepReport
@@ -264,12 +265,11 @@ class RemoteAttempt:
 
     async def _work(self, function_of: FunctionOf) -> AttemptResult:
         try:
-            one = self._executable(function_of)
+            one = await self._executable(function_of)
         except InputError as error:
             return failed(str(error))
         except Exception as error:  # noqa: BLE001  (of `function_of`, which may be anybody's)
             return failed(failure_text(error))
-        done = dict.fromkeys(self._begun.done, StepState.SUCCEEDED)
         try:
             return await execute(
                 one.job,
@@ -277,7 +277,7 @@ class RemoteAttempt:
                 functions=one.functions,
                 pool=self._pool,
                 services=one.services,
-                done=done,
+                done=self._begun.done,
             )
         except asyncio.CancelledError:
             if self._reason is WorkStop.CANCELLED:
@@ -285,12 +285,13 @@ class RemoteAttempt:
                 await conclude(one.job, self._begun.run, _stopped(self._reason), one.services)
             raise
 
-    def _executable(self, function_of: FunctionOf) -> _Executable:
+    async def _executable(self, function_of: FunctionOf) -> _Executable:
         job = self._begun.job()
         function = function_of(job)
         own = redactor_of(secrets_of_worker(os.environ, {"secret": sorted(self._secrets)}))
-        redactor = redactor_of_run(own, job, self._begun.run)
-        services = self._journal.services(Services(), redactor, allow_commands=True)
+        private = await _private_values(job)
+        redactor = redactor_of_run(own, job, self._begun.run, private)
+        services = self._journal.services(Services(), redactor, private, allow_commands=True)
         return _Executable(job, {} if function is None else {job.name: function}, services)
 
     async def _wait_for_end(self, work: "asyncio.Task[AttemptResult]") -> None:
@@ -366,6 +367,15 @@ class RemoteAttempt:
 
         if not await _persist(finish, self._reference, lambda: self._reason is WorkStop.ENGINE):
             _log.info("the attempt was over already", attempt=self._reference)
+
+
+async def _private_values(job: JobDefinition) -> PrivateValues:
+    """The secrets that a job names are found by the settings on this side: they never travel (S76)."""
+    if not secret_names(job):
+        return await private_values(job, NO_PROVIDERS)
+    from ..config import load  # noqa: PLC0415  (most work needs no settings)
+
+    return await private_values(job, SecretProviders(load().secrets))
 
 
 def _stopped(reason: WorkStop) -> AttemptResult:

@@ -27,17 +27,19 @@ from ..core.errors import InputError, did_you_mean, nearest_word
 from ..core.payload import clip
 from ..core.settle import Cancelled, EndingRun, Failed, Succeeded, settle
 from ..core.states import FINAL, RunState
-from .context import RunContext, StepState
+from ..core.step_outputs import VARIABLE
+from .context import RunContext
 from .executors.arguments import params_of
 from .executors.command import run_command, run_script
 from .executors.failure import failure_text
 from .executors.function import FunctionPool
 from .executors.log import OWN, StepLog
+from .executors.output_reader import OutputReader
 from .executors.preconditions import unmet
 from .executors.process import call_in_process, named_target
 from .executors.result import AttemptResult, failed
 from .executors.timeout import TimedOut, limited
-from .pipeline import Pipeline, timed_out
+from .pipeline import NO_INPUTS, DoneSteps, Pipeline, StepInputs, timed_out
 from .step_context import Services, StepContext
 
 Functions: TypeAlias = Mapping[str, Callable[..., Any]]
@@ -50,7 +52,7 @@ _HANDLERS: dict[type, tuple[str, str]] = {  # how the run ended, and its handler
     Failed: ("failed", "failure"),
     Cancelled: ("cancelled", ""),
 }
-_NONE_DONE: Mapping[str, StepState] = MappingProxyType({})
+_NONE_DONE: DoneSteps = MappingProxyType({})
 
 
 async def execute(
@@ -60,7 +62,7 @@ async def execute(
     functions: Functions,
     pool: FunctionPool,
     services: Services,
-    done: Mapping[str, StepState] = _NONE_DONE,
+    done: DoneSteps = _NONE_DONE,
 ) -> AttemptResult:
     """Execute the job's steps, except those already `done`; if the run is over then, `conclude` it."""
     try:
@@ -136,27 +138,28 @@ class _Actions:
     def __init__(self, job: JobDefinition, run: RunContext, services: Services, execute_step: ExecuteStep) -> None:
         self.services = services
         self._env = job.env
+        self._folder = job.dir
         self._run = replace(run, params=params_of(job, run.params))
         self._execute_step = execute_step
 
-    async def check(self, step: Step, log: StepLog) -> AttemptResult | None:
-        return await unmet(step.preconditions, self.context(log, step), perform)
+    async def check(self, step: Step, log: StepLog, inputs: StepInputs) -> AttemptResult | None:
+        return await unmet(step.preconditions, self.context(log, step, inputs), perform)
 
-    async def act(self, step: Step, log: StepLog) -> AttemptResult:
+    async def act(self, step: Step, log: StepLog, inputs: StepInputs) -> AttemptResult:
         try:
-            return await self._execute_step(step, self.context(log, step))
+            return await self._execute_step(step, self.context(log, step, inputs))
         except InputError as error:
             return failed(str(error))
 
-    def context(self, log: StepLog, step: Step | None = None) -> StepContext:
+    def context(self, log: StepLog, step: Step | None = None, inputs: StepInputs = NO_INPUTS) -> StepContext:
         if step is None:
-            return StepContext(self._run, self.services, log, self._env)
+            return StepContext(self._run, self.services, log, self._env, self._folder)
         return StepContext(
-            run=self._run,
+            run=replace(self._run, outputs=inputs.outputs, item=inputs.item),
             services=self.services,
             log=log,
             env={**self._env, **step.env},
-            folder=step.dir,
+            folder=step.dir or self._folder,
             timeout=step.timeout,
         )
 
@@ -171,13 +174,19 @@ async def perform(action: Action, context: StepContext) -> AttemptResult:
         case PythonCall():
             return await call_in_process(named_target(action.target), context, strict=False)
         case HttpCall():
-            from .executors.http import send  # noqa: PLC0415  (it loads httpx: only for those who send)
+            from .executors.http import send  # noqa: PLC0415  (it loads httpx2: only for those who send)
 
             return await send(action, context)
 
 
 async def _execute_action(step: Step, context: StepContext) -> AttemptResult:
-    return await perform(step.action, context)
+    """Execute the action of a step. The result of a program is what it hands on (S72)."""
+    if isinstance(step.action, PythonCall):
+        return await perform(step.action, context)
+    with OutputReader(context.log) as reader:
+        run = replace(context.run, env={**context.run.env, VARIABLE: str(reader.path)})
+        ended = await perform(step.action, replace(context, run=run, log=reader))
+        return replace(ended, result=reader.outputs() or None) if ended.succeeded else ended
 
 
 def _handler_steps(on: Handlers, own: str, timeout: int | None) -> list[Step]:

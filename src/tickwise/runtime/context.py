@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..core.timeparse import iso, to_datetime
@@ -24,6 +25,7 @@ _VARIABLES = {
     "outcome": "TICKWISE_OUTCOME",
 }
 _ERROR = "TICKWISE_ERROR"
+_ITEM = "TICKWISE_ITEM"
 _PARAM = "TICKWISE_PARAM_"
 
 
@@ -51,6 +53,8 @@ class Run:
     outcome: str  # only in handlers, after the run: how it ended, and why
     error: str
     log: Callable[[str], None]  # writes a line, or several, to the run's log
+    outputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of earlier steps, by name (S72)
+    item: Any = None  # of a step with `foreach` (S73)
     cancellation: Cancellation = field(default_factory=Cancellation, repr=False, compare=False)
 
     @property
@@ -79,6 +83,8 @@ class RunContext:
     env: Mapping[str, str] = field(default_factory=dict)  # of this run; overrides the job's and the step's
     outcome: str = ""  # how the run ended; only for handlers
     error: str = ""
+    outputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of the steps that have ended, by name
+    item: Any = None  # the item of a step with `foreach`
 
     def facts(self) -> dict[str, str]:
         """The run as texts; empty where it has no value."""
@@ -97,12 +103,19 @@ class RunContext:
         """The facts and the params, as environment variables of a command."""
         facts = {_VARIABLES[name]: text for name, text in self.facts().items()}
         params = {f"{_PARAM}{name.upper()}": as_text(value) for name, value in self.params.items()}
-        return facts | params | ({_ERROR: self.error} if self.outcome else {})
+        item = {} if self.item is None else {_ITEM: as_text(self.item)}
+        return facts | params | item | ({_ERROR: self.error} if self.outcome else {})
 
     def references(self) -> dict[str, str]:
-        """The values of `${params.…}` and `${run.…}`."""
-        params = {f"params.{name}": as_text(value) for name, value in self.params.items()}
-        return params | {f"run.{name}": text for name, text in self.facts().items()}
+        """The values of `${params.…}`, `${run.…}`, `${steps.….outputs.…}`, `${item}` and `${item.…}`."""
+        values = {f"params.{name}": as_text(value) for name, value in self.params.items()}
+        values |= {f"run.{name}": text for name, text in self.facts().items()}
+        for step, outputs in self.outputs.items():
+            values |= {f"steps.{step}.outputs.{name}": as_text(value) for name, value in outputs.items()}
+        if self.item is not None:
+            parts = self.item.items() if isinstance(self.item, Mapping) else ()
+            values |= {"item": as_text(self.item), **{f"item.{name}": as_text(value) for name, value in parts}}
+        return values
 
     def headers(self) -> dict[str, str]:
         """The facts, as headers of a request, such as `Tickwise-Slot`."""
@@ -121,6 +134,8 @@ class RunContext:
             params=self.params,
             outcome=self.outcome,
             error=self.error,
+            outputs=self.outputs,
+            item=self.item,
             log=log,
             cancellation=cancellation or Cancellation(),
         )
@@ -128,7 +143,8 @@ class RunContext:
     def to_json(self) -> dict[str, Any]:
         """All fields, as JSON; `RunContext(**fields)` reads them back."""
         fields = {name: getattr(self, name) for name in self.__slots__}
-        return fields | {"params": dict(self.params), "env": dict(self.env)}
+        outputs = {step: dict(values) for step, values in self.outputs.items()}
+        return fields | {"params": dict(self.params), "env": dict(self.env), "outputs": outputs}
 
 
 def as_text(value: Any) -> str:
@@ -159,3 +175,4 @@ class StepRecord(NamedTuple):
     finished_at: datetime | None = None
     attempt: int = 1  # which try, within this attempt of the run
     error: str = ""
+    outputs: Mapping[str, Any] = MappingProxyType({})  # what it hands on (S72)

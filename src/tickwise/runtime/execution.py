@@ -1,24 +1,32 @@
 """Executes the runs of a worker, and stores their steps and logs on the way."""
 
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ..core.errors import InputError
 from ..core.redaction import Redactor
 from ..core.requirements import Offers
 from ..core.settle import Cancelled
+from ..log import get_logger
 from ..stores.contract import Store
 from ..stores.records import Finish, Lease
 from .attempt import conclude, execute
-from .context import RunContext, StepState
+from .context import RunContext, StepRecord
 from .executors.arguments import params_of
 from .executors.function import FunctionPool, call_directly, can_call_directly
 from .executors.log import StepLog
-from .executors.result import AttemptResult
-from .run_journal import RunJournal
+from .executors.middleware import Middleware
+from .executors.result import AttemptResult, failed
+from .pipeline import DoneSteps
+from .private_values import NO_PRIVATE_VALUES, PrivateValues, private_values
+from .run_journal import RunJournal, done_steps
 from .secret_values import may_have_secrets, redactor_of_run
 from .step_context import Services
+from .telemetry import Telemetry
 
+_log = get_logger()
 FLUSH_EVERY = 0.5  # seconds
 
 
@@ -37,6 +45,8 @@ class Execution:
         *,
         commands: Callable[[], Collection[str]] = frozenset,
         services: Services | None = None,
+        middleware: Sequence[Middleware] = (),
+        telemetry: Telemetry | None = None,
     ) -> None:
         self._store = store
         self._functions = functions
@@ -44,7 +54,9 @@ class Execution:
         self._offered: tuple[int, Collection[str]] = len(functions), commands()
         self._offers = Offers.of(functions, self._offered[1])
         self._services = services or Services()
-        self._pool = FunctionPool()
+        self._middleware = middleware
+        self._telemetry = telemetry
+        self._pool = FunctionPool(middleware)
         self._journals: dict[str, tuple[Lease, RunJournal]] = {}
 
     @property
@@ -57,8 +69,17 @@ class Execution:
 
     def run(self, lease: Lease) -> Coroutine[Any, Any, AttemptResult]:
         """Execute an attempt. Cancelling the coroutine ends it."""
+        return self._run(lease) if self._telemetry is None else self._run_watched(lease, self._telemetry)
+
+    async def _run_watched(self, lease: Lease, telemetry: Telemetry) -> AttemptResult:
+        with telemetry.attempt(lease) as watch:
+            ended = await self._run(lease)
+            watch.end(ended)
+            return ended
+
+    def _run(self, lease: Lease) -> Coroutine[Any, Any, AttemptResult]:
         function = self._functions.get(lease.job.name)
-        if function is not None and can_call_directly(lease.job, function):
+        if function is not None and not self._middleware and can_call_directly(lease.job, function):
             return call_directly(
                 function,
                 params_of(lease.job, lease.params or {}),
@@ -68,7 +89,10 @@ class Execution:
         return self._execute(lease)
 
     async def _execute(self, lease: Lease) -> AttemptResult:
-        services = self._services_for(lease)
+        try:
+            services = await self._services_for(lease)
+        except InputError as error:
+            return failed(str(error))
         done = await self._done_steps(lease) if lease.attempt > 1 and lease.job.steps else {}
         run = context_of(lease)
         return await execute(
@@ -81,7 +105,12 @@ class Execution:
     async def conclude_cancelled(self, lease: Lease, reason: str) -> None:
         """Execute the handlers of a run that a person cancelled."""
         ended = AttemptResult(Cancelled(), error=reason)
-        await conclude(lease.job, context_of(lease), ended, self._services_for(lease))
+        try:
+            services = await self._services_for(lease)
+        except InputError as error:
+            _log.warning("handlers not executed", run=lease.id, error=str(error))
+        else:
+            await conclude(lease.job, context_of(lease), ended, services)
 
     def _journal_of(self, lease: Lease) -> RunJournal:
         return self._journals.setdefault(lease.id, (lease, RunJournal(lease.id)))[1]
@@ -90,19 +119,22 @@ class Execution:
         """The log of a function that is called directly."""
         return StepLog(partial(self._journal_of(lease).line, ""), self._redactor_of(lease))
 
-    def _redactor_of(self, lease: Lease) -> Redactor:
+    def _redactor_of(self, lease: Lease, private: PrivateValues = NO_PRIVATE_VALUES) -> Redactor:
         if not lease.params and not may_have_secrets(lease.job):
             return self._services.redactor
-        return redactor_of_run(self._services.redactor, lease.job, context_of(lease))
+        return redactor_of_run(self._services.redactor, lease.job, context_of(lease), private)
 
-    def _services_for(self, lease: Lease) -> Services:
+    async def _services_for(self, lease: Lease) -> Services:
+        """InputError if a secret or a file is not to be had that the definition names."""
         may = self.offers.allow_commands_of(lease.job)
-        return self._journal_of(lease).services(self._services, self._redactor_of(lease), allow_commands=may)
+        private = await private_values(lease.job, self._services.providers) if may else NO_PRIVATE_VALUES
+        redactor = self._redactor_of(lease, private)
+        services = self._journal_of(lease).services(self._services, redactor, private, allow_commands=may)
+        return services if self._telemetry is None else _telling(self._telemetry, services)
 
-    async def _done_steps(self, lease: Lease) -> dict[str, StepState]:
+    async def _done_steps(self, lease: Lease) -> DoneSteps:
         """Steps that succeeded in earlier attempts and are not repeated."""
-        steps = await self._store.insights.steps(lease.id)
-        return {step.name: StepState.SUCCEEDED for step in steps if step.state == StepState.SUCCEEDED}
+        return done_steps(await self._store.insights.steps(lease.id))
 
     async def flush_turn(self) -> float:
         """Store the steps and logs of active runs."""
@@ -117,12 +149,22 @@ class Execution:
                 lease, journal = known
                 await journal.store(partial(self._store.report, lease.id, lease.token))
 
-    def forget(self, run: str) -> None:
+    def forget(self, run: str, *, stored: bool) -> None:  # noqa: ARG002  (it concerns those who hand over)
         """Drop what is kept of a run that this worker no longer holds."""
         self._journals.pop(run, None)
 
     async def close(self) -> None:
         self._pool.close()
+
+
+def _telling(telemetry: Telemetry, services: Services) -> Services:
+    """The services, with the telemetry told of each step."""
+
+    async def report(record: StepRecord) -> None:
+        telemetry.step(record)
+        await services.report(record)
+
+    return replace(services, report=report)
 
 
 def context_of(lease: Lease) -> RunContext:

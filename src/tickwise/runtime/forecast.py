@@ -16,21 +16,10 @@ from ..core.index import RunIndex
 from ..core.jobstate import is_simple
 from ..core.model import Schedule
 from ..core.slots import count_slots, next_slot
-from ..core.upcoming import DueSlot, due_slots
-from ..stores.insights_contract import Insights
-from ..stores.pages import all_pages
-from ..stores.records import ScheduleFilter
+from ..core.upcoming import DueSlot, due_slots, resumed
 
 Walk: TypeAlias = Callable[[Schedule, int, int], Iterator[DueSlot]]
 MOST_RUNS = 2_000_000  # about 24 MB
-_PAGE = 1_000
-
-
-async def all_schedules(insights: Insights, *, local: bool = False) -> list[Schedule]:
-    """Every schedule, page by page; or only those that no claim finds."""
-    wanted = ScheduleFilter(local=local)
-    rows = await all_pages(lambda after: insights.schedules(wanted, after, _PAGE))
-    return [row.schedule for row in rows if not row.unreadable]
 
 
 class Forecast:
@@ -50,7 +39,7 @@ class Forecast:
 
     def rebuild(self, schedules: Sequence[Schedule], second: int) -> None:
         """Look ahead from a second on; pending slots stand at that second."""
-        live = [s for s in schedules if s.paused is None and s.deleted_at is None]
+        live = [s for s in schedules if resumed(s) is not None]
         self.jobs = {s.name: s.job for s in live}
         ahead = self.lookahead
         while (index := self._built(live, second, second + ahead)) is None:

@@ -10,15 +10,19 @@ least one pass, if only over no job, because that shows whether the store can st
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from ..core.definition import Ticking
 from ..core.model import Schedule
 from ..log import get_logger
 from ..stores.contract import Store
 from ..stores.records import MICRO
-from .forecast import Forecast, all_schedules
+from .schedules import all_schedules
 from .ticker import Ticker
+
+if TYPE_CHECKING:
+    from .forecast import Forecast
 
 _STEP = 5 * MICRO  # a clock that is this far from where it should be has been set
 _BATCH_SIZE = 200
@@ -46,7 +50,9 @@ class LocalTicker:
         self._ticking = ticking
         self._poll = poll
         self._rebuild = rebuild
-        self.forecast = Forecast(lookahead=lookahead)
+        self._lookahead = lookahead
+        self.forecast: Forecast | None = None  # as long as nothing has to be ticked here
+        self._until = 0  # what is known of the time to come ends here
         self._done_to = 0  # slots up to here have been looked at
         self._built: tuple[float, int] | None = None  # by the machine's steady clock, and the store's time then
         self._stale = True
@@ -62,14 +68,17 @@ class LocalTicker:
         second = now // MICRO
         if self._is_old(now):
             await self._build(now)
-        due = self.forecast.index.query(self._done_to + 1, second + 1)
-        jobs = sorted({self.forecast.jobs[run.job_id] for run in due})
+        jobs = self._due_jobs(self._done_to + 1, second + 1)
         for start in range(0, max(len(jobs), 1 if self._has_all else 0), _BATCH_SIZE):
             ticked = await self._ticker.once(jobs[start : start + _BATCH_SIZE])
             self._stale |= ticked.more  # some could not be decided: they stand in the next index again
         self._done_to = max(self._done_to, second)
         self._note_fallback()
         return self._delay(now)
+
+    def _due_jobs(self, start: int, end: int) -> list[str]:
+        forecast = self.forecast
+        return sorted({forecast.jobs[run.job_id] for run in forecast.index.query(start, end)}) if forecast else []
 
     def _note_fallback(self) -> None:
         before, self.fell_back = self.fell_back, self._has_all
@@ -82,12 +91,12 @@ class LocalTicker:
         """Until the next is due, or until the index must be built anew."""
         if self._stale:
             return _SHORTEST
-        following = self.forecast.index.peek(now // MICRO)
-        until = self.forecast.until if following is None else following.scheduled_at.timestamp()
+        following = self.forecast.index.peek(now // MICRO) if self.forecast else None
+        until = self._until if following is None else following.scheduled_at.timestamp()
         return min(self._poll, max(0.0, until - now / MICRO))
 
     def _is_old(self, now: int) -> bool:
-        if self._built is None or now // MICRO >= self.forecast.until:
+        if self._built is None or now // MICRO >= self._until:
             return True
         if self._has_all != bool(self._ticker.claims.problem):
             return True
@@ -103,9 +112,19 @@ class LocalTicker:
         few = self._ticking is Ticking.STORE and not self._has_all  # only those that say so
         found = await all_schedules(self._store.insights, local=few)
         schedules = [schedule for schedule in found if self._has_all or self._is_ours(schedule)]
-        await asyncio.to_thread(self.forecast.rebuild, schedules, now // MICRO)
+        await asyncio.to_thread(self._look_ahead, schedules, now // MICRO)
         self._built = (self._monotonic(), now)
         self._done_to = now // MICRO - 1  # what is pending stands at its first second
+
+    def _look_ahead(self, schedules: Sequence[Schedule], second: int) -> None:
+        self._until = second + self._lookahead
+        if schedules and self.forecast is None:
+            from .forecast import Forecast  # noqa: PLC0415  (it loads NumPy: only for those who tick by themselves)
+
+            self.forecast = Forecast(lookahead=self._lookahead)
+        if self.forecast:
+            self.forecast.rebuild(schedules, second)
+            self._until = self.forecast.until
 
     def _is_ours(self, schedule: Schedule) -> bool:
         return (schedule.ticking or schedule.definition.policy.ticking or self._ticking) is Ticking.LOCAL

@@ -5,21 +5,28 @@ failure with `continue_on` does not fail the run either. If a step signals Cance
 and no others begin. Cancelling the pipeline ends all steps, and then raises CancelledError.
 
 A pipeline of one step ends with that step's result. The only step of a job that is a function has no name.
+
+What a step hands on is kept with its state when it has succeeded. So an attempt that does not repeat the step has
+it again (S72). A step with `foreach` is executed once for each item. Each item has its own state, log and retries,
+and those that have succeeded are not repeated either (S73).
 """
 
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from ..core.definition import ForEach, Step
 from ..core.definition import Outcome as Tolerable
-from ..core.definition import Step
 from ..core.errors import InputError, did_you_mean, nearest_word
 from ..core.policy import retry_delay
+from ..core.references import output_reference
 from ..core.settle import Cancelled, Failed, Snoozed, Succeeded, Unmet
+from ..core.step_outputs import MAX_RUN, checked_items, item_name, kept_outputs, returned_outputs, size_of
 from ..core.timeparse import format_duration
 from .context import StepRecord, StepState
 from .executors.log import StepLog
@@ -36,16 +43,29 @@ _STATES: dict[type, StepState] = {
     Snoozed: StepState.WAITING,
 }
 _TOLERABLE = {StepState.FAILED: Tolerable.FAILED, StepState.SKIPPED: Tolerable.SKIPPED}
-_NONE_DONE: Mapping[str, Any] = MappingProxyType({})
+Outputs: TypeAlias = Mapping[str, Any]
+DoneSteps: TypeAlias = Mapping[str, Outputs]  # steps that succeeded in earlier attempts, with what they handed on
+_NOTHING: Outputs = MappingProxyType({})
+_NONE_DONE: DoneSteps = MappingProxyType({})
+
+
+class StepInputs(NamedTuple):
+    """What a step may refer to: what ended steps hand on, and the item of `foreach`."""
+
+    outputs: Mapping[str, Outputs] = _NONE_DONE
+    item: Any = None
+
+
+NO_INPUTS = StepInputs()
 
 
 class Actions(Protocol):
     """How steps are checked and executed."""
 
-    async def check(self, step: Step, log: StepLog) -> AttemptResult | None:
+    async def check(self, step: Step, log: StepLog, inputs: StepInputs) -> AttemptResult | None:
         """The result of a step whose preconditions are not met; none if they are."""
 
-    async def act(self, step: Step, log: StepLog) -> AttemptResult:
+    async def act(self, step: Step, log: StepLog, inputs: StepInputs) -> AttemptResult:
         """Execute the step once."""
 
 
@@ -59,7 +79,7 @@ class Pipeline:
         services: Services,
         *,
         key: str,
-        done: Mapping[str, StepState] = _NONE_DONE,
+        done: DoneSteps = _NONE_DONE,
     ) -> None:
         self.warnings: list[str] = []  # of all steps
         self._steps = _sort_steps(steps)
@@ -67,6 +87,8 @@ class Pipeline:
         self._services = services
         self._key = key
         self._done = done
+        self._outputs: dict[str, Outputs] = {name: done[name] for name in self._steps if name in done}
+        self._room = MAX_RUN - sum(map(size_of, self._outputs.values()))
         self._tasks: dict[str, asyncio.Task[StepState | None]] = {}
         self._ended: dict[str, AttemptResult] = {}
 
@@ -81,21 +103,31 @@ class Pipeline:
 
     async def _run_step(self, step: Step) -> StepState | None:
         """The final state of the step; none if it did not begin, because another one stopped the run."""
-        if self._done.get(step.name) is StepState.SUCCEEDED:
+        if step.name in self._done:
             return StepState.SUCCEEDED
         blockers = [name for name in step.depends if not _allows_next(self._steps[name], await self._tasks[name])]
-        if any(isinstance(ended.outcome, Cancelled | Snoozed) for ended in self._ended.values()):
+        if self._is_stopped:
             return None
         if blockers:
             why = f"it depends on {', '.join(blockers)}, which did not succeed"
             await self._services.report(StepRecord(step.name, StepState.SKIPPED, error=why))
             return StepState.SKIPPED
-        return await self._try_step(step)
+        ended = await (self._try_step(step) if step.foreach is None else self._try_items(step, step.foreach))
+        self._ended[step.name] = ended
+        return _STATES[type(ended.outcome)]
 
-    async def _try_step(self, step: Step) -> StepState:
-        tries = _Tries(step, self._actions, self._services, f"{self._key}/{step.name}")
+    @property
+    def _is_stopped(self) -> bool:
+        return any(isinstance(ended.outcome, Cancelled | Snoozed) for ended in self._ended.values())
+
+    async def _try_step(self, step: Step, item: Any = None) -> AttemptResult:
+        inputs = StepInputs(self._outputs, item)
+        tries = _Tries(step, self._actions, self._services, f"{self._key}/{step.name}", inputs)
+        outputs: Outputs = _NOTHING
         try:
             ended = await tries.run()
+            if ended.succeeded:
+                outputs = self._kept_outputs(step, returned_outputs(ended.result), tries.log)
         except asyncio.CancelledError:
             with suppress(Exception):  # the lease may be lost, and with it the right to report
                 await tries.report(StepState.CANCELLED)
@@ -103,20 +135,88 @@ class Pipeline:
         finally:
             tries.log.close()
             self.warnings += tries.log.warnings
+        await tries.report(_STATES[type(ended.outcome)], ended.error, outputs)
+        return ended
+
+    def _kept_outputs(self, step: Step, outputs: Outputs, log: StepLog) -> Outputs:
+        """What the step hands on, from now on. Secrets in it are hidden, as they would be after a retry."""
+        kept, problems = kept_outputs(self._services.redactor.value(outputs), self._room)
+        for problem in problems:
+            log.write_note(problem)
+        self._room -= size_of(kept)
+        self._outputs[step.name] = kept
+        return kept
+
+    # Steps with `foreach`
+
+    async def _try_items(self, step: Step, each: ForEach) -> AttemptResult:
+        """One execution of the step for each item, named `step[0]`, `step[1]` …; so many at the same time."""
+        started_at = self._services.clock()
+        record = StepRecord(step.name, StepState.RUNNING, started_at)
+        await self._services.report(record)
+        try:
+            items = self._items(each)
+        except InputError as error:
+            ended = failed(str(error))
+        else:
+            ended = await self._try_all(step, items, each.max_parallel)
+        outputs: Outputs = _NOTHING
+        if ended.succeeded:
+            outputs = self._outputs[step.name] = self._gathered(step, len(items))
         state = _STATES[type(ended.outcome)]
-        self._ended[step.name] = ended
-        await tries.report(state, ended.error)
-        return state
+        finished_at = None if state is StepState.WAITING else self._services.clock()
+        await self._services.report(
+            record._replace(state=state, finished_at=finished_at, error=ended.error, outputs=outputs)
+        )
+        return ended
+
+    async def _try_all(self, step: Step, items: Sequence[Any], most: int) -> AttemptResult:
+        places = asyncio.Semaphore(most)
+        results: dict[str, AttemptResult] = {}
+
+        async def try_one(number: int, item: Any) -> None:
+            one = replace(step, name=item_name(step.name, number), foreach=None)
+            if one.name in self._done:
+                self._outputs[one.name] = self._done[one.name]
+                return
+            async with places:
+                stops = (ended for ended in results.values() if isinstance(ended.outcome, Cancelled | Snoozed))
+                if not self._is_stopped and not any(stops):
+                    results[one.name] = await self._try_step(one, item)
+
+        async with asyncio.TaskGroup() as group:
+            for number, item in enumerate(items):
+                group.create_task(try_one(number, item))
+        return _gravest_result(results)
+
+    def _items(self, each: ForEach) -> Sequence[Any]:
+        if not each.reference:
+            return each.items
+        step, name = output_reference(each.reference) or ("", "")
+        return checked_items(self._outputs.get(step, _NOTHING).get(name), f"${{{each.reference}}}")
+
+    def _gathered(self, step: Step, count: int) -> Outputs:
+        """What all items hand on: for each name the list of their values, in the order of the items."""
+        parts = [self._outputs.pop(item_name(step.name, number), _NOTHING) for number in range(count)]
+        names = dict.fromkeys(name for part in parts for name in part)
+        return {name: [part.get(name) for part in parts] for name in names}
 
     def _combined_result(self) -> AttemptResult:
         """The gravest result of all steps."""
-        for kind in (Cancelled, Failed, Snoozed):
-            ended = {name: one for name, one in self._ended.items() if isinstance(one.outcome, kind)}
-            if kind is Failed:
-                ended = {name: one for name, one in ended.items() if not _is_tolerated(self._steps[name])}
-            if ended:
-                return _join_results(ended)
-        return AttemptResult(Succeeded())
+        return _gravest_result(
+            {
+                name: ended
+                for name, ended in self._ended.items()
+                if not (isinstance(ended.outcome, Failed) and _is_tolerated(self._steps[name]))
+            }
+        )
+
+
+def _gravest_result(results: Mapping[str, AttemptResult]) -> AttemptResult:
+    for kind in (Cancelled, Failed, Snoozed):
+        if ended := {name: one for name, one in results.items() if isinstance(one.outcome, kind)}:
+            return _join_results(ended)
+    return AttemptResult(Succeeded())
 
 
 def _is_tolerated(step: Step) -> bool:
@@ -134,27 +234,28 @@ def _join_results(results: Mapping[str, AttemptResult]) -> AttemptResult:
 class _Tries:
     """One step, tried until it succeeds or no tries are left."""
 
-    def __init__(self, step: Step, actions: Actions, services: Services, key: str) -> None:
+    def __init__(self, step: Step, actions: Actions, services: Services, key: str, inputs: StepInputs) -> None:
         self.log = StepLog(partial(services.log, step.name), services.redactor)
         self._step = step
         self._actions = actions
         self._services = services
         self._key = key
+        self._inputs = inputs
         self._started_at = services.clock()
         self._number = 1
 
     async def run(self) -> AttemptResult:
         step, log = self._step, self.log
         await self.report(StepState.RUNNING)
-        ended = await self._limited(self._actions.check(step, log)) if step.preconditions else None
+        ended = await self._limited(self._actions.check(step, log, self._inputs)) if step.preconditions else None
         while ended is None:
-            ended = await self._limited(self._actions.act(step, log))
+            ended = await self._limited(self._actions.act(step, log, self._inputs))
             if isinstance(ended.outcome, Failed) and self._number <= step.retry.limit:
                 await self._wait(ended.outcome, ended.error)
                 ended = None
         return ended
 
-    async def report(self, state: StepState, error: str = "") -> None:
+    async def report(self, state: StepState, error: str = "", outputs: Outputs = _NOTHING) -> None:
         is_over = state not in (StepState.RUNNING, StepState.WAITING)
         finished_at = self._services.clock() if is_over else None
         record = StepRecord(
@@ -164,6 +265,7 @@ class _Tries:
             finished_at=finished_at,
             attempt=self._number,
             error=error,
+            outputs=outputs,
         )
         await self._services.report(record)
 

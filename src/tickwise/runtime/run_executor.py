@@ -32,7 +32,7 @@ class RunExecutor(Protocol):
     async def flush(self, ended: Iterable[Finish]) -> None:
         """Store those of ended runs, before their ends are stored."""
 
-    def forget(self, run: str) -> None:
-        """Drop what is kept of a run that the worker no longer holds."""
+    def forget(self, run: str, *, stored: bool) -> None:
+        """Drop what is kept of a run that the worker no longer holds; whether it has stored the end."""
 
     async def close(self) -> None: ...

@@ -1,7 +1,7 @@
 """The steps and the log of one run that are not stored yet, and the services that write them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -10,18 +10,25 @@ from typing import Any, TypeAlias
 
 from ..clock import microseconds
 from ..core.errors import InputError
-from ..core.payload import clip
+from ..core.payload import clip, decode, to_json
 from ..core.redaction import Redactor
 from ..log import get_logger
 from ..stores.contract import StatementError
 from ..stores.records import LogPart, StepReport
-from .context import StepRecord
+from .context import StepRecord, StepState
 from .executors.failure import MAX_ERROR_LENGTH
+from .private_values import PrivateValues
 from .step_context import Services
 
 _log = get_logger()
 _MAX_PARTS = 1_000  # of a log that wait to be stored; if a run prints faster, further ones are joined
 Send: TypeAlias = Callable[[list[StepReport], list[LogPart]], Awaitable[Any]]
+
+
+def done_steps(reports: Iterable[StepReport]) -> dict[str, dict[str, Any]]:
+    """The steps that have succeeded, with what they handed on."""
+    done = (report for report in reports if report.state == StepState.SUCCEEDED)
+    return {report.name: decode(report.outputs) if report.outputs else {} for report in done}
 
 
 class RunJournal:
@@ -34,13 +41,16 @@ class RunJournal:
         self._log_lock = Lock()
         self._sending = asyncio.Lock()
 
-    def services(self, worker: Services, redactor: Redactor, *, allow_commands: bool) -> Services:
+    def services(
+        self, worker: Services, redactor: Redactor, private: PrivateValues, *, allow_commands: bool
+    ) -> Services:
         """The services of a worker for this run."""
         return replace(
             worker,
             report=partial(self._report, redactor),
             log=self.line,
             redactor=redactor,
+            private=private,
             allow_commands=allow_commands,
         )
 
@@ -80,6 +90,7 @@ class RunJournal:
                 finished_at=_microseconds(record.finished_at),
                 attempt=record.attempt,
                 error=clip(redactor.text(record.error), MAX_ERROR_LENGTH) if record.error else "",
+                outputs=to_json(record.outputs) if record.outputs else "",
             )
 
     def _drain(self, most: int | None) -> tuple[list[StepReport], list[LogPart], bool]:

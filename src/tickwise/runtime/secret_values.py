@@ -14,13 +14,14 @@ from ..core.requirements import has_commands
 from ..core.variables import is_ordinary
 from .context import RunContext
 from .executors.arguments import params_of
+from .private_values import NO_PRIVATE_VALUES, PrivateValues
 
 _PARTS = ("env", "steps", "preconditions", "on")  # of a definition; all but its params
 
 
 def may_have_secrets(job: JobDefinition) -> bool:
     """Whether a definition has any part that could hold one; most functions have none."""
-    return bool(job.env or job.params) or has_commands(job)
+    return bool(job.env or job.params or job.env_file) or has_commands(job)
 
 
 def secrets_of(job: JobDefinition, run: RunContext) -> frozenset[str]:
@@ -29,10 +30,12 @@ def secrets_of(job: JobDefinition, run: RunContext) -> frozenset[str]:
     return frozenset(_filled(hidden_texts({**parts, "params": run.params}), run))
 
 
-def redactor_of_run(worker: Redactor, job: JobDefinition, run: RunContext) -> Redactor:
+def redactor_of_run(
+    worker: Redactor, job: JobDefinition, run: RunContext, private: PrivateValues = NO_PRIVATE_VALUES
+) -> Redactor:
     """What hides the secrets of a run, besides those of its worker."""
     whole = replace(run, params=params_of(job, run.params))
-    return redactor_of(worker.texts | secrets_of(job, whole))
+    return redactor_of(worker.texts | secrets_of(job, whole) | private.hidden)
 
 
 def secrets_of_worker(environ: Mapping[str, str], settings: Mapping[str, Any]) -> frozenset[str]:

@@ -12,12 +12,14 @@ from typing import TypeAlias
 
 from .. import clock
 from ..core.redaction import NO_SECRETS, Redactor
-from ..core.references import fill_text
+from ..core.references import SECRET, fill_text
 from ..core.variables import ORDINARY, passed_variables
 from .context import RunContext, StepRecord
 from .executors.address import AddressPolicy
 from .executors.log import Sink
 from .executors.timeout import Sleep
+from .private_values import NO_PRIVATE_VALUES, PrivateValues
+from .secret_providers import NO_PROVIDERS, SecretProviders
 
 _SEARCH_PATHS = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
 Report: TypeAlias = Callable[[StepRecord], Awaitable[None]]
@@ -30,12 +32,14 @@ async def _ignore(_record: StepRecord) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What a worker provides to an attempt. `report`, `log`, `allow_commands` and `redactor` belong to one run."""
+    """What a worker provides to an attempt; the first six belong to one run."""
 
     report: Report = _ignore
     log: WriteLog = lambda _step, _stream, _line: None
     allow_commands: bool = False  # whether this run's definition may say what is executed
     redactor: Redactor = NO_SECRETS  # of everything that is kept of a run
+    private: PrivateValues = NO_PRIVATE_VALUES
+    providers: SecretProviders = NO_PROVIDERS
     variables: tuple[str, ...] = ORDINARY  # patterns: what programs get of the worker's environment
     addresses: AddressPolicy = field(default_factory=AddressPolicy)
     kill_grace: float = 5.0  # seconds between SIGTERM and SIGKILL
@@ -58,9 +62,14 @@ class StepContext:
         """All variables of a process: those that the worker passes on, then the job's, the step's, the run's."""
         inherited = passed_variables(os.environ, self.services.variables)
         inherited |= {name: _absolute(inherited[name]) for name in _SEARCH_PATHS if name in inherited}
-        values = self.run.references()
-        own = {name: fill_text(text, values) for name, text in self.env.items()}
+        own = {**self.services.private.variables, **self.filled(self.env)}
         return {**inherited, **own, **self.run.env, **self.run.variables()}
+
+    def filled(self, texts: Mapping[str, str]) -> dict[str, str]:
+        """Variables or headers, with values in place of their references."""
+        secrets = {f"{SECRET}{name}": value for name, value in self.services.private.secrets.items()}
+        values = {**self.run.references(), **secrets}
+        return {name: fill_text(text, values) for name, text in texts.items()}
 
 
 def _absolute(places: str) -> str:

@@ -301,7 +301,7 @@ class Worker:
     def _finish_stopped(self, lease: Lease) -> None:
         reason = self._stopping[lease.id]
         if reason is StopReason.LOST or self._execution.hands_over:  # another worker goes on with it
-            self._release([lease.id])
+            self._release({lease.id: False})
         else:
             self._completions.add(Finish(lease.id, lease.token, _OUTCOMES[reason], error=reason.value))
 
@@ -321,15 +321,15 @@ class Worker:
                 _log.warning("late result refused", run=finish.run)
             elif self._on_ended:
                 self._on_ended(self._active[finish.run].lease, finish, move)
-        self._release(finish.run for finish in ended)
+        self._release({finish.run: move is not None for finish, move in zip(ended, settled, strict=True)})
 
-    def _release(self, runs: Iterable[str]) -> None:
-        """Forget runs that are over here; their room is free."""
-        for run in runs:
+    def _release(self, runs: Mapping[str, bool]) -> None:
+        """Forget runs that are over here, each with whether its end was stored; their room is free."""
+        for run, stored in runs.items():
             self._backlog |= self._active.pop(run).queued  # a limit of its queue may have kept others waiting
             self._stopping.pop(run, None)
             self._concluding.discard(run)
-            self._execution.forget(run)
+            self._execution.forget(run, stored=stored)
         self._room_at = monotonic()
         self._update_idle()
         self._room_freed.set()

@@ -261,7 +261,7 @@ class Store(ABC):
         return await self._beat(node, validation.checked_tokens(held or {}), lease, passed=passed)
 
     async def leave(self, node: str) -> None:
-        """Forget a node that ends."""
+        """Forget a node that ends. Handed-over runs that it still watches may be adopted at once (S54)."""
         if validation.can_exist(node):
             await self._leave(node)
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from ..core.definition import JobDefinition
 from ..core.payload import UnreadableText
-from ..core.slots import next_slot
 from ..core.states import RunState
+from ..core.upcoming import next_wanted_slot
 from .digest_cache import DigestCache
 from .job_document import Document, JobDocument
 from .records import JobRow, ScheduleRow
@@ -41,15 +41,13 @@ def schedule_row(name: str, job: JobDocument, last: Document | None, *, paused: 
             created_at=entry["created_at"], updated_at=entry["updated_at"],
         )  # fmt: skip
     state = job.state.schedules[name].schedule
-    slot = state.reopened[0] if state.reopened else next_slot(state, state.cursor)
     run: dict[str, Any] = {}
     if last:
         run = {
             "last_run_id": str(last["_id"]), "last_run_at": last.get("started_at"),
             "last_enqueued_at": last["created_at"], "last_state": RunState(last["state"]),
         }  # fmt: skip
-    resting = paused or state.paused is not None
     return ScheduleRow(
-        schedule=state, next_slot=None if resting else slot, wake_at=wake_at,
+        schedule=state, next_slot=None if paused else next_wanted_slot(state), wake_at=wake_at,
         created_at=entry["created_at"], updated_at=entry["updated_at"], **run,
     )  # fmt: skip

@@ -134,6 +134,7 @@ class StepReport(NamedTuple):
     finished_at: int | None = None
     attempt: int = 1
     error: str = ""
+    outputs: str = ""  # what it hands on: JSON, or empty (S72)
 
 
 class LogPart(NamedTuple):
@@ -228,7 +229,7 @@ class ScheduleRow:
     """A schedule as people see it."""
 
     schedule: Schedule
-    next_slot: int | None  # none while paused, and when finished
+    next_slot: int | None  # none while paused without an end, and when finished
     wake_at: int | None
     created_at: int
     updated_at: int

@@ -10,12 +10,24 @@ from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from math import isfinite
 
-from ..core.change import Added, BackfillAsked, Change, Deleted, Paused, Renamed, Rescheduled, Switched, Updated
+from ..core.change import (
+    Added,
+    BackfillAsked,
+    Change,
+    Deleted,
+    Paused,
+    Renamed,
+    Rescheduled,
+    SkipAsked,
+    SkipTakenBack,
+    Switched,
+    Updated,
+)
 from ..core.codec import encode_job, encode_schedule
 from ..core.definition import MAX_PRIORITY, JobDefinition, check_name
 from ..core.errors import ConflictError, InputError, StaleVersionError, TickwiseError, did_you_mean, nearest_word
 from ..core.model import Pause, Trigger
-from ..core.payload import check_text, clip, decode, encode
+from ..core.payload import UnreadableText, check_text, clip, decode, encode
 from ..core.run_query import matches
 from ..core.settle import TooLate
 from ..core.slot_history import Bins
@@ -177,8 +189,16 @@ def check_change(change: Change) -> None:
     match change:
         case Added() | Updated() | Renamed() | Deleted() | Switched():
             raise InputError("a definition is written by define() and remove(), not by a change of one schedule")
-        case Paused(by, reason):
+        case Paused(by, reason, until):
             check_pause(Pause(0, by, reason))
+            if until is not None:
+                check_second(until, "the end of a pause")
+        case SkipAsked(slot, by, reason):
+            check_second(slot, "the slot to skip")
+            check_text(by, "the name of who skips", LONGEST_WORDS)
+            check_text(reason, "the reason of a skip", LONGEST_WORDS)
+        case SkipTakenBack(slot):
+            check_second(slot, "the slot to run after all")
         case Rescheduled(to):
             check_second(to, "the new time")
         case BackfillAsked(start, end):
@@ -266,6 +286,11 @@ def checked_part(part: LogPart) -> LogPart:
 def checked_step(step: StepReport) -> StepReport:
     check_text(step.name, "the name of a step", LONGEST_KEY)
     check_text(step.state, "the state of a step", LONGEST_NAME)
+    if step.outputs:
+        try:
+            encode(decode(step.outputs), "the outputs of a step")
+        except UnreadableText as error:
+            raise InputError(f"the outputs of a step: {error}") from None
     return step._replace(error=clip(step.error, LONGEST_ERROR))
 
 

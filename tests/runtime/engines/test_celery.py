@@ -14,8 +14,8 @@ from tickwise.runtime.engines.contract import Engine, EngineUnavailableError, Or
 from tickwise.testing.engines import EngineConformance
 
 from ...chaos.proxy import Proxy
-from ...support.celery_processes import Broker, worker
-from ...support.servers import valkey
+from ...support.celery_processes import Broker, CeleryQueue, worker
+from ...support.servers import rabbitmq, valkey
 from ...support.servers.process import free_port
 
 _KEY = "door-key"
@@ -69,6 +69,33 @@ class TestCelery(EngineConformance):
 
     async def mend(self) -> None:
         self.line._server = self.server
+
+
+@pytest.fixture(scope="module")
+def rabbitmq_queue(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CeleryQueue]:
+    """A queue of a RabbitMQ with a worker; results are kept elsewhere, as its users do."""
+    if reason := rabbitmq.why_missing():
+        pytest.skip(reason)
+    with rabbitmq.server() as server:
+        place = CeleryQueue(server.url, "tickwise", redis_url)
+        with worker(place, tmp_path_factory.mktemp("worker"), "-P", "threads", "-c", "8"):
+            yield place
+
+
+@pytest.fixture(scope="module")
+def amqp(rabbitmq_queue: CeleryQueue) -> Iterator[Proxy]:
+    """What lies between the watcher and its RabbitMQ."""
+    parts = urlsplit(rabbitmq_queue.url)
+    with Proxy(str(parts.hostname), parts.port or 5672, lambda _: False) as proxy:
+        yield proxy
+
+
+class TestCeleryOnRabbitMQ(TestCelery):
+    @pytest.fixture(autouse=True)
+    def at(self, rabbitmq_queue: CeleryQueue, amqp: Proxy) -> None:
+        self.line, self.server = amqp, amqp._server
+        address = f"amqp://guest:guest@127.0.0.1:{amqp.port}//"
+        self.settings = {"broker": address, "backend": rabbitmq_queue.backend, "queue": rabbitmq_queue.queue}
 
 
 def _order(reference: str) -> Order:

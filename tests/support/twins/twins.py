@@ -226,7 +226,7 @@ class Twins:
         self.both(act)
 
     def report(self, number: int, size: int, states: list[int]) -> None:
-        steps = [StepReport(f"s{n % 2}", f"state {n}", n, None, n, "e" * n) for n in states]
+        steps = [StepReport(f"s{n % 2}", f"state {n}", n, None, n, "e" * n, f'{{"n":{n}}}') for n in states]
         log = [LogPart(f"s{n % 2}", "stdout", "x" * size, n) for n in range(3)]
 
         async def act(side: Side) -> list[bool]:

@@ -1,4 +1,4 @@
-"""`/schedules/{name}:action`: pause, resume, trigger, reschedule and reset one schedule."""
+"""`/schedules/{name}:action`: pause, resume, trigger, reschedule, skip a slot of and reset one schedule."""
 
 from typing import Any
 
@@ -9,7 +9,14 @@ from ..problems import about_field
 from ..routing import Router
 from ..schemas.common import NamePath
 from ..schemas.runs import RunResponse, run_response
-from ..schemas.schedules import PauseRequest, RescheduleRequest, ResumeRequest, ScheduleResponse, TriggerRequest
+from ..schemas.schedules import (
+    PauseRequest,
+    RescheduleRequest,
+    ResumeRequest,
+    ScheduleResponse,
+    SkipRequest,
+    TriggerRequest,
+)
 from .schedules import schedule_response
 
 router = Router("schedules")
@@ -44,6 +51,20 @@ async def reschedule(name: NamePath, body: RescheduleRequest, context: Context) 
     return await _audit_change(context, before, "schedule.reschedule", {"to": body.to})
 
 
+@router.post("/schedules/{name:name}:skip", _OPERATOR, response_model=ScheduleResponse)
+async def skip_slot(name: NamePath, body: SkipRequest, context: Context) -> ScheduleResponse:
+    """Mark a slot to come, which is not to run; or take that back (S66)."""
+    before = await context.view.schedule(name)
+    schedules, by = context.tickwise.schedules, context.identity.name
+    with about_field("slot"):
+        if body.undo:
+            await schedules.take_skip_back(name, body.slot)
+        else:
+            await schedules.skip(name, body.slot, reason=body.reason, by=by)
+    action = "schedule.unskip" if body.undo else "schedule.skip"
+    return await _audit_change(context, before, action, {"slot": body.slot, "reason": body.reason})
+
+
 @router.post("/schedules/{name:name}:reset", _OPERATOR, response_model=ScheduleResponse)
 async def reset_schedule(name: NamePath, context: Context) -> ScheduleResponse:
     """Drop the backlog: go on from now (S4)."""
@@ -53,8 +74,11 @@ async def reset_schedule(name: NamePath, context: Context) -> ScheduleResponse:
 
 
 async def pause_and_audit(context: RequestContext, row: ScheduleRow, body: PauseRequest) -> ScheduleResponse:
-    await context.tickwise.schedules.pause(row.schedule.name, reason=body.reason, by=context.identity.name)
-    return await _audit_change(context, row, "schedule.pause", {"reason": body.reason})
+    schedules, by = context.tickwise.schedules, context.identity.name
+    with about_field("until"):
+        await schedules.pause(row.schedule.name, until=body.until, reason=body.reason, by=by)
+    end = {} if body.until is None else {"until": body.until}
+    return await _audit_change(context, row, "schedule.pause", {"reason": body.reason, **end})
 
 
 async def resume_and_audit(context: RequestContext, row: ScheduleRow, body: ResumeRequest) -> ScheduleResponse:

@@ -5,11 +5,11 @@ from ..context import Context, RequestContext
 from ..routing import Router
 from ..schemas.common import second
 from ..schemas.fleet import GlobalPauseResponse, PauseStatusResponse
-from ..schemas.schedules import PauseRequest
+from ..schemas.schedules import PauseAllRequest
 
 router = Router("everything")
 _MAX_HISTORY = 100
-_NO_REASON = PauseRequest()
+_NO_REASON = PauseAllRequest()
 
 
 @router.get("/pause", AccessRole.VIEWER, response_model=PauseStatusResponse)
@@ -19,7 +19,7 @@ async def pause_of_everything(context: Context) -> PauseStatusResponse:
 
 
 @router.put("/pause", AccessRole.OPERATOR, whole=True, response_model=PauseStatusResponse)
-async def pause_everything(context: Context, body: PauseRequest = _NO_REASON) -> PauseStatusResponse:
+async def pause_everything(context: Context, body: PauseAllRequest = _NO_REASON) -> PauseStatusResponse:
     """Decide no slot of any schedule until resumed (S29)."""
     await context.tickwise.pause(reason=body.reason, by=context.identity.name)
     await context.audit("everything.pause", "everything", None, {"reason": body.reason})

@@ -1,5 +1,6 @@
 """`/runs`: list, create, get, cancel, retry, why, attempts and steps."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated, Any
@@ -10,6 +11,8 @@ from ...app.records import MICRO, AccessRole, Enqueue, RunFilter, StepReport
 from ...app.values import as_second
 from ...core.definition import Step
 from ...core.model import Trigger
+from ...core.payload import shown
+from ...core.step_outputs import item_of
 from ...core.timeparse import parse_duration, to_datetime
 from ..context import Context
 from ..problems import about_field, zone_of
@@ -125,14 +128,18 @@ async def attempts_of_run(run: RunPath, context: Context) -> AttemptsResponse:
 
 @router.get("/runs/{run:name}/steps", AccessRole.VIEWER, response_model=StepsResponse)
 async def steps_of_run(run: RunPath, context: Context) -> StepsResponse:
-    """The graph of the job's steps, and how far the run is with each."""
-    steps, found = await context.view.steps(run)
-    reports = {report.name: report for report in found}
-    known = [_step_response(step.name, step, reports.get(step.name)) for step in steps]
-    gone = [
-        _step_response(name, None, reports[name]) for name in reports if name not in {step.name for step in steps}
-    ]
-    return StepsResponse(items=[*known, *gone])
+    """The graph of the job's steps, and how far the run is with each; items stand behind their step."""
+    defined, found = await context.view.steps(run)
+    steps, reports = {step.name: step for step in defined}, {report.name: report for report in found}
+    places = {name: place for place, name in enumerate(steps)}
+    names = sorted({**steps, **reports}, key=lambda name: _place_of(name, places))
+    return StepsResponse(items=[_step_response(name, steps.get(name), reports.get(name)) for name in names])
+
+
+def _place_of(name: str, places: Mapping[str, int]) -> tuple[int, int]:
+    """Where a step stands in the answer: as in the definition, and what that does not have at the end."""
+    step, number = item_of(name) or (name, -1)
+    return places.get(step, len(places)), number
 
 
 def _step_response(name: str, step: Step | None, report: StepReport | None) -> StepResponse:
@@ -142,4 +149,5 @@ def _step_response(name: str, step: Step | None, report: StepReport | None) -> S
     return StepResponse(
         name=name, depends=depends, state=report.state, started_at=to_moment(report.started_at),
         finished_at=to_moment(report.finished_at), attempt=report.attempt, error=report.error,
+        outputs=shown(report.outputs or None) or {},
     )  # fmt: skip

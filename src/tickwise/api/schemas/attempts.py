@@ -45,7 +45,9 @@ class BeginResponse(ResponseModel):
 
     run: RunFacts
     definition: str = Field(description="Of the job when the run was enqueued, as it is stored: JSON.")
-    done: list[str] = Field(description="Steps that succeeded in earlier attempts, and are not repeated.")
+    done: dict[str, dict[str, Any]] = Field(
+        description="Steps that succeeded in earlier attempts and are not repeated, with what they handed on."
+    )
     lease: int = Field(description="Seconds: work that could not say for so long that it is alive counts as dead.")
 
 
@@ -62,11 +64,13 @@ class ReportedStep(RequestModel):
     finished_at: Instant | None = None
     attempt: int = Field(default=1, ge=1, le=1_000_000)
     error: str = ""
+    outputs: str = Field(default="", description="What it hands on: a JSON object, as text.")
 
     def as_record(self) -> StepReport:
         return StepReport(
             name=self.name, state=self.state, started_at=micro_of(self.started_at),
             finished_at=micro_of(self.finished_at), attempt=self.attempt, error=self.error,
+            outputs=self.outputs,
         )  # fmt: skip
 
 
@@ -111,4 +115,9 @@ def begin_response(begun: BegunAttempt) -> BeginResponse:
         previous_slot=second(run.previous_slot), trigger=str(run.trigger), trigger_label=run.trigger_label,
         attempt=run.attempt, failures=run.failures, params=dict(run.params),
     )  # fmt: skip
-    return BeginResponse(run=facts, definition=begun.definition, done=list(begun.done), lease=begun.lease)
+    return BeginResponse(
+        run=facts,
+        definition=begun.definition,
+        done={name: dict(outputs) for name, outputs in begun.done.items()},
+        lease=begun.lease,
+    )

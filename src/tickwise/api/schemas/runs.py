@@ -17,6 +17,10 @@ class HandOverResponse(ResponseModel):
     reference: str = Field(description="The engine's own id.", examples=["1204.1"])
     state: str = Field(description="intended, accepted, begun or ending.", examples=["begun"])
     address: str = Field(description="Where the engine shows it; empty if it does not.")
+    accepted_at: datetime | None = Field(description="When the engine said that it has it.")
+    unheard_at: datetime | None = Field(
+        description="When the engine last said that it never heard of it: then it is sent again."
+    )
     begun_at: datetime | None
     alive_at: datetime | None = Field(description="The last sign of life of the work.")
     silent_since: datetime | None = Field(description="Since when the engine does not answer.")
@@ -101,6 +105,7 @@ class StepResponse(ResponseModel):
     finished_at: datetime | None = None
     attempt: int = 1
     error: str = ""
+    outputs: Any = Field(default={}, description="What it hands on to later steps.")
 
 
 class StepsResponse(ResponseModel):

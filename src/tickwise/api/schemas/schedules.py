@@ -17,6 +17,13 @@ class PauseResponse(ResponseModel):
     at: datetime
     by: str
     reason: str
+    until: datetime | None = Field(description="When it ends by itself; null: when it is resumed.")
+
+
+class SlotSkipResponse(ResponseModel):
+    slot: datetime
+    by: str
+    reason: str
 
 
 class ScheduleResponse(ResponseModel):
@@ -41,6 +48,7 @@ class ScheduleResponse(ResponseModel):
     finished: bool
     waits: str = Field(description="What its oldest pending slot waits for.")
     moved_to: datetime | None = Field(description="Where the next fire was moved by hand.")
+    skips: list[SlotSkipResponse] = Field(description="Slots to come that are not to run.")
     backfilling: bool
     ticking: str | None = Field(
         description="What finds its slots: the store, or the nodes' own index (local); null: as the nodes are set."
@@ -85,8 +93,18 @@ class PatchRequest(RootModel[dict[str, Any]]):
     root: Annotated[dict[str, Any], Field(max_length=100, examples=[_PATCH])]
 
 
-class PauseRequest(RequestModel):
+class PauseAllRequest(RequestModel):
     reason: Reason = ""
+
+
+class PauseRequest(PauseAllRequest):
+    until: When | None = Field(default=None, description="When it resumes by itself; null: when it is resumed.")
+
+
+class SkipRequest(RequestModel):
+    slot: When
+    reason: Reason = ""
+    undo: bool = Field(default=False, description="Let the marked slot run after all.")
 
 
 class ResumeRequest(RequestModel):

@@ -1,10 +1,11 @@
 """`tickwise runs`: list, show, cancel and retry; `logs` has a module of its own."""
 
+import json
 from typing import Annotated, Any
 
 import typer
 
-from ...core.payload import first_line
+from ...core.payload import clip, first_line
 from ..arguments import as_past, run_path
 from ..client import ApiClient
 from ..command import CommandResult, api_command
@@ -22,6 +23,7 @@ from . import logs
 
 app = typer.Typer(help="Runs: what ran, how it went, and what it printed.", no_args_is_help=True)
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run.")]
+_MAX_OUTPUTS = 100  # characters in a table
 _FIELDS = "id job schedule trigger_label".split()
 
 
@@ -94,7 +96,7 @@ async def _print_run(api: ApiClient, one: dict[str, Any]) -> None:
             ("state", in_colour(one["state"])), ("why", why["text"]), ("by", one["by"]), ("slot", at["slot"]),
             ("due", at["due_at"]), ("started", at["started_at"]), ("finished", at["finished_at"]),
             ("took", format_elapsed(one["started_at"], one["finished_at"])), ("attempt", str(one["attempt"])),
-            ("worker", one["worker"] or ""), ("engine", _format_hand_over(one["hand_over"])),
+            ("worker", one["worker"] or ""), ("engine", _format_hand_over(one["hand_over"], why)),
             ("queue", one["queue"]),
             ("params", ", ".join(f"{name}={value!r}" for name, value in one["params"].items())),
             ("result", "" if one["result"] is None else str(one["result"])), ("waits", " ".join(one["waits"])),
@@ -112,18 +114,21 @@ async def _print_run(api: ApiClient, one: dict[str, Any]) -> None:
     print_steps((await api.get(f"{path}/steps"))["items"])
 
 
-def _format_hand_over(hand_over: dict[str, Any] | None) -> str:
+def _format_hand_over(hand_over: dict[str, Any] | None, why: dict[str, Any]) -> str:
+    """The engine, the reference and where people find it; while it runs, in the words of `why`."""
     if hand_over is None:
         return ""
+    told = [step["text"] for step in why["chain"] if step["what"] == "engine"]
     place = f", {hand_over['address']}" if hand_over["address"] else ""
-    return f"{hand_over['engine']}: {hand_over['reference']} ({hand_over['state']}){place}"
+    return " ".join(told) or f"{hand_over['engine']}: {hand_over['reference']}{place}"
 
 
 def print_steps(steps: list[dict[str, Any]]) -> None:
     """Print how far a run is with each of its steps; a single one says no more than the run."""
     if len(steps) > 1:
         print_line("")
-        print_table(["step", "after", "state", "took", "error"], [_step_cells(step) for step in steps])
+        columns = ["step", "after", "state", "took", "hands on", "error"]
+        print_table(columns, [_step_cells(step) for step in steps], optional=["after", "hands on"])
 
 
 def _attempt_cells(attempt: dict[str, Any], zone: str) -> tuple[Any, ...]:
@@ -141,6 +146,7 @@ def _step_cells(step: dict[str, Any]) -> tuple[Any, ...]:
         ", ".join(step["depends"]),
         in_colour(step["state"] or "not started"),
         took,
+        clip(json.dumps(step["outputs"], ensure_ascii=False), _MAX_OUTPUTS) if step["outputs"] else "",
         first_line(step["error"]),
     )
 

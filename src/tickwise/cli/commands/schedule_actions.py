@@ -1,4 +1,4 @@
-"""`tickwise schedules pause`, `resume`, `trigger`, `reschedule`, `reset`: actions on one schedule."""
+"""`tickwise schedules pause`, `resume`, `trigger`, `reschedule`, `skip`, `reset`: actions on one schedule."""
 
 from typing import Annotated, Any
 
@@ -18,10 +18,25 @@ Params = Annotated[
 
 
 @api_command
-async def pause(api: ApiClient, name: Name, reason: Reason = "") -> CommandResult:
+async def pause(
+    api: ApiClient,
+    name: Name,
+    reason: Reason = "",
+    until: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="When it resumes by itself; a time in its zone, or 2h from now."),
+    ] = None,
+) -> CommandResult:
     """Pause a schedule until it is resumed. Queued runs go on."""
-    one = await api.post(f"{schedule_path(name)}:pause", reason=reason)
-    return CommandResult(one, lambda: print_line(f"{name} is paused. To resume: tickwise schedules resume {name}"))
+    end = None if until is None else as_when(until, await _zone(api, name))
+    one = await api.post(f"{schedule_path(name)}:pause", reason=reason, until=end)
+    return CommandResult(one, lambda: print_line(_format_paused(one)))
+
+
+def _format_paused(one: dict[str, Any]) -> str:
+    end = one["paused"] and one["paused"]["until"]
+    until = f" until {format_time(end, one['timezone'])}" if end else ""
+    return f"{one['name']} is paused{until}. To resume: tickwise schedules resume {one['name']}"
 
 
 @api_command
@@ -64,9 +79,27 @@ async def reschedule(
     to: Annotated[str, typer.Argument(metavar="TIME", help="A time in the schedule's zone, or 15m from now.")],
 ) -> CommandResult:
     """Move the next run to another time, once."""
-    zone = (await api.get(schedule_path(name)))["timezone"]
-    one = await api.post(f"{schedule_path(name)}:reschedule", to=as_when(to, zone))
+    one = await api.post(f"{schedule_path(name)}:reschedule", to=as_when(to, await _zone(api, name)))
     return CommandResult(one, lambda: print_line(_format_next(one)))
+
+
+@api_command
+async def skip(
+    api: ApiClient,
+    name: Name,
+    slot: Annotated[str, typer.Argument(metavar="SLOT", help="A slot to come; a time in the schedule's zone.")],
+    reason: Reason = "",
+    *,
+    undo: Annotated[bool, typer.Option("--undo", help="Let it run after all.")] = False,
+) -> CommandResult:
+    """Skip one slot to come, or take that back."""
+    when = as_when(slot, await _zone(api, name))
+    one = await api.post(f"{schedule_path(name)}:skip", slot=when, reason=reason, undo=undo)
+    return CommandResult(one, lambda: print_line(_format_next(one)))
+
+
+async def _zone(api: ApiClient, name: str) -> str:
+    return str((await api.get(schedule_path(name)))["timezone"])
 
 
 @api_command

@@ -64,9 +64,10 @@ def _print_schedule(one: dict[str, Any]) -> None:
     print_fields(
         [
             *((key, one[key]) for key in _FIELDS),
-            ("paused", "" if pause is None else f"since {format_time(pause['at'], zone)}{_format_pause(pause)}"),
+            ("paused", "" if pause is None else _format_pause(pause, zone)),
             ("next run", format_next_run(one)),
             ("moved to", at["moved_to"]),
+            ("to be skipped", ", ".join(format_time(skip["slot"], zone) for skip in one["skips"])),
             ("waits", one["waits"]),
             ("cannot be read", one["unreadable"]),
             ("last run", f"{at['last_run_at']} {one['last_state']}, run {one['last_run_id']}" if last else ""),
@@ -82,9 +83,11 @@ def _print_schedule(one: dict[str, Any]) -> None:
         print_line(line, "cyan")
 
 
-def _format_pause(pause: dict[str, Any]) -> str:
+def _format_pause(pause: dict[str, Any], zone: str) -> str:
+    until = f" until {format_time(pause['until'], zone)}" if pause["until"] else ""
     by = f" by {pause['by']}" if pause["by"] else ""
-    return f"{by}: {pause['reason']}" if pause["reason"] else by
+    why = f": {pause['reason']}" if pause["reason"] else ""
+    return f"since {format_time(pause['at'], zone)}{until}{by}{why}"
 
 
 app.command("add")(schedule_definitions.add)
@@ -94,6 +97,7 @@ app.command("pause")(schedule_actions.pause)
 app.command("resume")(schedule_actions.resume)
 app.command("trigger")(schedule_actions.trigger)
 app.command("reschedule")(schedule_actions.reschedule)
+app.command("skip")(schedule_actions.skip)
 app.command("reset")(schedule_actions.reset)
 app.command("backfill")(backfill.backfill)
 app.command("adopt")(adopt.adopt)

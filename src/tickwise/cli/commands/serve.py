@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,13 +15,17 @@ from ...api.server_address import link_address, server_address
 from ...api.session import LINK_SECONDS, create_link
 from ...app import AsyncTickwise, Tickwise
 from ...app.garbage_collector import tune_garbage_collector
-from ...app.node import NodeProcess
+from ...app.hooks import Hooks, RunEvent
+from ...app.node import RUN_ENDED, NodeProcess
 from ...app.records import AccessRole, Role
 from ...app.values import ScheduleInfo
 from ...core.errors import InputError
 from ...log import LogLevel, LogSettings, configure_logging, get_logger
 from ...stores.url import hidden
 from ..output import print_error, print_line, print_table
+from ..project import project_app
+from ..reload import run_with_reload
+from ..run_lines import RunLines
 from ..target import import_target
 
 Targets = Annotated[
@@ -42,6 +47,8 @@ SourceNames = Annotated[
 ]
 LogLevelOption = Annotated[LogLevel, typer.Option("--log-level", help="The least severe lines to log.")]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Log as JSON, one object per line.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="On a terminal: do not print a line for each run.")]
+Reload = Annotated[bool, typer.Option("--reload", help="Restart the app whenever a Python file here changes.")]
 _log = get_logger()
 _MAX_LISTED = 8
 _MAX_SCHEDULES = 200  # above which the next runs are not listed
@@ -51,12 +58,16 @@ def serve(
     targets: Targets = None, store: StoreUrl = None, config: ConfigFile = None, host: Host = None,
     port: Port = None, concurrency: Concurrency = None, queues: Queues = None,
     allow_commands: AllowCommands = None, source: SourceNames = None, log_level: LogLevelOption = LogLevel.INFO,
-    *, log_json: LogJson = False,
+    *, log_json: LogJson = False, quiet: Quiet = False, reload: Reload = False,
 ) -> None:  # fmt: skip
     """Schedule and run jobs, and serve the API and the dashboard."""
+    if reload:
+        _check_reload(targets or [])
+        raise typer.Exit(run_with_reload(Path()))
     settings = _without_none(store=store, host=host, port=port, concurrency=concurrency, queues=queues,
                              allow_commands=allow_commands or None, source=source)  # fmt: skip
-    _serve(targets or [], config, settings, (Role.TICKER, Role.WORKER, Role.API), LogSettings(log_json, log_level))
+    roles = (Role.TICKER, Role.WORKER, Role.API)
+    _serve(targets or [], config, settings, roles, LogSettings(log_json, log_level), quiet=quiet)
 
 
 def api(
@@ -84,12 +95,12 @@ def worker(
     targets: Targets = None, store: StoreUrl = None, config: ConfigFile = None, host: Host = None,
     port: Port = None, concurrency: Concurrency = None, queues: Queues = None,
     allow_commands: AllowCommands = None, source: SourceNames = None, log_level: LogLevelOption = LogLevel.INFO,
-    *, log_json: LogJson = False,
+    *, log_json: LogJson = False, quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Only run what is queued; a ticker elsewhere decides."""
     settings = _without_none(store=store, host=host, port=port, concurrency=concurrency, queues=queues,
                              allow_commands=allow_commands or None, source=source)  # fmt: skip
-    _serve(targets or [], config, settings, (Role.WORKER,), LogSettings(log_json, log_level))
+    _serve(targets or [], config, settings, (Role.WORKER,), LogSettings(log_json, log_level), quiet=quiet)
 
 
 def _without_none(**settings: Any) -> dict[str, Any]:
@@ -102,11 +113,32 @@ def _serve(
     settings: dict[str, Any],
     roles: Sequence[Role],
     log_settings: LogSettings,
+    *,
+    quiet: bool = False,
 ) -> None:
     scheduler, folders = find(targets)
+    if sys.stdout.isatty() and not (quiet or log_settings.as_json):
+        log_settings = log_settings._replace(without=frozenset({RUN_ENDED}))
+        scheduler.hooks = _with_run_lines(scheduler.hooks)
     configure_logging(log_settings)
     scheduler.configure(config, **settings)
     asyncio.run(_run_node(scheduler, folders, roles, log_settings))
+
+
+def _with_run_lines(hooks: Hooks) -> Hooks:
+    """The app's hooks, and a line for each run."""
+    lines, own = RunLines(), hooks.on_run
+
+    def on_run(event: RunEvent) -> object:
+        lines(event)
+        return own(event) if own else None
+
+    return replace(hooks, on_run=on_run)
+
+
+def _check_reload(targets: Sequence[str]) -> None:
+    if not any(":" in target for target in targets):
+        raise InputError("--reload is for an app, written as module:name: job files take effect by themselves")
 
 
 def find(targets: Sequence[str]) -> tuple[AsyncTickwise, list[Path]]:
@@ -123,7 +155,7 @@ def find(targets: Sequence[str]) -> tuple[AsyncTickwise, list[Path]]:
             raise InputError(f"{target} is neither a file or folder here, nor an app written as module:name")
     if len(apps) > 1:
         raise InputError("one process runs one app: start another process for the second")
-    return apps[0] if apps else AsyncTickwise(), folders
+    return apps[0] if apps else project_app() or AsyncTickwise(), folders
 
 
 def _import_app(target: str) -> AsyncTickwise:
@@ -191,7 +223,9 @@ async def _print_start(scheduler: AsyncTickwise, node: NodeProcess, where: str) 
     elif page.items:
         _print_next([ScheduleInfo.of(row) for row in page.items])
     else:
-        print_line("No schedules yet: add a job file to the folder, or declare a job.", "dim")
+        print_line(
+            "No schedules yet: add a job file to the folder, or declare a job. For examples: tickwise init", "dim"
+        )
     for problem in node.problems:
         print_error(problem)
 

@@ -1,4 +1,4 @@
-"""Recurrences made of others: the union of a list (S49), and one-off instants (S33)."""
+"""Recurrences made of others: the union of a list (S49), a part of one (S63); and one-off instants (S33)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from operator import or_
 from typing import cast
 
 from ..errors import InputError
-from ..timeparse import FIRST, LAST, to_datetime
+from ..timeparse import FIRST, LAST, iso, to_datetime
 from .expression import DAY
 from .walk import Periodic, Recurrence
 from .zone import Zone
@@ -27,7 +27,7 @@ def _years(start: int, end: int) -> Iterator[tuple[int, int, bool]]:
 
 
 @dataclass(frozen=True, slots=True)
-class AnyOf(Recurrence):
+class AnyOf(Periodic):
     """Every second that any of its parts names, once."""
 
     parts: tuple[Recurrence, ...]  # all of them periodic
@@ -66,10 +66,14 @@ class AnyOf(Recurrence):
 
     def _count_days(self, start: int, end: int) -> int:
         days = range(start, end, DAY)
-        return sum(self._bits(day, min(day + DAY, end)).bit_count() for day in days)
+        return sum(self.bits(day, min(day + DAY, end)).bit_count() for day in days)
 
-    def _bits(self, start: int, end: int) -> int:
+    def bits(self, start: int, end: int) -> int:
         return reduce(or_, (part.bits(start, end) for part in self._periods))
+
+    def rhythm(self, start: int, end: int) -> int | None:
+        kinds = tuple(part.rhythm(start, end) for part in self._periods)
+        return None if None in kinds else hash(kinds)
 
     @property
     def _periods(self) -> tuple[Periodic, ...]:
@@ -83,6 +87,59 @@ class AnyOf(Recurrence):
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Periodic):
+    """The seconds of another recurrence from the one second on (S63), and up to the other."""
+
+    times: Recurrence  # periodic
+    first: int = FIRST
+    last: int = LAST
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.times, Periodic):
+            raise InputError("only recurring times have a first second from which they count")
+
+    @property
+    def zone(self) -> Zone:  # type: ignore[override]
+        return self.times.zone
+
+    def after(self, second: int) -> int | None:
+        found = self.times.after(max(second, self.first - 1))
+        return found if found is not None and found <= self.last else None
+
+    def before(self, second: int) -> int | None:
+        found = self.times.before(min(second, self.last + 1))
+        return found if found is not None and found >= self.first else None
+
+    def count(self, after: int, until: int) -> int:
+        return self.times.count(max(after, self.first - 1), min(until, self.last))
+
+    def bits(self, start: int, end: int) -> int:
+        first, stop = max(start, self.first), min(end, self.last + 1)
+        return cast("Periodic", self.times).bits(first, stop) << first - start if first < stop else 0
+
+    def rhythm(self, start: int, end: int) -> int | None:
+        if end <= self.first or start > self.last:
+            return -1  # of no seconds at all
+        is_whole = self.first <= start and end <= self.last + 1
+        return cast("Periodic", self.times).rhythm(start, end) if is_whole else None
+
+    def explain(self) -> str:
+        since = f", from {self._local(self.first)} on" if self.first > FIRST else ""
+        until = f", up to {self._local(self.last)}" if self.last < LAST else ""
+        return f"{self.times.explain()}{since}{until}"
+
+    def _local(self, second: int) -> str:
+        return f"{to_datetime(second, self.zone.tzinfo):%Y-%m-%d %H:%M:%S}"
+
+    def warnings_after(self, second: int) -> tuple[str, ...]:
+        return self.times.warnings_after(max(second, self.first))
+
+    def __str__(self) -> str:
+        since = f" from {iso(self.first)}" if self.first > FIRST else ""
+        return f"{self.times}{since}{f' until {iso(self.last)}' if self.last < LAST else ''}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import takewhile
 from typing import NamedTuple
 
 from ..change import Added, Change, ChangeResult, Deleted, Updated, apply_change
@@ -17,8 +18,9 @@ from ..model import Decision, Facts, Holder, JobFacts, Schedule, ScheduleFacts, 
 from ..reasons import Reason
 from ..requirements import MissingWorker
 from ..settle import Cancelled, EndingRun, Outcome, Settled, settle
-from ..states import ACTIVE, Event, RunState, after
+from ..states import ACTIVE, FAILURES, Event, RunState, after
 
+OUTCOMES = FAILURES | {RunState.SUCCEEDED}  # what counts for failed runs in a row
 _KEEPS_KEY = ACTIVE | {RunState.SUCCEEDED}
 
 
@@ -141,7 +143,17 @@ class SimulatedStore:
     def _schedule_facts(self, schedule: Schedule) -> ScheduleFacts:
         newest = self._newest.get(("slot", schedule.name))
         needed = schedule.backfill or schedule.reopened or (newest is not None and newest > schedule.cursor)
-        return ScheduleFacts(self._slots[schedule.name] if needed else frozenset(), newest)
+        slots = self._slots[schedule.name] if needed else frozenset[int]()
+        return ScheduleFacts(slots, newest, self._failures(schedule))
+
+    def _failures(self, schedule: Schedule) -> int:
+        """How many of its newest runs failed in a row (S66)."""
+        if schedule.definition.policy.pause_after is None:
+            return 0
+        runs = [run for run in self.runs.values() if run.schedule == schedule.name and run.state in OUTCOMES]
+        runs.sort(key=lambda run: run.slot or 0, reverse=True)
+        failed = takewhile(lambda run: run.state is not RunState.SUCCEEDED, runs)
+        return sum((run.finished_at or 0) > schedule.failures_from for run in failed)
 
     def _job_facts(self, job: str) -> JobFacts:
         queue = self.jobs[job].queue
@@ -247,7 +259,8 @@ class SimulatedStore:
             if stored.state is RunState.SUCCEEDED:
                 self._succeed(stored, now)
             for name in self._of_job[stored.job]:
-                if self.schedules[name].deferral or self.schedules[name].backfill:
+                schedule = self.schedules[name]
+                if schedule.deferral or schedule.backfill or schedule.definition.policy.pause_after is not None:
                     self._wake(name, now)
         return settled
 

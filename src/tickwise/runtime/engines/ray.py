@@ -18,7 +18,7 @@ from shlex import join
 from typing import Any, ClassVar
 from urllib.parse import quote, urlsplit
 
-import httpx
+import httpx2
 
 from ...core.errors import InputError
 from ...core.handover import Sight, Sighting
@@ -74,7 +74,7 @@ class RayEngine(Engine):
         self._runtime_env = runtime_env
         parts = urlsplit(address)
         self._shown = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()  # without a password
-        self._client = httpx.AsyncClient(
+        self._client = httpx2.AsyncClient(
             base_url=address,
             timeout=_TIMEOUT,
             headers={"Authorization": f"Bearer {token}"} if token else {},
@@ -123,7 +123,7 @@ class RayEngine(Engine):
             **options,
         }
 
-    def _refusal(self, reference: str, response: httpx.Response) -> Exception:
+    def _refusal(self, reference: str, response: httpx2.Response) -> Exception:
         """Why Ray did not take an order. The head passes on what its agent answered, as an error of its own."""
         is_wrong = response.status_code in {400, 403} or "failed with status code 400" in response.text
         if is_wrong:
@@ -179,22 +179,22 @@ class RayEngine(Engine):
     def _address(self, reference: str) -> str:
         return f"{self._shown}/#/jobs/{quote(reference)}"
 
-    async def _request(self, method: str, path: str, **given: Any) -> httpx.Response:
+    async def _request(self, method: str, path: str, **given: Any) -> httpx2.Response:
         try:
             return await self._client.request(method, path, **given)
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise EngineUnavailableError(f"{self.name} does not answer: {error!r}") from error
 
-    def _checked(self, response: httpx.Response, *allowed: int) -> httpx.Response:
+    def _checked(self, response: httpx2.Response, *allowed: int) -> httpx2.Response:
         if response.is_success or response.status_code in allowed:
             return response
         raise self._unavailable(response)
 
-    def _unavailable(self, response: httpx.Response) -> EngineUnavailableError:
+    def _unavailable(self, response: httpx2.Response) -> EngineUnavailableError:
         return EngineUnavailableError(f"{self.name} answers {response.status_code}: {_last_line(response)}")
 
 
-def _last_line(response: httpx.Response) -> str:
+def _last_line(response: httpx2.Response) -> str:
     """What a traceback comes to, without the full stop that Ray's head puts behind it."""
     return response.text.rstrip(". \n").rpartition("\n")[2][:_MAX_ERROR]
 

@@ -58,14 +58,21 @@ class RemoteShell:
         return process
 
     async def _disconnect(self) -> str:
-        """End the connection; what its program said last."""
+        """End the connection; what its program said last.
+
+        A program that has closed its output is ending: to kill it then would take its exit code from asyncio,
+        which warns of that.
+        """
         process, self._process = self._process, None
         stderr, self._stderr = self._stderr, None
         if process is None:
             return ""
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+        if process.stdout and process.stdout.at_eof():
+            await _wait_for_end(process)
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
         said = await stderr if stderr else b""
         return said.decode("utf-8", "replace").strip()[-_MAX_PROBLEM:]
 
@@ -73,10 +80,14 @@ class RemoteShell:
         async with self._lock:
             if self._process and self._process.stdin:
                 self._process.stdin.close()
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(_CLOSE_TIMEOUT):
-                        await self._process.wait()
+                await _wait_for_end(self._process)
             await self._disconnect()
+
+
+async def _wait_for_end(process: Process) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_CLOSE_TIMEOUT):
+            await process.wait()
 
 
 async def _ask(process: Process, script: str) -> bytes:

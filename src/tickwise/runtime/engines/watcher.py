@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from secrets import token_urlsafe
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ...core.handover import (
     DEFAULT_PATIENCE,
@@ -37,11 +37,11 @@ from ...core.handover import (
 from ...core.redaction import NO_SECRETS, Redactor
 from ...core.requirements import Offers
 from ...core.settle import Cancelled, Failed, Outcome
-from ...core.states import HandOverState, RunState
+from ...core.states import ENDED_BY, Event, HandOverState, RunState
 from ...core.timeparse import format_duration
 from ...log import get_logger
 from ...stores.contract import Store
-from ...stores.records import MICRO, Finish, Lease, LogPart
+from ...stores.records import MICRO, Finish, Lease, LogPart, RunRow
 from ..executors.failure import failure_text
 from ..executors.result import AttemptResult, failed
 from .catalog import ConfiguredEngine
@@ -62,6 +62,16 @@ class LeaseLostError(Exception):
     """The attempt is over, or another's."""
 
 
+class EndOfAttempt(NamedTuple):
+    """An end that this node did not store: the work has reported it."""
+
+    lease: Lease
+    event: Event
+    state: RunState  # of the run, now
+    error: str
+    node: str | None  # its last watcher
+
+
 class Watcher:
     """Watches runs on the engines that the settings name."""
 
@@ -76,6 +86,7 @@ class Watcher:
         commands: Callable[[], Collection[str]] = frozenset,
         redactor: Redactor = NO_SECRETS,
         look_every: float = LOOK_EVERY,
+        on_reported: Callable[[EndOfAttempt], None] | None = None,
     ) -> None:
         self._store = store
         self._configured = engines
@@ -83,6 +94,7 @@ class Watcher:
         self._commands = commands
         self._redactor = redactor
         self._look_every = look_every
+        self._on_reported = on_reported
         self._open: dict[str, tuple[Engine, EngineLooks]] = {}
         self._watches: dict[str, _Watch] = {}
         self._forgets: set[asyncio.Task[None]] = set()
@@ -130,12 +142,18 @@ class Watcher:
     async def flush(self, ended: Iterable[Finish]) -> None:
         """The work stores its own steps and logs; those that the engine keeps are stored when they are read."""
 
-    def forget(self, run: str) -> None:
+    def forget(self, run: str, *, stored: bool) -> None:
         """Let the engine forget a run that is over (S56)."""
         if watch := self._watches.pop(run, None):
-            task = asyncio.create_task(watch.forget())
+            task = asyncio.create_task(self._conclude(watch, stored=stored))
             self._forgets.add(task)
             task.add_done_callback(self._forgets.discard)
+
+    async def _conclude(self, watch: "_Watch", *, stored: bool) -> None:
+        with suppress(Exception):
+            end = await watch.conclude(stored=stored)
+            if end and self._on_reported:
+                self._on_reported(end)
 
     async def close(self) -> None:
         """Give the engines' connections back. The work goes on."""
@@ -303,15 +321,23 @@ class _Watch:
         except Exception as error:  # noqa: BLE001  (looks say what became of it)
             _log.warning("the engine did not answer", run=self._lease.id, error=str(error))
 
-    async def forget(self) -> None:
-        """Remove what the engine keeps, but only if the attempt is over in the store."""
-        if self._record is None:
-            return
+    async def conclude(self, *, stored: bool) -> EndOfAttempt | None:
+        """Let the engine forget an attempt that is over in the store (S56); its end, if the work stored it."""
+        row = await self._store.insights.run(self._lease.id)
+        if self._record is None or (row and _is_running(row, self._lease)):
+            return None
         with suppress(Exception):
-            row = await self._store.insights.run(self._lease.id)
-            if row and row.state is RunState.RUNNING and row.attempt == self._lease.attempt:
-                return
             await self._engine.forget(self._record.reference)
+        return None if stored or row is None else await self._end_in(row)
+
+    async def _end_in(self, row: RunRow) -> EndOfAttempt | None:
+        lease = self._lease
+        attempts = await self._store.insights.attempts(lease.id)
+        before = next((attempt for attempt in attempts if attempt.number == lease.attempt), None)
+        if before:
+            return EndOfAttempt(lease, before.event, row.state, before.error, before.node)
+        event = ENDED_BY.get(row.state)
+        return EndOfAttempt(lease, event, row.state, row.error, row.node) if event else None
 
     # The store
 
@@ -326,10 +352,10 @@ class _Watch:
 
     async def _refresh(self) -> None:
         row = await self._persist(lambda: self._store.insights.run(self._lease.id))
-        is_ours = row is not None and (row.state, row.attempt) == (RunState.RUNNING, self._lease.attempt)
-        self._record = row.hand_over if row and is_ours else None
-        if self._record is None:
+        record = row.hand_over if row and _is_running(row, self._lease) else None
+        if record is None:
             raise LeaseLostError
+        self._record = record
 
     async def _persist(self, move: Callable[[], Awaitable[T]]) -> T:
         """The answer of the store, however long it takes: all moves here may be made twice."""
@@ -339,3 +365,7 @@ class _Watch:
             except Exception as error:  # noqa: BLE001  (without an answer nobody knows whether it was made)
                 _log.warning("the store did not answer", run=self._lease.id, error=str(error))
                 await asyncio.sleep(_RETRY_DELAY)
+
+
+def _is_running(row: RunRow, lease: Lease) -> bool:
+    return (row.state, row.attempt) == (RunState.RUNNING, lease.attempt)

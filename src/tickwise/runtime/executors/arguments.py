@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import lru_cache
-from inspect import Parameter, signature, unwrap
+from inspect import Parameter, iscoroutinefunction, signature, unwrap
 from typing import Any
 
 from ...core.definition import JobDefinition
@@ -39,6 +39,11 @@ def arguments_for(function: Callable[..., Any], params: Mapping[str, Any], run: 
     if takes_run(function):
         arguments[RUN] = run
     return arguments
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether a call of the function gives a coroutine; an object may have an async `__call__`."""
+    return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
 
 
 @lru_cache(maxsize=1024)

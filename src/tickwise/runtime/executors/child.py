@@ -6,16 +6,17 @@ import os
 import runpy
 import signal
 import sys
-from collections.abc import Callable, Coroutine
-from functools import reduce
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial, reduce
 from inspect import iscoroutine
 from types import FrameType
 from typing import Any, NoReturn
 
 from ...core.errors import InputError, did_you_mean, nearest_word
-from ..context import RunContext
-from .arguments import arguments_for, check_arguments
+from ..context import Run, RunContext
+from .arguments import arguments_for, check_arguments, is_async
 from .failure import MAX_RAISED, failure_text
+from .middleware import Middleware, await_within, call_within, carried
 from .result import Signal, why_not_kept
 
 
@@ -38,14 +39,24 @@ def _call(request: dict[str, Any]) -> dict[str, Any]:
         context = RunContext(**request["context"])
         if request["strict"]:
             check_arguments(function, context.params)
-        arguments = arguments_for(function, context.params, context.as_run(print))
+        run = context.as_run(print)
+        call = partial(function, **arguments_for(function, context.params, run))
     except InputError as error:
         return {"refused": str(error)}
     try:
-        value = function(**arguments)
-        return _encode_answer(_run_coroutine(value) if iscoroutine(value) else value)
+        return _encode_answer(_within(carried(function), run, call, on_loop=is_async(function)))
     except BaseException as error:  # noqa: BLE001 (whatever it is, the worker is told: S46)
         return _encode_answer(error) if isinstance(error, Signal) else {"raised": failure_text(error, MAX_RAISED)}
+
+
+def _within(middleware: Sequence[Middleware], run: Run, call: Callable[[], Any], *, on_loop: bool) -> Any:
+    """Call it within its middleware; a plain function that hands out a coroutine is wrapped again for that."""
+    if on_loop:
+        return _run_coroutine(await_within(middleware, run, call))
+    value = call_within(middleware, run, call)
+    if not iscoroutine(value):
+        return value
+    return _run_coroutine(await_within(middleware, run, lambda: value))
 
 
 def _run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:

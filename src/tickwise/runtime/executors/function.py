@@ -12,7 +12,7 @@ saves a pipeline of one step and a second task. All others go through `attempt`,
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, replace
@@ -27,8 +27,9 @@ from ...core.timeparse import format_duration
 from ...core.variables import OF_THE_PROGRAM
 from ..context import FUNCTION_STEP, Cancellation, StepRecord, StepState
 from ..step_context import StepContext
-from .arguments import arguments_for, check_arguments, takes_run
+from .arguments import arguments_for, check_arguments, is_async, takes_run
 from .log import OUT, StepLog
+from .middleware import Middleware, await_within, call_within, carried
 from .output import RunOutput, capture_into, stop_capture
 from .process import call_in_process, target_of
 from .result import RETURNED_NOTHING, AttemptResult, failed, raised, returned
@@ -68,9 +69,10 @@ class _Raised:
 
 
 class FunctionPool:
-    """Where a worker's functions run."""
+    """Where a worker's functions run: within the middleware of its app, or else within what a function carries."""
 
-    def __init__(self) -> None:
+    def __init__(self, middleware: Sequence[Middleware] | None = None) -> None:
+        self._middleware = middleware
         self._threads = Threads()
         self._waits: set[asyncio.Future[None]] = set()  # for functions that do not end
 
@@ -99,10 +101,13 @@ class FunctionPool:
     async def _answer(self, function: Callable[..., Any], call: "_Call") -> Any:
         run = call.context.run.as_run(call.write_line, call.cancellation)
         bound = partial(function, **arguments_for(function, call.context.run.params, run))
-        if _is_async(function):
-            return await self._on_loop(bound, call)
-        answer = await self._in_thread(bound, call)
-        return await self._on_loop(lambda: answer, call) if iscoroutine(answer) else answer
+        middleware = carried(function) if self._middleware is None else self._middleware
+        if is_async(function):
+            return await self._on_loop(partial(await_within, middleware, run, bound), call)
+        answer = await self._in_thread(partial(call_within, middleware, run, bound), call)
+        if not iscoroutine(answer):
+            return answer
+        return await self._on_loop(partial(await_within, middleware, run, lambda: answer), call)
 
     async def _in_thread(self, bound: Callable[[], Any], call: "_Call") -> Any:
         loop = asyncio.get_running_loop()
@@ -171,10 +176,6 @@ class _Call:
     def write_line(self, text: str) -> None:
         """The function `run.log`, callable from any thread."""
         self.context.log.feed(OUT, f"{text}\n".encode("utf-8", "replace"))
-
-
-def _is_async(function: Callable[..., Any]) -> bool:
-    return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
 
 
 def _catch(call: Callable[[], Any]) -> Any:

@@ -9,12 +9,9 @@ from hashlib import sha256
 from tempfile import TemporaryFile
 from typing import Protocol
 
-import httpx
-
 from ...core.errors import InputError, TickwiseError
 from ..executors.address import AddressPolicy
 from ..executors.group import Program, run_program
-from ..executors.http import CheckedTransport
 from ..executors.log import StepLog
 from ..step_context import Services, StepContext
 from .notice import Notice
@@ -92,16 +89,20 @@ async def request(
     content: bytes = b"", seconds: float = REQUEST_TIMEOUT,
 ) -> None:  # fmt: skip
     """Send a request; any 2xx is a success. The response body is not read, redirects are not followed."""
+    import httpx2  # noqa: PLC0415  (only for those who send)
+
+    from ..executors.http import CheckedTransport  # noqa: PLC0415
+
     try:
         async with (
             asyncio.timeout(seconds),
-            httpx.AsyncClient(transport=CheckedTransport(addresses), timeout=seconds, trust_env=False) as client,
+            httpx2.AsyncClient(transport=CheckedTransport(addresses), timeout=seconds, trust_env=False) as client,
             client.stream(method, url, headers={"User-Agent": "Tickwise", **headers}, content=content) as response,
         ):
             status = response.status_code
-    except (TimeoutError, httpx.TimeoutException):
+    except (TimeoutError, httpx2.TimeoutException):
         raise UndeliveredError(f"no answer within {seconds:g} s") from None
-    except (httpx.HTTPError, httpx.InvalidURL, InputError) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL, InputError) as error:
         raise UndeliveredError(str(error) or type(error).__name__) from None
     if not 200 <= status < 300:
         raise UndeliveredError(f"the answer was {status}")

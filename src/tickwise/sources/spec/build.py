@@ -1,11 +1,11 @@
 """Builds the definition of a job and its schedules from a checked file; checks what depends on several fields."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...core.cron import Every, Recurrence, parse
-from ...core.cron.recurrences import AnyOf, At
+from ...core.cron.recurrences import AnyOf, At, Window
 from ...core.cron.zone import Zone, zone
 from ...core.definition import (
     After,
@@ -22,7 +22,7 @@ from ...core.definition import (
 )
 from ...core.errors import CronError, InputError, did_you_mean, nearest_word
 from ...core.read_only_dict import ReadOnlyDict
-from ...core.timeparse import format_duration, instant, last_instant, read_moment, read_time
+from ...core.timeparse import format_duration, instant, iso, last_instant, read_moment, read_time
 from ..defaults import Defaults, EngineRules
 from ..templates import Template, find_template
 from .error import ErrorList, Loc
@@ -35,7 +35,7 @@ _COPIED_FIELDS = (
     "max_catchup grace skip_if_successful jitter max_runs wait_for expires auto_remove ticking".split()
 )
 _FIELDS_OF_ALL_KINDS = "grace expires ticking".split()
-_JOB_FIELDS = "description enabled queue priority timeout at_most_once".split()
+_JOB_FIELDS = "description enabled queue priority timeout at_most_once env_file dir".split()
 _MAPPING_FIELDS = "labels params env".split()
 _FIELD_OF_ENTRY: dict[type, tuple[str, ...]] = {
     CronEntry: ("cron",),
@@ -54,11 +54,16 @@ def build(
     """The definition, or None and errors. `broken` fields have errors already; what needs one is not checked."""
     name = _job_name(spec, default_name, broken, errors)
     where = zone(spec.timezone or "UTC")
-    builder = RecurrenceBuilder(name, where, defaults.templates)
+    since = None if broken & {"from", "timezone"} else _first_instant(spec, where, errors)
+    builder = RecurrenceBuilder(name, where, defaults.templates, since)
     policies = (
-        {} if broken & {*_DEPENDENT_FIELDS, "until", "timezone", "after"} else _build_policies(spec, where, errors)
+        {}
+        if broken & {*_DEPENDENT_FIELDS, "until", "timezone", "after"}
+        else _build_policies(spec, where, since, errors)
     )
-    schedules = () if broken & {"schedule", "timezone"} else _build_schedules(spec, builder, policies, errors)
+    schedules = (
+        () if broken & {"schedule", "timezone", "from"} else _build_schedules(spec, builder, policies, errors)
+    )
     steps = () if broken & {"steps", *ACTIONS} else build_steps(spec, errors)
     preconditions = () if "preconditions" in broken else build_preconditions(spec.preconditions)
     handlers = Handlers() if "on" in broken else _build_handlers(spec)
@@ -100,23 +105,34 @@ def _job_name(spec: JobSpec, default: str | None, broken: frozenset[str], errors
         return "unnamed"
 
 
-def _build_policies(spec: JobSpec, where: Zone, errors: ErrorList) -> dict[Kind, Policy]:
+def _first_instant(spec: JobSpec, where: Zone, errors: ErrorList) -> int | None:
+    """The second before which there is no slot (S63)."""
+    with errors.at("from"):
+        return instant(read_moment(spec.from_), where) if spec.from_ else None
+    return None
+
+
+def _build_policies(spec: JobSpec, where: Zone, since: int | None, errors: ErrorList) -> dict[Kind, Policy]:
     until: dict[str, Any] = {}
     with errors.at("until"):
         until = {"until": last_instant(read_moment(spec.until), where)} if spec.until else {}
+    if until and since is not None and until["until"] < since:
+        errors.add(("until",), f"is before from, {iso(since)}: no slot would be left")
     after = tuple(After(needed.schedule, needed.within) for needed in spec.after or ())
     if spec.wait_for is not None and not after:
         errors.add(("wait_for",), "there is nothing to wait for: it goes with after")
+    given = _given_fields(spec, _COPIED_FIELDS)
+    given |= {"pause_after": spec.pause_after.failures} if spec.pause_after else {}
     dependent = {name: getattr(spec, name) for name in _DEPENDENT_FIELDS}
     try:
-        start = Policy.of(**dependent, **_given_fields(spec, _COPIED_FIELDS), **until, after=after)
+        start = Policy.of(**dependent, **given, **until, after=after)
     except InputError as error:
         errors.found.append(((error.field or "catchup",), error))
         return {}
     lanes: dict[str, Any] = {"max_active_runs": start.max_active_runs}
     lanes |= {"overlap": Overlap.ALLOW} if start.overlap is Overlap.ALLOW else {}
-    given = _given_fields(spec, _FIELDS_OF_ALL_KINDS)
-    other = Policy.of(catchup=Catchup.SKIP, **lanes, **given, **until)  # S21: never catch up
+    common = _given_fields(spec, _FIELDS_OF_ALL_KINDS)
+    other = Policy.of(catchup=Catchup.SKIP, **lanes, **common, **until)  # S21: never catch up
     return {Kind.START: start, Kind.STOP: other, Kind.RESTART: other}
 
 
@@ -128,7 +144,7 @@ def _build_schedules(
         key = builder.key if kind is Kind.START else f"{builder.key}.{kind}"
         with errors.at(*loc):
             check_name(key, "a schedule's name")
-        own = RecurrenceBuilder(key, builder.zone, builder.templates)
+        own = replace(builder, key=key)
         if when := own.recurrence(times, loc, errors):
             policy = policies.get(kind, Policy())
             schedule = ScheduleDefinition(
@@ -182,6 +198,7 @@ class RecurrenceBuilder:
     key: str
     zone: Zone
     templates: Mapping[str, Template]
+    since: int | None = None  # no slot before it (S63)
 
     def recurrence(self, times: Times, loc: Loc, errors: ErrorList) -> Recurrence | None:
         """The recurrence of a text, an entry or a list of them; None if there were errors."""
@@ -194,8 +211,18 @@ class RecurrenceBuilder:
         if once and len(once) < len(parts):
             errors.add(once[0], "a one-off cannot share a list with recurring entries: give it a job of its own")
         elif len(parts) == len(places):
-            return _union(list(dict.fromkeys(parts.values())), self.zone)
+            with errors.at("from"):
+                return self._from_then_on(_union(list(dict.fromkeys(parts.values())), self.zone))
         return None
+
+    def _from_then_on(self, times: Recurrence) -> Recurrence:
+        if self.since is None:
+            return times
+        if times.after(self.since - 1) is None:
+            raise InputError(f"none of its times is at or after {iso(self.since)}")
+        if isinstance(times, At):
+            return At(tuple(second for second in times.seconds if second >= self.since), self.zone)
+        return Window(times, self.since)
 
     def _part(self, entry: EntrySpec) -> Recurrence:
         match entry:

@@ -226,6 +226,15 @@ class AnyValue(FieldType[Any]):
         return {}
 
 
+class Item(AnyValue):
+    """Anything that JSON has but null."""
+
+    def convert(self, node: ValueNode, loc: Loc, flaws: FlawList) -> Any:
+        if node.value is None:
+            raise InputError("an item cannot be null: leave it out")
+        return super().convert(node, loc, flaws)
+
+
 class OneOf(FieldType[T]):
     """One of several types: the look of a value says which it is meant to be."""
 

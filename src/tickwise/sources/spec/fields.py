@@ -10,6 +10,7 @@ from ...core.cron import parse
 from ...core.cron.zone import zone
 from ...core.definition import NAME, Catchup, Outcome, Overlap, Ticking, check_name
 from ...core.errors import InputError
+from ...core.references import REFERENCE, output_reference
 from ...core.timeparse import parse_duration, read_moment, read_time
 from .field_types import AnyValue, Choice, Converted, Flag, Many, Names, Number, Text, words_of
 
@@ -106,6 +107,14 @@ def check_option_name(text: str) -> str:
     if not text.isidentifier():
         raise InputError(f"{text[:60]!r} cannot be the name of an option: use letters, digits and _")
     return text
+
+
+def check_item_reference(text: str) -> str:
+    """The name in a reference to the items of `foreach`."""
+    found = REFERENCE.fullmatch(text)
+    if not found or output_reference(found[1]) is None:
+        raise InputError(f"{text[:60]!r} names no items: write a list, or ${{steps.NAME.outputs.KEY}}")
+    return found[1]
 
 
 def _check_env_name(text: str) -> str:

@@ -25,7 +25,7 @@ class SpecField(Generic[T]):
         self.name = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
+        self.name = name.rstrip("_")  # `from_` is the field `from`, a word of Python
 
     @overload
     def __get__(self, spec: None, owner: type) -> Self: ...
@@ -54,7 +54,7 @@ class Spec:
     _called: ClassVar[str] = ""
 
     def __init_subclass__(cls, one_of: tuple[str, ...] = (), called: str = "") -> None:
-        own = {name: field for name, field in vars(cls).items() if isinstance(field, SpecField)}
+        own = {field.name: field for field in vars(cls).values() if isinstance(field, SpecField)}
         cls.fields = {**cls.fields, **own}
         cls._one_of, cls._called = one_of, called
 

@@ -6,8 +6,9 @@ values (policies, the graph of steps, zones).
 
 from typing import Any, TypeAlias
 
+from ...core.definition import MAX_ITEMS
 from ...core.errors import InputError
-from .field_types import AnyValue, FieldType, JsonSchema, Many, Names, OneOf, Text, likely_key, shape_of
+from .field_types import AnyValue, FieldType, Item, JsonSchema, Many, Names, OneOf, Text, likely_key, shape_of
 from .fields import (
     CATCHUP,
     COMMAND_TEXT,
@@ -32,6 +33,7 @@ from .fields import (
     URL,
     WINDOW,
     ZONE_NAME,
+    check_item_reference,
     check_option_name,
     number,
     whole,
@@ -103,6 +105,12 @@ class RetrySpec(Spec):
 _DEPENDS: FieldType[str | list[str]] = OneOf(
     shape_of, {"text": NAME_TEXT, "list": Many(NAME_TEXT)}, "must be a step's name or a list of them"
 )
+_PATH = Text(str, least=1, most=4_096)
+_ITEMS: FieldType[str | list[Any]] = OneOf(
+    shape_of,
+    {"text": Text(check_item_reference), "list": Many(Item(), least=1, most=MAX_ITEMS)},
+    "must be a list of items or a reference to one",
+)
 _RETRY = ModelType(RetrySpec)
 _PRECONDITION = ModelType(PreconditionSpec)
 
@@ -111,13 +119,25 @@ class StepSpec(ActionFields, one_of=ACTIONS, called="a step"):
     name = required(NAME_TEXT, "The step's name, unique in the job.", "extract")
     depends = optional(_DEPENDS, "The steps that come before this one.", ["extract"])
     env = optional(ENVIRONMENT, "Variables for this step.", {"MODE": "full"})
-    dir = optional(Text(str, least=1, most=4_096), "The folder the step runs in.", "/srv/etl")
+    dir = optional(_PATH, "The folder the step runs in; the job's if left out.", "/srv/etl")
     timeout = optional(DURATION, "When the step is ended.", "10m")
     retry = optional(_RETRY, "When the step is tried again.", {"limit": 3})
     continue_on = optional(OUTCOMES, "Endings of this step that do not hold up what depends on it.", ["failed"])
     preconditions = optional(
         Many(_PRECONDITION), "What must hold, else the step is skipped.", [{"command": "test -f /data/ready"}]
     )
+    foreach = optional(
+        _ITEMS,
+        "Execute the step once for each item: a list, or a reference to one.",
+        ["eu", "us"],
+        "${steps.list.outputs.files}",
+    )
+    max_parallel = optional(whole(1, 100), "Items at the same time; 4 if left out.", 8)
+
+    def check(self) -> None:
+        super().check()
+        if self.max_parallel is not None and self.foreach is None:
+            raise InputError("max_parallel goes with foreach")
 
 
 _HANDLER: FieldType[tuple[str, ...] | ActionSpec] = OneOf(
@@ -136,6 +156,10 @@ class HandlersSpec(Spec):
 class KeepSpec(Spec, one_of=("days", "runs"), called="keep"):
     days = optional(whole(1, 36_500), "Keep finished runs this long.", 30)
     runs = optional(whole(1, 1_000_000), "Keep this many finished runs.", 100)
+
+
+class PauseAfterSpec(Spec):
+    failures = required(whole(1, 1_000), "Failed runs in a row.", 5)
 
 
 class AfterSpec(Spec):
@@ -246,6 +270,7 @@ class JobSpec(ActionFields):
     grace = optional(DURATION, "How late a slot still counts as on time; 60s if left out.", "5m")
     skip_if_successful = optional(FLAG, "Skip a slot if the job succeeded since the one before.", True)
     jitter = optional(DURATION, "Spread slots by up to this, the same on every node.", "5m")
+    from_ = optional(MOMENT_TEXT, "The first instant, or the first day, inclusive.", "2027-01-01")
     until = optional(MOMENT_TEXT, "The last instant, or the last day, inclusive.", "2027-12-31")
     max_runs = optional(whole(1, 1_000_000_000), "Finish after this many runs.", 10)
     after = optional(
@@ -256,6 +281,9 @@ class JobSpec(ActionFields):
     wait_for = optional(DURATION, "How long a slot is held for those; not at all if left out.", "30m")
     expires = optional(DURATION, "Ends runs that did not start in this time.", "1h")
     auto_remove = optional(FLAG, "Remove the schedule when it has finished.", True)
+    pause_after = optional(
+        ModelType(PauseAfterSpec), "Pause the schedule after failures; never if left out.", {"failures": 5}
+    )
     ticking = optional(TICKING, "Who finds due slots; as the node is set if left out.", "local")
 
     engine = optional(
@@ -268,6 +296,10 @@ class JobSpec(ActionFields):
     priority = optional(whole(-1_000, 1_000), "Higher goes first; 0 if left out.", 10)
     params = optional(PARAMS, "Values for the run, as in JSON.", {"table": "orders"})
     env = optional(ENVIRONMENT, "Variables for every step.", {"PGHOST": "db.internal"})
+    env_file = optional(
+        _PATH, "A file of NAME=value lines on the worker, read when a run begins; env goes before it.", ".env"
+    )
+    dir = optional(_PATH, "The folder of steps that name none; the worker's if left out.", "/srv/etl")
     preconditions = optional(
         Many(_PRECONDITION, most=100),
         "What must hold, else the run is skipped.",

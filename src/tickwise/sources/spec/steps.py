@@ -6,6 +6,7 @@ from typing import Any
 from ...core.definition import (
     Action,
     Command,
+    ForEach,
     HttpCall,
     Outcome,
     Precondition,
@@ -76,7 +77,17 @@ def _build_step(spec: StepSpec) -> Step:
         retry=build_retry(spec.retry),
         continue_on=tuple(outcome for outcome in Outcome if outcome in (spec.continue_on or ())),
         preconditions=build_preconditions(spec.preconditions),
+        foreach=_build_foreach(spec),
     )
+
+
+def _build_foreach(spec: StepSpec) -> ForEach | None:
+    if spec.foreach is None:
+        return None
+    most = spec.max_parallel or ForEach().max_parallel
+    if isinstance(spec.foreach, str):
+        return ForEach(reference=spec.foreach, max_parallel=most)
+    return ForEach(items=tuple(spec.foreach), max_parallel=most)
 
 
 def build_action(name: str, value: Any) -> Action:

@@ -10,8 +10,8 @@ from ...core.model import Trigger
 from ...core.reasons import Reason
 from ...core.run_query import matches
 from ...core.slot_history import Bins, SlotRun
-from ...core.slots import next_slot
 from ...core.states import FAILURES, FINAL, RunState
+from ...core.upcoming import next_wanted_slot
 from ..decision_order import decision_matches, decision_place
 from ..insights_contract import Insights
 from ..pages import decision_page
@@ -91,10 +91,9 @@ class MemoryInsights(MemoryMoves, Insights):
     def _schedule_row(self, entry: ScheduleEntry) -> ScheduleRow:
         job = self._memory.load(self._memory.jobs[entry.state.job])
         state = job.schedules[entry.state.name].schedule
-        resting, last = self._memory.paused or state.paused is not None, entry.last_run
-        slot = state.reopened[0] if state.reopened else next_slot(state, state.cursor)
+        last, slot = entry.last_run, None if self._memory.paused else next_wanted_slot(state)
         return ScheduleRow(
-            schedule=state, next_slot=None if resting else slot, wake_at=entry.wake_at,
+            schedule=state, next_slot=slot, wake_at=entry.wake_at,
             created_at=entry.created_at, updated_at=entry.updated_at,
             last_run_id=last.id if last else None, last_run_at=last.started_at if last else None,
             last_enqueued_at=last.created_at if last else None, last_state=last.state if last else None,

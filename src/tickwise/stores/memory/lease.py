@@ -46,6 +46,13 @@ def adopt(memory: MemoryState, wanted: LeaseRequest, now: int) -> tuple[Lease, .
     return tuple(run.lease for run in chosen)
 
 
+def unwatch(memory: MemoryState, node: str, now: int) -> None:
+    """End the leases that a node has of handed-over runs."""
+    for run in memory.active.values():
+        if run.hand_over and run.node == node and run.lease_until is not None:
+            run.lease_until = min(run.lease_until, now)
+
+
 def _allowed(memory: MemoryState, queue: str, now: int) -> int:
     """How many runs of a queue may start now, in the whole fleet."""
     limit = memory.limits.get(queue, QueueLimit(queue))

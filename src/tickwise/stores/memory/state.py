@@ -360,7 +360,8 @@ class MemoryState:
             del job.lanes[run.lane]
             run.lane = None
         for entry in job.schedules.values():
-            if entry.state.deferral or entry.state.backfill:
+            policy = entry.state.definition.policy
+            if entry.state.deferral or entry.state.backfill or policy.pause_after is not None:
                 self.wake(entry, second)
         if run.state is RunState.SUCCEEDED:
             job.successes[run.schedule].append(_reference(run))

@@ -38,7 +38,7 @@ from ..records import (
 from . import define as definitions
 from .access import MemoryAccess
 from .insights import MemoryInsights
-from .lease import adopt, hand_out, keep_log, set_limit, unwanted
+from .lease import adopt, hand_out, keep_log, set_limit, unwanted, unwatch
 from .moves import MemoryMoves, OperationLock, atomic
 from .state import JobEntry, MemoryState, RunEntry
 from .tick import run_pass
@@ -247,6 +247,7 @@ class MemoryStore(MemoryMoves, Store):
     @atomic
     def _leave(self, node: str, /) -> None:
         self._memory.nodes.pop(node, None)
+        unwatch(self._memory, node, self._memory.clock())
 
     @atomic
     def _limit(self, limit: QueueLimit, /) -> None:

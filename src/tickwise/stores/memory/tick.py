@@ -5,14 +5,16 @@ stays as it was, and due; the others of the plan go on (S16).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 
-from ...core.jobstate import JobState, Key, by_job, contested_jobs, facts_of, successes_needed
+from ...core.facts_needed import failures_needed, successes_needed
+from ...core.jobstate import JobState, Key, by_job, contested_jobs, facts_of
 from ...core.model import Facts, Holder, Schedule, Start, TickPlan, Trigger
 from ...core.slots import due_at
-from ...core.states import RunState
+from ...core.states import FAILURES, RunState
 from ..records import MICRO, LeaseRequest, Planner, TickResult
 from .lease import hand_out, waits
-from .state import JobEntry, MemoryState, RunEntry
+from .state import JobEntry, MemoryState, RunEntry, ScheduleEntry
 
 
 def run_pass(
@@ -58,7 +60,18 @@ def _facts(memory: MemoryState, jobs: Collection[JobState], now: int) -> Facts:
         memory.live_workers(now),
         {name: frozenset(memory.schedules[name].runs) for job in jobs for name in job.slots_needed()},
         {name: memory.jobs[memory.schedules[name].state.job].successes_of(name) for name in known},
-    )
+        {
+            name: _failures(memory.schedules[name], since)
+            for job in jobs for name, since in failures_needed(job).items()
+        },
+    )  # fmt: skip
+
+
+def _failures(schedule: ScheduleEntry, since: int) -> int:
+    """How many of its newest runs failed in a row (S66)."""
+    newest = (schedule.runs[slot] for slot in sorted(schedule.runs, reverse=True))
+    failed = takewhile(lambda run: run.state is not RunState.SUCCEEDED, newest)
+    return sum(run.state in FAILURES and (run.finished_at or 0) > since * MICRO for run in failed)
 
 
 def _holders(job: JobEntry) -> list[Holder]:

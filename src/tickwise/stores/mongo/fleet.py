@@ -34,10 +34,6 @@ async def record_alive(mongo: Mongo, node: Node, *, passed: bool) -> None:
             await wake_held(mongo, await mongo.now())
 
 
-async def leave(mongo: Mongo, node: str) -> None:
-    await mongo.nodes.delete_one({"_id": node})
-
-
 async def limit(mongo: Mongo, wanted: QueueLimit) -> None:
     """Begin with a full bucket; a limit of nothing is none."""
     if wanted.concurrency is None and wanted.starts_per_second is None:

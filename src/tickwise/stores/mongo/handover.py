@@ -41,6 +41,14 @@ async def _change_record(mongo: Mongo, run: int, token: str, change: HandOverCha
     return record
 
 
+async def leave(mongo: Mongo, node: str) -> None:
+    """Forget a node, and end its leases of handed-over runs."""
+    now = await mongo.now()
+    watched = {**_RUNNING, "node": node, "patience": {"$exists": True}, "lease_until": {"$gt": now}}
+    await mongo.runs.update_many(watched, {"$set": {"lease_until": now}, "$inc": {"rev": 1}})
+    await mongo.nodes.delete_one({"_id": node})
+
+
 async def adopt(mongo: Mongo, wanted: LeaseRequest) -> tuple[Lease, ...]:
     now, adopted = await mongo.now(), list[Document]()
     while (left := wanted.capacity - len(adopted)) > 0:

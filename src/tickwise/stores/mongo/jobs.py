@@ -12,11 +12,14 @@ from functools import partial
 from typing import TypeAlias
 
 from ...core.errors import ConflictError
-from ...core.jobstate import JobState, facts_of, successes_needed
+from ...core.facts_needed import failures_needed, successes_needed
+from ...core.jobstate import JobState, facts_of
 from ...core.model import Facts, Holder, Trigger
 from ...core.requirements import LiveWorkers
+from ...core.states import FAILURES, RunState
 from ..compare_and_set import LostRaceError, persist
 from ..job_document import Document, JobDocument, read_state
+from ..records import MICRO
 from .base import WHOLE_ANSWER, Mongo
 from .fleet import ended_pauses
 from .intents import Effects, Intent, apply_all, commit
@@ -47,8 +50,10 @@ async def load(mongo: Mongo, documents: Iterable[Document]) -> list[JobDocument]
 async def read_facts(mongo: Mongo, jobs: Iterable[JobDocument], holders: Holders, workers: LiveWorkers) -> Facts:
     """What the verdicts of a pass depend on, read after the jobs were; most often nothing is left to read."""
     states = [job.state for job in jobs]
-    slots, successes = await asyncio.gather(_slots_with_run(mongo, states), _successes(mongo, states))
-    return facts_of(states, holders, workers, slots, successes)
+    slots, successes, failures = await asyncio.gather(
+        _slots_with_run(mongo, states), _successes(mongo, states), _failures(mongo, states)
+    )
+    return facts_of(states, holders, workers, slots, successes, failures)
 
 
 async def read_holders(mongo: Mongo, jobs: Iterable[str]) -> Holders:
@@ -86,6 +91,21 @@ async def _successes(mongo: Mongo, jobs: Iterable[JobState]) -> dict[str, list[i
         for name in [run["schedule"]] if "schedule" in run else names[run["job"]]:
             if name in found:
                 found[name].append(run["reference"])
+    return found
+
+
+async def _failures(mongo: Mongo, jobs: Iterable[JobState]) -> dict[str, int]:
+    """Of schedules that pause after failures, how many of their newest runs failed in a row (S66)."""
+    found: dict[str, int] = {}
+    for name, since in (item for job in jobs for item in failures_needed(job).items()):
+        which: Document = {"schedule": name, "state": str(RunState.SUCCEEDED), "slot": {"$exists": True}}
+        newest = await mongo.runs.find_one(which, {"slot": 1}, sort=[("slot", -1)])
+        later = {"$gt": newest["slot"]} if newest else {"$exists": True}
+        failed: Document = {
+            "schedule": name, "slot": later, "state": {"$in": sorted(map(str, FAILURES))},
+            "finished_at": {"$gt": since * MICRO},
+        }  # fmt: skip
+        found[name] = await mongo.runs.count_documents(failed)
     return found
 
 

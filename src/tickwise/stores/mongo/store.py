@@ -63,7 +63,7 @@ class MongoStore(MongoMoves, Store):
     _adopt = move(handover.adopt)
     expire = move(lease.expire)
     _beat = move(heartbeat.beat)
-    _leave = move(fleet.leave)
+    _leave = move(handover.leave)
     _limit = move(fleet.limit)
     _prune = move(retention.prune)
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from ...core.errors import InputError
-from ...core.jobstate import EndedPause, facts_of, successes_needed
+from ...core.facts_needed import failures_needed, successes_needed
+from ...core.jobstate import EndedPause, facts_of
 from ...core.model import Facts, Holder, Trigger
 from ...core.requirements import LiveWorkers
 from ..compare_and_set import LostRaceError
@@ -109,16 +110,18 @@ async def read_facts(
     states = [job.state for job in jobs.values()]
     slots = {name: since for state in states for name, since in state.slots_needed().items()}
     needed = successes_needed(states)
-    found: dict[str, Any] = {"slots": {}, "successes": {}}
-    if slots or needed:
+    failing = {name: since * MICRO for state in states for name, since in failures_needed(state).items()}
+    found: dict[str, Any] = {"slots": {}, "successes": {}, "failures": {}}
+    if slots or needed or failing:
         wanted = {"schedules": needed.schedules, "since": needed.since} if needed else {}
-        found = await server.call("facts", slots=slots, **wanted)
+        found = await server.call("facts", slots=slots, failing=failing, **wanted)
     return facts_of(
         states,
         {name: job.holders for name, job in stored.items()},
         workers,
         {name: frozenset(map(int, each)) for name, each in found["slots"].items()},
         {name: [int(each) for each in successes] for name, successes in found["successes"].items()},
+        found["failures"],
     )
 
 

@@ -22,7 +22,7 @@ _BEFORE = Statement("""
     SELECT {now}, (SELECT serves FROM tickwise_nodes WHERE id = :id AND live_until > {now})
 """)
 _OFFER = Statement("UPDATE tickwise_nodes SET offers = :offers WHERE id = :id")
-_LEAVE = Statement("DELETE FROM tickwise_nodes WHERE id = :id")
+_FORGET = Statement("DELETE FROM tickwise_nodes WHERE id = :id")
 _NODES = Statement("""
     SELECT facts, serves, started_at, seen_at, passed_at FROM tickwise_nodes WHERE seen_at > :since ORDER BY id
 """)
@@ -82,8 +82,8 @@ _TUPLES = frozenset({"queues", "roles", "problems", "sources", "orphans", "undel
 _NEEDED = frozenset({"id", "roles", "queues"})
 
 
-def leave(node: str) -> Procedure[None]:
-    yield _LEAVE(id=node)
+def forget(node: str) -> Procedure[None]:
+    yield _FORGET(id=node)
 
 
 class NodeRecord(NamedTuple):

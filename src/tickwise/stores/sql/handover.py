@@ -10,7 +10,7 @@ from typing import Any
 from ...core.handover import HandOver, HandOverChange, changed
 from ..records import MICRO, Lease, LeaseRequest
 from .definitions import DefinitionCache
-from .fleet import clock
+from .fleet import clock, forget
 from .runs import RUNNING
 from .statement import Procedure, Statement
 
@@ -37,6 +37,13 @@ _UNWATCHED = Statement(f"""
         AND EXISTS (SELECT 1 {_OF_ATTEMPT.format(run="tickwise_runs")})
     ORDER BY lease_until, id LIMIT :most {{lock_free}}
 """)
+_WATCHED = Statement(f"""
+    SELECT id FROM tickwise_runs
+    WHERE {RUNNING} AND node = :node AND lease_until > :now
+        AND EXISTS (SELECT 1 {_OF_ATTEMPT.format(run="tickwise_runs")})
+    ORDER BY id {{lock}}
+""")
+_UNWATCH = Statement("UPDATE tickwise_runs SET lease_until = :now WHERE id IN :ids[bigint]")
 _ADOPT = Statement("UPDATE tickwise_runs SET node = :node, lease_until = :lease_until WHERE id IN :ids[bigint]")
 
 
@@ -66,6 +73,14 @@ def unwatched(cache: DefinitionCache, wanted: LeaseRequest) -> Procedure[list[in
     if ids:
         yield _ADOPT(node=wanted.node, lease_until=now + wanted.seconds * MICRO, ids=ids)
     return ids
+
+
+def leave(node: str) -> Procedure[None]:
+    """Forget a node, and end its leases of handed-over runs."""
+    now = yield from clock()
+    if ids := [row[0] for row in (yield _WATCHED(node=node, now=now))]:
+        yield _UNWATCH(ids=ids, now=now)
+    yield from forget(node)
 
 
 def with_records(leases: Sequence[Lease]) -> Procedure[tuple[Lease, ...]]:

@@ -12,8 +12,8 @@ from ...core.definition import JobDefinition
 from ...core.jobstate import JobState
 from ...core.payload import UnreadableText
 from ...core.reasons import Reason
-from ...core.slots import next_slot
 from ...core.states import Event, RunState
+from ...core.upcoming import next_wanted_slot
 from ..pages import decision_page, page_number
 from ..records import (
     ALL_SCHEDULES,
@@ -82,8 +82,8 @@ _ATTEMPTS = Statement(
 )
 _STEPS = Statement(
     """
-    SELECT name, state, started_at, finished_at, attempt, error FROM tickwise_steps WHERE run_id = :run ORDER
-        BY position
+    SELECT name, state, started_at, finished_at, attempt, error, outputs FROM tickwise_steps WHERE run_id = :run
+        ORDER BY position
 """,
     alone=True,
 )
@@ -223,10 +223,9 @@ def _schedule_row(
         )  # fmt: skip
     state = job.schedules[name].schedule
     run, started_at, enqueued_at, run_state = last or (None, None, None, None)
-    resting = everything_paused or state.paused is not None
-    pending = state.reopened[0] if state.reopened else next_slot(state, state.cursor)
     return ScheduleRow(
-        schedule=state, next_slot=None if resting else pending, wake_at=wake_at, created_at=created_at,
+        schedule=state, next_slot=None if everything_paused else next_wanted_slot(state), wake_at=wake_at,
+        created_at=created_at,
         updated_at=updated_at, last_run_id=None if run is None else str(run), last_run_at=started_at,
         last_enqueued_at=enqueued_at, last_state=None if run_state is None else RunState(run_state),
     )  # fmt: skip
@@ -250,9 +249,15 @@ def attempts(id_: int) -> Procedure[tuple[AttemptRow, ...]]:
 def steps(id_: int) -> Procedure[tuple[StepReport, ...]]:
     return tuple(
         StepReport(
-            name=name, state=state, started_at=started, finished_at=finished, attempt=attempt, error=error or ""
+            name=name,
+            state=state,
+            started_at=started,
+            finished_at=finished,
+            attempt=attempt,
+            error=error or "",
+            outputs=outputs or "",
         )
-        for name, state, started, finished, attempt, error in (yield _STEPS(run=id_))
+        for name, state, started, finished, attempt, error, outputs in (yield _STEPS(run=id_))
     )
 
 

@@ -211,7 +211,7 @@ def _advanced(job: LoadedJob) -> tuple[object, ...] | None:
     if read is None or max(schedule.last_seen_slot, last_slot or cursor) > cursor:
         return None
     moved = read._replace(cursor=cursor, last_seen_slot=schedule.last_seen_slot, runs_made=schedule.runs_made)
-    if moved != schedule or encode_rest(schedule):
+    if moved != schedule or state.waiting or encode_rest(schedule):
         return None
     return job.row.id, wake_at, cursor, schedule.last_seen_slot, last_slot, schedule.runs_made - read.runs_made
 

@@ -75,12 +75,12 @@ _FENCE = Statement("""
     SELECT id FROM tickwise_runs WHERE id = :run AND token = :token AND state = 'running' {fence}
 """)
 _STEP = Statement("""
-    INSERT INTO tickwise_steps (run_id, name, position, state, started_at, finished_at, attempt, error)
-    SELECT CAST(:run AS {bigint}), name, position, state, started_at, finished_at, attempt, error
+    INSERT INTO tickwise_steps (run_id, name, position, state, started_at, finished_at, attempt, error, outputs)
+    SELECT CAST(:run AS {bigint}), name, position, state, started_at, finished_at, attempt, error, outputs
     FROM :rows[name text, position bigint, state text, started_at bigint, finished_at bigint, attempt bigint,
-        error text]
+        error text, outputs text]
         AS v WHERE TRUE
-    {upsert run_id, name: state, started_at, finished_at, attempt, error}
+    {upsert run_id, name: state, started_at, finished_at, attempt, error, outputs}
 """)
 _PLACES = Statement("SELECT name, position FROM tickwise_steps WHERE run_id = :run")
 _LOG_ENDS = Statement("""
@@ -255,7 +255,8 @@ def report(run: int, token: str, steps: Sequence[StepReport], log: Sequence[LogP
         for step in steps:
             places.setdefault(step.name, len(places))
         latest = {step.name: step for step in steps}.values()
-        yield _STEP(run=run, rows=[(s.name, places[s.name], *s[1:5], s.error or None) for s in latest])
+        reported = [(s.name, places[s.name], *s[1:5], s.error or None, s.outputs or None) for s in latest]
+        yield _STEP(run=run, rows=reported)
     if log:
         ends = dict((yield _LOG_ENDS(run=run)))
         rows = list(_placed(log, ends))

@@ -200,6 +200,7 @@ CREATE TABLE tickwise_steps (
     finished_at bigint,
     attempt bigint NOT NULL,
     error {text},
+    outputs {text},
     PRIMARY KEY (run_id, name)
 ) {plain};
 

@@ -69,7 +69,7 @@ class SqlStore(SqlMoves, Store):
     _attempt = cached_move(Pool.OTHER, lease.attempt)
     _report = move(Pool.OTHER, lease.report)
     expire = cached_move(Pool.OTHER, lease.expire)
-    _leave = move(Pool.OTHER, fleet.leave)
+    _leave = move(Pool.OTHER, handover.leave)
     _limit = move(Pool.OTHER, fleet.limit)
     _prune = move(Pool.OTHER, retention.prune)
 
@@ -183,6 +183,9 @@ class SqlSchema(Schema):
         self._driver = driver
 
     async def upgrade(self) -> tuple[str, ...]:
+        """A store that is up to date is only read: its caller may be in a transaction that has locked the file."""
+        if not await self.check(thorough=False):
+            return ()
         return await self._driver.run(lambda: schema.upgrade(self._driver, schema.migrations()), Pool.OTHER)
 
     async def check(self, *, thorough: bool = True) -> tuple[str, ...]:

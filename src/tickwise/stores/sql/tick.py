@@ -29,7 +29,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from ...core.jobstate import JobState, by_job, facts_of, successes_needed
+from ...core.facts_needed import failures_needed, successes_needed
+from ...core.jobstate import JobState, by_job, facts_of
 from ...core.model import Facts, Holder, Planned, Schedule, Start, TickPlan, Trigger
 from ...core.reasons import Reason
 from ...core.requirements import LiveWorkers
@@ -59,6 +60,13 @@ _SUCCESSES = Statement("""
     WHERE s.name IN :names[text] AND r.state = 'succeeded' AND (r.schedule_id = s.id OR r.schedule_id IS NULL)
         AND coalesce(r.slot, r.started_at {div} 1000000) > :since
     ORDER BY s.name, reference
+""")
+_FAILURES = Statement("""
+    SELECT v.id, count(*) FROM :since[id bigint, at bigint] AS v
+    JOIN tickwise_runs r ON r.schedule_id = v.id AND r.state IN ('failed', 'lost') AND r.finished_at > v.at
+        AND r.slot > coalesce((SELECT max(o.slot) FROM tickwise_runs o
+            WHERE o.schedule_id = v.id AND o.state = 'succeeded'), r.slot - 1)
+    GROUP BY v.id
 """)
 _HOLD = Statement("""
     SELECT id FROM tickwise_runs WHERE id IN :ids[bigint] AND finished_at IS NULL ORDER BY id {share_free}
@@ -209,7 +217,18 @@ def _facts(
     slots = yield from _slots_with_run(jobs.values())
     successes = yield from _successes(states)
     by_name = {name: holders[job.row.id] for name, job in jobs.items() if job.row.id in holders}
-    return facts_of(states, by_name, workers, slots, successes)
+    failures = yield from _failures(jobs.values())
+    return facts_of(states, by_name, workers, slots, successes, failures)
+
+
+def _failures(jobs: Iterable[LoadedJob]) -> Procedure[dict[str, int]]:
+    """Of schedules that pause after failures, how many of their newest runs failed in a row (S66)."""
+    names, since = dict[int, str](), list[tuple[int, int]]()
+    for job in jobs:
+        for name, second in failures_needed(job.state).items():
+            names[job.keys[name].id] = name
+            since.append((job.keys[name].id, second * MICRO))
+    return {names[schedule]: number for schedule, number in (yield _FAILURES(since=since))} if since else {}
 
 
 def _successes(jobs: Iterable[JobState]) -> Procedure[dict[str, list[int]]]:

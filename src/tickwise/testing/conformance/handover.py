@@ -116,6 +116,23 @@ class HandOverStories(Stories):
         await world.end(adopted)
         assert await world.is_fenced(lease)
 
+    async def test_a_watcher_that_leaves_gives_its_runs_up(self, world: World) -> None:
+        """Another adopts them at once, and keeps them; a run of a worker waits for its lease (S54, S42)."""
+        lease = await hand_over(world)
+        await world.define(job("local"))
+        await world.enqueue("local")
+        (local,) = await world.lease(seconds=30)
+        await world.store.beat(worker_node("w1"), {lease.id: lease.token, local.id: local.token}, 30)
+        await world.store.leave("w1")
+        world.clock.advance(0.001)
+        (adopted,) = await world.store.adopt(world.reservation(node="w2", offers=WATCHER, seconds=30))
+        assert (adopted.id, adopted.token, adopted.attempt) == (lease.id, lease.token, lease.attempt)
+        await world.store.leave("w1")
+        renewed = await world.store.beat(worker_node("w2"), {lease.id: lease.token}, 30)
+        assert renewed.held == {lease.id}
+        assert await world.store.expire() == Expired()
+        assert (await world.run(local.id)).state is RunState.RUNNING
+
     async def test_a_run_that_nobody_watches_is_lost_after_its_patience(self, world: World) -> None:
         """Until then no second attempt begins beside work that may go on; then a person decides (S54)."""
         lease = await hand_over(world)

@@ -29,7 +29,7 @@ class LogStories(Stories):
         run = await running(world)
         first = [StepReport("extract", "running", started_at=5), StepReport("load", "waiting")]
         assert await world.store.report(run.id, run.token, first)
-        done = StepReport("extract", "succeeded", 5, 9, attempt=2, error="none")
+        done = StepReport("extract", "succeeded", 5, 9, attempt=2, error="none", outputs='{"rows":[3]}')
         assert await world.store.report(run.id, run.token, [done])
         assert await world.insights.steps(run.id) == (done, StepReport("load", "waiting"))
 

@@ -1,6 +1,7 @@
 """All stories in one class."""
 
 from .access import AuditStories, ClaimStories, TokenStories
+from .advance_requests import AdvanceRequestStories
 from .bad_input import BadInputStories
 from .changes import ChangesSinceStories
 from .definitions import DefinitionStories
@@ -34,6 +35,7 @@ class StoreConformance(
     PauseStories,
     PauseOfEverythingStories,
     ScheduleChangeStories,
+    AdvanceRequestStories,
     EnqueueStories,
     TriggerStories,
     CancelStories,

@@ -1,7 +1,8 @@
--- facts: slots that have a run although they may be pending, and successes that others wait for (S35).
+-- facts: slots that have a run although they may be pending, successes that others wait for (S35), and how many of the
+-- newest runs of a schedule failed in a row (S66).
 -- A run without a schedule counts for all schedules of its job.
 
-local slots, successes = {}, {}
+local slots, successes, failures = {}, {}, {}
 for name, since in pairs(args.slots or {}) do
   local flat = call('ZRANGE', P .. ':slots:' .. name, '(' .. whole(since), '+inf', 'BYSCORE', 'WITHSCORES')
   local found = {}
@@ -24,4 +25,24 @@ for _, name in ipairs(args.schedules or {}) do
     successes[#successes + 1] = '"' .. name .. '":' .. list_of(found)
   end
 end
-return '{"slots":{' .. table.concat(slots, ',') .. '},"successes":{' .. table.concat(successes, ',') .. '}}'
+for name, since in pairs(args.failing or {}) do
+  local failed, place, newest = 0, 0, {}
+  repeat
+    newest = call('ZRANGE', P .. ':slots:' .. name, place, place + 99, 'REV')
+    place = place + 100
+    local over = false
+    for _, id in ipairs(newest) do
+      local run = call('HMGET', P .. ':run:' .. id, 'state', 'finished_at')
+      over = run[1] == 'succeeded'
+      if over then
+        break
+      end
+      if (run[1] == 'failed' or run[1] == 'lost') and tonumber(run[2]) > tonumber(since) then
+        failed = failed + 1
+      end
+    end
+  until over or #newest < 100
+  failures[#failures + 1] = '"' .. name .. '":' .. failed
+end
+return '{"slots":{' .. table.concat(slots, ',') .. '},"successes":{' .. table.concat(successes, ',')
+  .. '},"failures":{' .. table.concat(failures, ',') .. '}}'

@@ -1,5 +1,6 @@
--- fleet: small moves of the fleet: `leave` forgets a node, `limit` sets the limits on a queue, `pause` begins a pause of
--- everything and `resume` ends it. Pauses that have ended are a list, in order; an open one stands beside it.
+-- fleet: small moves of the fleet: `leave` forgets a node and ends its leases of handed-over runs (S54), `limit` sets the
+-- limits on a queue, `pause` begins a pause of everything and `resume` ends it. Pauses that have ended are a list, in
+-- order; an open one stands beside it.
 
 if args.leave then
   local serves = call('HGET', P .. ':node:' .. args.leave, 'serves')
@@ -10,6 +11,14 @@ if args.leave then
   call('ZREM', P .. ':alive', args.leave)
   call('ZREM', P .. ':nodes', args.leave)
   call('DEL', P .. ':node:' .. args.leave)
+  for _, id in ipairs(call('SMEMBERS', P .. ':held:' .. args.leave)) do
+    local run = fields_of(run_key(id))
+    if run.patience and tonumber(run.lease_until) > now then
+      run.lease_until = now
+      put(run_key(id), { lease_until = now })
+      hold(id, run)
+    end
+  end
 elseif args.limit then
   local key = P .. ':limit:' .. args.limit
   call('DEL', key)

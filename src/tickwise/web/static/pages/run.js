@@ -66,7 +66,7 @@ function Head({ page, run, several, changed }) {
     <p class="lead" aria-live="polite"><${Badge} state=${run.state} />${run.cancelling && isActive(run) && html`<span class="tag">asked to end</span>`}<${Timing} page=${page} run=${run} /></p>
     ${run.error && html`<div class="failure" role="alert"><${Icon} name="failed" /><pre class="error-text">${run.error}</pre></div>`}
     ${run.waits.map((text) => html`<div class="warning"><${Icon} name="queued" /><div><${Sentence} text=${text} /></div></div>`)}
-    ${run.hand_over && html`<${HandOver} given=${run.hand_over} />`}
+    ${run.hand_over && html`<${HandOver} given=${run.hand_over} active=${isActive(run)} />`}
     <${Facts} kind="line" pairs=${[
       ["Schedule", run.schedule ? html`<${ScheduleLink} name=${run.schedule} />` : "none"],
       run.slot && ["Slot", html`<${Time} at=${run.slot} label />${run.timezone && run.timezone !== zone.get() && html` · <${Time} at=${run.slot} zone=${run.timezone} label />`}`],
@@ -79,11 +79,12 @@ function Head({ page, run, several, changed }) {
     ]} />`;
 }
 
-/** A run that another engine carries out. */
-function HandOver({ given }) {
-  const isAddress = /^https?:\/\//.test(given.address ?? "");
+/** A run that another engine carries out: where it is there, and how far, which counts only while it runs. */
+function HandOver({ given, active }) {
+  const isAddress = /^https?:\/\//.test(given.address);
+  const reference = html`<code>${given.reference}</code>`;
   return html`<div class="warning note"><${Icon} name="moved" /><div>Handed over to <strong>${given.engine}</strong> as
-    ${" "}${isAddress ? html`<a href=${given.address} target="_blank" rel="noopener noreferrer" class="mono">${given.reference}</a>` : html`<code>${given.reference}</code>`}${given.state && `: ${words(given.state)}`}</div></div>`;
+    ${" "}${isAddress ? html`<a href=${given.address} target="_blank" rel="noopener noreferrer">${reference}</a>` : reference}${!isAddress && given.address && html` in <code>${given.address}</code>`}${active && `: ${words(given.state)}`}${active && given.silent_since && html`; it does not answer since <${Time} at=${given.silent_since} />`}</div></div>`;
 }
 
 /** How long, and while it runs how long it usually takes. */
@@ -123,7 +124,7 @@ function Params({ page, run }) {
 
 /** Asked again whenever the run changes. */
 function WhyRan({ page, path, run }) {
-  const why = useResource(page, (signal) => get(`${path}/why`, { zone: zone.get() }, signal), {}, [run.state, run.attempt]);
+  const why = useResource(page, (signal) => get(`${path}/why`, { zone: zone.get() }, signal), {}, [run.state, run.attempt, run.hand_over?.state, run.hand_over?.silent_since]);
   if (why.problem.value) return html`<${Empty} text=${why.problem.value.message} />`;
   if (!why.data.value) return html`<${Loading} rows=${3} />`;
   return html`<p><${Sentence} text=${why.data.value.text} /></p><${Chain} why=${why.data.value} />`;

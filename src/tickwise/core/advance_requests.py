@@ -1,0 +1,50 @@
+"""What was asked of a schedule for a later time, applied when that has come (S66).
+
+A pause ends by itself, a schedule pauses after failures, a slot that a person marked is skipped. A pass applies
+these before it looks for pending slots, so that none of them stands for others, or makes them wait.
+"""
+
+from typing import NamedTuple
+
+from .change import end_own_pause
+from .model import Decision, Pause, Schedule, ScheduleFacts
+from .reasons import Reason
+from .slots import passed_over, summed_up
+
+PAUSE_AFTER = "pause_after"  # who pauses, if failures do
+
+
+class Applied(NamedTuple):
+    """The schedule as the requests leave it, and what was decided."""
+
+    schedule: Schedule
+    decisions: tuple[Decision, ...] = ()
+
+
+def apply_advance_requests(schedule: Schedule, own: ScheduleFacts, now: int) -> Applied:
+    """The schedule as a pass is to find it."""
+    schedule, decisions = _end_pause(schedule, now)
+    if schedule.rests:
+        return Applied(schedule, decisions)
+    most = schedule.definition.policy.pause_after
+    if most is not None and own.failures >= most:
+        reason = f"{own.failures} failed run{'s in a row' if own.failures > 1 else ''}"
+        return Applied(schedule._replace(manual_pause=Pause(now, PAUSE_AFTER, reason)), decisions)
+    return _skip_marked(schedule, own, now, decisions) if schedule.skips else Applied(schedule, decisions)
+
+
+def _end_pause(schedule: Schedule, now: int) -> Applied:
+    pause = schedule.manual_pause
+    if pause is None or pause.until is None or pause.until > now:
+        return Applied(schedule)
+    ended = end_own_pause(schedule, pause)
+    return Applied(ended.schedules[0], ended.decisions)
+
+
+def _skip_marked(schedule: Schedule, own: ScheduleFacts, now: int, decisions: tuple[Decision, ...]) -> Applied:
+    for mark in schedule.skips:
+        if mark.slot <= now and mark.slot not in own.slots_with_run:
+            after = max(mark.slot - 1, schedule.cursor)
+            decisions += summed_up(schedule, after, mark.slot, Reason.SKIPPED_BY_HAND, mark.detail)
+            schedule = passed_over(schedule, after, mark.slot) if after < mark.slot else schedule
+    return Applied(schedule._replace(skips=tuple(m for m in schedule.skips if m.slot > now)), decisions)

@@ -1,0 +1,32 @@
+"""The slots of a time that has passed and have no run: which they are, and what may be asked (S32)."""
+
+from collections.abc import Iterator
+
+from .definition import Kind, Overlap
+from .errors import ConflictError, InputError
+from .model import Backfill, Schedule, ScheduleFacts
+from .timeparse import iso
+
+
+def backfill_slots(schedule: Schedule, own: ScheduleFacts, start: int, end: int) -> Iterator[int]:
+    """The slots of [start, end) that have no run, oldest first: what a dry run lists."""
+    slot = schedule.definition.times.after(start - 1)
+    while slot is not None and slot < end:
+        if slot not in own.slots_with_run:
+            yield slot
+        slot = schedule.definition.times.after(slot)
+
+
+def begin_backfill(schedule: Schedule, asked: Backfill, now: int) -> Schedule:
+    """The schedule with a backfill under way; refused if it cannot be."""
+    if schedule.backfill:
+        end = iso(schedule.backfill.end)
+        raise ConflictError(f"{schedule.name} has a backfill under way, up to {end}: cancel it first")
+    if not asked.cursor + 1 < asked.end <= now:
+        between = f"from {iso(asked.cursor + 1)} to {iso(asked.end)}"
+        raise InputError(f"a backfill goes from one time to a later one that has passed, not {between}")
+    if schedule.definition.kind is not Kind.START:
+        raise InputError(f"{schedule.name} is a {schedule.definition.kind} schedule: it never catches up")
+    if asked.overlap not in (Overlap.QUEUE, Overlap.ALLOW):
+        raise InputError(f"a backfill waits (queue) or runs side by side (allow), but overlap is {asked.overlap}")
+    return schedule._replace(backfill=asked)

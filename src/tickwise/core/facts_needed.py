@@ -1,0 +1,32 @@
+"""What must be read of other schedules and of runs before jobs are planned; most often nothing."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from .jobstate import JobState
+
+
+class SuccessesNeeded(NamedTuple):
+    """The schedules for which a pass waits, and after which second their successes matter (S35)."""
+
+    schedules: list[str]
+    since: int
+
+
+def successes_needed(jobs: Iterable[JobState]) -> SuccessesNeeded | None:
+    """What must be read of other schedules before these jobs are planned; most often nothing."""
+    states = [each for job in jobs for each in job.schedules.values() if each.live]
+    needed = [after for each in states for after in each.schedule.definition.policy.after]
+    if not needed:
+        return None
+    oldest = min(each.undecided_from for each in states)
+    return SuccessesNeeded(sorted({a.schedule for a in needed}), oldest - max(a.within for a in needed))
+
+
+def failures_needed(job: JobState) -> dict[str, int]:
+    """Schedules of which failed runs in a row are to be counted, and since when (S66)."""
+    return {
+        name: each.schedule.failures_from
+        for name, each in job.schedules.items()
+        if each.live and each.schedule.definition.policy.pause_after is not None
+    }
