@@ -1,6 +1,7 @@
 """`tickwise serve`, `api`, `ticker` and `worker`: run a node, and print at its start what will run next."""
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
