@@ -16,6 +16,7 @@ from tickwise.core.errors import InputError
 from tickwise.runtime.engines.catalog import ConfiguredEngine
 from tickwise.runtime.executors.address import Reach
 from tickwise.runtime.notifications.notice import Occasion
+from tickwise.runtime.notifications.routes import NotificationRoute
 from tickwise.sources.templates import Template
 
 
@@ -80,6 +81,11 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("notify_secret", "hush", Secret("hush")),
     ("notify_command", "mail -s 'it failed' ada", ("mail", "-s", "it failed", "ada")),
     ("notify_on", "failure, missed", frozenset({Occasion.FAILURE, Occasion.MISSED})),
+    (
+        "notify",
+        'ada = {command = ["tell"], jobs = ["etl-*"]}',
+        {"ada": NotificationRoute("ada", command=("tell",), jobs=("etl-*",))},
+    ),
     ("ping", "https://ping.example/uuid", Secret("https://ping.example/uuid")),
     ("ping_every", "5m", 300.0),
     ("otel", "true", True),
@@ -149,6 +155,7 @@ BAD: list[tuple[str, list[Any]]] = [
     ("notify_secret", []),
     ("notify_command", ["", "'half", [], [7], 7]),
     ("notify_on", ["failures", "failure,", 7]),
+    ("notify", []),  # tests/runtime/test_notification_routes.py: its value is not shown
     ("ping", []),
     ("ping_every", ["60", "0s", 0]),
     ("otel", ["maybe", 1]),

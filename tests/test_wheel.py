@@ -16,6 +16,7 @@ from tools import smoke
 from tools.footprint import LIGHT, packages
 
 ROOT = Path(__file__).parents[1]
+_PIP_OPTIONS = ["--no-deps", "--no-index", "--no-compile"]
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +35,8 @@ def environment(folder: Path, wheel: Path, installed: Iterable[Distribution]) ->
     venv.create(folder, with_pip=False)
     python = folder / "bin" / "python"
     subprocess.run(
-        [sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", "--quiet", wheel],
-        env={**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}, check=True,
+        [sys.executable, "-m", "pip", "--python", python, "install", *_PIP_OPTIONS, wheel],
+        env={**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}, check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     [site] = folder.glob("lib/python*/site-packages")
     for package in installed:

@@ -19,11 +19,13 @@ from ..mongodb import mongodb, own_database
 from ..mysql import mysql, own_mysql_database
 from ..postgres import database, vacuum
 from ..redis import own_store, redis
+from .bare_writes import BareWrites
 from .contender import Contender, in_turns
 from .node import NODE
 from .size import StoresSize
 
 POSTGRES, MONGODB = "PostgreSQL", "MongoDB"
+BARE = "bare writes"
 _TEXT, _MINUTE = "* * * * *", 60
 _START = 1_767_225_600  # the first second of 2026
 _BATCH_SIZE, _CONCURRENT_DEFINES = 200, 50
@@ -51,14 +53,18 @@ def at_least(size: StoresSize) -> str:
 
 
 def _compare(urls: dict[str, str], size: StoresSize) -> Figures:
-    rates = dict(
-        zip(urls, in_turns(size.turns, [_BackendTicker(url, size.due) for url in urls.values()]), strict=True)
-    )
+    contenders: dict[str, Contender] = {store: _BackendTicker(url, size.due) for store, url in urls.items()}
+    if MONGODB in urls:
+        contenders[BARE] = BareWrites(urls[MONGODB], size.due)
+    rates = dict(zip(contenders, in_turns(size.turns, [*contenders.values()]), strict=True))
+    bare = rates.pop(BARE, None)
     for store, turns in rates.items():
         peer = None if store == POSTGRES else (POSTGRES, rates[POSTGRES].best)
         yield name(size, store), turns.best, "fires/s", peer
         if store == MONGODB:
             yield at_least(size), turns.best, "fires/s", None
+            if bare:
+                yield f"{name(size, MONGODB)}, {BARE}", turns.best, "fires/s", (BARE, bare.best)
 
 
 class _BackendTicker(Contender):

@@ -23,6 +23,7 @@ from .ownership import SETTING, OwnershipError, WriterCheck
 from .runtime.engines.catalog import ConfiguredEngine, read_engines
 from .runtime.executors.address import AddressPolicy, Reach
 from .runtime.notifications.notice import Occasion
+from .runtime.notifications.routes import NotificationRoute, read_routes
 from .runtime.secret_providers import read_secret_places
 from .sources.defaults import Defaults
 from .sources.templates import Template, read_templates
@@ -261,6 +262,9 @@ class Settings:
     notify_secret: Secret = _setting(Secret(""), _parse_secret, "the key that signs requests to the webhook")
     notify_command: tuple[str, ...] = _setting((), _parse_command, "a program that gets notifications")
     notify_on: frozenset[Occasion] = _setting(frozenset(Occasion), _parse_occasions, "events to notify about")
+    notify: Mapping[str, NotificationRoute] = field(
+        default_factory=dict, metadata={"read": read_routes, "about": "further channels of notifications, by name"}
+    )
     ping: Secret = _setting(Secret(""), _parse_url, "a URL requested as long as the node is healthy")
     ping_every: float = _setting(60.0, _parse_seconds, "how often the URL of `ping` is requested")
     otel: bool = _setting(
@@ -291,7 +295,7 @@ class Settings:
 
 ABOUT: dict[str, str] = {f.name: f.metadata["about"] for f in fields(Settings) if f.metadata}
 NAMES = list(ABOUT)
-_SECRET = {"secrets", *(f.name for f in fields(Settings) if isinstance(f.default, Secret))}
+_SECRET = {"secrets", "notify", *(f.name for f in fields(Settings) if isinstance(f.default, Secret))}
 _READERS: dict[str, Callable[[Any], Any]] = {f.name: f.metadata["read"] for f in fields(Settings) if f.metadata}
 
 

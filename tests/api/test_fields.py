@@ -27,6 +27,14 @@ SPECS: list[dict[str, Any]] = [
     {"schedule": "0 3 * * *", "command": "x", "overlap": "allow", "max_active_runs": 3, "catchup": "all"},
     {"schedule": "0 3 * * *", "command": "x", "overlap": "replace", "catchup": "skip"},
     {"schedule": "0 3 * * *", "command": "x", "catchup_window": 0, "grace": "5m", "jitter": "10m"},
+    {"schedule": "0 3 * * *", "command": "x", "from": "2027-01-04", "pause_after": {"failures": 3}},
+    {"schedule": {"rrule": "FREQ=MONTHLY"}, "timezone": "Asia/Tokyo", "command": "x", "from": "2027-01-04"},
+    {"schedule": {"every": "2w", "on": ["MON"], "at": "9:00"}, "command": "x", "from": "2027-01-04"},
+    {
+        "schedule": [{"every": "1mo", "at": "09:00"}, "@daily", {"rrule": "FREQ=DAILY", "timezone": "Asia/Tokyo"}],
+        "command": "x", "from": "2027-01-04T09:00",
+    },
+    {"schedule": [{"every": "2w", "at": "09:00"}, {"rrule": "FREQ=DAILY"}], "command": "x", "from": "2027-01-04"},
     {"schedule": "0 3 * * *", "command": "x", "until": "2027-12-31", "max_runs": 4, "skip_if_successful": True},
     {"schedule": "0 3 * * *", "command": "x", "after": [{"schedule": "b", "within": "1h"}], "wait_for": "30m"},
     {"schedule": "0 3 * * *", "command": "x", "expires": "1h", "ticking": "local", "queue": "q", "priority": -3},
@@ -66,6 +74,13 @@ def test_fields_read_back_as_the_same_definition(spec: dict[str, Any]) -> None:
     assert fields_of(again) == fields_of(job)
     for name in ("steps", "params", "env", "labels", "retry", "on", "keep", "preconditions", "timeout", "enabled"):
         assert getattr(again, name) == getattr(job, name)
+
+
+def test_times_of_the_calendar_are_written_as_they_were() -> None:
+    """S64: the short form stays short."""
+    times = {"every": "3 months", "on": [1, -1], "at": "9:00"}
+    job = read_spec({"name": "job", "schedule": times, "command": "x", "from": "2027-01-04"}, "test")
+    assert fields_of(job)["schedule"] == times
 
 
 def test_what_follows_from_something_else_is_not_said() -> None:

@@ -15,7 +15,7 @@ async def test_nothing_is_configured() -> None:
     """Without a channel there is nothing to test, and the settings to write are named (A29)."""
     async with api() as here:
         answer = await here.ask("POST", "/notifications:test", json={})
-        assert "set notify_webhook or notify_command" in problem_of(answer, 422)["detail"]
+        assert "set notify_webhook, notify_command or [notify.NAME]" in problem_of(answer, 422)["detail"]
 
 
 @pytest.mark.parametrize(("program", "problem"), [("cat", ""), ("false", "exit code 1")])

@@ -65,6 +65,8 @@ WHO_MAY = {
     "GET /reasons": "viewer",
     "GET /templates": "viewer",
     "POST /preview": "viewer",
+    "GET /definitions/schema": "viewer",
+    "POST /definitions:check": "viewer",
     "POST /simulate": "viewer",
     "GET /workers": "viewer",
     "GET /queues": "viewer",

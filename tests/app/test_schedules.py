@@ -54,7 +54,7 @@ def test_what_is_seen_of_a_schedule(tw: Tickwise, ran: list[Any], clock: Clock) 
 def test_pause_and_resume(tw: Tickwise, ran: list[Any], clock: Clock) -> None:
     """A paused schedule shows who paused it and why, and no next time; resumed, it drops the pause (S29)."""
     paused = tw.schedules.pause("hourly", reason="migration", by="ada")
-    assert paused.paused == {"at": START, "by": "ada", "reason": "migration"}
+    assert paused.paused == {"at": START, "by": "ada", "reason": "migration", "until": None}
     assert (paused.next_run_at, paused.finished) == (None, False)
     pass_to(tw, clock, "02:30")
     resumed = tw.schedules.resume("hourly")
@@ -111,6 +111,20 @@ def test_reschedule(tw: Tickwise, ran: list[Any], clock: Clock, to: Any) -> None
     pass_to(tw, clock, "00:20")
     pass_to(tw, clock, "01:00")
     assert ran == [(at("00:20"), "schedule"), (at("01:00"), "schedule")]
+
+
+def test_a_beginning_and_requests_in_advance(tw: Tickwise) -> None:
+    """S63, S66: `from_` stands for the field `from`, a word of Python; skips and ends of pauses are shown."""
+    begun = tw.schedules.add("late", schedule="0 * * * *", command="true", from_="2026-01-01T05:00")
+    assert begun.next_run_at == at("05:00")
+    assert tw.schedules.update("late", schedule="0 * * * *", command="true", from_=at("06:00")).next_run_at == at(
+        "06:00"
+    )
+    assert tw.schedules.patch("late", from_="2026-01-01T07:00").next_run_at == at("07:00")
+    assert tw.schedules.skip("late", at("07:00"), reason="no power").next_run_at == at("08:00")
+    assert tw.schedules.take_skip_back("late", at("07:00")).next_run_at == at("07:00")
+    paused = tw.schedules.pause("late", until=at("07:30"))
+    assert (paused.paused and paused.paused["until"], paused.next_run_at) == (at("07:30"), at("08:00"))
 
 
 def test_reschedule_into_the_past(tw: Tickwise, ran: list[Any], clock: Clock) -> None:

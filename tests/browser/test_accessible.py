@@ -10,9 +10,9 @@ from ..support.browser import Site, Visitor
 from .test_pages import PLACES
 
 AXE = (Path(__file__).parent / "vendor" / "axe.js").read_text("utf-8")
-RUN_AXE = """async () => {
+RUN_AXE = """async part => {
     const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-    const found = await axe.run(document, {runOnly: tags, resultTypes: ["violations"]});
+    const found = await axe.run(part, {runOnly: tags, resultTypes: ["violations"]});
     const told = node => node.html.slice(0, 200) + node.failureSummary;
     return found.violations.map(one => [one.id, one.nodes.slice(0, 3).map(told)]);
 }"""
@@ -25,10 +25,14 @@ DIALOGS = {
     "schedules/rare": ["Run now", "Pause", "Reschedule", "Backfill", "Reset"],
     "": ["Pause all", "Search or do …"],
 }
+STILL = [
+    "", "schedules", "runs", "schedules/steady", "schedules/mended?tab=definition", "schedules/rare?tab=whatif",
+    "create", "schedules/mended/edit", "forecast", "fleet", "audit",
+]  # fmt: skip
 
 
-def check(page: Page, place: str) -> None:
-    found = page.evaluate(RUN_AXE)
+def check(page: Page, place: str, part: str = "html") -> None:
+    found = page.evaluate(RUN_AXE, part)
     assert not found, (place, found)
 
 
@@ -48,10 +52,12 @@ def test_axe_finds_nothing(visitor: Visitor, site: Site, theme: Literal["light",
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), place
 
 
-@pytest.mark.parametrize("size", ["desktop"])
-def test_dialogs_are_whole(visitor: Visitor, site: Site, size: str) -> None:
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_dialogs_are_whole(visitor: Visitor, site: Site, theme: Literal["light", "dark"], size: str) -> None:
     """Each dialog fits the screen and breaks no rule; none has a native field for dates."""
     page = visitor.open(token=site.admin_token)
+    page.emulate_media(color_scheme=theme)
     page.set_viewport_size(SIZES[size])  # type: ignore[arg-type]
     page.evaluate(AXE)
     for place, openers in DIALOGS.items():
@@ -71,11 +77,39 @@ def test_dialogs_are_whole(visitor: Visitor, site: Site, size: str) -> None:
             expect(dialog).to_have_count(0)
 
 
-@pytest.mark.parametrize("place", ["", "schedules", "runs"])
-def test_nothing_jumps(visitor: Visitor, place: str) -> None:
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_drawers_are_for_everybody(
+    visitor: Visitor, site: Site, theme: Literal["light", "dark"], size: str
+) -> None:
+    """The panel that says why of a slot, and the look into a run, break no rule over the page that they cover."""
+    run = site.run("wicked")
+    page = visitor.open("schedules/steady", token=site.admin_token)
+    page.emulate_media(color_scheme=theme)
+    page.set_viewport_size(SIZES[size])  # type: ignore[arg-type]
+    page.evaluate(AXE)
+    page.get_by_role("table", name="Slots").get_by_role("row").filter(has_text="ran").first.get_by_role(
+        "button"
+    ).click()
+    expect(page.get_by_role("dialog", name="Slots of steady").locator(".chain")).to_be_visible()
+    check(page, "slot", ".drawer")
+    page.goto(f"{site.address}#/runs?q=job%3Awicked")
+    expect(page.get_by_role("link", name=f"#{run}", exact=True)).to_be_visible()
+    page.keyboard.press("j")
+    page.keyboard.press("p")
+    expect(page.get_by_role("dialog", name="Run #").locator(".facts")).to_be_visible()
+    check(page, "run", ".drawer")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_nothing_jumps(visitor: Visitor, site: Site, size: str) -> None:
     """What has been drawn stays where it is while the rest comes."""
     visitor.page.add_init_script(NOTE_SHIFTS)
-    page = visitor.open(place)
-    expect(page.locator(".loading")).to_have_count(0)
-    expect(page.locator(".slot, .badge").first).to_be_visible()
-    assert page.evaluate("window.shift") < MOST_SHIFT
+    visitor.page.set_viewport_size(SIZES[size])  # type: ignore[arg-type]
+    page = visitor.open(token=site.admin_token)
+    for place in STILL:
+        page.goto(f"{site.address}#/{place}")
+        page.reload()
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        expect(page.locator(".loading")).to_have_count(0)
+        assert page.evaluate("window.shift") < MOST_SHIFT, place

@@ -1,8 +1,8 @@
 """What people do, from the click to what the server says afterwards."""
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
-from ..support.browser import SUMMARY, Site, Visitor
+from ..support.browser import SUMMARY, Site, Visitor, write_job
 
 
 def confirm(page: Page, name: str) -> None:
@@ -49,39 +49,65 @@ def test_pause_many_at_once(visitor: Visitor, site: Site) -> None:
     site.api("POST", "schedules:resume", {"names": ["rare", "wicked"]})
 
 
-def test_a_wrong_expression_is_refused_where_it_is_wrong(visitor: Visitor, site: Site) -> None:
-    """The letter that is wrong is marked while typing; what is right is explained, saved, and can be edited."""
-    visitor.expects(422)
+def test_a_job_is_written_with_help(visitor: Visitor, site: Site) -> None:
+    """Fields are completed by the schema, mistakes are marked at their place; what is right is saved."""
     page = visitor.open("create", token=site.admin_token)
-    page.get_by_label("Name").fill("made-here")
-    page.get_by_label("Times").fill("0 25 * * *")
-    expect(page.locator(".marked mark")).to_have_text("2")
-    expect(page.locator(".marked")).to_have_attribute("data-position", "2")
-    page.get_by_label("Times").fill("0 5 * * *")
-    expect(page.locator(".means")).to_contain_text("05:00")
-    expect(page.locator(".preview li")).to_have_count(10)
-    page.get_by_label("Input").fill("echo made")
+    write_job(page, 'name: made-here\nschedule: "0 25 * * *"\ncommand: echo made\njitter: soon\n')
+    mistakes = page.get_by_role("status", name="Mistakes")
+    expect(mistakes).to_contain_text("line 2 schedule: hour: 25 is out of range")
+    expect(mistakes).to_contain_text("line 4 jitter")
+    expect(page.locator(".cm-lintRange-error").first).to_have_text("25")
+    expect(page.get_by_role("button", name="Create")).to_be_disabled()
+    write_job(page, 'name: made-here\nschedule: "0 5 * * *"\ncommand: echo made\nover')
+    page.keyboard.press("Control+End")
+    page.keyboard.press("Control+Space")
+    words = page.locator(".cm-tooltip-autocomplete").get_by_role("option")
+    words.filter(has_text="overlap").click()
+    page.keyboard.press("Control+Space")
+    words.filter(has_text="queue").first.click()
+    expect(page.get_by_role("textbox", name="Job file")).to_contain_text("overlap: queue")
+    expect(page.locator(".means")).to_contain_text("At 05:00")
+    expect(page.get_by_role("region", name="When").get_by_role("listitem")).to_have_count(10)
     page.get_by_role("button", name="Create").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("made-here")
-    page.get_by_role("link", name="Edit").click()
-    expect(page.locator(".means")).to_contain_text("05:00")
-    page.get_by_label("Times").fill("0 6 * * *")
-    page.get_by_role("button", name="Save").click()
-    expect(page.locator(".lead")).to_contain_text("At 06:00")
-    assert site.api("GET", "schedules/made-here")["times"] == "0 6 * * *"
+    made = site.api("GET", "schedules/made-here")
+    assert (made["times"], made["definition"]["catchup"]) == ("0 5 * * *", "all")  # which overlap: queue implies
 
 
-def test_a_definition_that_cannot_be_used_is_told_at_its_field(visitor: Visitor, site: Site) -> None:
-    """What the server refuses stands beside the field that it is about."""
+def test_a_change_of_a_file_is_copied(visitor: Visitor, site: Site) -> None:
+    """A job of a folder can be tried here: the page says that its file must be changed, and shows the lines."""
+    page = visitor.open("schedules/mended/edit", token=site.admin_token)
+    expect(page.locator(".warning.note")).to_contain_text("does not write to files")
+    text = page.get_by_role("textbox", name="Job file")
+    write_job(page, text.inner_text().replace("name: after", "name: afterwards"))
+    change = page.get_by_role("region", name="Change")
+    expect(change).to_contain_text("+   - name: afterwards")
+    expect(change).to_contain_text("-   - name: after")
+    expect(page.get_by_role("region", name="Steps").locator(".step")).to_have_count(2)
+    expect(page.get_by_role("button", name="Save")).to_have_count(0)
+
+
+def test_params_by_their_type(visitor: Visitor, site: Site) -> None:
+    """A run by hand gets a field for each param of the definition; only what was changed is given."""
     visitor.expects(422)
-    page = visitor.open("create", token=site.admin_token)
-    page.get_by_label("Name").fill("never-made")
-    page.get_by_label("Times").fill("0 5 * * *")
-    page.get_by_label("Input").fill("echo made")
-    page.get_by_label("Jitter").fill("soon")
-    page.get_by_role("button", name="Create").click()
-    expect(page.locator(".field", has=page.get_by_label("Jitter")).locator(".field-error")).to_contain_text("soon")
-    expect(page.get_by_label("Jitter")).to_be_focused()
+    body = {
+        "name": "typed",
+        "schedule": "@yearly",
+        "command": "true",
+        "params": {"rows": 5, "full": True, "name": "a"},
+    }
+    site.api("POST", "schedules", body, admin=True)
+    page = visitor.open("schedules/typed")
+    page.get_by_role("button", name="Run now").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("rows").fill("many")
+    dialog.get_by_role("button", name="Run now").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("rows: this is not JSON")
+    dialog.get_by_label("rows").fill("12")
+    dialog.get_by_label("full").uncheck()
+    confirm(page, "Run now")
+    expect(page.get_by_role("status").filter(has_text="Started typed.")).to_be_visible()
+    assert site.api("GET", "runs?job=typed")["items"][0]["params"] == {"rows": 12, "full": False}
 
 
 def test_cancel(visitor: Visitor, site: Site) -> None:
@@ -117,11 +143,43 @@ def test_backfill_with_a_dry_run(visitor: Visitor) -> None:
 
 
 def test_what_if_it_had_been_down(visitor: Visitor) -> None:
-    """The simulation draws the slots of an outage and says what would have become of each."""
+    """Below the slots as they were, the simulator's; dragging over them moves the outage."""
     page = visitor.open("schedules/rare?tab=whatif")
-    page.get_by_role("button", name="Simulate").click()
-    expect(page.get_by_role("figure", name="Simulation").locator(".piece").first).to_be_visible()
+    ribbons = page.get_by_role("group", name="Simulation")
+    simulated = ribbons.get_by_role("slider", name="Slots of rare, simulated")
+    expect(simulated.locator(".slot.is-ran")).to_have_count(1)
     expect(page.get_by_role("table", name="Simulated slots").get_by_role("row")).to_have_count(2)
+    before = page.get_by_label("Down from").input_value()
+    drag(page, simulated, 0.1, 0.3)
+    expect(page.get_by_label("Down from")).not_to_have_value(before)
+    expect(ribbons.locator(".ribbon-shade")).to_be_visible()
+
+
+def drag(page: Page, ribbon: Locator, begin: float, end: float) -> None:
+    """Choose a stretch of a ribbon, between two shares of its width."""
+    box = ribbon.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + begin * box["width"], box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + end * box["width"], box["y"] + box["height"] / 2, steps=4)
+    page.mouse.up()
+
+
+def test_backfill_by_dragging(visitor: Visitor) -> None:
+    """What was chosen of a ribbon, by dragging or by keys, is asked for as a backfill."""
+    page = visitor.open("schedules/rare?hours=24")
+    ribbon = page.get_by_role("slider", name="Slots of rare")
+    drag(page, ribbon, 0.2, 0.5)
+    dialog = page.get_by_role("dialog", name="Backfill rare")
+    begin, end = dialog.get_by_label("From (").input_value(), dialog.get_by_label("Until (").input_value()
+    assert begin < end
+    page.keyboard.press("Escape")
+    ribbon.focus()
+    page.keyboard.press("Home")
+    for _ in range(3):
+        page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("Enter")
+    expect(dialog).to_be_visible()
 
 
 def test_a_viewer_gets_no_buttons(browser: Browser, site: Site) -> None:

@@ -96,7 +96,7 @@ def scroll_to_the_end(page: Page, rows: int) -> None:
 def test_the_first_view(guest: Visitor, ear: Ear) -> None:
     """Three questions fill it, and none is answered with more than it shows."""
     page = guest.open()
-    expect(page.locator(".summary")).to_contain_text(f"{SCHEDULES + len(JOBS):,} schedules")
+    expect(page.locator("main")).to_contain_text(f"{SCHEDULES + len(JOBS):,} schedules")
     expect(page.locator(".ribbon .bin").first).to_be_visible()
     assert {one.path for one in ear.asked} == {"overview", "attention", "slots"}
     assert ear.on_the_wire < FIRST_VIEW

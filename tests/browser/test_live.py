@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import Page, Route, expect
 
-from ..support.browser import Site, Visitor
+from ..support.browser import Site, Visitor, write_job
 from .test_actions import confirm
 
 SELECTED = "getSelection().toString()"
@@ -51,7 +51,7 @@ def test_walk_through_runs_by_keys(visitor: Visitor, site: Site) -> None:
     page.keyboard.press("x")
     expect(page.get_by_role("group", name="Selected runs")).to_contain_text("1 selected")
     page.get_by_role("group", name="Selected runs").get_by_role("button", name="Retry").click()
-    confirm(page, "Retry 1 runs")
+    confirm(page, "Retry 1 run")
     expect(page.get_by_role("status").filter(has_text="1 of 1 done.")).to_be_visible()
     page.keyboard.press("j")
     page.keyboard.press("Enter")
@@ -60,6 +60,7 @@ def test_walk_through_runs_by_keys(visitor: Visitor, site: Site) -> None:
 
 def test_a_query_with_help(visitor: Visitor, site: Site) -> None:
     """Words are completed; what is wrong is told below; a view is one click; a whole row opens its run."""
+    visitor.expects(422)
     run = ended(site, "wicked")
     page = visitor.open("runs")
     box = page.get_by_role("combobox", name="Query")
@@ -76,6 +77,29 @@ def test_a_query_with_help(visitor: Visitor, site: Site) -> None:
     row = page.get_by_role("row").filter(has_text=f"#{run}")
     row.locator("td.when").click(force=True)  # the link of the row lies over it
     expect(page.get_by_role("heading", level=1)).to_contain_text(f"Run #{run}")
+
+
+def test_explore_runs(visitor: Visitor, site: Site) -> None:
+    """Counts narrow the query, alike failures are one line, a run is read beside the list; all are retried."""
+    ended(site, "rare")
+    run = ended(site, "wicked")
+    page = visitor.open("runs?q=job%3Awicked,rare")
+    counts = page.get_by_role("complementary", name="Counts")
+    counts.get_by_role("button", name="failed").click()
+    expect(page.get_by_role("combobox", name="Query")).to_have_value("job:wicked,rare state:failed")
+    alike = page.get_by_role("region", name="Failed alike").get_by_role("listitem")
+    expect(alike).to_have_count(1)
+    expect(alike).to_contain_text("wicked")
+    expect(page.get_by_role("link", name=f"#{run}", exact=True)).to_be_visible()
+    page.get_by_role("button", name=f"Look into run {run}", exact=True).click(force=True)
+    drawer = page.get_by_role("dialog", name=f"Run #{run}")
+    expect(drawer.get_by_role("button", name="Retry")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(drawer).to_have_count(0)
+    count = site.api("GET", "runs:facets?q=job:wicked,rare state:failed")["count"]
+    page.get_by_role("button", name="Retry all that match").click()
+    confirm(page, f"Retry {count} {'run' if count == 1 else 'runs'}")
+    expect(page.get_by_role("status").filter(has_text=f"{count} of {count} done.")).to_be_visible()
 
 
 def test_anything_by_typing(visitor: Visitor) -> None:
@@ -170,15 +194,20 @@ def test_a_shade_says_what_it_means(visitor: Visitor) -> None:
 
 
 def test_a_command_comes_back_as_it_was_written(visitor: Visitor, site: Site) -> None:
-    """Words that were saved are a line again, with its quotes, and mean the same."""
+    """Words that were saved are a line again, with its quotes; what is left as it is stays, and a label can go."""
+    labels = {"team": "data", "old": "yes"}
     site.api(
         "POST",
         "schedules",
-        {"name": "written", "schedule": "@yearly", "command": ["echo", "two words"]},
+        {"name": "written", "schedule": "@yearly", "command": ["echo", "two words"], "labels": labels},
         admin=True,
     )
     page = visitor.open("schedules/written/edit", token=site.admin_token)
-    expect(page.get_by_label("Input")).to_have_value("echo 'two words'")
+    text = page.get_by_role("textbox", name="Job file")
+    expect(text).to_contain_text("command: echo 'two words'")
+    write_job(page, text.inner_text().replace('old: "yes"', "").replace("team: data", "team: shop"))
+    expect(page.get_by_role("region", name="Change")).to_contain_text("+   team: shop")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("written")
-    assert site.api("GET", "schedules/written")["definition"]["command"] == ["echo", "two words"]
+    definition = site.api("GET", "schedules/written")["definition"]
+    assert (definition["command"], definition["labels"]) == (["echo", "two words"], {"team": "shop"})

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from playwright.sync_api import Page, expect
 
-from ..support.browser import Site, Visitor
+from ..support.browser import Site, Visitor, write_job
 from ..support.tickwise_processes import Nest
 from .test_actions import confirm
 from .test_pages import WICKED
@@ -45,12 +45,13 @@ def test_drop_the_backlog(visitor: Visitor, site: Site) -> None:
 
 
 def test_a_template_and_a_delete(visitor: Visitor, site: Site) -> None:
-    """A template fills in the times; what was made here goes after a question."""
+    """A template is offered for the times; what was made here goes after a question."""
     page = visitor.open("create", token=site.admin_token)
-    page.get_by_label("Name").fill("short-lived")
-    page.get_by_label("Template").select_option(label="weekdays-at-9: at 9:00, Monday to Friday")
-    expect(page.get_by_label("Times")).to_have_value("0 9 * * MON-FRI")
-    page.get_by_label("Input").fill("echo made")
+    write_job(page, "name: short-lived\ncommand: echo made\nschedule: ")
+    page.keyboard.press("Control+End")
+    page.keyboard.press("Control+Space")
+    page.get_by_role("option").filter(has_text="at 9:00, Monday to Friday").click()
+    expect(page.locator(".means")).to_contain_text("At 09:00")
     page.get_by_role("button", name="Create").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("short-lived")
     dialog_button(page, "Delete", "Delete")

@@ -5,15 +5,18 @@ import select
 import socket
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from struct import pack, unpack_from
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import psycopg
 import pymysql
+from bson import encode
 
+from tickwise.stores.redis.scripts import script
 from tickwise.stores.sql.mysql_tickets import TICKET_NAMES
 from tickwise.stores.sql.postgres_tickets import TICKET_LOCK
 from tickwise.stores.sql.tickets import TICKETS
@@ -38,7 +41,7 @@ class Kind(NamedTuple):
     seat: Callable[[str], AbstractContextManager[Any] | None]
     is_write: Callable[[bytes], bool]
     query: str  # of the address by which nodes reach it
-    hold_tickets: Callable[[str], AbstractContextManager[object]]
+    block_claims: Callable[[str, Proxy], AbstractContextManager[object]]
 
 
 def _seat_at_postgres(url: str) -> AbstractContextManager[Any] | None:
@@ -85,7 +88,7 @@ def closing_later(seat: AbstractContextManager[Any]) -> Iterator[None]:
 
 
 @contextmanager
-def _hold_tickets_of_postgres(url: str) -> Iterator[None]:
+def _hold_tickets_of_postgres(url: str, _: Proxy) -> Iterator[None]:
     with psycopg.connect(url, autocommit=True) as other:
         for number in range(TICKETS):
             other.execute("SELECT pg_advisory_lock(%s, %s)", (TICKET_LOCK, number))
@@ -93,11 +96,30 @@ def _hold_tickets_of_postgres(url: str) -> Iterator[None]:
 
 
 @contextmanager
-def _hold_tickets_of_mysql(url: str) -> Iterator[None]:
+def _hold_tickets_of_mysql(url: str, _: Proxy) -> Iterator[None]:
     with mariadb.connected(url) as other:
         for name in TICKET_NAMES:
             other.execute(f"SELECT GET_LOCK({name}, 60)")
         yield
+
+
+def _refuse_claims_of_mongodb(_: str, proxy: Proxy) -> AbstractContextManager[None]:
+    """The query for due jobs, as if its index were damaged; one for named jobs has neither of these conditions."""
+
+    def reply(data: bytes) -> bytes | None:
+        if not all(word in data for word in (b"\x02find\0", b"$lte\0", b"\x08local\0")):
+            return None
+        body = encode({"ok": 0.0, "errmsg": "the index is damaged", "code": 8, "codeName": "UnknownError"})
+        request, message = unpack_from("<4xi", data)[0], 2013
+        return pack("<iiiiiB", 21 + len(body), 1, request, message, 0, 0) + body
+
+    return proxy.answering(reply)
+
+
+def _refuse_claims_of_redis(_: str, proxy: Proxy) -> AbstractContextManager[None]:
+    """The call for due jobs; one for named jobs has no limit."""
+    claim = script("claim").sha.encode()
+    return proxy.answering(lambda data: b"-ERR refused\r\n" if claim in data and b'"limit":' in data else None)
 
 
 KINDS = {
@@ -123,7 +145,7 @@ KINDS = {
         _seat_at_mongodb,
         lambda data: any(name in data for name in _WRITES),
         "directConnection=true",  # past the address that the server has for itself
-        lambda _url: nullcontext(),
+        _refuse_claims_of_mongodb,
     ),
     "redis": Kind(
         partial(valkey.server, *valkey.DURABLE, "--maxclients", "80"),
@@ -131,7 +153,7 @@ KINDS = {
         _seat_at_redis,
         lambda data: b"EVAL" in data,
         "",
-        lambda _url: nullcontext(),
+        _refuse_claims_of_redis,
     ),
 }
 
@@ -163,11 +185,9 @@ class Database:
             self._fill(crowd)
             yield
 
-    @contextmanager
-    def tickets_held(self) -> Iterator[None]:
-        """A session of somebody else holds what a node needs to claim, but nothing that it needs to commit."""
-        with self._kind.hold_tickets(self.url):
-            yield
+    def claims_blocked(self) -> AbstractContextManager[object]:
+        """What a node needs to claim is held by others, or refused; nothing that it needs to commit is."""
+        return self._kind.block_claims(self.url, self.proxy)
 
     def _fill(self, crowd: ExitStack) -> None:
         while seat := self._kind.seat(self.url):

@@ -54,9 +54,10 @@ def _crowd(fleet: Fleet, database: Database) -> None:
         fleet.lives_for(WHILE_FULL)
 
 
-def _hold_the_tickets(fleet: Fleet, database: Database) -> None:
-    with database.tickets_held():
+def _block_claims(fleet: Fleet, database: Database) -> None:
+    with database.claims_blocked():
         fleet.lives_for(PAST_THE_POLLS)
+        fleet.recovered()
 
 
 def _fill_the_disk(fleet: Fleet, file: File) -> None:
@@ -78,16 +79,16 @@ _OF_SERVERS: Mapping[str, Fault] = {
     "a write is lost in transit": _lose_a_request,
     "a write is committed, its reply is lost": _lose_an_answer,
     "other clients use all connections": _crowd,
+    "claims fail, commits do not": _block_claims,
 }
-_OF_TICKETS: Mapping[str, Fault] = {"other sessions hold all claim tickets": _hold_the_tickets}
 _OF_FILES: Mapping[str, Fault] = {
     "the disk is full": _fill_the_disk,
     "another process locks the file past the leases": _hold_the_file,
 }
-EVERY = tuple({**_OF_NODES, **_OF_SERVERS, **_OF_TICKETS, **_OF_FILES})
+EVERY = tuple({**_OF_NODES, **_OF_SERVERS, **_OF_FILES})
 FAULTS: Mapping[str, Mapping[str, Fault]] = {
-    "postgres": {**_OF_NODES, **_OF_SERVERS, **_OF_TICKETS},
-    "mysql": {**_OF_NODES, **_OF_SERVERS, **_OF_TICKETS},
+    "postgres": {**_OF_NODES, **_OF_SERVERS},
+    "mysql": {**_OF_NODES, **_OF_SERVERS},
     "sqlite": {**_OF_NODES, **_OF_FILES},
     "mongodb": {**_OF_NODES, **_OF_SERVERS},
     "redis": {**_OF_NODES, **_OF_SERVERS},

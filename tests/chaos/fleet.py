@@ -5,13 +5,18 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from random import Random
 from subprocess import check_output
-from time import time
+from time import monotonic, time
 from typing import NamedTuple, Self
 
+from tickwise.core.states import FINAL, RunState
+from tickwise.stores.contract import Store, StoreUnavailableError
+from tickwise.stores.records import MICRO, RunFilter
+
+from ..support.deployment import Deployment
 from ..support.tickwise_processes import Nest, Process
+from .verdict import check_side_by_side
 
 ROLES = ("ticker", "serve", "worker", "worker")
 RIGHT, AHEAD, BEHIND = 0, 1, -1  # hours by which a clock is wrong
@@ -19,6 +24,7 @@ _APP = "tests.chaos.deeds:app"
 _UP = "Tickwise is running"
 _LIBRARY = os.environ.get("TICKWISE_TEST_FAKETIME", "/usr/$LIB/faketime/libfaketime.so.1")  # where Debian has it
 _HALF_AN_HOUR = 1_800
+_UNFINISHED = RunFilter(states=frozenset(RunState) - FINAL)
 _HINT = (
     "clocks are turned by libfaketime: install the Debian package libfaketime (apt-get install libfaketime), or "
     "name the library in TICKWISE_TEST_FAKETIME"
@@ -41,9 +47,9 @@ class Node(NamedTuple):
 class Fleet:
     """Whoever ends is replaced, until the block ends."""
 
-    def __init__(self, nests: Mapping[int, Nest], folder: Path, url: str) -> None:
+    def __init__(self, nests: Mapping[int, Nest], place: Deployment, url: str) -> None:
         self._nests = nests
-        self._folder = folder
+        self._place = place
         self._url = url
         self.chance = Random(url.partition(":")[0])
         self._nodes = [self._started(role) for role in ROLES]
@@ -56,7 +62,7 @@ class Fleet:
             nest.end_all()
 
     def _started(self, role: str, hours: int = RIGHT) -> Node:
-        process = self._nests[hours].start(self._folder, role, "--store", self._url, _APP, "jobs")
+        process = self._nests[hours].start(self._place.folder, role, "--store", self._url, _APP, "jobs")
         return Node(role, process)
 
     @property
@@ -91,3 +97,18 @@ class Fleet:
             if not process.lives_for(0):
                 assert _UP not in process.output, f"{role} ended with {process.code} by itself:\n{process.output}"
                 self._nodes[place] = self._started(role)
+
+    def recovered(self) -> float:
+        """The seconds until every schedule has decided a slot that comes after this moment."""
+        begun = monotonic()
+        self._place.eventually(self._decided_after, self._place.eventually(self._decided_after) // MICRO)
+        return monotonic() - begun
+
+    async def _decided_after(self, store: Store, second: int = 0) -> int | None:
+        self.tend()
+        try:
+            rows = (await store.insights.schedules()).items
+            check_side_by_side((await store.insights.runs(_UNFINISHED)).items)
+            return await store.now() if all(row.schedule.cursor > second for row in rows) else None
+        except StoreUnavailableError:
+            return None

@@ -1,7 +1,7 @@
-"""A line between nodes and their server that can be cut, held up, or made to lose a message.
+"""A line between nodes and their server that can be cut, held up, or made to lose messages.
 
-It lives in a thread of its own. What it forwards it does not understand, but for one thing: `is_write` tells
-whether bytes on their way to the server ask it to keep something.
+It lives in a thread of its own. What it forwards it does not understand: it is told how to know bytes that ask the
+server to keep something (`is_write`), and what to answer in the server's place.
 """
 
 import asyncio
@@ -36,6 +36,7 @@ class Proxy:
         self._flows = asyncio.Event()
         self._flows.set()
         self._loss: tuple[Loss, Future[None]] | None = None
+        self._reply: Callable[[bytes], bytes | None] = lambda _: None
         self.port = 0
 
     def __enter__(self) -> Self:
@@ -61,6 +62,13 @@ class Proxy:
         self._loop.call_soon_threadsafe(self._flows.clear)
         yield
         self._loop.call_soon_threadsafe(self._flows.set)
+
+    @contextmanager
+    def answering(self, reply: Callable[[bytes], bytes | None]) -> Iterator[None]:
+        """Until the block ends, messages that have such a reply get it, and never reach the server."""
+        before, self._reply = self._reply, reply
+        yield
+        self._reply = before
 
     def lose(self, what: Loss) -> Future[None]:
         """Lose one of the two messages of the next write, and its connection; told when that has happened."""
@@ -96,6 +104,9 @@ class Proxy:
         with suppress(OSError):
             while data := await node.read(_CHUNK):
                 await self._pass()
+                if reply := self._reply(data):
+                    await _forward(reply, link.to_node)
+                    continue
                 if self._loss and self._is_write(data):
                     (what, lost), self._loss = self._loss, None
                     if what is Loss.REQUEST:

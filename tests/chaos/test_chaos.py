@@ -9,15 +9,12 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from math import ceil
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import pytest
 
 from tickwise.app.audit import audit
-from tickwise.core.states import FINAL, RunState
-from tickwise.stores.contract import Store, StoreUnavailableError
-from tickwise.stores.records import MICRO, QueueLimit, RunFilter
+from tickwise.stores.records import QueueLimit
 
 from ..support.deployment import Deployment
 from ..support.races.processes import tell
@@ -29,11 +26,10 @@ from .faults import FAULTS, LEASE
 from .fleet import RIGHT, Fleet
 from .ledger import Ledger
 from .report import NAMES, Outcome
-from .verdict import check, check_side_by_side, figures
+from .verdict import check, figures
 
 NUMBER = int(os.environ.get("TICKWISE_TEST_FAULTS", "1000"))  # over all stores
 LONGEST_REST = 0.5  # seconds between two faults
-UNFINISHED = RunFilter(states=frozenset(RunState) - FINAL)
 SETTINGS: dict[str, Any] = {"lease": LEASE, "renew": 0.5, "poll": 0.5, "queues": ["default", NARROW]}
 
 
@@ -45,10 +41,10 @@ def test_chaos(store: str, nests: Mapping[int, Nest], outcomes: list[Outcome], t
         place = stack.enter_context(Deployment(nests[RIGHT], tmp_path, base.url, **SETTINGS))
         place.write("pipeline", *PIPELINE)
         place.on_store(lambda store: store.limit(QueueLimit(NARROW, ONE)))
-        with Ledger(tmp_path / LEDGER) as ledger, Fleet(nests, tmp_path, base.url_of_nodes) as fleet:
+        with Ledger(tmp_path / LEDGER) as ledger, Fleet(nests, place, base.url_of_nodes) as fleet:
             for job in JOBS:
                 place.known(job)
-            faults, recovery = _torment(place, fleet, base, store)
+            faults, recovery = _torment(fleet, base, store)
             place.do(place.tickwise.pause())
             place.eventually(nothing_active)
         found, runs = place.on_store(audit), place.on_store(told)
@@ -56,7 +52,7 @@ def test_chaos(store: str, nests: Mapping[int, Nest], outcomes: list[Outcome], t
         outcomes.append(Outcome(store, faults, recovery, figures(found, runs)))
 
 
-def _torment(place: Deployment, fleet: Fleet, base: Database | File, store: str) -> tuple[Counter[str], float]:
+def _torment(fleet: Fleet, base: Database | File, store: str) -> tuple[Counter[str], float]:
     """Do one thing after the other, in rounds of every kind; what was done, and the longest recovery."""
     done, longest, number = Counter[str](), 0.0, ceil(NUMBER / len(FAULTS))
     while left := number - done.total():
@@ -64,24 +60,7 @@ def _torment(place: Deployment, fleet: Fleet, base: Database | File, store: str)
             fleet.lives_for(fleet.chance.uniform(0, LONGEST_REST))
             FAULTS[store][kind](fleet, base)
             done[kind] += 1
-        took = _recovered(place, fleet)
+        took = fleet.recovered()
         longest = max(longest, took)
         tell(f"{NAMES[store]}: {done.total()} of {number} faults, recovered in {took:.1f} s")
     return done, longest
-
-
-def _recovered(place: Deployment, fleet: Fleet) -> float:
-    """The seconds until every schedule has decided a slot that came after the last fault."""
-
-    async def decided_after(store: Store, second: int = 0) -> int | None:
-        fleet.tend()
-        try:
-            rows = (await store.insights.schedules()).items
-            check_side_by_side((await store.insights.runs(UNFINISHED)).items)
-            return await store.now() if all(row.schedule.cursor > second for row in rows) else None
-        except StoreUnavailableError:
-            return None
-
-    begun = monotonic()
-    place.eventually(decided_after, place.eventually(decided_after) // MICRO)
-    return monotonic() - begun

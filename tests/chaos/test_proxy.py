@@ -88,3 +88,15 @@ def test_one_message_of_a_write_is_lost(proxy: Proxy, echo: Echo, what: Loss, he
         assert _ends(client)
         lost.result(PATIENCE)
     assert echo.heard == heard
+
+
+def test_messages_of_one_kind_are_answered(proxy: Proxy, echo: Echo) -> None:
+    """They get the given reply and never reach the server; all others do, on the same connection."""
+    with _connected(proxy) as client:
+        with proxy.answering({b"claim": b"no"}.get):
+            for said, answer in ((b"claim", b"no"), (WRITE, WRITE)):
+                client.sendall(said)
+                assert client.recv(100) == answer
+        client.sendall(b"claim")
+        assert client.recv(100) == b"claim"
+    assert echo.heard == b"readwriteclaim"

@@ -24,9 +24,10 @@ def test_a_report_replaces_the_last(
     told = document.read_text()
     assert told.startswith("before\n<!--")
     assert told.endswith("-->\nafter\n")
-    assert "| slots expected | 800 | 800 | 800 |" in told
-    assert "| a node is killed | 1 | 1 | 1 |" in told
-    assert "23 faults" in told
+    assert "| slots expected | 800 | 800 | 800 | 800 | 800 |" in told
+    assert "| a node is killed | 1 | 1 | 1 | 1 | 1 |" in told
+    assert "| claims fail, commits do not | 1 | 1 |  | 1 | 1 |" in told
+    assert "44 faults" in told
     assert "700" not in told
     assert "outdated" not in told
 

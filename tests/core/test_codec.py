@@ -25,6 +25,7 @@ from tickwise.core.codec import (
 )
 from tickwise.core.cron import Every, Recurrence, parse
 from tickwise.core.cron.recurrences import AnyOf, At, Window
+from tickwise.core.cron.rule import Rule
 from tickwise.core.cron.zone import zone
 from tickwise.core.definition import (
     After,
@@ -83,6 +84,9 @@ TIMES = (
     | EVERIES
     | st.builds(AnyOf, st.lists(CRONS | EVERIES, min_size=2, max_size=3).map(tuple))
     | st.builds(Window, CRONS, st.integers(0, 10**10))
+    | st.builds(
+        Rule, st.sampled_from(["FREQ=WEEKLY", "FREQ=MONTHLY;BYDAY=2TU"]), ZONES.map(zone), st.integers(0, 10**9)
+    )
     | st.builds(
         At, st.sets(SECONDS, min_size=1, max_size=4).map(lambda instants: tuple(sorted(instants))), ZONES.map(zone)
     )
@@ -371,7 +375,7 @@ REFUSED_JOBS: list[tuple[JobDefinition, str]] = [
     (job(description="ä" * 600_000), "it exceeds the limit of 1 MiB"),
 ]
 REFUSED_SCHEDULES: list[tuple[ScheduleDefinition, str]] = [
-    (scheduled(Sundays()), "times must be Cron or Every or At or AnyOf or Window, not Sundays"),
+    (scheduled(Sundays()), "times must be Cron or Every or At or AnyOf or Window or Rule, not Sundays"),
     (scheduled(label=None), "label must be str, not NoneType"),
     (scheduled(replace(ONCE, seconds=("x",))), r"times\.seconds\[0\] must be int, not str"),
     (scheduled(replace(ONCE, zone="UTC")), r"times\.zone must be Zone, not str"),

@@ -67,6 +67,7 @@ TIMES = (
     "CRON_TZ=Europe/Berlin 0 2 * * * | @every 40m",
     "*/5 * * * * from 3601",
     "@every 90s | 7 * * * * from 600",
+    "FREQ=DAILY;INTERVAL=2;BYHOUR=0,2,23;BYMINUTE=0,5,30",
     "+300",
     "-120 -30 +3600 +90000",
 )

@@ -29,6 +29,7 @@ from tickwise.core.change import (
 )
 from tickwise.core.cron import Recurrence, parse
 from tickwise.core.cron.recurrences import AnyOf, At, Window
+from tickwise.core.cron.rule import Rule as CalendarRule
 from tickwise.core.cron.zone import zone
 from tickwise.core.definition import JobDefinition, Kind, Overlap, Policy, RetryPolicy, ScheduleDefinition
 from tickwise.core.errors import ConflictError, InputError
@@ -79,6 +80,8 @@ def times_of(text: str, start: int) -> Recurrence:
     text, _, first = text.partition(" from ")
     if first:
         return Window(times_of(text, start), start + int(first))
+    if text.startswith("FREQ="):
+        return CalendarRule(text, zone("Europe/Berlin"), start - DAY)
     if text[0] in "+-":
         return At(tuple(start + int(word) for word in text.split()), zone("UTC"))
     parts = tuple(parse(part.strip()) for part in text.split("|"))

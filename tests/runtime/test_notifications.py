@@ -13,7 +13,7 @@ from tickwise.runtime import change_feed
 from tickwise.runtime.notifications import notifier as notifier_module
 from tickwise.runtime.notifications.channels import Channel, UndeliveredError
 from tickwise.runtime.notifications.notice import Notice, Occasion
-from tickwise.runtime.notifications.notifier import _RETRY_DELAYS, Notifier
+from tickwise.runtime.notifications.notifier import _RETRY_DELAYS, Notifier, Subscription
 from tickwise.stores.contract import Store, StoreUnavailableError
 from tickwise.testing.conformance.world import HOURLY, World, job
 
@@ -52,7 +52,7 @@ def logged() -> Iterator[list[dict[str, object]]]:
 def notifier(
     world: World, *channels: Channel, mark: str = "n1", on: frozenset[Occasion] | None = None
 ) -> Notifier:
-    return Notifier(world.store, mark, channels, on or frozenset(Occasion))
+    return Notifier(world.store, mark, [Subscription(channel, on or frozenset(Occasion)) for channel in channels])
 
 
 async def run_once(world: World, name: str, error: str = "") -> str:
@@ -303,7 +303,7 @@ async def test_a_store_that_fails_repeats_nothing() -> None:
     await world.define(job("etl"))
     await run_once(world, "etl", "x")
     store = Shaky(world.store)
-    teller = Notifier(cast(Store, store), "n1", [box], frozenset(Occasion))
+    teller = Notifier(cast(Store, store), "n1", [Subscription(box, frozenset(Occasion))])
     store.access.cut = "answer"
     with pytest.raises(StoreUnavailableError):
         await teller.turn()
@@ -319,7 +319,7 @@ async def test_a_store_that_fails_loses_nothing() -> None:
     world, box = await new_world(), Mailbox()
     store = Shaky(world.store)
     await world.define(job("etl"))
-    teller = Notifier(cast(Store, store), "n1", [box], frozenset(Occasion))
+    teller = Notifier(cast(Store, store), "n1", [Subscription(box, frozenset(Occasion))])
     await teller.turn()
     for error in ("x", "", "y"):
         await run_once(world, "etl", error)

@@ -8,6 +8,7 @@ import pytest
 
 from tickwise.core.cron import Every, parse
 from tickwise.core.cron.recurrences import AnyOf, At, Window
+from tickwise.core.cron.rule import Rule
 from tickwise.core.cron.zone import zone
 from tickwise.core.definition import (
     After,
@@ -223,6 +224,19 @@ def test_a_beginning_of_one_offs_leaves_out_what_is_before() -> None:
     """S63: those at or after it stay."""
     found = schedule("schedule: [{at: 2027-03-01T09:00}, {at: 2027-03-02T09:00}]\nfrom: 2027-03-02")
     assert found.times == At((utc(2027, 3, 2, 9),), zone("UTC"))
+
+
+def test_rules_of_the_calendar() -> None:
+    """S64: both forms, alone and in a list; the anchor is the first second of `from` in the file's zone."""
+    berlin, anchor = zone("Europe/Berlin"), utc(2027, 1, 3, 23)
+    common = "timezone: Europe/Berlin\nfrom: 2027-01-04\n"
+    text = "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO;BYHOUR=9;BYMINUTE=0"
+    short = schedule(common + "schedule: {every: 2w, on: [MON], at: '09:00'}")
+    assert (short.times, short.label) == (Rule(text, berlin, anchor), "every 2w on MON at 09:00")
+    long = schedule(common + f"schedule: {{rrule: '{text}'}}")
+    assert (long.times, long.label) == (short.times, f"rrule {text}")
+    both = schedule(common + f"schedule: [{{rrule: '{text}', timezone: UTC}}, '@daily']").times
+    assert both == Window(AnyOf((Rule(text, zone("UTC"), anchor), parse("@daily", "Europe/Berlin"))), anchor)
 
 
 def test_start_stop_and_restart() -> None:

@@ -137,3 +137,10 @@ class Visitor:
 
     def _failed(self, error: Error) -> None:
         self._complaints.append(str(error))
+
+
+def write_job(page: Page, text: str) -> None:
+    """Replace what the editor of job files holds, as somebody does who selects all and types."""
+    page.get_by_role("textbox", name="Job file").focus()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(text)

@@ -5,11 +5,13 @@ never contradicts one that nobody wrote. Times are written as they were given wh
 times, else as cron text.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..core.cron import Cron, Every, Recurrence, parse
 from ..core.cron.recurrences import AnyOf, At, Window
+from ..core.cron.rule import Rule, calendar_rule
 from ..core.definition import (
     Action,
     Catchup,
@@ -31,6 +33,7 @@ from ..core.errors import InputError
 from ..core.timeparse import format_duration, iso
 
 _ONLY_STEP = "main"
+_SHORT_RULE = re.compile(r"every (?P<every>\d+ ?[a-z]+)(?: on (?P<on>[-A-Z0-9, ]+))? at (?P<at>\d{1,2}:\d\d)")
 _DEFAULT_JOB = JobDefinition("plain")
 _DEFAULT_POLICY = Policy()
 _DURATIONS = "grace jitter wait_for expires".split()
@@ -50,7 +53,7 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
     if start is not None:
         zone = start.times.zone.name
         fields |= {"schedule": _schedule_field(own, zone), "timezone": zone, **_policy_fields(start.policy)}
-        fields |= {"from": iso(start.times.first)} if isinstance(start.times, Window) else {}
+        fields |= _from_field(start.times)
     if job.engine is not None:
         use = job.engine
         fields["engine"] = {"name": use.name, **use.options} if use.options else use.name
@@ -63,6 +66,12 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
     if job.keep:
         fields["keep"] = {"days": job.keep.days} if job.keep.days else {"runs": job.keep.runs}
     return fields | _steps_fields(job.steps)
+
+
+def _from_field(times: Recurrence) -> dict[str, Any]:
+    """From when it counts, if it is not from always (S63, S64)."""
+    first = times.parts[0] if isinstance(times, AnyOf) else times
+    return {"from": iso(first.first)} if isinstance(first, Window | Rule) else {}
 
 
 def merged(stored: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,10 +143,23 @@ def _entry_field(times: Recurrence, label: str, name: str, zone: str) -> Any:
         case Every():
             offset = {"offset": format_duration(times.offset)} if times.offset else {}
             return {"every": format_duration(times.seconds), **offset}
+        case Rule():
+            own = {"timezone": times.zone.name} if times.zone.name != zone else {}
+            return {**_rule_field(times, label), **own}
         case At():
             listed = [{"at": iso(second)} for second in times.seconds]
             return listed if len(listed) > 1 else listed[0]
     raise InputError(f"schedule {name}: its times cannot be written down: {times}")
+
+
+def _rule_field(rule: Rule, label: str) -> dict[str, Any]:
+    """The short form if it was written so, and still says the same."""
+    if found := _SHORT_RULE.match(label):
+        on = found["on"].split(", ") if found["on"] else []
+        if calendar_rule(found["every"], on, found["at"]) == rule.text:
+            days = [int(day) if day.lstrip("-").isdigit() else day for day in on]
+            return {"every": found["every"], **({"on": days} if days else {}), "at": found["at"]}
+    return {"rrule": rule.text}
 
 
 def _parsed(label: str, zone: str, name: str) -> Recurrence | None:

@@ -38,7 +38,6 @@ from .node_workers import NodeWorkers, WorkerCallbacks, make_workers
 from .notifications import liveness_ping, make_notifier
 from .registry import Registry
 from .sources import OrphanCheck
-from .telemetry import make_telemetry
 from .values import EVERY_ROLE
 from .worker_advice import NO_ROOM_SECONDS
 
@@ -99,7 +98,6 @@ class NodeProcess:
         self._folder_events = [asyncio.Event() for _ in options.folders]
         self.up = asyncio.Event()  # its roles run
         self.ready = asyncio.Event()  # the first pass is over
-        self._telemetry = make_telemetry(settings) if Role.WORKER in self.roles else None
         self._workers = self._make_workers()
         self.worker = self._workers.local
         self._heartbeat = self._make_heartbeat()
@@ -135,8 +133,6 @@ class NodeProcess:
             await self._heartbeat.close()
             self._hooks.call("on_stop")
             await self._hooks.finish(self.settings.shutdown_grace)
-            if self._telemetry:
-                await asyncio.to_thread(self._telemetry.flush)
 
     async def _announce(self) -> None:
         """Let the fleet know of this node, and of what its worker may execute by now."""
@@ -173,9 +169,7 @@ class NodeProcess:
             return _ANY_COMMANDS if is_any else services.definitions.commands
 
         callbacks = WorkerCallbacks(commands, self._started, self._ended, self._reported)
-        return make_workers(
-            settings, services.store, self.id, self._registry, self.roles, callbacks, self._telemetry
-        )
+        return make_workers(settings, services.store, self.id, self._registry, self.roles, callbacks)
 
     def _make_heartbeat(self) -> Heartbeat:
         loop, workers = asyncio.get_running_loop(), self._workers

@@ -16,6 +16,7 @@ from ..runtime.worker import Worker, WorkerOptions
 from ..stores.contract import Store
 from ..stores.records import Finish, Lease, Renewed, Role
 from .registry import Registry
+from .telemetry import make_telemetry
 from .worker_services import worker_services
 
 _ANY_INTERFACE = frozenset({"0.0.0.0", "::"})  # noqa: S104  (where an API listens, not where it is reached)
@@ -33,9 +34,12 @@ class WorkerCallbacks(NamedTuple):
 class NodeWorkers:
     """All workers of a node, as its heartbeat and the fleet see them."""
 
-    def __init__(self, local: Worker | None = None, watcher: Worker | None = None) -> None:
+    def __init__(
+        self, local: Worker | None = None, watcher: Worker | None = None, telemetry: Telemetry | None = None
+    ) -> None:
         self.local = local
         self.watcher = watcher
+        self._telemetry = telemetry
         self.all = tuple(worker for worker in (local, watcher) if worker)
 
     @property
@@ -74,6 +78,8 @@ class NodeWorkers:
         """Let local runs end within the grace. Handed-over ones go on without their watcher (S54)."""
         graces = ((self.local, grace), (self.watcher, 0.0))
         await asyncio.gather(*(worker.close(seconds) for worker, seconds in graces if worker))
+        if self._telemetry:
+            await asyncio.to_thread(self._telemetry.flush)
 
 
 def _is_handed_over(lease: Lease) -> bool:
@@ -91,12 +97,11 @@ def make_workers(
     registry: Registry,
     roles: Collection[Role],
     callbacks: WorkerCallbacks,
-    telemetry: Telemetry | None = None,
 ) -> NodeWorkers:
     """The workers that a node with these roles and settings has."""
     if Role.WORKER not in roles:
         return NodeWorkers()
-    services = worker_services(settings)
+    services, telemetry = worker_services(settings), make_telemetry(settings)
 
     def make(execution: RunExecutor, concurrency: int) -> Worker:
         return Worker(
@@ -114,12 +119,12 @@ def make_workers(
         telemetry=telemetry,
     )
     if not settings.engines:
-        return NodeWorkers(make(local, settings.concurrency))
+        return NodeWorkers(make(local, settings.concurrency), None, telemetry)
     watcher = Watcher(
         store, settings.engines, api_url=_api_url(settings, roles), commands=callbacks.commands,
         redactor=services.redactor, on_reported=callbacks.on_reported,
     )  # fmt: skip
-    return NodeWorkers(make(local, settings.concurrency), make(watcher, settings.watch_concurrency))
+    return NodeWorkers(make(local, settings.concurrency), make(watcher, settings.watch_concurrency), telemetry)
 
 
 def _api_url(settings: Settings, roles: Collection[Role]) -> str:

@@ -6,10 +6,16 @@ from dataclasses import dataclass
 from ..config import Settings
 from ..core.errors import InputError, did_you_mean, nearest_word
 from ..runtime.executors.address import AddressPolicy
-from ..runtime.notifications.channels import Channel, CommandChannel, UndeliveredError, WebhookChannel
+from ..runtime.notifications.channels import (
+    AppriseChannel,
+    Channel,
+    CommandChannel,
+    UndeliveredError,
+    WebhookChannel,
+)
 from ..runtime.notifications.liveness import LivenessPing
 from ..runtime.notifications.notice import trial_notice
-from ..runtime.notifications.notifier import Notifier
+from ..runtime.notifications.notifier import Notifier, Subscription
 from ..stores.contract import Store
 from ..stores.records import MICRO
 from .worker_services import worker_services
@@ -24,21 +30,31 @@ class ChannelTest:
     problem: str = ""
 
 
-def notification_channels(settings: Settings) -> list[Channel]:
-    """The channels that are configured."""
-    channels: list[Channel] = []
+def subscriptions(settings: Settings) -> list[Subscription]:
+    """The channels that are configured, and what each is told."""
+    addresses, services = AddressPolicy(settings.addresses), worker_services(settings)
+    found: list[Subscription] = []
     if settings.notify_webhook:
-        addresses = AddressPolicy(settings.addresses)
-        channels.append(WebhookChannel(settings.notify_webhook.value, settings.notify_secret.value, addresses))
+        channel = WebhookChannel(settings.notify_webhook.value, settings.notify_secret.value, addresses)
+        found.append(Subscription(channel, settings.notify_on))
     if settings.notify_command:
-        channels.append(CommandChannel(settings.notify_command, worker_services(settings)))
-    return channels
+        found.append(Subscription(CommandChannel(settings.notify_command, services), settings.notify_on))
+    for name, route in settings.notify.items():
+        occasions = settings.notify_on if route.on is None else route.on
+        if route.urls:
+            way: Channel = AppriseChannel.of(name, route.urls)
+        elif route.webhook:
+            way = WebhookChannel(route.webhook, route.secret, addresses, name=name)
+        else:
+            way = CommandChannel(route.command, services, name=name)
+        found.append(Subscription(way, occasions, route))
+    return found
 
 
 def make_notifier(store: Store, mark: str, settings: Settings) -> Notifier | None:
     """The notifier of a node; none without a channel."""
-    channels = notification_channels(settings)
-    return Notifier(store, mark, channels, settings.notify_on) if channels else None
+    found = subscriptions(settings)
+    return Notifier(store, mark, found) if found else None
 
 
 def liveness_ping(settings: Settings, healthy: Callable[[], bool]) -> LivenessPing | None:
@@ -50,10 +66,10 @@ def liveness_ping(settings: Settings, healthy: Callable[[], bool]) -> LivenessPi
 
 async def try_channels(store: Store, settings: Settings, channel: str | None = None) -> list[ChannelTest]:
     """Send a test notice over each channel, or over one, once; nothing is recorded."""
-    channels = notification_channels(settings)
+    channels = [one.channel for one in subscriptions(settings)]
     names = [one.name for one in channels]
     if not channels:
-        raise InputError("no channel is configured: set notify_webhook or notify_command")
+        raise InputError("no channel is configured: set notify_webhook, notify_command or [notify.NAME]")
     if channel is not None and channel not in names:
         hint = did_you_mean(nearest_word(channel, names))
         raise InputError(f"there is no channel {channel[:60]!r}{hint}: configured are {', '.join(names)}")

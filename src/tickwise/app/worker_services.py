@@ -14,6 +14,7 @@ from ..runtime.step_context import Services
 def worker_services(settings: Settings) -> Services:
     """The services of a worker, before one run's are added."""
     own = [settings.notify_webhook.value, settings.notify_secret.value, settings.ping.value]
+    own += [secret for route in settings.notify.values() for secret in route.secrets]
     secrets = secrets_of_worker(os.environ, {"store": settings.store, "secret": own})
     return Services(
         addresses=AddressPolicy(settings.addresses),

@@ -12,6 +12,7 @@ from .backfill import begin_backfill
 from .catchup import DEFAULT_GRACE
 from .cron import Recurrence
 from .cron.recurrences import At, Window
+from .cron.rule import Rule
 from .definition import Catchup, Overlap, ScheduleDefinition, Ticking
 from .errors import InputError, other_source
 from .model import Backfill, Decision, Disabled, Move, Pause, Schedule, SlotSkip
@@ -367,7 +368,7 @@ def _reschedule(schedule: Schedule, change: Rescheduled, now: int) -> ChangeResu
     if until is not None and to > until:
         raise InputError(f"{iso(to)} is after the end of the schedule, {iso(until)}: move `until` first")
     times = schedule.definition.times
-    if isinstance(times, Window) and to < times.first:
+    if isinstance(times, Window | Rule) and to < times.first:
         raise InputError(
             f"{iso(to)} is before the beginning of the schedule, {iso(times.first)}: move `from` first"
         )

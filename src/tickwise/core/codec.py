@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from .cron import Cron, Every, Recurrence, parse
 from .cron.recurrences import AnyOf, At, Window
+from .cron.rule import Rule
 from .cron.zone import Zone, zone
 from .definition import Command, HttpCall, JobDefinition, PythonCall, ScheduleDefinition, Script
 from .errors import InputError, TickwiseError
@@ -36,6 +37,7 @@ _TAGS: dict[type, str] = {
     At: "at",
     AnyOf: "any",
     Window: "window",
+    Rule: "rule",
     Command: "command",
     Script: "script",
     PythonCall: "python",
@@ -287,6 +289,10 @@ def _write_cron(times: Cron) -> Any:
     return _coder(_Spelling).write(spelling)
 
 
+def _read_rule(data: Any) -> Rule:
+    return Rule(**_fields(Rule, without=frozenset({"times"})).read(data))
+
+
 _BUILDERS = {UnionType: _union, tuple: _row, Mapping: _mapping}
 _LEAVES: dict[Any, _Coder] = {
     Any: _Coder(lambda value: value, lambda data: data),
@@ -296,7 +302,8 @@ _LEAVES: dict[Any, _Coder] = {
     float: _Coder(_number, _number),
     Zone: _Coder(lambda value: _expect(value, Zone).name, lambda data: zone(_expect(data, str))),
     Cron: _Coder(_write_cron, lambda data: _coder(_Spelling).read(data).times()),
-    Recurrence: _choice(Cron, Every, At, AnyOf, Window),
+    Rule: _Coder(lambda rule: _fields(Rule, without=frozenset({"times"})).write(rule), _read_rule),
+    Recurrence: _choice(Cron, Every, At, AnyOf, Window, Rule),
 }
 _JOB = _fields(JobDefinition, without=frozenset({"name", "schedules"}))
 _SCHEDULE = _fields(ScheduleDefinition, without=frozenset({"name", "job"}))

@@ -3,12 +3,14 @@
 Under the name `mail` these are the keys `{mail}:documents` and `{mail}:due`. The sorted set is only an index: what
 a document says counts. An entry that does not agree with its document is corrected when it comes to the front. So
 whoever writes a document by other means than this store enters its key with the score 0, which means: look at it.
+Idle schedulers listen on the channel `{mail}:news`, on which `add` and `change` publish.
 
 Every operation ends with one script that writes new texts where the old ones are unchanged. The texts are made
 here and not in the script, because Lua cannot write back all of JSON (an empty list becomes an object). A
 lock begins with a script that puts the first entries aside for a few seconds, so no scheduler competes for them.
 """
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -18,11 +20,12 @@ from uuid import uuid4
 from ..core.errors import ConflictError, InputError
 from ..log import get_logger
 from .connection import ConnectedStore, load_driver, split_url
-from .contract import Ending, Fields, Locked, LockLostError, Renew, clear_at, set_at, value_at
+from .contract import Ending, Fields, Locked, LockLostError, Renew, Wakeup, clear_at, set_at, value_at
 from .decide import Release, Remove, Sleep, instant
 
 _RESERVED_MS = 5_000  # for which a lock that has begun keeps entries from others
 _FRONT_SIZE = 100
+_RECONNECT_DELAY, _CANCEL_AGAIN = 1.0, 0.05  # seconds
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NOW = """
 local time = redis.call('TIME')
@@ -61,13 +64,20 @@ for i = 1, #ARGV, 4 do
 end
 return results
 """
+_ADD = """
+if redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2]) == 0 then return 0 end
+redis.call('ZADD', KEYS[2], 0, ARGV[1])
+redis.call('PUBLISH', KEYS[3], '')
+return 1
+"""
 _NEXT = f"""{_NOW}
 local next = redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 return next[2] and tostring(next[2] - now)
 """
 _FIXES = {
     "AuthenticationError": "see the user and the password in the URL",
-    "NoPermissionError": "let the user read and write these keys, and run scripts: ACL SETUSER … +@all ~{keys}*",
+    "NoPermissionError": "let the user read and write these keys, run scripts, and use the channel of their news: "
+    "ACL SETUSER … +@all ~{keys}* &{keys}*",
     "ReadOnlyError": "connect to the primary; this server is a replica",
 }
 _NO_SERVER = "is the server running, and is the address right?"
@@ -95,16 +105,16 @@ class RedisJobStore(ConnectedStore):
         self._address = split_url(url)
         self._fields = fields or Fields()
         self._name = name
-        self._keys = [f"{{{name}}}:documents", f"{{{name}}}:due"]
+        self._keys = [f"{{{name}}}:{part}" for part in ("documents", "due", "news")]
         self._client: Any = None
+        self._wakeup = Wakeup()
+        self._listener: asyncio.Task[None] | None = None
 
     async def add(self, document: Mapping[str, Any]) -> str:
         """Add a document, to be called inside `async with store`; returns its `_id`, a new one if it has none."""
         key = str(document.get("_id", uuid4().hex))
-        text = _dump({**document, "_id": key})
-        if not await self._client.hsetnx(self._keys[0], key, text):
+        if not await self._run(_ADD, key, _dump({**document, "_id": key})):
             raise InputError(f"there is a document {key!r} already")
-        await self._client.zadd(self._keys[1], {key: 0})
         return key
 
     async def get(self, key: str) -> dict[str, Any] | None:
@@ -121,6 +131,7 @@ class RedisJobStore(ConnectedStore):
 
         while (text := await self._client.hget(self._keys[0], key)) is not None:
             if await self._swap([self._replacement(key, text, changed(_parse(key, text)))]) == [1]:
+                await self._client.publish(self._keys[2], "")
                 return
         raise InputError(f"there is no document {key!r}")
 
@@ -276,8 +287,30 @@ class RedisJobStore(ConnectedStore):
         self._client = self._driver.Redis.from_url(self._url, decode_responses=True)
         await self._run(_READ)
         await self._run(_SWAP)
+        await self._client.publish(self._keys[2], "")  # as it needs rights, too
+        self._listener = asyncio.create_task(self._listen())
+
+    async def wait(self, at_most: float) -> None:
+        """The driver may swallow a cancellation while it reads, so a task of its own reads."""
+        await self._wakeup.wait(lambda: asyncio.shield(self.next_due()), at_most)
+
+    async def _listen(self) -> None:
+        """The first message confirms the subscription. It wakes, too: what came before may have been missed."""
+        while True:
+            try:
+                async with self._client.pubsub() as news:
+                    await news.subscribe(self._keys[2])
+                    async for _ in news.listen():
+                        self._wakeup.notify()
+            except (OSError, self._driver.RedisError) as error:
+                _log.warning("notifications lost", name=self._name, error=str(error))
+                await asyncio.sleep(_RECONNECT_DELAY)
 
     async def _close(self) -> None:
+        listener, self._listener = self._listener, None
+        while listener is not None and not listener.done():  # the driver may swallow a cancellation
+            listener.cancel()
+            await asyncio.wait((listener,), timeout=_CANCEL_AGAIN)
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()

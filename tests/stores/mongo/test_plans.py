@@ -91,3 +91,23 @@ def test_a_plan_that_was_left_while_another_was_fulfilled(on_mongodb: Race) -> N
 
     on_mongodb.do(story)
     check_each_once(on_mongodb.runs(), [("a", START + 60 * n) for n in (1, 2, 3)])
+
+
+def test_a_plan_that_is_young_is_left_to_its_process(on_mongodb: Race) -> None:
+    """Claims pass over a job whose plan is being applied; once it is late, `expire` applies it, too (S1)."""
+    on_mongodb.install(job("a", "* * * * *"))
+    on_mongodb.clock.advance(60)
+
+    async def story(store: Store) -> None:
+        other = opened(**on_mongodb.address)
+        with patch.object(intents, "apply", _die), suppress(Died):
+            await other.tick(plan, "dies")
+        await other.close()
+        await store.expire()
+        assert (await store.tick(plan, "goes on")).jobs == 0
+        assert not (await store.insights.runs()).items
+        on_mongodb.clock.advance(SOON)
+        await store.expire()
+
+    on_mongodb.do(story)
+    check_each_once(on_mongodb.runs(), [("a", START + 60)], state=None)

@@ -2,10 +2,12 @@
 
 import asyncio
 import os
+import select
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -21,14 +23,29 @@ _WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_databa
 @contextmanager
 def restarted(server: Server, how: signal.Signals) -> Iterator[Server]:
     """End the server in this way and start it again on the same data and port, until the block ends."""
-    server.process.send_signal(how)
-    server.process.wait(PATIENCE)
+    with _its_processes(server):
+        server.process.send_signal(how)
+        server.process.wait(PATIENCE)
     command, is_mysql = server.process.args, server.url.startswith("mysql")
     assert isinstance(command, list)
     ready, end = (mariadb.READY, mariadb.END) if is_mysql else (postgres.READY, postgres.END)
     user = NOBODY if os.geteuid() == 0 and not is_mysql else None
     with running(command, server.folder, ready=ready, end=end, user=user) as process:
         yield replace(server, process=process)
+
+
+@contextmanager
+def _its_processes(server: Server) -> Iterator[None]:
+    """The block ends when those have ended that the server has started: it cannot be started again beside them."""
+    with ExitStack() as stack:
+        handles = []
+        for child in Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split():
+            with suppress(ProcessLookupError):
+                handles.append(os.pidfd_open(int(child)))
+                stack.callback(os.close, handles[-1])
+        yield
+        for handle in handles:
+            assert select.select([handle], [], [], PATIENCE)[0], "a process of the server has not ended"
 
 
 def wait_until_somebody_waits(url: str) -> None:

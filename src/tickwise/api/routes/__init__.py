@@ -13,6 +13,7 @@ from . import (
     bulk,
     dashboard,
     decisions,
+    definitions,
     doctor,
     events,
     fleet,
@@ -35,7 +36,7 @@ from . import (
 
 _RESOURCES = (
     bulk, adoption, schedules, slots, actions, backfill, run_search, runs,
-    logs, sources, jobs, times, decisions, preview,
+    logs, sources, jobs, times, decisions, definitions, preview,
     fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"

@@ -48,16 +48,24 @@ async def list_templates(context: Context) -> TemplatesResponse:
 @router.post("/preview", AccessRole.VIEWER, response_model=PreviewResponse)
 async def preview(body: PreviewRequest, context: Context) -> PreviewResponse:
     """What an expression means, when it fires next, and what may not have been meant so."""
-    times = parse(body.expression, body.timezone, body.name or "")
+    return await preview_of(
+        parse(body.expression, body.timezone, body.name or ""), body.expression, body.name, context
+    )
+
+
+async def preview_of(
+    times: Recurrence, expression: str, name: str | None, context: RequestContext
+) -> PreviewResponse:
+    """What times mean that were written as an expression, for a schedule of that name."""
     now = await context.view.now() // MICRO
     following = list(islice(_after(times, now), _PREVIEWED))
-    others = await _starts_in_minute(context, following[0], body.name) if following else 0
+    others = await _starts_in_minute(context, following[0], name) if following else 0
     warnings = list(times.warnings_after(now))
-    suggestion = spread_out(body.expression) if others >= HERD_SIZE else ""
+    suggestion = spread_out(expression) if others >= HERD_SIZE else ""
     if others >= HERD_SIZE:
         warnings.append(f"{others} other schedules start in the minute of {iso(following[0])}: spread them with H")
     return PreviewResponse(
-        expression=body.expression, timezone=times.zone.name, means=times.explain(),
+        expression=expression, timezone=times.zone.name, means=times.explain(),
         next=[to_datetime(slot) for slot in following], warnings=warnings, suggestion=suggestion or None,
     )  # fmt: skip
 

@@ -9,6 +9,8 @@ import typer
 
 from ...config import ABOUT, NAMES, Secret, load
 from ...core.definition import Keep
+from ...runtime.notifications.routes import NotificationRoute
+from ...sources.templates import Template
 from ...stores.url import hidden
 from ..output import AsJson, print_json, print_table
 
@@ -54,8 +56,20 @@ def _printable(name: str, value: Any) -> Any:
             limits = {"days": value.days, "runs": value.runs}
             return ", ".join(f"{name}={limit}" for name, limit in limits.items() if limit) or "forever"
         case Mapping():
-            return {name: template.expression for name, template in value.items()}
+            return {name: _describe(one) for name, one in value.items()}
     return _SECRETS.sub(r"\1…", hidden(value)) if name == "store" else value
+
+
+def _describe(entry: Any) -> str:
+    """An entry of a table, without what may be secret in it."""
+    match entry:
+        case Template():
+            return entry.expression
+        case NotificationRoute():
+            return str(entry)
+        case str():  # where a secret is found
+            return f"{entry.partition(':')[0]}:…"
+    return str(getattr(entry, "kind", type(entry).__name__))
 
 
 def _format_value(value: Any) -> str:

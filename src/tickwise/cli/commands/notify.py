@@ -22,7 +22,8 @@ def _notify() -> None:
 async def send_test(
     api: ApiClient,
     channel: Annotated[
-        str | None, typer.Argument(metavar="[CHANNEL]", help="webhook or command; default: all that are set.")
+        str | None,
+        typer.Argument(metavar="[CHANNEL]", help="webhook, command or a name; default: all that are set."),
     ] = None,
 ) -> CommandResult:
     """Send one test notification over each channel. Exits with 1 if one does not arrive."""

@@ -65,6 +65,11 @@ class Days:
         everyday = self.month_days == EVERY_MONTH_DAY and self.weekdays == EVERY_WEEKDAY
         return self.both and everyday and self.months == EVERY_MONTH and not self.years
 
+    @property
+    def is_cyclic(self) -> bool:
+        """Whether years that begin with the same weekday and are equally long have the same days."""
+        return not self.years
+
     def ever(self) -> bool:
         """Whether any month of the 400-year calendar, or of the named years, holds such a day."""
         if self.years:

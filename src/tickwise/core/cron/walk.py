@@ -192,7 +192,7 @@ class Cron(Periodic):
     def rhythm(self, start: int, end: int) -> int | None:
         span = self.zone.span(start)
         is_steady = span.lo < start and end <= span.hi and span.owned <= start + span.offset
-        return span.offset if is_steady and not self.expression.days.years else None
+        return span.offset if is_steady and self.expression.days.is_cyclic else None
 
     def _bits_in(self, span: Span, start: int, end: int) -> int:
         expression, shown = self.expression, span.lo + span.offset
@@ -256,6 +256,13 @@ class Every(Periodic):
     def rhythm(self, start: int, end: int) -> int | None:
         del end
         return (start - self.offset) % self.seconds
+
+    def warnings_after(self, second: int) -> tuple[str, ...]:
+        """Whole days look like days of the calendar, and are not (S64)."""
+        del second
+        if self.seconds % DAY:
+            return ()
+        return ("its days are counted from 1970 in UTC: to follow the local calendar, give at and from as well",)
 
     def explain(self) -> str:
         shift = f", shifted by {format_duration(self.offset)}" if self.offset else ""

@@ -7,17 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from tempfile import TemporaryFile
-from typing import Protocol
+from typing import Any, Protocol
 
 from ...core.errors import InputError, TickwiseError
 from ..executors.address import AddressPolicy
 from ..executors.group import Program, run_program
 from ..executors.log import StepLog
 from ..step_context import Services, StepContext
-from .notice import Notice
+from .notice import Notice, Occasion
 
 REQUEST_TIMEOUT = 10.0  # seconds
 _COMMAND_TIMEOUT = 30.0
+_APPRISE_KINDS: Mapping[str, str] = {
+    Occasion.FAILURE: "failure",
+    Occasion.RECOVERY: "success",
+    Occasion.MISSED: "warning",
+}
 _NO_HEADERS: Mapping[str, str] = {}
 
 
@@ -76,6 +81,41 @@ class CommandChannel:
                 raise UndeliveredError(str(error)) from None
         if end.code != 0:
             raise UndeliveredError(f"{end.describe()} {end.stderr_tail.rpartition(chr(10))[2][:200]}".rstrip())
+
+
+@dataclass(frozen=True, slots=True)
+class AppriseChannel:
+    """Sends the text to services that apprise knows: mail, chat, phones."""
+
+    name: str
+    services: Any  # apprise.Apprise
+    seconds: float = _COMMAND_TIMEOUT
+
+    @classmethod
+    def of(cls, name: str, urls: Sequence[str]) -> "AppriseChannel":
+        """InputError if apprise is not installed, or does not know an address."""
+        try:
+            import apprise  # noqa: PLC0415  (only for those who use it)
+        except ImportError:
+            raise InputError(f"notify.{name}: apprise is not installed: pip install 'tickwise[notify]'") from None
+        services = apprise.Apprise()
+        for number, url in enumerate(urls, 1):
+            if not services.add(url):
+                raise InputError(
+                    f"notify.{name}: apprise does not know the address number {number} "
+                    f"({url.partition(':')[0][:20]}:…): see https://appriseit.com for how it is written"
+                )
+        return cls(name, services)
+
+    async def send(self, notice: Notice, second: int) -> None:  # noqa: ARG002  (only signatures contain the time)
+        title, kind = f"Tickwise: {notice.occasion}", _APPRISE_KINDS.get(notice.occasion, "info")
+        try:
+            async with asyncio.timeout(self.seconds):
+                arrived = await self.services.async_notify(body=notice.text, title=title, notify_type=kind)
+        except TimeoutError:
+            raise UndeliveredError(f"no answer within {self.seconds:g} s") from None
+        if not arrived:
+            raise UndeliveredError(f"not all of its {len(self.services)} services took it: see the log of apprise")
 
 
 def signature(secret: str, second: int, body: bytes) -> str:

@@ -21,8 +21,8 @@ class NotificationHistory(NamedTuple):
     notices: list[Notice]
 
 
-async def read_history(store: Store, now: int) -> NotificationHistory:
-    since = now - LOOK_BACK
+async def read_history(store: Store, now: int, look_back: int = LOOK_BACK) -> NotificationHistory:
+    since = now - look_back
     failed = (await store.insights.runs(RunFilter(states=FAILURES), limit=_MAX_ROWS)).items
     notices = [about_run(Occasion.FAILURE, run) for run in failed if ended_at(run) >= since]
     broken = {}

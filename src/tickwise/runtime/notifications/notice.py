@@ -1,7 +1,7 @@
 """What notifications report: runs that failed for good, schedules that recovered, slots that were missed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -100,6 +100,16 @@ def about_slots(row: DecisionRow, job: str) -> Notice:
     )
     key = f"notify {Occasion.MISSED} {row.schedule} {row.reason.code} {row.first}"
     return Notice(key=key, occasion=Occasion.MISSED, at=row.extended_at, text=text, context=context, facts=facts)
+
+
+def about_flaps(notice: Notice, changes: int) -> Notice:
+    """What is told instead of a notice whose subject fails and recovers again and again."""
+    name = notice.context.schedule or notice.context.job
+    text = (
+        f"{name} fails and recovers again and again, {changes} changes within an hour: no more until it is steady"
+    )
+    env = {**notice.context.env, "TICKWISE_TEXT": text}
+    return replace(notice, key=f"{notice.key} flaps", text=text, context=replace(notice.context, env=env))
 
 
 def trial_notice(now: int) -> Notice:

@@ -20,8 +20,10 @@ from ...stores.records import MICRO, DecisionRow, RunRow
 from ..change_feed import OVERLAP, ChangeFeed
 from ..loop import together
 from .channels import Channel, UndeliveredError
+from .flaps import MAX_CHANGES, FlapFilter
 from .history import LOOK_BACK, job_of, read_history, recent_ends, recoveries
-from .notice import MISSED, Notice, Occasion, about_run, about_slots, subject
+from .notice import MISSED, Notice, Occasion, about_flaps, about_run, about_slots, subject
+from .routes import NotificationRoute
 
 _log = get_logger()
 _POLL = 2.0  # seconds
@@ -31,6 +33,26 @@ _CHECK_AGAIN = 30 * MICRO  # whether the node that claimed a notice has sent it
 _CONCURRENT_SENDS = 8
 _MAX_OPEN = 1_000  # deliveries; with more, no new events are read
 _MAX_BROKEN = 10_000  # subjects that are remembered as failed
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A channel, and what it is told."""
+
+    channel: Channel
+    occasions: Collection[Occasion]
+    route: NotificationRoute | None = None  # none: of all jobs, at any time
+
+    @property
+    def quiet_seconds(self) -> int:
+        return self.route.quiet.seconds if self.route and self.route.quiet else 0
+
+    def quiet_until(self, micro: int) -> int:
+        """When a notice of this instant is sent: at once, or at the end of the quiet hours."""
+        quiet = self.route.quiet if self.route else None
+        second = micro // MICRO
+        end = second if quiet is None else quiet.end_after(second)
+        return 0 if end == second else end * MICRO
 
 
 @dataclass(slots=True)
@@ -51,13 +73,12 @@ class _Delivery:
 class Notifier:
     """The notifier of one node; `mark` is the node's id, by which it claims."""
 
-    def __init__(
-        self, store: Store, mark: str, channels: Sequence[Channel], occasions: Collection[Occasion]
-    ) -> None:
+    def __init__(self, store: Store, mark: str, subscriptions: Sequence[Subscription]) -> None:
         self._store = store
         self._mark = mark
-        self._channels = channels
-        self._occasions = occasions
+        self._subscriptions = subscriptions
+        self._flaps = FlapFilter()
+        self._look_back = LOOK_BACK + max((one.quiet_seconds for one in subscriptions), default=0) * MICRO
         self._feed: ChangeFeed | None = None
         self._broken: dict[str, str] = {}  # subjects whose last known run failed, and that run
         self._unread: deque[RunRow | DecisionRow] = deque()
@@ -83,9 +104,10 @@ class Notifier:
     # Events
 
     async def _start(self, now: int) -> ChangeFeed:
-        self._broken, notices = await read_history(self._store, now)
+        self._broken, notices = await read_history(self._store, now, self._look_back)
+        self._flaps = FlapFilter()
         for notice in notices:
-            self._add(notice)
+            await self._add(notice)
         return ChangeFeed(self._store, now - OVERLAP)
 
     async def _read_events(self, feed: ChangeFeed) -> None:
@@ -98,19 +120,43 @@ class Notifier:
     async def _read_event(self, row: RunRow | DecisionRow) -> None:
         if isinstance(row, DecisionRow):
             if row.reason in MISSED:
-                self._add(about_slots(row, await job_of(self._store, row)))
+                await self._add(about_slots(row, await job_of(self._store, row)))
         elif row.state in FAILURES:
             self._add_broken(row)
-            self._add(about_run(Occasion.FAILURE, row))
+            await self._add(about_run(Occasion.FAILURE, row))
         elif row.state is RunState.SUCCEEDED and subject(row) in self._broken:
             if await self._recovered(row):
-                self._add(about_run(Occasion.RECOVERY, row))
+                await self._add(about_run(Occasion.RECOVERY, row))
             del self._broken[subject(row)]
 
-    def _add(self, notice: Notice) -> None:
-        for channel in self._channels if notice.occasion in self._occasions else ():
-            delivery = _Delivery(notice, channel)
-            self._open.setdefault(delivery.key, delivery)
+    async def _add(self, notice: Notice) -> None:
+        steady = self._steadied(notice)
+        if steady is None:
+            return
+        for one in self._subscriptions:
+            if await self._concerns(one, steady):
+                delivery = _Delivery(steady, one.channel, one.quiet_until(steady.at))
+                self._open.setdefault(delivery.key, delivery)
+
+    def _steadied(self, notice: Notice) -> Notice | None:
+        """The notice; if its subject flaps, one that says so, and none after that."""
+        if notice.occasion not in (Occasion.FAILURE, Occasion.RECOVERY):
+            return notice
+        subject = notice.context.schedule or notice.context.job
+        changes = self._flaps.changes(subject, notice.at, failing=notice.occasion == Occasion.FAILURE)
+        if changes < MAX_CHANGES:
+            return notice
+        return about_flaps(notice, changes) if changes == MAX_CHANGES else None
+
+    async def _concerns(self, subscription: Subscription, notice: Notice) -> bool:
+        if notice.occasion not in subscription.occasions:
+            return False
+        route = subscription.route
+        if route is None:
+            return True
+        job = notice.context.job
+        row = await self._store.insights.job(job) if route.labels and job else None
+        return route.concerns(job, row.definition.labels if row else {})
 
     def _add_broken(self, run: RunRow) -> None:
         self._broken[subject(run)] = run.id

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...core.cron import Every, Recurrence, parse
 from ...core.cron.recurrences import AnyOf, At, Window
+from ...core.cron.rule import Rule, calendar_rule
 from ...core.cron.zone import Zone, zone
 from ...core.definition import (
     After,
@@ -27,7 +28,19 @@ from ..defaults import Defaults, EngineRules
 from ..templates import Template, find_template
 from .error import ErrorList, Loc
 from .references import check_references
-from .schema import ACTIONS, AtEntry, CronEntry, EntrySpec, EveryEntry, JobSpec, KindsSpec, TemplateEntry, Times
+from .schema import (
+    ACTIONS,
+    AtEntry,
+    CalendarEntry,
+    CronEntry,
+    EntrySpec,
+    EveryEntry,
+    JobSpec,
+    KindsSpec,
+    RuleEntry,
+    TemplateEntry,
+    Times,
+)
 from .steps import build_handler, build_preconditions, build_retry, build_steps
 
 _DEPENDENT_FIELDS = ("max_active_runs", "overlap", "catchup_window", "catchup")
@@ -40,6 +53,8 @@ _MAPPING_FIELDS = "labels params env".split()
 _FIELD_OF_ENTRY: dict[type, tuple[str, ...]] = {
     CronEntry: ("cron",),
     AtEntry: ("at",),
+    RuleEntry: ("rrule",),
+    CalendarEntry: ("every",),
     TemplateEntry: ("template",),
 }
 
@@ -96,7 +111,9 @@ def _frozen_mappings(spec: JobSpec) -> dict[str, Any]:
 def _job_name(spec: JobSpec, default: str | None, broken: frozenset[str], errors: ErrorList) -> str:
     if "name" in broken or (spec.name is None and default is None):
         if "name" not in broken:
-            errors.add(("name",), "is missing: only the first document of a file is named after the file")
+            errors.add(
+                ("name",), "is missing: give one; only the first document of a file is named after the file"
+            )
         return "unnamed"
     try:
         return spec.name or check_name(default or "")
@@ -222,7 +239,8 @@ class RecurrenceBuilder:
             raise InputError(f"none of its times is at or after {iso(self.since)}")
         if isinstance(times, At):
             return At(tuple(second for second in times.seconds if second >= self.since), self.zone)
-        return Window(times, self.since)
+        parts = times.parts if isinstance(times, AnyOf) else (times,)
+        return times if all(isinstance(part, Rule) for part in parts) else Window(times, self.since)
 
     def _part(self, entry: EntrySpec) -> Recurrence:
         match entry:
@@ -232,10 +250,19 @@ class RecurrenceBuilder:
                 return parse(entry.cron, entry.timezone or self.zone.name, self.key, both=bool(entry.both))
             case EveryEntry():
                 return Every(entry.every, self.zone, entry.offset or 0)
+            case CalendarEntry():
+                return self._rule(calendar_rule(entry.every, entry.on or (), entry.at), entry.timezone)
+            case RuleEntry():
+                return self._rule(entry.rrule, entry.timezone)
             case AtEntry():
                 return At((instant(read_time(entry.at), self.zone),), self.zone)
             case TemplateEntry():
                 return self._of_template(entry)
+
+    def _rule(self, text: str, timezone: str | None) -> Recurrence:
+        if self.since is None:
+            raise InputError("it counts from its beginning: give the job a `from`, such as from: 2027-01-04")
+        return Rule(text, zone(timezone) if timezone else self.zone, self.since)
 
     def _of_template(self, entry: TemplateEntry) -> Recurrence:
         template = find_template(entry.template, self.templates)
@@ -267,5 +294,10 @@ def schedule_text(times: Times) -> str:
         case EveryEntry():
             shift = f" offset {format_duration(times.offset)}" if times.offset else ""
             return f"every {format_duration(times.every)}{shift}"
+        case CalendarEntry():
+            days = f" on {', '.join(times.on)}" if times.on else ""
+            return " ".join(filter(None, (f"every {times.every}{days} at {times.at}", times.timezone)))
+        case RuleEntry():
+            return " ".join(filter(None, (f"rrule {times.rrule}", times.timezone)))
         case AtEntry():
             return f"at {times.at}"

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ...core.cron import parse
+from ...core.cron.rule import read_clock, read_interval, read_parts
 from ...core.cron.zone import zone
 from ...core.definition import NAME, Catchup, Outcome, Overlap, Ticking, check_name
 from ...core.errors import InputError
@@ -39,6 +40,30 @@ def _check_zone(text: str) -> str:
 def _check_cron(text: str) -> str:
     parse(text)
     return text
+
+
+def _check_rule(text: str) -> str:
+    read_parts(text)
+    return text
+
+
+def _check_interval(text: str) -> str:
+    read_interval(text)
+    return text
+
+
+def _check_clock(text: str) -> str:
+    read_clock(text)
+    return text
+
+
+def _read_day_name(value: Any) -> str:
+    """A weekday, or a day of the month counted from its start or, below 0, from its end."""
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= abs(value) <= 31:
+        return str(value)
+    if isinstance(value, str) and _DAY_NAME.fullmatch(value.strip()):
+        return value.strip().upper()
+    raise InputError(f"{value!r:.40} is no day: write MON, the days of months as 1 or -1, or 2TUE for the second")
 
 
 def _check_time(text: str) -> str:
@@ -145,6 +170,9 @@ _DURATION_PATTERN = r"^(?=.)(?:[1-9]\d*d)?(?:[1-9]\d*h)?(?:[1-9]\d*m)?(?:[1-9]\d
 _MOMENT_PATTERN = r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?( ?(Z|[+-]\d\d:\d\d))?)?$"
 _METHODS = "GET HEAD POST PUT PATCH DELETE OPTIONS".split()
 
+_DAY_NAME = re.compile(r"-?[1-5]?(?:MON|TUE|WED|THU|FRI|SAT|SUN)", re.IGNORECASE)
+_INTERVAL_PATTERN = r"^\s*[1-9]\d*\s*(d|w|mo|y|days?|weeks?|months?|years?)\s*$"
+
 PLAIN_TEXT = Text(str)
 FLAG = Flag()
 DURATION = Converted(_read_duration, {"type": "string", "pattern": _DURATION_PATTERN})
@@ -154,6 +182,10 @@ WINDOW = Converted(
 NAME_TEXT = Text(check_name, pattern=f"^{NAME.pattern}$")
 ZONE_NAME = Text(_check_zone)
 CRON_TEXT = Text(_check_cron)
+RULE_TEXT = Text(_check_rule)
+INTERVAL_TEXT = Text(_check_interval, pattern=_INTERVAL_PATTERN)
+CLOCK_TEXT = Text(_check_clock, pattern=r"^\d{1,2}:\d\d$")
+DAY_NAMES = Many(Converted(_read_day_name, {"anyOf": [{"type": "string"}, {"type": "integer"}]}), least=1, most=31)
 TIME_TEXT = Text(_check_time, pattern=_MOMENT_PATTERN)
 MOMENT_TEXT = Text(_check_moment, pattern=_MOMENT_PATTERN)
 COMMAND_TEXT = Text(_split_command, least=1)

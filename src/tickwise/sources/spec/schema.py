@@ -11,14 +11,17 @@ from ...core.errors import InputError
 from .field_types import AnyValue, FieldType, Item, JsonSchema, Many, Names, OneOf, Text, likely_key, shape_of
 from .fields import (
     CATCHUP,
+    CLOCK_TEXT,
     COMMAND_TEXT,
     COMMAND_WORDS,
     CRON_TEXT,
+    DAY_NAMES,
     DURATION,
     ENVIRONMENT,
     FLAG,
     FUNCTION_TARGET,
     HEADERS,
+    INTERVAL_TEXT,
     LABELS,
     METHOD,
     MOMENT_TEXT,
@@ -27,6 +30,7 @@ from .fields import (
     OVERLAP,
     PARAMS,
     PLAIN_TEXT,
+    RULE_TEXT,
     SCRIPT_TEXT,
     TICKING,
     TIME_TEXT,
@@ -41,7 +45,7 @@ from .fields import (
 from .model import ModelType, Spec, optional, required
 
 ACTIONS = ("command", "script", "python", "http")
-ENTRIES = ("cron", "every", "at", "template")
+ENTRIES = ("cron", "every", "rrule", "at", "template")
 KINDS = ("start", "stop", "restart")
 
 
@@ -182,6 +186,20 @@ class EveryEntry(Spec):
             raise InputError("the offset must be shorter than the interval")
 
 
+class CalendarEntry(Spec):
+    every = required(INTERVAL_TEXT, "Days, weeks, months or years of the calendar, counted from `from`.", "2w")
+    on = optional(DAY_NAMES, "Weekdays (MON, of months also 2TUE or -1FRI), or days of the month.", ["MON"])
+    at = required(CLOCK_TEXT, "The time of day.", "09:00")
+    timezone = optional(ZONE_NAME, "Its own zone.", "Europe/Berlin")
+
+
+class RuleEntry(Spec):
+    rrule = required(
+        RULE_TEXT, "A recurrence rule of RFC 5545, counted from `from`.", "FREQ=MONTHLY;BYDAY=2TU;BYHOUR=9"
+    )
+    timezone = optional(ZONE_NAME, "Its own zone.", "Europe/Berlin")
+
+
 class AtEntry(Spec):
     at = required(
         TIME_TEXT, "Once, at this time; without an offset, in the file's timezone.", "2027-03-01T09:00:00"
@@ -193,18 +211,22 @@ class TemplateEntry(Spec):
     timezone = optional(ZONE_NAME, "Its own zone.", "Europe/Berlin")
 
 
-EntrySpec: TypeAlias = str | CronEntry | EveryEntry | AtEntry | TemplateEntry
+EntrySpec: TypeAlias = str | CronEntry | EveryEntry | CalendarEntry | RuleEntry | AtEntry | TemplateEntry
 Times: TypeAlias = EntrySpec | list[EntrySpec]
 _ENTRY_TYPES: dict[str, FieldType[Any]] = {
     "text": CRON_TEXT,
     "cron": ModelType(CronEntry),
     "every": ModelType(EveryEntry),
+    "calendar": ModelType(CalendarEntry),
+    "rrule": ModelType(RuleEntry),
     "at": ModelType(AtEntry),
     "template": ModelType(TemplateEntry),
 }
 
 
 def _look_of_entry(value: Any) -> str | None:
+    if isinstance(value, dict) and "every" in value and not value.keys().isdisjoint({"at", "on"}):
+        return "calendar"
     return likely_key(value, ENTRIES) or ("text" if isinstance(value, str) else None)
 
 

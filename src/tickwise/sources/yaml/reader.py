@@ -51,6 +51,22 @@ def read_documents(
     return documents, [error for document in documents for error in document.errors]
 
 
+def read_definition(
+    text: str, name: str | None, defaults: Defaults
+) -> tuple[JobDefinition | None, list[DefinitionError]]:
+    """The one job of a text that is no file, with this name if it says none; or its errors."""
+    try:
+        sources = split_documents(text)
+    except UnusableText as error:
+        return None, [DefinitionError(str(error), file="", line=error.line, column=error.column)]
+    if len(sources) != 1:
+        line = sources[1].first_line if sources else 1
+        problem = "this is more than one job: save one at a time" if sources else "there is no job yet"
+        return None, [DefinitionError(problem, file="", line=line, column=1)]
+    document = DocumentReader("", defaults).read(sources[0], name)
+    return document.located and document.located.job, list(document.errors)
+
+
 @dataclass(frozen=True, slots=True)
 class DocumentReader:
     """Reads the documents of one file."""

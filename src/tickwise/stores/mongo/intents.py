@@ -7,8 +7,8 @@
     4. settle    take the plan out of the document
 
 The second step is the move. A process that reads a document with a plan in it applies the plan first, whichever
-process wrote it: one may die anywhere. Until the plan is settled the job is due soon, so a pass finds it; `expire`
-looks for plans, too.
+process wrote it: one may die anywhere. Until the plan is settled the job is due, at the latest `SOON`. Claims pass
+over it while its plan is young, and find it afterwards; `expire` looks for plans, too.
 
 Why nothing is lost or done twice:
 
@@ -40,7 +40,8 @@ from .base import Mongo, Write, changes, move_id
 from .finish import ask_to_end, end_queued
 from .runs import ids_of, put_back
 
-SOON = 2  # seconds of the store's time after which a plan that is not settled makes its job due
+SOON = 2  # seconds of the store's time after which a claim finds the job of a plan that is not settled
+_BATCH_SIZE = 100  # simple moves in one operation, in which each document looks for its place among all
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,9 @@ async def commit(mongo: Mongo, intents: Sequence[Intent], now: int, simple: Sequ
     new = [(intent, _new_fields(intent, move, second, now)) for intent in intents]
     alike = [(intent, _new_fields(intent, move, second, now)) for intent in simple]
     writes: list[Write] = [_compare_and_set(*each) for each in new]
-    writes += [_compare_and_set_all(alike)] if len(alike) > 1 else [_compare_and_set(*each) for each in alike]
+    for first in range(0, len(alike), _BATCH_SIZE):
+        some = alike[first : first + _BATCH_SIZE]
+        writes.append(_compare_and_set_all(some) if len(some) > 1 else _compare_and_set(*some[0]))
     won = {intent.name for intent, _ in (*new, *alike)}
     if await mongo.write(mongo.jobs, writes) < len(won):
         won = set(await ids_of(mongo.jobs, {"_id": {"$in": list(won)}, "move": move}))
@@ -138,11 +141,29 @@ def _new_fields(intent: Intent, move: Any, second: int, now: int) -> Document:
     plan = None
     if effects:
         plan = {**present({"wake_at": wake_at}), "id": move, "seq": intent.seq, "at": now, **effects}
-        wake_at = second + SOON if wake_at is None else min(wake_at, second + SOON)
+        due = (intent.document.get("wake_at"), wake_at, second + SOON)
+        wake_at = min(each for each in due if each is not None)
     return {
         **intent.fields, "seq": intent.seq, "move": move, "wake_at": wake_at, "idle": intent.wake_at is None,
         "woken": None, "plan": plan,
     }  # fmt: skip
+
+
+def free_of_plans(now: int) -> Document:
+    """Jobs in which nobody has left a plan a moment ago."""
+    return {"plan.at": {"$not": {"$gte": _youngest_late(now)}}}
+
+
+def left_plans(now: int) -> Document:
+    """Jobs whose plans ought to be settled. All of them are due, so the index of due jobs finds them."""
+    return {
+        "local": {"$in": [False, True]}, "wake_at": {"$lte": now // MICRO}, "plan.at": {"$lt": _youngest_late(now)}
+    }  # fmt: skip
+
+
+def _youngest_late(now: int) -> int:
+    """Plans that were made before it are late: `SOON` counts whole seconds, as what is due does."""
+    return (now // MICRO - SOON + 1) * MICRO
 
 
 async def apply_all(mongo: Mongo, documents: Iterable[Document], now: int) -> bool:

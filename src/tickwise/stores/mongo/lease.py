@@ -32,7 +32,7 @@ from ..run_document import digests, lapse_of, lease_of
 from .base import WHOLE_ANSWER, Mongo, changes, move_id
 from .enqueue import tidy_up
 from .finish import RunEnding, end, has_token, lapsed_as, never_began, wake
-from .intents import SOON, apply_all
+from .intents import apply_all, left_plans
 from .runs import FOR_LEASES, FOR_MOVES, held_by, ids_of, waiting
 
 _BATCH_SIZE = 500  # what the reaper takes in one move
@@ -196,7 +196,7 @@ async def _lapsed(mongo: Mongo, now: int) -> list[Document]:
 async def _finish_interrupted(mongo: Mongo, now: int) -> None:
     """Apply plans, wake waiting jobs and announce enqueued runs that a process left when it died."""
     left, unwoken = await asyncio.gather(
-        mongo.jobs.find({"plan.at": {"$lt": now - SOON * MICRO}}).limit(_BATCH_SIZE).to_list(),
+        mongo.jobs.find(left_plans(now)).limit(_BATCH_SIZE).to_list(),
         mongo.runs.find({"unwoken": True}, FOR_MOVES).limit(_BATCH_SIZE).to_list(),
     )
     await apply_all(mongo, left, now)

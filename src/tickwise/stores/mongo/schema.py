@@ -34,11 +34,10 @@ def _exists(field: str) -> Document:
 INDEXES = {
     "jobs": [
         _index("names", unique=True, where=_exists("names")),  # a schedule has one job (S26)
-        _index("local", "wake_at", "idle"),
+        _index("local", "wake_at", "idle", "plan.at"),
         _index("gone", where=_exists("gone")),
         _index("after", where=_exists("after")),
         _index("held", where=_exists("held")),
-        _index("plan.at", where=_exists("plan")),
         _index("prune_at", where=_exists("prune_at")),
         _index("schedules.updated_at"),
     ],

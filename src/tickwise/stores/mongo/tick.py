@@ -28,7 +28,7 @@ from ..whole_scan import Scan, WokenJobs
 from .base import WHOLE_ANSWER, Mongo
 from .batch import SimpleMove, free_moves, plan_simple_jobs
 from .fleet import pause_state
-from .intents import Effects, Intent, apply_all, commit
+from .intents import Effects, Intent, apply_all, commit, free_of_plans
 from .jobs import Holders, load, read_facts, read_holders
 from .lease import limited
 from .runs import held_by, ids_of, new_run, waiting
@@ -191,8 +191,10 @@ async def _claims(
 async def _due(mongo: Mongo, claim: ClaimQuery, now: int) -> list[Document]:
     """Due jobs, the earliest first, or those that were named."""
     if claim.names is None:
-        others = {"_id": {"$nin": list(mongo.claimed)}} if mongo.claimed else {}
-        due = mongo.jobs.find({**_claimable({"$lte": now // MICRO}), **others}).sort("wake_at").limit(claim.limit)
+        wanted = _claimable({"$lte": now // MICRO}) | free_of_plans(now)
+        if mongo.claimed:
+            wanted["_id"] = {"$nin": list(mongo.claimed)}
+        due = mongo.jobs.find(wanted).sort("wake_at").limit(claim.limit)
     else:
         due = mongo.jobs.find({"_id": {"$in": list(claim.names)}, "deleted_at": {"$exists": False}})
     return await due.batch_size(WHOLE_ANSWER).to_list()

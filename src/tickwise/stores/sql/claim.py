@@ -20,7 +20,6 @@ from .workers import live_workers
 
 UNPAUSED = "NOT EXISTS (SELECT 1 FROM tickwise_pauses WHERE until IS NULL)"
 _NOW = "(SELECT now FROM instant)"
-_NEXT_DUE = "SELECT min(wake_at) AS wake_at FROM tickwise_job_state WHERE local = FALSE"
 _ROW = 'job_id, revision, pause_seen, last_manual, "cursor"'
 
 
@@ -29,7 +28,7 @@ def _columns_of(number: str = "NULL", word: str = "NULL") -> str:
 
 
 def _claiming(wanted: str, order: str) -> Statement:
-    """Lock these jobs, unless everything is paused. If there are none, say when the next is due."""
+    """Lock these jobs, unless everything is paused. They are named once: MariaDB would find them once more."""
     return Statement(f"""
         WITH instant AS {{materialized}} (SELECT {{now}} AS now),
         claimed AS {{materialized}} (
@@ -46,8 +45,6 @@ def _claiming(wanted: str, order: str) -> Statement:
         UNION ALL SELECT {_columns_of()}, 'waiting' WHERE EXISTS (SELECT 1 FROM tickwise_runs
             WHERE queued = TRUE AND queue IN :queues[text] AND due_at <= {_NOW} AND NOT requires IN :unmet[text]
                 AND (expires_at IS NULL OR attempt > 0 OR expires_at > {_NOW}))
-        UNION ALL SELECT {_columns_of("wake_at")}, 'next' FROM ({_NEXT_DUE}) AS coming
-            WHERE NOT EXISTS (SELECT 1 FROM claimed)
     """)
 
 
@@ -58,7 +55,7 @@ _DUE = _claiming(
 _NAMED = _claiming(
     "job_id IN (SELECT id FROM tickwise_jobs WHERE name IN :names[text] AND deleted_at IS NULL)", "ORDER BY job_id"
 )
-_NEXT = Statement(_NEXT_DUE)
+_NEXT_DUE = Statement("SELECT min(wake_at) FROM tickwise_job_state WHERE local = FALSE")
 
 
 # A row of a claimed job: its id; its revision; the last pause of everything whose end it knows; its last run by
@@ -112,7 +109,7 @@ class PassContext(NamedTuple):
     workers: LiveWorkers  # S47
     limited: frozenset[str]  # queues on which the fleet has a limit
     waiting: bool  # runs that the claimer may execute wait in its queues
-    next_due: int | None  # known if no job could be claimed, unless everything is paused
+    paused: bool  # everything, so no job was claimed
 
 
 def claim_jobs(cache: DefinitionCache, claim: ClaimRequest) -> Procedure[tuple[list[Due], PassContext]]:
@@ -139,11 +136,11 @@ def claim_jobs(cache: DefinitionCache, claim: ClaimRequest) -> Procedure[tuple[l
         workers=workers,
         limited=frozenset(name for _, name in values["limited"]),
         waiting=bool(values["waiting"]),
-        next_due=None if values["paused"] or not values["next"] else values["next"][0][0],
+        paused=bool(values["paused"]),
     )
 
 
 def next_due() -> Procedure[int | None]:
     """When a pass must look at a job next."""
-    second: int | None = (yield _NEXT())[0][0]
+    second: int | None = (yield _NEXT_DUE())[0][0]
     return second

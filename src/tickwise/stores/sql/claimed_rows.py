@@ -19,9 +19,11 @@ _HOLDER = as_wide_as(
 )
 
 
+# `abs` keeps the lane out of the search in the index. MariaDB would search for each job from lane 0 on, and pass
+# over the rows of all other jobs that were deleted and are not purged yet: 26 ms instead of 0.6 for 600 jobs.
 _HOLDERS = f"""
     SELECT 'holder', {_HOLDER} FROM tickwise_active_runs l JOIN tickwise_runs r ON r.id = l.run_id
-    WHERE l.job_id IN :jobs[bigint] AND l.lane >= 0
+    WHERE l.job_id IN :jobs[bigint] AND abs(l.lane) = l.lane
 """
 
 

@@ -137,7 +137,7 @@ def tick(
     due, context = yield from claim_jobs(cache, claim)
     claimed[:] = [row[0] for row in due]
     if not due:
-        return TickResult(context.now, next_due=context.next_due)
+        return TickResult(context.now, next_due=None if context.paused else (yield from next_due()))
     rows = yield from read_claimed(cache, due, claimed if refused else unknown_jobs(cache, due))
     simple, others = ([], claimed) if refused else plan_simple_jobs(cache, planner, due, rows.holders, context)
     jobs = {job.row.name: job for job in (yield from load_claimed(cache, rows, others, context.latest_pause))}

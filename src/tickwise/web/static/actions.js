@@ -1,13 +1,13 @@
-/** What people do to schedules: each asks first, and says what came of it. */
+/** What people do to schedules: each asks first, and tells what came of it. */
 
-import { send, sendMatching, sendOnce } from "./api.js";
-import { ask } from "./dialog.js";
-import { h, put } from "./dom.js";
-import { parseExact, writeExact } from "./exact.js";
-import { field, select } from "./fields.js";
-import { button } from "./parts.js";
-import { say } from "./say.js";
+import { get, send, sendMatching, sendOnce } from "./api.js";
+import { Button } from "./components.js";
+import { ask, valuesOf } from "./dialog.js";
+import { Check, Field, Select } from "./fields.js";
+import { changedParams, ParamFields } from "./params.js";
+import { html, useState } from "./preact.js";
 import { instantOf, localText, now, stamp, zone } from "./time.js";
+import { toast } from "./toasts.js";
 
 const HOUR = 3_600_000;
 const MISSED = [["", "as its catch-up says"], ["true", "run them"], ["false", "drop them"]];
@@ -16,148 +16,107 @@ const OVERLAPS = [
   ["allow", "side by side"],
   ["skip", "skip slots while the job is active"],
 ];
-const TIME = { placeholder: "2026-11-18 17:00", autocomplete: "off", spellcheck: "false", size: "17" };
+const TIME = { placeholder: "2026-11-18 17:00", size: "17" };
 const SHOWN = 100; // slots of a dry run
 const MOST_AT_ONCE = 1000; // schedules of a request
 
 const path = (name, action) => `schedules/${encodeURIComponent(name)}:${action}`;
 const listed = (names) => (names.length === 1 ? names[0] : `${names.length} schedules`);
 
-export function pause(names) {
-  const reason = h("input", { maxlength: "1000", placeholder: "the database moves tonight", autocomplete: "off" });
-  return ask({
+export const pause = (names) =>
+  ask({
     title: `Pause ${listed(names)}`,
-    body: [h("p", {}, "No slot runs until you resume. Queued runs go on."), field("Reason", reason)],
+    body: html`<p>No slot runs until you resume. Queued runs go on.</p>
+      <${Field} label="Reason" name="reason" maxlength="1000" placeholder="the database moves tonight" />`,
     confirm: "Pause",
-    act: () => many(names, "pause", { reason: reason.value }, "Paused"),
+    act: ({ reason }) => many(names, "pause", { reason }, "Paused"),
   });
-}
 
-export function resume(names) {
-  const missed = select(MISSED, "");
-  return ask({
+export const resume = (names) =>
+  ask({
     title: `Resume ${listed(names)}`,
-    body: [field("Slots of the pause", missed)],
+    body: html`<${Select} label="Slots of the pause" name="missed" options=${MISSED} />`,
     confirm: "Resume",
-    act: () => many(names, "resume", missed.value ? { run_missed: missed.value === "true" } : {}, "Resumed"),
+    act: ({ missed }) => many(names, "resume", missed ? { run_missed: missed === "true" } : {}, "Resumed"),
   });
-}
 
-export function trigger(names, params) {
-  const given = h("textarea", {
-    rows: "4",
-    spellcheck: "false",
-    class: "mono",
-    placeholder: writeExact(params ?? { table: "users" }),
-  });
-  const overlap = h("input", { type: "checkbox" });
+/** Run schedules now; the params of a single one are a form. */
+export async function trigger(names) {
+  const row = names.length === 1 && await get(`schedules/${encodeURIComponent(names[0])}`).catch(() => null);
+  const defined = row ? row.definition.params ?? {} : null;
   return ask({
     title: `Run ${listed(names)} now`,
-    body: [
-      h("p", {}, "Starts a run now. The next scheduled run stays as it is."),
-      field("Params for this run (JSON)", given, { hint: "If empty, those of the definition." }),
-      h("label", { class: "check" }, overlap, "also while the job is active"),
-    ],
+    body: html`<p>Starts a run now. The next scheduled run stays as it is.</p>
+      <${ParamFields} defined=${defined} /><${Check} name="overlap">also while the job is active<//>`,
     confirm: "Run now",
-    act: () => many(
-      names,
-      "trigger",
-      { allow_overlap: overlap.checked, ...(given.value.trim() ? { params: read(given.value) } : {}) },
-      "Started",
-    ),
+    act: (values) => many(names, "trigger", { allow_overlap: values.overlap !== undefined, ...changedParams(values, defined) }, "Started"),
   });
 }
 
-/** A job that has no schedule. */
-export function runJob(job) {
-  const given = h("textarea", { rows: "4", spellcheck: "false", class: "mono", placeholder: '{"table": "users"}' });
+/** Run a job that has no schedule. */
+export async function runJob(job) {
+  const { definition } = await get(`jobs/${encodeURIComponent(job)}`);
+  const defined = definition.params ?? {};
   return ask({
     title: `Run ${job} now`,
-    body: [field("Params for this run (JSON)", given, { hint: "If empty, those of the definition." })],
+    body: html`<${ParamFields} defined=${defined} />`,
     confirm: "Run now",
-    act: async () => {
-      const run = await sendOnce("runs", { job, ...(given.value.trim() ? { params: read(given.value) } : {}) });
+    act: async (values) => {
+      const run = await sendOnce("runs", { job, ...changedParams(values, defined) });
       return done(run, `Started ${job} as run #${run.id}.`);
     },
   });
 }
 
-export function reschedule(schedule) {
-  const at = h("input", {
-    ...TIME,
-    value: localText(Date.parse(schedule.next_run_at ?? "") || now()),
-  });
-  const after = h("input", { placeholder: "15m", size: "8" });
-  return ask({
+export const reschedule = (schedule) =>
+  ask({
     title: `Move the next fire of ${schedule.name}`,
-    body: [
-      h("p", {}, "Moves one run; later runs keep their times. Slots in between are recorded as rescheduled."),
-      field(`At (${zone.get()})`, at),
-      field("Or after a delay", after, { hint: "such as 15m or 2h; it replaces the time above" }),
-    ],
+    body: html`<p>Moves one run; later runs keep their times. Slots in between are recorded as rescheduled.</p>
+      <${Field} ...${TIME} label=${`At (${zone.get()})`} name="at" value=${localText(Date.parse(schedule.next_run_at ?? "") || now())} />
+      <${Field} label="Or after a delay" name="after" placeholder="15m" size="8" hint="such as 15m or 2h; it replaces the time above" />`,
     confirm: "Move",
-    act: async () => {
-      const moved = await send(
-        "POST",
-        path(schedule.name, "reschedule"),
-        { to: after.value.trim() || instantOf(at.value) || "" },
-      );
-      say(`${schedule.name} fires next at ${stamp(moved.next_run_at ?? moved.moved_to)} ${zone.get()}.`);
-      return moved;
+    act: async ({ at, after }) => {
+      const moved = await send("POST", path(schedule.name, "reschedule"), { to: after.trim() || instantOf(at) || "" });
+      return done(moved, `${schedule.name} fires next at ${stamp(moved.next_run_at ?? moved.moved_to)} ${zone.get()}.`);
     },
   });
-}
 
-export function backfill(schedule) {
-  const start = h("input", { ...TIME, value: localText(now() - 24 * HOUR), required: true });
-  const end = h("input", { ...TIME, value: localText(now()), required: true });
-  const overlap = select(OVERLAPS, "queue");
-  const again = h("input", { type: "checkbox" });
-  const found = h("div", { class: "dry-run", "aria-live": "polite" });
-  const asked = (dry) => ({
-    start: instantOf(start.value),
-    end: instantOf(end.value),
-    overlap: overlap.value,
-    again: again.checked,
-    dry_run: dry,
+/** Backfill the last day, or from `start` until `end` in milliseconds. */
+export function backfill(schedule, { start = now() - 24 * HOUR, end = now() } = {}) {
+  const asked = (values, dry) => ({
+    start: instantOf(values.start), end: instantOf(values.end), overlap: values.overlap, again: values.again !== undefined, dry_run: dry,
   });
-  const look = async () => {
-    try {
-      put(found, slots((await send("POST", path(schedule.name, "backfill"), asked(true))).slots));
-    } catch (problem) {
-      put(found, h("p", { class: "dialog-error" }, problem.message));
-    }
-  };
+  const post = (values, dry) => send("POST", path(schedule.name, "backfill"), asked(values, dry));
   return ask({
     title: `Backfill ${schedule.name}`,
-    body: [
-      h("p", {}, "Runs the slots of the past that have no run yet, the oldest first."),
-      h("div", { class: "pair" }, field(`From (${zone.get()})`, start), field(`Until (${zone.get()})`, end)),
-      field("Overlap", overlap),
-      h("label", { class: "check" }, again, "also before the time from which runs are kept"),
-      button("Dry run: list the slots", look), found,
-    ],
+    body: html`<p>Runs the slots of the past that have no run yet, the oldest first.</p>
+      <div class="pair"><${Field} ...${TIME} label=${`From (${zone.get()})`} name="start" value=${localText(start)} required />
+        <${Field} ...${TIME} label=${`Until (${zone.get()})`} name="end" value=${localText(end)} required /></div>
+      <${Select} label="Overlap" name="overlap" options=${OVERLAPS} value="queue" />
+      <${Check} name="again">also before the time from which runs are kept<//>
+      <${DryRun} look=${(values) => post(values, true)} />`,
     confirm: "Backfill",
-    act: async () => {
-      const answer = await send("POST", path(schedule.name, "backfill"), asked(false));
-      say(`${answer.slots.length} slots will run.`);
-      return answer;
+    act: async (values) => {
+      const answer = await post(values, false);
+      return done(answer, `${answer.slots.length} slots will run.`);
     },
   });
 }
 
-const slots = (found) => [
-  h("p", {}, found.length ? `${found.length} slots would run:` : "No slots without a run in that range."),
-  h("ol", { class: "slots" }, found.slice(0, SHOWN).map((slot) => h("li", {}, stamp(slot)))),
-  found.length > SHOWN && h("p", { class: "faint" }, `and ${found.length - SHOWN} more`),
-];
+function DryRun({ look }) {
+  const [{ slots, wrong }, setFound] = useState({});
+  const pressed = async (event) => setFound(await look(valuesOf(event.currentTarget.form)).catch((problem) => ({ wrong: problem.message })));
+  return html`<${Button} act=${pressed}>Dry run: list the slots<//><div class="dry-run" aria-live="polite">
+    ${wrong && html`<p class="dialog-error">${wrong}</p>`}
+    ${slots && html`<p>${slots.length ? `${slots.length} slots would run:` : "No slots without a run in that range."}</p>
+      <ol class="slots">${slots.slice(0, SHOWN).map((slot) => html`<li key=${slot}>${stamp(slot)}</li>`)}</ol>
+      ${slots.length > SHOWN && html`<p class="faint">and ${slots.length - SHOWN} more</p>`}`}</div>`;
+}
 
 export const reset = (schedule) =>
   ask({
     title: `Reset ${schedule.name}`,
-    body: [
-      h("p", {}, "Its backlog is dropped and recorded, and it continues from now. To undo this, backfill the slots."),
-    ],
+    body: html`<p>Its backlog is dropped and recorded, and it continues from now. To undo this, backfill the slots.</p>`,
     confirm: "Drop the backlog",
     danger: true,
     act: async () => done(await send("POST", path(schedule.name, "reset")), `${schedule.name} continues from now.`),
@@ -166,11 +125,7 @@ export const reset = (schedule) =>
 export const remove = (schedule, version) =>
   ask({
     title: `Delete ${schedule.name}`,
-    body: [
-      h("p", {},
-        "Its queued runs are cancelled; running ones go on. If it is the job's only schedule, the job is deleted too.",
-      ),
-    ],
+    body: html`<p>Its queued runs are cancelled; running ones go on. If it is the job's only schedule, the job is deleted too.</p>`,
     confirm: "Delete",
     danger: true,
     act: async () => {
@@ -179,22 +134,20 @@ export const remove = (schedule, version) =>
     },
   });
 
-export function pauseAll() {
-  const reason = h("input", { maxlength: "1000", autocomplete: "off" });
-  return ask({
+export const pauseAll = () =>
+  ask({
     title: "Pause all",
     confirm: "Pause all",
     danger: true,
-    body: [h("p", {}, "No slot of any schedule runs until you resume."), field("Reason", reason)],
-    act: async () => done(await send("PUT", "pause", { reason: reason.value }), "All schedules are paused."),
+    body: html`<p>No slot of any schedule runs until you resume.</p><${Field} label="Reason" name="reason" maxlength="1000" />`,
+    act: async ({ reason }) => done(await send("PUT", "pause", { reason }), "All schedules are paused."),
   });
-}
 
 export const resumeAll = () =>
   ask({
     title: "Resume all",
     confirm: "Resume",
-    body: [h("p", {}, "Slots of the pause are handled by each schedule's catch-up.")],
+    body: html`<p>Slots of the pause are handled by each schedule's catch-up.</p>`,
     act: async () => done(await send("DELETE", "pause"), "Resumed."),
   });
 
@@ -207,19 +160,11 @@ async function many(names, action, body, word) {
     items.push(...(await post(`schedules:${action}`, { ...body, names: names.slice(from, from + MOST_AT_ONCE) })).items);
   }
   const refused = items.filter((one) => !one.done);
-  for (const one of refused.slice(0, 5)) say(`${one.name}: ${one.problem?.detail}`, "wrong");
+  for (const one of refused.slice(0, 5)) toast(`${one.name}: ${one.problem?.detail}`, "wrong");
   return done(items, `${word} ${items.length - refused.length} of ${items.length}.`);
 }
 
-function read(text) {
-  try {
-    return parseExact(text);
-  } catch (error) {
-    throw new Error(`the params are no JSON: ${error.message}`);
-  }
-}
-
 function done(answer, text) {
-  say(text);
+  toast(text);
   return answer;
 }

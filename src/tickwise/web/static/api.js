@@ -6,9 +6,9 @@
  * halves: a cookie that no script can read, and a key that only pages of this origin have.
  */
 
-import { parseExact, writeExact } from "./exact.js";
-import { settings } from "./keep.js";
+import { parseExact, writeExact } from "./exactjson.js";
 import { signal } from "./signal.js";
+import { settings } from "./storage.js";
 import { learnTime } from "./time.js";
 
 const BASE = new URL("api/v1/", document.baseURI);

@@ -1,13 +1,13 @@
 /** The shell: who is here, where they are, and the page that they see. */
 
-import { watchNeeds } from "./attention.js";
 import { lost, mayAll, Problem, reachable, signIn, who } from "./api.js";
-import { h, put } from "./dom.js";
+import { watchNeeds } from "./attention.js";
+import { Failure } from "./components.js";
+import * as events from "./events.js";
 import { listenToKeys } from "./keys.js";
-import * as live from "./live.js";
 import { pageFor } from "./page.js";
 import { openPalette } from "./palette.js";
-import { failure } from "./parts.js";
+import { html, render } from "./preact.js";
 import { go, here } from "./routes.js";
 import { drawShell, mark } from "./shell.js";
 import { setPage } from "./tabtitle.js";
@@ -28,24 +28,30 @@ const ROUTES = [ // each with the file of its page, which is asked for when some
 ];
 const LATER = 1500; // milliseconds after the first view
 
-const main = h("main", { id: "main", tabindex: "-1" });
+const main = Object.assign(document.createElement("main"), { id: "main", tabIndex: -1 });
 const file = (name) => import(`./pages/${name}.js`);
 const tried = new Set(); // files that once did not come
 let leave = () => {};
 
-async function render({ moved = false } = {}) {
+async function showPage({ moved = false } = {}) {
   leave();
   const { parts, query } = here();
   const found = match(parts);
   if (!who.get() && found?.name !== "signin") return;
   if (!found) return go([]);
-  const { page, work, end } = pageFor(found.params, query);
+  const { page, end } = pageFor(found.params, query);
   leave = end;
   mark(parts[0] ?? "");
-  put(main, page.view);
+  main.replaceChildren(page.view);
   window.scrollTo(0, 0);
-  const well = await attempt(draw(found, page, moved), page, (wrong) => put(page.view, wrong));
-  if (well) await Promise.all(work.map((act) => attempt(act(), page, (wrong) => page.view.append(wrong))));
+  await attempt(draw(found, page, moved), page);
+}
+
+/** Something instead of a page. */
+function showInstead(template) {
+  const view = document.createElement("div");
+  main.replaceChildren(view);
+  render(template, view);
 }
 
 /** A page's file that does not come: the server is away; if it is not, it has been updated since. */
@@ -80,26 +86,23 @@ function focusHeading(signal) {
   for (const act of ["keydown", "pointerdown"]) addEventListener(act, stop, { signal: settled.signal });
 }
 
-/** Whether it went well; what went wrong is shown. */
-async function attempt(work, page, shown) {
+async function attempt(work, page) {
   try {
     await work;
-    return true;
   } catch (problem) {
-    if (page.signal.aborted || problem.name === "AbortError" || problem.status === 401) return false;
-    shown(failure(problem, render));
-    if (problem.status === 0) renderWhenBack(page);
+    if (page.signal.aborted || problem.name === "AbortError" || problem.status === 401) return;
+    render(html`<${Failure} problem=${problem} again=${showPage} />`, page.view);
+    if (problem.status === 0) showWhenBack(page);
     if (!(problem instanceof Problem)) console.error(problem);
-    return false;
   }
 }
 
 /** A page that met an outage is drawn anew when the server is back, unless it was left meanwhile. */
-function renderWhenBack(page) {
+function showWhenBack(page) {
   const forget = reachable.on((well) => {
     if (!well) return;
     forget();
-    if (!page.signal.aborted) render();
+    if (!page.signal.aborted) showPage();
   });
 }
 
@@ -117,8 +120,8 @@ function match(parts) {
 
 /** Who somebody is decides what they see; nobody sees the door. */
 function entered(person) {
-  live.end();
-  if (person) live.start();
+  events.end();
+  if (person) events.start();
   else if (here().parts[0] !== "signin") go(["signin"], { to: location.hash.replace(/^#\/?/, "") });
 }
 
@@ -129,8 +132,8 @@ async function start() {
   listenToKeys({ mayAudit: () => mayAll("admin") });
   who.on(entered);
   watchNeeds();
-  zone.on(() => render());
-  window.addEventListener("hashchange", () => render({ moved: true }));
+  zone.on(() => showPage());
+  window.addEventListener("hashchange", () => showPage({ moved: true }));
   await enter();
   setTimeout(() => ROUTES.forEach(([, name]) => file(name).catch(() => {})), LATER); // the server may go away
 }
@@ -139,13 +142,13 @@ async function start() {
 async function enter() {
   try {
     await signIn();
-    await render();
+    await showPage();
   } catch (problem) {
-    if (problem.status === 401) entered(null), await render();
+    if (problem.status === 401) entered(null), await showPage();
     else if (problem.status === 0) {
-      put(main, h("p", { class: "alone" }, "Waiting for the server …"));
+      showInstead(html`<p class="alone">Waiting for the server …</p>`);
       const once = reachable.on((well) => well && (once(), enter()));
-    } else put(main, failure(problem, enter));
+    } else showInstead(html`<${Failure} problem=${problem} again=${enter} />`);
   }
 }
 

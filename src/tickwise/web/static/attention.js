@@ -1,12 +1,12 @@
 /** What needs a person, known on every page: the first one lists it, the tab counts it. */
 
 import { get, may, reachable, send, who } from "./api.js";
-import * as live from "./live.js";
-import { copy, say } from "./say.js";
+import { Button, Link } from "./components.js";
+import * as events from "./events.js";
+import { html, signal } from "./preact.js";
 import { openSlot } from "./slotpanel.js";
 import { setNeeds } from "./tabtitle.js";
-import { Button, Link } from "./ui.js";
-import { html, signal } from "./view.js";
+import { copy, toast } from "./toasts.js";
 
 const CALM = 5000; // milliseconds between two looks
 const EVERY = 60_000;
@@ -34,7 +34,7 @@ function soon() {
 
 /** Look now and then, and when something happens. */
 export function watchNeeds() {
-  for (const kind of ["run", "decision", "schedule", "reset"]) live.on(kind, soon);
+  for (const kind of ["run", "decision", "schedule", "reset"]) events.on(kind, soon);
   who.on((person) => (person ? soon() : (attention.value = null, setNeeds(0))));
   setInterval(() => reachable.get() && soon(), EVERY);
 }
@@ -60,9 +60,9 @@ const placeOf = (action) => ({
 async function carryOut({ method, path, body, label }) {
   try {
     await send(method, path.replace(/^\//, ""), body);
-    say(`${label}: done.`);
+    toast(`${label}: done.`);
     lookForNeeds();
   } catch (problem) {
-    say(problem.message, "wrong");
+    toast(problem.message, "wrong");
   }
 }

@@ -1,8 +1,8 @@
 /** The last month by day: each day with its slots as one stack. */
 
+import { html } from "./preact.js";
 import { counted, STATES, total } from "./slots.js";
 import { wall } from "./time.js";
-import { html } from "./view.js";
 
 const DAY = 86_400;
 export const DAYS = 31;

@@ -1,29 +1,29 @@
 /** A definition as its file says it, beside what it means. */
 
-import { get } from "./api.js";
-import { graph } from "./graph.js";
+import { get, may } from "./api.js";
+import { Button, Countdown, Empty, Facts, Link, Loading, Panel, Time } from "./components.js";
+import { definitionLines, definitionText } from "./definitiontext.js";
+import { Graph } from "./graph.js";
+import { html } from "./preact.js";
 import { useResource } from "./resource.js";
-import { copy } from "./say.js";
+import { policies } from "./rules.js";
+import { stepsOf } from "./steps.js";
 import { zone } from "./time.js";
-import { Button, Countdown, Empty, Facts, Host, Loading, Panel, Time } from "./ui.js";
-import { html } from "./view.js";
-import { policies } from "./words.js";
-import { yamlLines, yamlText } from "./yaml.js";
+import { copy } from "./toasts.js";
 
-const KINDS = ["command", "script", "python", "http"];
 const COMING = 10;
 const YEAR = 8784; // hours
 
 export function DefinitionTab({ page, row }) {
-  const steps = (row.definition.steps ?? []).map((step) => ({ ...step, depends: [step.depends ?? []].flat(), state: null, told: KINDS.find((kind) => kind in step) ?? "" }));
+  const steps = stepsOf(row.definition);
   return html`<div class="columns">
-    <${Panel} title="Definition" aside=${html`<${Button} kind="quiet" icon="copy" act=${() => copy(yamlText(row.definition))}>Copy<//>`}>
-      <pre class="yaml" role="group" aria-label="Definition" tabindex="0">${yamlLines(row.definition).map((line) => html`<div>${line.map(([text, kind]) => (kind ? html`<span class=${`yaml-${kind}`}>${text}</span>` : text))}</div>`)}</pre>
+    ${steps.length > 1 && html`<${Panel} title="Steps" kind="wide"><${Graph} steps=${steps} /><//>`}
+    <${Panel} title="Definition" aside=${html`${may("admin") && html`<${Link} parts=${["schedules", row.name, "edit"]} kind="button">${row.source === "api" ? "Edit" : "Try a change"}<//>`}<${Button} kind="quiet" icon="copy" act=${() => copy(definitionText(row.definition))}>Copy<//>`}>
+      <pre class="yaml" role="group" aria-label="Definition" tabindex="0">${definitionLines(row.definition).map((line) => html`<div>${line.map(([text, kind]) => (kind ? html`<span class=${`yaml-${kind}`}>${text}</span>` : text))}</div>`)}</pre>
       <${Facts} pairs=${[["Source", row.source], ["Made", html`<${Time} at=${row.created_at} label />`], ["Changed", html`<${Time} at=${row.updated_at} label />`]]} />
       ${row.source !== "api" && html`<p class="faint">Only its source may change it: ${row.source}.</p>`}<//>
     <div class="stack">
       <${Panel} title="Rules"><${Facts} pairs=${policies(row.definition)} /><//>
-      ${steps.length > 1 && html`<${Panel} title="Steps"><${Host} by=${row.updated_at} make=${() => graph(steps)} /><//>`}
       <${Panel} title="Upcoming" about=${zone.get()}><${Coming} page=${page} row=${row} /><//></div></div>`;
 }
 

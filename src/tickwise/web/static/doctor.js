@@ -1,9 +1,9 @@
 /** The doctor looks at every schedule, so it comes when it is asked; what it finds stands here with the repair. */
 
 import { get, mayAll } from "./api.js";
-import { say } from "./say.js";
-import { Button, Panel } from "./ui.js";
-import { html, useState } from "./view.js";
+import { Button, Panel } from "./components.js";
+import { html, useState } from "./preact.js";
+import { toast } from "./toasts.js";
 
 export function Doctor({ page }) {
   const [findings, setFindings] = useState([]);
@@ -12,9 +12,9 @@ export function Doctor({ page }) {
     try {
       const found = (await get("doctor", {}, page.signal)).findings;
       setFindings(found);
-      if (!found.length) say("No problems found.");
+      if (!found.length) toast("No problems found.");
     } catch (problem) {
-      say(problem.message, "wrong");
+      toast(problem.message, "wrong");
     }
   };
   return html`${findings.length > 0 && html`<${Panel} title="What the doctor found"><ul class="needs">${findings.map((one) =>

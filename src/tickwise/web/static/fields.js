@@ -1,83 +1,39 @@
-/** Where people write and choose. */
+/** Fields of forms: each with its label, what may stand in it, and what is wrong with it. */
 
-import { h, put } from "./dom.js";
-import { icon } from "./icons.js";
-import { setQuery } from "./routes.js";
+import { Icon } from "./components.js";
+import { html, useMemo, useRef } from "./preact.js";
 
-let fields = 0; // so that each has an id of its own
+const TYPED = 200; // milliseconds without a key, after which somebody has stopped typing
+let count = 0; // so that each field has an id of its own
 
-/** A field of a form with its label; what is wrong with it is told below it. */
-export function field(label, input, { hint } = {}) {
-  const id = `field-${++fields}`;
-  input.id = id;
-  const error = h("span", { class: "field-error", id: `${id}-error`, role: "alert" });
-  input.setAttribute("aria-describedby", error.id);
-  const node = h("div", { class: "field" },
-    h("label", { for: id }, label),
-    input,
-    hint && h("span", { class: "hint" }, hint),
-    error,
-  );
-  node.fail = (text) => {
-    input.setAttribute("aria-invalid", String(Boolean(text)));
-    put(error, text ?? "");
-  };
-  return node;
+/** Any input with its label; `children` makes the input of what ties the two together. */
+function Labelled({ label, hint, error, children }) {
+  const id = useMemo(() => `field-${++count}`, []);
+  return html`<div class="field"><label for=${id}>${label}</label>
+    ${children({ id, "aria-describedby": `${id}-told`, "aria-invalid": error ? "true" : null })}
+    <span id=${`${id}-told`}>${hint && html`<span class="hint">${hint}</span>`}${error && html`<span class="field-error" role="alert">${error}</span>`}</span></div>`;
 }
 
-export const select = (options, value, change) =>
-  h("select", { on: { change: (event) => change?.(event.target.value) } },
-    options.map(([code, word]) => h("option", { value: code, selected: String(code) === String(value ?? "") },
-      word,
-    )),
-  );
+export const Field = ({ label, hint, error, value, ...input }) => html`<${Labelled} label=${label} hint=${hint} error=${error}>${(tied) =>
+  html`<input autocomplete="off" spellcheck=${false} defaultValue=${value} ...${input} ...${tied} />`}<//>`;
 
-/** A row of choices of which one holds. */
-export function choices(label, options, value, change) {
-  const node = h("div", { class: "choices", role: "group", "aria-label": label });
-  const draw = () => put(
-    node,
-    options.map(([code, word]) => h(
-      "button",
-      { type: "button", class: "choice", "aria-pressed": String(code === value), on: { click: () => pick(code) } },
-      word,
-    )),
-  );
-  const pick = (code) => {
-    value = code;
-    draw();
-    node.querySelector('[aria-pressed="true"]').focus();
-    change(code);
-  };
-  draw();
-  return node;
-}
+export const TextArea = ({ label, hint, error, value, ...input }) => html`<${Labelled} label=${label} hint=${hint} error=${error}>${(tied) =>
+  html`<textarea spellcheck=${false} defaultValue=${value} ...${input} ...${tied} />`}<//>`;
+
+/** Options are [code, word]. */
+export const Select = ({ label, hint, options, value = "", change, ...select }) => html`<${Labelled} label=${label} hint=${hint}>${(tied) =>
+  html`<select onChange=${change && ((event) => change(event.target.value))} ...${select} ...${tied}>${options.map(([code, word]) =>
+    html`<option key=${code} value=${code} selected=${String(code) === String(value)}>${word}</option>`)}</select>`}<//>`;
+
+export const Check = ({ children, value, ...input }) => html`<label class="check"><input type="checkbox" defaultChecked=${value} ...${input} />${children}</label>`;
 
 /** A text box that waits until somebody has stopped typing. */
-export function searchBox(label, value, change) {
-  let timer;
+export function SearchBox({ label, value, change }) {
+  const timer = useRef(0);
   const typed = (event) => {
-    clearTimeout(timer);
-    timer = setTimeout(() => change(event.target.value.trim()), 200);
+    const text = event.target.value.trim();
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => change(text), TYPED);
   };
-  return h("label", { class: "search" },
-    icon("search"),
-    h("input", {
-      type: "search",
-      value: value ?? "",
-      placeholder: label,
-      "aria-label": label,
-      "data-search": true,
-      autocomplete: "off",
-      spellcheck: "false",
-      on: { input: typed },
-    }),
-  );
-}
-
-/** Change some filters, in the address as well. */
-export function refine(query, changes) {
-  Object.assign(query, changes);
-  for (const name of Object.keys(query)) if (query[name] === "" || query[name] === undefined) delete query[name];
-  setQuery(query);
+  return html`<label class="search"><${Icon} name="search" /><input type="search" data-search aria-label=${label} placeholder=${label} defaultValue=${value ?? ""} autocomplete="off" spellcheck=${false} onInput=${typed} /></label>`;
 }

@@ -1,10 +1,10 @@
 /** A first start without any job: three ways to one, each with a button, and an example that runs at once. */
 
 import { may, sendOnce } from "./api.js";
+import { Button, Link } from "./components.js";
+import { html } from "./preact.js";
 import { go } from "./routes.js";
-import { copy, say } from "./say.js";
-import { Button, Link } from "./ui.js";
-import { html } from "./view.js";
+import { copy, toast } from "./toasts.js";
 
 const FILE = `# nightly.yaml, in the folder that tickwise serve watches
 schedule: "0 3 * * *"
@@ -27,7 +27,7 @@ async function runExample() {
     const run = await sendOnce(`schedules/${EXAMPLE.name}:trigger`, {});
     go(["runs", run.id]);
   } catch (problem) {
-    say(problem.message, "wrong");
+    toast(problem.message, "wrong");
   }
 }
 

@@ -1,89 +1,61 @@
-/** A pipeline as a graph: steps in columns by how deep they depend, with their states; and as bars over time. */
+/** A pipeline as a graph, laid out by dagre: each step after what it depends on, to the right or, where that is too wide, below. */
 
-import { h, svg } from "./dom.js";
-import { icon } from "./icons.js";
-import { now, span } from "./time.js";
+import { Loading } from "./components.js";
+import { PATHS } from "./icons.js";
+import { html, useEffect, useMemo, useRef, useState } from "./preact.js";
 
-const WIDE = 168;
-const HIGH = 46;
-const GAP_X = 44;
-const GAP_Y = 14;
+const [WIDE, HIGH] = [168, 46];
+const LAYOUT = { nodesep: 14, marginx: 2, marginy: 2 };
+const SMALLEST = 0.75; // of its size, before it goes down instead of to the right
+const LETTERS = 18; // of a name
 
-const stateOf = (step) => step.state ?? "waiting";
-const begin = (step) => Date.parse(step.started_at);
-const end = (step) => (step.finished_at ? Date.parse(step.finished_at) : now());
-const took = (step) => (step.started_at ? span(end(step) - begin(step)) : "");
-
-export function graph(steps) {
-  const places = placed(steps);
-  const columns = Math.max(...[...places.values()].map((place) => place.column)) + 1;
-  const rows = Math.max(...[...places.values()].map((place) => place.row)) + 1;
-  const width = columns * (WIDE + GAP_X) - GAP_X;
-  const height = rows * (HIGH + GAP_Y) - GAP_Y;
-  const known = (step) => step.depends.filter((name) => places.has(name));
-  const into = (step) => known(step).map((name) => edge(places.get(name), places.get(step.name), step));
-  const label = `Steps: ${steps.map(told).join("; ")}`;
-  const size = { width: width + 4, height: height + 4, viewBox: `-2 -2 ${width + 4} ${height + 4}` };
-  return h("div", { class: "graph" },
-    svg("svg", { ...size, role: "img", "aria-label": label },
-      steps.map(into),
-      steps.map((step) => box(step, places.get(step.name))),
-    ),
-  );
+/** `steps` are `{name, depends, state, about, error}`; the state is null before there is a run. */
+export function Graph({ steps }) {
+  const [dagre, setDagre] = useState(null);
+  useEffect(() => void import("./vendor/dagre.js").then(setDagre), []);
+  const shape = JSON.stringify(steps.map(({ name, depends }) => [name, depends]));
+  const node = useRef(null);
+  const laid = useMemo(() => dagre && fitted(dagre, steps, node.current.clientWidth), [dagre, shape]);
+  if (!laid) return html`<div class="graph" ref=${node}><${Loading} high=${150} /></div>`;
+  const { width, height } = laid.graph();
+  return html`<div class="graph" ref=${node} tabindex="0" role="group" aria-label="Graph of the steps"><svg viewBox=${`0 0 ${width} ${height}`} style=${{ width: `${width}px`, "min-width": `${Math.round(width * SMALLEST)}px` }} role="img" aria-label=${`Steps: ${steps.map(told).join("; ")}`}>
+    ${laid.edges().map((edge) => html`<${Edge} key=${`${edge.v} ${edge.w}`} points=${laid.edge(edge).points} isDone=${steps.find(({ name }) => name === edge.v)?.state} />`)}
+    ${steps.map((step) => html`<${Box} key=${step.name} step=${step} at=${laid.node(step.name)} />`)}</svg></div>`;
 }
+
+const stateOf = (step) => step.state ?? "plain"; // before there is a run
 
 const told = (step) =>
-  `${step.name} ${stateOf(step)}${step.depends.length ? ` after ${step.depends.join(" and ")}` : ""}`;
+  [step.name, step.state, step.depends.length && `after ${step.depends.join(" and ")}`].filter(Boolean).join(" ");
 
-/** Columns by the longest way from the start; rows so that a step stands near what it depends on. */
-function placed(steps) {
-  const known = new Map(steps.map((step) => [step.name, step]));
-  const depths = new Map();
-  const depth = (name, seen = new Set()) => {
-    if (depths.has(name) || seen.has(name)) return depths.get(name) ?? 0;
-    seen.add(name);
-    const before = known.get(name).depends.filter((one) => known.has(one)).map((one) => depth(one, seen) + 1);
-    depths.set(name, Math.max(0, ...before));
-    return depths.get(name);
-  };
-  const columns = [];
-  for (const step of steps) (columns[depth(step.name)] ??= []).push(step);
-  const places = new Map();
-  columns.forEach((column, number) => {
-    const wish = (step) => {
-      const rows = step.depends.map((name) => places.get(name)?.row).filter((row) => row !== undefined);
-      return rows.length ? rows.reduce((sum, row) => sum + row, 0) / rows.length : 0;
-    };
-    const ordered = [...column].sort((a, b) => wish(a) - wish(b));
-    ordered.forEach((step, row) => places.set(step.name, { column: number, row }));
-  });
-  return places;
+function fitted(dagre, steps, room) {
+  const across = layout(dagre, steps, { rankdir: "LR", ranksep: 44 });
+  return across.graph().width * SMALLEST <= room ? across : layout(dagre, steps, { rankdir: "TB", ranksep: 28 });
 }
 
-const left = (place) => place.column * (WIDE + GAP_X);
-const middle = (place) => place.row * (HIGH + GAP_Y) + HIGH / 2;
-
-function edge(from, to, step) {
-  const [x1, y1, x2, y2] = [left(from) + WIDE, middle(from), left(to), middle(to)];
-  const bend = (x2 - x1) / 2;
-  return svg("path", {
-    class: `edge ${step.state ? "done" : ""}`,
-    d: `M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`,
-  });
+function layout({ Graph: Made, layout: place }, steps, direction) {
+  const graph = new Made();
+  graph.setGraph({ ...LAYOUT, ...direction });
+  graph.setDefaultEdgeLabel(() => ({}));
+  for (const { name } of steps) graph.setNode(name, { width: WIDE, height: HIGH });
+  for (const { name, depends } of steps) for (const one of depends) if (graph.hasNode(one)) graph.setEdge(one, name);
+  place(graph);
+  return graph;
 }
 
-function box(step, place) {
-  const mark = icon(stateOf(step));
-  const at = { x: 10, y: 8, width: 14, height: 14 };
-  for (const [side, pixels] of Object.entries(at)) mark.setAttribute(side, pixels);
-  const name = step.name.length > 18 ? `${step.name.slice(0, 17)}…` : step.name;
-  return svg(
-    "g",
-    { class: `step is-${stateOf(step)}`, transform: `translate(${left(place)} ${middle(place) - HIGH / 2})` },
-    svg("title", {}, step.error ? `${step.name}: ${step.error}` : step.name),
-    svg("rect", { width: WIDE, height: HIGH, rx: 6 }),
-    mark,
-    svg("text", { x: 30, y: 20, class: "step-name" }, name),
-    svg("text", { x: 30, y: 36, class: "step-state" }, step.told ?? [stateOf(step), took(step)].filter(Boolean).join(" · ")),
-  );
+/** A curve through the points: straight lines between their middles, rounded at each. */
+function Edge({ points, isDone }) {
+  const middle = (a, b) => `${(a.x + b.x) / 2} ${(a.y + b.y) / 2}`;
+  const [first, ...rest] = points;
+  const bends = rest.slice(0, -1).map((point, place) => `Q${point.x} ${point.y} ${place === rest.length - 2 ? `${rest.at(-1).x} ${rest.at(-1).y}` : middle(point, rest[place + 1])}`);
+  return html`<path class=${`edge ${isDone ? "done" : ""}`} d=${`M${first.x} ${first.y} ${bends.join(" ") || `L${rest.at(-1).x} ${rest.at(-1).y}`}`} />`;
+}
+
+function Box({ step, at }) {
+  const state = stateOf(step);
+  const name = step.name.length > LETTERS ? `${step.name.slice(0, LETTERS - 1)}…` : step.name;
+  return html`<g class=${`step is-${state}`} transform=${`translate(${at.x - WIDE / 2} ${at.y - HIGH / 2})`}>
+    <title>${step.error ? `${step.name}: ${step.error}` : step.name}</title><rect width=${WIDE} height=${HIGH} rx="6" />
+    ${step.state && html`<svg class=${`icon icon-${state}`} viewBox="0 0 16 16" x="10" y="8" width="14" height="14"><path d=${PATHS[state] ?? PATHS.waiting} /></svg>`}
+    <text x=${step.state ? 30 : 12} y="20" class="step-name">${name}</text><text x=${step.state ? 30 : 12} y="36" class="step-state">${step.about}</text></g>`;
 }

@@ -1,7 +1,5 @@
 /** Icons, drawn here: lines on a grid of 16. */
 
-import { svg } from "./dom.js";
-
 export const PATHS = {
   overview: "M2 9h3l2-5 3 9 2-4h2",
   schedules: "M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2M8 5v3l2 2",
@@ -28,11 +26,6 @@ export const PATHS = {
   theme: "M8 2a6 6 0 1 0 0 12zM8 2a6 6 0 0 1 0 12",
   person: "M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6M2.5 14c.5-6 10.5-6 11 0",
   zone: "M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2M2 8h12M8 2c-4 4-4 8 0 12M8 2c4 4 4 8 0 12",
+  peek: "M2 3h12v10H2zM9.5 3v10",
   copy: "M5 5h8v9H5zM3 11V2h8",
 };
-
-/** An icon that says nothing itself: a word stands beside it. */
-export const icon = (name) =>
-  svg("svg", { class: `icon icon-${name}`, viewBox: "0 0 16 16", "aria-hidden": "true" },
-    svg("path", { d: PATHS[name] ?? PATHS.waiting }),
-  );

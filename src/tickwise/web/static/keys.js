@@ -1,9 +1,9 @@
 /** Ways for those who would rather type. */
 
+import { Facts } from "./components.js";
 import { tell } from "./dialog.js";
-import { h } from "./dom.js";
 import { openPalette } from "./palette.js";
-import { facts } from "./parts.js";
+import { html } from "./preact.js";
 import { go } from "./routes.js";
 
 const PLACES = {
@@ -14,7 +14,7 @@ const PLACES = {
   w: [["fleet"], "Workers and queues"],
   a: [["audit"], "Audit"],
 };
-const TYPED = "input, select, textarea, [contenteditable]";
+const TYPED = "input, select, textarea, [contenteditable], [data-typed]";
 const PATIENCE = 1500; // milliseconds after g
 
 export function listenToKeys({ mayAudit }) {
@@ -52,20 +52,17 @@ function search() {
   }).observe(document.getElementById("main"), { childList: true, subtree: true });
 }
 
-const keys = (...names) => names.map((name) => h("kbd", {}, name));
+const KEYS = [
+  ...Object.entries(PLACES).map(([key, [, word]]) => [["g", key], word]),
+  [["Ctrl", "K"], "Go to, or do, anything"],
+  [["/"], "Search"],
+  [["j"], "Next run in a list"],
+  [["k"], "Run before in a list"],
+  [["x"], "Mark a run in a list"],
+  [["p"], "Look into a run beside the list"],
+  [["←", "→"], "Move through a ribbon of slots"],
+  [["?"], "These keys"],
+  [["Esc"], "Close a dialog"],
+];
 
-const help = () =>
-  tell(
-    "Keys",
-    facts([
-      ...Object.entries(PLACES).map(([key, [, word]]) => [keys("g", key), word]),
-      [keys("Ctrl", "K"), "Go to, or do, anything"],
-      [keys("/"), "Search"],
-      [keys("j"), "Next run in a list"],
-      [keys("k"), "Run before in a list"],
-      [keys("x"), "Mark a run in a list"],
-      [keys("←", "→"), "Move through a ribbon of slots"],
-      [keys("?"), "These keys"],
-      [keys("Esc"), "Close a dialog"],
-    ]),
-  );
+const help = () => tell("Keys", html`<${Facts} pairs=${KEYS.map(([names, word]) => [names.map((name) => html`<kbd key=${name}>${name}</kbd>`), word])} />`);

@@ -1,12 +1,12 @@
 /** What a run prints, as it prints it, at full height: only the rows in view are in the document. */
 
 import { pieces } from "./ansi.js";
+import { Button } from "./components.js";
 import { LogLines, rowsOf } from "./loglines.js";
-import { copy } from "./say.js";
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
 import { follow } from "./stream.js";
 import { clock, wall } from "./time.js";
-import { Button } from "./ui.js";
-import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./view.js";
+import { copy } from "./toasts.js";
 
 const LINE = 19; // pixels
 const MARGIN = 20; // lines beyond the view
@@ -71,7 +71,7 @@ function Rows({ rows, wrap, tail, leaveTail, wanted, line, choose }) {
   const fits = Math.ceil(height / LINE) + 2 * MARGIN;
   const first = wrap ? Math.max(0, rows.length - WRAPPED) : Math.max(0, tail ? rows.length - fits : Math.floor(top / LINE) - MARGIN);
   const shown = rows.slice(first, wrap ? rows.length : first + fits);
-  const draw = (row, place) => row.attempt
+  const draw = (row) => row.attempt
     ? html`<div class="log-attempt" key=${`a${row.attempt}`}>attempt ${row.attempt}</div>`
     : html`<${Line} key=${row.number} row=${row} wanted=${wanted} chosen=${row.number === line} choose=${choose} />`;
   return html`<div class=${`log ${wrap ? "wraps" : ""}`} ref=${view} tabindex="0" role="log" aria-label="Log" aria-live="off" onScroll=${scrolled}>

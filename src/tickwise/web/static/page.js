@@ -1,24 +1,16 @@
 /** The life of a page, or of a part of it: what it hears and does ends when it is left. */
 
-import { h } from "./dom.js";
-import * as live from "./live.js";
-import { say } from "./say.js";
+import * as events from "./events.js";
+import { toast } from "./toasts.js";
 
 const CALM = 400; // milliseconds between two looks at the same thing, unless the page says
 
 /** What a page gets: where to draw, what was asked for, and ways to hear that end with it. */
 export function pageFor(params, query) {
-  const work = [];
   const { end, ...life } = begin();
-  const page = {
-    ...life,
-    view: h("div", { class: "page" }),
-    params,
-    query,
-    /** Something to do once the page is drawn. */
-    ready: (act) => void work.push(act),
-  };
-  return { page, work, end };
+  const view = document.createElement("div");
+  view.className = "page";
+  return { page: { ...life, view, params, query }, end };
 }
 
 /** The life of a part that may end before its page. */
@@ -33,7 +25,7 @@ function begin() {
   const ends = [() => stop.abort()];
   return {
     signal: stop.signal,
-    listen: (kind, listener) => void ends.push(live.on(kind, listener)),
+    listen: (kind, listener) => void ends.push(events.on(kind, listener)),
     every: (milliseconds, act) => {
       const timer = setInterval(() => document.hidden || act(), milliseconds);
       ends.push(() => clearInterval(timer));
@@ -53,7 +45,7 @@ function calm(act, pause, signal) {
     if (busy) return void (again = true);
     busy = true;
     await act().catch((problem) => {
-      if (!signal.aborted && problem.status !== 0 && problem.name !== "AbortError") say(problem.message, "wrong");
+      if (!signal.aborted && problem.status !== 0 && problem.name !== "AbortError") toast(problem.message, "wrong");
     });
     setTimeout(() => {
       busy = false;

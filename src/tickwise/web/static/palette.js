@@ -2,11 +2,11 @@
 
 import { pause, resume, trigger } from "./actions.js";
 import { get, may } from "./api.js";
+import { Icon } from "./components.js";
+import { html, render, useEffect, useRef, useState } from "./preact.js";
 import { go } from "./routes.js";
 import { places, turnTheme, turnZone } from "./shell.js";
 import { openSlot } from "./slotpanel.js";
-import { Icon } from "./ui.js";
-import { html, render, useEffect, useRef, useState } from "./view.js";
 
 const FOUND = 8; // schedules
 const TYPED = 120; // milliseconds
@@ -63,7 +63,7 @@ function Palette({ close }) {
     else return;
     event.preventDefault();
   };
-  return html`<input ref=${input} aria-label="Go to, or do" placeholder="Go to, run, pause, why …" autocomplete="off" spellcheck="false" role="combobox" aria-expanded="true" aria-controls="palette-found"
+  return html`<input ref=${input} aria-label="Go to, or do" placeholder="Go to, run, pause, why …" autocomplete="off" spellcheck=${false} role="combobox" aria-expanded="true" aria-controls="palette-found"
       aria-activedescendant=${entries.length ? `palette-${chosen}` : null} value=${text} onInput=${(event) => (setText(event.target.value), setAt(0))} onKeyDown=${pressed} />
     <ul id="palette-found" role="listbox" aria-label="Found">${entries.map((entry, place) => html`<li key=${entry.key} id=${`palette-${place}`} role="option" aria-selected=${String(place === chosen)}
       onPointerMove=${() => setAt(place)} onClick=${() => take(entry)}><${Icon} name=${entry.icon} />${entry.word}<span class="faint">${entry.about}</span></li>`)}</ul>

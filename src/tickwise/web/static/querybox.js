@@ -1,17 +1,17 @@
 /** A box for a query, with what may come next below it. */
 
+import { Icon } from "./components.js";
+import { html, useEffect, useRef, useState } from "./preact.js";
 import { completed, completions } from "./runquery.js";
-import { Icon } from "./ui.js";
-import { html, useEffect, useRef, useState } from "./view.js";
 
-export function QueryBox({ label, value, change, problem }) {
+export function QueryBox({ label, value, change, problem, known }) {
   const input = useRef(null);
   const [found, setFound] = useState([]);
   const [at, setAt] = useState(-1);
   useEffect(() => {
     if (input.current.value.trim() !== value) input.current.value = value;
   }, [value]);
-  const look = () => (setFound(completions(input.current.value, input.current.selectionStart)), setAt(-1));
+  const look = () => (setFound(completions(input.current.value, input.current.selectionStart, known)), setAt(-1));
   const close = () => (setFound([]), setAt(-1));
   const take = (word) => {
     const [text, caret] = completed(input.current.value, input.current.selectionStart, word);
@@ -32,7 +32,7 @@ export function QueryBox({ label, value, change, problem }) {
     event.preventDefault();
   };
   return html`<div class="query"><label class="search"><${Icon} name="search" />
-      <input ref=${input} type="search" data-search aria-label=${label} placeholder="state:failed job:nightly-backup last 12h" autocomplete="off" spellcheck="false"
+      <input ref=${input} type="search" data-search aria-label=${label} placeholder="state:failed job:nightly-backup last 12h" autocomplete="off" spellcheck=${false}
         role="combobox" aria-expanded=${String(found.length > 0)} aria-controls="query-words" aria-autocomplete="list" aria-activedescendant=${at >= 0 ? `query-word-${at}` : null}
         aria-invalid=${String(Boolean(problem))} onInput=${look} onKeyDown=${pressed} onBlur=${close} onSearch=${() => change(input.current.value.trim())} /></label>
     <ul class="query-words" id="query-words" role="listbox" aria-label="What may come next" hidden=${!found.length}>${found.map((word, place) =>

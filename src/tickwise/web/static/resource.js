@@ -2,7 +2,7 @@
 
 import { reachable } from "./api.js";
 import { partOf } from "./page.js";
-import { batch, signal, useEffect, useMemo } from "./view.js";
+import { batch, signal, useEffect, useMemo } from "./preact.js";
 
 /** The resource of a component: it begins anew when one of `by` changes, and ends with the component. */
 export function useResource(page, read, options, by = []) {

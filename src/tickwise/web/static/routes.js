@@ -23,6 +23,13 @@ export function setQuery(query) {
   history.replaceState(null, "", to(parts, query));
 }
 
+/** Change some filters, in the address as well. */
+export function refine(query, changes) {
+  Object.assign(query, changes);
+  for (const name of Object.keys(query)) if (query[name] === "" || query[name] === undefined) delete query[name];
+  setQuery(query);
+}
+
 export const go = (parts, query) => (location.hash = to(parts, query));
 
 function searched(query) {

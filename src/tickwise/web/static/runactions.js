@@ -1,74 +1,88 @@
-/** What people do to runs. */
+/** What people do to runs: each asks first, and tells what came of it. */
 
 import { send } from "./api.js";
 import { ask } from "./dialog.js";
-import { h } from "./dom.js";
+import { html } from "./preact.js";
 import { go } from "./routes.js";
-import { say } from "./say.js";
+import { toast } from "./toasts.js";
 
 const ACTIVE = new Set(["queued", "running"]);
+const ENDED_BADLY = new Set(["failed", "lost", "cancelled"]);
+const VERBS = { retry: "Retry", cancel: "Cancel" };
+const SHOWN = 5; // refusals
 const path = (run, action) => `runs/${encodeURIComponent(run.id)}:${action}`;
+const told = (count) => `${count.toLocaleString("en")} ${count === 1 ? "run" : "runs"}`;
 
 export const isActive = (run) => ACTIVE.has(run.state);
+
+export const canRetry = (run) => ENDED_BADLY.has(run.state);
 
 export const cancel = (run) =>
   ask({
     title: `Cancel run #${run.id} of ${run.job}`,
-    body: [
-      h("p", {},
-        run.state === "running" ? "It is asked to stop; work that is already done stays." : "It will not start.",
-      ),
-    ],
+    body: html`<p>${run.state === "running" ? "It is asked to stop; work that is already done stays." : "It will not start."}</p>`,
     confirm: "Cancel the run",
     danger: true,
     act: async () => {
       const { state } = await send("POST", path(run, "cancel"));
-      say(state === "running" ? "The run was asked to stop." : "The run is cancelled.");
+      toast(state === "running" ? "The run was asked to stop." : "The run is cancelled.");
       return state;
     },
   });
 
-export function retry(run, hasSteps) {
-  const way = (value, text, checked) => h("label", { class: "check" },
-    h("input", { type: "radio", name: "from", value, checked }),
-    text,
-  );
-  const ways = [
-    way(
-      "failed",
-      hasSteps ? "from the failed step on; successful steps are not repeated" : "the same run again",
-      true,
-    ),
-    way("start", "everything, as a new run", false),
-  ];
-  return ask({
+const Way = ({ value, checked, children }) => html`<label class="check"><input type="radio" name="from" value=${value} defaultChecked=${checked} />${children}</label>`;
+
+export const retry = (run, hasSteps) =>
+  ask({
     title: `Retry run #${run.id} of ${run.job}`,
-    body: ways,
+    body: html`<${Way} value="failed" checked>${hasSteps ? "from the failed step on; successful steps are not repeated" : "the same run again"}<//>
+      <${Way} value="start">everything, as a new run<//>`,
     confirm: "Retry",
-    act: async () => {
-      const fromFailed = ways[0].querySelector("input").checked;
-      const again = await send("POST", path(run, "retry"), { from_failed: fromFailed });
-      say(again.id === run.id ? "The run is back in the queue." : `Queued as run #${again.id}.`);
+    act: async ({ from }) => {
+      const again = await send("POST", path(run, "retry"), { from_failed: from === "failed" });
+      toast(again.id === run.id ? "The run is back in the queue." : `Queued as run #${again.id}.`);
       if (again.id !== run.id) go(["runs", again.id]);
       return again;
     },
   });
-}
 
-/** Those that were marked, one by one. */
-export const bulkOf = (ids, action) =>
+/** Retry or cancel those that were marked, one by one. */
+export const actOnMarked = (ids, action) =>
   ask({
-    title: `${action === "retry" ? "Retry" : "Cancel"} ${ids.length} runs`,
-    body: [h("p", { class: "faint" }, ids.map((id) => `#${id}`).join(" "))],
-    confirm: `${action === "retry" ? "Retry" : "Cancel"} ${ids.length} runs`,
+    title: `${VERBS[action]} ${told(ids.length)}`,
+    body: html`<p class="faint">${ids.map((id) => `#${id}`).join(" ")}</p>`,
+    confirm: `${VERBS[action]} ${told(ids.length)}`,
     danger: action === "cancel",
     act: async () => {
-      let done = 0;
+      const refusals = [];
       for (const id of ids) {
         await send("POST", path({ id }, action), action === "retry" ? { from_failed: true } : undefined)
-          .then(() => (done += 1), (problem) => say(`#${id}: ${problem.message}`, "wrong"));
+          .catch((problem) => refusals.push({ id, text: problem.message }));
       }
-      say(`${done} of ${ids.length} done.`);
-      return true;
+      return tellEnd(ids.length, refusals);
     },
   });
+
+/** Retry or cancel all runs that a query matches: first what would be hit, then exactly that. */
+export async function actOnAll(q, action) {
+  const hit = await send("POST", `runs:${action}`, { q, dry_run: true }).catch((problem) => void toast(problem.message, "wrong"));
+  if (!hit) return undefined;
+  if (!hit.count) return void toast(`No run that matches can be ${action === "retry" ? "retried" : "cancelled"}.`, "wrong");
+  return ask({
+    title: `${VERBS[action]} ${told(hit.count)}`,
+    body: html`<p>All that match <code>${q || "every run"}</code>.${hit.left_out > 0 && ` ${told(hit.left_out)} more match, and cannot be ${action === "retry" ? "retried" : "cancelled"}.`}</p>
+      <p class="faint">${hit.runs.map((id) => `#${id}`).join(" ")}${hit.count > hit.runs.length && " …"}</p>`,
+    confirm: `${VERBS[action]} ${told(hit.count)}`,
+    danger: action === "cancel",
+    act: async () => {
+      const { items } = await send("POST", `runs:${action}`, { q, confirm: hit.confirm });
+      return tellEnd(hit.count, items.map((one) => ({ id: one.run, text: one.problem?.detail })));
+    },
+  });
+}
+
+function tellEnd(count, refusals) {
+  for (const { id, text } of refusals.slice(0, SHOWN)) toast(`#${id}: ${text}`, "wrong");
+  toast(`${count - refusals.length} of ${count} done.`);
+  return true;
+}

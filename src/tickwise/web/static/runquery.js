@@ -2,10 +2,9 @@
 
 const STATES = "queued running succeeded failed skipped cancelled expired lost".split(" ");
 const TRIGGERS = "schedule catchup restart backfill manual enqueue".split(" ");
-const NAMES = ["state", "job", "schedule", "queue", "trigger", "since", "until"];
+const NAMES = ["state", "job", "schedule", "error", "label", "params", "queue", "trigger", "key", "since", "until"];
 const FIELDS = [...NAMES.map((name) => `${name}:`), "last "];
-const SEVERAL = new Set(["state"]);
-const UNITS = { s: 1, m: 60, h: 3600, d: 86_400 };
+const SHOWN = 12; // words
 const TIMES = ["1h", "12h", "24h", "7d"];
 
 /** The word in which the caret stands: [its beginning, its text]. */
@@ -14,8 +13,8 @@ export function wordAt(query, caret) {
   return [begin, query.slice(begin, caret)];
 }
 
-/** What may be meant by the word under the caret. */
-export function completions(query, caret) {
+/** What may be meant by the word under the caret; `known` has values by name, such as the jobs that runs have. */
+export function completions(query, caret, known = {}) {
   const [begin, word] = wordAt(query, caret);
   if (/\blast\s*$/.test(query.slice(0, begin))) return TIMES.filter((one) => one.startsWith(word));
   const bare = word.replace(/^-/, "");
@@ -25,17 +24,17 @@ export function completions(query, caret) {
   const given = rest.join(":");
   const [last] = given.split(",").slice(-1);
   const before = given.slice(0, given.length - last.length);
-  return valuesOf(name).filter((one) => one.startsWith(last) && one !== last).slice(0, 12).map((one) => `${minus}${name}:${before}${quoted(one)}`);
+  return valuesOf(name, known).filter((one) => one.startsWith(last) && one !== last).slice(0, SHOWN).map((one) => `${minus}${name}:${before}${quoted(one)}`);
 }
 
-function valuesOf(name) {
+function valuesOf(name, known) {
   if (name === "state") return STATES;
   if (name === "trigger") return TRIGGERS;
   if (name === "since" || name === "until") return TIMES;
-  return [];
+  return known[name] ?? [];
 }
 
-const quoted = (text) => (/[\s"]/.test(text) ? JSON.stringify(text) : text);
+const quoted = (text) => (/[\s"]/.test(text) ? `"${text.replaceAll('"', "*")}"` : text);
 
 /** The query with this word in the place of the one under the caret; and where the caret stands then. */
 export function completed(query, caret, word) {
@@ -52,37 +51,18 @@ export function queryOf({ q, state, trigger, job, schedule, queue, since, until,
   return parts.filter(Boolean).join(" ");
 }
 
-/** The query as single filters of the API; throws what is wrong with it. */
-export function filtersOf(q, now) {
-  const filters = {};
-  const text = [];
-  const words = q.replace(/\blast\s+(\S+)/g, "since:$1").match(/(?:[^\s"]|"(?:[^"\\]|\\.)*")+/g) ?? [];
-  for (const word of words) {
-    const found = /^([a-z]+):(.+)$/.exec(word);
-    if (!found) text.push(word.replace(/^"(.*)"$/, "$1"));
-    else if (!NAMES.includes(found[1])) throw new QueryProblem(`there is no filter ${found[1]}: use ${NAMES.join(", ")}`);
-    else filters[found[1]] = valueOf(found[1], found[2].replace(/^"(.*)"$/, "$1"), now);
-  }
-  return { ...filters, text: text.join(" ") };
+/** The query with this value of a name; without it, if it has it already and nothing else of that name. */
+export function toggled(query, name, value) {
+  const words = wordsOf(query);
+  const own = words.find((word) => word.startsWith(`${name}:`));
+  const rest = words.filter((word) => word !== own);
+  const word = `${name}:${quoted(value)}`;
+  return (own === word ? rest : [...rest, word]).join(" ");
 }
 
-class QueryProblem extends Error {
-  status = 422;
-}
+export const has = (query, name, value) => wordsOf(query).includes(`${name}:${quoted(value)}`);
 
-function valueOf(name, value, now) {
-  if (name === "since" || name === "until") return instantOf(value, now);
-  const values = value.split(",");
-  if (values.length > 1 && !SEVERAL.has(name)) throw new QueryProblem(`${name}: takes one value`);
-  return SEVERAL.has(name) ? values : value;
-}
-
-function instantOf(value, now) {
-  const length = /^(\d+)([smhd])$/.exec(value);
-  const instant = length ? new Date(now - Number(length[1]) * UNITS[length[2]] * 1000) : new Date(value);
-  if (Number.isNaN(instant.getTime())) throw new QueryProblem(`${value} is no time: write 12h, or 2026-11-18T17:00Z`);
-  return instant.toISOString();
-}
+const wordsOf = (query) => query.match(/(?:[^\s"]|"[^"]*")+/g) ?? [];
 
 /** Views that everybody has: [word, query]; last night begins at ten in the evening. */
 export function presets(now) {

@@ -1,16 +1,17 @@
 /** Tabs of a schedule's page: its slots and its runs. */
 
-import { get } from "./api.js";
+import { backfill } from "./actions.js";
+import { get, may } from "./api.js";
 import { byDay, Calendar, DAYS, dayStart } from "./calendar.js";
+import { Badge, briefError, Button, Choices, Empty, Failure, Link, Loading, Panel, RunLink, Time } from "./components.js";
+import { html, useState } from "./preact.js";
 import { useResource } from "./resource.js";
 import { Axis, Legend, Reading, Ribbon } from "./ribbon.js";
 import { go } from "./routes.js";
-import { RANGES, STATES, windowOf } from "./slots.js";
 import { openSlot } from "./slotpanel.js";
+import { paceOf, RANGES, STATES, windowOf } from "./slots.js";
 import { now, span, stamp, zone } from "./time.js";
 import { Trend } from "./trend.js";
-import { Badge, Button, Choices, Empty, Failure, Link, Loading, Panel, RunLink, Time } from "./ui.js";
-import { html, useState } from "./view.js";
 
 const DAY = 86_400;
 const LISTED = 30; // slots
@@ -25,8 +26,14 @@ const iso = (second) => new Date(second * 1000).toISOString();
 /** What this schedule and its job are told about. */
 export const concerning = ({ name, job }) => (one) => (one.schedule ?? one.name) === name || one.job === job;
 
+/** The time in which a schedule has some slots, but not too many. */
+function rangeFor(row) {
+  const pace = paceOf(row) ?? DAY * 1000;
+  return pace <= 60_000 ? "1" : pace <= 900_000 ? "6" : pace < DAY * 1000 ? "24" : "168";
+}
+
 export function SlotsTab({ page, row, query, refine }) {
-  const hours = RANGES[query.hours] ? query.hours : "24";
+  const hours = RANGES[query.hours] ? query.hours : rangeFor(row);
   const live = { on: ["run", "decision", "schedule"], concerns: concerning(row), calm: CALM, every: EVERY };
   const one = async (asked, signal) => (await get("slots", { job: row.job, limit: MOST, ...asked }, signal)).items.find(({ name }) => name === row.name)?.bins ?? [];
   const ribbon = useResource(page, async (signal) => {
@@ -41,14 +48,15 @@ export function SlotsTab({ page, row, query, refine }) {
   const [day, setDay] = useState(null);
   const found = ribbon.data.value;
   const bin = (number) => openSlot({ schedule: row.name, from: found.scale.since + number * found.scale.step, until: found.scale.since + (number + 1) * found.scale.step });
+  const chosen = (from, until) => from * 1000 < now() && backfill(row, { start: from * 1000, end: Math.min(until * 1000, now()) });
   const times = html`<${Choices} label="Time" options=${Object.entries(RANGES).map(([code, { word }]) => [code, word])} value=${hours} change=${(code) => refine({ hours: code })} />`;
   return html`
     <${Panel} title="Every slot" about=${`in ${zone.get()}`} aside=${times}>
       ${ribbon.problem.value && html`<${Failure} problem=${ribbon.problem.value} again=${ribbon.load} />`}
-      ${found ? html`<div class="one-ribbon"><${Axis} scale=${found.scale} /><${Ribbon} label=${row.name} bins=${found.bins} scale=${found.scale} open=${bin} /></div>` : html`<${Loading} rows=${1} />`}
+      ${found ? html`<div class="one-ribbon"><${Axis} scale=${found.scale} /><${Ribbon} label=${row.name} bins=${found.bins} scale=${found.scale} open=${bin} select=${may("operator") && row.kind === "start" ? chosen : undefined} /></div>` : html`<${Loading} rows=${1} high=${70} />`}
       <${Legend} /><${Reading} /><//>
     <div class="columns">
-      <${Panel} title="By day">${month.data.value ? html`<${Calendar} first=${month.data.value.since} days=${byDay(month.data.value)} chosen=${day} choose=${setDay} />` : html`<${Loading} />`}<//>
+      <${Panel} title="By day">${month.data.value ? html`<${Calendar} first=${month.data.value.since} days=${byDay(month.data.value)} chosen=${day} choose=${setDay} />` : html`<${Loading} high=${300} />`}<//>
       <${TrendPanel} page=${page} row=${row} live=${live} /></div>
     <${SlotList} page=${page} row=${row} live=${live} day=${day} all=${() => setDay(null)} />`;
 }
@@ -56,14 +64,8 @@ export function SlotsTab({ page, row, query, refine }) {
 function TrendPanel({ page, row, live }) {
   const runs = useResource(page, async (signal) => (await get("runs", { schedule: row.name, limit: TREND }, signal)).items, live);
   return html`<${Panel} title="How long, how late">${runs.data.value
-    ? html`<${Trend} runs=${runs.data.value} every=${lengthOf(row)} open=${(run) => go(["runs", run.id])} />`
-    : html`<${Loading} />`}<//>`;
-}
-
-/** Milliseconds between two slots, where they are always the same. */
-function lengthOf({ definition }) {
-  const found = /^(\d+(?:\.\d+)?)(s|m|h|d)$/.exec(definition.schedule?.every ?? "");
-  return found && Number(found[1]) * { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[found[2]];
+    ? html`<${Trend} runs=${runs.data.value} every=${paceOf(row)} open=${(run) => go(["runs", run.id])} />`
+    : html`<${Loading} high=${240} />`}<//>`;
 }
 
 /** Slots with what became of them, the newest first; of a day, if one is chosen. */
@@ -103,5 +105,5 @@ const RunTable = ({ runs }) => html`<table class="plain rows" aria-label="Histor
     <td data-title="Run"><div><${Link} parts=${["runs", run.id]} kind="mono whole">#${run.id}<//></div></td>
     <td data-title="State"><div><${Badge} state=${run.state} />${run.attempt > 1 && html`<span class="faint"> attempt ${run.attempt}</span>`}</div></td>
     <td data-title="Slot"><div><${Time} at=${run.slot ?? run.due_at} /></div></td><td data-title="Trigger"><div>${run.trigger}${run.by && html`<span class="faint"> by ${run.by}</span>`}</div></td>
-    <td data-title="Error" class="grow"><div class="problem">${run.error.split("\n").slice(0, 2).join(" · ")}</div></td>
+    <td data-title="Error" class="grow"><div class="problem">${run.error && briefError(run.error)}</div></td>
     <td data-title="Took" class="number"><div>${run.started_at && run.finished_at && span(Date.parse(run.finished_at) - Date.parse(run.started_at))}</div></td></tr>`)}</tbody></table>`;

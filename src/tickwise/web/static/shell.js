@@ -1,12 +1,12 @@
 /** What stands around every page: where one can go, who one is, how things should look. */
 
 import { may, mayAll, reachable, signOut, who } from "./api.js";
-import { settings } from "./keep.js";
+import { Button, Icon } from "./components.js";
+import { html, render } from "./preact.js";
 import { to } from "./routes.js";
 import { signal } from "./signal.js";
+import { settings } from "./storage.js";
 import { chooseZone, OWN_ZONE, zone } from "./time.js";
-import { Button, Icon } from "./ui.js";
-import { html, render } from "./view.js";
 
 const PLACES = [
   ["", "Now", "overview"],

@@ -2,19 +2,19 @@
 
 import { resume, trigger } from "./actions.js";
 import { get, may, send } from "./api.js";
+import { Badge, Button, Failure, Icon, Link, Loading, RunLink, Sentence, Time } from "./components.js";
+import { Drawer } from "./drawer.js";
+import { html, signal, useEffect, useState } from "./preact.js";
 import { useResource } from "./resource.js";
 import { to } from "./routes.js";
-import { cancel, retry } from "./runactions.js";
-import { say } from "./say.js";
+import { cancel, canRetry, retry } from "./runactions.js";
 import { STATES, worstSlot } from "./slots.js";
 import { clock, now, span, wall, zone } from "./time.js";
-import { Badge, Button, Failure, Icon, Link, Loading, RunLink, Sentence, Time } from "./ui.js";
-import { html, signal, useEffect, useRef, useState } from "./view.js";
+import { toast } from "./toasts.js";
 
 const MARKS = { yes: "succeeded", no: "failed", wait: "queued", do: "running" };
 const MOST = 500; // slots of a bin that are listed
 const CALM = 1500;
-const RETRIED = new Set(["failed", "lost", "cancelled"]);
 
 /** What is open: a schedule with a slot, or with the seconds `from` and `until` of a bin; null if nothing. */
 const opened = signal(null);
@@ -31,20 +31,11 @@ export function SlotPanel({ page, changed }) {
 }
 
 function Opened({ page, chosen, changed }) {
-  const node = useRef(null);
-  useEffect(() => {
-    const before = document.activeElement;
-    node.current.focus({ preventScroll: true });
-    return () => before?.isConnected && before.focus({ preventScroll: true });
-  }, []);
   const [slot, choose] = useState(chosen.slot ?? null);
-  const pressed = (event) => event.key === "Escape" && (event.stopPropagation(), closeSlot());
-  return html`<div class="peek" ref=${node} tabindex="-1" role="dialog" aria-label=${`Slots of ${chosen.schedule}`} onKeyDown=${pressed}>
-    <header class="peek-head"><h2><${Link} parts=${["schedules", chosen.schedule]} kind="name">${chosen.schedule}<//>
-      <span class="faint">${when(chosen, slot)}</span></h2>
-      <${Button} kind="quiet" icon="failed" label="Close" act=${closeSlot} /></header>
+  const title = html`<${Link} parts=${["schedules", chosen.schedule]} kind="name">${chosen.schedule}<//> <span class="faint">${when(chosen, slot)}</span>`;
+  return html`<${Drawer} label=${`Slots of ${chosen.schedule}`} title=${title} close=${closeSlot}>
     ${!chosen.slot && html`<${Listed} page=${page} chosen=${chosen} slot=${slot} choose=${choose} />`}
-    ${slot && html`<${Why} key=${slot} page=${page} schedule=${chosen.schedule} slot=${slot} changed=${changed} />`}</div>`;
+    ${slot && html`<${Why} key=${slot} page=${page} schedule=${chosen.schedule} slot=${slot} changed=${changed} />`}<//>`;
 }
 
 function when({ from, until }, slot) {
@@ -64,8 +55,8 @@ function Listed({ page, chosen, slot, choose }) {
   const items = found.data.value;
   if (!items) return html`<${Loading} rows=${2} />`;
   if (!items.length) return html`<p class="faint">No slots here any more.</p>`;
-  return items.length > 1 && html`<ul class="peek-slots" aria-label="Slots">${items.map((one) => html`<li key=${one.slot}>
-    <button type="button" class="peek-slot" aria-pressed=${String(one.slot === slot)} onClick=${() => choose(one.slot)}>
+  return items.length > 1 && html`<ul class="drawer-slots" aria-label="Slots">${items.map((one) => html`<li key=${one.slot}>
+    <button type="button" class="drawer-slot" aria-pressed=${String(one.slot === slot)} onClick=${() => choose(one.slot)}>
       <i class=${`slot is-${one.state}`} /><span>${seconds(one.slot)}</span><span>${told(one)}</span></button></li>`)}</ul>`;
 }
 
@@ -116,7 +107,7 @@ function remedies({ why, row, run, slot, then }) {
   return [
     run && html`<${Link} parts=${["runs", run.id]} kind="button">Open the run<//>`,
     ...(may("operator") ? [
-      run && RETRIED.has(run.state) && html`<${Button} kind="primary" act=${then(() => retry(run, false))}>Retry<//>`,
+      run && canRetry(run) && html`<${Button} kind="primary" act=${then(() => retry(run, false))}>Retry<//>`,
       run && ["queued", "running"].includes(run.state) && html`<${Button} kind="danger" act=${then(() => cancel(run))}>Cancel<//>`,
       row.paused && html`<${Button} kind="primary" act=${then(() => resume([name]))}>Resume<//>`,
       !run && isPast && row.kind === "start" && html`<${Button} act=${then(() => backfill(name, slot))}>Run this slot<//>`,
@@ -131,10 +122,10 @@ async function backfill(name, slot) {
   const end = new Date(Date.parse(slot) + 1000).toISOString();
   try {
     const { slots } = await send("POST", `schedules/${encodeURIComponent(name)}:backfill`, { start: slot, end, overlap: "queue", again: true });
-    say(slots.length ? "The slot will run." : "There is nothing to run for this slot.", slots.length ? "fine" : "wrong");
+    toast(slots.length ? "The slot will run." : "There is nothing to run for this slot.", slots.length ? "fine" : "wrong");
     return true;
   } catch (problem) {
-    say(problem.message, "wrong");
+    toast(problem.message, "wrong");
     return false;
   }
 }

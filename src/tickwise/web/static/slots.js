@@ -14,6 +14,8 @@ export const STATES = {
 };
 const WORST = ["failed", "waiting", "skipped", "running", "ran_after_retries", "ran", "to_come"];
 const [MINUTE, HOUR, DAY] = [60, 3600, 86_400];
+const STEPS = [1, 2, 5, 10, 15, 20, 30].map((count) => count * MINUTE).concat([1, 2, 3, 6, 12].map((count) => count * HOUR));
+const MOST_BINS = 100;
 
 /** Ranges that people choose: seconds of a bin, bins back, bins ahead. */
 export const RANGES = {
@@ -32,6 +34,20 @@ export function windowOf(hours, now, coarse = false) {
   const bins = Math.floor((range.back + range.ahead) / by);
   const since = Math.floor(now / 1000 / step) * step - Math.floor(range.back / by - 1) * step;
   return { since, until: since + bins * step, bins, step };
+}
+
+/** Bins for any stretch of seconds, about as many as a ribbon can show. */
+export function scaleOf(from, to) {
+  const step = STEPS.find((one) => (to - from) / one <= MOST_BINS) ?? DAY;
+  const since = Math.floor(from / step) * step;
+  const bins = Math.max(Math.ceil((to - since) / step), Math.ceil(HOUR / step));
+  return { since, until: since + bins * step, bins, step };
+}
+
+/** Milliseconds between two slots, where they are always the same. */
+export function paceOf({ definition }) {
+  const found = /^(\d+(?:\.\d+)?)(s|m|h|d)$/.exec(definition.schedule?.every ?? "");
+  return found ? Number(found[1]) * { s: 1, m: MINUTE, h: HOUR, d: DAY }[found[2]] * 1000 : undefined;
 }
 
 export const worst = (states) => WORST.find((state) => states.includes(state)) ?? "to_come";

@@ -1,8 +1,8 @@
 /** The steps of a run as rows with bars over its time. Waiting between them is cut out, so that short steps are seen. */
 
+import { Icon } from "./components.js";
+import { html } from "./preact.js";
 import { now, second, span } from "./time.js";
-import { Icon } from "./ui.js";
-import { html } from "./view.js";
 
 const GAP = 0.04; // of the whole, for what is cut out
 const LONG = 0.12; // of the time in which something ran: longer waits are cut
@@ -10,6 +10,12 @@ const LONG = 0.12; // of the time in which something ran: longer waits are cut
 const begin = (step) => Date.parse(step.started_at);
 const end = (step) => (step.finished_at ? Date.parse(step.finished_at) : now());
 export const stateOf = (step) => step.state ?? "waiting";
+
+const KINDS = ["command", "script", "python", "http"];
+
+/** The steps of a definition as a graph draws them. */
+export const stepsOf = (definition) =>
+  (definition.steps ?? []).map((step) => ({ ...step, depends: [step.depends ?? []].flat(), state: null, about: KINDS.find((kind) => kind in step) ?? "" }));
 
 /** Where an instant stands between 0 and 1, and where time was cut out. */
 export function axisOf(intervals) {

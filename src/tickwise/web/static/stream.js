@@ -1,7 +1,7 @@
 /** Server-sent events by fetch, so that the token travels in a header and never in an address. */
 
 import { lost, open, Problem, reachable } from "./api.js";
-import { parseExact } from "./exact.js";
+import { parseExact } from "./exactjson.js";
 
 const WAIT_LEAST = 500;
 const WAIT_MOST = 10_000;

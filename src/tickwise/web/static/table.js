@@ -5,7 +5,7 @@
  * high as all that it stands for. `more` is called when the end comes near.
  */
 
-import { html, useEffect, useLayoutEffect, useRef, useState } from "./view.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./preact.js";
 
 const MARGIN = 8; // rows beyond the view
 

@@ -3,9 +3,8 @@
  * a schedule's. "Now" is the server's: a browser whose clock is wrong shows the right countdowns.
  */
 
-import { h } from "./dom.js";
-import { settings } from "./keep.js";
 import { signal } from "./signal.js";
+import { settings } from "./storage.js";
 import { signal as reactive } from "./vendor/signals-core.js";
 
 export const OWN_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
@@ -17,7 +16,6 @@ const UNITS = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 const SKEW_MATTERS = 3 * SECOND;
 const formats = new Map();
 export const second = reactive(0); // counts them, for templates that tell the time
-const ticking = new Set();
 
 export const now = () => Date.now() + skew.get();
 
@@ -91,17 +89,6 @@ export function fromNow(instant) {
   return away > 0 ? `in ${told}` : `${told} ago`;
 }
 
-/** An instant as an element; other zones are in its title. */
-export function timeAt(instant, { zone: name = zone.get(), label = false, short = false } = {}) {
-  if (!instant) return h("span", { class: "faint" }, "–");
-  const others = [...new Set([OWN_ZONE, "UTC"])].map((one) => `${stamp(instant, one)} ${one}`).join("\n");
-  const text = short ? shortStamp(instant, name) : stamp(instant, name);
-  return h("time", { datetime: instant, title: others, class: "time" },
-    text,
-    label && h("span", { class: "zone" }, ` ${name}`),
-  );
-}
-
 /** What a field for date and time shows for an instant, in the zone that is shown, the same in every country. */
 export function localText(instant) {
   const own = new Date(instant - (zone.get() === "UTC" ? 0 : new Date(instant).getTimezoneOffset() * 60 * SECOND));
@@ -118,29 +105,4 @@ export function instantOf(text) {
   return `${instant.toISOString().slice(0, 19)}Z`;
 }
 
-/** `in 5 min`, as long as it is looked at. */
-export function countdown(instant) {
-  if (!instant) return h("span", { class: "faint" }, "–");
-  const node = h("time", { datetime: instant, class: "time", title: `${stamp(instant)} ${zone.get()}` });
-  return everySecond(node, () => fromNow(instant));
-}
-
-/** The node, with a text that is told anew each second. */
-function everySecond(node, told) {
-  node.textContent = told();
-  ticking.add({ node: new WeakRef(node), told, seen: false });
-  return node;
-}
-
-setInterval(() => {
-  if (!document.hidden) second.value += 1;
-  for (const one of ticking) {
-    const node = one.node.deref();
-    if (!node || (one.seen && !node.isConnected)) ticking.delete(one);
-    else if (node.isConnected) {
-      one.seen = true;
-      const text = one.told();
-      if (node.textContent !== text) node.textContent = text;
-    }
-  }
-}, SECOND);
+setInterval(() => document.hidden || (second.value += 1), SECOND);

@@ -1,12 +1,12 @@
 /** Who may come in: tokens, made and revoked by admins. */
 
 import { get, send } from "./api.js";
+import { Badge, Button, Countdown, Empty, Failure, Loading, Panel, Table } from "./components.js";
 import { ask, tell } from "./dialog.js";
-import { h, put } from "./dom.js";
-import { field, select } from "./fields.js";
-import { badge, button, empty, loading, panel, table } from "./parts.js";
-import { copy, say } from "./say.js";
-import { countdown } from "./time.js";
+import { Field, Select } from "./fields.js";
+import { html } from "./preact.js";
+import { useResource } from "./resource.js";
+import { copy, toast } from "./toasts.js";
 
 const ROLES = [
   ["viewer", "viewer: sees"],
@@ -15,92 +15,51 @@ const ROLES = [
 ];
 
 /** `changed` is called after each change. */
-export function tokensPanel(page, changed) {
-  const list = h("div", {}, loading(2));
-  const load = async () => {
-    const { items } = await get("tokens", {}, page.signal);
-    put(list, items.length ? tokenTable(items, reload) : empty("No tokens."));
-  };
-  const reload = () => Promise.all([load(), changed()]);
-  page.ready(load);
-  return panel(
-    "Tokens",
-    { wide: true, aside: button("New token", async () => (await create()) && reload(), { name: "plus" }) },
-    list,
-  );
+export function Tokens({ page, changed }) {
+  const found = useResource(page, async (signal) => (await get("tokens", {}, signal)).items);
+  const then = (act) => async () => (await act()) && (found.load(), changed());
+  const rows = found.data.value;
+  return html`<${Panel} title="Tokens" aside=${html`<${Button} icon="plus" act=${then(create)}>New token<//>`}>
+    ${found.problem.value && html`<${Failure} problem=${found.problem.value} again=${found.load} />`}
+    ${!rows ? html`<${Loading} rows=${2} />` : rows.length ? html`<${Table} label="Tokens" columns=${columns(then)} rows=${rows} keyOf=${(one) => one.id} />` : html`<${Empty} text="No tokens." />`}<//>`;
 }
 
-const tokenTable = (tokens, changed) =>
-  table(
-    "Tokens",
-    [
-      ["Name", (one) => h("strong", {}, one.name)],
-      ["Role", (one) => one.role],
-      ["Jobs", (one) => one.scopes.join(", ") || "all"],
-      ["Created", (one) => countdown(one.created_at)],
-      ["Used", (one) => countdown(one.used_at)],
-      ["Expires", (one) => countdown(one.expires_at)],
-      [
-        "Change",
-        (one) => (
-          one.revoked_at ? badge("cancelled", "revoked") : button(
-            "Revoke",
-            async () => (await revoke(one)) && changed(),
-            { kind: "quiet" },
-          )
-        ),
-      ],
-    ],
-    tokens,
-  );
+const columns = (then) => [
+  ["Name", (one) => html`<strong>${one.name}</strong>`],
+  ["Role", (one) => one.role],
+  ["Jobs", (one) => one.scopes.join(", ") || "all"],
+  ["Created", (one) => html`<${Countdown} at=${one.created_at} />`],
+  ["Used", (one) => html`<${Countdown} at=${one.used_at} />`],
+  ["Expires", (one) => html`<${Countdown} at=${one.expires_at} />`],
+  ["Change", (one) => (one.revoked_at ? html`<${Badge} state="cancelled">revoked<//>` : html`<${Button} kind="quiet" act=${then(() => revoke(one))}>Revoke<//>`), "act"],
+];
 
-function create() {
-  const [name, scopes, expires] = [
-    h("input", { required: true, autocomplete: "off" }),
-    h("input", { placeholder: "etl-*", autocomplete: "off" }),
-    h("input", { placeholder: "90d", autocomplete: "off" }),
-  ];
-  const role = select(ROLES, "viewer");
-  return ask({
+const create = () =>
+  ask({
     title: "New token",
     confirm: "Create token",
-    body: [
-      field("Name", name),
-      field("Role", role),
-      field("Jobs", scopes, { hint: "Patterns, separated by commas; if empty: all." }),
-      field("Expires after", expires, { hint: "If empty: never." }),
-    ],
-    act: async () => {
-      const made = await send(
-        "POST",
-        "tokens",
-        {
-          name: name.value,
-          role: role.value,
-          scopes: scopes.value.split(",").map((one) => one.trim()).filter(Boolean),
-          expires: expires.value.trim() || null,
-        },
-      );
-      tell(
-        "The new token",
-        h("p", {}, "Copy it now; it cannot be shown again:"),
-        h("p", { class: "secret mono" }, made.secret),
-        button("Copy", () => copy(made.secret), { name: "copy" }),
-      );
+    body: html`<${Field} label="Name" name="name" required /><${Select} label="Role" name="role" options=${ROLES} value="viewer" />
+      <${Field} label="Jobs" name="scopes" placeholder="etl-*" hint="Patterns, separated by commas; if empty: all." />
+      <${Field} label="Expires after" name="expires" placeholder="90d" hint="If empty: never." />`,
+    act: async ({ name, role, scopes, expires }) => {
+      const made = await send("POST", "tokens", {
+        name, role, scopes: scopes.split(",").map((one) => one.trim()).filter(Boolean), expires: expires.trim() || null,
+      });
+      tell("The new token", html`<p>Copy it now; it cannot be shown again:</p><p class="secret mono">${made.secret}</p>
+        <${Button} icon="copy" act=${() => copy(made.secret)}>Copy<//>`);
       return made;
     },
   });
-}
 
 const revoke = (token) =>
   ask({
     title: `Revoke the token of ${token.name}`,
     confirm: "Revoke",
     danger: true,
-    body: [h("p", {}, "The API stops accepting it at once.")],
+    body: html`<p>The API stops accepting it at once.</p>`,
     act: async () => {
       await send("DELETE", `tokens/${encodeURIComponent(token.id)}`);
-      say("Revoked.");
+      toast("Revoked.");
       return true;
     },
   });

@@ -1,7 +1,7 @@
 /** How long runs took, one bar each, with the length of a slot as a line; and how late they began. */
 
+import { html } from "./preact.js";
 import { stamp, span } from "./time.js";
-import { html } from "./view.js";
 
 const [WIDE, HIGH, FOOT] = [600, 120, 22]; // of the picture; lateness stands below
 

@@ -1,7 +1,7 @@
 /** A list that comes page by page, drawn again as it grows. */
 
 import { Pager } from "./pager.js";
-import { useMemo, useState } from "./view.js";
+import { useMemo, useState } from "./preact.js";
 
 /**
  * The pager of a component, and the last problem; a new one begins when one of `by` changes. A list that cannot reach

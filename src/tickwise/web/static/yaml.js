@@ -1,15 +1,22 @@
 /** Values as the lines of a job file: each a list of pieces [text, kind], so that keys and values can differ in colour. */
 
-import { Exact } from "./exact.js";
+import { Exact } from "./exactjson.js";
 
-const PLAIN = /^[A-Za-z_./@][A-Za-z0-9_./@:+-]*(?: [A-Za-z0-9_./@+-]+)*$/;
+const PLAIN = /^[A-Za-z_./][A-Za-z0-9_./@:+'(),%=;-]*(?: [A-Za-z0-9_./@+'(),%=;-]+)*$/;
+const DURATION = /^(?:\d+[smhd])+$/;
+const NAME = /^[A-Za-z][\w.-]*$/;
+const SHORT = 60; // letters of a list on one line
 const WORDS = new Set(["true", "false", "null", "yes", "no", "on", "off", "~"]);
 
 export const yamlLines = (value) => linesOf(value, 0);
 
-export const yamlText = (value) => yamlLines(value).map((line) => line.map(([text]) => text).join("")).join("\n");
-
 const isNested = (value) => value !== null && typeof value === "object" && !(value instanceof Exact) && Object.keys(value).length > 0;
+
+/** Whether a text can stand as lines below its key. */
+const isBlock = (text) => text.includes("\n") && !/^\s|\n\n$|[^\P{C}\n\t]/u.test(text);
+
+/** Whether a list is names that fit on a line. */
+const isShort = (list) => list.length > 0 && list.every((one) => typeof one === "string" && NAME.test(one) && !WORDS.has(one.toLowerCase())) && list.join(", ").length < SHORT;
 
 function linesOf(value, depth) {
   if (Array.isArray(value)) return value.flatMap((one) => listItem(one, depth));
@@ -18,8 +25,10 @@ function linesOf(value, depth) {
 
 function entry(key, value, depth) {
   const named = [[" ".repeat(depth), ""], [spelled(key), "key"], [":", "mark"]];
+  if (value === undefined) return [];
+  if (Array.isArray(value) && isShort(value)) return [[...named, [" [", "mark"], ...value.flatMap((one, place) => [[place ? ", " : "", "mark"], [one, "text"]]), ["]", "mark"]]];
   if (isNested(value)) return [named, ...linesOf(value, depth + 2)];
-  if (typeof value === "string" && value.includes("\n")) {
+  if (typeof value === "string" && isBlock(value)) {
     const lines = value.replace(/\n$/, "").split("\n").map((line) => [[" ".repeat(depth + 2) + line, "text"]]);
     return [[...named, [value.endsWith("\n") ? " |" : " |-", "mark"]], ...lines];
   }
@@ -41,4 +50,7 @@ function scalar(value) {
 }
 
 /** A text as it may stand: plain if no reader could take it for something else. */
-const spelled = (text) => (PLAIN.test(text) && !WORDS.has(text.toLowerCase()) && !text.endsWith(":") ? text : JSON.stringify(text));
+function spelled(text) {
+  const isPlain = PLAIN.test(text) && !WORDS.has(text.toLowerCase()) && !/:(?: |$)/.test(text);
+  return isPlain || DURATION.test(text) ? text : JSON.stringify(text);
+}

@@ -1,13 +1,12 @@
 /** Who does the work, and how much of it at once. */
 
 import { get, mayAll, send } from "../api.js";
+import { Badge, Button, Countdown, Empty, Failure, Heading, Link, Loading, Panel, Table } from "../components.js";
 import { ask } from "../dialog.js";
-import { h } from "../dom.js";
-import { field } from "../fields.js";
+import { Field } from "../fields.js";
+import { html, shows } from "../preact.js";
 import { useResource } from "../resource.js";
-import { say } from "../say.js";
-import { Badge, Button, Countdown, Empty, Failure, Heading, Link, Loading, Panel } from "../ui.js";
-import { html, shows } from "../view.js";
+import { toast } from "../toasts.js";
 
 const LOOK_EVERY = 5000;
 
@@ -23,14 +22,13 @@ function Fleet({ page }) {
   return html`<${Heading} title="Workers and queues" />
     ${problem && html`<${Failure} problem=${problem} again=${() => (workers.load(), queues.load())} />`}
     <${Panel} title="Processes" about="live, or seen in the last 24 hours">${shown(workers.data.value, WORKER, "Processes", "No processes are running.", "Start one: tickwise serve.")}<//>
-    <${Panel} title="Queues">${shown(queues.data.value, queueColumns(queues.load), "Queues", "No queues in use.", "Workers serve the queue default, unless configured otherwise.")}<//>`;
+    ${workers.data.value && html`<${Panel} title="Queues">${shown(queues.data.value, queueColumns(queues.load), "Queues", "No queues in use.", "Workers serve the queue default, unless configured otherwise.")}<//>`}`;
 }
 
 function shown(rows, columns, label, none, advice) {
   if (!rows) return html`<${Loading} />`;
   if (!rows.length) return html`<${Empty} text=${none} advice=${advice} />`;
-  return html`<table class="plain" aria-label=${label}><thead><tr>${columns.map(([title, , kind]) => html`<th scope="col" class=${kind}>${title}</th>`)}</tr></thead>
-    <tbody>${rows.map((row) => html`<tr key=${row.id ?? row.name ?? `${row.host} ${row.pid} ${row.started_at}`}>${columns.map(([title, cell, kind]) => html`<td class=${kind} data-title=${title}><div>${cell(row)}</div></td>`)}</tr>`)}</tbody></table>`;
+  return html`<${Table} label=${label} columns=${columns} rows=${rows} keyOf=${(row) => row.name ?? `${row.host} ${row.pid} ${row.started_at}`} />`;
 }
 
 const WORKER = [
@@ -58,23 +56,19 @@ const queueColumns = (changed) => [
   ["Change", (one) => mayAll("admin") && html`<${Button} kind="quiet" act=${async () => (await limit(one)) && changed()}>Limit<//>`],
 ];
 
-function limit(queue) {
-  const number = (value) => h("input", { type: "number", min: "0", step: "any", value: value ?? "" });
-  const [atOnce, starts] = [number(queue.concurrency), number(queue.starts_per_second)];
-  const read = (input) => (input.value === "" ? null : Number(input.value));
-  return ask({
+const LIMIT = { type: "number", min: "0", step: "any" };
+
+const limit = (queue) =>
+  ask({
     title: `Limit the queue ${queue.name}`,
     confirm: "Set",
-    body: [
-      h("p", {}, "For the whole fleet. If empty: no limit."),
-      field("Max running", atOnce),
-      field("Max starts per second", starts),
-    ],
-    act: async () => {
-      const body = { concurrency: read(atOnce), starts_per_second: read(starts) };
-      const set = await send("PUT", `queues/${encodeURIComponent(queue.name)}`, body);
-      say(`The limits of ${queue.name} are set.`);
+    body: html`<p>For the whole fleet. If empty: no limit.</p>
+      <${Field} label="Max running" name="running" value=${queue.concurrency ?? ""} ...${LIMIT} />
+      <${Field} label="Max starts per second" name="starts" value=${queue.starts_per_second ?? ""} ...${LIMIT} />`,
+    act: async ({ running, starts }) => {
+      const read = (text) => (text === "" ? null : Number(text));
+      const set = await send("PUT", `queues/${encodeURIComponent(queue.name)}`, { concurrency: read(running), starts_per_second: read(starts) });
+      toast(`The limits of ${queue.name} are set.`);
       return set;
     },
   });
-}

@@ -1,116 +1,67 @@
 /** How many start when, and where many start at once. */
 
 import { get } from "../api.js";
-import { h, put } from "../dom.js";
-import { choices, refine } from "../fields.js";
-import { heat, shadeLegend } from "../heat.js";
-import { empty, facts, failure, heading, inZone, loading, panel, scheduleLink, table } from "../parts.js";
-import { stamp, timeAt, zone } from "../time.js";
+import { Choices, Empty, Facts, Failure, Heading, Loading, Panel, ScheduleLink, Table, Time } from "../components.js";
+import { Heatmap, ShadeLegend } from "../heatmap.js";
+import { html, shows, useState } from "../preact.js";
+import { useResource } from "../resource.js";
+import { refine } from "../routes.js";
+import { stamp, zone } from "../time.js";
 
 const SPANS = [["24", "next day, by minute"], ["168", "next week, by hour"]];
-
 const [MOST, SHOWN] = [1000, 200]; // starts that are asked for, and schedules that are listed
+const NAMED = 6; // schedules of a herd
 
 export const title = () => "Forecast";
 
-export async function show(page) {
-  const shown = new Forecast(page);
-  page.view.append(...shown.nodes());
-  page.listen("reset", shown.again);
-  page.listen("schedule_deleted", shown.again);
-  await shown.load();
+export const show = shows(Forecast);
+
+function Forecast({ page }) {
+  const [hours, setHours] = useState(page.query.hours ?? "24");
+  const [cell, setCell] = useState(null); // {from, step, count}
+  const found = useResource(page, (signal) => get("forecast", { hours }, signal), { on: ["schedule_deleted"] }, [hours]);
+  const forecast = found.data.value;
+  const change = (next) => (refine(page.query, { hours: next }), setCell(null), setHours(next));
+  const pick = (index) => setCell({ from: Date.parse(forecast.start) + index * forecast.step * 1000, step: forecast.step, count: forecast.counts[index] });
+  return html`<${Heading} title="Forecast" />
+    <div class="filters"><${Choices} label="How far" options=${SPANS} value=${hours} change=${change} /></div>
+    ${found.problem.value && html`<${Failure} problem=${found.problem.value} again=${found.load} />`}
+    <${Panel} title="Starts" about=${`what stands out against the usual load · ${zone.get()}`}>
+      ${!forecast ? html`<${Loading} rows=${8} />` : forecast.counts.some(Boolean)
+        ? html`<${Heatmap} ...${forecast} start=${Date.parse(forecast.start)} pick=${pick} chosen=${cell?.from} /><${ShadeLegend} counts=${forecast.counts} />`
+        : html`<${Empty} text="No runs in that period." advice="All schedules may be paused, or there are none yet." />`}<//>
+    ${forecast && html`<${Panel} title="Schedules in the cell"><div aria-live="polite">${cell ? html`<${Cell} page=${page} cell=${cell} />` : html`<p class="faint">Choose a cell to see what starts then.</p>`}</div><//>
+    <${Panel} title="Herds" about="many schedules in one minute">${forecast.herds.length
+      ? html`<${Table} label="Herds" columns=${HERD} rows=${forecast.herds} keyOf=${(herd) => herd.minute} />`
+      : html`<${Empty} text="In no minute do ten or more schedules start." />`}<//>`}`;
 }
 
-class Forecast {
-  constructor(page) {
-    this.query = page.query;
-    this.signal = page.signal;
-    this.again = page.calmly(() => this.load());
-    this.picture = h("div", {}, loading(8));
-    this.herds = h("div", {});
-    this.chosen = h("div", { "aria-live": "polite" },
-      h("p", { class: "faint" }, "Choose a cell to see what starts then."),
-    );
-  }
-
-  nodes() {
-    const about = `what stands out against the usual load · ${zone.get()}`;
-    const change = (hours) => (refine(this.query, { hours }), this.again());
-    return [
-      heading("Forecast"),
-      h("div", { class: "filters" }, choices("How far", SPANS, this.query.hours ?? "24", change)),
-      panel("Starts", { wide: true, about }, this.picture),
-      panel("Schedules in the cell", { wide: true }, this.chosen),
-      panel("Herds", { wide: true, about: "many schedules in one minute" }, this.herds),
-    ];
-  }
-
-  async load() {
-    const found = await get("forecast", { hours: this.query.hours ?? 24 }, this.signal);
-    const pick = (index) => this.pick(found, index);
-    const none = empty(
-      "No runs in that period.",
-      "All schedules may be paused, or there are none yet.",
-    );
-    const start = Date.parse(found.start);
-    put(this.picture, found.counts.some(Boolean) ? [heat({ ...found, start, pick }), shadeLegend(found.counts)] : none);
-    put(
-      this.herds,
-      found.herds.length ? herdTable(found.herds) : empty("In no minute do ten or more schedules start."),
-    );
-  }
-
-  async pick({ start, step, counts }, index) {
-    const from = Date.parse(start) + index * step * 1000;
-    const asked = { start: new Date(from).toISOString(), hours: step / 3600, limit: MOST };
-    put(this.chosen, loading(2));
-    try {
-      const { items } = await get("upcoming", asked, this.signal);
-      put(this.chosen, who(items, from, counts[index]));
-    } catch (problem) {
-      if (problem.name !== "AbortError") put(this.chosen, failure(problem));
-    }
-  }
-}
-
-function who(upcoming, from, count) {
+/** Which schedules start in a cell. */
+function Cell({ page, cell }) {
+  const asked = { start: new Date(cell.from).toISOString(), hours: cell.step / 3600, limit: MOST };
+  const found = useResource(page, async (signal) => (await get("upcoming", asked, signal)).items, {}, [cell.from, cell.step]);
+  if (found.problem.value) return html`<${Failure} problem=${found.problem.value} again=${found.load} />`;
+  const upcoming = found.data.value;
+  if (!upcoming) return html`<${Loading} rows=${2} />`;
   const starts = new Map();
   for (const one of upcoming) starts.set(one.schedule, [...(starts.get(one.schedule) ?? []), one]);
   const rows = [...starts.values()].sort((a, b) => b.length - a.length).slice(0, SHOWN);
-  return [
-    facts([["From", `${stamp(from)} ${zone.get()}`], ["Starts", count.toLocaleString("en")]]),
-    rows.length ? table(
-      "Starts",
-      [
-        ["Schedule", ([one]) => scheduleLink(one.schedule)],
-        ["Job", ([one]) => one.job],
-        ["Starts", (all) => String(all.length), "number"],
-        ["First at", ([one]) => [timeAt(one.at), inZone(one.at, one.timezone)]],
-      ],
-      rows,
-    ) : h("p", { class: "faint" }, "No runs."),
-    upcoming.length < count && h("p", { class: "faint" },
-      `${upcoming.length} of ${count} starts are counted here.`,
-    ),
-  ];
+  return html`<${Facts} kind="line" pairs=${[["From", `${stamp(cell.from)} ${zone.get()}`], ["Starts", cell.count.toLocaleString("en")]]} />
+    ${rows.length ? html`<${Table} label="Starts" columns=${STARTS} rows=${rows} keyOf=${([one]) => one.schedule} />` : html`<p class="faint">No runs.</p>`}
+    ${upcoming.length < cell.count && html`<p class="faint">${upcoming.length} of ${cell.count} starts are counted here.</p>`}`;
 }
 
-const herdTable = (herds) =>
-  table(
-    "Herds",
-    [
-      ["First at", (herd) => timeAt(herd.minute)],
-      ["Schedules", (herd) => String(herd.count), "number"],
-      [
-        "Who",
-        (herd) => [
-          herd.schedules.slice(0, 6).map((name, place) => [place > 0 && ", ", scheduleLink(name)]),
-          herd.count > 6 && ` and ${herd.count - 6} more`,
-        ],
-        "grow",
-      ],
-      ["Instead of", (herd) => herd.instead_of && h("code", {}, herd.instead_of)],
-      ["Suggestion", (herd) => herd.suggestion && h("code", {}, herd.suggestion)],
-    ],
-    herds,
-  );
+const STARTS = [
+  ["Schedule", ([one]) => html`<${ScheduleLink} name=${one.schedule} />`],
+  ["Job", ([one]) => one.job],
+  ["Starts", (all) => String(all.length), "number"],
+  ["First at", ([one]) => html`<${Time} at=${one.at} />${one.timezone !== zone.get() && html` · <${Time} at=${one.at} zone=${one.timezone} label />`}`],
+];
+
+const HERD = [
+  ["First at", (herd) => html`<${Time} at=${herd.minute} />`],
+  ["Schedules", (herd) => String(herd.count), "number"],
+  ["Who", (herd) => html`${herd.schedules.slice(0, NAMED).map((name, place) => html`${place > 0 && ", "}<${ScheduleLink} name=${name} />`)}${herd.count > NAMED && ` and ${herd.count - NAMED} more`}`, "grow"],
+  ["Instead of", (herd) => herd.instead_of && html`<code>${herd.instead_of}</code>`],
+  ["Suggestion", (herd) => herd.suggestion && html`<code>${herd.suggestion}</code>`],
+];

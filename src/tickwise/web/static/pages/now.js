@@ -1,18 +1,18 @@
 /** The first page: what needs somebody, and every slot around now. */
 
-import { pauseAll, resumeAll } from "../actions.js";
-import { get, mayAll } from "../api.js";
+import { backfill, pauseAll, resumeAll } from "../actions.js";
+import { get, may, mayAll } from "../api.js";
 import { attention, lookForNeeds, Remedy } from "../attention.js";
+import { Button, Choices, Countdown, Empty, Failure, Link, Loading, Panel } from "../components.js";
 import { Doctor } from "../doctor.js";
-import { refine } from "../fields.js";
 import { FirstRun } from "../firstrun.js";
+import { html, shows, useEffect, useRef, useState } from "../preact.js";
 import { useResource } from "../resource.js";
 import { Axis, Legend, Reading, Ribbon } from "../ribbon.js";
-import { RANGES, total, windowOf } from "../slots.js";
+import { refine } from "../routes.js";
 import { closeSlot, openSlot, SlotPanel } from "../slotpanel.js";
+import { RANGES, total, windowOf } from "../slots.js";
 import { now, shortStamp, skew, span } from "../time.js";
-import { Button, Choices, Countdown, Empty, Failure, Link, Loading, Panel } from "../ui.js";
-import { html, shows, useEffect, useRef, useState } from "../view.js";
 
 const [FEW, ROWS] = [12, 40]; // rows that are asked for again often, and rows of a page
 const [CALM, CALMER] = [3000, 10_000]; // milliseconds between two looks
@@ -20,6 +20,7 @@ const EVERY = 30_000;
 const SHOWN = 6; // needs
 const MANY = 60; // schedules, from which on they are grouped
 const NARROW = 760; // pixels
+const [LOW, TALL] = [46, 84]; // pixels of a row, on a desk and on a phone
 const GROUPS = [["", "each"], ["prefix", "by prefix"]];
 
 export const title = () => "Now";
@@ -38,14 +39,14 @@ function Now({ page }) {
   return html`<${Head} overview=${found} changed=${() => (overview.load(), lookForNeeds())} />
     <${Needs} />
     ${schedules === 0 ? html`<${FirstRun} />` : attention.value && html`<${Ribbons} page=${page} query=${query} change=${change} schedules=${schedules} overview=${found} />`}
-    <${Doctor} page=${page} />
+    ${attention.value && html`<${Doctor} page=${page} />`}
     <${SlotPanel} page=${page} changed=${lookForNeeds} />`;
 }
 
 /** One sentence, and what it stands for in numbers. */
 function Head({ overview, changed }) {
   const found = attention.value;
-  return html`<header class="page-head"><h1 tabindex="-1" aria-live="polite">${found ? found.summary.replace(/\.$/, "") : "Now"}</h1>
+  return html`<header class="page-head now-head"><h1 tabindex="-1" aria-live="polite">${found ? found.summary.replace(/\.$/, "") : "Now"}</h1>
       <div class="actions">${overview && mayAll("operator") && html`<${Everything} paused=${overview.paused} changed=${changed} />`}</div></header>
     <p class="summary">${found && overview ? html`<${Numbers} found=${found} overview=${overview} />` : " "}</p>`;
 }
@@ -53,8 +54,7 @@ function Head({ overview, changed }) {
 function Numbers({ found, overview }) {
   const { runs } = overview.counts;
   const part = (count, word, state) => html`<${Link} parts=${["runs"]} query=${{ q: `state:${state}` }}>${count.toLocaleString("en")} ${word}<//>`;
-  return html`${found.well.toLocaleString("en")} of ${found.schedules.toLocaleString("en")} schedules are as they should be
-    ${" · "}${part(runs.running ?? 0, "running", "running")}${" · "}${part(runs.queued ?? 0, "queued", "queued")}
+  return html`${found.well < found.schedules && html`${found.well.toLocaleString("en")} of ${found.schedules.toLocaleString("en")} schedules are as they should be · `}${part(runs.running ?? 0, "running", "running")}${" · "}${part(runs.queued ?? 0, "queued", "queued")}
     ${overview.oldest_waiting_at && html` for <${Countdown} at=${overview.oldest_waiting_at} />`}
     ${" · "}<${Link} parts=${["fleet"]}>${counted(overview.workers, "worker")}<//>`;
 }
@@ -122,7 +122,7 @@ function Ribbons({ page, query, change, schedules }) {
     <${Choices} label="Time" options=${Object.entries(RANGES).map(([code, { word }]) => [code, word])} value=${hours} change=${(code) => change({ hours: code })} /></div>`;
   return html`<${Panel} title="Every slot" about=${found && aboutOf(found.totals, hours)} aside=${aside}>
     ${slots.problem.value && html`<${Failure} problem=${slots.problem.value} again=${slots.load} />`}
-    ${!found ? html`<${Loading} rows=${6} />` : found.items.length ? html`<${Rows} found=${found} group=${group} query=${query} change=${change} />` : html`<${Empty} text="No slots in this time." advice="Choose a longer time." />`}
+    ${!found ? html`<${Loading} rows=${6} high=${Math.min(schedules, rows) * (innerWidth < NARROW ? TALL : LOW)} />` : found.items.length ? html`<${Rows} found=${found} group=${group} change=${change} />` : html`<${Empty} text="No slots in this time." advice="Choose a longer time." />`}
     ${found?.next && html`<${Button} kind="quiet" act=${() => setRows(rows + ROWS)}>Show more<//>`}
     <${Legend} /><${Reading} /><//>`;
 }
@@ -138,7 +138,7 @@ function aboutOf(totals, hours) {
 
 const iso = (second) => new Date(second * 1000).toISOString();
 
-function Rows({ found, group, query, change }) {
+function Rows({ found, group, change }) {
   const inGroup = group && group !== "none";
   const bin = (item, number) => ({ schedule: item.name, from: found.scale.since + number * found.scale.step, until: found.scale.since + (number + 1) * found.scale.step });
   const open = (item) => (number) => (inGroup ? change(narrowed(group, item.name)) : openSlot(bin(item, number)));
@@ -148,9 +148,14 @@ function Rows({ found, group, query, change }) {
       <div class="ribbon-name">${inGroup
         ? html`<button type="button" class="link name" onClick=${() => change(narrowed(group, item.name))}>${item.name}</button><span class="faint">${counted(item.schedules, "schedule")}</span>`
         : html`<${Link} parts=${["schedules", item.name]} kind="name">${item.name}<//><span class="faint">${item.paused ? "paused" : item.means}</span>`}</div>
-      <div class="ribbon-lane"><${Ribbon} label=${item.name} bins=${item.bins} scale=${found.scale} open=${open(item)} /></div>
+      <div class="ribbon-lane"><${Ribbon} label=${item.name} bins=${item.bins} scale=${found.scale} open=${open(item)} select=${!inGroup && may("operator") ? (from, until) => backfillPast(item, from, until) : undefined} /></div>
       <${Share} good=${item.good} />
       <div class="ribbon-count">${(total(item.totals) - (item.totals.to_come ?? 0)).toLocaleString("en")}</div></div>`)}</div>`;
+}
+
+/** Backfill what was chosen of a ribbon, as far as it is past. */
+function backfillPast(item, from, until) {
+  if (from * 1000 < now()) backfill(item, { start: from * 1000, end: Math.min(until * 1000, now()) });
 }
 
 const narrowed = (group, name) => (group.startsWith("label:") ? { label: `${group.slice(6)}=${name}`, group: "none" } : { text: name, group: "none" });

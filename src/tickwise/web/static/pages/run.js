@@ -1,20 +1,19 @@
 /** One run: what became of it, step by step, beside what it printed. */
 
 import { get, may } from "../api.js";
-import { jsonView } from "../json.js";
+import { Badge, Button, Empty, Facts, Failure, Icon, Link, Loading, Panel, ScheduleLink, Sentence, Time, words } from "../components.js";
+import { JsonTree } from "../jsontree.js";
 import { Log } from "../log.js";
+import { html, shows, useState } from "../preact.js";
 import { useResource } from "../resource.js";
 import { setQuery } from "../routes.js";
-import { cancel, isActive, retry } from "../runactions.js";
+import { cancel, canRetry, isActive, retry } from "../runactions.js";
 import { Chain } from "../slotpanel.js";
 import { Steps } from "../steps.js";
 import { now, second, span, zone } from "../time.js";
-import { Badge, Button, Empty, Facts, Failure, Host, Icon, Link, Loading, Panel, ScheduleLink, Sentence, Time, words } from "../ui.js";
-import { html, shows, useState } from "../view.js";
 
 const LOOK_EVERY = 1000;
 const LIKE = 30; // runs before, of which the median is told
-const AGAIN = new Set(["failed", "lost", "cancelled"]);
 
 export const title = ({ id }) => `Run #${id}`;
 
@@ -48,11 +47,11 @@ function Shown({ page, path, run, steps, attempts, changed }) {
     <div class=${`run-body ${several ? "" : "one-step"}`}>
       ${several && html`<${Panel} title="Steps" kind="run-steps"><${Steps} steps=${steps} told=${run.error} chosen=${query.step ?? ""} choose=${(step) => refine({ step })} /><//>`}
       <${Panel} title="Log" kind="run-log" about=${query.step && `of ${query.step}`}>
-        <${Log} run=${run.id} step=${query.step} ends=${ends} line=${Number(query.line) || null} setLine=${(line) => refine({ line })} ended=${changed} again=${isActive(run) ? run.attempt : "over"} /><//></div>
+        <${Log} run=${run.id} step=${query.step} ends=${ends} line=${Number(query.line) || null} setLine=${(line) => refine({ line })} ended=${changed} again=${`${run.attempt} ${isActive(run)}`} /><//></div>
     ${attempts.length > 0 && html`<${Attempts} attempts=${attempts} />`}
     <div class="columns"><${Params} page=${page} run=${run} />
       <${Panel} title="Why it ran"><${WhyRan} page=${page} path=${path} run=${run} /><//>
-      ${run.result !== null && html`<${Panel} title="Result"><${Host} by=${run.state} make=${() => jsonView("Result", run.result)} /><//>`}</div>`;
+      ${run.result !== null && html`<${Panel} title="Result"><${JsonTree} label="Result" value=${run.result} /><//>`}</div>`;
 }
 
 function Head({ page, run, several, changed }) {
@@ -60,7 +59,7 @@ function Head({ page, run, several, changed }) {
   const late = run.started_at && run.attempt === 1 ? Math.max(0, Date.parse(run.started_at) - Date.parse(run.due_at)) : null;
   return html`<header class="page-head"><h1 tabindex="-1"><span class="faint">Run #${run.id} of </span><${Link} parts=${["runs"]} query=${{ q: `job:${run.job}` }}>${run.job}<//></h1>
       <div class="actions">${may("operator") && [
-        AGAIN.has(run.state) && html`<${Button} kind="primary" icon="runs" act=${then(() => retry(run, several))}>Retry<//>`,
+        canRetry(run) && html`<${Button} kind="primary" icon="runs" act=${then(() => retry(run, several))}>Retry<//>`,
         isActive(run) && html`<${Button} kind="danger" icon="cancelled" disabled=${run.cancelling} act=${then(() => cancel(run))}>${run.cancelling ? "Cancelling" : "Cancel"}<//>`,
       ]}</div></header>
     <p class="lead" aria-live="polite"><${Badge} state=${run.state} />${run.cancelling && isActive(run) && html`<span class="tag">asked to end</span>`}<${Timing} page=${page} run=${run} /></p>
@@ -118,7 +117,7 @@ function Params({ page, run }) {
   const own = Object.keys(run.params).filter((name) => JSON.stringify(run.params[name]) !== JSON.stringify(defined[name]));
   const about = own.length && Object.keys(defined).length ? `given for this run: ${own.join(", ")}` : "";
   return html`<${Panel} title="Params" about=${about}>${Object.keys(all).length
-    ? html`<${Host} by=${JSON.stringify(all)} make=${() => jsonView("Params", all)} />`
+    ? html`<${JsonTree} label="Params" value=${all} />`
     : html`<p class="faint">none</p>`}<//>`;
 }
 
@@ -127,6 +126,6 @@ function WhyRan({ page, path, run }) {
   const why = useResource(page, (signal) => get(`${path}/why`, { zone: zone.get() }, signal), {}, [run.state, run.attempt, run.hand_over?.state, run.hand_over?.silent_since]);
   if (why.problem.value) return html`<${Empty} text=${why.problem.value.message} />`;
   if (!why.data.value) return html`<${Loading} rows=${3} />`;
-  return html`<p><${Sentence} text=${why.data.value.text} /></p><${Chain} why=${why.data.value} />`;
+  return html`<p class="why-text"><${Sentence} text=${why.data.value.text} /></p><${Chain} why=${why.data.value} />`;
 }
 

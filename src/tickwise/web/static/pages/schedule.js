@@ -2,19 +2,17 @@
 
 import { backfill, pause, remove, reschedule, reset, resume, trigger } from "../actions.js";
 import { get, getVersion, may, send } from "../api.js";
+import { Badge, Button, Countdown, Facts, Failure, Icon, Link, Loading, Panel, RunLink, Time } from "../components.js";
 import { DefinitionTab } from "../definitiontab.js";
 import { ask } from "../dialog.js";
-import { h } from "../dom.js";
-import { refine } from "../fields.js";
+import { html, shows, useEffect, useState } from "../preact.js";
 import { useResource } from "../resource.js";
-import { go, to } from "../routes.js";
-import { say } from "../say.js";
+import { go, refine, to } from "../routes.js";
 import { concerning, RunsTab, SlotsTab } from "../schedule.js";
-import { simulationPanel } from "../simulation.js";
+import { SimulationTab } from "../simulation.js";
 import { SlotPanel } from "../slotpanel.js";
 import { zone } from "../time.js";
-import { Badge, Button, Countdown, Facts, Failure, Host, Icon, Link, Loading, Panel, RunLink, Time } from "../ui.js";
-import { html, shows, useEffect, useState } from "../view.js";
+import { toast } from "../toasts.js";
 import { Next } from "./schedules.js";
 
 const TABS = [["", "Slots"], ["runs", "Runs"], ["definition", "Definition"], ["whatif", "What if"]];
@@ -50,7 +48,7 @@ function Shown({ page, row, version, changed }) {
     ${tab === "" && html`<${SlotsTab} page=${page} row=${row} query=${query} refine=${change} />`}
     ${tab === "runs" && html`<${RunsTab} page=${page} row=${row} />`}
     ${tab === "definition" && html`<${DefinitionTab} page=${page} row=${row} />`}
-    ${tab === "whatif" && html`<${Host} by=${`${row.name} ${zone.get()}`} make=${() => simulationPanel(row.name)} />`}
+    ${tab === "whatif" && html`<${SimulationTab} page=${page} row=${row} />`}
     <${SlotPanel} page=${page} changed=${changed} />`;
 }
 
@@ -59,7 +57,7 @@ function Actions({ row, version, changed }) {
   const { name } = row;
   const away = async () => (await remove(row, version)) && go(["schedules"]);
   return html`${may("operator") && html`
-      <${Button} kind="primary" icon="runs" act=${then(() => trigger([name], row.definition.params))}>Run now<//>
+      <${Button} kind="primary" icon="runs" act=${then(() => trigger([name]))}>Run now<//>
       ${row.paused ? html`<${Button} icon="runs" act=${then(() => resume([name]))}>Resume<//>` : html`<${Button} icon="paused" act=${then(() => pause([name]))}>Pause<//>`}
       <${Button} icon="moved" act=${then(() => reschedule(row))}>Reschedule<//>
       <${Button} icon="plus" act=${then(() => backfill(row))}>Backfill<//>
@@ -92,8 +90,8 @@ function Backfilling({ page, row }) {
   if (!at?.active) return null;
   const stop = () => ask({
     title: `Stop the backfill of ${row.name}`, confirm: "Stop backfill", danger: true,
-    body: [h("p", {}, "No more slots are enqueued; runs that are already enqueued stay.")],
-    act: async () => (await send("DELETE", path), say("The backfill was stopped."), await found.load()),
+    body: html`<p>No more slots are enqueued; runs that are already enqueued stay.</p>`,
+    act: async () => (await send("DELETE", path), toast("The backfill was stopped."), await found.load()),
   });
   return html`<${Panel} title="Backfill" aside=${may("operator") && html`<${Button} kind="danger" act=${stop}>Stop backfill<//>`}>
     <progress max=${at.asked || 1} value=${at.made} aria-label="Backfill" /><p role="status">${at.made} of ${at.asked} slots have a run, ${at.left} are left.</p><//>`;

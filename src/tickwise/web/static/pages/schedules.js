@@ -2,20 +2,19 @@
 
 import { pause, resume, runJob, trigger } from "../actions.js";
 import { get, may } from "../api.js";
-import { refine } from "../fields.js";
+import { Badge, Button, Choices, Countdown, Empty, Failure, Heading, Link, Panel, Time } from "../components.js";
+import { SearchBox } from "../fields.js";
+import { html, shows, useEffect, useRef, useState } from "../preact.js";
 import { useResource } from "../resource.js";
 import { Strip } from "../ribbon.js";
-import { go } from "../routes.js";
+import { go, refine } from "../routes.js";
 import { openSlot, SlotPanel } from "../slotpanel.js";
 import { LongTable } from "../table.js";
 import { now, second, span, zone } from "../time.js";
-import { Badge, Button, Choices, Countdown, Empty, Failure, Heading, Icon, Link, Panel, Time } from "../ui.js";
 import { usePager } from "../usepager.js";
-import { html, shows, useEffect, useRef, useState } from "../view.js";
 
 const [FIRST, PAGE] = [100, 500]; // rows
 const CALM = 3000; // milliseconds between two looks
-const TYPED = 200;
 const JOBS = 500; // that are looked at for those without a schedule
 const STATES = [["", "all"], ["false", "active"], ["true", "paused"]];
 
@@ -55,7 +54,7 @@ function Schedules({ page }) {
     <${LongTable} label="Schedules" columns=${columns()} items=${pager.items} keyOf=${(one) => one.name} more=${() => pager.more()}
       row=${(one, props) => html`<${Row} ...${props} one=${one} chosen=${chosen.has(one.name)} choose=${choose} />`}
       none=${() => (pager.done ? html`<${Nothing} query=${query} />` : "Loading …")} />
-    <${Unscheduled} page=${page} query=${query} />
+    ${(pager.done || pager.items.length > 0) && html`<${Unscheduled} page=${page} query=${query} />`}
     <${SlotPanel} page=${page} changed=${redraw} />`;
 }
 
@@ -93,17 +92,6 @@ function Bulk({ names, isAll, pager, done, chooseAll }) {
     ${isAll && !pager.done && html`<${Button} kind="quiet" act=${rest}>Select all that match<//>`}
     <${Button} icon="paused" act=${then(pause)}>Pause<//><${Button} act=${then(resume)}>Resume<//>
     <${Button} icon="runs" act=${then((given) => trigger(given))}>Run now<//><${Button} kind="quiet" act=${() => chooseAll(false)}>Clear selection<//></div>`;
-}
-
-/** A text box that waits until somebody has stopped typing. */
-export function SearchBox({ label, value, change }) {
-  const timer = useRef(0);
-  const typed = (event) => {
-    const text = event.target.value.trim();
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => change(text), TYPED);
-  };
-  return html`<label class="search"><${Icon} name="search" /><input type="search" data-search aria-label=${label} placeholder=${label} value=${value ?? ""} autocomplete="off" spellcheck="false" onInput=${typed} /></label>`;
 }
 
 /** Jobs that run only when somebody says so. */

@@ -1,6 +1,6 @@
 /** How many start when, as a grid: hours by minutes, or days by hours. Arrow keys move through it. */
 
-import { h, svg } from "./dom.js";
+import { html } from "./preact.js";
 import { stamp, wall } from "./time.js";
 
 const [GAP, LEFT, TOP] = [1, 76, 18]; // pixels
@@ -39,15 +39,15 @@ function shadeOf(count, usual) {
 }
 
 /** What the shades stand for, in numbers. */
-export function shadeLegend(counts) {
+export function ShadeLegend({ counts }) {
   const usual = usualOf(counts);
   const told = [`up to ${usual}, as usual`, ...TIMES.slice(1).map((times) => `up to ${Math.round(times * usual)}`), "more"];
-  const parts = told.map((text, place) => h("span", {}, h("i", { class: `shade-mark shade-${place + 1}` }), text));
-  return h("p", { class: "legend faint" }, parts, h("span", {}, h("i", { class: "herd-key" }), "a herd begins"));
+  return html`<p class="legend faint">${told.map((text, place) => html`<span key=${place}><i class=${`shade-mark shade-${place + 1}`} />${text}</span>`)}
+    <span><i class="herd-key" />a herd begins</span></p>`;
 }
 
 /** `counts` are those of steps from `start` on; `pick(index)` is called for the one that somebody chooses. */
-export function heat({ start, step, counts, herds, pick }) {
+export function Heatmap({ start, step, counts, herds, pick, chosen }) {
   const grid = GRIDS[step];
   const usual = usualOf(counts);
   const marked = new Set(herds.map((herd) => Math.floor((Date.parse(herd.minute) - start) / (step * 1000))));
@@ -56,65 +56,32 @@ export function heat({ start, step, counts, herds, pick }) {
     const instant = start + index * step * 1000;
     const at = wall(instant);
     if (rows.at(-1) !== grid.row(at)) rows.push(grid.row(at));
-    const [x, y] = [across(grid, Number(grid.column(at))), down(grid, rows.length - 1)];
-    const rect = cell(grid, x, y, shadeOf(count, usual));
-    return count ? choosable(rect, {
-      index,
-      count,
-      instant,
-      herd: marked.has(index) && corner(x, y, grid),
-      pick,
-    }) : rect;
+    return { index, count, instant, x: across(grid, Number(grid.column(at))), y: down(grid, rows.length - 1) };
   });
-  const viewBox = `0 0 ${across(grid, grid.columns)} ${down(grid, rows.length)}`;
-  const move = (event) => moved(event, {
-    ArrowLeft: -1,
-    ArrowRight: 1,
-    ArrowUp: -grid.columns,
-    ArrowDown: grid.columns,
-  });
-  cells.find((node) => node.dataset.step)?.setAttribute("tabindex", "0");
-  return h("div", { class: "heat" },
-    svg(
-      "svg",
-      { viewBox, role: "group", "aria-label": "Starts over time", class: grid.kind, on: { keydown: move } },
-      heads(grid),
-      rows.map((row, place) => svg("text", { class: "tick-text", x: 0, y: down(grid, place) + grid.tall - 4 },
-        row,
-      )),
-      cells,
-    ),
-  );
+  const first = counts.findIndex(Boolean);
+  const ways = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -grid.columns, ArrowDown: grid.columns };
+  return html`<div class="heat"><svg viewBox=${`0 0 ${across(grid, grid.columns)} ${down(grid, rows.length)}`} role="group" aria-label="Starts over time" class=${grid.kind} onKeyDown=${(event) => moved(event, ways)}>
+    ${Array.from({ length: grid.columns / grid.every }, (_, place) => place * grid.every).map((column) =>
+      html`<text class="tick-text" x=${across(grid, column)} y=${TOP - 6}>${String(column).padStart(2, "0")}</text>`)}
+    ${rows.map((row, place) => html`<text class="tick-text" x="0" y=${down(grid, place) + grid.tall - 4}>${row}</text>`)}
+    ${cells.map((one) => html`<${Cell} key=${one.index} ...${one} grid=${grid} shade=${shadeOf(one.count, usual)} herd=${marked.has(one.index)} pick=${pick} isFirst=${one.index === first} isChosen=${one.instant === chosen} />`)}</svg></div>`;
 }
 
-const across = (grid, column) => LEFT + column * (grid.wide + GAP);
-const down = (grid, row) => TOP + row * (grid.tall + GAP);
-
-function heads(grid) {
-  const columns = Array.from({ length: grid.columns / grid.every }, (_, place) => place * grid.every);
-  return columns.map((column) =>
-    svg("text", { class: "tick-text", x: across(grid, column), y: TOP - 6 }, String(column).padStart(2, "0")));
-}
-
-const cell = (grid, x, y, shade) =>
-  svg("rect", { class: `heat-cell shade-${shade}`, x, y, width: grid.wide, height: grid.tall, rx: 2 });
-
-const corner = (x, y, { wide }) => svg("path", {
-  class: "herd-mark",
-  d: `M${x} ${y}h${wide / 2}l${-wide / 2} ${wide / 2}z`,
-});
-
-function choosable(rect, { index, count, instant, herd, pick }) {
+function Cell({ x, y, grid, shade, index, count, instant, herd, pick, isFirst, isChosen }) {
+  const rect = html`<rect class=${`heat-cell shade-${shade} ${isChosen ? "is-chosen" : ""}`} x=${x} y=${y} width=${grid.wide} height=${grid.tall} rx="2" />`;
+  if (!count) return rect;
   const text = `${stamp(instant)}: ${count} ${count === 1 ? "start" : "starts"}${herd ? ", a herd" : ""}`;
   const choose = (event) => {
     if (event.key && event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
     pick(index);
   };
-  rect.append(svg("title", {}, text));
-  const props = { role: "button", tabindex: "-1", "aria-label": text, "data-step": index };
-  return svg("g", { ...props, on: { click: choose, keydown: choose } }, rect, herd);
+  return html`<g role="button" tabindex=${isFirst ? "0" : "-1"} aria-label=${text} data-step=${index} onClick=${choose} onKeyDown=${choose}>
+    <title>${text}</title>${rect}${herd && html`<path class="herd-mark" d=${`M${x} ${y}h${grid.wide / 2}l${-grid.wide / 2} ${grid.wide / 2}z`} />`}</g>`;
 }
+
+const across = (grid, column) => LEFT + column * (grid.wide + GAP);
+const down = (grid, row) => TOP + row * (grid.tall + GAP);
 
 /** Go on in that direction to the next that is not empty. */
 function moved(event, ways) {

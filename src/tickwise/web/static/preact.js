@@ -1,7 +1,7 @@
 /** How live pages are drawn: templates whose values change in place, so that focus and selection stay where they are. */
 
-import { h, render } from "./vendor/preact.js";
 import htm from "./vendor/htm.js";
+import { h, render } from "./vendor/preact.js";
 
 export { Fragment, render } from "./vendor/preact.js";
 export { useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor/hooks.js";

@@ -1,9 +1,9 @@
 /** Pieces that live pages are made of. */
 
 import { PATHS } from "./icons.js";
+import { html } from "./preact.js";
 import { to } from "./routes.js";
 import { fromNow, OWN_ZONE, second, shortStamp, stamp, zone } from "./time.js";
-import { html, useLayoutEffect, useRef } from "./view.js";
 
 const VERDICT_ICONS = { fired: "succeeded", caught_up: "moved", deferred: "waiting" };
 
@@ -39,8 +39,9 @@ export const Heading = ({ title, children }) =>
 export const Empty = ({ text, advice, children }) =>
   html`<div class="empty"><p>${text}</p>${advice && html`<p class="faint">${advice}</p>`}${children}</div>`;
 
-export const Loading = ({ rows = 3 }) =>
-  html`<div class="loading" role="status" aria-label="Loading">${Array.from({ length: rows }, () => html`<div class="bone" />`)}</div>`;
+/** `high` pixels are what stands here later, so that nothing moves when it comes. */
+export const Loading = ({ rows = 3, high }) =>
+  html`<div class="loading" style=${high && { "min-height": `${high}px` }} role="status" aria-label="Loading">${Array.from({ length: rows }, () => html`<div class="bone" />`)}</div>`;
 
 export const Failure = ({ problem, again }) =>
   html`<div class="failure" role="alert"><${Icon} name="warning" /><p>${problem.message}</p>
@@ -48,7 +49,7 @@ export const Failure = ({ problem, again }) =>
 
 /** Names with values: one below the other, or as a line that wraps. */
 export const Facts = ({ pairs, kind = "" }) =>
-  html`<dl class=${`facts ${kind}`}>${pairs.filter(Boolean).map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value ?? "–"}</dd></div>`)}</dl>`;
+  html`<dl class=${`facts ${kind}`}>${pairs.filter(Boolean).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value ?? "–"}</dd></div>`)}</dl>`;
 
 /** An instant; other zones are in its title. */
 export function Time({ at, zone: name = zone.get(), label = false, short = false }) {
@@ -70,14 +71,10 @@ export const Choices = ({ label, options, value, change }) =>
   html`<div class="choices" role="group" aria-label=${label}>${options.map(([code, word]) =>
     html`<button type="button" class="choice" key=${code} aria-pressed=${String(code === value)} onClick=${() => change(code)}>${word}</button>`)}</div>`;
 
-/** A place for a node that is not made by templates; `make` is called again when `by` changes. */
-export function Host({ make, by }) {
-  const place = useRef(null);
-  useLayoutEffect(() => {
-    const node = make();
-    place.current.replaceChildren(...[node].flat(Infinity).filter(Boolean));
-  }, [by]);
-  return html`<div ref=${place} class="host" />`;
+/** An error on one line: what was printed says more than the code that a program ended with. */
+export function briefError(error) {
+  const [first, second] = error.split("\n");
+  return second && /exit code \d+$/.test(first) ? `${second} · ${first}` : first;
 }
 
 /** A sentence, with the runs that it names as links, and its instants in the zone that is shown. */
@@ -87,3 +84,7 @@ export const Sentence = ({ text }) =>
     return /^\d{4}-\d\d-\d\dT/.test(part) ? html`<${Time} at=${part} label />` : part;
   });
 
+/** A plain table: columns are [title, cell of a row, class]; on a phone each row is a card. */
+export const Table = ({ label, columns, rows, keyOf }) => html`<table class="plain" aria-label=${label}>
+  <thead><tr>${columns.map(([title, , kind]) => html`<th scope="col" class=${kind}>${title}</th>`)}</tr></thead>
+  <tbody>${rows.map((row) => html`<tr key=${keyOf(row)}>${columns.map(([title, cell, kind]) => html`<td class=${kind} data-title=${title}><div>${cell(row)}</div></td>`)}</tr>`)}</tbody></table>`;
