@@ -98,7 +98,7 @@ def _cron_text(trigger: CronTrigger) -> str:
     if fields["week"] != ["*"]:
         raise InputError("it names weeks of the year, which no cron text can")
     day, nth = _days(fields["day"])
-    weekday = nth or _weekdays(trigger.fields[trigger.FIELD_NAMES.index("day_of_week")])
+    weekday = nth or _weekday_names(trigger.fields[trigger.FIELD_NAMES.index("day_of_week")])
     if nth and weekday != nth:
         raise InputError("it joins days in a way that has no text here")
     both = "&" if "*" not in (day, weekday) else ""
@@ -125,7 +125,7 @@ def _days(expressions: list[str]) -> tuple[str, str]:
     return (",".join(plain), "") if plain else ("*", ",".join(nth))
 
 
-def _weekdays(field: Any) -> str:
+def _weekday_names(field: Any) -> str:
     """Weekdays by name: APScheduler counts them from Monday."""
     if [str(one) for one in field.expressions] == ["*"]:
         return "*"

@@ -39,7 +39,7 @@ def to_cron(text: str) -> tuple[str, str | None]:
     hour, minute, second = "0", "0", "0"
     seen = 0
     if words and _WEEKDAYS.fullmatch(words[0]):
-        weekdays = _weekdays(words.pop(0))
+        weekdays = _weekday_field(words.pop(0))
         seen += 1
     if words and (date := _DATE.fullmatch(words[0])):
         words.pop(0)
@@ -60,7 +60,7 @@ def to_cron(text: str) -> tuple[str, str | None]:
     return cron if second == "0" else f"{second} {cron}", where
 
 
-def _weekdays(text: str) -> str:
+def _weekday_field(text: str) -> str:
     parts = []
     for part in text.rstrip(",").split(","):
         days = [day[:3].upper() for day in re.split(r"\.\.|-", part)]
