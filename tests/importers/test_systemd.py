@@ -56,13 +56,24 @@ def test_a_timer_and_its_service() -> None:
         "env": {"A": "1 2", "B": "3"},
         "labels": {"user": "backup"},
         "timeout": "2h",
+        "dir": "/srv",
         "steps": [
-            {"name": "start-1", "command": ["/usr/bin/dump", "--name", "x y", "100%", "$HOME"], "dir": "/srv"},
-            {"name": "start-2", "depends": "start-1", "script": "exec /usr/bin/clean ${DAYS}\n", "dir": "/srv"},
+            {"name": "start-1", "command": ["/usr/bin/dump", "--name", "x y", "100%", "$HOME"]},
+            {"name": "start-2", "depends": "start-1", "script": "exec /usr/bin/clean ${DAYS}\n"},
         ],
     }
     assert job.verdict == "same"
     assert any("Nice" in note for note in job.imported.notes)
+
+
+def test_a_file_of_variables() -> None:
+    """EnvironmentFile is env_file; one that may be missing, or a second, is named instead."""
+    timer = "[Timer]\nOnCalendar=daily\n"
+    for file, expected, notes in (("/etc/a.env", "/etc/a.env", 0), ("-/etc/a.env", None, 1)):
+        service = f"[Service]\nExecStart=/bin/true\nEnvironmentFile={file}\n"
+        job = read({"a.timer": timer, "a.service": service}, ReadOptions()).jobs[0]
+        assert job.fields.get("env_file") == expected
+        assert sum("EnvironmentFile" in note for note in job.notes) == notes
 
 
 def test_an_interval_is_not_compared() -> None:

@@ -50,7 +50,8 @@ _KNOWN_TIMER = frozenset(
     "OnCalendar OnUnitActiveSec OnUnitInactiveSec Persistent RandomizedDelaySec AccuracySec Unit".split()
 )
 _KNOWN_SERVICE = frozenset(
-    "Type ExecStart WorkingDirectory Environment User RuntimeMaxSec TimeoutStartSec RemainAfterExit".split()
+    "Type ExecStart WorkingDirectory Environment EnvironmentFile User RuntimeMaxSec TimeoutStartSec "
+    "RemainAfterExit".split()
 )
 
 
@@ -140,16 +141,7 @@ def _read_times(
 
 def _read_service(service: Mapping[str, list[str]], notes: list[str]) -> Iterator[tuple[str, Any]]:
     """The fields that the service stands for."""
-    env: dict[str, str] = {}
-    for line in service.get("Environment", []):
-        try:
-            pairs = [word.partition("=")[::2] for word in shlex.split(line)]
-        except ValueError:
-            notes.append(f"Environment={line[:60]} cannot be read")
-            continue
-        env |= {key: value for key, value in pairs if not REFERENCE.search(value)}
-    if env:
-        yield "env", env
+    yield from _read_environment(service, notes)
     if user := _last(service, "User"):
         yield "labels", {"user": user}
         notes.append(f"systemd runs it as {user}, Tickwise as the user of its worker")
@@ -162,24 +154,40 @@ def _read_service(service: Mapping[str, list[str]], notes: list[str]) -> Iterato
     if folder and not folder.startswith("/"):
         notes.append(f"WorkingDirectory={folder} is no absolute path")
         folder = None
+    if folder:
+        yield "dir", folder
     if not actions:
         notes.append("the service has no ExecStart: write what the job does")
-    elif len(actions) == 1 and not folder:
+    elif len(actions) == 1:
         yield from actions[0].items()
     else:
-        names = ["main"] if len(actions) == 1 else [f"start-{number}" for number in range(1, len(actions) + 1)]
+        names = [f"start-{number}" for number in range(1, len(actions) + 1)]
         yield (
             "steps",
             [
-                {
-                    "name": name,
-                    **({"depends": names[i - 1]} if i else {}),
-                    **action,
-                    **({"dir": folder} if folder else {}),
-                }
+                {"name": name, **({"depends": names[i - 1]} if i else {}), **action}
                 for i, (name, action) in enumerate(zip(names, actions, strict=True))
             ],
         )
+
+
+def _read_environment(service: Mapping[str, list[str]], notes: list[str]) -> Iterator[tuple[str, Any]]:
+    """Its variables, and the file of them."""
+    env: dict[str, str] = {}
+    for line in service.get("Environment", []):
+        try:
+            pairs = [word.partition("=")[::2] for word in shlex.split(line)]
+        except ValueError:
+            notes.append(f"Environment={line[:60]} cannot be read")
+            continue
+        env |= {key: value for key, value in pairs if not REFERENCE.search(value)}
+    if env:
+        yield "env", env
+    files = service.get("EnvironmentFile", [])
+    if len(files) == 1 and files[0].startswith("/"):
+        yield "env_file", files[0]
+    elif files:
+        notes.append(f"EnvironmentFile={' '.join(files)[:60]}: env_file takes one file, which must be there")
 
 
 def _action(line: str, notes: list[str]) -> dict[str, Any]:
