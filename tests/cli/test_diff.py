@@ -109,11 +109,12 @@ def test_steps_are_compared_by_their_names(command: Command, sides: tuple[Path, 
 
 
 def test_a_worse_herd_is_named(command: Command, sides: tuple[Path, Path]) -> None:
-    """Three jobs at one second instead of one; fewer than before are nothing to say."""
+    """Three jobs at one second instead of one; fewer or as many as before are nothing to say."""
     for name in ("x", "y"):
         (sides[1] / f"{name}.yaml").write_text(NIGHTLY.format(0))
     assert "· 3 jobs start together at 2027-01-04T02:00:00Z, at most 1 before" in command("diff", *sides, *FROM)[1]
-    assert "start together" not in command("diff", *sides[::-1], *FROM)[1]
+    for before in sides[::-1], (sides[1], sides[1]):
+        assert "start together" not in command("diff", *before, *FROM)[1]
 
 
 def test_markdown_shows_text_as_it_is(command: Command, sides: tuple[Path, Path]) -> None:
@@ -142,6 +143,17 @@ def test_a_revision_is_read_without_a_checkout(command: Command, sides: tuple[Pa
     assert (code, out) == (2, "")
     assert "error: HEAD:a/nightly.yaml:1:1: comand: unknown field (did you mean command?)" in err
     assert file.read_text() == "comand: ls\n"
+
+
+def test_a_revision_with_a_link_that_leads_out_is_refused(command: Command, sides: tuple[Path, Path]) -> None:
+    """What lies outside of the folder has no content at that revision."""
+    (sides[0] / "out.yaml").symlink_to("../b/nightly.yaml")
+    git(sides[0].parent, "init", "-q")
+    git(sides[0].parent, "add", "a")
+    git(sides[0].parent, "commit", "-qm", "first")
+    code, out, err = command("diff", "HEAD:a", "b")
+    assert (code, out) == (2, "")
+    assert "error: HEAD:a cannot be read: 'out.yaml' would link to" in err
 
 
 @pytest.mark.usefixtures("filled")

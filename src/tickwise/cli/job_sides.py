@@ -73,12 +73,19 @@ def _read_revision(text: str) -> list[JobDefinition]:
             path.write_bytes(_git("cat-file", "blob", found, wanted=text))
         else:
             archive = _git("-C", top, "archive", "--format=tar", found, wanted=text)
-            with tarfile.open(fileobj=BytesIO(archive)) as tar:
-                tar.extractall(path, filter="data")
+            _extract(archive, path, text)
         try:
             return read_jobs(path)
         except InputError as error:
             raise InputError(str(error).replace(str(path), text)) from None
+
+
+def _extract(archive: bytes, folder: Path, wanted: str) -> None:
+    try:
+        with tarfile.open(fileobj=BytesIO(archive)) as tar:
+            tar.extractall(folder, filter="data")
+    except tarfile.TarError as error:
+        raise InputError(f"{wanted} cannot be read: {error}".replace(str(folder), wanted)) from None
 
 
 def _git(*arguments: str, wanted: str) -> bytes:
