@@ -2,10 +2,14 @@
 
 import json
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tickwise import Tickwise
+from tickwise.testing import FakeClock
 
 from .conftest import Command
 
@@ -172,6 +176,24 @@ def test_a_store_beside_a_folder(command: Command, sides: tuple[Path, Path]) -> 
     assert (code, "−  breaks  removed" in out) == (1, True)
     assert "· the store has jobs of api, app:app: --source compares only one of them" in out
     assert "no job in the store comes from 'x': api, app:app" in command("diff", "store", "a", "--source", "x")[2]
+
+
+def test_overlaps_are_foreseen_from_real_run_times(
+    command: Command, sides: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """A job that ran for 12 minutes overlaps itself every 10 minutes, and did not every hour (S14)."""
+    clock = FakeClock(datetime(2027, 1, 4, tzinfo=UTC))
+    (tmp_path / ".tickwise").mkdir()
+    with Tickwise(f"sqlite:///{tmp_path}/.tickwise/tickwise.db", clock=clock) as tw:
+        tw.job("@hourly", name="load")(lambda: clock.advance(720))
+        tw.schedules.trigger("load")
+        tw.drain()
+    (sides[1] / "load.yaml").write_text("schedule: '*/10 * * * *'\ncommand: ./load\n")
+    _, found = compared(command, "store", sides[1], "--hours", "2")
+    assert found["notes"] == [
+        "load takes 12m (median in the store): 11 starts would come before the run before has ended, 0 so far"
+    ]
+    assert compared(command, sides[1], "store", "--hours", "2")[1]["notes"] == []
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ difference. An interval counts from 1970 and jitter from the name: equal definit
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, takewhile, zip_longest
+from heapq import merge
+from itertools import islice, pairwise, takewhile, zip_longest
 from typing import Any, NamedTuple
 
 from ..core.cron.zone import Zone, clock_change
@@ -119,6 +120,13 @@ def _expand(jobs: Iterable[JobDefinition], start: int, end: int) -> DefinitionSe
         raise InputError(f"there are more than {MAX_FIRES:,} starts in this window: make it shorter with --hours")
     fires = {name: list(_fires(schedule, start, end)) for name, schedule in schedules.items()}
     return DefinitionSet(by_name, schedules, fires)
+
+
+def count_overlaps(job: JobDefinition, run_time: float, start: int, end: int) -> int:
+    """How many starts of a job come before a run of that many seconds, begun at the start before, has ended."""
+    starting = [schedule for schedule in new_schedules([job], start) if schedule.definition.kind is Kind.START]
+    starts = merge(*(_fires(schedule, start, end) for schedule in starting))
+    return sum(later - earlier < run_time for earlier, later in pairwise(starts))
 
 
 def _fires(schedule: Schedule, start: int, end: int) -> Iterator[int]:

@@ -6,40 +6,44 @@ A revision is read out of git's objects into a temporary folder; the working fol
 import asyncio
 import subprocess
 import tarfile
+from collections.abc import Iterable
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from ..config import load
 from ..core.definition import JobDefinition
 from ..core.errors import InputError
+from ..core.states import RunState
 from ..stores.url import hidden
 from .commands.validate import read_jobs
 
 _STORE = "store"
+_TIMED_RUNS = 20
 
 
 class JobSide(NamedTuple):
-    """The jobs of one side, how it is called, and their sources if it is a store."""
+    """The jobs of one side and how it is called; of a store, its address and the sources of its jobs."""
 
     name: str
     jobs: list[JobDefinition]
     sources: frozenset[str] = frozenset()
+    store: str | None = None
 
 
 def read_side(text: str, source: str | None) -> JobSide:
     """`store` and an address are a store, REV:PATH is git's, anything else is a file or a folder."""
     if text == _STORE or "://" in text:
-        url = None if text == _STORE else text
-        return asyncio.run(_read_store(url, source))
+        return asyncio.run(_read_store(load({"store": None if text == _STORE else text}).store, source))
     if ":" in text and not Path(text).exists():
         return JobSide(text, _read_revision(text))
     return JobSide(text, read_jobs(Path(text)))
 
 
-async def _read_store(url: str | None, source: str | None) -> JobSide:
+async def _read_store(url: str, source: str | None) -> JobSide:
     from ..app import AsyncTickwise  # noqa: PLC0415  (only a store needs it)
     from ..runtime.schedules import all_schedules  # noqa: PLC0415
     from ..stores.pages import all_pages  # noqa: PLC0415
@@ -60,7 +64,28 @@ async def _read_store(url: str | None, source: str | None) -> JobSide:
         for row in rows
         if source in (None, row.source)
     ]
-    return JobSide(hidden(load({"store": url}).store), jobs, sources if source is None else frozenset({source}))
+    return JobSide(hidden(url), jobs, sources if source is None else frozenset({source}), url)
+
+
+def read_run_times(store: str, jobs: Iterable[str]) -> dict[str, float]:
+    """The median of the newest run times of each job that has some, in seconds."""
+    return asyncio.run(_read_run_times(store, jobs))
+
+
+async def _read_run_times(url: str, jobs: Iterable[str]) -> dict[str, float]:
+    from ..app import AsyncTickwise  # noqa: PLC0415  (only a store needs it)
+    from ..app.records import MICRO, RunFilter  # noqa: PLC0415
+
+    async with AsyncTickwise(url, create_store=False) as tickwise:
+        insights, found = (await tickwise.store()).insights, {}
+        for job in jobs:
+            wanted = RunFilter(job=job, states=frozenset({RunState.SUCCEEDED}))
+            page = await insights.runs(wanted, limit=_TIMED_RUNS)
+            if took := [
+                run.finished_at - run.started_at for run in page.items if run.finished_at and run.started_at
+            ]:
+                found[job] = median(took) / MICRO
+    return found
 
 
 def _read_revision(text: str) -> list[JobDefinition]:

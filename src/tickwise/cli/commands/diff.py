@@ -6,9 +6,10 @@ from typing import Annotated
 import typer
 
 from ...core.errors import InputError
+from ...core.timeparse import format_duration
 from ..arguments import read_second
 from ..diff_output import DiffReport, as_data, as_markdown, print_diff
-from ..job_sides import JobSide, read_side
+from ..job_sides import JobSide, read_run_times, read_side
 from ..output import AsJson, print_json
 
 _HOUR = 3_600
@@ -40,7 +41,8 @@ def diff(
     begin, stop = _window(start, end, hours)
     sides = read_side(before, source), read_side(after, source)
     compared = diff_jobs(sides[0].jobs, sides[1].jobs, begin, stop)
-    report = DiffReport((sides[0].name, sides[1].name), begin, stop, compared, tuple(_notes(sides)))
+    notes = [*_overlap_notes(sides, [job.name for job in compared.changed], begin, stop), *_source_notes(sides)]
+    report = DiffReport((sides[0].name, sides[1].name), begin, stop, compared, tuple(notes))
     if as_json:
         print_json(as_data(report))
     elif markdown:
@@ -60,8 +62,25 @@ def _window(start: str | None, end: str | None, hours: float | None) -> tuple[in
     return begin, stop
 
 
-def _notes(sides: Sequence[JobSide]) -> Iterator[str]:
+def _source_notes(sides: Sequence[JobSide]) -> Iterator[str]:
     """A store with several sources beside a folder: what the folder does not define is no removal of it."""
     for side, other in (sides, sides[::-1]):
         if len(side.sources) > 1 and not other.sources:
             yield f"the store has jobs of {', '.join(sorted(side.sources))}: --source compares only one of them"
+
+
+def _overlap_notes(sides: Sequence[JobSide], changed: Sequence[str], start: int, end: int) -> Iterator[str]:
+    """The jobs that would overlap themselves more often than so far, by their run times in the store."""
+    from ...app.job_diff import count_overlaps  # noqa: PLC0415
+
+    store = next((side.store for side in sides if side.store), None)
+    old, new = ({job.name: job for job in side.jobs} for side in sides)
+    kept = [name for name in changed if name in old and name in new]
+    for name, run_time in (read_run_times(store, kept) if store else {}).items():
+        before, after = (count_overlaps(jobs[name], run_time, start, end) for jobs in (old, new))
+        if after > before:
+            took = format_duration(round(run_time))
+            yield (
+                f"{name} takes {took} (median in the store): {after:,} starts would come "
+                f"before the run before has ended, {before:,} so far"
+            )
