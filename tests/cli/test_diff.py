@@ -178,6 +178,23 @@ def test_a_store_beside_a_folder(command: Command, sides: tuple[Path, Path]) -> 
     assert "no job in the store comes from 'x': api, app:app" in command("diff", "store", "a", "--source", "x")[2]
 
 
+@pytest.mark.usefixtures("filled")
+def test_each_schedule_of_a_job_is_named(command: Command, sides: tuple[Path, Path]) -> None:
+    """A stop by its kind (S21), a schedule that was added to the job by its own name."""
+    text = "schedule: {{start: 0 3 * * *, stop: 0 5 * * {}}}\ncommand: ls\n"
+    for side, day in zip(sides, (1, 2), strict=True):
+        (side / "nightly.yaml").write_text(text.format(day))
+    lines = command("diff", *sides, *FROM)[1].splitlines()
+    assert lines[0].endswith("schedule.stop: 0 5 * * 1 → 0 5 * * 2")
+    assert [line.split(": M")[0].strip() for line in lines[1:3]] == [
+        "stop: 1 fire vanishes", "stop: 1 fire appears: Tue 2027-01-05 05:00 +0000",
+    ]  # fmt: skip
+    assert command("schedules", "add", "--name", "again", "--cron", "0 4 * * *", "--job", "nightly")[0] == 0
+    out = command("diff", "store", sides[0], *FROM, "--source", "api")[1]
+    assert "schedules.again.schedule: 0 4 * * * → –\n" in out
+    assert "again: 7 fires vanish: Mon 2027-01-04 04:00 +0000" in out
+
+
 def test_overlaps_are_foreseen_from_real_run_times(
     command: Command, sides: tuple[Path, Path], tmp_path: Path
 ) -> None:

@@ -19,7 +19,7 @@ from ..core.mask import masked
 from ..core.model import Schedule
 from ..core.upcoming import count_upcoming, upcoming_slots
 from .definition_fields import fields_of
-from .definitions import fields_with
+from .definitions import base_name, fields_with
 from .upcoming import new_schedules
 
 _YEAR = 366 * 86_400
@@ -184,7 +184,8 @@ def _all_fields(job: JobDefinition) -> dict[str, Any]:
     """What a job file says; a schedule that was added to the job stands below its name."""
     if not job.schedules:
         return fields_of(job)
-    first, *others = dict.fromkeys(one.name.removesuffix(f".{one.kind}") for one in job.schedules)
+    names = {base_name(one) for one in job.schedules}
+    first, *others = sorted(names, key=lambda name: (name != job.name, name))
     own, of_job = fields_with(job, first), fields_of(job, ())
     added = {
         name: {key: value for key, value in fields_with(job, name).items() if key not in of_job} for name in others

@@ -12,12 +12,12 @@ from rich.text import Text
 
 from ..app.job_diff import BusiestSecond, FieldChange, JobDiff, JobSetDiff, ScheduleDiff
 from ..core.cron.zone import Zone
-from ..core.definition import Kind
 from ..core.timeparse import format_duration, iso, to_datetime
 from .output import plain, print_block, print_line
 
 _LISTED_FIRES, _JSON_FIRES = 3, 10
 _MAX_VALUE = 60  # characters of a value, for people
+_SINGULAR = {"appear": "appears", "vanish": "vanishes", "move": "moves"}
 _MARKS = {"added": ("+", "green"), "removed": ("−", "red"), "changed": ("≠", "yellow")}
 
 
@@ -73,7 +73,7 @@ def print_diff(report: DiffReport) -> None:
 
 def _job_lines(job: JobDiff) -> list[str]:
     fields = [_field_line(change) for change in job.fields]
-    fires = [line for one in job.schedules for line in _fire_lines(one)]
+    fires = [line for one in job.schedules for line in _fire_lines(one, job.name)]
     if job.change == "changed":
         return [*fields, *(fires or ["every fire stays"])]
     return [job.change, *fires] if fires else [f"{job.change}, without a fire in this window"]
@@ -101,8 +101,9 @@ def _value(value: Any) -> str:
     return text if len(text) <= _MAX_VALUE else f"{text[:_MAX_VALUE]}…"
 
 
-def _fire_lines(one: ScheduleDiff) -> Iterator[str]:
-    prefix = "" if one.kind is Kind.START else f"{one.kind}: "
+def _fire_lines(one: ScheduleDiff, job: str) -> Iterator[str]:
+    own = {job: "", f"{job}.{one.kind}": f"{one.kind}: "}
+    prefix = own.get(one.name, f"{one.name}: ")
     if one.fires.moved:
         by = {new - old for old, new in one.fires.moved}
         how = f" {_shift(by.pop())}" if len(by) == 1 else ""
@@ -121,7 +122,7 @@ def _fire_lines(one: ScheduleDiff) -> Iterator[str]:
 
 
 def _do(number: int, verb: str) -> str:
-    return f"1 fire {verb}s" if number == 1 else f"{number:,} fires {verb}"
+    return f"1 fire {_SINGULAR[verb]}" if number == 1 else f"{number:,} fires {verb}"
 
 
 def _shift(seconds: int) -> str:
