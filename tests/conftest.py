@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+import structlog
 from psycopg import sql
 from pymongo import MongoClient
 
@@ -17,6 +18,14 @@ from tickwise.stores.url import open_store
 
 from .support.servers import mariadb, mongodb, postgres, valkey
 from .support.servers.process import Server
+
+
+@pytest.fixture(autouse=True)
+def own_logging() -> Iterator[None]:
+    """A test leaves structlog as it was: what `capture_logs` leaves behind would print to stdout."""
+    yield
+    if structlog.is_configured():
+        structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-import structlog
 
 from tickwise import AsyncTickwise
 from tickwise.api import local_peer
@@ -196,7 +195,6 @@ def test_a_server_that_is_not_ours(command: Command, status: int) -> None:
 @pytest.mark.usefixtures("filled")
 def test_a_fault_of_ours_says_where_it_is_logged(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bug ends with 1 and an id, and the rest is on the other channel, where JSON readers do not look."""
-    structlog.reset_defaults()  # another test may have set it up
     monkeypatch.setattr(AsyncTickwise, "upcoming", None)
     code, out, err = command("upcoming", "--json")
     assert (code, out) == (1, "")
