@@ -80,9 +80,9 @@ def measure_runtime(*, as_json: _AsJson = False) -> None:
 
 @app.command(name="dashboard")
 def measure_dashboard(*, as_json: _AsJson = False) -> None:
-    """The first view of the dashboard, in Chromium, with 10,000 schedules and a million runs in the store.
+    """The first view of the dashboard, in Chromium, and its requests, with 10,000 schedules and a million runs.
 
-    TICKWISE_BENCH_CHROMIUM names a browser of your own.
+    TICKWISE_BENCH_CHROMIUM names a browser of your own, and TICKWISE_BENCH_POSTGRES a server.
     """
     _measure(dashboard.rows, dashboard.targets(dashboard.FULL), as_json=as_json)
 

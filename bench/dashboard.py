@@ -1,8 +1,10 @@
-"""How soon the first view of the dashboard is complete, and how many bytes it loads, over a full store.
+"""How soon the first view of the dashboard is complete, how many bytes it loads, and how long its reads take.
 
 Playwright opens the page of a `tickwise serve` in Chromium with an empty cache. The view is complete when every
 number and the timeline are drawn. Its time counts from the navigation, as the page itself measures it. Later
 requests and the event stream do not count.
+
+The reads are requests of `dashboard_reads`, one after the other, to the same server and to one over PostgreSQL.
 """
 
 import asyncio
@@ -12,12 +14,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from tickwise.core.errors import InputError
 
+from . import dashboard_reads
 from .bulk_data import fill_store
 from .measure import Figures, Progress
 from .report import Row
@@ -43,9 +47,10 @@ class DashboardSize:
     schedules: int
     runs: int
     views: int
+    requests: int  # for each read
 
 
-FULL, QUICK = DashboardSize(10_000, 1_000_000, 5), DashboardSize(600, 600, 1)
+FULL, QUICK = DashboardSize(10_000, 1_000_000, 5, 40), DashboardSize(600, 600, 1, 2)
 
 
 class PageView(NamedTuple):
@@ -56,13 +61,17 @@ class PageView(NamedTuple):
 def targets(size: DashboardSize) -> dict[str, float]:
     """The required rows, each with its upper bound."""
     seconds, kilobytes = _row_names(size)
-    return {seconds: 1, kilobytes: 300}
+    return {seconds: 1, kilobytes: 300, **dashboard_reads.targets(size.schedules, size.runs)}
 
 
 def rows(progress: Progress = lambda _: None, size: DashboardSize = FULL) -> list[Row]:
-    """Measure the first view; without a browser there is a note and no row."""
+    """Measure the first view and the reads; what cannot be measured has a note and no row."""
     bounds = targets(size)
-    return [Row.of(name, ours, unit, target=bounds[name]) for name, ours, unit, _ in _measure_view(size, progress)]
+    measured = chain(
+        _measure_view(size, progress),
+        dashboard_reads.figures(size.schedules, size.runs, size.requests, progress),
+    )
+    return [Row.of(name, ours, unit, target=bounds[name]) for name, ours, unit, _ in measured]
 
 
 def _row_names(size: DashboardSize) -> tuple[str, str]:
@@ -76,7 +85,7 @@ def _measure_view(size: DashboardSize, progress: Progress) -> Figures:
         with TemporaryDirectory(prefix="tickwise-bench-") as folder:
             progress("filling the store")
             file = Path(folder, "tickwise.db")
-            asyncio.run(fill_store(file, size.schedules, size.runs))
+            asyncio.run(fill_store(f"sqlite:///{file}", size.schedules, size.runs))
             progress("opening the dashboard")
             with run_server(f"sqlite:///{file}", "--allow-commands") as server, chromium() as browser:
                 views = [first_view(browser, server) for _ in range(size.views)]

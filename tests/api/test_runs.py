@@ -6,6 +6,7 @@ import pytest
 
 from tickwise.api.routes import logs
 from tickwise.core.settle import Failed
+from tickwise.stores.access_records import AccessRole
 from tickwise.stores.records import LogPart, StepReport
 
 from ..support.api import NIGHTLY, api, problem_of
@@ -144,6 +145,67 @@ async def test_a_failed_run_goes_on_from_its_failed_step(url: str) -> None:
         (attempt,) = (await here.get(f"/runs/{run}/attempts"))["items"]
         assert (attempt["number"], attempt["error"]) == (1, "boom")
         problem_of(await here.ask("POST", f"/runs/{run}:retry"), 409)
+
+
+@patiently
+async def test_a_failed_run_goes_on_from_any_step(url: str) -> None:
+    """That step and those after it are repeated, by the job as it was; what cannot be meant changes nothing."""
+    async with api(url) as here:
+        await here.post("/schedules", PIPELINE)
+        world, store = await here.world(), await here.store()
+        run = (await here.post("/schedules/etl:trigger"))["id"]
+        (lease,) = await world.lease()
+        now = await store.now()
+        await store.report(
+            run, lease.token, [StepReport(name, "succeeded", now, now) for name in ("extract", "load", "load[0]")]
+        )
+        problem_of(await here.ask("POST", f"/runs/{run}:retry", json={"from_step": "load"}), 409)  # it runs
+        await world.end(lease, Failed(), error="boom")
+        await here.ask("PATCH", "/schedules/etl", json={"steps": [{"name": "other", "command": "true"}]})
+        for wrong in ("laod", "other", "", "x" * 201, "../load", 7, ["load"]):
+            problem_of(await here.ask("POST", f"/runs/{run}:retry", json={"from_step": wrong}), 422)
+        near = problem_of(await here.ask("POST", f"/runs/{run}:retry", json={"from_step": "laod"}), 422)
+        assert (near["field"], near["nearest"]) == ("from_step", "load")
+        both = {"from_step": "load", "from_failed": False}
+        problem_of(await here.ask("POST", f"/runs/{run}:retry", json=both), 422)
+        problem_of(await here.ask("POST", "/runs/999999:retry", json={"from_step": "load"}), 404)
+        viewer = await here.token(AccessRole.VIEWER)
+        problem_of(await here.ask("POST", f"/runs/{run}:retry", json={"from_step": "load"}, token=viewer), 403)
+        steps = (await here.get(f"/runs/{run}/steps"))["items"]
+        assert [step["name"] for step in steps if step["state"] == "succeeded"][:2] == ["extract", "load"]
+        again = await here.post(f"/runs/{run}:retry", {"from_step": "load"})
+        assert (again["id"], again["state"]) == (run, "queued")
+        assert [step.name for step in await store.insights.steps(run)] == ["extract"]
+        entry = (await here.get("/audit"))["items"][0]
+        assert (entry["action"], entry["after"]["from_step"]) == ("run.retry", "load")
+
+
+@patiently
+async def test_at_most_once_repeats_no_step(url: str) -> None:
+    """Not even when a person names it (S43)."""
+    async with api(url) as here:
+        await here.post("/schedules", {**PIPELINE, "at_most_once": True})
+        world = await here.world()
+        run = (await here.post("/schedules/etl:trigger"))["id"]
+        (lease,) = await world.lease()
+        await world.end(lease, Failed(), error="boom")
+        refused = problem_of(await here.ask("POST", f"/runs/{run}:retry", json={"from_step": "load"}), 409)
+        assert "at_most_once" in refused["detail"]
+
+
+@patiently
+async def test_a_job_tells_its_params(url: str) -> None:
+    """By name, type and default, for a form; a secret is not shown."""
+    async with api(url) as here:
+        await here.post(
+            "/schedules", {**NIGHTLY, "params": {"table": "orders", "limit": 5, "password": "hunter2"}}
+        )
+        found = await here.get("/jobs/nightly")
+        assert found["params"] == [
+            {"name": "limit", "type": "integer", "default": 5, "required": False, "secret": False},
+            {"name": "password", "type": "string", "default": None, "required": False, "secret": True},
+            {"name": "table", "type": "string", "default": "orders", "required": False, "secret": False},
+        ]
 
 
 @patiently

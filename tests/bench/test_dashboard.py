@@ -6,6 +6,12 @@ from bench.dashboard import FULL, QUICK, rows, targets
 from bench.report import problems
 
 
+@pytest.fixture(autouse=True)
+def no_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take a minute, and have a test of their own."""
+    monkeypatch.setattr("bench.dashboard_reads.STORES", ())
+
+
 def test_every_owed_row_is_measured() -> None:
     """The first view of a small store is looked at in a browser, and its size is one that can be."""
     found = rows(size=QUICK)

@@ -64,7 +64,7 @@ def crowded(nest: Nest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Si
     """A server on a store that is full, and goes on to fire."""
     folder: Path = tmp_path_factory.mktemp("crowded")
     (folder / ".tickwise").mkdir(mode=0o700)
-    asyncio.run(fill_store(folder / ".tickwise" / "tickwise.db", SCHEDULES, RUNS))
+    asyncio.run(fill_store(f"sqlite:///{folder}/.tickwise/tickwise.db", SCHEDULES, RUNS))
     with Site(nest, folder, allow_commands=True) as site:
         yield site
         site.process.stop()

@@ -205,6 +205,7 @@ MOVES: dict[str, list[Bad]] = {
         Bad(lambda insights, bad: insights.schedules(after=bad), WRONG_TEXTS),
         Bad(lambda insights, bad: insights.schedules(limit=bad), WRONG_SIZES),
     ],
+    "_definition_of": [Bad(lambda insights, bad: insights.definition_of(bad), WRONG_IDS)],
     "_run": [Bad(lambda insights, bad: insights.run(bad), WRONG_IDS)],
     "_runs": [
         *_each(("job", "schedule", "queue", "key", "text"), _runs, WRONG_TEXTS),

@@ -17,7 +17,8 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from ..app.attempts import AttemptSecret, open_attempt
 from ..app.operations import Operations
 from ..app.records import AccessRole
-from ..app.view import View, sees_all
+from ..app.run_search import sees_all
+from ..app.view import View
 from .auth import bearer_secret
 from .coalesce import Coalescer
 from .compression import compressed

@@ -20,9 +20,11 @@ from ..core.change import (
     SkipTakenBack,
 )
 from ..core.definition import Overlap, Ticking
-from ..core.errors import InputError, no_such
+from ..core.errors import ConflictError, InputError, no_such
 from ..core.model import Schedule, ScheduleFacts, Trigger
 from ..core.states import RunState
+from ..core.step_graph import steps_from
+from ..core.step_outputs import item_of
 from ..core.timeparse import to_datetime
 from ..sources.defaults import Defaults
 from ..sources.spec import read_spec
@@ -249,10 +251,13 @@ class Runs:
         """End a queued run, or ask a running one to end; the state it was found in, or has now."""
         return str(await (await self._store()).cancel(run))
 
-    async def retry(self, run: str) -> RunInfo:
-        """Put a failed, lost or cancelled run back; steps that succeeded are not repeated."""
+    async def retry(self, run: str, from_step: str | None = None) -> RunInfo:
+        """Put a failed, lost or cancelled run back; steps that succeeded are not repeated.
+
+        With `from_step`, that step is repeated, and all that depend on it.
+        """
         store = await self._store()
-        await store.retry(run)
+        await store.retry(run, await _repeated_steps(store, run, from_step) if from_step is not None else ())
         return RunInfo.of(await _run_row(store, run))
 
     async def logs(self, run: str) -> str:
@@ -260,6 +265,19 @@ class Runs:
         insights = (await self._store()).insights
         parts = await all_pages(lambda after: insights.log(run, after=after, limit=_PAGE_SIZE))
         return "".join(part.text for part in parts)
+
+
+async def _repeated_steps(store: Store, run: str, from_step: str) -> frozenset[str]:
+    """By the job as it was when the run was made, since that is executed again."""
+    definition = await store.insights.definition_of(run)
+    if definition is None:
+        await _run_row(store, run)
+        raise ConflictError(f"the definition of run {run} cannot be read: start a new run")
+    if definition.at_most_once:
+        raise ConflictError(f"{definition.name} has at_most_once: no step that has begun is repeated (S43)")
+    steps = steps_from(definition.steps, from_step)
+    items = [(report.name, item_of(report.name)) for report in await store.insights.steps(run)]
+    return steps | {name for name, item in items if item and item[0] in steps}  # of `foreach` (S73)
 
 
 class Jobs:

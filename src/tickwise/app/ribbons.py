@@ -1,7 +1,8 @@
 """Slots of many schedules in bins, the worst schedules first.
 
-The store names the schedules that ail; these are ranked by the share of their slots that ran. All others follow by
-name. A page is asked for by the place of the last schedule seen, so the ranking may change between two pages.
+The store names the schedules that ail, and those whose runs failed most often in this time, though they may have
+succeeded since; these are ranked by the share of their slots that ran. All others follow by name. A page is asked
+for by the place of the last schedule seen, so the ranking may change between two pages.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,12 +12,14 @@ from typing import NamedTuple
 from ..core.attention import WITHOUT_RUN
 from ..core.errors import InputError
 from ..core.slot_history import Bins
+from ..core.states import FAILURES
 from ..stores.contract import Store
-from ..stores.records import MICRO, ScheduleFilter, ScheduleRow
+from ..stores.records import MICRO, RunFilter, ScheduleFilter, ScheduleRow
 from ..stores.statistics import SlotCounts
 from .slots import Ribbon, SlotReader
 
-_MAX_RANKED = 200  # schedules that ail, in the order of their names
+_MAX_RANKED = 200
+_MAX_FAILURES = 1_000  # runs that failed, the newest, which are counted by schedule
 _MAX_READS = 20  # pages that are read to fill one page of what is seen
 
 
@@ -62,7 +65,7 @@ async def ribbons(
     """A page of schedules that match a filter, with their slots in bins."""
     place, insights = _Place.read(after), store.insights
     reader = SlotReader(await store.now() // MICRO, await insights.pauses())
-    names = (await insights.ailing(bins.since, WITHOUT_RUN))[:_MAX_RANKED]
+    names = (await _worst(store, bins))[:_MAX_RANKED]
     found: list[tuple[_Place, ScheduleRibbon]] = []
     if place.good < _OTHERS:
         ranked = await insights.schedules(replace(wanted, names=frozenset(names)), limit=_MAX_RANKED)
@@ -78,6 +81,13 @@ async def ribbons(
     ends = [*(each for each, _ in found[:limit]), *(each for each, _ in page)]
     is_more = len(found) > limit or len(others) > len(page) or more
     return RibbonPage(reader.now, items, str(ends[-1]) if is_more and ends else None)
+
+
+async def _worst(store: Store, bins: Bins) -> list[str]:
+    """Schedules that may be the worst: first those with most failures among the newest, then those that ail."""
+    failed = RunFilter(states=FAILURES, since=bins.since * MICRO)
+    failures = (await store.insights.run_groups(failed, _MAX_FAILURES)).schedules
+    return list(dict.fromkeys([*failures, *await store.insights.ailing(bins.since, WITHOUT_RUN)]))
 
 
 def _share(ribbon: Ribbon) -> float:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from hashlib import blake2b
+from heapq import nlargest
 from typing import Any
 
 from ..core.errors import ConflictError, InputError
@@ -20,14 +21,19 @@ from ..stores.contract import Store
 from ..stores.pages import all_pages
 from ..stores.records import JobRow, Page, RunFilter, RunRow
 from ..stores.run_groups import group_runs
-from ..stores.statistics import ErrorGroup, RunGroup
+from ..stores.statistics import MOST_FREQUENT, ErrorGroup, RunKind
 from ..stores.validation import has_label
 
 _PAGE_SIZE = 1_000
-_MAX_SEARCHED = 10_000  # runs that are counted, or looked at here
+_MAX_SEARCHED = 10_000  # runs that are looked at here
+_MAX_COUNTED = 5_000
 _MAX_SORTED = 2_000
-_MAX_NAMES, _MAX_ERRORS = 20, 50
+_MAX_ERRORS = 50
 MAX_BULK = 1_000
+
+
+def sees_all(_job: str) -> bool:
+    return True
 
 
 class RunOrder(StrEnum):
@@ -106,17 +112,22 @@ class RunSearch:
     async def facets(self, text: str, only: RunFilter) -> RunFacets:
         """Of the newest runs that match."""
         query, wanted = await self._filter(text, only, await self._store.now())
+        if self._sees is not sees_all:
+            seen = frozenset(
+                row.definition.name for row in await self._all_jobs() if self._sees(row.definition.name)
+            )
+            wanted = replace(wanted, jobs=seen if wanted.jobs is None else seen & wanted.jobs)
         if query.params:
-            groups = group_runs(await self._scan(query, wanted, None, _MAX_SEARCHED))
+            groups = group_runs(await self._scan(query, wanted, None, _MAX_COUNTED))
         else:
-            groups = await self._store.insights.run_groups(wanted, _MAX_SEARCHED)
-        runs = [group for group in groups.runs if self._sees(group.job)]
+            groups = await self._store.insights.run_groups(wanted, _MAX_COUNTED)
         return RunFacets(
-            count=sum(group.runs for group in runs), exact=not groups.more,
-            state=_counts(runs, lambda group: group.state), trigger=_counts(runs, lambda group: group.trigger),
-            queue=_counts(runs, lambda group: group.queue), job=_counts(runs, lambda group: group.job),
-            schedule=_counts(runs, lambda group: group.schedule),
-            errors=tuple(_summaries(group for group in groups.errors if self._sees(group.job))),
+            count=min(_MAX_COUNTED, sum(kind.runs for kind in groups.kinds)), exact=not groups.more,
+            state=_counts(groups.kinds, lambda kind: kind.state),
+            trigger=_counts(groups.kinds, lambda kind: kind.trigger),
+            queue=_counts(groups.kinds, lambda kind: kind.queue),
+            job=dict(groups.jobs), schedule=dict(groups.schedules),
+            errors=tuple(_summaries(groups.errors)),
         )  # fmt: skip
 
     async def select(self, text: str, act: BulkAct, confirmed: str | None = None) -> BulkSelection:
@@ -150,7 +161,8 @@ class RunSearch:
             if len(kept) > room:
                 return Page(tuple(found), found[-1].id)
             after = page.after
-            if after is None or len(found) == limit or looked_at >= _MAX_SEARCHED:
+            is_short = len(page.items) < size  # the store has looked at as many as it does for one page
+            if after is None or is_short or len(found) == limit or looked_at >= _MAX_SEARCHED:
                 return Page(tuple(found), after)
 
     async def _filter(self, text: str, only: RunFilter, now: int) -> tuple[RunQuery, RunFilter]:
@@ -184,7 +196,7 @@ class RunSearch:
         ]  # fmt: skip
 
     async def _all_jobs(self) -> list[JobRow]:
-        return await all_pages(lambda after: self._store.insights.jobs(after, _PAGE_SIZE))
+        return await all_pages(lambda after: self._store.insights.jobs(after, _MAX_SEARCHED))
 
 
 _ORDERS: dict[RunOrder, Callable[[RunRow], Any]] = {
@@ -218,21 +230,26 @@ def _given(*values: int | None) -> list[int]:
     return [value for value in values if value is not None]
 
 
-def _counts(groups: Iterable[RunGroup], value: Callable[[RunGroup], str | None]) -> dict[str, int]:
+def _counts(kinds: Iterable[RunKind], value: Callable[[RunKind], str]) -> dict[str, int]:
     found = Counter[str]()
-    for group in groups:
-        if (named := value(group)) is not None:
-            found[str(named)] += group.runs
-    return dict(found.most_common(_MAX_NAMES))
+    for kind in kinds:
+        found[str(value(kind))] += kind.runs
+    return dict(found.most_common(MOST_FREQUENT))
 
 
 def _summaries(groups: Iterable[ErrorGroup]) -> list[ErrorSummary]:
     """Errors that differ in numbers and ids only are one."""
+    patterns: dict[str, str] = {}  # many jobs fail with one text
     alike: dict[tuple[str, str], list[ErrorGroup]] = defaultdict(list)
     for group in groups:
-        alike[group.job, error_pattern(group.error)].append(group)
-    found = [_summary(*kind, some) for kind, some in alike.items()]
-    return sorted(found, key=lambda each: (-each.count, -each.last_at))[:_MAX_ERRORS]
+        pattern = patterns.get(group.error)
+        if pattern is None:
+            pattern = patterns[group.error] = error_pattern(group.error)
+        alike[group.job, pattern].append(group)
+    counted = [(sum(group.runs for group in some), max(group.last_at for group in some), kind)
+               for kind, some in alike.items()]  # fmt: skip
+    worst = nlargest(_MAX_ERRORS, counted)
+    return [_summary(*kind, alike[kind]) for _, _, kind in worst]
 
 
 def _summary(job: str, pattern: str, groups: list[ErrorGroup]) -> ErrorSummary:

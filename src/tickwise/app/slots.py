@@ -1,6 +1,6 @@
 """The slots of schedules as people see them: lists of one, and counts in bins of many."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -80,7 +80,7 @@ def _text(record: SlotRecord) -> str:
 class Ribbon:
     """The slots of a schedule, or of a group of them, in bins."""
 
-    bins: dict[int, Counter[str]] = field(default_factory=dict)
+    bins: dict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     totals: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)  # of the skipped ones
 
@@ -91,7 +91,7 @@ class Ribbon:
         return sum(self.totals[state] for state in _GOOD) / decided if decided else None
 
     def add(self, place: int, state: SlotState, reason: str | None, number: int) -> None:
-        self.bins.setdefault(place, Counter())[str(state)] += number
+        self.bins[place][str(state)] += number
         self.totals[str(state)] += number
         if state is SlotState.SKIPPED and reason is not None:
             self.reasons[reason] += number

@@ -130,8 +130,10 @@ class SyncRuns:
         """End a queued run, or ask a running one to end; the state it was found in, or has now."""
         ...
 
-    def retry(self, run: str) -> RunInfo:
-        """Put a failed, lost or cancelled run back; steps that succeeded are not repeated."""
+    def retry(self, run: str, from_step: str | None=None) -> RunInfo:
+        """Put a failed, lost or cancelled run back; steps that succeeded are not repeated.
+
+With `from_step`, that step is repeated, and all that depend on it."""
         ...
 
     def logs(self, run: str) -> str:

@@ -31,7 +31,7 @@ from ..stores.statistics import HourlyStats, RecentSlots
 from .definitions import StoredJob, stored_job
 from .explain import Explanation, why, why_run
 from .ribbons import RibbonPage, ribbons
-from .run_search import RunOrder, RunSearch
+from .run_search import RunOrder, RunSearch, sees_all
 from .slots import LISTED_SLOTS, SlotInfo, SlotMark, SlotReader
 from .values import RunInfo, ScheduleDetail, ScheduleItem, is_due
 from .worker_advice import is_live
@@ -41,10 +41,6 @@ _MAX_NAMES = 1_000  # that are compared to find the nearest; of more, those that
 _PREFIX_LENGTH = 4
 _LISTED_RUNS = 12  # states of runs of each schedule in a list
 _MAX_READS = 20  # pages that are read to fill one page of what is seen
-
-
-def sees_all(_job: str) -> bool:
-    return True
 
 
 class StoredSchedule(NamedTuple):
@@ -163,9 +159,10 @@ class View:
         return await self._insights.attempts(run)
 
     async def steps(self, run: str) -> tuple[tuple[Step, ...], tuple[StepReport, ...]]:
-        """The steps of the job as it is defined now, and how far the run is."""
-        job = await self._insights.job((await self.run(run)).job)
-        return job.definition.steps if job else (), await self._insights.steps(run)
+        """The steps of the job as it was when the run was made, and how far the run is."""
+        await self.run(run)
+        definition = await self._insights.definition_of(run)
+        return definition.steps if definition else (), await self._insights.steps(run)
 
     async def log(self, run: str, after: str | None, limit: int) -> Page[LogPart]:
         """What a run that was seen before has printed, in order."""
@@ -232,10 +229,11 @@ class View:
         """A page of the items that `keeps` accepts; it may be short, but only the last one has no `after`."""
         found: list[T] = []
         for _ in range(_MAX_READS):
-            page = await read(after, limit - len(found))
+            wanted = limit - len(found)
+            page = await read(after, wanted)
             found += [item for item in page.items if keeps(item)]
             after = page.after
-            if after is None or len(found) >= limit:
+            if after is None or len(found) >= limit or len(page.items) < wanted:
                 break
         return Page(tuple(found), after)
 

@@ -51,7 +51,7 @@ COMMANDS = {
     "exec": "exec:execute",
 }
 SUMMARIES = {
-    "init": "Make a folder with settings and jobs to begin with.",
+    "init": "Make a folder with settings, a job that runs at once and a daily one.",
     "serve": "Schedule and run jobs, and serve the API and the dashboard.",
     "ticker": "Only decide what is due; workers elsewhere run it.",
     "worker": "Only run what is queued; a ticker elsewhere decides.",
@@ -68,10 +68,10 @@ SUMMARIES = {
     "sources": "Sources of definitions: folders, apps, the API.",
     "queues": "Queues: what is queued, and how much may run at once.",
     "workers": "List live processes, and those seen in the last 24 hours.",
-    "import": "Turn jobs of cron and others into job files, with proof.",
+    "import": "Turn the jobs of another scheduler into job files, and prove that they fire as before.",
     "simulate": "Run the real planner over a period, and print each verdict.",
     "validate": "Check job files.",
-    "schema": "Print the JSON Schema of job files.",
+    "schema": "Print the JSON Schema of job files, for editors and other checkers.",
     "cron": "What a cron expression means, and when it fires.",
     "templates": "List templates: schedules that a job uses by name.",
     "store": "The store itself: its tables or collections.",

@@ -6,8 +6,8 @@ these before it looks for pending slots, so that none of them stands for others,
 
 from typing import NamedTuple
 
-from .change import end_own_pause
 from .model import Decision, Pause, Schedule, ScheduleFacts
+from .pauses import end_own_pause
 from .reasons import Reason
 from .slots import passed_over, summed_up
 
@@ -37,8 +37,7 @@ def _end_pause(schedule: Schedule, now: int) -> Applied:
     pause = schedule.manual_pause
     if pause is None or pause.until is None or pause.until > now:
         return Applied(schedule)
-    ended = end_own_pause(schedule, pause)
-    return Applied(ended.schedules[0], ended.decisions)
+    return Applied(*end_own_pause(schedule, pause))
 
 
 def _skip_marked(schedule: Schedule, own: ScheduleFacts, now: int, decisions: tuple[Decision, ...]) -> Applied:

@@ -16,10 +16,11 @@ from .cron.rule import Rule
 from .definition import Catchup, Overlap, ScheduleDefinition, Ticking
 from .errors import InputError, other_source
 from .model import Backfill, Decision, Disabled, Move, Pause, Schedule, SlotSkip
+from .pauses import Decided, end_pause
 from .policy import catchup_mode
 from .reasons import Reason
 from .skips import mark_skip, unmark_skip, without_lost_skips
-from .slots import next_slot, passed_over, summed_up
+from .slots import next_slot, note_move, passed_over, summed_up
 from .timeparse import iso
 
 TOMBSTONE_SECONDS = 120  # how long a deleted schedule's cursor is kept (S23)
@@ -230,7 +231,7 @@ def _apply_update(schedule: Schedule, change: Updated, now: int) -> ChangeResult
     elif most is not None and schedule.runs_made >= most:  # S34
         schedule, decisions = _drop(schedule, Reason.FINISHED, now, str(most))
     else:
-        schedule, decisions = _note_move(schedule, now)
+        schedule, decisions = note_move(schedule, now)
     pending = _oldest_pending(schedule, now)
     cursor = max(schedule.cursor, _beginning(definition, now) if pending is None else pending - 1)
     decisions += _past_one_offs(definition, cursor, schedule.definition.times)
@@ -269,7 +270,7 @@ def _reset(schedule: Schedule, _change: Reset, now: int) -> ChangeResult:
 
 def _drop(schedule: Schedule, reason: Reason, now: int, detail: str = "") -> tuple[Schedule, tuple[Decision, ...]]:
     """Decide all that is pending as not wanted. A move that is still ahead stays."""
-    schedule, decisions = _note_move(schedule, now)
+    schedule, decisions = note_move(schedule, now)
     again, moved = schedule.reopened, schedule.moved
     if again:
         decisions += (Decision(schedule.name, reason, again[0], again[-1], len(again), detail),)
@@ -279,20 +280,14 @@ def _drop(schedule: Schedule, reason: Reason, now: int, detail: str = "") -> tup
     return schedule._replace(cursor=cursor, moved=moved, reopened=(), dropped=(), deferral=None), decisions
 
 
-def _note_move(schedule: Schedule, now: int) -> tuple[Schedule, tuple[Decision, ...]]:
-    """Record what a move by hand has passed over by now, and let it go on from here (S31)."""
-    moved = schedule.moved
-    since, until = (max(moved.asked_at, schedule.cursor), min(now, moved.to - 1)) if moved else (now, now)
-    if not moved or until <= since or schedule.last_seen_slot >= moved.to:
-        return schedule, ()
-    free = schedule._replace(moved=None)
-    decisions = summed_up(free, since, until, Reason.RESCHEDULED, iso(moved.to))
-    return passed_over(free, since, until)._replace(moved=Move(until, moved.to)), decisions
-
-
 def _oldest_pending(schedule: Schedule, now: int) -> int | None:
     slot = next_slot(schedule, schedule.cursor)
     return slot if slot is not None and slot <= now else None
+
+
+def _decided(result: Decided) -> ChangeResult:
+    schedule, decisions = result
+    return ChangeResult((schedule,), decisions)
 
 
 def _switch(schedule: Schedule, change: Switched, now: int) -> ChangeResult:
@@ -301,7 +296,7 @@ def _switch(schedule: Schedule, change: Switched, now: int) -> ChangeResult:
     if change.enabled is (disabled is None):
         return ChangeResult((schedule,))
     switched = schedule._replace(disabled=None if change.enabled else Disabled(now))
-    return _end_pause(switched, pause, pause.at, now) if pause else ChangeResult((switched,))
+    return _decided(end_pause(switched, pause, pause.at, now)) if pause else ChangeResult((switched,))
 
 
 def _pause(schedule: Schedule, change: Paused, now: int) -> ChangeResult:
@@ -318,7 +313,7 @@ def _pause(schedule: Schedule, change: Paused, now: int) -> ChangeResult:
 def _resume(schedule: Schedule, change: Resumed, now: int) -> ChangeResult:
     """A person's resume overrules `enabled: false`, until the definition enables the schedule (S28)."""
     if change.since is not None:
-        return _end_pause(schedule, schedule.paused, change.since, now, run_missed=change.run_missed)
+        return _decided(end_pause(schedule, schedule.paused, change.since, now, run_missed=change.run_missed))
     pauses = [pause for pause in (schedule.manual_pause, schedule.disabled_pause) if pause]
     if not pauses:
         return ChangeResult((schedule,))
@@ -326,37 +321,7 @@ def _resume(schedule: Schedule, change: Resumed, now: int) -> ChangeResult:
     awake = schedule._replace(manual_pause=None, disabled=overruled)
     since = min(pause.at for pause in pauses)
     awake = awake._replace(failures_from=now)
-    return _end_pause(awake, pauses[0], since, now, run_missed=change.run_missed)
-
-
-def end_own_pause(schedule: Schedule, pause: Pause) -> ChangeResult:
-    """The end that a person gave a pause (S66). A schedule that is disabled as well rests on, as of both."""
-    until = pause.at if pause.until is None else pause.until
-    awake = schedule._replace(manual_pause=None, failures_from=until, records=())
-    if disabled := schedule.disabled_pause:
-        return ChangeResult((awake._replace(disabled=Disabled(min(pause.at, disabled.at))),))
-    return _end_pause(awake, pause, pause.at, until)
-
-
-def _end_pause(
-    schedule: Schedule, pause: Pause | None, since: int, now: int, *, run_missed: bool | None = None
-) -> ChangeResult:
-    """What was pending before the pause goes on; what fell into it is missed, or dropped and recorded (S29)."""
-    schedule, moved_over = _note_move(schedule, now)
-    mode = catchup_mode(schedule)
-    wanted = run_missed if run_missed is not None else mode is Catchup.ALL
-    if wanted and mode is Catchup.SKIP:  # judged as on time, or none would run
-        return ChangeResult((schedule._replace(last_seen_slot=max(schedule.last_seen_slot, now)),), moved_over)
-    if wanted:
-        return ChangeResult((schedule._replace(last_missed_slot=max(schedule.last_missed_slot, now)),), moved_over)
-    since = max(since, schedule.cursor)
-    decisions = summed_up(schedule, since, now, Reason.PAUSED, _who_and_why(pause))
-    return ChangeResult((passed_over(schedule, since, now),), moved_over + decisions)
-
-
-def _who_and_why(pause: Pause | None) -> str:
-    words = [pause.reason, pause.by and f"by {pause.by}"] if pause else ["everything was paused"]
-    return ", ".join(word for word in words if word) or "no reason given"
+    return _decided(end_pause(awake, pauses[0], since, now, run_missed=change.run_missed))
 
 
 def _reschedule(schedule: Schedule, change: Rescheduled, now: int) -> ChangeResult:
@@ -374,7 +339,7 @@ def _reschedule(schedule: Schedule, change: Rescheduled, now: int) -> ChangeResu
         )
     if schedule.moved and schedule.moved.to == max(to, now, schedule.cursor + 1):
         return ChangeResult((schedule,))
-    schedule, decisions = _note_move(schedule, now)
+    schedule, decisions = note_move(schedule, now)
     moved, schedule = schedule.moved, schedule._replace(moved=None)
     if moved and schedule.cursor < moved.to <= now:  # it was pending
         decisions += (Decision(schedule.name, Reason.RESCHEDULED, moved.to, moved.to, 1, iso(to)),)

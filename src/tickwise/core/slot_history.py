@@ -7,7 +7,7 @@ number is known, and they are told as one record, at the last of them.
 """
 
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import islice
@@ -63,7 +63,7 @@ class RunCount(NamedTuple):
 
     bin: int
     state: RunState
-    retried: bool
+    retried: bool  # they succeeded, after another attempt
     runs: int
 
 
@@ -170,11 +170,11 @@ class SlotLedger:
         self, bins: Bins, runs: Iterable[RunCount], again: Collection[int]
     ) -> dict[int, Counter[tuple[SlotState, str | None]]]:
         """How many slots of each bin have which state and reason; `again` are slots with a run made by `AGAIN`."""
-        found: dict[int, Counter[tuple[SlotState, str | None]]] = {}
+        found: dict[int, Counter[tuple[SlotState, str | None]]] = defaultdict(Counter)
 
         def add(place: int, state: SlotState, reason: str | None, number: int) -> None:
             if number:
-                found.setdefault(place, Counter())[state, reason] += number
+                found[place][state, reason] += number
 
         for each in runs:
             add(each.bin, *state_of_run(each.state, retried=each.retried), each.runs)
@@ -250,6 +250,9 @@ class SlotLedger:
         return deferral.reason.code if deferral and slot >= deferral.slot else "not_decided"
 
     def _is_exact(self, decision: Decision) -> bool:
+        """Whether its slots can be named."""
+        if decision.first == decision.last:
+            return True
         return self._readable and self._times.count(decision.first - 1, decision.last) == decision.count
 
     def _count(self, each: _DecidedRange, after: int, until: int, but: Sequence[int]) -> int:
@@ -273,6 +276,9 @@ class SlotLedger:
 
     def _walk_back(self, each: _DecidedRange, before: int) -> Iterator[int]:
         """The slots of a decision before an instant, the newest first."""
+        if each.decision.first == each.decision.last:
+            yield from [each.until][: each.after < each.until < before]
+            return
         slot = self._times.before(min(each.until + 1, before))
         while slot is not None and slot > each.after:
             yield slot

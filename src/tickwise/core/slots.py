@@ -8,8 +8,9 @@ they hide.
 from collections.abc import Iterator
 from hashlib import blake2b
 
-from .model import Decision, Schedule
+from .model import Decision, Move, Schedule
 from .reasons import Reason
+from .timeparse import iso
 
 
 def next_slot(schedule: Schedule, after: int) -> int | None:
@@ -107,3 +108,14 @@ def passed_over(schedule: Schedule, after: int, until: int) -> Schedule:
         hidden = (moved.asked_at, max(moved.asked_at, moved.to - 1))
         return schedule._replace(moved=None, dropped=(*dropped, hidden))
     return schedule._replace(dropped=dropped)
+
+
+def note_move(schedule: Schedule, now: int) -> tuple[Schedule, tuple[Decision, ...]]:
+    """Record what a move by hand has passed over by now, and let it go on from here (S31)."""
+    moved = schedule.moved
+    since, until = (max(moved.asked_at, schedule.cursor), min(now, moved.to - 1)) if moved else (now, now)
+    if not moved or until <= since or schedule.last_seen_slot >= moved.to:
+        return schedule, ()
+    free = schedule._replace(moved=None)
+    decisions = summed_up(free, since, until, Reason.RESCHEDULED, iso(moved.to))
+    return passed_over(free, since, until)._replace(moved=Move(until, moved.to)), decisions

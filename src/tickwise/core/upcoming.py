@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from itertools import dropwhile, islice
 from typing import NamedTuple
 
-from .change import end_own_pause
 from .model import Schedule
+from .pauses import end_own_pause
 from .slots import count_slots, due_at, next_slot
 
 
@@ -51,7 +51,7 @@ def resumed(schedule: Schedule) -> Schedule | None:
     pause = schedule.manual_pause
     if pause is None or schedule.resumes_at is None:
         return None
-    (awake,) = end_own_pause(schedule, pause).schedules
+    awake, _ = end_own_pause(schedule, pause)
     return None if awake.rests else awake
 
 

@@ -34,7 +34,7 @@ made.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..core.change import Change
@@ -192,9 +192,12 @@ class Store(ABC):
         """A queued run ends at once; a running one is asked to, and its worker hears of it."""
         return await self._cancel(validation.run_number(run))
 
-    async def retry(self, run: str) -> None:
-        """Queue a failed, lost or cancelled run again: another attempt, on a lane if it had one (S41)."""
-        await self._retry(validation.run_number(run))
+    async def retry(self, run: str, again: Collection[str] = ()) -> None:
+        """Queue a failed, lost or cancelled run again: another attempt, on a lane if it had one (S41).
+
+        Steps that succeeded are not repeated, but for those named `again`: what was reported of them is forgotten.
+        """
+        await self._retry(validation.run_number(run), sorted(filter(validation.can_exist, again)))
 
     async def lease(self, wanted: LeaseRequest) -> tuple[Lease, ...]:
         """Lease queued runs to a worker: by priority, then age, within the fleet's limits on their queues."""
@@ -318,7 +321,7 @@ class Store(ABC):
     async def _cancel(self, run: int, /) -> RunState: ...
 
     @abstractmethod
-    async def _retry(self, run: int, /) -> None: ...
+    async def _retry(self, run: int, again: Sequence[str], /) -> None: ...
 
     @abstractmethod
     async def _lease(self, wanted: LeaseRequest, /) -> tuple[Lease, ...]: ...

@@ -78,6 +78,10 @@ class Insights(ABC):
         """The run of an id."""
         return await self._run(validation.run_number(run))
 
+    async def definition_of(self, run: str) -> JobDefinition | None:
+        """The job as it was when the run was made (S23); none if there is no such run, or it cannot be read."""
+        return await self._definition_of(validation.run_number(run))
+
     async def runs(self, wanted: RunFilter = ALL_RUNS, after: str | None = None, limit: int = 100) -> Page[RunRow]:
         """Newest first."""
         pages.check_page_size(limit)
@@ -195,6 +199,9 @@ class Insights(ABC):
 
     @abstractmethod
     async def _run(self, run: int, /) -> RunRow | None: ...
+
+    @abstractmethod
+    async def _definition_of(self, run: int, /) -> JobDefinition | None: ...
 
     @abstractmethod
     async def _runs(self, wanted: RunFilter, after: int | None, limit: int, /) -> Page[RunRow]: ...

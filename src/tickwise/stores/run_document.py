@@ -4,7 +4,10 @@ Stores without tables keep a run as one document. Fields that have no value are 
 named by the digests of their texts, which have been read.
 """
 
-from ..core.definition import RetryPolicy
+from collections.abc import Sequence
+from contextlib import suppress
+
+from ..core.definition import JobDefinition, RetryPolicy
 from ..core.handover import HandOver
 from ..core.model import Trigger
 from ..core.payload import UnreadableText, decode, shown, shown_params
@@ -29,6 +32,15 @@ def reference(run: Document) -> int:
 def digests(run: Document) -> tuple[str, str | None]:
     """Of its definition, and of its schedule's."""
     return run["definition"], run.get("times")
+
+
+async def definition_of_run(cache: DigestCache, found: Sequence[Document]) -> JobDefinition | None:
+    """Of the only run that was found, if there is one whose definition can be read."""
+    for run in found:
+        await cache.read([run["definition"]])
+        with suppress(UnreadableText):
+            return cache.job(run["definition"], run["job"])
+    return None
 
 
 def lease_of(cache: DigestCache, run: Document) -> Lease:

@@ -44,7 +44,8 @@ def slot_counts(
     found, again = Counter[tuple[int, RunState, bool]](), []
     for run, trigger in runs:
         if bins.since <= run.slot < bins.until:
-            found[bins.of(run.slot), run.state, run.attempt > 1] += 1
+            retried = run.state is RunState.SUCCEEDED and run.attempt > 1
+            found[bins.of(run.slot), run.state, retried] += 1
             if trigger in AGAIN:
                 again.append(run.slot)
     rows = [row for row in in_slot_order(decisions) if row.first < bins.until and row.last >= bins.since]

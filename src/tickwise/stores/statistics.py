@@ -16,6 +16,8 @@ AILING = frozenset(
     {RunState.FAILED, RunState.LOST, RunState.SKIPPED, RunState.EXPIRED}
 )  # ends without the work done
 WAITS = frozenset(reason for reason in Reason if reason.verdict is Verdict.DEFERRED)
+ERRORS_GROUPED = 2_000  # runs that failed, the newest, whose errors are grouped
+MOST_FREQUENT = 20  # jobs and schedules that are counted one by one
 ERROR_LENGTH = 300  # characters of an error in short
 NOT_RUN = frozenset(reason for reason in Reason if reason.verdict in {Verdict.SKIPPED, Verdict.EXPIRED})
 
@@ -67,11 +69,9 @@ class HourlyStats:
     triggers: Mapping[Trigger, int] = field(default_factory=dict)  # of the runs
 
 
-class RunGroup(NamedTuple):
-    """How many runs are alike."""
+class RunKind(NamedTuple):
+    """How many runs are of one kind."""
 
-    job: str
-    schedule: str | None
     state: RunState
     trigger: Trigger
     queue: str
@@ -92,9 +92,11 @@ class ErrorGroup(NamedTuple):
 class RunGroups(NamedTuple):
     """Runs that match a filter, in groups."""
 
-    runs: tuple[RunGroup, ...] = ()
+    kinds: tuple[RunKind, ...] = ()
+    jobs: Mapping[str, int] = {}  # the most frequent
+    schedules: Mapping[str, int] = {}  # likewise
     errors: tuple[ErrorGroup, ...] = ()
-    more: bool = False  # there are more than were counted
+    more: bool = False  # there may be more than were counted
 
 
 class RecentSlots(NamedTuple):
@@ -108,5 +110,5 @@ class SlotCounts(NamedTuple):
     """The slots of a schedule in bins."""
 
     runs: tuple[RunCount, ...] = ()
-    again: tuple[int, ...] = ()  # slots with a run that may have followed a decision
+    again: tuple[int, ...] = ()  # slots, at least of these decisions, with a run that may have followed one
     decisions: tuple[DecisionRow, ...] = ()  # that are final, about any slot of the bins

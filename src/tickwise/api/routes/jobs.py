@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 
 from ...app.records import AccessRole, JobRow
+from ...app.run_params import run_params
 from ...core.mask import masked
 from ..context import Context
 from ..routing import Router
@@ -33,8 +34,11 @@ async def get_job(name: NamePath, context: Context) -> JobDetailResponse:
     row = stored.row
     fields = stored.fields(name if name in row.schedules else next(iter(row.schedules), name))
     return JobDetailResponse.model_validate(
-        {**_job_fields(row), "definition": masked(fields), "parameters": row.definition.known_parameters}
-    )
+        {
+            **_job_fields(row), "definition": masked(fields), "parameters": row.definition.known_parameters,
+            "params": list(run_params(row.definition)),
+        }
+    )  # fmt: skip
 
 
 def _job_fields(row: JobRow) -> dict[str, object]:

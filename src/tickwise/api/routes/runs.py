@@ -15,7 +15,7 @@ from ...core.payload import shown
 from ...core.step_outputs import item_of
 from ...core.timeparse import parse_duration, to_datetime
 from ..context import Context
-from ..problems import about_field, zone_of
+from ..problems import Refusal, about_field, zone_of
 from ..routing import Router
 from ..schemas.common import PageResponse, RunPath, micro_of, page_of, resource_path, to_moment
 from ..schemas.queries import RunsQuery, ZoneQuery
@@ -92,14 +92,17 @@ async def cancel_run(run: RunPath, context: Context) -> CancelResponse:
 @router.post("/runs/{run:name}:retry", AccessRole.OPERATOR, response_model=RunResponse)
 async def retry_run(run: RunPath, context: Context, body: RetryRequest = _FROM_FAILED) -> RunResponse:
     """Put a failed, lost or cancelled run back; steps that succeeded are not repeated."""
+    if body.from_step is not None and not body.from_failed:
+        raise Refusal(422, "from_step: a new run begins with all steps: leave out from_failed", field="from_step")
     before = await context.view.run(run)
     if body.from_failed:
-        again = await context.tickwise.runs.retry(run)
+        again = await context.tickwise.runs.retry(run, body.from_step)
     else:
         enqueue = Enqueue(before.job, Trigger.MANUAL, before.params, by=context.identity.name)
         made, _ = await context.operations.enqueue(enqueue)
         again = await context.tickwise.runs.get(made.id)
-    await context.audit("run.retry", run, {"state": str(before.state)}, {"run": again.id})
+    step = {} if body.from_step is None else {"from_step": body.from_step}
+    await context.audit("run.retry", run, {"state": str(before.state)}, {"run": again.id, **step})
     return run_response(again)
 
 

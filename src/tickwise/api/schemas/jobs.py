@@ -16,6 +16,18 @@ class ParametersResponse(ResponseModel):
     takes_any: bool = Field(description="Whether it takes others as well.")
 
 
+class ParamResponse(ResponseModel):
+    """A param that a run may be given."""
+
+    name: str
+    type: str = Field(
+        description="Of the default: boolean, integer, number, string, object or array; any without."
+    )
+    default: Any = Field(description="What a run gets that is not given it; null: nothing, or it is hidden.")
+    required: bool = Field(description="A run must be given it.")
+    secret: bool = Field(description="The default is hidden; a run that is not given another gets it.")
+
+
 class JobResponse(ResponseModel):
     name: str
     description: str
@@ -35,3 +47,4 @@ class JobResponse(ResponseModel):
 class JobDetailResponse(JobResponse):
     definition: dict[str, Any]
     parameters: ParametersResponse | None = Field(description="Null: not known.")
+    params: list[ParamResponse] = Field(description="Those that are known, for a form.")

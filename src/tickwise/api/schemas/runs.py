@@ -78,6 +78,10 @@ class RetryRequest(RequestModel):
     from_failed: bool = Field(
         default=True, description="Go on from the failed step; false: a new run of all steps."
     )
+    from_step: str | None = Field(
+        default=None, max_length=200,
+        description="Repeat this step, and all that depend on it; others that succeeded are not repeated.",
+    )  # fmt: skip
 
 
 class CancelResponse(ResponseModel):

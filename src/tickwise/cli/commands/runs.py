@@ -167,9 +167,13 @@ async def retry_run(
     run: Run,
     *,
     all_steps: Annotated[bool, typer.Option("--all-steps", help="Start a new run of all steps.")] = False,
+    from_step: Annotated[
+        str | None, typer.Option(metavar="STEP", help="Repeat this step, and all that depend on it.")
+    ] = None,
 ) -> CommandResult:
     """Run again what failed, was lost or cancelled. Steps that succeeded are not repeated."""
-    one = await api.post(f"{run_path(run)}:retry", from_failed=not all_steps)
+    step = {} if from_step is None else {"from_step": from_step}
+    one = await api.post(f"{run_path(run)}:retry", from_failed=not all_steps, **step)
     return CommandResult(
         one, lambda: print_line(f"Run {one['id']} is {one['state']}: tickwise runs show {one['id']}")
     )

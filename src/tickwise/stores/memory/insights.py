@@ -6,6 +6,7 @@ from itertools import islice
 from statistics import fmean
 from typing import TypeVar
 
+from ...core.definition import JobDefinition
 from ...core.model import Trigger
 from ...core.reasons import Reason
 from ...core.run_query import matches
@@ -111,6 +112,11 @@ class MemoryInsights(MemoryMoves, Insights):
             run for run in newest_first if (after is None or run.number < after) and _run_matches(run, wanted)
         )
         return page_of(map(_run_row, found), limit, lambda row: row.id)
+
+    @atomic
+    def _definition_of(self, run: int, /) -> JobDefinition | None:
+        found = self._memory.runs.get(str(run))
+        return found.definition if found else None
 
     @atomic
     def _attempts(self, run: int, /) -> tuple[AttemptRow, ...]:

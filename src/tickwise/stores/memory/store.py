@@ -141,7 +141,7 @@ class MemoryStore(MemoryMoves, Store):
         return found.state
 
     @atomic
-    def _retry(self, run: int, /) -> None:
+    def _retry(self, run: int, again: Sequence[str], /) -> None:
         found = self._known_run(run)
         if (found.state, Event.PUT_BACK) not in MOVES:
             raise ConflictError(
@@ -152,6 +152,8 @@ class MemoryStore(MemoryMoves, Store):
             raise ConflictError(f"run {other.id} has the key {found.key!r} meanwhile")
         lane = None if found.trigger is Trigger.ENQUEUE else job.free_lane()
         self._memory.retry(found, lane, self._memory.clock())
+        for name in again:
+            found.steps.pop(name, None)
 
     @atomic
     def _lease(self, wanted: LeaseRequest, /) -> tuple[Lease, ...]:

@@ -27,7 +27,7 @@ from .base import Mongo, changes
 from .finish import ask_to_end, end_queued, wake
 from .intents import Effects
 from .jobs import with_lanes
-from .runs import DRAFT, FORGOTTEN, SHOWN, ended_attempt, ids_of, new_run, put_back
+from .runs import DRAFT, FORGOTTEN, SHOWN, ended_attempt, forget_steps, ids_of, new_run, put_back
 
 _ABANDONED = 60 * MICRO  # age of drafts that nobody will want any more: twice as long as a move may take
 _MAX_NAMES = 1_000
@@ -234,12 +234,12 @@ async def _find_run(mongo: Mongo, run: int) -> Document:
     return found
 
 
-async def retry(mongo: Mongo, run: int) -> None:
+async def retry(mongo: Mongo, run: int, again: Sequence[str]) -> None:
     """Queue a failed, lost or cancelled run again, on a lane unless code had enqueued it (S41)."""
-    await persist(partial(_retry, mongo, run))
+    await persist(partial(_retry, mongo, run, again))
 
 
-async def _retry(mongo: Mongo, id_: int) -> None:
+async def _retry(mongo: Mongo, id_: int, again: Sequence[str]) -> None:
     run, now = await _find_run(mongo, id_), await mongo.now()
     state, job = RunState(run["state"]), run["job"]
     if (state, Event.PUT_BACK) not in MOVES:
@@ -250,7 +250,7 @@ async def _retry(mongo: Mongo, id_: int) -> None:
             await mongo.runs.update_one({"_id": other["_id"]}, FREE_KEY)
         elif other:
             raise ConflictError(f"run {other['_id']} has the key {run['key']!r} meanwhile")
-    back = _put_back_request(run, state)
+    back = _put_back_request(run, state) | ({"again": list(again)} if again else {})
     if run["trigger"] != Trigger.ENQUEUE:
         await with_lanes(mongo, job, 1, partial(_put_back_on, back), now)
     else:
@@ -275,4 +275,5 @@ def _put_back_on(back: Document, lanes: Sequence[int]) -> Effects:
 async def _put_back_without_lane(mongo: Mongo, back: Document, job: str, now: int) -> None:
     """Nothing of the job changes; but plans that were made of it before say nothing of the run any longer."""
     owner = await mongo.jobs.find_one({"_id": job}, {"seq": 1})
+    await forget_steps(mongo, [back])
     await mongo.write(mongo.runs, [put_back(back, owner["seq"] if owner else 0, now)])

@@ -5,6 +5,7 @@ A page is asked for by the key of the last row seen, which stays valid while row
 
 from collections.abc import Iterable, Sequence
 
+from ...core.definition import JobDefinition
 from ...core.reasons import Reason
 from ...core.states import RunState
 from ..document_rows import job_row, schedule_row
@@ -25,7 +26,7 @@ from ..records import (
     ScheduleRow,
     StepReport,
 )
-from ..run_document import attempt_of, digests, row_of
+from ..run_document import attempt_of, definition_of_run, digests, row_of
 from ..validation import is_number, run_number_in
 from . import tick
 from .base import Mongo
@@ -148,6 +149,10 @@ async def timeline(mongo: Mongo, start: int, end: int, limit: int) -> tuple[RunR
 async def run_rows(mongo: Mongo, found: Sequence[Document]) -> list[RunRow]:
     await mongo.cache.read(digest for each in found for digest in digests(each))
     return [row_of(mongo.cache, each) for each in found]
+
+
+async def definition_of(mongo: Mongo, id_: int) -> JobDefinition | None:
+    return await definition_of_run(mongo.cache, await mongo.runs.find({"_id": id_, **SHOWN}).to_list())
 
 
 async def attempts(mongo: Mongo, id_: int) -> tuple[AttemptRow, ...]:

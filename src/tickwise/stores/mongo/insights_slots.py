@@ -54,7 +54,8 @@ async def slot_counts(mongo: Mongo, names: Sequence[str], bins: Bins) -> dict[st
     live = await _live(mongo, names)
     which = {"schedule": {"$in": live}, "slot": {"$gte": bins.since, "$lt": bins.until}, **SHOWN}
     place = {"$floor": {"$divide": [{"$subtract": ["$slot", bins.since]}, bins.step]}}
-    kind = {"schedule": "$schedule", "bin": place, "state": "$state", "retried": {"$gt": ["$attempt", 1]}}
+    retried = {"$and": [{"$eq": ["$state", str(RunState.SUCCEEDED)]}, {"$gt": ["$attempt", 1]}]}
+    kind = {"schedule": "$schedule", "bin": place, "state": "$state", "retried": retried}
     runs: dict[str, list[RunCount]] = defaultdict(list)
     stages: list[Document] = [{"$match": which}, {"$group": {"_id": kind, "runs": {"$sum": 1}}}]
     async for each in await mongo.runs.aggregate(stages):

@@ -38,7 +38,7 @@ from ..job_document import Document, present
 from ..records import MICRO
 from .base import Mongo, Write, changes, move_id
 from .finish import ask_to_end, end_queued
-from .runs import ids_of, put_back
+from .runs import forget_steps, ids_of, put_back
 
 SOON = 2  # seconds of the store's time after which a claim finds the job of a plan that is not settled
 _BATCH_SIZE = 100  # simple moves in one operation, in which each document looks for its place among all
@@ -179,6 +179,7 @@ async def apply(mongo: Mongo, plans: Mapping[str, Document], now: int) -> None:
         return
     every = plans.values()
     await mongo.write(mongo.runs, [InsertOne(run) for plan in every for run in plan.get("runs", ())])
+    await forget_steps(mongo, [back for plan in every for back in plan.get("backs", ())])
     backs = [put_back(back, plan["seq"], plan["at"]) for plan in every for back in plan.get("backs", ())]
     await mongo.write(mongo.runs, backs)
     cancels = [{"_id": {"$in": plan["cancels"]}, **_not_back(plan)} for plan in every if "cancels" in plan]

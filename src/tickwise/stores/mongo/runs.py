@@ -15,7 +15,7 @@ from pymongo import UpdateOne
 from ...core.states import Event, RunState
 from ..job_document import Document
 from ..records import MICRO, LeaseRequest
-from .base import WHOLE_ANSWER, Collection, changes
+from .base import WHOLE_ANSWER, Collection, Mongo, changes
 
 DRAFT, FORGOTTEN = "draft", "forgotten"
 SHOWN: Document = {"state": {"$in": [str(state) for state in RunState]}}
@@ -66,6 +66,14 @@ def ended_attempt(run: Document, event: Event, finished_at: int, error: str) -> 
 
 def on_record(attempt: Document) -> Document:
     return {"$push": {"attempts": {"$each": [attempt], "$slice": -KEPT_ATTEMPTS}}}
+
+
+async def forget_steps(mongo: Mongo, backs: Sequence[Document]) -> None:
+    """Those that are to be repeated, of runs that still are as they were read."""
+    for back in backs:
+        if "again" in back and await mongo.runs.find_one({"_id": back["run"], "rev": back["rev"]}, {"_id": 1}):
+            steps = [{"run": back["run"], "name": name} for name in back["again"]]
+            await mongo.steps.delete_many({"_id": {"$in": steps}})
 
 
 def put_back(back: Document, seq: int, now: int) -> UpdateOne:

@@ -106,6 +106,7 @@ class MongoInsights(MongoMoves, Insights):
     _jobs = move(insights.jobs)
     _schedule = move(insights.schedule)
     _schedules = move(insights.schedules)
+    _definition_of = move(insights.definition_of)
     _run = move(insights.run)
     _runs = move(insights.runs)
     _attempts = move(insights.attempts)

@@ -19,10 +19,10 @@ _BATCH_SIZE, _MAX_SORTED = 500, 20_000
 async def decisions_of(server: RedisServer, schedule: str) -> list[DecisionRow]:
     """All of a schedule."""
     found: dict[str, str] = await server.command("HGETALL", server.key("decisions", schedule))
-    return [_decision_row(schedule, field, text) for field, text in found.items()]
+    return [decision_row(schedule, field, text) for field, text in found.items()]
 
 
-def _decision_row(schedule: str, field: str, text: str) -> DecisionRow:
+def decision_row(schedule: str, field: str, text: str) -> DecisionRow:
     reason, first = field.rsplit(" ", 1)
     last, count, made_at, extended_at, detail = text.split(" ", 4)
     return DecisionRow(
@@ -37,7 +37,7 @@ async def decision_rows(server: RedisServer, members: Sequence[str]) -> list[Dec
     texts = await server.call("decisions", members=list(members))
     named = [member.split(" ", 1) for member in members]
     return [
-        _decision_row(schedule, field, text) for (schedule, field), text in zip(named, texts, strict=True) if text
+        decision_row(schedule, field, text) for (schedule, field), text in zip(named, texts, strict=True) if text
     ]
 
 

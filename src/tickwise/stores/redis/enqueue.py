@@ -85,9 +85,9 @@ def _no_such_run(run: int) -> InputError:
     return InputError(f"there is no run {run}: it was never made, or is not kept any longer")
 
 
-async def retry(server: RedisServer, run: int) -> None:
+async def retry(server: RedisServer, run: int, again: Sequence[str]) -> None:
     """Queue a failed, lost or cancelled run again, on a lane unless code had enqueued it (S41)."""
-    answer = await server.call("retry", run=run)
+    answer = await server.call("retry", run=run, again=list(again))
     if "retried" not in answer:
         raise _refusal_of_retry(run, answer)
 

@@ -7,11 +7,12 @@ the runs of the job, or all runs, are read batch by batch until the page is full
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 
+from ...core.definition import JobDefinition
 from ...core.run_query import matches
 from ...core.states import ACTIVE, RunState
 from ..job_document import Document
 from ..records import AttemptRow, LogPart, Page, RunFilter, RunRow, StepReport
-from ..run_document import attempt_of
+from ..run_document import attempt_of, definition_of_run
 from ..validation import has_words, is_part_of_name, run_number_in
 from .base import RedisServer
 from .runs import read_runs, run_rows
@@ -22,6 +23,10 @@ BATCH_SIZE, _MAX_SORTED = 500, 20_000
 async def run(server: RedisServer, id_: int) -> RunRow | None:
     rows = await run_rows(server, await read_runs(server, [id_]))
     return rows[0] if rows else None
+
+
+async def definition_of(server: RedisServer, id_: int) -> JobDefinition | None:
+    return await definition_of_run(server.cache, await read_runs(server, [id_]))
 
 
 async def runs(server: RedisServer, wanted: RunFilter, after: int | None, limit: int) -> Page[RunRow]:

@@ -97,6 +97,7 @@ class RedisInsights(RedisMoves, Insights):
     _jobs = move(insights.jobs)
     _schedule = move(insights.schedule)
     _schedules = move(insights.schedules)
+    _definition_of = move(insights_runs.definition_of)
     _run = move(insights_runs.run)
     _runs = move(insights_runs.runs)
     _attempts = move(insights_runs.attempts)

@@ -87,6 +87,9 @@ _PUT_BACK = Statement("""
 """)
 
 
+_FORGET_STEPS = Statement("DELETE FROM tickwise_steps WHERE run_id = :run AND name IN :steps[text]")
+
+
 _ENDED_BY = {RunState.FAILED: Event.FAILURE, RunState.LOST: Event.LOSS, RunState.CANCELLED: Event.CANCEL}
 
 
@@ -213,7 +216,7 @@ def cancel(cache: DefinitionCache, run: int) -> Procedure[RunState]:
     return state
 
 
-def retry(run: int, cache: DefinitionCache) -> Procedure[None]:
+def retry(cache: DefinitionCache, run: int, again: Sequence[str]) -> Procedure[None]:
     now = yield from clock()
     rows = yield _RUN_OF_KEY(run=run)
     if not rows:
@@ -232,6 +235,8 @@ def retry(run: int, cache: DefinitionCache) -> Procedure[None]:
         lane = yield from free_lane(job, lanes, cache.job_names[job])
     yield _KEEP_ATTEMPT(run=run, event=str(_ENDED_BY[state]))
     yield _PUT_BACK(run=run, lane=lane, now=now)
+    if again:
+        yield _FORGET_STEPS(run=run, steps=again)
     if lane is not None:
         yield ON_LANES(rows=[(job, lane, run, False)])
     yield NOTIFY

@@ -6,6 +6,7 @@ A page is asked for by the key of the last row seen, which stays valid while row
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 from ...core.definition import JobDefinition
@@ -49,30 +50,28 @@ _JOBS = Statement("""
 _SCHEDULES_OF = Statement("""
     SELECT job_id, name FROM tickwise_schedules WHERE job_id IN :jobs[bigint] AND deleted IS NULL ORDER BY name
 """)
-_SCHEDULES = Statement("""
-    SELECT s.id, s.job_id, s.name, j.name, s.wake_at, s.created_at, s.updated_at, j.definition_id, s.definition_id,
-        j.source
-    FROM tickwise_schedule_state s JOIN tickwise_jobs j ON j.id = s.job_id
-    WHERE s.deleted IS NULL AND s.name > :after AND (CAST(:job AS {text}) IS NULL OR j.name = :job)
-        AND (CAST(:name AS {text}) IS NULL OR s.name = :name)
-        AND (CAST(:any_name AS {boolean}) OR s.name IN :names[text]) AND (s.local OR NOT CAST(:local AS {boolean}))
-        AND (CAST(:paused AS {boolean}) IS NULL OR s.paused = :paused)
-        AND (CAST(:due_before AS {bigint}) IS NULL OR s.wake_at < :due_before)
-        AND (CAST(:pattern AS {text}) IS NULL OR lower(s.name) LIKE :pattern ESCAPE '!'
-            OR lower(j.name) LIKE :pattern ESCAPE '!')
-    ORDER BY s.name LIMIT :most
-""")
+_MATCHES = {  # conditions of a filter of schedules, by its field
+    "name": "s.name = :name",
+    "job": "j.name = :job",
+    "names": "s.name IN :names[text]",
+    "local": "s.local",
+    "paused": "s.paused = :paused",
+    "due_before": "s.wake_at < :due_before",
+    "pattern": "(lower(s.name) LIKE :pattern ESCAPE '!' OR lower(j.name) LIKE :pattern ESCAPE '!')",
+}
 _JOB_ROWS = Statement(f"SELECT {COLUMNS} FROM {JOBS} WHERE j.id IN :ids[bigint]")
 _PAUSED = Statement("SELECT count(*) FROM tickwise_pauses WHERE until IS NULL")
 _LATEST_PAUSE = Statement("SELECT coalesce(max(id), 0) FROM tickwise_pauses WHERE until IS NOT NULL")
-_LAST_RUNS = Statement("""
+_OF_SCHEDULE = "n.schedule_id = s.id AND n.slot IS NOT NULL"
+_LAST_RUNS = Statement(f"""
     SELECT s.id, r.id, r.started_at, r.created_at, r.state FROM tickwise_schedule_state s
     JOIN tickwise_runs r ON r.id = coalesce(
-        (SELECT n.id FROM tickwise_runs n WHERE n.job_id = s.job_id AND n.schedule_id = s.id AND n.slot IS NOT NULL
-            ORDER BY n.id DESC LIMIT 1),
-        (SELECT max(n.id) FROM tickwise_runs n WHERE n.schedule_id = s.id AND n.slot IS NOT NULL))
+        (SELECT max(n.id) FROM tickwise_runs n WHERE n.job_id = s.job_id AND {_OF_SCHEDULE} AND n.id >= coalesce(
+            (SELECT m.id FROM tickwise_runs m WHERE m.job_id = s.job_id ORDER BY m.id DESC LIMIT 1 OFFSET 9), 0)),
+        (SELECT n.id FROM tickwise_runs n WHERE n.job_id = s.job_id AND {_OF_SCHEDULE} ORDER BY n.id DESC LIMIT 1),
+        (SELECT max(n.id) FROM tickwise_runs n WHERE {_OF_SCHEDULE}))
     WHERE s.id IN :ids[bigint] AND s.last_slot IS NOT NULL
-""")  # the second looks at all runs of a schedule that has none of its present job: it moved here from another
+""")  # among the newest runs of the job; else among all; else it had its runs when it was another job's
 _ATTEMPTS = Statement(
     """
     SELECT number, event, started_at, finished_at, node, error FROM tickwise_attempts WHERE run_id = :run ORDER
@@ -181,15 +180,29 @@ def _schedules(
     is_whole = wanted.label is None and wanted.source is None
     batch_size = most if is_whole else _BATCH_SIZE
     while True:
-        rows = yield _SCHEDULES(
-            after=after, most=batch_size, name=name, job=wanted.job, local=wanted.local,
-            paused=wanted.paused, due_before=wanted.due_before, pattern=like_pattern(wanted.text),
-            any_name=wanted.names is None, names=sorted(wanted.names or ()),
-        )  # fmt: skip
+        given = {
+            "name": name, "job": wanted.job, "names": None if wanted.names is None else sorted(wanted.names),
+            "local": wanted.local or None, "paused": wanted.paused, "due_before": wanted.due_before,
+            "pattern": like_pattern(wanted.text),
+        }  # fmt: skip
+        values = {field: value for field, value in given.items() if value is not None}
+        rows = yield _select_schedules(*values)(**values, after=after, most=batch_size)
         found += rows if is_whole else (yield from _matching(cache, rows, wanted))
         if len(rows) < batch_size or len(found) >= most:
             return found[:most]
         after = rows[-1][2]
+
+
+@lru_cache
+def _select_schedules(*fields: str) -> Statement:
+    """With the conditions of these fields only, so that the database finds an index for them."""
+    which = "".join(f" AND {_MATCHES[field]}" for field in fields)
+    return Statement(f"""
+        SELECT s.id, s.job_id, s.name, j.name, s.wake_at, s.created_at, s.updated_at, j.definition_id,
+            s.definition_id, j.source
+        FROM tickwise_schedule_state s JOIN tickwise_jobs j ON j.id = s.job_id
+        WHERE s.deleted IS NULL AND s.name > :after{which} ORDER BY s.name LIMIT :most
+    """)
 
 
 def _matching(cache: DefinitionCache, rows: Sequence[Any], wanted: ScheduleFilter) -> Procedure[list[Any]]:

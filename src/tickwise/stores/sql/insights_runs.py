@@ -1,21 +1,15 @@
-"""Runs for people: a read costs as much as it shows, however many runs are stored.
+"""Runs for people: one, and those that were under way; others are found by `insights_run_search`."""
 
-A statement has only the conditions of its filter, so that the database finds an index for it. New runs have the
-highest ids: runs created since an instant are looked for above the newest older run, with a margin for clocks that
-were set back.
-"""
-
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
+from ...core.definition import JobDefinition
 from ...core.handover import HandOver
 from ...core.model import Trigger
 from ...core.payload import UnreadableText, shown, shown_params
 from ...core.states import RunState
-from ..records import MICRO, Page, RunFilter, RunRow
-from ..statistics import ERROR_LENGTH, ErrorGroup, RunGroup, RunGroups
-from ..validation import is_number, like_pattern, run_number_in, star_pattern
+from ..records import RunRow
 from .definitions import DefinitionCache
 from .handover import RECORD
 from .runs import RUNNING
@@ -26,50 +20,10 @@ RUN_COLUMNS = f"""r.id, r.job_id, r.schedule_id, r.slot, r.trigger_name, r.sched
     r.lane, r.run_key, r.params, r.result, r.error, r.cancelling, r.failures, r.losses, r.lease_until,
     r.expires_at, r.requested_by, r.requires, {RECORD}"""
 _RUN = Statement(f"SELECT {RUN_COLUMNS} FROM tickwise_runs r WHERE r.id = :run")
-_CONDITIONS = {
-    "after": "r.id < :after",
-    "only": "r.job_id = :only",
-    "job": "r.job_id = (SELECT id FROM tickwise_jobs WHERE name = :job)",
-    "schedule": "(r.job_id, r.schedule_id) = (SELECT job_id, id FROM tickwise_schedules WHERE name = :schedule)",
-    "queued": "r.queued = TRUE",
-    "running": f"r.{RUNNING}",
-    "states": "r.state IN :states[text]",
-    "triggers": "r.trigger_name IN :triggers[text]",
-    "slot": "r.slot = :slot",
-    "queue": "r.queue = :queue",
-    "key": "r.run_key = :key",
-    "since": "r.created_at >= :since AND r.id > :older",
-    "until": "r.created_at < :until",
-    "jobs": "r.job_id IN (SELECT id FROM tickwise_jobs WHERE name IN :jobs[text])",
-    "schedules": "r.schedule_id IN (SELECT id FROM tickwise_schedules WHERE name IN :schedules[text])",
-    "error": "lower(r.error) LIKE :error ESCAPE '!'",
-    "text": """(r.id = :id OR r.job_id IN (SELECT id FROM tickwise_jobs WHERE lower(name) LIKE :text ESCAPE '!')
-        OR r.schedule_id IN (SELECT id FROM tickwise_schedules WHERE lower(name) LIKE :text ESCAPE '!'))""",
-}
-_WORD = """(lower(r.error) LIKE :{name} ESCAPE '!' OR r.id = :{name}_id
-        OR r.job_id IN (SELECT id FROM tickwise_jobs WHERE lower(name) LIKE :{name} ESCAPE '!')
-        OR r.schedule_id IN (SELECT id FROM tickwise_schedules WHERE lower(name) LIKE :{name} ESCAPE '!'))"""
-_NAMED = Statement("""
-    SELECT id FROM tickwise_jobs WHERE lower(name) LIKE :text ESCAPE '!'
-    UNION SELECT job_id FROM tickwise_schedules WHERE lower(name) LIKE :text ESCAPE '!'
-    UNION SELECT job_id FROM tickwise_runs WHERE id = :id LIMIT 2
+_DEFINITION = Statement("""
+    SELECT r.definition_id, j.name FROM tickwise_runs r JOIN tickwise_jobs j ON j.id = r.job_id WHERE r.id = :run
 """)
-_ERROR = f"substr(coalesce(r.error, ''), 1, {ERROR_LENGTH}) AS said"
-_GROUPS = {  # columns of a run, a further condition, columns of a group, and what is said of it besides its size
-    "runs": (
-        "r.job_id, r.schedule_id, r.state, r.trigger_name, r.queue", "",
-        "job_id, schedule_id, state, trigger_name, queue", "",
-    ),
-    "errors": (
-        f"r.id, r.job_id, {_ERROR}, coalesce(r.finished_at, r.created_at) AS ended",
-        " AND r.state IN ('failed', 'lost')",
-        "job_id, said", ", min(ended), max(ended), max(id)",
-    ),
-}  # fmt: skip
-_BESIDE = frozenset({"id", "older"})  # values that belong to a condition with another name
-_LIVE = {frozenset({state}): str(state) for state in (RunState.QUEUED, RunState.RUNNING)}  # with few, and an index
 _NEWEST_OLD = Statement("SELECT id FROM tickwise_runs WHERE created_at < :instant ORDER BY id DESC LIMIT 1")
-_CLOCK_MARGIN = 600 * MICRO
 _UNDER_WAY = " UNION ALL ".join(
     f"""SELECT * FROM (SELECT id, {at} AS at, {lives} AS lives FROM tickwise_runs
         WHERE {which} AND started_at < :end ORDER BY 2 DESC, 1 DESC LIMIT :most) AS k"""
@@ -85,102 +39,17 @@ _TIMELINE = Statement(f"""
 """)
 
 
+def definition_of(cache: DefinitionCache, id_: int) -> Procedure[JobDefinition | None]:
+    rows = yield _DEFINITION(run=id_)
+    yield from cache.read(row[0] for row in rows)
+    with suppress(UnreadableText):
+        return cache.job(*rows[0]) if rows else None
+    return None
+
+
 def run(cache: DefinitionCache, id_: int) -> Procedure[RunRow | None]:
     rows = yield from run_rows(cache, (yield _RUN(run=id_)))
     return rows[0] if rows else None
-
-
-def runs(cache: DefinitionCache, wanted: RunFilter, after: int | None, limit: int) -> Procedure[Page[RunRow]]:
-    """Newest first. The text of a filter may be the id of a run."""
-    values = yield from _values(wanted, after)
-    if values is None:
-        return Page(())
-    conditions = [name for name in values if name not in _BESIDE and not name.endswith("_id")]
-    rows = yield _select_runs(*conditions)(**values, most=limit + 1)
-    found = yield from run_rows(cache, rows[:limit])
-    return Page(tuple(found), found[-1].id if len(rows) > limit else None)
-
-
-def run_groups(cache: DefinitionCache, wanted: RunFilter, limit: int) -> Procedure[RunGroups]:
-    """Counted by the database, over the newest runs that match."""
-    values = yield from _values(wanted, None)
-    if values is None:
-        return RunGroups()
-    conditions = [name for name in values if name not in _BESIDE and not name.endswith("_id")]
-    groups = yield _group_runs("runs", *conditions)(**values, most=limit + 1)
-    errors = yield _group_runs("errors", *conditions)(**values, most=limit + 1)
-    jobs = {row[0] for row in (*groups, *errors)}
-    yield from cache.read_names(jobs, {row[1] for row in groups if row[1] is not None})
-    return RunGroups(
-        tuple(
-            RunGroup(cache.job_names[job], None if schedule is None else cache.schedule_names[schedule],
-                     RunState(state), Trigger.of(trigger), queue, number)
-            for job, schedule, state, trigger, queue, number in groups
-        ),
-        tuple(
-            ErrorGroup(cache.job_names[job], error, number, first, last, str(run))
-            for job, error, number, first, last, run in errors
-        ),
-        sum(row[-1] for row in groups) > limit,
-    )  # fmt: skip
-
-
-def _values(wanted: RunFilter, after: int | None) -> Procedure[dict[str, Any] | None]:
-    """The values of a filter's conditions and those beside them; none if no run can match."""
-    id_ = run_number_in(wanted)
-    values = dict(_conditions(wanted, after))
-    if "text" in values:
-        jobs = yield _NAMED(text=values["text"], id=id_)
-        if not jobs:
-            return None
-        if len(jobs) == 1:
-            values["only"] = jobs[0][0]
-    older = 0 if wanted.since is None else (yield from newest_old(wanted.since - _CLOCK_MARGIN))
-    ids = {f"{name}_id": int(word) if is_number(word) else -1 for name, word in _named_words(wanted)}
-    return {**values, **ids, "id": id_, "older": older}
-
-
-def _named_words(wanted: RunFilter) -> Iterator[tuple[str, str]]:
-    """Each word with a name for its value, which is made of letters."""
-    return ((f"word_{'x' * (number + 1)}", word) for number, word in enumerate(wanted.words))
-
-
-def _conditions(wanted: RunFilter, after: int | None) -> Iterator[tuple[str, Any]]:
-    """The names of conditions in `_CONDITIONS`, with their values."""
-    states = _LIVE.get(wanted.states, "states")
-    given = {
-        "after": after, "job": wanted.job, "schedule": wanted.schedule, states: sorted(map(str, wanted.states)),
-        "triggers": sorted(map(str, wanted.triggers)), "slot": wanted.slot, "queue": wanted.queue,
-        "key": wanted.key, "since": wanted.since, "until": wanted.until, "text": like_pattern(wanted.text),
-        "jobs": None if wanted.jobs is None else [*sorted(wanted.jobs), ""],
-        "schedules": None if wanted.schedules is None else [*sorted(wanted.schedules), ""],
-        "error": star_pattern(wanted.error),
-        **{name: star_pattern(word) for name, word in _named_words(wanted)},
-    }  # fmt: skip
-    return ((name, value) for name, value in given.items() if value not in (None, []))
-
-
-@lru_cache
-def _select_runs(*conditions: str) -> Statement:
-    """In order of their ids. Where another index finds fewer rows, `+` keeps the database from walking the ids."""
-    which = _where(conditions)
-    order = "+r.id" if {*_LIVE.values()} & {*conditions} else "r.id"
-    return Statement(f"SELECT {RUN_COLUMNS} FROM tickwise_runs r WHERE {which} ORDER BY {order} DESC LIMIT :most")
-
-
-@lru_cache
-def _group_runs(what: str, *conditions: str) -> Statement:
-    """Groups of the newest runs that match: by what all runs have, or of those that failed by their errors."""
-    columns, also, groups, counts = _GROUPS[what]
-    return Statement(f"""
-        SELECT {groups}, count(*){counts} FROM (
-            SELECT {columns} FROM tickwise_runs r WHERE {_where(conditions)}{also} ORDER BY r.id DESC LIMIT :most
-        ) AS k GROUP BY {groups} ORDER BY {groups}
-    """)
-
-
-def _where(conditions: Sequence[str]) -> str:
-    return " AND ".join(_CONDITIONS.get(name) or _WORD.format(name=name) for name in conditions) or "TRUE"
 
 
 def newest_old(instant: int) -> Procedure[int]:

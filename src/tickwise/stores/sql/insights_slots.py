@@ -1,10 +1,11 @@
 """Slots for people: the newest of some schedules, counts of them in bins, and which schedules ail.
 
 Each read takes runs from the unique index of slots and decisions from their key, so its cost grows with the slots
-of the schedules that were asked for. Only `ailing` looks at all schedules: at one run of each.
+of the schedules that were asked for. Counts read no run: all slots that have one are in an index, and those whose
+run did not simply succeed are in a second, small one. Only `ailing` looks at all schedules, for one entry of each.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from ...core.reasons import Reason
@@ -13,45 +14,68 @@ from ...core.states import RunState
 from ..records import DecisionRow
 from ..statistics import AILING, ERROR_LENGTH, WAITS, RecentSlots, SlotCounts
 from .insights import DECISION_COLUMNS, decision_row
+from .runs import RUNNING
 from .statement import Procedure, Statement
 
 _LIVE = "s.name IN :names[text] AND s.deleted IS NULL"
-_RECENT_RUNS = Statement(f"""
+_WITH_OLDEST = f"""
+    WITH s AS {{{{materialized}}}} (SELECT id, name, coalesce(({{oldest}} LIMIT 1 OFFSET :newer), 0) AS oldest
+        FROM tickwise_schedules AS s WHERE {_LIVE})
+"""
+_RECENT_RUNS = Statement(
+    _WITH_OLDEST.format(
+        oldest="SELECT slot FROM tickwise_runs WHERE schedule_id = s.id AND slot < :until ORDER BY slot DESC"
+    )
+    + f"""
     SELECT s.name, r.slot, r.id, r.state, r.attempt, r.due_at, r.started_at, r.finished_at,
         substr(coalesce(r.error, ''), 1, {ERROR_LENGTH})
-    FROM (SELECT id, name, coalesce((
-            SELECT slot FROM tickwise_runs WHERE schedule_id = s.id AND slot < :until
-            ORDER BY slot DESC LIMIT 1 OFFSET :newer), 0) AS oldest
-        FROM tickwise_schedules AS s WHERE {_LIVE}) AS s
-    JOIN tickwise_runs r ON r.schedule_id = s.id AND r.slot >= s.oldest AND r.slot < :until
+    FROM s JOIN tickwise_runs r ON r.schedule_id = s.id AND r.slot >= s.oldest AND r.slot < :until
     ORDER BY s.name, r.slot
-""")
-_RECENT_DECISIONS = Statement(f"""
-    SELECT {DECISION_COLUMNS}
-    FROM (SELECT id, name, coalesce((
-            SELECT first_slot FROM tickwise_decisions
+"""
+)
+_RECENT_DECISIONS = Statement(
+    _WITH_OLDEST.format(
+        oldest="""SELECT first_slot FROM tickwise_decisions
             WHERE schedule_id = s.id AND first_slot < :until AND NOT (reason IN :waits[text])
-            ORDER BY first_slot DESC LIMIT 1 OFFSET :newer), 0) AS oldest
-        FROM tickwise_schedules AS s WHERE {_LIVE}) AS s
-    JOIN tickwise_decisions d ON d.schedule_id = s.id AND d.first_slot >= s.oldest AND d.first_slot < :until
+            ORDER BY first_slot DESC"""
+    )
+    + f"""
+    SELECT {DECISION_COLUMNS}
+    FROM s JOIN tickwise_decisions d ON d.schedule_id = s.id AND d.first_slot >= s.oldest AND d.first_slot < :until
     WHERE NOT (d.reason IN :waits[text]) ORDER BY s.name, d.first_slot, d.reason
-""")
+"""
+)
 _OF_BINS = f"""FROM tickwise_schedules s JOIN tickwise_runs r ON r.schedule_id = s.id
     WHERE {_LIVE} AND r.slot >= :since AND r.slot < :until"""
-_COUNTS = Statement(f"""
-    SELECT s.name, (r.slot - :since) {{div}} :step, r.state, CASE WHEN r.attempt > 1 THEN 1 ELSE 0 END, count(*)
-    {_OF_BINS} GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
-""")
-_AGAIN = Statement(f"SELECT s.name, r.slot {_OF_BINS} AND r.trigger_name IN :triggers[text] ORDER BY 1, 2")
+_QUEUED = "id IN (SELECT id FROM tickwise_runs WHERE queued = TRUE)"  # by its index, and not one by one
+_ALL, _RETRIED = "all", "retried"  # the second is what `unusual` says of a success after another attempt
+_COUNTS = Statement(
+    " UNION ALL ".join(
+        f"SELECT s.name, (r.slot - :since) {{div}} :step, {kind}, count(*) {_OF_BINS}{which} GROUP BY 1, 2, 3"
+        for kind, which in (
+            (f"'{_ALL}'", ""),  # from an index alone, as is the next; so what simply succeeded is what is left
+            ("r.unusual", " AND r.unusual IS NOT NULL"),
+            ("'queued'", f" AND r.{_QUEUED} AND r.unusual IS NULL"),
+            ("'running'", f" AND r.{RUNNING} AND r.unusual IS NULL"),
+        )
+    )
+)
 _DECIDED = Statement(f"""
     SELECT {DECISION_COLUMNS} FROM tickwise_schedules s JOIN tickwise_decisions d ON d.schedule_id = s.id
     WHERE {_LIVE} AND d.first_slot < :until AND d.last_slot >= :since AND NOT (d.reason IN :waits[text])
     ORDER BY s.name, d.first_slot, d.reason
 """)
+_AGAIN = Statement(f"""
+    SELECT DISTINCT s.name, r.slot
+    FROM tickwise_schedules s CROSS JOIN tickwise_decisions d CROSS JOIN tickwise_runs r
+    WHERE {_LIVE} AND d.schedule_id = s.id AND d.first_slot < :until AND d.last_slot >= :since
+        AND r.schedule_id = s.id AND r.slot >= d.first_slot AND r.slot <= d.last_slot
+        AND r.slot >= :since AND r.slot < :until AND r.trigger_name IN :triggers[text] ORDER BY 1, 2
+""")
 _AILING_RUNS = Statement("""
-    SELECT s.name FROM tickwise_schedules s WHERE s.deleted IS NULL AND (
-        SELECT r.state FROM tickwise_runs r WHERE r.schedule_id = s.id AND r.slot IS NOT NULL
-        ORDER BY r.slot DESC LIMIT 1) IN :states[text]
+    SELECT s.name FROM tickwise_schedule_state s
+    JOIN tickwise_runs r ON r.schedule_id = s.id AND r.slot = s.last_slot
+    WHERE s.deleted IS NULL AND r.unusual IS NOT NULL AND r.unusual IN :states[text]
 """)
 _SKIPPED = Statement("""
     SELECT s.name FROM tickwise_schedules s WHERE s.deleted IS NULL AND s.id IN (
@@ -74,18 +98,31 @@ def recent(names: Sequence[str], limit: int, before: int) -> Procedure[dict[str,
 
 def slot_counts(names: Sequence[str], bins: Bins) -> Procedure[dict[str, SlotCounts]]:
     given = {"names": list(names), "since": bins.since, "until": bins.until}
-    runs: dict[str, list[RunCount]] = defaultdict(list)
-    for name, place, state, retried, number in (yield _COUNTS(step=bins.step, **given)):
-        runs[name].append(RunCount(place, RunState(state), bool(retried), number))
+    counts: dict[str, Counter[tuple[int, str]]] = defaultdict(Counter)
+    for name, place, kind, number in (yield _COUNTS(step=bins.step, **given)):
+        counts[name][place, kind] += number
     decisions = _by_schedule(map(decision_row, (yield _DECIDED(waits=_WAITS, **given))))
     again: dict[str, list[int]] = defaultdict(list)
     if decisions:
         for name, slot in (yield _AGAIN(triggers=sorted(map(str, AGAIN)), **{**given, "names": list(decisions)})):
             again[name].append(slot)
     return {
-        name: SlotCounts(tuple(runs.get(name, ())), tuple(again[name]), tuple(decisions.get(name, ())))
-        for name in {*runs, *decisions}
+        name: SlotCounts(_run_counts(counts[name]), tuple(again[name]), tuple(decisions.get(name, ())))
+        for name in {*counts, *decisions}
     }
+
+
+def _run_counts(counts: Counter[tuple[int, str]]) -> tuple[RunCount, ...]:
+    """By bin and state; those in no other state have simply succeeded."""
+    found: Counter[tuple[int, RunState, bool]] = Counter()
+    for (place, kind), number in counts.items():
+        if kind == _ALL:
+            found[place, RunState.SUCCEEDED, False] += number
+            continue
+        state = RunState.SUCCEEDED if kind == _RETRIED else RunState(kind)
+        found[place, state, kind == _RETRIED] += number
+        found[place, RunState.SUCCEEDED, False] -= number
+    return tuple(RunCount(*key, number) for key, number in sorted(found.items()) if number)
 
 
 def ailing(since: int, reasons: frozenset[Reason]) -> Procedure[tuple[str, ...]]:

@@ -149,18 +149,30 @@ CREATE TABLE tickwise_runs (
     queued boolean GENERATED ALWAYS AS (state = 'queued') {generated},
     {if_whole}urgency bigint GENERATED ALWAYS AS (-priority) {generated}, session bigint DEFAULT (connection_id()),{end_whole}
     held_key {key} GENERATED ALWAYS AS (  -- the key, while no other run may have it
-        CASE WHEN state IN ('queued', 'running', 'succeeded') AND coalesce(key_ttl, 1) > 0 THEN run_key END
+        CASE WHEN run_key IS NULL OR key_ttl <= 0 THEN NULL
+            WHEN state = 'succeeded' OR state = 'running' OR state = 'queued' THEN run_key END
+    ) {generated},
+    unusual {key} GENERATED ALWAYS AS (  -- how it ended, unless it simply succeeded; or its state after an error
+        CASE WHEN state = 'succeeded' AND attempt > 1 THEN 'retried'
+            WHEN error IS NOT NULL THEN state
+            WHEN state <> 'succeeded' AND state <> 'running' AND state <> 'queued' THEN state END
     ) {generated}
 ) {room_for_ends};
--- No index of all runs contains a column that the end of a run changes, so PostgreSQL writes the end on the page of
--- its beginning and to no index. Runs end about in the order in which they were made: a summary of each range of
--- pages is enough to find them by their end.
+-- No index contains a column that an ordinary end of a run changes, so PostgreSQL writes the end on the page of its
+-- beginning and to no index: `unusual` is none before and after it. Runs end about in the order in which they were
+-- made: a summary of each range of pages is enough to find them by their end. SQLite computes generated columns at
+-- each write: there `IN` with three values costs as much as all else.
 CREATE UNIQUE INDEX tickwise_runs_slot ON tickwise_runs (schedule_id, slot) {if_partial}WHERE slot IS NOT NULL{end_partial};
 CREATE UNIQUE INDEX tickwise_runs_key ON tickwise_runs (job_id, held_key) {if_partial}WHERE held_key IS NOT NULL{end_partial};
 CREATE INDEX tickwise_runs_queue ON tickwise_runs ({if_whole}queued, {end_whole}queue, {urgent_first}, due_at, id) {if_partial}WHERE queued = TRUE{end_partial};
 CREATE INDEX tickwise_runs_expiry ON tickwise_runs ({if_whole}queued, {end_whole}expires_at) {if_partial}WHERE queued = TRUE AND expires_at IS NOT NULL{end_partial};
 CREATE INDEX tickwise_runs_again ON tickwise_runs ({if_whole}queued, {end_whole}started_at) {if_partial}WHERE queued = TRUE AND started_at IS NOT NULL{end_partial};
 CREATE INDEX tickwise_runs_job ON tickwise_runs (job_id, id);
+-- For people: runs that did not simply succeed, or that somebody asked for, the newest first. A read that sorts by
+-- `id + 0` is served by these, and by no index of all runs.
+{if_partial}CREATE INDEX tickwise_runs_unusual ON tickwise_runs ((id + 0), unusual, job_id) WHERE unusual IS NOT NULL{end_partial};
+{if_partial}CREATE INDEX tickwise_runs_unusual_slot ON tickwise_runs (schedule_id, slot, unusual) WHERE unusual IS NOT NULL{end_partial};
+{if_partial}CREATE INDEX tickwise_runs_rare_trigger ON tickwise_runs ((id + 0), trigger_name) WHERE trigger_name NOT IN ('schedule', 'enqueue'){end_partial};
 CREATE INDEX tickwise_runs_finished ON tickwise_runs {range_index} (finished_at) {range_options};
 
 CREATE TABLE tickwise_active_runs (  -- runs that hold a lane of their job, and all that run

@@ -22,6 +22,7 @@ from . import (
     heartbeat,
     insights,
     insights_changes,
+    insights_run_search,
     insights_runs,
     insights_slots,
     insights_statistics,
@@ -127,8 +128,8 @@ class SqlStore(SqlMoves, Store):
             return await on_connection(self.driver, connection, lambda: enqueue.enqueue(self.definitions, asked))
         return await self.execute(Pool.OTHER, enqueue.enqueue, self.definitions, asked)
 
-    async def _retry(self, run: int, /) -> None:
-        await self.execute(Pool.OTHER, enqueue.retry, run, self.definitions)
+    async def _retry(self, run: int, again: Sequence[str], /) -> None:
+        await self.execute(Pool.OTHER, enqueue.retry, self.definitions, run, again)
 
     async def _finish(self, ended: Sequence[Finish], /) -> tuple[Settled | None, ...]:
         ends = [_run_end(one) for one in ended]
@@ -156,9 +157,10 @@ class SqlInsights(SqlMoves, Insights):
     _as_written = move(Pool.READ, define.as_written)
     _schedule = cached_move(Pool.READ, insights.schedule)
     _schedules = cached_move(Pool.READ, insights.schedules)
+    _definition_of = cached_move(Pool.READ, insights_runs.definition_of)
     _run = cached_move(Pool.READ, insights_runs.run)
-    _runs = cached_move(Pool.READ, insights_runs.runs)
-    _run_groups = cached_move(Pool.READ, insights_runs.run_groups)
+    _runs = cached_move(Pool.READ, insights_run_search.runs)
+    _run_groups = cached_move(Pool.READ, insights_run_search.run_groups)
     _attempts = move(Pool.READ, insights.attempts)
     _steps = move(Pool.READ, insights.steps)
     _log = move(Pool.READ, insights.log)

@@ -12,7 +12,7 @@ from ...core.model import Trigger
 from ...core.parameters import Parameters
 from ...core.settle import Cancelled, Failed, Outcome, Succeeded, Unmet
 from ...core.states import Event, RunState
-from ...stores.records import MICRO, Enqueue, Enqueued
+from ...stores.records import MICRO, Enqueue, Enqueued, StepReport
 from .stories import Stories
 from .world import HOURLY, World, instant, job
 
@@ -265,6 +265,33 @@ class RetryStories(Stories):
         assert (await world.run(failed)).lane == 0
         async with world.refuses(ConflictError, failed):
             await world.trigger("a")
+
+    async def test_steps_that_are_repeated(self, world: World) -> None:
+        """What was reported of them is forgotten when the run is put back, and not if it is refused (S41)."""
+        await world.define(job("a"))
+        run = await world.enqueue("a")
+        lease = await world.start()
+        reports = [StepReport(name, "succeeded", 1, 2) for name in ("fetch", "load", "tell")]
+        assert await world.store.report(run, lease.token, reports)
+        with pytest.raises(ConflictError):
+            await world.store.retry(run, ["load"])
+        assert len(await world.insights.steps(run)) == 3
+        await world.end(lease, Failed())
+        await world.store.retry(run, ["load", "tell", "none", "\0"])
+        assert [step.name for step in await world.insights.steps(run)] == ["fetch"]
+        again = await world.start()
+        assert await world.store.report(run, again.token, reports[1:2])
+        assert [step.name for step in await world.insights.steps(run)] == ["fetch", "load"]
+
+    async def test_the_definition_of_a_run(self, world: World) -> None:
+        """It stays as it was when the run was made (S23)."""
+        await world.define(job("a", queue="default"))
+        run = await world.enqueue("a")
+        await world.define(job("a", queue="other"))
+        definition = await world.insights.definition_of(run)
+        assert definition is not None
+        assert (definition.name, definition.queue) == ("a", "default")
+        assert await world.insights.definition_of("999999") is None
 
     async def test_it_needs_its_key(self, world: World) -> None:
         """A key that another run has meanwhile is not shared (S48)."""

@@ -5,7 +5,7 @@ from ...core.model import Trigger
 from ...core.settle import Failed, Succeeded
 from ...core.states import RunState
 from ...stores.records import RunFilter
-from ...stores.statistics import ErrorGroup, RunGroup, RunGroups
+from ...stores.statistics import ErrorGroup, RunGroups, RunKind
 from .stories import Stories
 from .world import World, job
 
@@ -49,16 +49,16 @@ class RunSearchStories(Stories):
         """By what they have in common; those that failed by their errors, with the newest of each."""
         ids = await self._fail_and_succeed(world)
         whole = await world.insights.run_groups()
-        assert sorted(whole.runs) == [
-            RunGroup("a", None, S.FAILED, Trigger.ENQUEUE, "default", 4),
-            RunGroup("a", None, S.SUCCEEDED, Trigger.ENQUEUE, "default", 1),
-            RunGroup("b", None, S.QUEUED, Trigger.MANUAL, "other", 1),
+        assert sorted(whole.kinds) == [
+            RunKind(S.FAILED, Trigger.ENQUEUE, "default", 4), RunKind(S.QUEUED, Trigger.MANUAL, "other", 1),
+            RunKind(S.SUCCEEDED, Trigger.ENQUEUE, "default", 1),
         ]  # fmt: skip
+        assert (whole.jobs, whole.schedules) == ({"a": 5, "b": 1}, {})
         second = world.micro - 3_000_000
         assert ErrorGroup("a", ERRORS[1], 2, second, second + 1_000_000, ids[2]) in whole.errors
         assert {each.error: each.runs for each in whole.errors} == {ERRORS[0]: 1, ERRORS[1]: 2, ERRORS[3]: 1}
         few = await world.insights.run_groups(RunFilter(states=FAILED), 3)
-        assert (sum(group.runs for group in few.runs) >= 3, few.more) == (True, True)
+        assert (sum(kind.runs for kind in few.kinds) >= 3, few.more) == (True, True)
         assert (await world.insights.run_groups(RunFilter(states=FAILED), 4)).more is False
         assert await world.insights.run_groups(RunFilter(text="none")) == RunGroups()
         assert await world.insights.run_groups(RunFilter(text="\0")) == RunGroups()

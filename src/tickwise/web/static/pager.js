@@ -24,8 +24,11 @@ export class Pager {
     if (this.#busy || this.done) return;
     this.#busy = true;
     const mine = this.#generation;
-    const asked = await this.read(this.#next).then((page) => ({ page }), (problem) => ({ problem }));
-    if (mine !== this.#generation || asked.problem?.name === "AbortError") return;
+    let asked; // a page may be empty before the last: the server looks at so many rows for each
+    do {
+      asked = await this.read(asked?.page.next ?? this.#next).then((page) => ({ page }), (problem) => ({ problem }));
+      if (mine !== this.#generation || asked.problem?.name === "AbortError") return;
+    } while (asked.page && !asked.page.items.length && asked.page.next !== null);
     this.#busy = false;
     if (asked.page) this.#take(asked.page);
     this.done ||= Boolean(asked.problem);

@@ -23,6 +23,9 @@ end
 call('ZREM', P .. ':finished:' .. run.state, id)
 call('HDEL', run_key(id), 'finished_at', 'cancelling', 'token', 'expires_at', 'error', 'failures', 'losses')
 put(run_key(id), { state = 'queued', due_at = now })
+for _, step in ipairs(args.again) do
+  call('HDEL', P .. ':steps:' .. id, step)
+end
 if lane then
   call('HSET', run_key(id), 'lane', lane)
   call('HSET', job_key(run.job), 'lane:' .. lane, id .. ' ' .. run.trigger)
