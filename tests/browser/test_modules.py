@@ -114,3 +114,26 @@ def test_a_query_is_narrowed_and_widened(page: Page, site: Site) -> None:
     assert narrowed == 'error:"a b" last 2h state:failed'
     assert call(page, site, "runquery", "toggled", narrowed, "state", "lost") == 'error:"a b" last 2h state:lost'
     assert call(page, site, "runquery", "toggled", narrowed, "state", "failed") == 'error:"a b" last 2h'
+
+
+@pytest.mark.parametrize(
+    ("state", "step", "at_most_once", "reason"),
+    [
+        ("failed", "succeeded", False, ""), ("lost", "failed", False, ""),
+        ("failed", None, False, "has not begun"), ("succeeded", "succeeded", False, "State succeeded"), ("failed", "failed", True, "at_most_once"),
+    ],
+)  # fmt: skip
+def test_why_a_run_does_not_begin_from_a_step(
+    page: Page, site: Site, state: str, step: str | None, at_most_once: bool, reason: str
+) -> None:
+    """What cannot be retried is told beside the button; everything else can."""
+    job = {"at_most_once": at_most_once}
+    found = call(page, site, "runactions", "whyNotFrom", {"state": state}, {"state": step}, job)
+    assert (reason in found) if reason else found == ""
+
+
+def test_what_follows_a_step(page: Page, site: Site) -> None:
+    """All that depend on it, directly or not, in their order, and nothing beside it."""
+    steps = [("a", []), ("d", ["c"]), ("b", ["a"]), ("c", ["b"]), ("other", [])]
+    given = [{"name": name, "depends": depends} for name, depends in steps]
+    assert call(page, site, "stepdetail", "followingOf", given, "b") == ["d", "c"]
