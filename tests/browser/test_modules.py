@@ -120,7 +120,8 @@ def test_a_query_is_narrowed_and_widened(page: Page, site: Site) -> None:
     ("state", "step", "at_most_once", "reason"),
     [
         ("failed", "succeeded", False, ""), ("lost", "failed", False, ""),
-        ("failed", None, False, "has not begun"), ("succeeded", "succeeded", False, "State succeeded"), ("failed", "failed", True, "at_most_once"),
+        ("failed", None, False, "has not begun"), ("failed", "failed", True, "at_most_once"),
+        ("succeeded", "succeeded", False, "State succeeded"),
     ],
 )  # fmt: skip
 def test_why_a_run_does_not_begin_from_a_step(

@@ -39,7 +39,7 @@ def test_explain_is_short(command: Command, tab: Path) -> None:
     assert code == 0
     assert lines[0] == "✓  backup  30 3 * * *    365 fires"
     assert "2027-03-28: the clock skips 02:00 to 03:00; Tickwise fires once more, at 03:00 CEST" in lines[2]
-    assert lines[-1] == "2027-01-01 to 2028-01-01: 1 of 2 jobs fire at the same seconds as under cron, 1 as shown."
+    assert lines[-1] == "Tickwise beside cron, 2027-01-01 to 2028-01-01: 1 the same, 1 different, 1 without times."
 
 
 def test_out_writes_a_file_for_each_job_and_overwrites_none(command: Command, tab: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tickwise.core.change import BackfillAsked, Paused
 from tickwise.core.definition import Kind, Policy, Ticking
 from tickwise.core.errors import InputError
-from tickwise.core.facts_needed import successes_needed
+from tickwise.core.facts_needed import failures_needed, successes_needed
 from tickwise.core.jobstate import (
     SPECIAL_POLICY,
     SPECIAL_STATE,
@@ -203,6 +203,8 @@ def test_what_a_pass_must_read() -> None:
     assert ScheduleState(past._replace(backfill=None)).undecided_from == NOON - 601
     assert successes_needed([job_, again]) == (["a", "b"], NOON - 7_200 - 7_200)
     assert successes_needed([defined()]) is None
+    wary = schedule("etl.wary", HOURLY, pause_after=3)
+    assert failures_needed(defined(wary)) == {"etl.wary": 0}
 
 
 ALIVE = LiveWorkers([(["default"], EVERYTHING)])

@@ -74,6 +74,8 @@ def test_paused_and_deleted_schedules_start_nothing() -> None:
     """S23, S29."""
     state = added("a", HOURLY)
     assert [shown(changed(state, Paused())), shown(changed(state, Deleted()))] == [[], []]
+    assert list(due_slots(changed(state, Paused()), NOW, NOW)) == []
+    assert shown(changed(state, Paused(until=instant("02:30"))), hours=4)[:1] == ["03:00 03:00"]
 
 
 def test_moves_and_bounds_are_kept() -> None:

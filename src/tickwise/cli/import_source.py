@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import typer
@@ -27,7 +26,7 @@ def read_files(source: str, patterns: tuple[str, ...]) -> dict[str, str]:
     if source == "-":
         return {"stdin": _decode(typer.get_binary_stream("stdin").read(_MAX_BYTES + 1), "stdin")}
     path = Path(source)
-    found = list(_files_below(path, patterns)) if path.is_dir() else [path]
+    found = _files_below(path, patterns) if path.is_dir() else [path]
     if len(found) > _MAX_FILES:
         raise InputError(f"{source} has more than {_MAX_FILES} files: name a folder below it")
     if not found:
@@ -35,9 +34,10 @@ def read_files(source: str, patterns: tuple[str, ...]) -> dict[str, str]:
     return {str(file): _read_file(file) for file in found}
 
 
-def _files_below(folder: Path, patterns: tuple[str, ...]) -> Iterator[Path]:
-    for pattern in patterns:
-        yield from sorted(file for file in folder.rglob(pattern) if file.is_file() and file.name[0] != ".")
+def _files_below(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
+    """The files with such names, hidden ones left out; one that several links name is read once."""
+    found = sorted(file for pattern in patterns for file in folder.rglob(pattern) if file.is_file())
+    return list({file.resolve(): file for file in reversed(found) if file.name[0] != "."}.values())[::-1]
 
 
 def _read_file(path: Path) -> str:

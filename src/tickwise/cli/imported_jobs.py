@@ -15,7 +15,7 @@ from ..sources.defaults import Defaults
 from ..sources.yaml import read_text
 from .output import as_yaml
 
-_LISTED_DAYS = 3
+_LISTED_LINES = 4
 _UNPRINTABLE = re.compile(
     r"[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\x7f-\x9f\u2028\u2029\ufeff]"
 )
@@ -93,7 +93,9 @@ def fires(file: JobFile, scheduler: str) -> str:
     proof = file.proof
     if proof is None:
         return "no times"
-    ours = _fires(len(proof.ours))
+    ours = _fires(proof.ours)
+    if proof.is_cut:
+        ours += f" until {to_datetime(proof.end, file.times.zone.tzinfo):%Y-%m-%d}"
     if proof.unavailable:
         return f"{proof.unavailable}; Tickwise {ours}"
     if proof.differences:
@@ -109,16 +111,24 @@ def _fires(number: int) -> str:
 
 
 def differences(file: JobFile, scheduler: str) -> list[str]:
-    """The first days on which the two differ, each in a line."""
-    found = () if file.proof is None else file.proof.differences
-    shown = [f"{each.day}: {describe(each, scheduler, file.times.zone)}" for each in found[:_LISTED_DAYS]]
-    return [*shown, *([f"and {len(found) - len(shown)} more days"] if len(found) > len(shown) else [])]
+    """The days on which the two differ, those that differ alike in one line; the first lines of many."""
+    alike: dict[str, list[str]] = {}
+    for each in () if file.proof is None else file.proof.differences:
+        alike.setdefault(describe(each, scheduler, file.times.zone), []).append(str(each.day))
+    lines = [
+        f"{days[0]}{f' and {len(days) - 1} more days' if days[1:] else ''}: {text}" for text, days in alike.items()
+    ]
+    return (
+        lines
+        if len(lines) <= _LISTED_LINES
+        else [*lines[:_LISTED_LINES], f"and {len(lines) - _LISTED_LINES} more"]
+    )
 
 
 def crowds(files: Sequence[JobFile]) -> Iterator[str]:
     """The second at which most jobs start together, if they are many."""
     proved = [file for file in files if file.proof]
-    together = Counter(second for file in proved for second in (file.proof.ours if file.proof else ()))
+    together = Counter(second for file in proved for second in (file.proof.starts if file.proof else ()))
     most = max(together.values(), default=0)
     if most >= _CROWD:
         first = min(second for second, number in together.items() if number == most)

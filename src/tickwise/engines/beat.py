@@ -23,10 +23,10 @@ from ..app.sync import Tickwise
 from ..core.errors import ConflictError
 from ..core.handover import reference_of
 from ..core.timeparse import iso
+from ..importers.beat_schedule import read_entries
 from ..runtime.context import Run
 from ..runtime.executors.result import Snooze
 from ..stores.url import hidden
-from .beat_schedule import read_entries
 
 QUEUE = "celery-beat"
 _log = get_logger(__name__)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ..core.cron.zone import zone
 from ..core.errors import InputError
 from ..core.references import REFERENCE
+from .cron_text import NICKNAMES
 from .model import Imported, ImportedJob, JobNames, ReadOptions, Refused
 from .shell import read_action, suggest_name
 from .wall_clock import DEBIAN, DebianRules, read_fields
@@ -17,20 +18,12 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ENTRY = re.compile(r"\s*(@\S+|\S+(?:\s+\S+){4})\s+(\S.*)")
 _USER = re.compile(r"(\S+)\s+(\S.*)")
 _INPUT = re.compile(r"(?<!\\)%")
-_NICKNAMES = {  # once more, for the proof
-    "@yearly": "0 0 1 1 *",
-    "@annually": "0 0 1 1 *",
-    "@monthly": "0 0 1 * *",
-    "@weekly": "0 0 * * 0",
-    "@daily": "0 0 * * *",
-    "@midnight": "0 0 * * *",
-    "@hourly": "0 * * * *",
-}
 _OF_CRON = frozenset(
     {"MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING", "SHELL", "CRON_TZ", "RANDOM_DELAY"}
 )
 _OUTPUT_GONE = re.compile(r">\s*/dev/null|&>")
 _LEGEND = re.compile(r"\s*(?:m|min|minute)\s+(?:h|hour)\b", re.IGNORECASE)
+_MAX_DESCRIPTION = 200
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -105,7 +98,7 @@ def _read_line(file: _File, line: str, place: str, names: JobNames) -> ImportedJ
         key, value = (_unquote(part) for part in setting.groups())
         file.settings[key] = value
         return None
-    return _make_job(file, _split(line, file.options), comment, place, names)
+    return _job_of_entry(file, _split(line, file.options), comment, place, names)
 
 
 def _unquote(text: str) -> str:
@@ -127,23 +120,23 @@ def _split(line: str, options: ReadOptions) -> _Entry:
     return _Entry(times, user, command.replace("\\%", "%").strip(), lines)
 
 
-def _make_job(file: _File, entry: _Entry, comment: str, place: str, names: JobNames) -> ImportedJob:
+def _job_of_entry(file: _File, entry: _Entry, comment: str, place: str, names: JobNames) -> ImportedJob:
     if not entry.line:
         raise InputError("it has no command")
     fields: dict[str, Any] = {}
     notes: list[str] = []
     if comment and _may_describe(comment):
-        fields["description"] = comment
-    where = file.settings.get("CRON_TZ", file.options.timezone)
+        fields["description"] = comment[:_MAX_DESCRIPTION]
+    where = file.settings.get("CRON_TZ") or file.options.timezone or file.options.machine_zone
     rules = None
     if entry.times == "@reboot":
         notes.append("Tickwise starts nothing when a machine starts: this job has no schedule, and runs by hand")
     else:
-        times = _NICKNAMES.get(entry.times, entry.times)
+        times = NICKNAMES.get(entry.times, entry.times)
         if times.startswith("@"):
             raise InputError(f"cron knows no {times}")
         rules = DebianRules(read_fields(times.split(), DEBIAN), zone(where).tzinfo)
-        fields["schedule"] = entry.times if entry.times in _NICKNAMES else " ".join(times.split())
+        fields["schedule"] = entry.times if entry.times in NICKNAMES else " ".join(times.split())
         fields |= {"timezone": where, "catchup": "skip", "overlap": "allow"}
     fields |= _settings_fields(file.settings, notes)
     if entry.user is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 
 class RulesUnavailableError(Exception):
@@ -20,6 +20,18 @@ class OriginRules(Protocol):
     def fires(self, start: int, end: int) -> Iterable[int]:
         """The UTC seconds in [start, end), in order; one that it fires twice stands there twice."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownTimes:
+    """Rules that name no times, and why."""
+
+    max_fires: ClassVar[int] = 0
+    problem: str
+
+    def fires(self, start: int, end: int) -> Iterable[int]:
+        del start, end
+        raise RulesUnavailableError(self.problem)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +69,8 @@ class Imported:
 class ReadOptions:
     """What a source does not say by itself."""
 
-    timezone: str = "UTC"
+    timezone: str | None = None  # of times that name none, if the person said so
+    machine_zone: str = "UTC"
     system: bool = False  # a crontab whose entries name a user
 
 

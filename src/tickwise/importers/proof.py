@@ -19,7 +19,7 @@ class Difference(NamedTuple):
     """A local day on which the two do not fire alike."""
 
     day: date
-    change: str  # what the clock does on this day; empty if it does nothing
+    change: str  # the reason: what the clock does on this day, mostly; empty if none is known
     theirs: tuple[int, ...]  # the seconds at which only the old scheduler fires
     ours: tuple[int, ...]
 
@@ -30,10 +30,12 @@ class Proof:
 
     start: int
     end: int  # earlier than asked for if the old scheduler fires too often to be asked about all of it
-    theirs: int  # how often it fires
-    ours: Sequence[int]
+    theirs: int  # how often each of them fires
+    ours: int
+    starts: Sequence[int] = ()  # the seconds at which Tickwise fires
     differences: Sequence[Difference] = ()
     unavailable: str = ""  # why the old scheduler's rules could not be asked
+    is_cut: bool = False
 
 
 def prove(rules: OriginRules, times: Recurrence, start: int, end: int) -> Proof:
@@ -41,12 +43,13 @@ def prove(rules: OriginRules, times: Recurrence, start: int, end: int) -> Proof:
     try:
         theirs = list(islice(rules.fires(start, end), rules.max_fires + 1))
     except RulesUnavailableError as error:
-        return Proof(start, end, 0, _expand(times, start, end), unavailable=str(error))
-    if len(theirs) > rules.max_fires:
+        return Proof(start, end, 0, times.count(start - 1, end - 1), unavailable=str(error))
+    is_cut = len(theirs) > rules.max_fires
+    if is_cut:
         end = theirs.pop()
     ours = _expand(times, start, end)
     found = () if theirs == ours else tuple(_differences(theirs, ours, times.zone))
-    return Proof(start, end, len(theirs), ours, found)
+    return Proof(start, end, len(theirs), len(ours), ours, found, is_cut=is_cut)
 
 
 def _expand(times: Recurrence, start: int, end: int) -> list[int]:
@@ -65,6 +68,8 @@ def _differences(theirs: Iterable[int], ours: Iterable[int], zone: Zone) -> Iter
             days[to_datetime(second, zone.tzinfo).date()][side].append(second)
     for day, (only_theirs, only_ours) in sorted(days.items()):
         change = _clock_change(zone, (only_theirs or only_ours)[0], day)
+        if not change and not only_ours and all(second in b for second in only_theirs):
+            change = "two entries name one second, which is one slot"
         yield Difference(day, change, tuple(sorted(only_theirs)), tuple(sorted(only_ours)))
 
 

@@ -38,7 +38,7 @@ def read_action(line: str, shell: str = "/bin/sh", stdin: str | None = None) -> 
     else:
         start = "" if shell in {"/bin/sh", "sh"} else f"#!{shell}\n"
         action = {"script": f"{start}{line}\n"}
-    return action if folder is None else {"steps": [{"name": "main", **action, "dir": folder}]}
+    return action if folder is None else {**action, "dir": folder}
 
 
 def _with_input(line: str, stdin: str) -> str:

@@ -11,7 +11,6 @@ A definition says `${secret:NAME}`. The settings of the worker say where the val
 import asyncio
 import os
 import shlex
-import tomllib
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 
 from ..core.errors import InputError, did_you_mean, nearest_word
 from ..core.references import OUTPUT_NAME
+from ..toml_table import read_table
 
 KINDS = ("env", "file", "command")
 _MAX_SIZE = 65_536  # bytes
@@ -27,12 +27,7 @@ _TIMEOUT = 30.0  # seconds for a program, which may ask somebody for a password
 
 def read_secret_places(value: Any) -> dict[str, str]:
     """The table `[secrets]` of the settings. A string is TOML."""
-    try:
-        table = tomllib.loads(value) if isinstance(value, str) else value
-    except tomllib.TOMLDecodeError:  # what it says may be a secret
-        table = None
-    if not isinstance(table, Mapping):
-        raise InputError('write a table: [secrets], and in it lines such as db_password = "env:DB_PASSWORD"')
+    table = read_table(value, 'a table: [secrets], and in it lines such as db_password = "env:DB_PASSWORD"')
     for name, place in table.items():
         if not OUTPUT_NAME.fullmatch(name):
             raise InputError(f"{name[:60]!r} cannot be the name of a secret: use letters, digits, _ and -")

@@ -1,6 +1,5 @@
 """Named schedules, for people who prefer not to write cron."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -9,6 +8,7 @@ from typing import Any
 from ..core.cron import parse
 from ..core.definition import check_name
 from ..core.errors import InputError, did_you_mean, nearest_word
+from ..toml_table import read_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,7 @@ def find_template(name: str, own: Mapping[str, Template]) -> Template:
 
 def read_templates(given: Any) -> Mapping[str, Template]:
     """A user's own templates: names with a cron text, or with `cron` and `description`. A string is TOML."""
-    try:
-        table = tomllib.loads(given) if isinstance(given, str) else given
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f'write name = "cron text": {error}') from None
-    if not isinstance(table, Mapping):
-        raise InputError('write a table of names with cron texts: [templates], and under it name = "cron text"')
+    table = read_table(given, 'a table of names with cron texts: [templates], and under it name = "cron text"')
     return {
         check_name(str(name), "the name of a template"): _read_template(name, one) for name, one in table.items()
     }

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tickwise.core.cron import Every, Recurrence, parse
 from tickwise.core.cron.batch import expand, next_many
 from tickwise.core.cron.recurrences import AnyOf
-from tickwise.core.cron.rule import Rule, calendar_rule
+from tickwise.core.cron.rule import Rule, _days, calendar_rule
 from tickwise.core.cron.zone import zone
 from tickwise.core.errors import InputError
 from tickwise.core.timeparse import FIRST, LAST
@@ -261,3 +261,9 @@ def test_the_calendar_ends(text: str) -> None:
     assert times.after(LAST - 1) is None
     assert times.after(LAST - 400 * 86_400) is not None
     assert Rule("FREQ=YEARLY;BYMONTH=12", zone("UTC"), FIRST).before(FIRST + 100 * 86_400) is None
+
+
+def test_a_place_that_no_period_has_is_not_looked_for_without_end() -> None:
+    """S8: days of which none can be chosen are looked for in so many periods, both ways."""
+    days = _days({"FREQ": "MONTHLY", "BYMONTHDAY": "1"}, 0, (5,))
+    assert (days.on_or_after(0), days.on_or_before(2_000_000)) == (None, None)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -19,20 +20,28 @@ from ..arguments import read_second
 from ..import_source import is_system_crontab, machine_zone, read_files, read_own_crontab
 from ..imported_jobs import JobFile, as_comment, build_job_files, crowds, differences, fires, job_file_lines
 from ..output import AsJson, plain, print_block, print_json, print_line, print_note
+from ..target import import_target
 
 _YEAR = 365 * 86_400
+_MAX_WHEN = 30  # the width of the old times on a terminal
 _MARKS = {"same": ("✓", "green"), "differs": ("≠", "yellow"), "unknown": ("?", "yellow"), "no times": ("–", "dim")}
 
 
 class _Kind(NamedTuple):
-    """A kind of source: its module, and which files of a folder it reads."""
+    """A kind of source: its module, and which files of a folder it reads; of no files, an object of Python."""
 
     module: str
-    patterns: tuple[str, ...]
+    patterns: tuple[str, ...] = ()
 
 
 _KINDS = {
     "crontab": _Kind("crontab", ("*",)),
+    "systemd": _Kind("systemd", ("*.timer", "*.service")),
+    "kubernetes": _Kind("kubernetes", ("*.yaml", "*.yml")),
+    "github-actions": _Kind("github_actions", ("*.yaml", "*.yml")),
+    "airflow": _Kind("airflow", ("*.py",)),
+    "celery": _Kind("celery_beat"),
+    "apscheduler": _Kind("apscheduler"),
 }
 
 
@@ -54,7 +63,7 @@ def import_jobs(
     source: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SOURCE]", help="A file, a folder, or - for stdin. Default for crontab: your own."
+            metavar="[SOURCE]", help="A file, a folder, - for stdin, or module:app. Default for crontab: your own."
         ),
     ] = None,
     out: Annotated[
@@ -77,13 +86,12 @@ def import_jobs(
     as_json: AsJson = False,
 ) -> None:
     """Turn the jobs of another scheduler into job files, and prove that they fire as before."""
-    options = ReadOptions(timezone or machine_zone(), system or is_system_crontab(source))
-    begin = read_second(start or f"{now():%Y-%m-%d}", options.timezone)
+    options = ReadOptions(timezone, machine_zone(), system or is_system_crontab(source))
+    where = zone(timezone or options.machine_zone)
+    begin = read_second(start or f"{now():%Y-%m-%d}", where.name)
     imported = _import_source(kind, source, options)
     files, refused = build_job_files(imported, load().of_definitions, begin, begin + _YEAR)
-    days = " to ".join(
-        f"{to_datetime(at, zone(options.timezone).tzinfo):%Y-%m-%d}" for at in (begin, begin + _YEAR)
-    )
+    days = " to ".join(f"{to_datetime(at, where.tzinfo):%Y-%m-%d}" for at in (begin, begin + _YEAR))
     outcome = _Outcome(imported, files, refused, days)
     if out is not None:
         _write_files(out, outcome)
@@ -107,8 +115,19 @@ def _import_source(kind: str, source: str | None, options: ReadOptions) -> Impor
         raise InputError(f"{kind[:40]!r} is no kind that can be imported: {', '.join(_KINDS)}{near}")
     if source is None and kind != "crontab":
         raise InputError(f"say what to import: tickwise import {kind} SOURCE")
-    texts = read_own_crontab() if source is None else read_files(source, known.patterns)
-    imported: Imported = import_module(f"tickwise.importers.{known.module}").read(texts, options)
+    try:
+        reader = import_module(f"tickwise.importers.{known.module}")
+    except ModuleNotFoundError as error:
+        raise InputError(f"{error.name} is not installed here: run this where {kind} runs") from None
+    if source is None:
+        origin: Any = read_own_crontab()
+    elif known.patterns:
+        origin = read_files(source, known.patterns)
+    else:
+        origin = import_target(source)
+        if not isinstance(origin, reader.ORIGIN):
+            raise InputError(f"{source} is a {type(origin).__name__}, not a {reader.ORIGIN.__name__}")
+    imported: Imported = reader.read(origin, options)
     return imported
 
 
@@ -149,8 +168,9 @@ def _print_comparison(outcome: _Outcome) -> None:
 def _comparison_table(outcome: _Outcome) -> Table:
     scheduler = outcome.imported.scheduler
     grid = Table.grid(padding=(0, 2))
-    for _ in range(3):
+    for _ in range(2):
         grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold", max_width=_MAX_WHEN if Console().is_terminal else None)
     grid.add_column(overflow="fold")
     for file in outcome.files:
         mark, style = _MARKS[file.verdict]
@@ -166,16 +186,15 @@ def _comparison_table(outcome: _Outcome) -> Table:
 
 def _summary(outcome: _Outcome) -> str:
     verdicts = [file.verdict for file in outcome.files]
-    compared = verdicts.count("same") + verdicts.count("differs")
-    same, scheduler = verdicts.count("same"), outcome.imported.scheduler
-    parts = [f"{outcome.days}: {same} of {_count(compared, 'job')} fire at the same seconds as under {scheduler}"]
-    if verdicts.count("differs"):
-        parts.append(f"{verdicts.count('differs')} as shown")
-    if verdicts.count("unknown"):
-        parts.append(f"{verdicts.count('unknown')} not compared")
-    if outcome.refused:
-        parts.append(f"{_count(len(outcome.refused), 'entry', 'entries')} not imported")
-    return ", ".join(parts) + "."
+    counts = {
+        "the same": verdicts.count("same"),
+        "different": verdicts.count("differs"),
+        "not compared": verdicts.count("unknown"),
+        "without times": verdicts.count("no times"),
+        "not imported": len(outcome.refused),
+    }
+    said = ", ".join(f"{number} {what}" for what, number in counts.items() if number) or "no jobs"
+    return f"Tickwise beside {outcome.imported.scheduler}, {outcome.days}: {said}."
 
 
 def _count(number: int, one: str, many: str | None = None) -> str:
@@ -210,7 +229,7 @@ def _proof_json(proof: Proof) -> dict[str, Any]:
         "from": iso(proof.start),
         "to": iso(proof.end),
         "theirs": proof.theirs,
-        "ours": len(proof.ours),
+        "ours": proof.ours,
         "unavailable": proof.unavailable,
         "differences": [
             {

@@ -1,9 +1,7 @@
 """`tickwise serve`, `api`, `ticker` and `worker`: run a node, and print at its start what will run next."""
 
 import asyncio
-import importlib
 import sys
-import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +27,7 @@ from ..output import print_error, print_line, print_table
 from ..project import project_app
 from ..reload import run_with_reload
 from ..run_lines import RunLines
+from ..target import import_target
 
 Targets = Annotated[
     list[str] | None, typer.Argument(metavar="[PATH|MODULE:APP]...", help="Folders of job files, or an app.")
@@ -52,7 +51,6 @@ LogJson = Annotated[bool, typer.Option("--log-json", help="Log as JSON, one obje
 Quiet = Annotated[bool, typer.Option("--quiet", help="On a terminal: do not print a line for each run.")]
 Reload = Annotated[bool, typer.Option("--reload", help="Restart the app whenever a Python file here changes.")]
 _log = get_logger()
-_IMPORTLIB = str(Path(importlib.__file__).parent)
 _MAX_LISTED = 8
 _MAX_SCHEDULES = 200  # above which the next runs are not listed
 
@@ -162,32 +160,12 @@ def find(targets: Sequence[str]) -> tuple[AsyncTickwise, list[Path]]:
 
 
 def _import_app(target: str) -> AsyncTickwise:
-    module, _, name = target.partition(":")
-    sys.path.insert(0, "")
-    try:
-        imported = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"{target}: there is no module {error.name}: run it where `import {module}` works"
-        ) from None
-    except Exception as error:  # noqa: BLE001  (the app's own code)
-        raise InputError(f"{target} cannot be imported\n{_own_traceback(error)}") from None
-    if not hasattr(imported, name):
-        raise InputError(f"{target}: the module {module} has no {name!r}")
-    found = getattr(imported, name)
+    found = import_target(target)
     if isinstance(found, Tickwise):
         return found.awaited
     if isinstance(found, AsyncTickwise):
         return found
     raise InputError(f"{target} is a {type(found).__name__}, not a Tickwise")
-
-
-def _own_traceback(error: Exception) -> str:
-    """The traceback from the first line of the app on."""
-    place = error.__traceback__
-    while place is not None and place.tb_frame.f_code.co_filename.startswith((__file__, "<frozen", _IMPORTLIB)):
-        place = place.tb_next
-    return "".join(traceback.format_exception(type(error), error, place)).rstrip()
 
 
 async def _run_node(

@@ -9,7 +9,6 @@ that you have written is named by its class: `kind = "company.engines:BatchEngin
 """
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ...core.definition import check_name
 from ...core.errors import InputError, did_you_mean, nearest_word
+from ...toml_table import read_table
 from .contract import Engine
 
 
@@ -94,14 +94,9 @@ def _own_class(engine: ConfiguredEngine) -> type[Engine]:
 
 def read_engines(given: Any) -> Mapping[str, ConfiguredEngine]:
     """The table `[engines]` of the settings: names with `kind` and what that kind needs. A string is TOML."""
-    try:
-        given = tomllib.loads(given) if isinstance(given, str) else given
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f'write a table for each engine: gpu = {{kind = "ray"}}: {error}') from None
-    if not isinstance(given, Mapping):
-        raise InputError('write a table for each engine: [engines.gpu], and under it kind = "ray"')
+    table = read_table(given, 'a table for each engine: [engines.gpu], and under it kind = "ray"')
     return {
-        check_name(str(name), "the name of an engine"): _read_engine(str(name), one) for name, one in given.items()
+        check_name(str(name), "the name of an engine"): _read_engine(str(name), one) for name, one in table.items()
     }
 
 

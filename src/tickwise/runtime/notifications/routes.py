@@ -11,7 +11,6 @@ Addresses come from the settings alone: no job can name one.
 """
 
 import re
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -23,6 +22,7 @@ from ...core.cron.zone import zone
 from ...core.definition import check_name
 from ...core.errors import InputError, did_you_mean, nearest_word
 from ...core.timeparse import floor_second, to_datetime
+from ...toml_table import read_table
 from .notice import Occasion
 
 _TIME = re.compile(r"([01]\d|2[0-3]):([0-5]\d)", re.ASCII)
@@ -90,14 +90,9 @@ class NotificationRoute:
 
 def read_routes(given: Any) -> Mapping[str, NotificationRoute]:
     """The table `[notify]`: names, each with a way and conditions. A string is TOML."""
-    try:
-        given = tomllib.loads(given) if isinstance(given, str) else given
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f'write a table for each channel: team = {{urls = ["…"]}}: {error}') from None
-    if not isinstance(given, Mapping):
-        raise InputError('write a table for each channel: [notify.team], and under it urls = ["…"]')
+    table = read_table(given, 'a table for each channel: [notify.team], and under it urls = ["…"]')
     return {
-        check_name(str(name), "the name of a channel"): _read_route(str(name), one) for name, one in given.items()
+        check_name(str(name), "the name of a channel"): _read_route(str(name), one) for name, one in table.items()
     }
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tickwise.core.cron import parse
 from tickwise.core.errors import InputError
-from tickwise.engines.beat_schedule import job_name, read_entries
+from tickwise.importers.beat_schedule import job_name, read_entries
 
 APP = Celery("proj")
 

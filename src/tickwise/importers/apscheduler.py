@@ -1,0 +1,184 @@
+"""The jobs of an APScheduler 3 scheduler, of its job stores or of code. Its triggers say when they fire."""
+
+import json
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+from apscheduler.job import Job
+from apscheduler.schedulers.base import BaseScheduler
+from apscheduler.triggers.cron import CronTrigger
+from apscheduler.triggers.date import DateTrigger
+from apscheduler.triggers.interval import IntervalTrigger
+
+from ..core.errors import InputError
+from ..core.timeparse import format_duration
+from .model import Imported, ImportedJob, JobNames, ReadOptions, Refused
+
+ORIGIN = BaseScheduler
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_NTH = {"1st": 1, "2nd": 2, "3rd": 3, "4th": 4, "5th": 5}
+_MAX_DELAY = 100 * 366 * 86_400
+
+
+def read(scheduler: BaseScheduler, options: ReadOptions) -> Imported:
+    """A job for each of its jobs; the scheduler is not started."""
+    del options  # triggers have a zone
+    jobs: list[ImportedJob] = []
+    refused: list[Refused] = []
+    names = JobNames()
+    for job in scheduler.get_jobs():
+        try:
+            jobs.append(_job_of_scheduled(scheduler, job, names))
+        except InputError as error:
+            refused.append(Refused("scheduler", str(job.name), str(error).split("\n", 1)[0]))
+    return Imported(scheduler="APScheduler", jobs=jobs, refused=refused)
+
+
+def _job_of_scheduled(scheduler: BaseScheduler, job: Job, names: JobNames) -> ImportedJob:
+    notes: list[str] = []
+    fields = {
+        **_read_trigger(job.trigger, notes),
+        **dict(_read_policy(scheduler, job)),
+        **_read_action(job, notes),
+    }
+    rules = TriggerRules(job.trigger)
+    name = names.take(str(job.id) if len(str(job.id)) < 32 else str(job.name))  # a long id was made by uuid
+    return ImportedJob(
+        name=name, fields=fields, place="scheduler", when=str(job.trigger), notes=notes, rules=rules
+    )
+
+
+def _read_policy(scheduler: BaseScheduler, job: Job) -> Iterator[tuple[str, Any]]:
+    """Coalescing, misfire grace and instances, of a job or as the scheduler has them for all."""
+    defaults = getattr(scheduler, "_job_defaults", {})
+
+    def of(name: str, otherwise: Any) -> Any:
+        return getattr(job, name, defaults.get(name, otherwise))
+
+    grace = of("misfire_grace_time", 1)
+    yield "catchup", "once" if of("coalesce", True) else "all"
+    if isinstance(grace, int) and grace > 0:
+        yield "grace", format_duration(max(1, grace))
+    instances = of("max_instances", 1)
+    yield "overlap", "skip" if instances == 1 and of("coalesce", True) else "allow"
+    if instances > 1:
+        yield "max_active_runs", min(instances, 1_000)
+
+
+def _read_trigger(trigger: Any, notes: list[str]) -> dict[str, Any]:
+    if isinstance(trigger, CronTrigger):
+        fields: dict[str, Any] = {"schedule": _cron_text(trigger), "timezone": _zone_name(trigger.timezone)}
+    elif isinstance(trigger, IntervalTrigger):
+        seconds = int(trigger.interval.total_seconds())
+        if seconds < 1 or trigger.interval.microseconds:
+            raise InputError(f"every {trigger.interval}: write an interval of whole seconds")
+        offset = int(trigger.start_date.timestamp()) % seconds
+        fields = {"schedule": {"every": format_duration(seconds)}}
+        if offset:
+            fields["schedule"]["offset"] = format_duration(offset)
+    elif isinstance(trigger, DateTrigger):
+        return {"schedule": {"at": trigger.run_date.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}}
+    else:
+        raise InputError(f"a trigger of the class {type(trigger).__name__} has no text here: write its times")
+    if trigger.end_date:
+        fields["until"] = trigger.end_date.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    if isinstance(trigger, CronTrigger) and trigger.start_date:
+        notes.append(f"start_date {trigger.start_date}: a schedule begins when it is defined")
+    if trigger.jitter:
+        fields["jitter"] = format_duration(min(int(trigger.jitter), _MAX_DELAY))
+        notes.append("jitter: APScheduler draws anew each time, also backwards; here a slot is only delayed")
+    return fields
+
+
+def _cron_text(trigger: CronTrigger) -> str:
+    fields = {field.name: [str(one) for one in field.expressions] for field in trigger.fields}
+    if fields["week"] != ["*"]:
+        raise InputError("it names weeks of the year, which no cron text can")
+    day, nth = _days(fields["day"])
+    weekday = nth or _weekday_names(trigger.fields[trigger.FIELD_NAMES.index("day_of_week")])
+    if nth and weekday != nth:
+        raise InputError("it joins days in a way that has no text here")
+    both = "&" if "*" not in (day, weekday) else ""
+    second, minute, hour, month = (",".join(fields[name]) for name in ("second", "minute", "hour", "month"))
+    text = f"{minute} {hour} {day} {month} {weekday}{both}"
+    if fields["year"] != ["*"]:
+        return f"{second} {text} {','.join(fields['year'])}"
+    return text if second == "0" else f"{second} {text}"
+
+
+def _days(expressions: list[str]) -> tuple[str, str]:
+    """The days of the month, and instead of them weekdays such as `1#3` of `3rd mon`."""
+    plain, nth = [], []
+    for text in expressions:
+        which, _, weekday = text.partition(" ")
+        if text == "last":
+            plain.append("L")
+        elif weekday in _WEEKDAYS:
+            nth.append(f"{weekday}L" if which == "last" else f"{weekday}#{_NTH[which]}")
+        else:
+            plain.append(text)
+    if plain and nth:
+        raise InputError("it joins days in a way that has no text here")
+    return (",".join(plain), "") if plain else ("*", ",".join(nth))
+
+
+def _weekday_names(field: Any) -> str:
+    """Weekdays by name: APScheduler counts them from Monday."""
+    if [str(one) for one in field.expressions] == ["*"]:
+        return "*"
+    named = [day for day in range(7) if any(_names_weekday(one, day) for one in field.expressions)]
+    return ",".join(_WEEKDAYS[day] for day in named)
+
+
+def _names_weekday(expression: Any, day: int) -> bool:
+    first = 0 if expression.first is None else expression.first
+    last = 6 if expression.last is None else expression.last
+    return bool(first <= day <= last and (day - first) % (expression.step or 1) == 0)
+
+
+def _zone_name(where: Any) -> str:
+    name = getattr(where, "key", None) or getattr(where, "zone", None) or ("UTC" if where is UTC else None)
+    if name is None:
+        raise InputError(f"its time zone, {where}, has no name: give the trigger one such as Europe/Berlin")
+    return str(name)
+
+
+def _read_action(job: Job, notes: list[str]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if job.func_ref and "." not in job.func_ref.partition(":")[2]:
+        fields["python"] = job.func_ref
+    else:
+        notes.append("its function has no name that can be imported: write what the job does")
+    if job.args:
+        notes.append(f"the positional arguments {job.args!r:.60}: write them in `params` by name")
+    try:
+        json.dumps(job.kwargs)
+        if job.kwargs:
+            fields["params"] = dict(job.kwargs)
+    except (TypeError, ValueError):
+        notes.append("its kwargs are no JSON: write `params`")
+    return fields
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerRules:
+    """What the trigger itself says, fire after fire."""
+
+    max_fires: ClassVar[int] = 40_000
+    trigger: Any
+
+    def fires(self, start: int, end: int) -> Iterator[int]:
+        asked = copy(self.trigger)
+        if getattr(asked, "jitter", None):
+            asked.jitter = None
+        previous, now = None, datetime.fromtimestamp(start, UTC)
+        while (at := asked.get_next_fire_time(previous, now)) is not None:
+            second = int(at.timestamp())
+            if second >= end:
+                return
+            if second >= start:
+                yield second
+            previous = now = at
