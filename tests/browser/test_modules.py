@@ -138,3 +138,16 @@ def test_what_follows_a_step(page: Page, site: Site) -> None:
     steps = [("a", []), ("d", ["c"]), ("b", ["a"]), ("c", ["b"]), ("other", [])]
     given = [{"name": name, "depends": depends} for name, depends in steps]
     assert call(page, site, "stepdetail", "followingOf", given, "b") == ["d", "c"]
+
+
+def test_ribbons_are_merged_by_prefix(page: Page, site: Site) -> None:
+    """Each slot is in one group, in its bin; the group of which the smallest share ran stands first."""
+    items = [
+        {"name": "shop-a", "bins": [[0, {"ran": 2}], [4, {"to_come": 1}]], "totals": {"ran": 2, "to_come": 1}},
+        {"name": "bank_x", "bins": [[0, {"ran": 3}]], "totals": {"ran": 3}},
+        {"name": "shop.b", "bins": [[0, {"failed": 1, "ran": 1}]], "totals": {"failed": 1, "ran": 1}},
+    ]
+    shop, bank = call(page, site, "ribbongroups", "byPrefix", items)
+    assert (shop["name"], shop["schedules"], shop["good"]) == ("shop", 2, 0.75)
+    assert shop["bins"] == [[0, {"ran": 3, "failed": 1}], [4, {"to_come": 1}]]
+    assert (bank["name"], bank["totals"], bank["good"]) == ("bank", {"ran": 3}, 1)
