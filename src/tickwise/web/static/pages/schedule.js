@@ -90,7 +90,7 @@ function Skips({ row, changed }) {
   const back = (slot) => async () => (await takeSkipBack(row.name, slot)) && changed();
   return html`<div class="warning note"><${Icon} name="skipped" /><div><strong>Will be skipped</strong>
     <ul class="skips" aria-label="Slots to skip">${row.skips.slice(0, SHOWN).map((one) => html`<li key=${one.slot}><${Time} at=${one.slot} label /> by ${one.by}${one.reason && `: ${one.reason}`}
-      ${may("operator") && html` <${Button} kind="quiet" act=${back(one.slot)} label=${`Let ${stamp(one.slot)} run`}>Let it run<//>`}</li>`)}</ul>
+      ${may("operator") && html` <${Button} kind="quiet" act=${back(one.slot)} label=${`Let it run: ${stamp(one.slot)}`}>Let it run<//>`}</li>`)}</ul>
     ${row.skips.length > SHOWN && html`<div class="faint">and ${row.skips.length - SHOWN} more</div>`}</div></div>`;
 }
 
