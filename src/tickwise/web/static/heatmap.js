@@ -47,10 +47,10 @@ export function ShadeLegend({ counts }) {
 }
 
 /** `counts` are those of steps from `start` on; `pick(index)` is called for the one that somebody chooses. */
-export function Heatmap({ start, step, counts, crowds, pick, chosen }) {
+export function Heatmap({ start, step, counts, crowded, pick, chosen }) {
   const grid = GRIDS[step];
   const usual = usualOf(counts);
-  const marked = new Set(crowds.map((one) => Math.floor((Date.parse(one.minute) - start) / (step * 1000))));
+  const marked = new Set(crowded.map((one) => Math.floor((Date.parse(one.minute) - start) / (step * 1000))));
   const rows = [];
   const cells = counts.map((count, index) => {
     const instant = start + index * step * 1000;

@@ -28,11 +28,11 @@ function Forecast({ page }) {
     ${found.problem.value && html`<${Failure} problem=${found.problem.value} again=${found.load} />`}
     <${Panel} title="Starts" about=${`what stands out against the usual load · ${zone.get()}`}>
       ${!forecast ? html`<${Loading} rows=${8} />` : forecast.counts.some(Boolean)
-        ? html`<${Heatmap} ...${forecast} crowds=${forecast.herds} start=${Date.parse(forecast.start)} pick=${pick} chosen=${cell?.from} /><${ShadeLegend} counts=${forecast.counts} />`
+        ? html`<${Heatmap} ...${forecast} crowded=${forecast.crowded_minutes} start=${Date.parse(forecast.start)} pick=${pick} chosen=${cell?.from} /><${ShadeLegend} counts=${forecast.counts} />`
         : html`<${Empty} text="No runs in that period." advice="All schedules may be paused, or there are none yet." />`}<//>
     ${forecast && html`<${Panel} title="Schedules in the cell"><div aria-live="polite">${cell ? html`<${Cell} page=${page} cell=${cell} />` : html`<p class="faint">Choose a cell to see what starts then.</p>`}</div><//>
-    <${Panel} title="Many start at once" about="in one minute">${forecast.herds.length
-      ? html`<${Table} label="Many start at once" columns=${CROWDED} rows=${forecast.herds} keyOf=${(one) => one.minute} />`
+    <${Panel} title="Many start at once" about="in one minute">${forecast.crowded_minutes.length
+      ? html`<${Table} label="Many start at once" columns=${CROWDED} rows=${forecast.crowded_minutes} keyOf=${(one) => one.minute} />`
       : html`<${Empty} text="In no minute do ten or more schedules start." />`}<//>`}`;
 }
 
