@@ -15,8 +15,8 @@ from ..support.cli import Filled, live
 from .conftest import Command
 
 ELSEWHERE = {
-    "serve", "ticker", "worker", "api", "notify test", "validate", "simulate", "import", "cron explain",
-    "cron next", "config show", "exec", "init", "schema",
+    "serve", "ticker", "worker", "api", "notify test", "validate", "simulate", "import", "diff",
+    "cron explain", "cron next", "config show", "exec", "init", "schema",
 }  # fmt: skip  # commands that ask no API, which have tests of their own
 
 

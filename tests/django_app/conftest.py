@@ -19,7 +19,7 @@ from .databases import database
 
 pymysql.version_info = (2, 2, 7, "final", 0)  # Django asks for mysqlclient, which speaks the same calls
 pymysql.install_as_MySQLdb()
-_folder = TemporaryDirectory()
+_folder = TemporaryDirectory()  # until the process ends: tests of other folders may come in between
 _VARIABLES = {
     "DJANGO_SETTINGS_MODULE": "tests.django_app.project",
     "TICKWISE_TEST_DJANGO": f"sqlite:///{_folder.name}/project.db",
@@ -41,7 +41,6 @@ def project() -> Iterator[None]:
         yield
         tw.close()
         connections.close_all()
-    _folder.cleanup()
 
 
 @pytest.fixture(params=["sqlite", "postgresql", "mysql"])

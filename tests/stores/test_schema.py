@@ -280,7 +280,7 @@ def test_a_column_that_is_missing(place: StoreAddress) -> None:
     place.upgrade()
     place.say("ALTER TABLE tickwise_runs RENAME COLUMN losses TO other")
     with pytest.raises(SchemaError, match=re.escape("run `tickwise store upgrade`")):
-        place.do(lambda store: store.insights.runs())
+        place.do(lambda store: store.insights.run("1"))
 
 
 ROOT = Path(__file__).parents[2]

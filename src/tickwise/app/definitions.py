@@ -135,7 +135,7 @@ async def remove_schedule(store: Store, stored: StoredJob, schedule: str) -> Non
     _check_source(stored, schedule)
     known, row = stored.definition, stored.schedule(schedule)
     base = _base_of(known, schedule)
-    left = () if stored.row.unreadable else tuple(one for one in known.schedules if _base(one) != base)
+    left = () if stored.row.unreadable else tuple(one for one in known.schedules if base_name(one) != base)
     if not stored.row.unreadable and not (row and row.unreadable):
         _check_readable(stored, schedule)
     if left or not stored.is_api:
@@ -147,7 +147,7 @@ async def remove_schedule(store: Store, stored: StoredJob, schedule: str) -> Non
 def fields_with(job: JobDefinition, schedule: str) -> dict[str, Any]:
     """The fields of a job file that a schedule comes from."""
     base = _base_of(job, schedule)
-    return fields_of(job, [one for one in job.schedules if _base(one) == base])
+    return fields_of(job, [one for one in job.schedules if base_name(one) == base])
 
 
 def _edited(stored: StoredJob, schedule: str, patch: Mapping[str, Any], defaults: Defaults) -> DefinitionEdit:
@@ -164,7 +164,7 @@ def _edited(stored: StoredJob, schedule: str, patch: Mapping[str, Any], defaults
     new = read_spec({"name": base, **after}, "", defaults)
     if not new.schedules:
         raise InputError("schedule: is missing: delete it if it is not wanted any longer", field="schedule")
-    others = tuple(one for one in was.schedules if _base(one) != base)
+    others = tuple(one for one in was.schedules if base_name(one) != base)
     schedules = _sorted((*others, *_of_api(was.name, new.schedules)))
     job = replace(new if stored.is_api else was, name=was.name, schedules=schedules)
     return DefinitionEdit(before, after, job, job != was)
@@ -218,9 +218,9 @@ def _sorted(schedules: Iterable[ScheduleDefinition]) -> tuple[ScheduleDefinition
 
 def _base_of(job: JobDefinition, schedule: str) -> str:
     named = next((one for one in job.schedules if one.name == schedule), None)
-    return schedule if named is None else _base(named)
+    return schedule if named is None else base_name(named)
 
 
-def _base(schedule: ScheduleDefinition) -> str:
+def base_name(schedule: ScheduleDefinition) -> str:
     """The name in the fields that a schedule comes from: NAME of NAME.stop."""
     return schedule.name if schedule.kind is Kind.START else schedule.name.removesuffix(f".{schedule.kind}")

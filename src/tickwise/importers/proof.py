@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from ..core.cron import Recurrence
-from ..core.cron.zone import Zone
+from ..core.cron.zone import Zone, clock_change
 from ..core.timeparse import to_datetime
 from .model import OriginRules, RulesUnavailableError
 
@@ -67,22 +67,10 @@ def _differences(theirs: Iterable[int], ours: Iterable[int], zone: Zone) -> Iter
         for second in extra.elements():
             days[to_datetime(second, zone.tzinfo).date()][side].append(second)
     for day, (only_theirs, only_ours) in sorted(days.items()):
-        change = _clock_change(zone, (only_theirs or only_ours)[0], day)
+        change = clock_change(zone, (only_theirs or only_ours)[0])
         if not change and not only_ours and all(second in b for second in only_theirs):
             change = "two entries name one second, which is one slot"
         yield Difference(day, change, tuple(sorted(only_theirs)), tuple(sorted(only_ours)))
-
-
-def _clock_change(zone: Zone, second: int, day: date) -> str:
-    """What the clock does on the local day of this second."""
-    span = zone.span(second)
-    for at in (span.lo, span.hi):
-        before, after = zone.span(at - 1).offset, zone.span(at).offset
-        if to_datetime(at, zone.tzinfo).date() == day or to_datetime(at - 1, zone.tzinfo).date() == day:
-            low, high = sorted((to_datetime(at + before), to_datetime(at + after)))
-            verb, end = ("skips", "") if after > before else ("shows", " twice")
-            return f"the clock {verb} {low:%H:%M} to {high:%H:%M}{end}"
-    return ""
 
 
 def describe(difference: Difference, scheduler: str, zone: Zone) -> str:

@@ -28,7 +28,7 @@ from zoneinfo import ZoneInfo
 import tzdata
 
 from ..errors import InputError, did_you_mean, nearest_word
-from ..timeparse import floor_second
+from ..timeparse import floor_second, to_datetime
 
 ALWAYS = 1 << 60
 _DAY = 86_400
@@ -132,6 +132,18 @@ class Zone:
 
 
 _ZONES: dict[str, Zone] = {}
+
+
+def clock_change(zone: Zone, second: int) -> str:
+    """What the clock does on the local day of this second: `the clock skips 02:00 to 03:00`, or nothing."""
+    span, day = zone.span(second), to_datetime(second, zone.tzinfo).date()
+    for at in (span.lo, span.hi):
+        before, after = zone.span(at - 1).offset, zone.span(at).offset
+        if day in (to_datetime(at, zone.tzinfo).date(), to_datetime(at - 1, zone.tzinfo).date()):
+            low, high = sorted((to_datetime(at + before), to_datetime(at + after)))
+            verb, end = ("skips", "") if after > before else ("shows", " twice")
+            return f"the clock {verb} {low:%H:%M} to {high:%H:%M}{end}"
+    return ""
 
 
 @lru_cache(maxsize=1024)

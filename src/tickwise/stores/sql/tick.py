@@ -62,11 +62,12 @@ _SUCCESSES = Statement("""
     ORDER BY s.name, reference
 """)
 _FAILURES = Statement("""
-    SELECT v.id, count(*) FROM :since[id bigint, at bigint] AS v
-    JOIN tickwise_runs r ON r.schedule_id = v.id AND r.state IN ('failed', 'lost') AND r.finished_at > v.at
-        AND r.slot > coalesce((SELECT max(o.slot) FROM tickwise_runs o
-            WHERE o.schedule_id = v.id AND o.state = 'succeeded'), r.slot - 1)
-    GROUP BY v.id
+    SELECT v.id, (
+        SELECT count(*) FROM tickwise_runs r
+        WHERE r.schedule_id = v.id AND r.state IN ('failed', 'lost') AND r.finished_at > v.at
+            AND r.slot > coalesce((SELECT max(o.slot) FROM tickwise_runs o
+                WHERE o.schedule_id = v.id AND o.state = 'succeeded'), r.slot - 1)
+    ) FROM :since[id bigint, at bigint] AS v
 """)
 _HOLD = Statement("""
     SELECT id FROM tickwise_runs WHERE id IN :ids[bigint] AND finished_at IS NULL ORDER BY id {share_free}
