@@ -1,4 +1,4 @@
-"""What is to come: upcoming, forecast, herds, timeline, preview, simulation, templates."""
+"""What is to come: upcoming, forecast, crowded minutes, timeline, preview, simulation, templates."""
 
 import pytest
 
@@ -12,7 +12,7 @@ DAILY = {"schedule": "0 0 * * *", "command": "x"}
 YEAR = {"start": "2026-01-01T00:00:00Z", "end": "2027-01-01T00:00:00Z"}
 
 
-async def _herd(here: Api, size: int) -> None:
+async def _crowded_minute(here: Api, size: int) -> None:
     for number in range(size):
         await here.post("/schedules", {**NIGHTLY, "name": f"n{number}"})
 
@@ -80,27 +80,27 @@ async def test_what_will_run_is_listed_of_one_schedule_or_from_a_time_on(url: st
 
 
 @patiently
-async def test_the_forecast_counts_by_minute_and_points_out_herds(url: str) -> None:
+async def test_the_forecast_counts_by_minute_and_points_out_crowded_minutes(url: str) -> None:
     """Many schedules at one minute are named with an expression that spreads them."""
     async with api(url) as here:
-        await _herd(here, 12)
+        await _crowded_minute(here, 12)
         found = await here.get("/forecast")
         assert (found["step"], len(found["counts"]), sum(found["counts"])) == (60, 1_440, 12)
         assert found["counts"][180] == 12
-        (herd,) = found["herds"]
-        assert (herd["minute"], herd["count"]) == ("2026-01-01T03:00:00Z", 12)
-        assert (herd["instead_of"], herd["suggestion"]) == ("0 3 * * *", "H 3 * * *")
-        assert sorted(herd["schedules"]) == sorted(f"n{number}" for number in range(12))
+        (crowded,) = found["crowded_minutes"]
+        assert (crowded["minute"], crowded["count"]) == ("2026-01-01T03:00:00Z", 12)
+        assert (crowded["instead_of"], crowded["suggestion"]) == ("0 3 * * *", "H 3 * * *")
+        assert sorted(crowded["schedules"]) == sorted(f"n{number}" for number in range(12))
 
 
 @patiently
 async def test_a_wide_forecast_counts_by_hour() -> None:
-    """A week is told by the hour; few schedules are no herd."""
+    """A week is told by the hour; few schedules crowd no minute."""
     async with api() as here:
-        await _herd(here, 2)
+        await _crowded_minute(here, 2)
         found = await here.get("/forecast?hours=168")
         assert (found["step"], len(found["counts"]), sum(found["counts"])) == (3_600, 168, 14)
-        assert found["herds"] == []
+        assert found["crowded_minutes"] == []
         problem_of(await here.ask("GET", "/forecast?hours=169"), 422)
 
 
@@ -173,10 +173,10 @@ async def test_a_preview_explains_and_warns() -> None:
 
 
 @patiently
-async def test_a_preview_warns_of_a_herd() -> None:
+async def test_a_preview_warns_of_a_crowded_minute() -> None:
     """Where many start at the same minute already, another expression is suggested."""
     async with api() as here:
-        await _herd(here, 10)
+        await _crowded_minute(here, 10)
         found = await here.post("/preview", {"expression": "0 3 * * *"})
         assert "10 other schedules" in found["warnings"][0]
         assert found["suggestion"] == "H 3 * * *"

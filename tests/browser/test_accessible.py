@@ -101,6 +101,36 @@ def test_drawers_are_for_everybody(
     check(page, "run", ".drawer")
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_steps_and_marks_are_for_everybody(
+    visitor: Visitor, site: Site, theme: Literal["light", "dark"], size: str
+) -> None:
+    """What a step hands on, its items, slots to skip and groups of ribbons break no rule."""
+    name = f"parts-{theme}-{size}"
+    steps = [
+        {"name": "list", "script": """echo '{"parts": [1, 2, 3, 4, 5, 6, 7]}'"""},
+        {"name": "load", "depends": "list", "foreach": "${steps.list.outputs.parts}", "script": "exit 1"},
+    ]
+    job = {"name": name, "schedule": {"every": "1h"}, "steps": steps}
+    site.api("POST", "schedules", job, admin=True)
+    slot = site.api("GET", f"schedules/{name}")["next_run_at"]
+    site.api("POST", f"schedules/{name}:skip", {"slot": slot})
+    page = visitor.open(f"runs/{site.run(name)}?step=list")
+    page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    page.set_viewport_size(SIZES[size])  # type: ignore[arg-type]
+    page.evaluate(AXE)
+    expect(page.get_by_role("button", name="Retry from list")).to_be_visible()
+    page.locator(".step-fold").click()
+    check(page, "what a step hands on")
+    for place, shown in {f"schedules/{name}": ".skips li", "?group=prefix": ".ribbon .bin"}.items():
+        page.goto(f"{site.address}#/{place}")
+        expect(page.locator(shown).first).to_be_visible()
+        expect(page.locator(".loading")).to_have_count(0)
+        check(page, place)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), place
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_nothing_jumps(visitor: Visitor, site: Site, size: str) -> None:
     """What has been drawn stays where it is while the rest comes."""

@@ -49,6 +49,37 @@ def test_pause_many_at_once(visitor: Visitor, site: Site) -> None:
     site.api("POST", "schedules:resume", {"names": ["rare", "wicked"]})
 
 
+def test_begin_again_from_a_step(visitor: Visitor, site: Site) -> None:
+    """A step shows what it hands on, its items are folded when they are many, and the run begins again from it."""
+    steps = [
+        {"name": "list", "script": """echo '{"parts": [1, 2, 3, 4, 5, 6, 7, 8]}'"""},
+        {
+            "name": "load", "depends": "list", "foreach": "${steps.list.outputs.parts}",
+            "script": """echo "{\\"rows\\": $TICKWISE_ITEM}\"""",
+        },
+        {"name": "tell", "depends": "load", "script": "exit 1"},
+    ]  # fmt: skip
+    site.api("POST", "schedules", {"name": "parts", "schedule": "@yearly", "steps": steps}, admin=True)
+    run = site.run("parts")
+    page = visitor.open(f"runs/{run}?step=load")
+    chain = page.get_by_role("group", name="Steps")
+    items = chain.get_by_role("button", name="load[")
+    fold = chain.get_by_role("button", name="Show all: 8 succeeded")
+    expect(fold).to_have_attribute("aria-expanded", "false")
+    expect(items).to_have_count(0)
+    fold.click()
+    expect(items).to_have_count(8)
+    expect(page.get_by_role("group", name="Outputs of load")).to_contain_text("7: 8")
+    begun = {step["name"]: step["started_at"] for step in site.api("GET", f"runs/{run}/steps")["items"]}
+    page.get_by_role("button", name="Retry from load").click()
+    expect(page.get_by_role("dialog")).to_contain_text("what depends on it: tell")
+    confirm(page, "Retry")
+    expect(page.locator(".facts").first).to_contain_text("Attempt2")
+    expect(page.get_by_role("button", name="Retry from load")).to_be_visible()  # the run is over
+    again = {step["name"]: step["started_at"] for step in site.api("GET", f"runs/{run}/steps")["items"]}
+    assert {name for name in begun if begun[name] == again[name]} == {"list"}
+
+
 def test_a_job_is_written_with_help(visitor: Visitor, site: Site) -> None:
     """Fields are completed by the schema, mistakes are marked at their place; what is right is saved."""
     page = visitor.open("create", token=site.admin_token)

@@ -167,9 +167,9 @@ def test_a_schedule(guest: Visitor, ear: Ear) -> None:
 
 
 def test_the_forecast(guest: Visitor, ear: Ear) -> None:
-    """A day is counted by minute with its herds; who starts in one of them is told by a click."""
+    """A day is counted by minute, and where many start at once is listed; a click tells who starts in a minute."""
     page = guest.open("forecast")
-    expect(page.get_by_role("table", name="Herds").get_by_role("row")).to_have_count(11)
+    expect(page.get_by_role("table", name="Many start at once").get_by_role("row")).to_have_count(11)
     page.locator(".heat [role=button]").nth(100).click()
     expect(page.get_by_role("table", name="Starts").get_by_role("row").nth(100)).to_be_visible()
     assert {one.path for one in ear.asked} == {"forecast", "upcoming", "attention"}

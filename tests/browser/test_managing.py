@@ -35,6 +35,44 @@ def test_move_the_next_fire(visitor: Visitor, site: Site) -> None:
     assert moved - datetime.now(UTC) < timedelta(minutes=46)
 
 
+def test_pause_until_a_time(visitor: Visitor, site: Site) -> None:
+    """The page says when a pause ends by itself; a time that has passed is refused (S66)."""
+    visitor.expects(422)
+    page = visitor.open("schedules/rare")
+    page.get_by_role("button", name="Pause", exact=True).click()
+    page.get_by_label("Until").fill("2020-01-01 00:00")
+    page.get_by_role("dialog").get_by_role("button", name="Pause", exact=True).click()
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("until: ")
+    page.get_by_label("Until").fill("2h")
+    confirm(page, "Pause")
+    expect(page.locator(".warning")).to_contain_text("Resumes in")
+    end = datetime.fromisoformat(site.api("GET", "schedules/rare")["paused"]["until"])
+    assert timedelta(minutes=119) < end - datetime.now(UTC) <= timedelta(hours=2)
+    dialog_button(page, "Resume", "Resume")
+    expect(page.locator(".warning")).to_have_count(0)
+
+
+def test_skip_a_slot_to_come(visitor: Visitor, site: Site) -> None:
+    """A slot to come is marked, stands on the page, and runs after all if that is taken back (S66)."""
+    site.api("POST", "schedules", {"name": "hourly", "schedule": {"every": "1h"}, "command": "true"}, admin=True)
+    page = visitor.open("schedules/hourly?hours=24")
+    page.get_by_role("slider").focus()
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    panel = page.get_by_role("dialog", name="Slots of hourly")
+    panel.get_by_role("button", name="Skip this slot").click()
+    page.get_by_label("Reason").fill("the shop is closed")
+    page.get_by_role("button", name="Skip the slot").click()
+    expect(page.get_by_role("list", name="Slots to skip")).to_contain_text("by ops: the shop is closed")
+    expect(panel).to_contain_text("will be skipped by hand")
+    [mark] = site.api("GET", "schedules/hourly")["skips"]
+    assert datetime.fromisoformat(mark["slot"]) > datetime.now(UTC)
+    panel.get_by_role("button", name="Let it run").click()
+    expect(panel.get_by_role("button", name="Skip this slot")).to_be_visible()
+    expect(page.get_by_role("list", name="Slots to skip")).to_have_count(0)
+    assert site.api("GET", "schedules/hourly")["skips"] == []
+
+
 def test_drop_the_backlog(visitor: Visitor, site: Site) -> None:
     """After a question it goes on from now, and the page says so (S4)."""
     before = site.api("GET", "schedules/sleeper")["cursor"]

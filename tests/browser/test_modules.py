@@ -114,3 +114,40 @@ def test_a_query_is_narrowed_and_widened(page: Page, site: Site) -> None:
     assert narrowed == 'error:"a b" last 2h state:failed'
     assert call(page, site, "runquery", "toggled", narrowed, "state", "lost") == 'error:"a b" last 2h state:lost'
     assert call(page, site, "runquery", "toggled", narrowed, "state", "failed") == 'error:"a b" last 2h'
+
+
+@pytest.mark.parametrize(
+    ("state", "step", "at_most_once", "reason"),
+    [
+        ("failed", "succeeded", False, ""), ("lost", "failed", False, ""),
+        ("failed", None, False, "has not begun"), ("failed", "failed", True, "at_most_once"),
+        ("succeeded", "succeeded", False, "State succeeded"),
+    ],
+)  # fmt: skip
+def test_why_a_run_does_not_begin_from_a_step(
+    page: Page, site: Site, state: str, step: str | None, at_most_once: bool, reason: str
+) -> None:
+    """What cannot be retried is told beside the button; everything else can."""
+    job = {"at_most_once": at_most_once}
+    found = call(page, site, "runactions", "whyNotFrom", {"state": state}, {"state": step}, job)
+    assert (reason in found) if reason else found == ""
+
+
+def test_what_follows_a_step(page: Page, site: Site) -> None:
+    """All that depend on it, directly or not, in their order, and nothing beside it."""
+    steps = [("a", []), ("d", ["c"]), ("b", ["a"]), ("c", ["b"]), ("other", [])]
+    given = [{"name": name, "depends": depends} for name, depends in steps]
+    assert call(page, site, "stepdetail", "followingOf", given, "b") == ["d", "c"]
+
+
+def test_ribbons_are_merged_by_prefix(page: Page, site: Site) -> None:
+    """Each slot is in one group, in its bin; the group of which the smallest share ran stands first."""
+    items = [
+        {"name": "shop-a", "bins": [[0, {"ran": 2}], [4, {"to_come": 1}]], "totals": {"ran": 2, "to_come": 1}},
+        {"name": "bank_x", "bins": [[0, {"ran": 3}]], "totals": {"ran": 3}},
+        {"name": "shop.b", "bins": [[0, {"failed": 1, "ran": 1}]], "totals": {"failed": 1, "ran": 1}},
+    ]
+    shop, bank = call(page, site, "ribbongroups", "byPrefix", items)
+    assert (shop["name"], shop["schedules"], shop["good"]) == ("shop", 2, 0.75)
+    assert shop["bins"] == [[0, {"ran": 3, "failed": 1}], [4, {"to_come": 1}]]
+    assert (bank["name"], bank["totals"], bank["good"]) == ("bank", {"ran": 3}, 1)

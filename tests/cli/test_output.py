@@ -108,11 +108,11 @@ def test_the_heat_map(start: str, step: int, counts: list[int], lines: list[str]
     assert drawn == lines
 
 
-def test_herds_come_with_their_remedy(command: Command, filled: Filled) -> None:
+def test_crowded_minutes_come_with_their_remedy(command: Command, filled: Filled) -> None:
     """Many schedules in one minute are named, with an expression that spreads them."""
     with Tickwise(filled.url) as tw:
         for number in range(12):
-            tw.schedules.add(f"herd-{number}", schedule="0 * * * *", command="ls")
+            tw.schedules.add(f"crowded-{number}", schedule="0 * * * *", command="ls")
     _, out, _ = command("forecast")
     assert "12 schedules start at" in out
     assert "spread them: H * * * * instead of 0 * * * *" in out

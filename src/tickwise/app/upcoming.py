@@ -31,8 +31,8 @@ from .values import UpcomingRun
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 _PAGE_SIZE = 1_000
 _CACHE_SECONDS = 15.0
-HERD_SIZE = 10  # schedules in one minute, from which on they are reported
-_MAX_HERDS, _MAX_NAMES = 10, 20  # that are listed
+CROWD_SIZE = 10  # schedules in one minute, from which on they are reported
+_MAX_CROWDED, _MAX_NAMES = 10, 20  # that are listed
 _FIXED_MINUTE = re.compile(r"^(?:\d{1,2}|\*/(\d{1,2}))(?= +\S+ +\S+ +\S+ +\S+$)")
 
 
@@ -92,7 +92,7 @@ def new_schedules(jobs: Iterable[JobDefinition], start: int) -> list[Schedule]:
 
 
 @dataclass(frozen=True, slots=True)
-class Herd:
+class CrowdedMinute:
     """A minute in which many schedules start, and how they could be spread."""
 
     minute: datetime
@@ -110,7 +110,7 @@ class LoadForecast:
     end: datetime  # it is complete up to here
     step: int  # seconds
     counts: tuple[int, ...]
-    herds: tuple[Herd, ...]
+    crowded_minutes: tuple[CrowdedMinute, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,37 +170,37 @@ def load_forecast(ahead: ForecastWindow) -> LoadForecast:
     steps = -(-(ahead.until - start) // step)
     times = ahead.index.query(ahead.start, ahead.until).times
     counts = np.bincount((times - start) // step, minlength=steps)
-    herds = tuple(_herds(ahead, times))
+    crowded_minutes = tuple(_crowded_minutes(ahead, times))
     return LoadForecast(
         start=to_datetime(start),
         end=to_datetime(ahead.until),
         step=step,
         counts=tuple(counts.tolist()),
-        herds=herds,
+        crowded_minutes=crowded_minutes,
     )
 
 
-def _herds(ahead: ForecastWindow, times: "np.typing.NDArray[np.int64]") -> list[Herd]:
+def _crowded_minutes(ahead: ForecastWindow, times: "np.typing.NDArray[np.int64]") -> list[CrowdedMinute]:
     """The first minute of each different set of schedules, largest first; eight of its names identify a set."""
     minutes, counts = np.unique(times // _MINUTE, return_counts=True)
     first: dict[tuple[int | str, ...], int] = {}
-    for minute in minutes[counts >= HERD_SIZE].tolist():
+    for minute in minutes[counts >= CROWD_SIZE].tolist():
         runs = ahead.index.query(minute * _MINUTE, (minute + 1) * _MINUTE)
         some = (runs[len(runs) * part // 8].job_id for part in range(8))
         first.setdefault((-len(runs), *some), minute)
-    herds = (_herd(first[mark], ahead) for mark in sorted(first))
-    return sorted(islice(filter(None, herds), _MAX_HERDS), key=lambda herd: -herd.count)
+    crowded_minutes = (_crowded_minute(first[mark], ahead) for mark in sorted(first))
+    return sorted(islice(filter(None, crowded_minutes), _MAX_CROWDED), key=lambda crowded: -crowded.count)
 
 
-def _herd(minute: int, ahead: ForecastWindow) -> Herd | None:
+def _crowded_minute(minute: int, ahead: ForecastWindow) -> CrowdedMinute | None:
     runs = ahead.index.query(minute * _MINUTE, (minute + 1) * _MINUTE)
     names = sorted({run.job_id for run in runs})
-    if len(names) < HERD_SIZE:
+    if len(names) < CROWD_SIZE:
         return None
     written = Counter(ahead.schedules[name].definition.label for name in names)
     spread = [(label, better) for label, _ in written.most_common() if (better := spread_out(label))]
     label, better = spread[0] if spread else ("", "")
-    return Herd(
+    return CrowdedMinute(
         minute=to_datetime(minute * _MINUTE), count=len(names), schedules=tuple(names[:_MAX_NAMES]),
         suggestion=better, instead_of=label,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from itertools import islice
 from fastapi import Request
 
 from ...app.records import MICRO, AccessRole
-from ...app.upcoming import HERD_SIZE, spread_out
+from ...app.upcoming import CROWD_SIZE, spread_out
 from ...core.cron import Recurrence, parse
 from ...core.definition import JobDefinition
 from ...core.errors import InputError
@@ -61,8 +61,8 @@ async def preview_of(
     following = list(islice(_after(times, now), _PREVIEWED))
     others = await _starts_in_minute(context, following[0], name) if following else 0
     warnings = list(times.warnings_after(now))
-    suggestion = spread_out(expression) if others >= HERD_SIZE else ""
-    if others >= HERD_SIZE:
+    suggestion = spread_out(expression) if others >= CROWD_SIZE else ""
+    if others >= CROWD_SIZE:
         warnings.append(f"{others} other schedules start in the minute of {iso(following[0])}: spread them with H")
     return PreviewResponse(
         expression=expression, timezone=times.zone.name, means=times.explain(),

@@ -25,7 +25,7 @@ class UpcomingResponse(ResponseModel):
     more: bool = Field(False, description="Further runs of these hours are not listed: raise `limit`.")
 
 
-class HerdResponse(ResponseModel):
+class CrowdedMinuteResponse(ResponseModel):
     """A minute in which many schedules start at once."""
 
     minute: datetime
@@ -42,7 +42,7 @@ class ForecastResponse(ResponseModel):
     end: datetime = Field(description="Complete up to here.")
     step: int = Field(description="Seconds.", examples=[60])
     counts: list[int]
-    herds: list[HerdResponse]
+    crowded_minutes: list[CrowdedMinuteResponse]
 
 
 class TimelineResponse(ResponseModel):

@@ -28,11 +28,11 @@ async def forecast(
 def _print_forecast(answer: dict[str, Any]) -> None:
     for line in heat_map(answer):
         print_line(line)
-    for herd in answer["herds"]:
-        names = ", ".join(herd["schedules"][:5]) + (" …" if len(herd["schedules"]) > 5 else "")
-        print_line(f"{herd['count']} schedules start at {format_time(herd['minute'])}: {names}", "yellow")
-        if herd["suggestion"]:
-            print_line(f"  → spread them: {herd['suggestion']} instead of {herd['instead_of']}")
+    for crowded in answer["crowded_minutes"]:
+        names = ", ".join(crowded["schedules"][:5]) + (" …" if len(crowded["schedules"]) > 5 else "")
+        print_line(f"{crowded['count']} schedules start at {format_time(crowded['minute'])}: {names}", "yellow")
+        if crowded["suggestion"]:
+            print_line(f"  → spread them: {crowded['suggestion']} instead of {crowded['instead_of']}")
 
 
 def heat_map(answer: dict[str, Any]) -> Iterator[Text]:

@@ -17,6 +17,7 @@ const OVERLAPS = [
   ["skip", "skip slots while the job is active"],
 ];
 const TIME = { placeholder: "2026-11-18 17:00", size: "17" };
+const WHILE = /^(\d+(\.\d+)?[a-z]+)+$/i; // 2h, 1d12h
 const SHOWN = 100; // slots of a dry run
 const MOST_AT_ONCE = 1000; // schedules of a request
 
@@ -27,10 +28,27 @@ export const pause = (names) =>
   ask({
     title: `Pause ${listed(names)}`,
     body: html`<p>No slot runs until you resume. Queued runs go on.</p>
-      <${Field} label="Reason" name="reason" maxlength="1000" placeholder="the database moves tonight" />`,
+      <${Field} label="Reason" name="reason" maxlength="1000" placeholder="the database moves tonight" />
+      <${Field} ...${TIME} label=${`Until (${zone.get()})`} name="until" hint="or a while, such as 2h; empty: until somebody resumes" />`,
     confirm: "Pause",
-    act: ({ reason }) => many(names, "pause", { reason }, "Paused"),
+    act: ({ reason, until }) => many(names, "pause", { reason, until: WHILE.test(until.trim()) ? until.trim() : instantOf(until) }, "Paused"),
   });
+
+/** Mark a slot to come, which is not to run. */
+export const skip = (name, slot) =>
+  ask({
+    title: `Skip the slot ${stamp(slot)} of ${name}`,
+    body: html`<p>It will not run; the slots around it do. Until its time has come, this can be taken back.</p><${Field} label="Reason" name="reason" maxlength="1000" />`,
+    confirm: "Skip the slot",
+    act: async ({ reason }) => done(await send("POST", path(name, "skip"), { slot, reason }), `The slot ${stamp(slot)} will be skipped.`),
+  });
+
+/** Let a marked slot run after all; what refuses it is told. */
+export const takeSkipBack = (name, slot) =>
+  send("POST", path(name, "skip"), { slot, undo: true }).then(
+    (row) => done(row, `The slot ${stamp(slot)} will run.`),
+    (problem) => void toast(problem.message, "wrong"),
+  );
 
 export const resume = (names) =>
   ask({

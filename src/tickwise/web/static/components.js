@@ -77,9 +77,9 @@ export function briefError(error) {
   return second && /exit code \d+$/.test(first) ? `${second} · ${first}` : first;
 }
 
-/** A sentence, with the runs that it names as links, and its instants in the zone that is shown. */
+/** A sentence, with the runs that it names as links, and its instants in the zone that is shown; in commands they stay. */
 export const Sentence = ({ text }) =>
-  text.split(/(\brun \d+|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)/).map((part) => {
+  text.split(/(\brun \d+|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)(?! --)/).map((part) => {
     if (/^run \d+$/.test(part)) return html`run <${RunLink} id=${part.slice(4)} />`;
     return /^\d{4}-\d\d-\d\dT/.test(part) ? html`<${Time} at=${part} label />` : part;
   });

@@ -43,14 +43,14 @@ export function ShadeLegend({ counts }) {
   const usual = usualOf(counts);
   const told = [`up to ${usual}, as usual`, ...TIMES.slice(1).map((times) => `up to ${Math.round(times * usual)}`), "more"];
   return html`<p class="legend faint">${told.map((text, place) => html`<span key=${place}><i class=${`shade-mark shade-${place + 1}`} />${text}</span>`)}
-    <span><i class="herd-key" />a herd begins</span></p>`;
+    <span><i class="crowd-key" />many start at once</span></p>`;
 }
 
 /** `counts` are those of steps from `start` on; `pick(index)` is called for the one that somebody chooses. */
-export function Heatmap({ start, step, counts, herds, pick, chosen }) {
+export function Heatmap({ start, step, counts, crowded, pick, chosen }) {
   const grid = GRIDS[step];
   const usual = usualOf(counts);
-  const marked = new Set(herds.map((herd) => Math.floor((Date.parse(herd.minute) - start) / (step * 1000))));
+  const marked = new Set(crowded.map((one) => Math.floor((Date.parse(one.minute) - start) / (step * 1000))));
   const rows = [];
   const cells = counts.map((count, index) => {
     const instant = start + index * step * 1000;
@@ -64,20 +64,20 @@ export function Heatmap({ start, step, counts, herds, pick, chosen }) {
     ${Array.from({ length: grid.columns / grid.every }, (_, place) => place * grid.every).map((column) =>
       html`<text class="tick-text" x=${across(grid, column)} y=${TOP - 6}>${String(column).padStart(2, "0")}</text>`)}
     ${rows.map((row, place) => html`<text class="tick-text" x="0" y=${down(grid, place) + grid.tall - 4}>${row}</text>`)}
-    ${cells.map((one) => html`<${Cell} key=${one.index} ...${one} grid=${grid} shade=${shadeOf(one.count, usual)} herd=${marked.has(one.index)} pick=${pick} isFirst=${one.index === first} isChosen=${one.instant === chosen} />`)}</svg></div>`;
+    ${cells.map((one) => html`<${Cell} key=${one.index} ...${one} grid=${grid} shade=${shadeOf(one.count, usual)} isCrowded=${marked.has(one.index)} pick=${pick} isFirst=${one.index === first} isChosen=${one.instant === chosen} />`)}</svg></div>`;
 }
 
-function Cell({ x, y, grid, shade, index, count, instant, herd, pick, isFirst, isChosen }) {
+function Cell({ x, y, grid, shade, index, count, instant, isCrowded, pick, isFirst, isChosen }) {
   const rect = html`<rect class=${`heat-cell shade-${shade} ${isChosen ? "is-chosen" : ""}`} x=${x} y=${y} width=${grid.wide} height=${grid.tall} rx="2" />`;
   if (!count) return rect;
-  const text = `${stamp(instant)}: ${count} ${count === 1 ? "start" : "starts"}${herd ? ", a herd" : ""}`;
+  const text = `${stamp(instant)}: ${count} ${count === 1 ? "start" : "starts"}${isCrowded ? ", many at once" : ""}`;
   const choose = (event) => {
     if (event.key && event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
     pick(index);
   };
   return html`<g role="button" tabindex=${isFirst ? "0" : "-1"} aria-label=${text} data-step=${index} onClick=${choose} onKeyDown=${choose}>
-    <title>${text}</title>${rect}${herd && html`<path class="herd-mark" d=${`M${x} ${y}h${grid.wide / 2}l${-grid.wide / 2} ${grid.wide / 2}z`} />`}</g>`;
+    <title>${text}</title>${rect}${isCrowded && html`<path class="crowd-mark" d=${`M${x} ${y}h${grid.wide / 2}l${-grid.wide / 2} ${grid.wide / 2}z`} />`}</g>`;
 }
 
 const across = (grid, column) => LEFT + column * (grid.wide + GAP);

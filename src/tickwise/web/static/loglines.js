@@ -1,6 +1,7 @@
 /** The lines of a log as they come: complete, in order, and each once, also from a stream that was cut off. */
 
 import { plain } from "./ansi.js";
+import { stepOf } from "./steps.js";
 
 const MOST = 100_000; // lines kept
 const REMEMBERED = 2000; // parts
@@ -31,11 +32,11 @@ export class LogLines {
     if (this.all.length > 1.1 * MOST) this.all.splice(0, this.all.length - MOST);
   }
 
-  /** Those of a step, if one is given, with this text in them. */
+  /** Those of a step and its items, or of one item, if one is given, with this text in them. */
   with(wanted, step) {
     const text = wanted.toLowerCase();
     if (!wanted && !step) return this.all;
-    return this.all.filter((line) => (!step || line.step === step) && line.text.toLowerCase().includes(text));
+    return this.all.filter((line) => (!step || line.step === step || stepOf(line.step) === step) && line.text.toLowerCase().includes(text));
   }
 }
 

@@ -1,6 +1,7 @@
 /** What people do to runs: each asks first, and tells what came of it. */
 
 import { send } from "./api.js";
+import { words } from "./components.js";
 import { ask } from "./dialog.js";
 import { html } from "./preact.js";
 import { go } from "./routes.js";
@@ -42,6 +43,27 @@ export const retry = (run, hasSteps) =>
       const again = await send("POST", path(run, "retry"), { from_failed: from === "failed" });
       toast(again.id === run.id ? "The run is back in the queue." : `Queued as run #${again.id}.`);
       if (again.id !== run.id) go(["runs", again.id]);
+      return again;
+    },
+  });
+
+/** Why a run is not retried from a step; empty if it is. */
+export function whyNotFrom(run, step, definition) {
+  if (!canRetry(run)) return `State ${words(run.state)}: only a run that failed, was lost or was cancelled is retried.`;
+  if (definition?.at_most_once) return "at_most_once: no step that has begun is executed again.";
+  return step.state ? "" : "It has not begun: Retry goes on from where the run ended.";
+}
+
+/** Execute a step once more, and `following`, which depend on it. */
+export const retryFrom = (run, step, following) =>
+  ask({
+    title: `Retry run #${run.id} of ${run.job} from ${step}`,
+    body: html`<p>${following.length ? html`<strong>${step}</strong> is executed again, and what depends on it: ${following.join(", ")}.` : html`<strong>${step}</strong> is executed again.`}</p>
+      <p class="faint">Other steps are executed only if they did not succeed.</p>`,
+    confirm: "Retry",
+    act: async () => {
+      const again = await send("POST", path(run, "retry"), { from_step: step });
+      toast(`The run is back in the queue, from ${step}.`);
       return again;
     },
   });

@@ -1,6 +1,6 @@
 /** Why a slot ran or did not, beside the page that it was chosen on, with what can be done about it. */
 
-import { resume, trigger } from "./actions.js";
+import { resume, skip, takeSkipBack, trigger } from "./actions.js";
 import { get, may, send } from "./api.js";
 import { Badge, Button, Failure, Icon, Link, Loading, RunLink, Sentence, Time } from "./components.js";
 import { Drawer } from "./drawer.js";
@@ -84,7 +84,7 @@ function Why({ page, schedule, slot, changed }) {
   const { why, row, run } = found.data.value;
   const then = (act) => async () => (await act()) && (found.load(), changed?.());
   return html`
-    <p class="why-verdict" aria-live="polite"><${Badge} state=${run ? run.state : why.verdict} />
+    <p class="why-verdict" aria-live="polite"><${Badge} state=${run ? run.state : why.verdict}>${why.verdict === "none" && Date.parse(slot) > now() ? "to come" : null}<//>
       ${run && html` <${RunLink} id=${run.id} />`}${run?.finished_at && run.started_at && html`<span class="faint"> took ${span(Date.parse(run.finished_at) - Date.parse(run.started_at))}</span>`}</p>
     ${run?.error ? html`<pre class="error-text">${firstLines(run.error)}</pre>` : html`<p><${Sentence} text=${upper(why.text)} /></p>`}
     <div class="actions">${remedies({ why, row, run, slot, then })}</div>
@@ -104,12 +104,16 @@ export const Chain = ({ why }) => html`<ol class="chain">${why.chain.map(({ what
 function remedies({ why, row, run, slot, then }) {
   const isPast = Date.parse(slot) <= now();
   const { name } = row;
+  const isMarked = row.skips.some((one) => Date.parse(one.slot) === Date.parse(slot));
   return [
     run && html`<${Link} parts=${["runs", run.id]} kind="button">Open the run<//>`,
     ...(may("operator") ? [
       run && canRetry(run) && html`<${Button} kind="primary" act=${then(() => retry(run, false))}>Retry<//>`,
       run && ["queued", "running"].includes(run.state) && html`<${Button} kind="danger" act=${then(() => cancel(run))}>Cancel<//>`,
       row.paused && html`<${Button} kind="primary" act=${then(() => resume([name]))}>Resume<//>`,
+      !run && !isPast && (isMarked
+        ? html`<${Button} kind="primary" act=${then(() => takeSkipBack(name, slot))}>Let it run<//>`
+        : html`<${Button} act=${then(() => skip(name, slot))}>Skip this slot<//>`),
       !run && isPast && row.kind === "start" && html`<${Button} act=${then(() => backfill(name, slot))}>Run this slot<//>`,
       row.kind === "start" && html`<${Button} act=${then(() => trigger([name]))}>Run now<//>`,
     ] : []),

@@ -1,9 +1,11 @@
 /** The steps of a run as rows with bars over its time. Waiting between them is cut out, so that short steps are seen. */
 
 import { Icon } from "./components.js";
-import { html } from "./preact.js";
+import { html, useState } from "./preact.js";
 import { now, second, span } from "./time.js";
 
+const FEW = 6; // items of a step that are shown at once
+const ITEM = /^(.+)\[\d+\]$/; // no step of a definition can be named so
 const GAP = 0.04; // of the whole, for what is cut out
 const LONG = 0.12; // of the time in which something ran: longer waits are cut
 
@@ -12,6 +14,9 @@ const end = (step) => (step.finished_at ? Date.parse(step.finished_at) : now());
 export const stateOf = (step) => step.state ?? "waiting";
 
 const KINDS = ["command", "script", "python", "http"];
+
+/** The step of which this is the execution for one item of `foreach`; the name itself if it is no item's. */
+export const stepOf = (name) => ITEM.exec(name)?.[1] ?? name;
 
 /** The steps of a definition as a graph draws them. */
 export const stepsOf = (definition) =>
@@ -60,16 +65,37 @@ export function criticalPath(steps) {
   return path;
 }
 
-/** `told` is what the run says of its failure, which is not said again. */
-export function Steps({ steps, told, chosen, choose }) {
-  if (steps.some((step) => step.state === "running")) second.value; // bars grow
-  const begun = steps.filter((step) => step.started_at);
+/**
+ * `told` is what the run says of its failure, which is not said again. `children(step)` stands below the one that is
+ * chosen.
+ */
+export function Steps({ steps: all, told, chosen, choose, children }) {
+  if (all.some((step) => step.state === "running")) second.value; // bars grow
+  const begun = all.filter((step) => step.started_at);
   const axis = begun.length ? axisOf(begun.map((step) => [begin(step), end(step)])) : null;
+  const names = new Set(all.map((step) => step.name));
+  const isOfAnother = ({ name }) => stepOf(name) !== name && names.has(stepOf(name));
+  const steps = all.filter((step) => !isOfAnother(step));
   const path = criticalPath(steps);
+  const row = (step) => html`<${Row} key=${step.name} step=${step} axis=${axis} told=${told} isCritical=${path.size > 1 && path.has(step.name)} chosen=${chosen === step.name} choose=${choose} />
+    ${chosen === step.name && children(step)}`;
   return html`<div class="steps" role="group" aria-label="Steps">
     <button type="button" class="step-row" aria-pressed=${String(!chosen)} onClick=${() => choose("")}><${Icon} name="runs" /><span class="step-name">All steps</span></button>
-    ${steps.map((step) => html`<${Row} key=${step.name} step=${step} axis=${axis} told=${told} isCritical=${path.size > 1 && path.has(step.name)} chosen=${chosen === step.name} choose=${choose} />`)}
+    ${steps.map((step) => {
+      const items = all.filter((one) => isOfAnother(one) && stepOf(one.name) === step.name);
+      return html`${row(step)}${items.length > 0 && html`<${Items} key=${`${step.name} items`} items=${items} chosen=${chosen} row=${row} />`}`;
+    })}
     ${axis?.cuts.map((cut) => html`<p class="faint step-note">${span(cut.until - cut.from)} of waiting is cut out.</p>`)}</div>`;
+}
+
+/** The executions of a step with `foreach`: when there are many, those that did not succeed, until all are asked for. */
+function Items({ items, chosen, row }) {
+  const [isOpen, setOpen] = useState(items.length <= FEW);
+  const shown = isOpen ? items : items.filter((one) => one.name === chosen || one.state !== "succeeded").slice(0, FEW);
+  const counts = Object.entries(Object.groupBy(items, stateOf)).map(([state, of]) => `${of.length.toLocaleString("en")} ${state}`);
+  return html`<div class="step-items">
+    ${items.length > FEW && html`<button type="button" class="link step-fold" aria-expanded=${String(isOpen)} onClick=${() => setOpen(!isOpen)}>${isOpen ? "Show fewer" : "Show all"}: ${counts.join(", ")}</button>`}
+    ${shown.map(row)}</div>`;
 }
 
 function Row({ step, axis, told: known, isCritical, chosen, choose }) {
@@ -78,7 +104,10 @@ function Row({ step, axis, told: known, isCritical, chosen, choose }) {
     left: `${axis.place(begin(step)) * 100}%`,
     width: `${Math.max(1.5, (axis.place(end(step)) - axis.place(begin(step))) * 100)}%`,
   };
-  const told = [step.attempt > 1 && `attempt ${step.attempt}`, step.started_at && span(end(step) - begin(step))].filter(Boolean).join(" · ");
+  const outputs = Object.keys(step.outputs).length;
+  const told = [
+    step.attempt > 1 && `attempt ${step.attempt}`, step.started_at && span(end(step) - begin(step)), outputs && `${outputs} ${outputs === 1 ? "output" : "outputs"}`,
+  ].filter(Boolean).join(" · ");
   return html`<button type="button" class=${`step-row step is-${state}`} aria-pressed=${String(chosen)} onClick=${() => choose(chosen ? "" : step.name)}
       title=${step.depends.length ? `after ${step.depends.join(", ")}` : undefined}>
     <${Icon} name=${state} /><span class="step-name">${step.name}</span><span class="faint step-told">${told || state}</span>

@@ -10,7 +10,7 @@ import { stamp, zone } from "../time.js";
 
 const SPANS = [["24", "next day, by minute"], ["168", "next week, by hour"]];
 const [MOST, SHOWN] = [1000, 200]; // starts that are asked for, and schedules that are listed
-const NAMED = 6; // schedules of a herd
+const NAMED = 6; // schedules of a minute
 
 export const title = () => "Forecast";
 
@@ -28,11 +28,11 @@ function Forecast({ page }) {
     ${found.problem.value && html`<${Failure} problem=${found.problem.value} again=${found.load} />`}
     <${Panel} title="Starts" about=${`what stands out against the usual load · ${zone.get()}`}>
       ${!forecast ? html`<${Loading} rows=${8} />` : forecast.counts.some(Boolean)
-        ? html`<${Heatmap} ...${forecast} start=${Date.parse(forecast.start)} pick=${pick} chosen=${cell?.from} /><${ShadeLegend} counts=${forecast.counts} />`
+        ? html`<${Heatmap} ...${forecast} crowded=${forecast.crowded_minutes} start=${Date.parse(forecast.start)} pick=${pick} chosen=${cell?.from} /><${ShadeLegend} counts=${forecast.counts} />`
         : html`<${Empty} text="No runs in that period." advice="All schedules may be paused, or there are none yet." />`}<//>
     ${forecast && html`<${Panel} title="Schedules in the cell"><div aria-live="polite">${cell ? html`<${Cell} page=${page} cell=${cell} />` : html`<p class="faint">Choose a cell to see what starts then.</p>`}</div><//>
-    <${Panel} title="Herds" about="many schedules in one minute">${forecast.herds.length
-      ? html`<${Table} label="Herds" columns=${HERD} rows=${forecast.herds} keyOf=${(herd) => herd.minute} />`
+    <${Panel} title="Many start at once" about="in one minute">${forecast.crowded_minutes.length
+      ? html`<${Table} label="Many start at once" columns=${CROWDED} rows=${forecast.crowded_minutes} keyOf=${(one) => one.minute} />`
       : html`<${Empty} text="In no minute do ten or more schedules start." />`}<//>`}`;
 }
 
@@ -58,10 +58,10 @@ const STARTS = [
   ["First at", ([one]) => html`<${Time} at=${one.at} />${one.timezone !== zone.get() && html` · <${Time} at=${one.at} zone=${one.timezone} label />`}`],
 ];
 
-const HERD = [
-  ["First at", (herd) => html`<${Time} at=${herd.minute} />`],
-  ["Schedules", (herd) => String(herd.count), "number"],
-  ["Who", (herd) => html`${herd.schedules.slice(0, NAMED).map((name, place) => html`${place > 0 && ", "}<${ScheduleLink} name=${name} />`)}${herd.count > NAMED && ` and ${herd.count - NAMED} more`}`, "grow"],
-  ["Instead of", (herd) => herd.instead_of && html`<code>${herd.instead_of}</code>`],
-  ["Suggestion", (herd) => herd.suggestion && html`<code>${herd.suggestion}</code>`],
+const CROWDED = [
+  ["First at", (one) => html`<${Time} at=${one.minute} />`],
+  ["Schedules", (one) => String(one.count), "number"],
+  ["Who", (one) => html`${one.schedules.slice(0, NAMED).map((name, place) => html`${place > 0 && ", "}<${ScheduleLink} name=${name} />`)}${one.count > NAMED && ` and ${one.count - NAMED} more`}`, "grow"],
+  ["Instead of", (one) => one.instead_of && html`<code>${one.instead_of}</code>`],
+  ["Suggestion", (one) => one.suggestion && html`<code>${one.suggestion}</code>`],
 ];

@@ -9,6 +9,7 @@ import { FirstRun } from "../firstrun.js";
 import { html, shows, useEffect, useRef, useState } from "../preact.js";
 import { useResource } from "../resource.js";
 import { Axis, Legend, Reading, Ribbon } from "../ribbon.js";
+import { byPrefix, PAGE, readRibbons } from "../ribbongroups.js";
 import { refine } from "../routes.js";
 import { closeSlot, openSlot, SlotPanel } from "../slotpanel.js";
 import { RANGES, total, windowOf } from "../slots.js";
@@ -18,7 +19,7 @@ const [FEW, ROWS] = [12, 40]; // rows that are asked for again often, and rows o
 const [CALM, CALMER] = [3000, 10_000]; // milliseconds between two looks
 const EVERY = 30_000;
 const SHOWN = 6; // needs
-const MANY = 60; // schedules, from which on they are grouped
+const MANY = 60; // schedules, from which on they can be grouped
 const NARROW = 760; // pixels
 const [LOW, TALL] = [46, 84]; // pixels of a row, on a desk and on a phone
 const GROUPS = [["", "each"], ["prefix", "by prefix"]];
@@ -38,7 +39,7 @@ function Now({ page }) {
   const schedules = attention.value?.schedules;
   return html`<${Head} overview=${found} changed=${() => (overview.load(), lookForNeeds())} />
     <${Needs} />
-    ${schedules === 0 ? html`<${FirstRun} />` : attention.value && html`<${Ribbons} page=${page} query=${query} change=${change} schedules=${schedules} overview=${found} />`}
+    ${schedules === 0 ? html`<${FirstRun} />` : attention.value && html`<${Ribbons} key=${query.group} page=${page} query=${query} change=${change} schedules=${schedules} overview=${found} />`}
     ${attention.value && html`<${Doctor} page=${page} />`}
     <${SlotPanel} page=${page} changed=${lookForNeeds} />`;
 }
@@ -104,51 +105,53 @@ const ownNeeds = () =>
 
 function Ribbons({ page, query, change, schedules }) {
   const hours = RANGES[query.hours] ? query.hours : "1";
-  const group = query.group ?? "";
-  const [rows, setRows] = useState(ROWS);
+  const isGrouped = query.group === "prefix";
+  const [pages, setPages] = useState(1);
+  const rows = pages * (isGrouped ? PAGE : ROWS);
   const read = async (signal) => {
     const scale = windowOf(hours, now(), innerWidth < NARROW);
-    const asked = { since: iso(scale.since), until: iso(scale.until), bins: scale.bins, group, text: query.text, label: query.label, limit: rows };
-    return { ...(await get("slots", asked, signal)), scale };
+    const asked = { since: iso(scale.since), until: iso(scale.until), bins: scale.bins, text: query.text, label: query.label };
+    return { ...(await readRibbons(asked, rows, signal)), scale };
   };
   const options = { on: ["run", "decision", "schedule", "schedule_deleted"], calm: schedules > FEW ? CALMER : CALM, every: EVERY };
-  const slots = useResource(page, read, options, [hours, group, query.text, query.label, rows]);
+  const slots = useResource(page, read, options, [hours, query.text, query.label, rows]);
   const last = useRef(null);
   last.current = slots.data.value ?? last.current; // while another range is on its way
   const found = last.current;
   const aside = html`<div class="now-tools">
     ${(query.text || query.label) && html`<${Button} kind="chip" icon="failed" act=${() => change({ text: "", label: "" })}>${query.text || query.label}<//>`}
-    ${(schedules > MANY || query.group) && html`<${Choices} label="Group" options=${GROUPS} value=${group} change=${(code) => change({ group: code || "none" })} />`}
+    ${(schedules > MANY || isGrouped) && html`<${Choices} label="Group" options=${GROUPS} value=${isGrouped ? "prefix" : ""} change=${(code) => change({ group: code })} />`}
     <${Choices} label="Time" options=${Object.entries(RANGES).map(([code, { word }]) => [code, word])} value=${hours} change=${(code) => change({ hours: code })} /></div>`;
-  return html`<${Panel} title="Every slot" about=${found && aboutOf(found.totals, hours)} aside=${aside}>
+  return html`<${Panel} title="Every slot" about=${found && aboutOf(found, hours)} aside=${aside}>
     ${slots.problem.value && html`<${Failure} problem=${slots.problem.value} again=${slots.load} />`}
-    ${!found ? html`<${Loading} rows=${6} high=${Math.min(schedules, rows) * (innerWidth < NARROW ? TALL : LOW)} />` : found.items.length ? html`<${Rows} found=${found} group=${group} change=${change} />` : html`<${Empty} text="No slots in this time." advice="Choose a longer time." />`}
-    ${found?.next && html`<${Button} kind="quiet" act=${() => setRows(rows + ROWS)}>Show more<//>`}
+    ${isGrouped && found?.next && html`<p class="faint" role="status">Groups of the ${found.items.length.toLocaleString("en")} schedules that were read, the worst first; there are more.</p>`}
+    ${!found ? html`<${Loading} rows=${6} high=${Math.min(schedules, rows) * (innerWidth < NARROW ? TALL : LOW)} />` : found.items.length ? html`<${Rows} found=${isGrouped ? { ...found, items: byPrefix(found.items) } : found} isGrouped=${isGrouped} change=${change} />` : html`<${Empty} text="No slots in this time." advice="Choose a longer time." />`}
+    ${found?.next && html`<${Button} kind="quiet" act=${() => setPages(pages + 1)}>Show more<//>`}
     <${Legend} /><${Reading} /><//>`;
 }
 
-function aboutOf(totals, hours) {
+function aboutOf({ totals, items, next }, hours) {
   const decided = total(totals) - (totals.to_come ?? 0);
   const share = (...states) => Math.round((100 * states.reduce((sum, state) => sum + (totals[state] ?? 0), 0)) / decided);
   if (!decided) return RANGES[hours].told;
   const parts = [["ran", share("ran", "ran_after_retries")], ["failed", share("failed")], ["skipped", share("skipped")]];
   const told = parts.filter(([, part]) => part > 0).map(([word, part]) => `${part} % ${word}`).join(", ");
-  return `${decided.toLocaleString("en")} slots in ${RANGES[hours].told}${told ? `: ${told}` : ""}`;
+  return `${decided.toLocaleString("en")} slots${next ? ` of these ${items.length.toLocaleString("en")} schedules` : ""} in ${RANGES[hours].told}${told ? `: ${told}` : ""}`;
 }
 
 const iso = (second) => new Date(second * 1000).toISOString();
 
-function Rows({ found, group, change }) {
-  const inGroup = group && group !== "none";
+function Rows({ found, isGrouped, change }) {
+  const narrow = (item) => change({ text: item.name, group: "" });
   const bin = (item, number) => ({ schedule: item.name, from: found.scale.since + number * found.scale.step, until: found.scale.since + (number + 1) * found.scale.step });
-  const open = (item) => (number) => (inGroup ? change(narrowed(group, item.name)) : openSlot(bin(item, number)));
+  const open = (item) => (number) => (isGrouped ? narrow(item) : openSlot(bin(item, number)));
   return html`<div class="ribbons">
     <div class="ribbon-row ribbon-head"><div /><div class="ribbon-lane"><${Axis} scale=${found.scale} /></div><div class="share">ran</div><div class="ribbon-count">slots</div></div>
     ${found.items.map((item) => html`<div class="ribbon-row" key=${item.name}>
-      <div class="ribbon-name">${inGroup
-        ? html`<button type="button" class="link name" onClick=${() => change(narrowed(group, item.name))}>${item.name}</button><span class="faint">${counted(item.schedules, "schedule")}</span>`
+      <div class="ribbon-name">${isGrouped
+        ? html`<button type="button" class="link name" onClick=${() => narrow(item)}>${item.name}</button><span class="faint">${counted(item.schedules, "schedule")}${found.next && " read"}</span>`
         : html`<${Link} parts=${["schedules", item.name]} kind="name">${item.name}<//><span class="faint">${item.paused ? "paused" : item.means}</span>`}</div>
-      <div class="ribbon-lane"><${Ribbon} label=${item.name} bins=${item.bins} scale=${found.scale} open=${open(item)} select=${!inGroup && may("operator") ? (from, until) => backfillPast(item, from, until) : undefined} /></div>
+      <div class="ribbon-lane"><${Ribbon} label=${item.name} bins=${item.bins} scale=${found.scale} open=${open(item)} select=${!isGrouped && may("operator") ? (from, until) => backfillPast(item, from, until) : undefined} /></div>
       <${Share} good=${item.good} />
       <div class="ribbon-count">${(total(item.totals) - (item.totals.to_come ?? 0)).toLocaleString("en")}</div></div>`)}</div>`;
 }
@@ -157,8 +160,6 @@ function Rows({ found, group, change }) {
 function backfillPast(item, from, until) {
   if (from * 1000 < now()) backfill(item, { start: from * 1000, end: Math.min(until * 1000, now()) });
 }
-
-const narrowed = (group, name) => (group.startsWith("label:") ? { label: `${group.slice(6)}=${name}`, group: "none" } : { text: name, group: "none" });
 
 function Share({ good }) {
   if (good === null || good === undefined) return html`<div class="share faint">–</div>`;

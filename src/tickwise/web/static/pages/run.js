@@ -9,6 +9,7 @@ import { useResource } from "../resource.js";
 import { setQuery } from "../routes.js";
 import { cancel, canRetry, isActive, retry } from "../runactions.js";
 import { Chain } from "../slotpanel.js";
+import { StepDetail } from "../stepdetail.js";
 import { Steps } from "../steps.js";
 import { now, second, span, zone } from "../time.js";
 
@@ -43,13 +44,16 @@ function Shown({ page, path, run, steps, attempts, changed }) {
   };
   const ends = attempts.map((one) => Date.parse(one.finished_at));
   const several = steps.length > 1;
+  const job = useResource(page, (signal) => get(`jobs/${encodeURIComponent(run.job)}`, {}, signal).catch(() => null), {}, [run.job]);
+  const definition = job.data.value?.definition;
   return html`<${Head} page=${page} run=${run} several=${several} changed=${changed} />
     <div class=${`run-body ${several ? "" : "one-step"}`}>
-      ${several && html`<${Panel} title="Steps" kind="run-steps"><${Steps} steps=${steps} told=${run.error} chosen=${query.step ?? ""} choose=${(step) => refine({ step })} /><//>`}
+      ${several && html`<${Panel} title="Steps" kind="run-steps"><${Steps} steps=${steps} told=${run.error} chosen=${query.step ?? ""} choose=${(step) => refine({ step })}>
+        ${(step) => html`<${StepDetail} run=${run} steps=${steps} step=${step} definition=${definition} changed=${changed} />`}<//><//>`}
       <${Panel} title="Log" kind="run-log" about=${query.step && `of ${query.step}`}>
         <${Log} run=${run.id} step=${query.step} ends=${ends} line=${Number(query.line) || null} setLine=${(line) => refine({ line })} ended=${changed} again=${`${run.attempt} ${isActive(run)}`} /><//></div>
     ${attempts.length > 0 && html`<${Attempts} attempts=${attempts} />`}
-    <div class="columns"><${Params} page=${page} run=${run} />
+    <div class="columns"><${Params} run=${run} definition=${definition} />
       <${Panel} title="Why it ran"><${WhyRan} page=${page} path=${path} run=${run} /><//>
       ${run.result !== null && html`<${Panel} title="Result"><${JsonTree} label="Result" value=${run.result} /><//>`}</div>`;
 }
@@ -110,9 +114,8 @@ const Attempts = ({ attempts }) => html`<${Panel} title="Earlier attempts"><tabl
     <td data-title="Worker"><div>${one.worker}</div></td><td data-title="Error" class="grow"><div>${one.error}</div></td></tr>`)}</tbody></table><//>`;
 
 /** What the run got: the definition's params, with those on top that were given for this run. */
-function Params({ page, run }) {
-  const job = useResource(page, (signal) => get(`jobs/${encodeURIComponent(run.job)}`, {}, signal).catch(() => null), {}, [run.job]);
-  const defined = job.data.value?.definition?.params ?? {};
+function Params({ run, definition }) {
+  const defined = definition?.params ?? {};
   const all = { ...defined, ...run.params };
   const own = Object.keys(run.params).filter((name) => JSON.stringify(run.params[name]) !== JSON.stringify(defined[name]));
   const about = own.length && Object.keys(defined).length ? `given for this run: ${own.join(", ")}` : "";

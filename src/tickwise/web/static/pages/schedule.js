@@ -1,6 +1,6 @@
 /** One schedule: its slots, its runs, its definition, and what would be if. */
 
-import { backfill, pause, remove, reschedule, reset, resume, trigger } from "../actions.js";
+import { backfill, pause, remove, reschedule, reset, resume, takeSkipBack, trigger } from "../actions.js";
 import { get, getVersion, may, send } from "../api.js";
 import { Badge, Button, Countdown, Facts, Failure, Icon, Link, Loading, Panel, RunLink, Time } from "../components.js";
 import { DefinitionTab } from "../definitiontab.js";
@@ -11,11 +11,12 @@ import { go, refine, to } from "../routes.js";
 import { concerning, RunsTab, SlotsTab } from "../schedule.js";
 import { SimulationTab } from "../simulation.js";
 import { SlotPanel } from "../slotpanel.js";
-import { zone } from "../time.js";
+import { stamp, zone } from "../time.js";
 import { toast } from "../toasts.js";
 import { Next } from "./schedules.js";
 
 const TABS = [["", "Slots"], ["runs", "Runs"], ["definition", "Definition"], ["whatif", "What if"]];
+const SHOWN = 5; // slots to skip
 const CALM = 2000; // milliseconds between two looks
 const LOOK_EVERY = 2000;
 
@@ -43,7 +44,7 @@ function Shown({ page, row, version, changed }) {
   return html`<div class="stays"><header class="page-head"><h1 tabindex="-1">${row.name}</h1><div class="actions"><${Actions} row=${row} version=${version} changed=${changed} /></div></header>
       <nav class="tabs" aria-label="Parts">${TABS.map(([code, word]) => html`<a key=${code} href=${to(["schedules", row.name], { tab: code })} aria-current=${tab === code ? "page" : null}
         onClick=${(event) => { if (!event.ctrlKey && !event.metaKey) (event.preventDefault(), change({ tab: code })); }}>${word}</a>`)}</nav></div>
-    <${Lead} row=${row} />
+    <${Lead} row=${row} changed=${changed} />
     <${Backfilling} page=${page} row=${row} />
     ${tab === "" && html`<${SlotsTab} page=${page} row=${row} query=${query} refine=${change} />`}
     ${tab === "runs" && html`<${RunsTab} page=${page} row=${row} />`}
@@ -65,11 +66,13 @@ function Actions({ row, version, changed }) {
     ${row.source === "api" && may("admin") && html`<${Link} parts=${["schedules", name, "edit"]} kind="button">Edit<//><${Button} kind="danger" act=${away}>Delete<//>`}`;
 }
 
-function Lead({ row }) {
+function Lead({ row, changed }) {
   const { paused, definition, last_run_id: id, last_state: state, last_run_at: ran, last_enqueued_at: queued } = row;
   const labels = Object.entries(definition.labels ?? {}).map(([key, value]) => `${key}=${value}`);
   return html`<p class="lead"><code class="mono">${row.times}</code>${row.means}${definition.description && html`<span class="faint">${definition.description}</span>`}</p>
-    ${paused && html`<div class="warning"><${Icon} name="paused" /><div><strong>Paused by ${paused.by}</strong><div>${paused.reason || "No reason was given."} <${Countdown} at=${paused.at} /></div></div></div>`}
+    ${paused && html`<div class="warning"><${Icon} name="paused" /><div><strong>Paused by ${paused.by}</strong><div>${paused.reason || "No reason was given."} <span class="faint">· <${Countdown} at=${paused.at} /></span></div>
+      ${paused.until && html`<div>Resumes <${Countdown} at=${paused.until} />, at <${Time} at=${paused.until} label /></div>`}</div></div>`}
+    ${row.skips.length > 0 && html`<${Skips} row=${row} changed=${changed} />`}
     ${row.waits && html`<div class="warning"><${Icon} name="queued" /><div>Its oldest slot waits: ${row.waits}.</div></div>`}
     ${row.warnings.map((text) => html`<div class="warning"><${Icon} name="warning" /><div>${text}</div></div>`)}
     <${Facts} kind="line" pairs=${[
@@ -80,6 +83,15 @@ function Lead({ row }) {
       ["Job", html`<${Link} parts=${["runs"]} query=${{ q: `job:${row.job}` }}>${row.job}<//>`],
       labels.length > 0 && ["Labels", labels.map((label) => html`<${Link} key=${label} parts=${["schedules"]} query=${{ label }} kind="tag">${label}<//>`)],
     ]} />`;
+}
+
+/** Slots to come that somebody does not want, until their time has come. */
+function Skips({ row, changed }) {
+  const back = (slot) => async () => (await takeSkipBack(row.name, slot)) && changed();
+  return html`<div class="warning note"><${Icon} name="skipped" /><div><strong>Will be skipped</strong>
+    <ul class="skips" aria-label="Slots to skip">${row.skips.slice(0, SHOWN).map((one) => html`<li key=${one.slot}><${Time} at=${one.slot} label /> by ${one.by}${one.reason && `: ${one.reason}`}
+      ${may("operator") && html` <${Button} kind="quiet" act=${back(one.slot)} label=${`Let it run: ${stamp(one.slot)}`}>Let it run<//>`}</li>`)}</ul>
+    ${row.skips.length > SHOWN && html`<div class="faint">and ${row.skips.length - SHOWN} more</div>`}</div></div>`;
 }
 
 /** How far a backfill is, with the way to end it. */

@@ -1,0 +1,32 @@
+/** Below the step that is chosen: what it hands on, and to begin again from it. */
+
+import { may } from "./api.js";
+import { Button } from "./components.js";
+import { JsonTree } from "./jsontree.js";
+import { html } from "./preact.js";
+import { isActive, retryFrom, whyNotFrom } from "./runactions.js";
+import { stepOf } from "./steps.js";
+
+/** An item of `foreach` is repeated with its whole step. `changed` is called when the run was put back. */
+export function StepDetail({ run, steps, step, definition, changed }) {
+  const from = steps.find(({ name }) => name === stepOf(step.name)) ?? step;
+  const whyNot = whyNotFrom(run, from, definition);
+  const isHandingOn = Object.keys(step.outputs).length > 0;
+  const retry = async () => (await retryFrom(run, from.name, followingOf(steps, from.name))) && changed();
+  const isOffered = may("operator") && !isActive(run);
+  if (!isOffered && !isHandingOn) return null;
+  return html`<div class="step-detail" role="group" aria-label=${step.name}>
+    ${isHandingOn && html`<p class="faint">hands on</p><${JsonTree} label=${`Outputs of ${step.name}`} value=${step.outputs} />`}
+    ${isOffered && html`<${Button} icon="runs" act=${retry} disabled=${Boolean(whyNot)}>Retry from ${from.name}<//>${whyNot && html`<p class="faint">${whyNot}</p>`}`}</div>`;
+}
+
+/** The names of all steps that depend on one, directly or not, in their order. */
+export function followingOf(steps, first) {
+  const found = new Set([first]);
+  let size;
+  do {
+    size = found.size;
+    for (const { name, depends } of steps) if (depends.some((one) => found.has(one))) found.add(name);
+  } while (found.size > size);
+  return steps.map(({ name }) => name).filter((name) => name !== first && found.has(name));
+}
