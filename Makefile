@@ -34,10 +34,10 @@ run: .venv/run.stamp  ## install and serve examples/pipelines
 	$(BIN)/tickwise serve $(JOBS)
 
 test: .venv/dev.stamp  ## the whole suite but for what takes minutes; every branch of the core is walked by its own tests
-	$(BIN)/pytest README.md docs  # in one process: their examples build on each other
+	$(BIN)/pytest -n 2 --dist loadfile README.md docs  # a document in one process: its examples build on each other
 	$(BIN)/pytest -n 2 --cov=tickwise.core --cov-report= tests/core
 	$(BIN)/coverage report --include='*/tickwise/core/*' --fail-under=100
-	$(BIN)/pytest -n 2 tests $(addprefix --ignore=,tests/core $(LONG) $(LONGER)) $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadfile tests $(addprefix --ignore=,tests/core $(LONG) $(LONGER)) $(ARGS)
 
 proof: .venv/dev.stamp  ## real processes, raced, killed and watched, and every clock change of every zone; takes minutes
 	TICKWISE_PROOF=1 $(BIN)/pytest -n 2 tests/core/cron $(LONG) $(ARGS)
