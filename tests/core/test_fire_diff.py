@@ -15,6 +15,7 @@ seconds = st.lists(st.integers(0, 5 * DAY).map(lambda second: second // 600 * 60
 def test_equal_lists_have_no_difference() -> None:
     """Nothing appears, nothing vanishes, nothing moves."""
     assert diff_fires([0, HOUR], [0, HOUR]) == FireDiff()
+    assert [*FireDiff((1,), (2,), ((3, 4),)).seconds] == [1, 2, 3, 4]
 
 
 def test_a_fire_moves_to_the_nearest_new_one() -> None:

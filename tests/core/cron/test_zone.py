@@ -7,7 +7,7 @@ import os
 import pickle
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import pairwise
@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from tickwise.core.cron import CronError, Recurrence, parse
-from tickwise.core.cron.zone import zone, zone_names
+from tickwise.core.cron.zone import clock_change, zone, zone_names
 
 from .oracle import Clock, Meaning, epoch, fires, neighbours, offset_at, packaged_zone, transitions
 
@@ -241,3 +241,16 @@ def test_a_wall_time_on_the_day_of_a_clock_change() -> None:
     noon = 1_774_785_600  # 2026-03-29 12:00, by the wall
     assert zone("Europe/Berlin").instant(noon) == noon - 2 * 3600
     assert zone("Europe/Berlin").instant(noon - 86_400) == noon - 86_400 - 3600
+
+
+def test_what_the_clock_does_on_a_day() -> None:
+    """S39: a day on which the clock changes says from when to when, and any other day says nothing."""
+    berlin = zone("Europe/Berlin")
+    days = ("2027-03-28T10:00", "2027-10-31T00:30", "2027-11-01T12:00")
+    assert [clock_change(berlin, _utc(day)) for day in days] == [
+        "the clock skips 02:00 to 03:00", "the clock shows 02:00 to 03:00 twice", "",
+    ]  # fmt: skip
+
+
+def _utc(text: str) -> int:
+    return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
