@@ -6,6 +6,7 @@ write, with Redis before each script that writes and after the server has execut
 """
 
 import asyncio
+import sqlite3
 from collections.abc import Callable
 from typing import Any
 
@@ -121,6 +122,16 @@ class _Watched:
         if text == "COMMIT":
             self._points.reach("sent")
         return answer
+
+    def cursor(self) -> Any:
+        points = self._points
+
+        class Cursor(sqlite3.Cursor):
+            def execute(self, text: str, values: Any = (), /) -> sqlite3.Cursor:
+                points.reach(text)
+                return super().execute(text, values)
+
+        return self._connection.cursor(Cursor)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)
