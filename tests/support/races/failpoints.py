@@ -8,7 +8,7 @@ write, with Redis before each script that writes and after the server has execut
 import asyncio
 import sqlite3
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from asyncpg.pool import PoolConnectionProxy
 from pymongo import monitoring
@@ -127,9 +127,10 @@ class _Watched:
         points = self._points
 
         class Cursor(sqlite3.Cursor):
-            def execute(self, text: str, values: Any = (), /) -> sqlite3.Cursor:
+            def execute(self, text: str, values: Any = (), /) -> Self:
                 points.reach(text)
-                return super().execute(text, values)
+                super().execute(text, values)
+                return self
 
         return self._connection.cursor(Cursor)
 
