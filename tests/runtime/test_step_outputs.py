@@ -175,6 +175,16 @@ def test_items_come_from_an_output_and_are_gathered() -> None:
     assert last(witness, "size").outputs == {"file": ["b", "a", "c"]}
 
 
+def test_a_list_that_is_too_large_is_not_handed_on() -> None:
+    """S72, S73: what all items hand on is bounded as any value is; the step was done, and its log says so."""
+    each = ForEach(tuple(range(40)), max_parallel=8)
+    end, witness = attempted(shell("a", 'printf \'{"big": "%02000d", "n": 1}\' 0', foreach=each))
+    assert end.succeeded
+    assert last(witness, "a").outputs == {"n": [1] * 40}
+    assert last(witness, "a[39]").outputs == {"big": "0" * 2_000, "n": 1}
+    assert "the output big is not handed on" in witness.said("tickwise")[0]
+
+
 @pytest.mark.parametrize(
     ("printed", "problem"),
     [

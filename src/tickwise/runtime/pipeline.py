@@ -29,7 +29,7 @@ from ..core.settle import Cancelled, Failed, Snoozed, Succeeded, Unmet
 from ..core.step_outputs import MAX_RUN, checked_items, item_name, kept_outputs, returned_outputs, size_of
 from ..core.timeparse import format_duration
 from .context import StepRecord, StepState
-from .executors.log import StepLog
+from .executors.log import OWN, StepLog
 from .executors.result import AttemptResult, failed
 from .executors.timeout import TimedOut, limited
 from .step_context import Services
@@ -162,7 +162,10 @@ class Pipeline:
             ended = await self._try_all(step, items, each.max_parallel)
         outputs: Outputs = _NOTHING
         if ended.succeeded:
-            outputs = self._outputs[step.name] = self._gathered(step, len(items))
+            outputs, problems = kept_outputs(self._gathered(step, len(items)))
+            for problem in problems:
+                self._services.log(step.name, OWN, problem)
+            self._outputs[step.name] = outputs
         state = _STATES[type(ended.outcome)]
         finished_at = None if state is StepState.WAITING else self._services.clock()
         await self._services.report(
