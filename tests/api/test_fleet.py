@@ -59,6 +59,44 @@ async def test_queues_are_counted_and_limited(url: str) -> None:
 
 
 @patiently
+async def test_a_queue_is_paused_and_resumed(url: str) -> None:
+    """S66: a run of a paused queue says who paused it and why; limits stay; a time in the past is refused."""
+    async with api(url) as here:
+        await here.post("/schedules", NIGHTLY)
+        run = (await here.post("/runs", {"job": "nightly"}))["id"]
+        await here.ask("PUT", "/queues/default", json={"concurrency": 2})
+        wanted = {"reason": "repair", "until": "1h"}
+        paused = (await here.post("/queues/default:pause", wanted))["paused"]
+        times = {"at": "2026-01-01T00:00:00Z", "until": "2026-01-01T01:00:00Z"}
+        assert paused == {"by": "inside", "reason": "repair", **times}
+        world = await here.world()
+        waits = (await here.get(f"/runs/{run}"))["waits"]
+        assert "The queue default is paused since" in " ".join(waits)
+        assert await world.lease() == ()
+        resumed = await here.post("/queues/default:resume")
+        assert (resumed["paused"], resumed["concurrency"]) == (None, 2)
+        refused = await here.ask("POST", "/queues/default:pause", json={"until": "2025-01-01T00:00:00Z"})
+        assert "has passed" in problem_of(refused, 422)["detail"]
+        actions = [one["action"] for one in (await here.get("/audit?subject=default"))["items"]]
+        assert actions == ["queue.resume", "queue.pause", "queue.limit"]
+
+
+@patiently
+async def test_all_running_runs_of_a_job_are_cancelled(url: str) -> None:
+    """S66: those that run are asked to end; those that are queued end if asked, and others never."""
+    async with api(url) as here:
+        await here.post("/schedules", NIGHTLY)
+        await here.post("/schedules", HOURLY)
+        runs = [(await here.post("/runs", {"job": name}))["id"] for name in ("nightly", "nightly", "hourly")]
+        await (await here.world()).lease(1)
+        assert await here.post("/jobs/nightly:cancel") == {"runs": [runs[0]]}
+        assert (await here.post("/jobs/nightly:cancel", {"queued": True}))["runs"] == [runs[1], runs[0]]
+        states = [(await here.get(f"/runs/{run}"))["state"] for run in runs]
+        assert states == ["running", "cancelled", "queued"]
+        problem_of(await here.ask("POST", "/jobs/nobody:cancel"), 404)
+
+
+@patiently
 async def test_everything_is_paused_and_resumed(url: str) -> None:
     """S29: while all is paused nothing is decided; the interval is kept, with who and why."""
     async with api(url) as here:

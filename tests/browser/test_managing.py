@@ -173,6 +173,27 @@ def test_limit_a_queue(visitor: Visitor, site: Site) -> None:
         expect(page.get_by_role("table", name="Queues").get_by_role("cell").nth(4)).to_have_text(shown)
 
 
+def test_pause_a_queue(visitor: Visitor, site: Site) -> None:
+    """S66: nothing of it starts until somebody resumes; who, and why, stands beside it."""
+    page = visitor.open("fleet", token=site.admin_token)
+    page.get_by_role("button", name="Pause", exact=True).click()
+    page.get_by_label("Reason").fill("repair")
+    confirm(page, "Pause")
+    row = page.get_by_role("table", name="Queues").get_by_role("row").nth(1)
+    expect(row).to_contain_text("repair")
+    row.get_by_role("button", name="Resume").click()
+    expect(row.get_by_role("button", name="Pause", exact=True)).to_be_visible()
+
+
+def test_cancel_the_runs_of_a_job(visitor: Visitor) -> None:
+    """S66: the page of a schedule asks the runs of its job to end."""
+    page = visitor.open("schedules/steady")
+    page.get_by_role("button", name="Cancel runs").click()
+    with page.expect_response("**/jobs/steady:cancel") as answer:
+        confirm(page, "Cancel runs")
+    assert answer.value.ok
+
+
 def test_let_somebody_in_and_lock_them_out(visitor: Visitor, site: Site) -> None:
     """A token is shown once, lets its bearer in, is in the audit, and lets nobody in when it is revoked."""
     page = visitor.open("audit", token=site.admin_token)

@@ -108,6 +108,10 @@ CASES = {
         "{report}", "count | three\nprint | reports", ("GET", "/runs/{report}/logs"),
         "nope", "there is no run 'nope'", reads=True,
     ),
+    "jobs cancel": Case(
+        "nightly --queued", "Asked to stop, of nightly", ("POST", "/jobs/nightly:cancel"), "nobody",
+        "there is no job 'nobody'",
+    ),
     "runs cancel": Case(
         "{nightly}", "is cancelled.", ("POST", "/runs/{nightly}:cancel"), "nope", "there is no run 'nope'"
     ),
@@ -127,6 +131,14 @@ CASES = {
     "queues list": Case("", "default", ("GET", "/queues"), "now", "unexpected extra argument", reads=True),
     "queues limit": Case(
         "default --concurrency 3", "3", ("PUT", "/queues/default"), "default", "say what to limit"
+    ),
+    "queues pause": Case(
+        "default --reason move --until 2h", "The queue default is paused until",
+        ("POST", "/queues/default:pause"), "default --until 2001-01-01", "has passed: give a time after now",
+    ),
+    "queues resume": Case(
+        "default", "The queue default is resumed", ("POST", "/queues/default:resume"), "de/fault",
+        "cannot be the name of a queue",
     ),
     "workers": Case("", "tickwise serve", ("GET", "/workers"), "now", "unexpected extra argument", reads=True),
     "templates": Case(

@@ -188,6 +188,11 @@ MOVES: dict[str, list[Bad]] = {
         Bad(lambda store, bad: store.limit(QueueLimit("q", bad)), [0, -1]),
         Bad(lambda store, bad: store.limit(QueueLimit("q", None, bad)), [0.0, -1.0, math.nan, math.inf]),
     ],
+    "_pause_queue": [
+        Bad(lambda store, bad: store.pause_queue(bad, None), WRONG_NAMES),
+        Bad(lambda store, bad: store.pause_queue("q", Pause(0, bad)), WRONG_TEXTS),
+        Bad(lambda store, bad: store.pause_queue("q", Pause(0, "", bad)), WRONG_TEXTS),
+    ],
     "_prune": [Bad(lambda store, bad: store.prune(bad), [0, -1])],
     "_job": [Bad(lambda insights, bad: insights.job(bad), WRONG_TEXTS)],
     "_jobs": [

@@ -198,7 +198,7 @@ async def waits(store: Store, run: RunRow) -> AsyncIterator[str]:
         yield f"It may not start before {iso(run.due_at // MICRO)}."
         return
     nodes = [node for node in await store.insights.nodes() if is_live(node, now)]
-    reasons = [*await _lacks_worker(store, run, nodes, now), *await _queue_limits(store, run.queue)]
+    reasons = [*await _lacks_worker(store, run, nodes, now), *await _queue_limits(store, run.queue, now)]
     for reason in reasons or ["It can start at once."]:
         yield reason
 
@@ -214,10 +214,15 @@ async def _lacks_worker(store: Store, run: RunRow, nodes: list[Node], now: int) 
     return []
 
 
-async def _queue_limits(store: Store, queue: str) -> list[str]:
+async def _queue_limits(store: Store, queue: str, now: int) -> list[str]:
     limits = {limit.queue: limit for limit in await store.insights.limits()}
-    _, most, rate = limits.get(queue, QueueLimit(queue))
+    limit = limits.get(queue, QueueLimit(queue))
+    most, rate = limit.concurrency, limit.starts_per_second
     lines = []
+    if pause := limit.paused_at(now // MICRO):
+        end = "" if pause.until is None else f", until {iso(pause.until)}"
+        reason = f": {pause.reason}" if pause.reason else ""
+        lines.append(f"The queue {queue} is paused since {iso(pause.at)}{end}{_by(pause.by)}{reason}.")
     if most is not None:
         running = RunFilter(queue=queue, states=frozenset({RunState.RUNNING}))
         if len((await store.insights.runs(running, limit=most)).items) >= most:

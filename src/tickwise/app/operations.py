@@ -10,11 +10,14 @@ from typing import Any
 
 from ..config import Settings
 from ..core.definition import JobDefinition
+from ..core.errors import InputError
+from ..core.model import Pause
 from ..core.states import RunState
+from ..core.timeparse import iso
 from ..sources.defaults import Defaults
 from ..stores.access_records import AuditEntry
 from ..stores.pages import all_pages
-from ..stores.records import Enqueue, QueueLimit, RunFilter
+from ..stores.records import MICRO, Enqueue, QueueLimit, RunFilter
 from .attention import Status, status
 from .audit import Audit, audit
 from .definitions import (
@@ -29,9 +32,10 @@ from .definitions import (
 from .enqueue import EnqueueCall, enqueued
 from .managers import BackfillStatus, backfill_status
 from .notifications import ChannelTest, try_channels
+from .options import When
 from .overview import Overview, overview
 from .stores import StoreOfLoop
-from .values import RunInfo
+from .values import RunInfo, as_second
 from .worker_advice import is_live, missing_worker_warnings
 
 _PAGE_SIZE = 1_000
@@ -39,11 +43,12 @@ _PAGE_SIZE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class QueueLoad:
-    """The limits of a queue, and how much waits and runs."""
+    """The limits of a queue, its pause, and how much waits and runs."""
 
     name: str
     concurrency: int | None = None
     starts_per_second: float | None = None
+    paused: Pause | None = None
     waiting: int = 0
     running: int = 0
     workers: int = 0
@@ -88,6 +93,22 @@ class Operations:
         await self._store.limit(limit)
         return before
 
+    async def pause_queue(self, queue: str, until: When | None, reason: str, by: str) -> None:
+        """Lease nothing of a queue until it is resumed or the pause ends (S66)."""
+        now = await self._store.now() // MICRO
+        end = None if until is None else as_second(until, now)
+        pause = Pause(now, by, reason, end)
+        if pause.over(now):
+            raise InputError(f"{iso(end or now)} has passed: give a time after now ({iso(now)})", field="until")
+        await self._store.pause_queue(queue, pause)
+
+    async def resume_queue(self, queue: str) -> None:
+        """Lease of a queue again."""
+        await self._store.pause_queue(queue, None)
+
+    async def queue(self, name: str) -> QueueLoad:
+        return next((one for one in await self.queues() if one.name == name), QueueLoad(name))
+
     async def queues(self) -> list[QueueLoad]:
         """All queues that have limits, work or workers, by name."""
         insights, now = self._store.insights, await self._store.now()
@@ -102,6 +123,7 @@ class Operations:
             QueueLoad(
                 name=name, concurrency=limits.get(name, QueueLimit(name)).concurrency,
                 starts_per_second=limits.get(name, QueueLimit(name)).starts_per_second,
+                paused=limits.get(name, QueueLimit(name)).paused_at(now // MICRO),
                 waiting=waiting.get(name, 0), running=running[name], workers=workers[name],
             )
             for name in sorted({*limits, *waiting, *running, *workers})

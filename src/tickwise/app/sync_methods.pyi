@@ -130,6 +130,10 @@ class SyncRuns:
         """End a queued run, or ask a running one to end; the state it was found in, or has now."""
         ...
 
+    def cancel_all(self, job: str, *, queued: bool=False) -> Sequence[str]:
+        """Ask all running runs of a job to end, and end the queued ones if asked; the ids, newest first."""
+        ...
+
     def retry(self, run: str, from_step: str | None=None) -> RunInfo:
         """Put a failed, lost or cancelled run back; steps that succeeded are not repeated.
 

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 from ..core.cron.zone import zone
 from ..core.errors import InputError, did_you_mean, nearest_word
 from ..core.handover import HandOver
+from ..core.model import Pause
 from ..core.timeparse import ceil_second, parse_duration, read_moment, to_datetime
 from ..core.timeparse import instant as moment_instant
 from ..stores.records import MICRO, Role, RunRow, ScheduleRow
@@ -60,6 +61,11 @@ def is_due(row: ScheduleRow, before: int) -> bool:
     return row.next_slot is not None and row.next_slot < before
 
 
+def pause_fields(pause: Pause) -> dict[str, Any]:
+    """A pause, with times as datetimes."""
+    return {"at": instant(pause.at), "by": pause.by, "reason": pause.reason, "until": instant(pause.until)}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleInfo:
     """A schedule, with times as datetimes."""
@@ -97,9 +103,7 @@ class ScheduleInfo:
             name=state.name, job=state.job, kind=str(definition.kind), times=definition.label,
             timezone=definition.times.zone.name, source=definition.source,
             means="cannot be read" if row.unreadable else definition.times.explain(),
-            paused=None if pause is None else {
-                "at": instant(pause.at), "by": pause.by, "reason": pause.reason, "until": instant(pause.until),
-            },
+            paused=pause_fields(pause) if pause else None,
             cursor=to_datetime(state.cursor), next_run_at=instant(row.next_slot),
             last_run_at=moment(row.last_run_at),
             last_run_id=row.last_run_id, last_enqueued_at=moment(row.last_enqueued_at),

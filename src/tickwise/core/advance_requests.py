@@ -35,7 +35,7 @@ def apply_advance_requests(schedule: Schedule, own: ScheduleFacts, now: int) -> 
 
 def _end_pause(schedule: Schedule, now: int) -> Applied:
     pause = schedule.manual_pause
-    if pause is None or pause.until is None or pause.until > now:
+    if pause is None or not pause.over(now):
         return Applied(schedule)
     return Applied(*end_own_pause(schedule, pause))
 

@@ -46,6 +46,10 @@ class Pause:
     reason: str = ""
     until: int | None = None  # it ends by itself (S66); none: a person ends it
 
+    def over(self, second: int) -> bool:
+        """Whether it has ended by itself."""
+        return self.until is not None and self.until <= second
+
 
 @dataclass(frozen=True, slots=True)
 class SlotSkip:

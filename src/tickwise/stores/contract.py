@@ -273,6 +273,16 @@ class Store(ABC):
         validation.check_limit(limit)
         await self._limit(limit)
 
+    async def pause_queue(self, queue: str, pause: Pause | None) -> None:
+        """Lease nothing of a queue until it is resumed, which none does, or until the pause ends (S66).
+
+        What runs goes on. The limits on the queue stay.
+        """
+        validation.check_asked_queue(queue)
+        if pause is not None:
+            validation.check_pause(pause)
+        await self._pause_queue(queue, pause)
+
     async def prune(self, most: int = 1_000, keep: Keep = KEEP_ALL) -> int:
         """Remove at most so many runs that are not kept any longer (S51); how many were removed.
 
@@ -351,6 +361,9 @@ class Store(ABC):
 
     @abstractmethod
     async def _limit(self, limit: QueueLimit, /) -> None: ...
+
+    @abstractmethod
+    async def _pause_queue(self, queue: str, pause: Pause | None, /) -> None: ...
 
     @abstractmethod
     async def _prune(self, most: int, keep: Keep, /) -> int: ...

@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 from ..core.cron import Recurrence
 from ..core.definition import JobDefinition
 from ..core.handover import HandOver
-from ..core.model import Facts, Schedule, TickPlan, Trigger
+from ..core.model import Facts, Pause, Schedule, TickPlan, Trigger
 from ..core.reasons import Reason, Verdict
 from ..core.requirements import EVERYTHING, Offers
 from ..core.settle import Outcome
@@ -180,11 +180,16 @@ class Node:
 
 
 class QueueLimit(NamedTuple):
-    """How much of a queue may run at once, and start in a second, in the whole fleet."""
+    """How much of a queue may run at once, and start in a second, in the whole fleet; and whether it is paused."""
 
     queue: str
     concurrency: int | None = None
     starts_per_second: float | None = None
+    pause: Pause | None = None
+
+    def paused_at(self, second: int) -> Pause | None:
+        """The pause that is in force: one with an end is over then (S66)."""
+        return None if self.pause is None or self.pause.over(second) else self.pause
 
 
 class Expired(NamedTuple):

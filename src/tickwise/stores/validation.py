@@ -190,9 +190,7 @@ def check_change(change: Change) -> None:
         case Added() | Updated() | Renamed() | Deleted() | Switched():
             raise InputError("a definition is written by define() and remove(), not by a change of one schedule")
         case Paused(by, reason, until):
-            check_pause(Pause(0, by, reason))
-            if until is not None:
-                check_second(until, "the end of a pause")
+            check_pause(Pause(0, by, reason, until))
         case SkipAsked(slot, by, reason):
             check_second(slot, "the slot to skip")
             check_text(by, "the name of who skips", LONGEST_WORDS)
@@ -211,6 +209,8 @@ def check_change(change: Change) -> None:
 def check_pause(pause: Pause) -> None:
     check_text(pause.by, "the name of who pauses", LONGEST_WORDS)
     check_text(pause.reason, "the reason of a pause", LONGEST_WORDS)
+    if pause.until is not None:
+        check_second(pause.until, "the end of a pause")
 
 
 # Runs.
@@ -331,8 +331,12 @@ def check_node(node: Node) -> None:
         check_source(source)
 
 
+def check_asked_queue(queue: str) -> None:
+    check_name(queue, "the name of a queue")
+
+
 def check_limit(limit: QueueLimit) -> None:
-    check_name(limit.queue, "the name of a queue")
+    check_asked_queue(limit.queue)
     for what, value in (("concurrency", limit.concurrency), ("starts_per_second", limit.starts_per_second)):
         if value is not None and not (value > 0 and isfinite(value)):
             raise InputError(f"{what} of the queue {limit.queue} is {value}: give a number above 0, or none")

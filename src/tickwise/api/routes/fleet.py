@@ -1,14 +1,19 @@
 """`/workers` and `/queues`: live processes, and the limits and load of queues."""
 
+from dataclasses import asdict
+
 from ...app.operations import QueueLoad
 from ...app.records import AccessRole, Node, QueueLimit
+from ...app.values import pause_fields
 from ...app.worker_advice import is_live
-from ..context import Context
+from ..context import Context, RequestContext
 from ..routing import Router
 from ..schemas.common import NamePath, to_moment
 from ..schemas.fleet import LimitRequest, QueueResponse, QueuesResponse, WorkerResponse, WorkersResponse
+from ..schemas.schedules import PauseRequest
 
 router = Router("fleet")
+_PAUSE = PauseRequest()
 
 
 @router.get("/workers", AccessRole.VIEWER, whole=True, response_model=WorkersResponse)
@@ -21,7 +26,7 @@ async def list_workers(context: Context) -> WorkersResponse:
 @router.get("/queues", AccessRole.VIEWER, whole=True, response_model=QueuesResponse)
 async def list_queues(context: Context) -> QueuesResponse:
     """Their limits, and how much waits and runs."""
-    return QueuesResponse(items=[QueueResponse.model_validate(one) for one in await context.operations.queues()])
+    return QueuesResponse(items=[_queue(one) for one in await context.operations.queues()])
 
 
 @router.put("/queues/{name:name}", AccessRole.ADMIN, whole=True, response_model=QueueResponse)
@@ -30,8 +35,31 @@ async def limit_queue(name: NamePath, body: LimitRequest, context: Context) -> Q
     limit = QueueLimit(name, body.concurrency, body.starts_per_second)
     before = await context.operations.limit_queue(limit)
     await context.audit("queue.limit", name, before._asdict(), body.model_dump())
-    known = {one.name: one for one in await context.operations.queues()}
-    return QueueResponse.model_validate(known.get(name) or QueueLoad(name))
+    return await _queue_response(context, name)
+
+
+@router.post("/queues/{name:name}:pause", AccessRole.OPERATOR, whole=True, response_model=QueueResponse)
+async def pause_queue(name: NamePath, context: Context, body: PauseRequest = _PAUSE) -> QueueResponse:
+    """Start nothing of a queue until it is resumed (S66). What runs goes on."""
+    await context.operations.pause_queue(name, body.until, body.reason, context.identity.name)
+    await context.audit("queue.pause", name, None, {"reason": body.reason, "until": body.until})
+    return await _queue_response(context, name)
+
+
+@router.post("/queues/{name:name}:resume", AccessRole.OPERATOR, whole=True, response_model=QueueResponse)
+async def resume_queue(name: NamePath, context: Context) -> QueueResponse:
+    """Start what is queued again."""
+    await context.operations.resume_queue(name)
+    await context.audit("queue.resume", name)
+    return await _queue_response(context, name)
+
+
+async def _queue_response(context: RequestContext, name: str) -> QueueResponse:
+    return _queue(await context.operations.queue(name))
+
+
+def _queue(one: QueueLoad) -> QueueResponse:
+    return QueueResponse.model_validate({**asdict(one), "paused": one.paused and pause_fields(one.paused)})
 
 
 def _worker(node: Node, now: int) -> WorkerResponse:

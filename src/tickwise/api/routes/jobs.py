@@ -10,10 +10,11 @@ from ...core.mask import masked
 from ..context import Context
 from ..routing import Router
 from ..schemas.common import NamePath, PageResponse, page_of, to_moment
-from ..schemas.jobs import JobDetailResponse, JobResponse
+from ..schemas.jobs import CancelAllRequest, CancelAllResponse, JobDetailResponse, JobResponse
 from ..schemas.queries import PageQuery
 
 router = Router("jobs")
+_RUNNING_ONLY = CancelAllRequest()
 
 
 @router.get("/jobs", AccessRole.VIEWER, response_model=PageResponse[JobResponse])
@@ -39,6 +40,17 @@ async def get_job(name: NamePath, context: Context) -> JobDetailResponse:
             "params": list(run_params(row.definition)),
         }
     )  # fmt: skip
+
+
+@router.post("/jobs/{name:name}:cancel", AccessRole.OPERATOR, response_model=CancelAllResponse)
+async def cancel_runs_of_job(
+    name: NamePath, context: Context, body: CancelAllRequest = _RUNNING_ONLY
+) -> CancelAllResponse:
+    """Ask all its running runs to end, and end the queued ones if asked (S66)."""
+    await context.view.job(name)
+    runs = list(await context.tickwise.runs.cancel_all(name, queued=body.queued))
+    await context.audit("job.cancel", name, None, {"runs": runs, "queued": body.queued})
+    return CancelAllResponse(runs=runs)
 
 
 def _job_fields(row: JobRow) -> dict[str, object]:

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from ...app.records import AccessRole
 from .common import RequestModel, ResponseModel, When
+from .schedules import PauseResponse
 
 
 class WorkerResponse(ResponseModel):
@@ -38,6 +39,7 @@ class QueueResponse(ResponseModel):
     name: str
     concurrency: int | None
     starts_per_second: float | None
+    paused: PauseResponse | None = Field(description="Why nothing of it is started.")
     waiting: int
     running: int
     workers: int

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from .common import ResponseModel
+from .common import RequestModel, ResponseModel
 
 
 class ParametersResponse(ResponseModel):
@@ -48,3 +48,11 @@ class JobDetailResponse(JobResponse):
     definition: dict[str, Any]
     parameters: ParametersResponse | None = Field(description="Null: not known.")
     params: list[ParamResponse] = Field(description="Those that are known, for a form.")
+
+
+class CancelAllRequest(RequestModel):
+    queued: bool = Field(default=False, description="End its queued runs, too.")
+
+
+class CancelAllResponse(ResponseModel):
+    runs: list[str] = Field(description="Those that were running, or queued if that was asked; newest first.")

@@ -10,6 +10,7 @@ from ..command import CommandResult, api_command
 from ..output import as_yaml, print_empty_list, print_fields, print_line, print_table
 
 app = typer.Typer(help="Jobs: what can run, with or without a schedule.", no_args_is_help=True)
+_SHOWN = 10  # runs that are named
 JobName = Annotated[str, typer.Argument(metavar="NAME", help="A job.")]
 
 
@@ -23,7 +24,7 @@ async def list_jobs(
     api: ApiClient,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100_000, help="How many at most.")] = 1_000,
 ) -> CommandResult:
-    """List jobs by name, with their schedules and where they are defined."""
+    """List jobs, with their schedules and where they are defined."""
     page = await api.pages("/jobs", limit)
     if not page["items"]:
         return CommandResult(page, lambda: print_empty_list("jobs", {}, api.where))
@@ -61,6 +62,26 @@ def _print_job(one: dict[str, Any]) -> None:
         print_line("")
     for line in as_yaml(one["definition"]) if one["definition"] else ():
         print_line(line, "cyan")
+
+
+@app.command("cancel")
+@api_command
+async def cancel_runs(
+    api: ApiClient,
+    name: JobName,
+    *,
+    queued: Annotated[bool, typer.Option("--queued", help="End its queued runs, too.")] = False,
+) -> CommandResult:
+    """Ask all running runs of a job to stop."""
+    answer = await api.post(f"{job_path(name)}:cancel", queued=queued)
+    return CommandResult(answer, lambda: print_line(_format_cancelled(name, answer["runs"], queued=queued)))
+
+
+def _format_cancelled(name: str, runs: list[str], *, queued: bool) -> str:
+    if not runs:
+        return f"No run of {name} is {'queued or running' if queued else 'running'}."
+    more = " …" if len(runs) > _SHOWN else ""
+    return f"Asked to stop, of {name}: {', '.join(runs[:_SHOWN])}{more} ({len(runs):,} in all)"
 
 
 def _format_parameters(one: dict[str, Any]) -> str:

@@ -2,9 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from heapq import nsmallest
 
 from ...core.definition import Keep
+from ...core.model import Pause
 from ...core.states import RunState
 from ..records import LOG_HEAD, LOG_TAIL, MICRO, Lease, LeaseRequest, LogPart, QueueLimit
 from .state import JobEntry, MemoryState, RunEntry
@@ -56,6 +58,8 @@ def unwatch(memory: MemoryState, node: str, now: int) -> None:
 def _allowed(memory: MemoryState, queue: str, now: int) -> int:
     """How many runs of a queue may start now, in the whole fleet."""
     limit = memory.limits.get(queue, QueueLimit(queue))
+    if limit.paused_at(now // MICRO):
+        return 0
     room = len(memory.active)
     if limit.concurrency is not None:
         running = sum(run.state is RunState.RUNNING and run.queue == queue for run in memory.active.values())
@@ -71,13 +75,25 @@ def _credit(memory: MemoryState, queue: str, now: int) -> float:
 
 
 def set_limit(memory: MemoryState, limit: QueueLimit, now: int) -> None:
-    """Begin with a full bucket; a limit of nothing is none."""
-    memory.limits.pop(limit.queue, None)
+    """Begin with a full bucket; a pause of the queue stays."""
+    known = memory.limits.get(limit.queue, QueueLimit(limit.queue))
+    _keep_limit(memory, limit._replace(pause=known.pause))
     memory.credits.pop(limit.queue, None)
-    if limit.concurrency is not None or limit.starts_per_second is not None:
-        memory.limits[limit.queue] = limit
     if limit.starts_per_second is not None:
         memory.credits[limit.queue] = (max(1.0, limit.starts_per_second), now)
+
+
+def pause_queue(memory: MemoryState, queue: str, pause: Pause | None, second: int) -> None:
+    """Pause or resume a queue; its limits stay."""
+    known = memory.limits.get(queue, QueueLimit(queue))
+    _keep_limit(memory, known._replace(pause=pause and replace(pause, at=second)))
+
+
+def _keep_limit(memory: MemoryState, limit: QueueLimit) -> None:
+    """A limit of nothing is none."""
+    memory.limits.pop(limit.queue, None)
+    if limit != QueueLimit(limit.queue):
+        memory.limits[limit.queue] = limit
 
 
 def keep_log(run: RunEntry, part: LogPart) -> None:

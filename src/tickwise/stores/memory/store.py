@@ -38,7 +38,7 @@ from ..records import (
 from . import define as definitions
 from .access import MemoryAccess
 from .insights import MemoryInsights
-from .lease import adopt, hand_out, keep_log, set_limit, unwanted, unwatch
+from .lease import adopt, hand_out, keep_log, pause_queue, set_limit, unwanted, unwatch
 from .moves import MemoryMoves, OperationLock, atomic
 from .state import JobEntry, MemoryState, RunEntry
 from .tick import run_pass
@@ -254,6 +254,11 @@ class MemoryStore(MemoryMoves, Store):
     @atomic
     def _limit(self, limit: QueueLimit, /) -> None:
         set_limit(self._memory, limit, self._memory.clock())
+        self._memory.news = True
+
+    @atomic
+    def _pause_queue(self, queue: str, pause: Pause | None, /) -> None:
+        pause_queue(self._memory, queue, pause, self._memory.clock() // MICRO)
         self._memory.news = True
 
     @atomic

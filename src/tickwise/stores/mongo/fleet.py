@@ -7,9 +7,9 @@ from pymongo.errors import DuplicateKeyError
 
 from ...core.jobstate import EndedPause
 from ...core.model import Pause
-from ..job_document import present
+from ..job_document import Document
 from ..records import MICRO, Node, PauseInterval, QueueLimit, Role
-from .base import Mongo
+from .base import Mongo, changes
 from .workers import wake_held
 
 _OWN_FIELDS = frozenset({"id", "offers", "started_at", "seen_at", "passed_at"})
@@ -35,21 +35,37 @@ async def record_alive(mongo: Mongo, node: Node, *, passed: bool) -> None:
 
 
 async def limit(mongo: Mongo, wanted: QueueLimit) -> None:
-    """Begin with a full bucket; a limit of nothing is none."""
-    if wanted.concurrency is None and wanted.starts_per_second is None:
-        await mongo.queues.delete_one({"_id": wanted.queue})
-    else:
-        kept = {
-            "concurrency": wanted.concurrency, "rate": wanted.starts_per_second,
-            "credit": max(1.0, wanted.starts_per_second or 1.0), "credited_at": await mongo.now(),
-        }  # fmt: skip
-        await mongo.queues.replace_one({"_id": wanted.queue}, present(kept), upsert=True)
+    """Begin with a full bucket."""
+    kept = {
+        "concurrency": wanted.concurrency, "rate": wanted.starts_per_second,
+        "credit": max(1.0, wanted.starts_per_second or 1.0), "credited_at": await mongo.now(),
+    }  # fmt: skip
+    await _change_queue(mongo, wanted.queue, kept)
+
+
+async def pause_queue(mongo: Mongo, queue: str, wanted: Pause | None) -> None:
+    at = await mongo.now() // MICRO
+    kept = {"at": at, "by": wanted.by, "reason": wanted.reason, "until": wanted.until} if wanted else None
+    await _change_queue(mongo, queue, {"pause": kept})
+
+
+async def _change_queue(mongo: Mongo, queue: str, fields: Document) -> None:
+    """Write these fields and leave the others; a queue without limits and pause has no document."""
+    await mongo.queues.update_one({"_id": queue}, changes(fields), upsert=True)
+    nothing = {name: {"$exists": False} for name in ("concurrency", "rate", "pause")}
+    await mongo.queues.delete_one({"_id": queue, **nothing})
     await mongo.news.tell()
 
 
 async def limits(mongo: Mongo) -> tuple[QueueLimit, ...]:
     found = mongo.queues.find().sort("_id")
-    return tuple([QueueLimit(each["_id"], each.get("concurrency"), each.get("rate")) async for each in found])
+    return tuple([_limit_of(each) async for each in found])
+
+
+def _limit_of(document: Document) -> QueueLimit:
+    pause = document.get("pause")
+    kept = Pause(**pause) if pause else None
+    return QueueLimit(document["_id"], document.get("concurrency"), document.get("rate"), kept)
 
 
 class PauseState(NamedTuple):

@@ -20,7 +20,7 @@ from itertools import islice
 
 from pymongo import InsertOne, UpdateMany, UpdateOne
 
-from ...core.model import Trigger
+from ...core.model import Pause, Trigger
 from ...core.payload import UnreadableText
 from ...core.requirements import Offers
 from ...core.settle import Failed, TooLate
@@ -61,6 +61,8 @@ async def _take_some(
 ) -> tuple[int, list[Document]]:
     """Try to take runs of a queue, all in one batch: how many were tried, and those that were got."""
     limit = limit or {}
+    if (pause := limit.get("pause")) and not Pause(**pause).over(now // MICRO):
+        return 0, []
     seats = await free_seats(mongo, limit, most) if "concurrency" in limit else [None] * most
     found = await _next(mongo, wanted.offers, queue, len(seats), now) if seats else []
     if "rate" in limit:

@@ -65,6 +65,7 @@ class MongoStore(MongoMoves, Store):
     _beat = move(heartbeat.beat)
     _leave = move(handover.leave)
     _limit = move(fleet.limit)
+    _pause_queue = move(fleet.pause_queue)
     _prune = move(retention.prune)
 
     async def _tick(self, planner: Planner, request: TickRequest, /) -> TickResult:

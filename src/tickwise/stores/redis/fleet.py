@@ -25,6 +25,11 @@ async def limit(server: RedisServer, wanted: QueueLimit) -> None:
     await server.call("fleet", limit=wanted.queue, **given)
 
 
+async def pause_queue(server: RedisServer, queue: str, wanted: Pause | None) -> None:
+    given = present({"by": wanted.by, "reason": wanted.reason, "until": wanted.until}) if wanted else {}
+    await server.call("fleet", limit=queue, pauses=given)
+
+
 async def pause(server: RedisServer, wanted: Pause | None) -> None:
     given: dict[str, Any] = {"pause": {"by": wanted.by, "reason": wanted.reason}} if wanted else {"resume": True}
     await server.call("fleet", **given)
@@ -52,10 +57,18 @@ async def limits(server: RedisServer) -> tuple[QueueLimit, ...]:
             queue,
             int(limit["concurrency"]) if "concurrency" in limit else None,
             float(limit["rate"]) if "rate" in limit else None,
+            _pause_of(limit),
         )
         for queue, limit in found.items()
     )
-    return tuple(sorted(rows))
+    return tuple(sorted(rows, key=lambda limit: limit.queue))
+
+
+def _pause_of(limit: dict[str, str]) -> Pause | None:
+    if "paused_at" not in limit:
+        return None
+    until = int(limit["resumes_at"]) if "resumes_at" in limit else None
+    return Pause(int(limit["paused_at"]), limit["paused_by"], limit["pause_reason"], until)
 
 
 async def pauses(server: RedisServer) -> tuple[PauseInterval, ...]:

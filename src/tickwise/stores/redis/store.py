@@ -64,6 +64,7 @@ class RedisStore(RedisMoves, Store):
     _beat = move(lease.beat)
     _leave = move(fleet.leave)
     _limit = move(fleet.limit)
+    _pause_queue = move(fleet.pause_queue)
     _prune = move(retention.prune)
 
     async def _tick(self, planner: Planner, request: TickRequest, /) -> TickResult:

@@ -31,8 +31,19 @@ _LIMIT = Statement("""
     VALUES (:name, :concurrency, :rate, :credit, :now)
     {upsert name: concurrency, starts_per_second, credit, credited_at}
 """)
-_LIFT = Statement("DELETE FROM tickwise_queues WHERE name = :name")
-_LIMITS = Statement("SELECT name, concurrency, starts_per_second FROM tickwise_queues ORDER BY name", alone=True)
+_PAUSE_QUEUE = Statement("""
+    INSERT INTO tickwise_queues (name, credit, credited_at, paused_at, paused_by, pause_reason, resumes_at)
+    VALUES (:name, 1, :now, :second, :by, :reason, :until)
+    {upsert name: paused_at, paused_by, pause_reason, resumes_at}
+""")
+_DROP_UNLIMITED = Statement("""
+    DELETE FROM tickwise_queues
+    WHERE name = :name AND concurrency IS NULL AND starts_per_second IS NULL AND paused_at IS NULL
+""")
+_LIMITS = Statement("""
+    SELECT name, concurrency, starts_per_second, paused_at, paused_by, pause_reason, resumes_at
+    FROM tickwise_queues ORDER BY name
+""", alone=True)  # fmt: skip
 _PAUSED = Statement("SELECT id FROM tickwise_pauses WHERE until IS NULL")
 _PAUSE = Statement("""
     {insert_free} INTO tickwise_pauses (paused_at, paused_by, reason) VALUES (:second, :by, :reason)
@@ -114,19 +125,29 @@ def _node(facts: dict[str, Any], started_at: int, seen_at: int, passed_at: int |
 
 
 def limit(wanted: QueueLimit) -> Procedure[None]:
-    if wanted.concurrency is None and wanted.starts_per_second is None:
-        yield _LIFT(name=wanted.queue)
-    else:
-        now = yield from clock()
-        burst = max(1.0, wanted.starts_per_second or 1.0)
-        yield _LIMIT(
-            name=wanted.queue, concurrency=wanted.concurrency, rate=wanted.starts_per_second, credit=burst, now=now
-        )
+    now = yield from clock()
+    burst = max(1.0, wanted.starts_per_second or 1.0)
+    yield _LIMIT(
+        name=wanted.queue, concurrency=wanted.concurrency, rate=wanted.starts_per_second, credit=burst, now=now
+    )
+    yield _DROP_UNLIMITED(name=wanted.queue)
+    yield NOTIFY
+
+
+def pause_queue(queue: str, wanted: Pause | None) -> Procedure[None]:
+    now = yield from clock()
+    by, reason, until = (wanted.by, wanted.reason, wanted.until) if wanted else (None, None, None)
+    second = now // MICRO if wanted else None
+    yield _PAUSE_QUEUE(name=queue, now=now, second=second, by=by, reason=reason, until=until)
+    yield _DROP_UNLIMITED(name=queue)
     yield NOTIFY
 
 
 def limits() -> Procedure[tuple[QueueLimit, ...]]:
-    return tuple(QueueLimit(*row) for row in (yield _LIMITS()))
+    return tuple(
+        QueueLimit(name, concurrency, rate, None if pause[0] is None else Pause(*pause))
+        for name, concurrency, rate, *pause in (yield _LIMITS())
+    )
 
 
 def pause(wanted: Pause | None) -> Procedure[None]:

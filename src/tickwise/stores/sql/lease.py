@@ -18,7 +18,7 @@ from .runs import RUNNING, SET_RUNNING
 from .statement import Compound, Procedure, Returning, Statement, Update
 
 _LIMITED = Statement(f"""
-    SELECT name, concurrency, starts_per_second, credit, credited_at,
+    SELECT name, concurrency, starts_per_second, credit, credited_at, paused_at, resumes_at,
         (SELECT count(*) FROM tickwise_runs WHERE {RUNNING} AND queue = q.name)
     FROM tickwise_queues q WHERE name = :queue
 """)
@@ -113,6 +113,8 @@ class _Limit(NamedTuple):
     rate: float | None
     credit: float
     credited_at: int
+    paused_at: int | None
+    resumes_at: int | None
     running: int
 
     def credit_at(self, now: int) -> float:
@@ -120,6 +122,8 @@ class _Limit(NamedTuple):
         return min(max(1.0, rate), self.credit + rate * max(0, now - self.credited_at) / MICRO)
 
     def allows(self, wanted: int, now: int) -> int:
+        if self.paused_at is not None and (self.resumes_at is None or self.resumes_at > now // MICRO):
+            return 0
         if self.concurrency is not None:
             wanted = min(wanted, self.concurrency - self.running)
         return max(0, wanted if self.rate is None else min(wanted, int(self.credit_at(now))))

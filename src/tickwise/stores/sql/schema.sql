@@ -248,7 +248,11 @@ CREATE TABLE tickwise_queues (
     concurrency bigint,
     starts_per_second double precision,
     credit double precision NOT NULL,   -- starts that may be made at once
-    credited_at bigint NOT NULL
+    credited_at bigint NOT NULL,
+    paused_at bigint,                   -- in seconds, as is resumes_at
+    paused_by {short},
+    pause_reason {short},
+    resumes_at bigint
 ) {plain};
 
 CREATE TABLE tickwise_pauses (  -- of everything; in seconds

@@ -72,6 +72,7 @@ class SqlStore(SqlMoves, Store):
     expire = cached_move(Pool.OTHER, lease.expire)
     _leave = move(Pool.OTHER, handover.leave)
     _limit = move(Pool.OTHER, fleet.limit)
+    _pause_queue = move(Pool.OTHER, fleet.pause_queue)
     _prune = move(Pool.OTHER, retention.prune)
 
     async def _tick(self, planner: Planner, request: TickRequest, /) -> TickResult:

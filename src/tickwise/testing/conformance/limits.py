@@ -4,6 +4,7 @@
 import asyncio
 
 from ...core.definition import RetryPolicy
+from ...core.model import Pause
 from ...core.settle import Failed
 from ...stores.records import Enqueue, QueueLimit
 from .stories import Stories
@@ -78,3 +79,45 @@ class LimitStories(Stories):
         await world.store.limit(QueueLimit("rare"))
         await world.store.limit(QueueLimit("default"))
         assert (await world.insights.limits(), len(await world.lease())) == ((), 9)
+
+    async def test_a_paused_queue_starts_nothing(self, world: World) -> None:
+        """S66: what is queued waits until the queue is resumed, what runs goes on, and other queues do too."""
+        await crowded(world)
+        await world.define(job("b", queue="other"))
+        await world.enqueue("b")
+        (running,) = await world.lease(1)
+        await world.store.pause_queue("default", Pause(0, "me", "repair"))
+        (limit,) = await world.insights.limits()
+        assert limit.pause == Pause(world.now, "me", "repair")
+        assert [one.job.name for one in await world.lease(queues=("default", "other"))] == ["b"]
+        await world.end(running)
+        await world.store.pause_queue("default", None)
+        assert (await world.insights.limits(), len(await world.lease())) == ((), 9)
+
+    async def test_a_pause_of_a_queue_ends_by_itself(self, world: World) -> None:
+        """S66: from its end on the queue is leased again."""
+        await crowded(world)
+        end = world.now + 60
+        await world.store.pause_queue("default", Pause(0, until=end))
+        world.clock.advance(59)
+        assert await world.lease() == ()
+        world.clock.advance(1)
+        assert len(await world.lease()) == 10
+
+    async def test_a_pause_and_the_limits_of_a_queue(self, world: World) -> None:
+        """S66: each stays while the other changes."""
+        await crowded(world)
+        await world.store.limit(QueueLimit("default", concurrency=2))
+        await world.store.pause_queue("default", Pause(0))
+        await world.store.limit(QueueLimit("default", concurrency=3))
+        assert await world.lease() == ()
+        await world.store.pause_queue("default", None)
+        assert len(await world.lease()) == 3
+
+    async def test_a_pass_leases_nothing_of_a_paused_queue(self, world: World) -> None:
+        """S66: a node that leases what it has just made waits as well."""
+        await world.define(job("a", "* * * * *"))
+        await world.store.pause_queue("default", Pause(0))
+        world.clock.advance(60)
+        made = await world.tick(reserve=world.reservation(5))
+        assert (made.runs, made.leases) == (1, ())

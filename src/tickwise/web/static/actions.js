@@ -24,14 +24,19 @@ const MOST_AT_ONCE = 1000; // schedules of a request
 const path = (name, action) => `schedules/${encodeURIComponent(name)}:${action}`;
 const listed = (names) => (names.length === 1 ? names[0] : `${names.length} schedules`);
 
+/** The end of a pause. */
+export const UntilField = () =>
+  html`<${Field} ...${TIME} label=${`Until (${zone.get()})`} name="until" hint="or a while, such as 2h; empty: until somebody resumes" />`;
+export const untilOf = (text) => (WHILE.test(text.trim()) ? text.trim() : instantOf(text));
+
 export const pause = (names) =>
   ask({
     title: `Pause ${listed(names)}`,
     body: html`<p>No slot runs until you resume. Queued runs go on.</p>
       <${Field} label="Reason" name="reason" maxlength="1000" placeholder="the database moves tonight" />
-      <${Field} ...${TIME} label=${`Until (${zone.get()})`} name="until" hint="or a while, such as 2h; empty: until somebody resumes" />`,
+      <${UntilField} />`,
     confirm: "Pause",
-    act: ({ reason, until }) => many(names, "pause", { reason, until: WHILE.test(until.trim()) ? until.trim() : instantOf(until) }, "Paused"),
+    act: ({ reason, until }) => many(names, "pause", { reason, until: untilOf(until) }, "Paused"),
   });
 
 /** Mark a slot to come, which is not to run. */
@@ -85,6 +90,18 @@ export async function runJob(job) {
     },
   });
 }
+
+export const cancelAll = (job) =>
+  ask({
+    title: `Cancel the runs of ${job}`,
+    body: html`<p>All its running runs are asked to end.</p><${Check} name="queued">also end those that are queued<//>`,
+    confirm: "Cancel runs",
+    danger: true,
+    act: async ({ queued }) => {
+      const answer = await send("POST", `jobs/${encodeURIComponent(job)}:cancel`, { queued: queued !== undefined });
+      return done(answer, answer.runs.length ? `Asked to end: ${answer.runs.map((id) => `#${id}`).join(" ")}` : `No run of ${job} was active.`);
+    },
+  });
 
 export const reschedule = (schedule) =>
   ask({

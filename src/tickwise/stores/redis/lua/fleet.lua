@@ -1,5 +1,5 @@
 -- fleet: small moves of the fleet: `leave` forgets a node and ends its leases of handed-over runs (S54), `limit` sets the
--- limits on a queue, `pause` begins a pause of everything and `resume` ends it. Pauses that have ended are a list, in
+-- limits on a queue or, with `pauses`, pauses or resumes it, `pause` begins a pause of everything and `resume` ends it. Pauses that have ended are a list, in
 -- order; an open one stands beside it.
 
 if args.leave then
@@ -20,15 +20,26 @@ if args.leave then
     end
   end
 elseif args.limit then
-  local key = P .. ':limit:' .. args.limit
-  call('DEL', key)
-  call('SREM', P .. ':limits', args.limit)
-  if args.concurrency or args.rate then
+  local key, pauses = P .. ':limit:' .. args.limit, args.pauses
+  if pauses then
+    call('HDEL', key, 'paused_at', 'paused_by', 'pause_reason', 'resumes_at')
+    if pauses.by then
+      put(key, {
+        paused_at = second, paused_by = pauses.by, pause_reason = pauses.reason, resumes_at = pauses['until'],
+      })
+    end
+  else
+    call('HDEL', key, 'concurrency', 'rate')
     put(key, {
       concurrency = args.concurrency, rate = args.rate and string.format('%.17g', args.rate),
       credit = string.format('%.17g', math.max(1, args.rate or 1)), credited_at = now,
     })
+  end
+  if call('HEXISTS', key, 'concurrency') + call('HEXISTS', key, 'rate') + call('HEXISTS', key, 'paused_at') > 0 then
     call('SADD', P .. ':limits', args.limit)
+  else
+    call('SREM', P .. ':limits', args.limit)
+    call('DEL', key)
   end
   tell()
 elseif args.pause and not is_paused() then

@@ -78,6 +78,9 @@ local function hand_out(wanted)
     if not seen[queue] and room > 0 then
       seen[queue] = true
       local limit = fields_of(P .. ':limit:' .. queue)
+      if limit.paused_at and (not limit.resumes_at or tonumber(limit.resumes_at) > second) then
+        room = 0
+      end
       if limit.concurrency then
         room = math.min(room, limit.concurrency - tonumber(call('HGET', P .. ':busy', queue) or 0))
       end

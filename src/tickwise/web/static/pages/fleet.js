@@ -1,7 +1,8 @@
 /** Who does the work, and how much of it at once. */
 
 import { get, mayAll, send } from "../api.js";
-import { Badge, Button, Countdown, Empty, Failure, Heading, Link, Loading, Panel, Table } from "../components.js";
+import { Badge, Button, Countdown, Empty, Failure, Heading, Link, Loading, Panel, Table, Time } from "../components.js";
+import { untilOf, UntilField } from "../actions.js";
 import { ask } from "../dialog.js";
 import { Field } from "../fields.js";
 import { html, shows } from "../preact.js";
@@ -53,8 +54,31 @@ const queueColumns = (changed) => [
   ["Workers", (one) => one.workers || html`<${Badge} state="failed">no worker<//>`, "number"],
   ["Max running", (one) => one.concurrency ?? "no limit"],
   ["Max starts per second", (one) => one.starts_per_second ?? "no limit"],
-  ["Change", (one) => mayAll("admin") && html`<${Button} kind="quiet" act=${async () => (await limit(one)) && changed()}>Limit<//>`],
+  ["Paused", (one) => one.paused && html`<${Badge} state="skipped">paused<//> by ${one.paused.by} ${one.paused.until ? html`until <${Time} at=${one.paused.until} label />` : html`<${Countdown} at=${one.paused.at} />`}<div class="faint">${one.paused.reason}</div>`],
+  ["Change", (one) => html`${mayAll("operator") && html`<${Button} kind="quiet" act=${async () => (await (one.paused ? resume(one) : pause(one))) && changed()}>${one.paused ? "Resume" : "Pause"}<//>`}
+    ${mayAll("admin") && html`<${Button} kind="quiet" act=${async () => (await limit(one)) && changed()}>Limit<//>`}`],
 ];
+
+const path = (queue) => `queues/${encodeURIComponent(queue.name)}`;
+
+const pause = (queue) =>
+  ask({
+    title: `Pause the queue ${queue.name}`,
+    confirm: "Pause",
+    body: html`<p>Nothing of it starts until you resume. What runs goes on.</p>
+      <${Field} label="Reason" name="reason" maxlength="1000" /><${UntilField} />`,
+    act: async ({ reason, until }) => {
+      const paused = await send("POST", `${path(queue)}:pause`, { reason, until: untilOf(until) });
+      toast(`The queue ${queue.name} is paused.`);
+      return paused;
+    },
+  });
+
+async function resume(queue) {
+  const resumed = await send("POST", `${path(queue)}:resume`).catch((problem) => void toast(problem.message, "wrong"));
+  if (resumed) toast(`The queue ${queue.name} is resumed.`);
+  return resumed;
+}
 
 const LIMIT = { type: "number", min: "0", step: "any" };
 
@@ -67,7 +91,7 @@ const limit = (queue) =>
       <${Field} label="Max starts per second" name="starts" value=${queue.starts_per_second ?? ""} ...${LIMIT} />`,
     act: async ({ running, starts }) => {
       const read = (text) => (text === "" ? null : Number(text));
-      const set = await send("PUT", `queues/${encodeURIComponent(queue.name)}`, { concurrency: read(running), starts_per_second: read(starts) });
+      const set = await send("PUT", path(queue), { concurrency: read(running), starts_per_second: read(starts) });
       toast(`The limits of ${queue.name} are set.`);
       return set;
     },

@@ -1,6 +1,6 @@
 /** One schedule: its slots, its runs, its definition, and what would be if. */
 
-import { backfill, pause, remove, reschedule, reset, resume, takeSkipBack, trigger } from "../actions.js";
+import { backfill, cancelAll, pause, remove, reschedule, reset, resume, takeSkipBack, trigger } from "../actions.js";
 import { get, getVersion, may, send } from "../api.js";
 import { Badge, Button, Countdown, Facts, Failure, Icon, Link, Loading, Panel, RunLink, Time } from "../components.js";
 import { DefinitionTab } from "../definitiontab.js";
@@ -62,7 +62,8 @@ function Actions({ row, version, changed }) {
       ${row.paused ? html`<${Button} icon="runs" act=${then(() => resume([name]))}>Resume<//>` : html`<${Button} icon="paused" act=${then(() => pause([name]))}>Pause<//>`}
       <${Button} icon="moved" act=${then(() => reschedule(row))}>Reschedule<//>
       <${Button} icon="plus" act=${then(() => backfill(row))}>Backfill<//>
-      <${Button} kind="quiet" act=${then(() => reset(row))}>Reset<//>`}
+      <${Button} kind="quiet" act=${then(() => reset(row))}>Reset<//>
+      <${Button} kind="quiet" act=${then(() => cancelAll(row.job))}>Cancel runs<//>`}
     ${row.source === "api" && may("admin") && html`<${Link} parts=${["schedules", name, "edit"]} kind="button">Edit<//><${Button} kind="danger" act=${away}>Delete<//>`}`;
 }
 
