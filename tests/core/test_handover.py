@@ -173,6 +173,18 @@ def test_an_engine_that_does_not_answer_is_waited_for() -> None:
     assert (lost.outcome, lost.error) == (Lost(), "gpu has not answered for 10m: down")
 
 
+def test_a_silence_begins_anew_after_a_pause() -> None:
+    """The engine might have answered in between, so the patience is counted from the end of the pause (S55)."""
+    down, asked_since = Sighting(Sight.SILENT, error="down"), NOW + 500 * SECOND
+    waiting = record(state=ACCEPTED, silent_since=NOW, silence="down")
+    judgement = judged(waiting, down, NOW + 700 * SECOND, asked_since)
+    assert judgement == Judgement(Silent("down", asked_since))
+    anew = after(waiting, Silent("down", asked_since))
+    assert anew == waiting._replace(silent_since=asked_since)
+    assert judged(anew, down, asked_since + 600 * SECOND - 1, asked_since) == NOTHING_NEW
+    assert judged(anew, down, asked_since + 600 * SECOND, asked_since).outcome == Lost()
+
+
 def test_work_that_gives_signs_of_life_does_not_need_its_engine() -> None:
     """However long the engine is silent; when the work is silent too, it is dead (S42)."""
     down, later = Sighting(Sight.SILENT, error="down"), NOW + 3_600 * SECOND

@@ -35,7 +35,7 @@ def many(number: int) -> int:
     return wrong
 
 
-def first_seed(mutation: Mutation, most: int = 200) -> int | None:
+def first_seed(mutation: Mutation, most: int = 3_000) -> int | None:
     """The first one that shows a mistake, and nothing without it."""
     for seed in range(1, most):
         with mutation.made():

@@ -88,8 +88,8 @@ def unknown_is_lost() -> Patches:
 def silence_is_loss() -> Patches:
     silence = handover._judged_silence
 
-    def impatient(record: HandOver, problem: str, now: int) -> Judgement:
-        return silence(record._replace(patience=2), problem, now)
+    def impatient(record: HandOver, silent: handover.Silent, now: int) -> Judgement:
+        return silence(record._replace(patience=2), silent, now)
 
     return [(handover, "_judged_silence", impatient)]
 
@@ -119,3 +119,10 @@ def forgotten_early() -> Patches:
         return result
 
     return [(_Watch, "run", forgetful)]
+
+
+def pause_is_silence() -> Patches:
+    def unbroken(record: HandOver, asked_since: int, now: int) -> int:  # noqa: ARG001
+        return now if record.silent_since is None else record.silent_since
+
+    return [(handover, "_silent_since", unbroken)]

@@ -137,9 +137,10 @@ class Unheard:
 
 @dataclass(frozen=True, slots=True)
 class Silent:
-    """The engine does not answer."""
+    """The engine does not answer, and is asked without a pause since `asked_since`."""
 
     problem: str
+    asked_since: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +196,8 @@ _EVENTS = {Accepted: HandOverEvent.ACCEPT, Unheard: HandOverEvent.UNHEARD, ToldT
 def _said(record: HandOver, change: HandOverChange, now: int) -> HandOver:
     """The record with what an engine or a watcher said; its state is as before."""
     match change:
-        case Silent(problem):
-            since = now if record.silent_since is None else record.silent_since
+        case Silent(problem, asked_since):
+            since = _silent_since(record, asked_since, now)
             return record._replace(silent_since=since, silence=clip(problem, _MAX_SAID))
         case LogRead(cursor):
             return record._replace(log_cursor=cursor)
@@ -211,6 +212,11 @@ def _said(record: HandOver, change: HandOverChange, now: int) -> HandOver:
             )
         case _:
             return _answered(record)
+
+
+def _silent_since(record: HandOver, asked_since: int, now: int) -> int:
+    """When a silence began. It begins anew after a pause, in which the engine might have answered."""
+    return now if record.silent_since is None else max(record.silent_since, asked_since)
 
 
 def _begun(record: HandOver, change: Began, now: int, *, cancelling: bool) -> HandOver | None:
@@ -271,14 +277,14 @@ class Judgement(NamedTuple):
 NOTHING_NEW = Judgement()
 
 
-def judged(record: HandOver, seen: Sighting, now: int) -> Judgement:
-    """What a watcher does about a look at a hand-over (S54, S55)."""
+def judged(record: HandOver, seen: Sighting, now: int, asked_since: int = 0) -> Judgement:
+    """What a watcher does about a look at a hand-over, by one that asks without a pause since then (S54, S55)."""
     if _is_dead(record, now):
         problem = f"the work on {record.engine} has given no sign of life for {format_duration(WORK_LEASE)}"
         return Judgement(outcome=LeaseExpired(), error=problem)
     is_in_doubt = record.state is HandOverState.INTENDED and record.silent_since is not None
     if seen.sight is Sight.SILENT or (seen.sight is Sight.UNSURE and is_in_doubt):
-        return _judged_silence(record, seen.error or record.silence, now)
+        return _judged_silence(record, Silent(seen.error or record.silence, asked_since), now)
     judgement = _judged_answer(record, seen, now)
     if judgement == NOTHING_NEW and record.silent_since is not None:
         return Judgement(Answered())
@@ -311,14 +317,15 @@ def is_over(record: HandOver, seen: Sighting, now: int) -> bool:
     return seen.sight in (Sight.ENDED, Sight.UNKNOWN) and _is_quiet(record, now)
 
 
-def _judged_silence(record: HandOver, problem: str, now: int) -> Judgement:
+def _judged_silence(record: HandOver, silent: Silent, now: int) -> Judgement:
     """What a silent engine means: nothing for work that gives signs of life by itself."""
-    since = now if record.silent_since is None else record.silent_since
+    since = _silent_since(record, silent.asked_since, now)
     reports = record.gated and record.begun_at is not None
     if now - since >= record.patience * _MICRO and not reports:
         waited = format_duration(record.patience)
-        return Judgement(outcome=Lost(), error=f"{record.engine} has not answered for {waited}: {problem}")
-    return NOTHING_NEW if record.silence == problem else Judgement(Silent(problem))
+        return Judgement(outcome=Lost(), error=f"{record.engine} has not answered for {waited}: {silent.problem}")
+    is_known = (record.silence, record.silent_since) == (silent.problem, since)
+    return NOTHING_NEW if is_known else Judgement(silent)
 
 
 def _is_dead(record: HandOver, now: int) -> bool:

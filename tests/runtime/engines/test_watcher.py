@@ -13,7 +13,7 @@ from tickwise.runtime.engines.contract import Order
 from tickwise.runtime.engines.watcher import Watcher
 from tickwise.runtime.worker import Worker, WorkerOptions
 from tickwise.stores.contract import StoreUnavailableError
-from tickwise.stores.records import Finish
+from tickwise.stores.records import MICRO, Finish
 from tickwise.testing.engines.fake import FakeEngine, ForgetfulFakeEngine
 
 from ...support.app import patiently
@@ -154,12 +154,29 @@ async def test_an_engine_out_of_reach_is_waited_for() -> None:
     silent = await post.until(lambda row: row.hand_over is not None and row.hand_over.silent_since is not None)
     assert silent.hand_over is not None
     assert "gpu does not answer" in silent.hand_over.silence
-    post.world.clock.advance(599)
+    await post.asks_for(599)
     assert (await post.looks()).state is RunState.RUNNING
     post.world.clock.advance(1)
     lost = await post.ended()
     assert lost.state is RunState.LOST
     assert "gpu has not answered for 10m" in lost.error
+
+
+@patiently
+async def test_a_silence_counts_only_while_the_engine_is_asked() -> None:
+    """A node that stood still for an hour cannot know what the engine would have answered (S55)."""
+    post = await Post.open(replace(JOB, timeout=600))
+    await post.take()
+    post.cluster.faults.gone = True
+    await post.until(lambda row: row.hand_over is not None and row.hand_over.silent_since is not None)
+    post.world.clock.advance(3_600)
+    resumed = post.world.now * MICRO
+    shown = await post.until(lambda row: row.hand_over is not None and row.hand_over.silent_since == resumed)
+    assert shown.state is RunState.RUNNING
+    await post.asks_for(599)
+    assert (await post.looks()).state is RunState.RUNNING
+    post.world.clock.advance(1)
+    assert (await post.ended()).state is RunState.LOST
 
 
 @patiently

@@ -112,6 +112,12 @@ class Post:
             await asyncio.sleep(0)
         return await self.row()
 
+    async def asks_for(self, seconds: int) -> None:
+        """Let time pass, with looks in between."""
+        for _ in range(seconds):
+            self.world.clock.advance(1)
+            await self.looks()
+
     async def begin(self, claim: str = "claim") -> bool:
         """The work of the newest order asks the gate."""
         row, order = await self.row(), self.deliveries.orders[-1]

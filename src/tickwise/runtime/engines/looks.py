@@ -6,11 +6,13 @@ from typing import NamedTuple
 
 from ...core.handover import Sight, Sighting
 from ...core.payload import clip
+from ...stores.records import MICRO
 from ..executors.failure import failure_text
 from .contract import Engine, EngineUnavailableError
 
 _BATCH_SIZE = 500  # references that an engine is asked about at once
 _MAX_PROBLEM_LENGTH = 500
+_LONGEST_PAUSE = 5_000_000  # microseconds between two turns; after a longer one nobody knows what the engine did
 
 
 def problem_text(error: Exception) -> str:
@@ -25,6 +27,7 @@ class Look(NamedTuple):
 
     seen: Sighting
     now: int
+    asked_since: int  # since when the engine was asked without a pause
 
 
 class EngineLooks:
@@ -36,6 +39,7 @@ class EngineLooks:
         self._every = every
         self._waiting: dict[str, asyncio.Future[Look]] = {}
         self._turns: asyncio.Task[None] | None = None
+        self._asked_since = self._asked_until = 0
 
     async def next(self, reference: str) -> Look:
         """The next look at a reference, which begins at least `every` seconds from now."""
@@ -47,6 +51,7 @@ class EngineLooks:
     async def _take_turns(self) -> None:
         while self._waiting:
             await asyncio.sleep(self._every)
+            await self._begin_turn()
             waiting, self._waiting = self._waiting, {}
             asked = tuple(waiting)
             for first in range(0, len(asked), _BATCH_SIZE):
@@ -54,6 +59,12 @@ class EngineLooks:
                 for reference, look in looks.items():
                     if not waiting[reference].done():
                         waiting[reference].set_result(look)
+
+    async def _begin_turn(self) -> None:
+        """Notice a pause: the node stood still, or nobody waited for a look."""
+        now = await self._store_time()
+        if now - self._asked_until > self._every * MICRO + _LONGEST_PAUSE:
+            self._asked_since = now
 
     async def _look(self, references: tuple[str, ...]) -> dict[str, Look]:
         try:
@@ -63,8 +74,9 @@ class EngineLooks:
             unseen = self._sighting(Sighting(Sight.UNKNOWN))
         except Exception as error:  # noqa: BLE001  (whatever it is, nobody knows how the work is)
             seen, unseen = {}, Sighting(Sight.SILENT, error=problem_text(error))
-        now = await self._store_time()
-        return {reference: Look(seen.get(reference, unseen), now) for reference in references}
+        now = self._asked_until = await self._store_time()
+        since = self._asked_since
+        return {reference: Look(seen.get(reference, unseen), now, since) for reference in references}
 
     def _sighting(self, seen: Sighting) -> Sighting:
         """What the engine said. One that cannot tell unknown references is not sure of those that wait, either."""

@@ -264,12 +264,12 @@ class _Watch:
 
         That work is over is never said of a record that may be old: it may have given a sign of life since.
         """
-        judgement = judged(self.record, look.seen, look.now)
+        judgement = judged(self.record, *look)
         is_over = judgement.outcome is not None and self.record.gated
         if is_over or look.now - self._read_at >= _REFRESH_EVERY:
             self._read_at = look.now
             await self._refresh()
-            judgement = judged(self.record, look.seen, look.now)
+            judgement = judged(self.record, *look)
         return judgement
 
     def _is_timed_out(self, now: int) -> bool:
@@ -303,9 +303,9 @@ class _Watch:
         asked_at, killed_at = await self._persist(self._store.now), None
         await self._try(self._engine.cancel)
         while True:
-            seen, now = await self._looks.next(self.record.reference)
+            seen, now, asked_since = await self._looks.next(self.record.reference)
             if seen.sight is Sight.SILENT:
-                await self._change(Silent(seen.error))
+                await self._change(Silent(seen.error, asked_since))
             await self._refresh()
             if is_over(self.record, seen, now):
                 break
