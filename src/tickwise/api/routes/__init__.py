@@ -28,6 +28,7 @@ from . import (
     runs,
     schedules,
     session,
+    shadow,
     slots,
     sources,
     times,
@@ -35,7 +36,7 @@ from . import (
 )
 
 _RESOURCES = (
-    bulk, adoption, schedules, slots, actions, backfill, run_search, runs,
+    bulk, adoption, shadow, schedules, slots, actions, backfill, run_search, runs,
     logs, sources, jobs, times, decisions, definitions, preview,
     fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
