@@ -88,11 +88,11 @@ def test_a_glance_needs_only_the_schedule() -> None:
     assert parity_at_a_glance(state, T) == Parity() == parity_at_a_glance(state._replace(shadow=None), T)
     fires = tuple(SeenFire(at, str(at)) for at in (T - 3_599, T + 3_601, T + 3_700))
     heard = state._replace(shadow=Shadow(T - 7_200, fires))
-    assert parity_at_a_glance(heard, T + 3_602) == Parity(both=2, theirs=1, ours=1)
+    assert parity_at_a_glance(heard, T + 3_700) == Parity(both=2, theirs=1, ours=1)
     early = state._replace(shadow=Shadow(T - 3_599, fires))
-    assert parity_at_a_glance(early, T + 3_602) == Parity(both=1, theirs=1, ours=1)
+    assert parity_at_a_glance(early, T + 3_700) == Parity(both=1, theirs=1, ours=1)
     later = state._replace(shadow=Shadow(T + 1, fires))
-    assert parity_at_a_glance(later, T + 3_602) == Parity(both=1, theirs=1)
+    assert parity_at_a_glance(later, T + 3_700) == Parity(both=1, theirs=1)
 
 
 def test_a_glance_is_bounded() -> None:

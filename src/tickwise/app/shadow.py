@@ -184,7 +184,7 @@ async def _report(
     records = reader.newest(row, recent.get(state.name, RecentSlots()), begin + 1, end + 1, LISTED_ROWS)[::-1]
     if len(records) == LISTED_ROWS:
         begin = records[0].slot - 1
-    fires = await _fires(store, state, begin, end + late)
+    fires = [*fires_between(state, await _heard(store, state.name, begin, end + late), begin, end + late, late)]
     rows = parity_rows(state, records, fires, now, late)
     return ShadowReport(
         status=ShadowStatus.of(state, parity_of(rows)), begin=to_datetime(begin), end=to_datetime(end),
@@ -192,14 +192,11 @@ async def _report(
     )  # fmt: skip
 
 
-async def _fires(store: Store, state: Schedule, begin: int, end: int) -> Sequence[int]:
-    """The fires of slots after one second and up to another, in order."""
-    wanted = DecisionFilter(
-        schedule=state.name, reasons=frozenset({Reason.SEEN}), since=begin + 1 - EARLY, until=end + 1
-    )
+async def _heard(store: Store, name: str, begin: int, end: int) -> Sequence[int]:
+    """The fires that were heard between two seconds, in order."""
+    wanted = DecisionFilter(schedule=name, reasons=frozenset({Reason.SEEN}), since=begin - EARLY, until=end + 1)
     found = await all_pages(lambda after: store.insights.decisions(wanted, after, _PAGE_SIZE))
-    heard = sorted(row.first for row in found for _ in range(row.count))
-    return fires_between(state, heard, begin, end)
+    return sorted(row.first for row in found for _ in range(row.count))
 
 
 _WITHOUT_REASON: Mapping[str, str] = {"ran": "it ran", "to_come": "it has not come yet"}

@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-VARIABLE = "TICKWISE_SPOOL"
 _MAX_FIRES = 10_000  # that are kept; the oldest go first
 _ENDING = ".fire"
 
@@ -61,7 +60,6 @@ class FireSpool:
 
 
 def spool_folder(target: str) -> Path:
-    """Where the fires for one API are kept: `TICKWISE_SPOOL`, or the user's state folder."""
-    given = os.environ.get(VARIABLE)
+    """Where the fires for one API are kept, in the user's state folder."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
-    return Path(given or Path(state) / "tickwise" / "seen") / target
+    return Path(state) / "tickwise" / "seen" / target

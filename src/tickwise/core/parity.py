@@ -85,9 +85,15 @@ def slot_of_fire(schedule: Schedule, fire: int) -> int | None:
     return before
 
 
-def fires_between(schedule: Schedule, fires: Iterable[int], after: int, until: int) -> list[int]:
-    """Fires that stand for slots of (after, until]; those of older slots have nothing to be compared with."""
-    return [at for at in fires if after < (slot_of_fire(schedule, at) or at) <= until]
+def fires_between(
+    schedule: Schedule, fires: Iterable[int], after: int, until: int, tolerance: int
+) -> Iterator[int]:
+    """Fires from one second to another, but none that is late for an older slot: that is not compared."""
+    for fire in fires:
+        slot = slot_of_fire(schedule, fire)
+        is_late = slot is not None and 0 <= fire - slot <= tolerance and slot <= after
+        if after <= fire <= until and not is_late:
+            yield fire
 
 
 def parity_rows(
@@ -127,7 +133,7 @@ def parity_at_a_glance(schedule: Schedule, now: int) -> Parity:
     begin = max(shadow.since, shadow.fires[0].at - tolerance - 1)
     slots = sorted(islice(_slots_back(schedule, now, begin), _MAX_SLOTS))
     begin = begin if len(slots) < _MAX_SLOTS else slots[0] - 1
-    fires = fires_between(schedule, [fire.at for fire in shadow.fires], begin, now)
+    fires = [*fires_between(schedule, (fire.at for fire in shadow.fires), begin, now, tolerance)]
     both = match_fires(slots, fires, tolerance)
     alone = sum(slot + tolerance < now for place, slot in enumerate(slots) if place not in both)
     return Parity(len(both), len(fires) - len(both), alone)

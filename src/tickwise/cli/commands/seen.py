@@ -19,13 +19,12 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from ...core.errors import TickwiseError
 from ..arguments import schedule_path
 from ..client import connect
 from ..command import ConfigFile, Server, StoreUrl, Token, read_token
 from ..fire_spool import Fire, FireSpool, spool_folder
 from ..output import AsJson, print_json, print_line
-from ..sender import ApiTarget
+from ..sender import ApiRefusal, ApiTarget
 
 _ANSWER_TIMEOUT = 5.0  # seconds that a job waits for the answer whether it is to run
 _SEND_TIMEOUT = 120  # seconds after which the process that sends gives up
@@ -45,7 +44,7 @@ def seen(
     server: Server = None, token: Token = None, store: StoreUrl = None, config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Tell Tickwise that another scheduler starts a job now, and run the job's command."""
+    """Note that another scheduler starts a job now, and run the command."""
     target = ApiTarget(server, token, store, config)
     if not command and (name is None or wait):
         _send_and_tell(target, _new_fire(name) if name else None, as_json=as_json)
@@ -119,7 +118,7 @@ async def _send(target: ApiTarget, spool: FireSpool) -> tuple[int, dict[Fire, st
             age = max(0.0, time.time() - fire.at)
             try:
                 await api.post(f"{schedule_path(fire.schedule)}:seen", key=fire.key, age=age)
-            except TickwiseError as error:
+            except ApiRefusal as error:
                 refused[fire] = str(error)
                 continue
             spool.forget(fire)

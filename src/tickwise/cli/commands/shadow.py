@@ -15,7 +15,7 @@ from ..markdown import escape, table
 from ..output import format_time, print_line, print_nothing, print_table
 from ..schedule_output import format_shadow
 
-app = typer.Typer(help="Schedules in shadow: compare them with another scheduler, and take over from it.")
+app = typer.Typer(help="Shadow mode: compare with another scheduler, and take over from it.", no_args_is_help=True)
 _COLUMNS = ["when", "started by", "fire", "why"]
 _SIDES = {"both": "both", "theirs": "only theirs", "ours": "only ours"}
 Since = Annotated[str | None, typer.Option("--since", metavar="TIME", help="From this time on.")]
@@ -37,7 +37,7 @@ async def report(
     every: Annotated[bool, typer.Option("--all", help="List the slots on which both agree, too.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
 ) -> CommandResult:
-    """Compare, slot by slot, what another scheduler has started with what Tickwise would have."""
+    """Compare the fires of another scheduler with the slots here."""
     if name is None:
         found = await api.get("/shadow")
         return CommandResult(found, lambda: _print_list(found["items"], api.where, markdown=markdown))
@@ -61,7 +61,7 @@ async def adopt(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would happen.")] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Let the old scheduler start it again.")] = False,
 ) -> CommandResult:
-    """Let Tickwise start the job, after the last fire of the old scheduler."""
+    """Let Tickwise start the job after the old scheduler's last fire."""
     path = f"{schedule_path(name)}/shadow"
     zone = (await api.get(schedule_path(name)))["timezone"]
     if undo:
