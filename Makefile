@@ -13,6 +13,7 @@ LONG := tests/e2e \
 	tests/documents/test_races.py \
 	tests/stores/test_state_machine.py \
 	tests/simulation/test_mutations.py \
+	tests/model \
 	tests/browser/test_crowd.py \
 	tests/browser/test_accessible.py \
 	tests/bench/test_dashboard_reads.py \
