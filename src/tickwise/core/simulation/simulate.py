@@ -152,7 +152,7 @@ class _World:
         for run in self.ledger.runs.values():
             yield _of_run(run)
         for decision, _, _ in self.ledger.decisions.values():
-            if not decision.waits and decision.last >= self.scenario.start:
+            if decision.is_final and decision.last >= self.scenario.start:
                 yield from self._of_decision(decision)
         for schedule in self.ledger.schedules.values():
             for pending in backlog(schedule, ScheduleFacts(), self.scenario.end - 1):
