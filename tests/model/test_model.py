@@ -67,13 +67,13 @@ def explored(model: Model, folder: Path, *planted: str) -> str:
     if not spin or not compiler:
         pytest.fail("the models need SPIN and a C compiler: apt-get install spin gcc")
     options = [f"-D{name}" for name in (*model.options, *planted)]
-    for command in (
-        [spin, *options, "-a", HERE / model.file],
-        [compiler, "-O2", "-DVECTORSZ=2048", "-o", "pan", "pan.c"],
-        ["./pan", "-a", "-m200000"],
-    ):
-        ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    return ended.stdout
+    _run(folder, spin, *options, "-a", str(HERE / model.file))
+    _run(folder, compiler, "-O2", "-DVECTORSZ=2048", "-o", "pan", "pan.c")
+    return _run(folder, "./pan", "-a", "-m200000")
+
+
+def _run(folder: Path, *command: str) -> str:
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.parametrize("model", [ROWS, INTENT, LEASE, ONCE, HANDOVER], ids=str)
