@@ -9,6 +9,7 @@ from tickwise.core.parity import (
     EARLY,
     Agreement,
     Parity,
+    fires_of_slot,
     match_fires,
     parity_at_a_glance,
     parity_of,
@@ -93,6 +94,14 @@ def test_a_glance_needs_only_the_schedule() -> None:
     assert parity_at_a_glance(early, T + 3_700) == Parity(both=1, theirs=1, ours=1)
     later = state._replace(shadow=Shadow(T + 1, fires))
     assert parity_at_a_glance(later, T + 3_700) == Parity(both=1, theirs=1)
+
+
+def test_the_fires_of_a_slot() -> None:
+    """S80: those within the tolerance; one that is later belongs to no slot."""
+    fires = tuple(SeenFire(at, str(at)) for at in (T - 2, T + 60, T + 61))
+    state = hourly()
+    assert fires_of_slot(state._replace(shadow=Shadow(T - 7_200, fires)), T) == [T - 2, T + 60]
+    assert fires_of_slot(state._replace(shadow=None), T) == []
 
 
 def test_a_glance_is_bounded() -> None:

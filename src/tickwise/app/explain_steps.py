@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ..core.cron.zone import Zone
 from ..core.handover import HandOver
 from ..core.model import Pause, Schedule
-from ..core.parity import slot_of_fire
+from ..core.parity import fires_of_slot
 from ..core.payload import first_line
 from ..core.slots import due_at, next_slot, previous_slot
 from ..core.states import HandOverState, RunState
@@ -138,10 +138,7 @@ def _rules_step(facts: SlotFacts) -> ReasonStep:
 
 def _fire_steps(facts: SlotFacts) -> Iterator[ReasonStep]:
     """Whether another scheduler has started the slot, as far as the schedule remembers (S80)."""
-    shadow = facts.schedule.shadow
-    fires = [
-        one.at for one in (shadow.fires if shadow else ()) if slot_of_fire(facts.schedule, one.at) == facts.slot
-    ]
+    fires = [] if facts.slot is None else fires_of_slot(facts.schedule, facts.slot)
     for fire in fires:
         yield ReasonStep("fire", f"Another scheduler started it, {facts.at(fire)}.", "yes")
     if facts.schedule.in_shadow and not fires:

@@ -85,6 +85,13 @@ def slot_of_fire(schedule: Schedule, fire: int) -> int | None:
     return before
 
 
+def fires_of_slot(schedule: Schedule, slot: int) -> list[int]:
+    """The fires that a schedule remembers of a slot."""
+    late = range(-EARLY, tolerance_of(schedule) + 1)
+    fires = (fire.at for fire in (schedule.shadow.fires if schedule.shadow else ()))
+    return [fire for fire in fires if slot_of_fire(schedule, fire) == slot and fire - slot in late]
+
+
 def fires_between(
     schedule: Schedule, fires: Iterable[int], after: int, until: int, tolerance: int
 ) -> Iterator[int]:
