@@ -21,6 +21,7 @@ from .shadow import ShadowStories
 from .slots import SlotStories
 from .sources import ExtraScheduleStories, ReassignStories
 from .tick import ReserveStories, TickStories
+from .waits import WaitStories
 from .workers import WorkerStories
 
 
@@ -45,6 +46,7 @@ class StoreConformance(
     LeaseStories,
     LimitStories,
     FinishStories,
+    WaitStories,
     ExpiryStories,
     HandOverStories,
     RetentionStories,
