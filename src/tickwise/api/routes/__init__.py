@@ -24,7 +24,6 @@ from . import (
     overview,
     pause,
     preview,
-    replay,
     run_search,
     runs,
     schedules,
@@ -37,7 +36,7 @@ from . import (
 
 _RESOURCES = (
     bulk, adoption, schedules, slots, actions, backfill, run_search, runs,
-    logs, sources, jobs, times, decisions, definitions, preview, replay,
+    logs, sources, jobs, times, decisions, definitions, preview,
     fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"
