@@ -1,7 +1,7 @@
 """Explains what became of a slot or a run, from what the store has kept."""
 
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -142,11 +142,9 @@ async def _explain_slot(store: Store, facts: SlotFacts, *, given: bool) -> Expla
     name, notes = facts.schedule.name, tuple(_notes(facts))
     if facts.slot is None:
         return _explain_nothing_due(facts.schedule, notes)
-    told = (await store.insights.decisions(DecisionFilter(schedule=name, slot=facts.slot), limit=10)).items
-    notes += tuple(_noted(row) for row in told if row.reason.verdict is Verdict.NOTED)
     if facts.run is not None:
         return _explain_run(facts, facts.run, notes)
-    decided = [row for row in told if row.reason.verdict is not Verdict.NOTED]
+    decided = (await store.insights.decisions(DecisionFilter(schedule=name, slot=facts.slot), limit=10)).items
     if decided:
         return _explain_decisions(name, facts.slot, decided, notes)
     if not given and facts.slot <= facts.schedule.first_seen:
@@ -168,17 +166,11 @@ def _explanation(
     )  # fmt: skip
 
 
-def _noted(row: DecisionRow) -> str:
-    """What is recorded about a slot besides how it ended."""
-    text = row.reason.explain(row.detail)
-    return f"{text[0].upper()}{text[1:]} (recorded at {iso(row.made_at // MICRO)})."
-
-
 def _explain_decisions(
-    name: str, slot: int, decided: Sequence[DecisionRow], notes: tuple[str, ...]
+    name: str, slot: int, decided: tuple[DecisionRow, ...], notes: tuple[str, ...]
 ) -> Explanation:
     """The final decision or, without one, what the slot waits for."""
-    one = next((row for row in decided if row.is_final), decided[0])
+    one = next((row for row in decided if row.reason.verdict is not Verdict.DEFERRED), decided[0])
     of_many = f"It is one of {one.count} slots from {iso(one.first)} to {iso(one.last)}."
     return _explanation(name, slot, one.reason, one.detail, notes=((of_many,) if one.count > 1 else ()) + notes)
 
@@ -202,6 +194,10 @@ async def waits(store: Store, run: RunRow) -> AsyncIterator[str]:
     if run.state is not RunState.QUEUED:
         return
     now = await store.now()
+    if run.waits_for:
+        for line in run.waits_for.splitlines():
+            yield f"It waits for {line}." if not line.startswith("step ") else f"The {line}."
+        return
     if run.due_at > now:
         yield f"It may not start before {iso(run.due_at // MICRO)}."
         return
@@ -298,6 +294,7 @@ def _explain_undecided(facts: SlotFacts, slot: int, notes: tuple[str, ...]) -> E
 _REQUESTED = {
     Trigger.MANUAL: ("by hand", "somebody asked for it{by}, at {at}", "Nothing to do."),
     Trigger.ENQUEUE: ("by code", "code enqueued it{by}, at {at}", "Nothing to do."),
+    Trigger.STEP: ("by a step", "a step of another run waits for it{by}, since {at}", "Nothing to do."),
     Trigger.RESTART: ("restart", "the restart schedule asked for it, for {at}", "Nothing to do."),
 }
 

@@ -13,7 +13,7 @@ from ..core.cron import Recurrence
 from ..core.definition import JobDefinition
 from ..core.handover import HandOver
 from ..core.model import Facts, Pause, Schedule, TickPlan, Trigger
-from ..core.reasons import Reason
+from ..core.reasons import Reason, Verdict
 from ..core.requirements import EVERYTHING, Offers
 from ..core.settle import Outcome
 from ..core.states import Event, RunState
@@ -135,6 +135,7 @@ class StepReport(NamedTuple):
     attempt: int = 1
     error: str = ""
     outputs: str = ""  # what it hands on: JSON, or empty (S72)
+    waits_for: str = ""  # a child or an answer: JSON, or empty (S74)
 
 
 class LogPart(NamedTuple):
@@ -278,6 +279,7 @@ class RunRow:
     by: str = ""
     requires: str = ""  # what a worker must offer to execute it (S46)
     hand_over: HandOver | None = None  # of its last attempt to an engine (S52)
+    waits_for: str = ""  # what its steps wait for, while it needs no worker (S74)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,9 +308,9 @@ class DecisionRow:
     extended_at: int
 
     @property
-    def is_final(self) -> bool:
-        """Whether it says how its slots ended."""
-        return self.reason.verdict.is_final
+    def waits(self) -> bool:
+        """Whether it says that a slot waits, and not how it ended."""
+        return self.reason.verdict is Verdict.DEFERRED
 
 
 @dataclass(frozen=True, slots=True)

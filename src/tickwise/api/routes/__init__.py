@@ -24,11 +24,11 @@ from . import (
     overview,
     pause,
     preview,
-    replay,
     run_search,
     runs,
     schedules,
     session,
+    sign_on,
     slots,
     sources,
     times,
@@ -37,7 +37,7 @@ from . import (
 
 _RESOURCES = (
     bulk, adoption, schedules, slots, actions, backfill, run_search, runs,
-    logs, sources, jobs, times, decisions, definitions, preview, replay,
+    logs, sources, jobs, times, decisions, definitions, preview,
     fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"
@@ -48,6 +48,6 @@ def all_routes() -> Iterator[tuple[str, Route]]:
     for resource in _RESOURCES:
         for route in resource.router.routes:
             yield PREFIX, route
-    for resource in (health, metrics, dashboard, session):
+    for resource in (health, metrics, dashboard, session, sign_on):
         for route in resource.router.routes:
             yield "", route
