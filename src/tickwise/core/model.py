@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from .blackout import Blackout
 from .definition import Overlap, ScheduleDefinition, Ticking
 from .reasons import Reason, Verdict
 
@@ -144,6 +145,7 @@ class Schedule(NamedTuple):
     records: tuple[Decision, ...] = ()  # those that an equal verdict in a row extends (S7)
     ticking: Ticking | None = None  # who finds its slots, if a person has said so: goes before its definition
     skips: tuple[SlotSkip, ...] = ()  # slots to come that are not to run, in order (S66)
+    blackouts: tuple[Blackout, ...] = ()  # that are for its job, as far as they are not over (S62)
     failures_from: int = 0  # failed runs that ended before do not count for `pause_after` (S66)
 
     @property

@@ -1,4 +1,4 @@
-"""What a store keeps for the API and for notifications: tokens, the audit log and idempotency claims.
+"""What a store keeps for the API and for notifications: tokens, the audit log, idempotency claims, named texts.
 
 As in `Store`, a public method checks its arguments and calls a move, which has its name with an underscore.
 """
@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from . import access_validation, pages, validation
-from .access_records import AuditEntry, AuditRow, IdempotencyClaim, Token
+from .access_records import AuditEntry, AuditRow, IdempotencyClaim, Token, VersionedText
 from .records import Page
 
 
@@ -67,6 +67,18 @@ class Access(ABC):
         access_validation.check_answer(key, answer)
         await self._answer(key, answer)
 
+    async def text(self, name: str) -> VersionedText | None:
+        """What is kept under a name."""
+        return await self._text(name) if validation.can_exist(name) else None
+
+    async def replace_text(self, name: str, text: str, over: int) -> bool:
+        """Keep a text under a name, if `over` is the version of what is there; 0 stands for nothing.
+
+        False, and nothing changed, if it is another: somebody was faster, so read it again.
+        """
+        access_validation.check_named_text(name, text)
+        return await self._replace_text(name, text, over)
+
     # The moves, with checked arguments.
 
     @abstractmethod
@@ -89,3 +101,9 @@ class Access(ABC):
 
     @abstractmethod
     async def _answer(self, key: str, answer: str, /) -> None: ...
+
+    @abstractmethod
+    async def _text(self, name: str, /) -> VersionedText | None: ...
+
+    @abstractmethod
+    async def _replace_text(self, name: str, text: str, over: int, /) -> bool: ...

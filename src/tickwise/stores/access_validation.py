@@ -83,3 +83,8 @@ def check_claim(key: str, mark: str, seconds: int) -> None:
 def check_answer(key: str, answer: str) -> None:
     check_text(key, "the key of a claim", LONGEST_KEY)
     check_text(answer, "the answer to a claim", MAX_PAYLOAD)
+
+
+def check_named_text(name: str, text: str) -> None:
+    check_text(name, "the name of a text", LONGEST_KEY)
+    check_text(text, "a text", MAX_PAYLOAD)

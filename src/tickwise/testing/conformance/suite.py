@@ -3,6 +3,7 @@
 from .access import AuditStories, ClaimStories, TokenStories
 from .advance_requests import AdvanceRequestStories
 from .bad_input import BadInputStories
+from .blackouts import BlackoutStories
 from .changes import ChangesSinceStories
 from .definitions import DefinitionStories
 from .enqueue import CancelStories, EnqueueStories, NotificationStories, RetryStories, TriggerStories
@@ -36,6 +37,7 @@ class StoreConformance(
     PauseOfEverythingStories,
     ScheduleChangeStories,
     AdvanceRequestStories,
+    BlackoutStories,
     EnqueueStories,
     TriggerStories,
     CancelStories,
