@@ -11,6 +11,7 @@ from tickwise.core.cron import parse
 from tickwise.core.cron.recurrences import At
 from tickwise.core.cron.zone import zone
 from tickwise.core.errors import ConflictError, InputError
+from tickwise.core.slot_history import SlotLedger
 from tickwise.core.upcoming import due_slots, next_wanted_slot
 
 from .world import World, instant, job, once, seconds
@@ -301,3 +302,30 @@ def test_a_slot_that_its_jitter_moves_into_a_window_runs_after_it() -> None:
     assert (world.says(first.slot), world.says(first.due)) == ("01:00", "04:30")
     world.pass_time("04:40")
     assert world.started("etl") == [("01:00", "04:30")]
+
+
+def test_the_ribbon_tells_which_slots_fall_into_a_blackout() -> None:
+    """S62: those to come, those that wait for its end, and nothing of what runs after it."""
+
+    def told(**given: Any) -> list[tuple[str, str | None, str]]:
+        world = hourly(FREEZE, **given)
+        world.pass_time("02:30")
+        ledger = SlotLedger(world.schedule("etl"), world.decisions("etl"), world.now, paused=False)
+        found = ledger.newest([], instant("02:00"), instant("06:00"), 10)
+        return [(world.says(each.slot), each.reason, each.detail) for each in reversed(found)]
+
+    freeze = "freeze: stocktaking"
+    assert told() == [
+        ("02:00", "blackout", freeze), ("03:00", "blackout", freeze), ("04:00", "blackout", freeze),
+        ("05:00", None, ""),
+    ]  # fmt: skip
+    assert told(catchup="all")[:2] == [("02:00", "blackout", freeze), ("03:00", None, freeze)]
+
+
+def test_a_marked_slot_is_no_next_time_beside_a_window() -> None:
+    """S66, S62: what is skipped by hand and what falls into a window are both passed over."""
+    world = hourly(FREEZE)
+    world.change("etl", SkipAsked(instant("01:00")))
+    slot = next_wanted_slot(world.schedule("etl"))
+    assert slot is not None
+    assert world.says(slot) == "05:00"

@@ -14,6 +14,7 @@ from ..core.cron.recurrences import AnyOf, At, Window
 from ..core.cron.rule import Rule, calendar_rule
 from ..core.definition import (
     Action,
+    BlackoutMode,
     Catchup,
     Command,
     ForEach,
@@ -107,6 +108,8 @@ def _policy_fields(policy: Policy) -> dict[str, Any]:
     fields |= {name: format_duration(value) for name in _DURATIONS if (value := getattr(policy, name))}
     if policy.pause_after is not None:
         fields["pause_after"] = {"failures": policy.pause_after}
+    if policy.blackout is not BlackoutMode.PAUSE:
+        fields["blackout"] = str(policy.blackout)
     if policy.until is not None:
         fields["until"] = iso(policy.until)
     if policy.after:

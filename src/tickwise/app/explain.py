@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from ..core.blackout import window_at
 from ..core.cron.zone import Zone
 from ..core.errors import ConflictError, no_such
 from ..core.model import Schedule, Trigger
@@ -239,12 +240,14 @@ def _notes(facts: SlotFacts) -> Iterator[str]:
     if state.paused:
         end = "" if state.paused.until is None else f", until {iso(state.paused.until)}"
         yield f"It is paused since {iso(state.paused.at)}{end}{_by(state.paused.by)}."
+    if window := facts.window:
+        yield f"It rests until {iso(window.end)}, by the blackout {window.detail}."
     if state.cursor > facts.now + CURSOR_AHEAD:
         yield f"Its cursor is ahead of the clock ({iso(state.cursor)}): reset the schedule to repair that."
     yield from facts.unended
     if facts.row.next_slot is not None:
         yield f"Next: {iso(facts.row.next_slot)}."
-    elif not (state.paused or everything):
+    elif not (state.paused or everything or facts.window):
         yield "It has no further times."
 
 
@@ -269,6 +272,9 @@ def _explain_undecided(facts: SlotFacts, slot: int, notes: tuple[str, ...]) -> E
             take_back = f"tickwise schedules skip {state.name} {iso(slot)} --undo"
             text = f"it is not due yet, and will be skipped by hand ({mark.detail})"
             advice = f"To let it run after all: {take_back}."
+        elif coming := window_at(state.blackouts, slot):
+            text = f"it is not due yet, and falls into the blackout {coming.detail}"
+            advice = f"It goes on by its catch-up when that has ended, at {iso(coming.end)}."
     elif slot <= state.first_seen:
         backfill = f"tickwise schedules backfill {state.name} --from {iso(slot)} --to {iso(slot + 1)}"
         text, code = "the schedule was not there yet", "before_it_was_added"
@@ -278,6 +284,10 @@ def _explain_undecided(facts: SlotFacts, slot: int, notes: tuple[str, ...]) -> E
     elif state.paused:
         resume = f"Resume the schedule: tickwise schedules resume {state.name}."
         text, code, advice = "the schedule is paused", "paused_now", resume
+    elif window := facts.window:
+        text, code = f"it waits until the blackout {window.detail} has ended", "blackout_now"
+        trigger = f"tickwise schedules trigger {state.name} --in-blackout"
+        advice = f"Wait until {iso(window.end)}, or run the job by hand: {trigger}."
     elif state.deferral is not None:
         behind = f"It comes after the slot {iso(state.deferral.slot)}, which waits."
         return _explanation(state.name, slot, state.deferral.reason, state.deferral.detail, notes=(behind, *notes))

@@ -9,6 +9,7 @@ from inspect import iscoroutinefunction
 from typing import Any
 
 from ..core.errors import InputError
+from .blackouts import Blackouts
 from .loop_thread import LoopThread, run_synchronously
 from .managers import Jobs, Runs, Schedules
 from .play_session import PlaySession
@@ -57,6 +58,7 @@ def _enqueue(
 
 SyncSchedules = _synchronous_class(Schedules, "SyncSchedules")
 SyncRuns = _synchronous_class(Runs, "SyncRuns")
+SyncBlackouts = _synchronous_class(Blackouts, "SyncBlackouts")
 SyncJobs = _synchronous_class(Jobs, "SyncJobs")
 SyncPlaySession = _synchronous_class(PlaySession, "SyncPlaySession")
 SyncSources = _synchronous_class(Sources, "SyncSources")

@@ -126,7 +126,7 @@ class Reason(Enum):
     )
     BLACKOUT = (
         "blackout", Verdict.SKIPPED,
-        "it lay in the blackout {detail}",
+        "it falls into the blackout {detail}",
         "Backfill it if it must run; with catchup: all, slots of a blackout run when that has ended.",
     )
     SKIPPED_BY_HAND = (

@@ -10,6 +10,7 @@ from . import (
     attempts,
     attention,
     backfill,
+    blackouts,
     bulk,
     dashboard,
     decisions,
@@ -37,7 +38,7 @@ from . import (
 _RESOURCES = (
     bulk, adoption, schedules, slots, actions, backfill, run_search, runs,
     logs, sources, jobs, times, decisions, definitions, preview,
-    fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
+    fleet, pause, blackouts, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from ...core.cron import parse
 from ...core.cron.rule import read_clock, read_interval, read_parts
 from ...core.cron.zone import zone
-from ...core.definition import NAME, Catchup, Outcome, Overlap, Ticking, check_name
+from ...core.definition import NAME, BlackoutMode, Catchup, Outcome, Overlap, Ticking, check_name
 from ...core.errors import InputError
 from ...core.references import REFERENCE, output_reference
 from ...core.timeparse import parse_duration, read_moment, read_time
@@ -200,6 +200,7 @@ LABELS = Names(_check_label_name, PLAIN_TEXT)
 PARAMS = Names(_check_identifier, AnyValue())
 CATCHUP = Choice(words_of(Catchup), name="Catchup")
 OVERLAP = Choice(words_of(Overlap), also={"all": Overlap.QUEUE})
+BLACKOUT = Choice(words_of(BlackoutMode), name="Blackout")
 TICKING = Choice(words_of(Ticking), name="Ticking")
 OUTCOMES = Many(Choice(words_of(Outcome), name="Outcome"))
 

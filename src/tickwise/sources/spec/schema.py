@@ -10,6 +10,7 @@ from ...core.definition import MAX_ITEMS
 from ...core.errors import InputError
 from .field_types import AnyValue, FieldType, Item, JsonSchema, Many, Names, OneOf, Text, likely_key, shape_of
 from .fields import (
+    BLACKOUT,
     CATCHUP,
     CLOCK_TEXT,
     COMMAND_TEXT,
@@ -306,6 +307,7 @@ class JobSpec(ActionFields):
     pause_after = optional(
         ModelType(PauseAfterSpec), "Pause the schedule after failures; never if left out.", {"failures": 5}
     )
+    blackout = optional(BLACKOUT, "What becomes of slots in a blackout when it ends; pause if left out.", "skip")
     ticking = optional(TICKING, "Who finds due slots; as the node is set if left out.", "local")
 
     engine = optional(

@@ -117,7 +117,7 @@ async def _answer_claim(mongo: Mongo, key: str, answer: str) -> None:
     await mongo.claims.update_one({"_id": key, "answer": {"$exists": False}}, {"$set": {"answer": answer}})
 
 
-async def _read_text(mongo: Mongo, name: str) -> VersionedText | None:
+async def _find_text(mongo: Mongo, name: str) -> VersionedText | None:
     found = await mongo.texts.find_one({"_id": name})
     return VersionedText(found["version"], found["text"]) if found else None
 
@@ -144,5 +144,5 @@ class MongoAccess(MongoMoves, Access):
     _audit = move(_read_audit)
     _claim = move(_claim_key)
     _answer = move(_answer_claim)
-    _text = move(_read_text)
+    _text = move(_find_text)
     _replace_text = move(_replace_text)

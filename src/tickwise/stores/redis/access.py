@@ -101,7 +101,7 @@ async def _answer_claim(server: RedisServer, key: str, answer: str) -> None:
     await server.call("answer", key=key, answer=answer)
 
 
-async def _read_text(server: RedisServer, name: str) -> VersionedText | None:
+async def _find_text(server: RedisServer, name: str) -> VersionedText | None:
     version, text = await server.command("HMGET", server.key("text", name), "version", "text")
     return None if version is None else VersionedText(int(version), text)
 
@@ -122,5 +122,5 @@ class RedisAccess(RedisMoves, Access):
     _audit = move(_read_audit)
     _claim = move(_claim_key)
     _answer = move(_answer_claim)
-    _text = move(_read_text)
+    _text = move(_find_text)
     _replace_text = move(_replace_text)

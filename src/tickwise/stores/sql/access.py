@@ -140,7 +140,7 @@ def _answer_claim(key: str, answer: str) -> Procedure[None]:
     yield _ANSWER(key=key, answer=answer)
 
 
-def _read_text(name: str) -> Procedure[VersionedText | None]:
+def _find_text(name: str) -> Procedure[VersionedText | None]:
     rows = yield _TEXT(name=name)
     return VersionedText(*rows[0]) if rows else None
 
@@ -164,7 +164,7 @@ class SqlAccess(SqlMoves, Access):
     _audit = move(Pool.READ, _read_audit)
     _claim = move(Pool.OTHER, _claim_key)
     _answer = move(Pool.OTHER, _answer_claim)
-    _text = move(Pool.READ, _read_text)
+    _text = move(Pool.READ, _find_text)
     _replace_text = move(Pool.OTHER, _replace_text)
 
     async def _token(self, digest: str, /) -> Token | None:

@@ -84,7 +84,10 @@ class BlackoutStories(Stories):
         await remove(world, "freeze")
         assert await world.insights.next_due() == world.now
         await world.pass_time("03:31")
-        assert (await world.ran("a"), await world.decided("a")) == (["01:00", "02:00 catchup", "03:00 catchup"], [])
+        assert (await world.ran("a"), await world.decided("a")) == (
+            ["01:00", "02:00 catchup", "03:00 catchup"],
+            [],
+        )
         assert (await world.ran("b"), await world.decided("b")) == (["01:00"], ["blackout 02:00 to 03:00 (2)"])
 
     async def test_recurring_windows_come_back_as_they_went_in(self, world: World) -> None:
@@ -111,7 +114,7 @@ class BlackoutStories(Stories):
         assert await enforce_blackouts(world.store) == known.version + 1
 
     async def test_nothing_starts_after_a_blackout_was_written_beside_passes(self, world: World) -> None:
-        """Jobs are defined, passes made and a blackout written at one moment: all jobs rest when it is in force."""
+        """Jobs are defined and passes made while it is written: all jobs rest when it is in force (S62)."""
         names = [f"j{n}" for n in range(12)]
         await world.define(*(job(name, HOURLY) for name in names[:6]))
         world.go("02:00:05")
