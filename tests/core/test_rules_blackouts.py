@@ -179,7 +179,8 @@ def test_a_pause_in_a_window_and_a_window_in_a_pause() -> None:
 
 def test_one_offs_fire_late_unless_they_are_to_be_dropped() -> None:
     """S62, S29, S33: at the end of the window, one after the other."""
-    for given, ran in (({}, ["03:00", "04:00"]), ({"blackout": "skip"}, [])):
+    cases: list[tuple[dict[str, Any], list[str]]] = [({}, ["03:00", "04:00"]), ({"blackout": "skip"}, [])]
+    for given, ran in cases:
         world = World()
         world.define(job("etl", once("03:00", "04:00"), **given))
         put(world, FREEZE)
