@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from tickwise.app.audit import audit
+from tickwise.testing.conformance.world import instant
+
 from ..support.api import NIGHTLY, api, problem_of
 from ..support.app import patiently
 
@@ -53,6 +56,29 @@ async def test_a_schedule_rests_and_a_trigger_by_hand_is_refused(url: str) -> No
         await here.post("/runs", {"job": "hourly"})  # what code asks for goes on
         moved = problem_of(await here.ask("POST", "/schedules/hourly:reschedule", json={"to": "10m"}), 409)
         assert "lies in the blackout freeze" in moved["detail"]
+
+
+@patiently
+async def test_nothing_is_wrong_with_what_rests(url: str) -> None:
+    """S62: neither doctor nor audit nor the first page takes a schedule in a blackout for one that hangs."""
+    async with api(url) as here:
+        await here.post("/schedules", {**HOURLY, "catchup": "all"})
+        await here.post("/blackouts", FREEZE)
+        world = await here.world()
+        for time in ("01:00", "02:30"):
+            world.go(time)
+            await world.tick()
+        world.go("02:45")
+        row = await world.row("hourly")
+        assert (row.next_slot, row.wake_at) == (instant("01:00"), instant("03:00"))
+        doctor = await here.get("/doctor")
+        assert "wakeup_lost" not in str(doctor)
+        assert "hourly" not in str((await here.get("/attention"))["items"])
+        assert (await audit(world.store)).findings == []
+        marks = (await here.get("/schedules/hourly/slots"))["items"]
+        told = {(one["slot"], one["state"], one["text"]) for one in marks}
+        text = "it falls into the blackout freeze: stocktaking"
+        assert ("2026-01-01T02:00:00Z", "waiting", text) in told
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [

@@ -50,26 +50,3 @@ def test_what_is_no_blackout_is_refused(tw: Tickwise) -> None:
     with pytest.raises(InputError, match="there is no blackout"):
         tw.blackouts.remove("x")
     assert tw.blackouts.list() == []
-
-
-def test_nothing_is_wrong_with_what_rests(tw: Tickwise, clock: Clock) -> None:
-    """S62: neither doctor nor audit nor the first page takes a schedule in a blackout for one that hangs."""
-
-    @tw.job("0 * * * *", catchup="all")
-    def hourly() -> None: ...
-
-    tw.drain()
-    tw.blackouts.add("freeze", start=at("00:30"), end=at("04:00"), jobs=["hourly"], reason="a move")
-    pass_to(tw, clock, "01:00")
-    clock.set(at("02:30"))
-
-    async def looked_at() -> tuple[list[str], list[str], list[str]]:
-        opened = await tw.awaited.opened()
-        store = opened.store
-        found = [finding.code for finding in await examine(store)]
-        status = await Operations(opened, Defaults).status(None, 10)
-        return found, [item.kind for item in status.items], [p.text for p in (await audit(store)).problems]
-
-    doctor, needs, problems = asyncio.run(looked_at())
-    assert "wakeup_lost" not in doctor
-    assert (set(needs) - {"silent"}, problems) == (set(), [])
