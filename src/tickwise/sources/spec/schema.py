@@ -321,6 +321,7 @@ class JobSpec(ActionFields):
     )
     blackout = optional(BLACKOUT, "What becomes of slots in a blackout when it ends; pause if left out.", "skip")
     ticking = optional(TICKING, "Who finds due slots; as the node is set if left out.", "local")
+    shadow = optional(FLAG, "Decide its slots and run none: another scheduler still starts the job.", True)
 
     engine = optional(
         _ENGINE,
