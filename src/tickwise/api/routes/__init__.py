@@ -11,6 +11,7 @@ from . import (
     attention,
     backfill,
     bulk,
+    calendars,
     dashboard,
     decisions,
     definitions,
@@ -36,7 +37,7 @@ from . import (
 
 _RESOURCES = (
     bulk, adoption, schedules, slots, actions, backfill, run_search, runs,
-    logs, sources, jobs, times, decisions, definitions, preview,
+    logs, sources, jobs, times, decisions, definitions, preview, calendars,
     fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"
