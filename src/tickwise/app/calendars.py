@@ -59,14 +59,14 @@ class Calendar:
         return frozenset(part for part in parts if isinstance(part, str))
 
 
-def _encode(calendar: Calendar) -> str:
+def _calendar_text(calendar: Calendar) -> str:
     return json.dumps({
         "source": calendar.source, "fields": dict(calendar.fields), "days": str(calendar.days),
         "names": dict(calendar.names), "expanded_at": calendar.expanded_at, "settled": calendar.settled,
     }, ensure_ascii=False)  # fmt: skip
 
 
-def _decode(row: CalendarRow) -> Calendar:
+def _calendar_of_row(row: CalendarRow) -> Calendar:
     kept = json.loads(row.text)
     return Calendar(
         row.name, kept["source"], kept["fields"], DaySet.read(kept["days"]), kept["names"], kept["expanded_at"],
@@ -76,7 +76,7 @@ def _decode(row: CalendarRow) -> Calendar:
 
 async def stored_calendars(store: Store) -> dict[str, Calendar]:
     """All calendars, by name."""
-    return {row.name: _decode(row) for row in await store.access.calendars()}
+    return {row.name: _calendar_of_row(row) for row in await store.access.calendars()}
 
 
 async def stored_calendar(store: Store, name: str) -> Calendar:
@@ -139,7 +139,7 @@ async def put_calendar(
         if old is not None and (old.days, old.fields, old.names) == (new.days, new.fields, new.names):
             return old
         try:
-            await store.access.keep_calendar(name, _encode(new), old.revision if old else 0)
+            await store.access.keep_calendar(name, _calendar_text(new), old.revision if old else 0)
         except ConflictError:
             continue
         await settle_calendar(store, name)
@@ -187,7 +187,7 @@ async def settle_calendar(store: Store, name: str) -> None:
             await put_calendar(store, one.name, one.fields, one.source)
     await rewrite_jobs(store)
     try:
-        await store.access.keep_calendar(name, _encode(replace(calendar, settled=True)), calendar.revision)
+        await store.access.keep_calendar(name, _calendar_text(replace(calendar, settled=True)), calendar.revision)
     except ConflictError:
         return  # it was changed again, by somebody who goes on from there
 
@@ -275,7 +275,7 @@ async def reassign_calendars(store: Store, source: str, to: str) -> None:
     """Give another source the calendars of a source (S50)."""
     for one in (await stored_calendars(store)).values():
         if one.source == source:
-            await store.access.keep_calendar(one.name, _encode(replace(one, source=to)), one.revision)
+            await store.access.keep_calendar(one.name, _calendar_text(replace(one, source=to)), one.revision)
 
 
 async def check_bound(store: Store, jobs: Iterable[JobDefinition]) -> None:

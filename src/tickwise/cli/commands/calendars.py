@@ -69,7 +69,7 @@ async def add_calendar(
     ] = None,
 ) -> CommandResult:
     """Define a calendar by a file, or change it. What uses it gets its days at once."""
-    fields, stem = _read_file(file)
+    fields, stem = _read_calendar_file(file)
     wanted = name or stem
     if wanted is None:
         raise InputError("the standard input has no name: give --name")
@@ -120,7 +120,7 @@ def _path(name: str) -> str:
     return f"/calendars/{quote(name, safe='')}"
 
 
-def _read_file(file: str) -> tuple[dict[str, Any], str | None]:
+def _read_calendar_file(file: str) -> tuple[dict[str, Any], str | None]:
     """The fields of a calendar file, and its name."""
     from ...sources.calendars import read_calendar  # noqa: PLC0415  (YAML, which lists do not need)
     from ...sources.spec.error import DefinitionError  # noqa: PLC0415

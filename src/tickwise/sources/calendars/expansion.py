@@ -51,7 +51,7 @@ def expand(spec: CalendarSpec, years: ExpansionRange, known: Mapping[str, DaySet
             if part not in known:
                 raise no_such("calendar", part, known)
             return DaySet.of(known[part], years.since, years.size).bits
-        found = dict(_days(part, years))
+        found = dict(_own_days(part, years))
         names.update((day, name) for day, name in found.items() if name)
         return DaySet.of(found, years.since, years.size).bits
 
@@ -65,7 +65,7 @@ def expand(spec: CalendarSpec, years: ExpansionRange, known: Mapping[str, DaySet
     return ExpandedCalendar(DaySet(years.since, years.size, total), called)
 
 
-def _days(part: CalendarDaysSpec, years: ExpansionRange) -> Iterator[tuple[int, str]]:
+def _own_days(part: CalendarDaysSpec, years: ExpansionRange) -> Iterator[tuple[int, str]]:
     """Days with their names, as far as they have one."""
     weekdays = {weekday for entry in part.weekdays or () for weekday in entry}
     for day in range(years.since, years.since + years.size):

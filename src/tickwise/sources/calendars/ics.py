@@ -61,12 +61,12 @@ def _days_of(event: "Component", start: int, end: int) -> Iterator[int]:
 
 def _first_and_length(event: "Component") -> tuple[int, int]:
     """The first day, and how many days an event touches; an end is not one of them (RFC 5545)."""
-    begin: date = _value(event, "DTSTART")
+    begin: date = _value_of(event, "DTSTART")
     finish = begin
     if "DTEND" in event:
-        finish = _value(event, "DTEND")
+        finish = _value_of(event, "DTEND")
     elif "DURATION" in event:
-        finish = begin + _value(event, "DURATION")
+        finish = begin + _value_of(event, "DURATION")
     if isinstance(finish, datetime):
         finish -= timedelta(microseconds=1)
         last = _day(finish)
@@ -78,7 +78,7 @@ def _first_and_length(event: "Component") -> tuple[int, int]:
     return _day(begin), length
 
 
-def _value(event: "Component", name: str) -> Any:
+def _value_of(event: "Component", name: str) -> Any:
     """A time or a length, as Python has it; the package knows many other kinds of values."""
     found: Any = event[name]
     return found.dt

@@ -91,7 +91,7 @@ def read_calendar(text: str, file: str, beside: Path, errors: list[DefinitionErr
         _put_ics_in_place(root, beside, flaws)
     read_nodes(root, flaws)
     if flaws or root is None:
-        errors += [_to_error(flaw, sources[0], file) for flaw in first_flaws(flaws)]
+        errors += [_located_error(flaw, sources[0], file) for flaw in first_flaws(flaws)]
         return None
     data: dict[str, Any] = root.data()
     return data
@@ -123,7 +123,7 @@ def _read_ics(beside: Path, name: str, errors: list[DefinitionError]) -> str | N
     return read_file(file, errors)
 
 
-def _to_error(flaw: Flaw, source: Source, file: str) -> DefinitionError:
+def _located_error(flaw: Flaw, source: Source, file: str) -> DefinitionError:
     line, column = source.place(flaw.at)
     return DefinitionError(
         flaw.problem, file=file, line=line, column=column, field=flaw.field, nearest=flaw.nearest
