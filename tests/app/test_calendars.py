@@ -292,7 +292,7 @@ async def test_a_folder_has_its_calendars_beside_its_jobs(clock: Clock, tmp_path
     row = await store.insights.schedule("report")
     assert row is not None
     assert row.next_slot == int(datetime.fromisoformat("2026-01-01T09:00Z").timestamp())
-    assert not OnCalendar.after(cast(OnCalendar, row.schedule.definition.times), 0) is None
+    assert OnCalendar.after(cast(OnCalendar, row.schedule.definition.times), 0) is not None
     (tmp_path / "calendars" / "days.ics").write_text(ICS.format("20260101"))
     assert await watched.scan() == ()
     row = await store.insights.schedule("report")

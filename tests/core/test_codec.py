@@ -87,8 +87,13 @@ TIMES = (
     | st.builds(AnyOf, st.lists(CRONS | EVERIES, min_size=2, max_size=3).map(tuple))
     | st.builds(Window, CRONS, st.integers(0, 10**10))
     | st.builds(
-        OnCalendar, CRONS, st.sampled_from(["office", "free"]), st.booleans(), st.sampled_from([(), (1, -1)]),
-        st.none() | st.sampled_from(Roll), st.sampled_from(["", "a1"]),
+        OnCalendar,
+        CRONS,
+        st.sampled_from(["office", "free"]),
+        st.booleans(),
+        st.sampled_from([(), (1, -1)]),
+        st.none() | st.sampled_from(Roll),
+        st.sampled_from(["", "a1"]),
         st.builds(lambda bits: DaySet(20_000, 40, bits), st.integers(0, (1 << 40) - 1)),
     )
     | st.builds(
@@ -382,7 +387,10 @@ REFUSED_JOBS: list[tuple[JobDefinition, str]] = [
     (job(description="ä" * 600_000), "it exceeds the limit of 1 MiB"),
 ]
 REFUSED_SCHEDULES: list[tuple[ScheduleDefinition, str]] = [
-    (scheduled(Sundays()), "times must be Cron or Every or At or AnyOf or Window or Rule or OnCalendar, not Sundays"),
+    (
+        scheduled(Sundays()),
+        "times must be Cron or Every or At or AnyOf or Window or Rule or OnCalendar, not Sundays",
+    ),
     (scheduled(label=None), "label must be str, not NoneType"),
     (scheduled(replace(ONCE, seconds=("x",))), r"times\.seconds\[0\] must be int, not str"),
     (scheduled(replace(ONCE, zone="UTC")), r"times\.zone must be Zone, not str"),

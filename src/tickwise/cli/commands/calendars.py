@@ -84,7 +84,7 @@ def preview_calendar(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Show the days that a calendar file has in a year, as this machine knows them. It needs no store."""
+    """Show the days that a calendar file has. It needs no store."""
     from ...app.calendar_manager import CalendarYear  # noqa: PLC0415  (YAML, which lists do not need)
     from ..folder_calendars import calendar_of_file  # noqa: PLC0415
 
@@ -100,7 +100,7 @@ def preview_calendar(
 @app.command("expand")
 @api_command
 async def expand_calendar(api: ApiClient, name: CalendarName) -> CommandResult:
-    """Find the days of a calendar anew, after the package that knows holidays was updated."""
+    """Find the days of a calendar anew. For updated holidays."""
     answer = await api.post(f"{_path(name)}:expand")
     return CommandResult(answer, lambda: print_line(_format_written(answer)))
 
