@@ -19,6 +19,7 @@ from ..core.definition import (
     Command,
     ForEach,
     HttpCall,
+    JobCall,
     JobDefinition,
     Kind,
     Overlap,
@@ -222,6 +223,7 @@ _ACTIONS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Script: lambda action: {"script": action.text},
     PythonCall: lambda action: {"python": action.target},
     HttpCall: lambda action: {"http": _http_field(action)},
+    JobCall: lambda action: {"job": action.job, **({"params": dict(action.params)} if action.params else {})},
 }
 
 

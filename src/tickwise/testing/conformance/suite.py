@@ -20,6 +20,7 @@ from .run_search import RunSearchStories
 from .slots import SlotStories
 from .sources import ExtraScheduleStories, ReassignStories
 from .tick import ReserveStories, TickStories
+from .waits import WaitStories
 from .workers import WorkerStories
 
 
@@ -44,6 +45,7 @@ class StoreConformance(
     LeaseStories,
     LimitStories,
     FinishStories,
+    WaitStories,
     ExpiryStories,
     HandOverStories,
     RetentionStories,
