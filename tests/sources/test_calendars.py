@@ -48,7 +48,7 @@ def test_days_of_each_kind() -> None:
 
 
 def test_public_holidays_of_a_country_and_its_states() -> None:
-    """S60: Epiphany is one in Bavaria and not in Berlin; who asks for a place that is not known is told the names."""
+    """S60: Epiphany is one in Bavaria and not in Berlin; an unknown place is refused with the known ones."""
     assert days(holidays={"country": "de", "subdivision": "BY"}) == january(1, 6)
     assert days(holidays={"country": "DE", "subdivision": "BE"}) == january(1)
     for place, problem in (
@@ -191,7 +191,7 @@ def test_links_and_files_that_others_may_write_are_not_read(tmp_path: Path) -> N
     (folder / "b.yaml").write_text("weekdays: [MON]")
     (folder / "b.yaml").chmod(0o666)
     found = read_calendar_folder(tmp_path)
-    assert (dict(found.fields), found.broken) == ({}, {"a", "b"})
+    assert (dict(found.fields), found.broken) == ({}, frozenset({"a", "b"}))
 
 
 def test_the_schema_knows_all_fields() -> None:
