@@ -1,7 +1,7 @@
 """Explains what became of a slot or a run, from what the store has kept."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -143,9 +143,11 @@ async def _explain_slot(store: Store, facts: SlotFacts, *, given: bool) -> Expla
     name, notes = facts.schedule.name, tuple(_notes(facts))
     if facts.slot is None:
         return _explain_nothing_due(facts.schedule, notes)
+    told = (await store.insights.decisions(DecisionFilter(schedule=name, slot=facts.slot), limit=10)).items
+    notes += tuple(_noted(row) for row in told if row.reason.verdict is Verdict.NOTED)
     if facts.run is not None:
         return _explain_run(facts, facts.run, notes)
-    decided = (await store.insights.decisions(DecisionFilter(schedule=name, slot=facts.slot), limit=10)).items
+    decided = [row for row in told if row.reason.verdict is not Verdict.NOTED]
     if decided:
         return _explain_decisions(name, facts.slot, decided, notes)
     if not given and facts.slot <= facts.schedule.first_seen:
@@ -167,11 +169,17 @@ def _explanation(
     )  # fmt: skip
 
 
+def _noted(row: DecisionRow) -> str:
+    """What is recorded about a slot besides how it ended."""
+    text = row.reason.explain(row.detail)
+    return f"{text[0].upper()}{text[1:]} (recorded at {iso(row.made_at // MICRO)})."
+
+
 def _explain_decisions(
-    name: str, slot: int, decided: tuple[DecisionRow, ...], notes: tuple[str, ...]
+    name: str, slot: int, decided: Sequence[DecisionRow], notes: tuple[str, ...]
 ) -> Explanation:
     """The final decision or, without one, what the slot waits for."""
-    one = next((row for row in decided if row.reason.verdict is not Verdict.DEFERRED), decided[0])
+    one = next((row for row in decided if row.is_final), decided[0])
     of_many = f"It is one of {one.count} slots from {iso(one.first)} to {iso(one.last)}."
     return _explanation(name, slot, one.reason, one.detail, notes=((of_many,) if one.count > 1 else ()) + notes)
 

@@ -128,6 +128,11 @@ class Decision(NamedTuple):
         """Whether it says that a slot waits, and not how it ended."""
         return self.reason.verdict is Verdict.DEFERRED
 
+    @property
+    def is_final(self) -> bool:
+        """Whether it says how its slots ended."""
+        return self.reason.verdict.is_final
+
 
 class Schedule(NamedTuple):
     """A schedule and how far it has been decided."""

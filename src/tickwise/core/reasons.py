@@ -8,7 +8,7 @@ from enum import Enum, StrEnum
 
 
 class Verdict(StrEnum):
-    """How a slot ended, or that it has not yet."""
+    """How a slot ended, that it has not yet, or what else there is to say about it."""
 
     FIRED = "fired"  # a run, on time
     CAUGHT_UP = "caught_up"  # a run, for a missed slot
@@ -17,6 +17,15 @@ class Verdict(StrEnum):
     SUPERSEDED = "superseded"  # no run: a newer slot took its place while it waited
     EXPIRED = "expired"  # no run: too old, or too many
     DEFERRED = "deferred"  # not decided yet: it waits
+    NOTED = "noted"  # something about it is recorded; how it ends is decided elsewhere
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it says how a slot ended."""
+        return self not in _NOT_FINAL
+
+
+_NOT_FINAL = frozenset({Verdict.DEFERRED, Verdict.NOTED})
 
 
 class Reason(Enum):

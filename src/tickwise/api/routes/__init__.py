@@ -25,6 +25,7 @@ from . import (
     overview,
     pause,
     preview,
+    replay,
     run_search,
     runs,
     schedules,
@@ -38,7 +39,7 @@ from . import (
 
 _RESOURCES = (
     bulk, adoption, schedules, slots, actions, backfill, run_search, runs,
-    logs, sources, jobs, times, decisions, definitions, preview, calendars,
+    logs, sources, jobs, times, decisions, definitions, preview, calendars, replay,
     fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"
