@@ -30,6 +30,7 @@ from . import (
     runs,
     schedules,
     session,
+    shadow,
     sign_on,
     slots,
     sources,
@@ -38,7 +39,7 @@ from . import (
 )
 
 _RESOURCES = (
-    bulk, adoption, schedules, slots, actions, backfill, run_search, runs,
+    bulk, adoption, shadow, schedules, slots, actions, backfill, run_search, runs,
     logs, sources, jobs, times, decisions, definitions, preview, calendars, replay,
     fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip

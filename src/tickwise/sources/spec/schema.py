@@ -332,6 +332,7 @@ class JobSpec(ActionFields):
         ModelType(PauseAfterSpec), "Pause the schedule after failures; never if left out.", {"failures": 5}
     )
     ticking = optional(TICKING, "Who finds due slots; as the node is set if left out.", "local")
+    shadow = optional(FLAG, "Decide its slots and run none: another scheduler still starts the job.", True)
 
     engine = optional(
         _ENGINE,

@@ -17,6 +17,7 @@ from .overlap_and_lanes import DependencyStories, OverlapStories
 from .pause import PauseOfEverythingStories, PauseStories, ScheduleChangeStories
 from .retention import RetentionStories
 from .run_search import RunSearchStories
+from .shadow import ShadowStories
 from .slots import SlotStories
 from .sources import ExtraScheduleStories, ReassignStories
 from .tick import ReserveStories, TickStories
@@ -54,6 +55,7 @@ class StoreConformance(
     FilterStories,
     InsightStories,
     SlotStories,
+    ShadowStories,
     RunSearchStories,
     ChangesSinceStories,
     TokenStories,
