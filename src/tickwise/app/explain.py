@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ..core.blackout import window_at
+from ..core.cron.calendar_days import OnCalendar
 from ..core.cron.zone import Zone
 from ..core.errors import ConflictError, no_such
 from ..core.model import Schedule, Trigger
@@ -278,15 +279,11 @@ def _explain_undecided(facts: SlotFacts, slot: int, notes: tuple[str, ...]) -> E
     if next_slot(state, slot - 1) != slot:
         listing = f"See when it runs: tickwise upcoming {state.name}."
         text, code, advice = "that is not a time of the schedule", "no_slot", listing
+        if why_not := _left_out(state, slot):
+            calendar, text = why_not
+            code, advice = "day_left_out", f"See its days: tickwise calendars show {calendar}."
     elif slot > facts.now:
-        text, code, advice = "it is not due yet", "future", "Wait for it."
-        if mark := state.skip_of(slot):
-            take_back = f"tickwise schedules skip {state.name} {iso(slot)} --undo"
-            text = f"it is not due yet, and will be skipped by hand ({mark.detail})"
-            advice = f"To let it run after all: {take_back}."
-        elif coming := window_at(state.blackouts, slot):
-            text = f"it is not due yet, and falls into the blackout {coming.detail}"
-            advice = f"It goes on by its catch-up when that has ended, at {iso(coming.end)}."
+        code, (text, advice) = "future", _what_is_to_come(state, slot)
     elif slot <= state.first_seen:
         backfill = f"tickwise schedules backfill {state.name} --from {iso(slot)} --to {iso(slot + 1)}"
         text, code = "the schedule was not there yet", "before_it_was_added"
@@ -307,6 +304,26 @@ def _explain_undecided(facts: SlotFacts, slot: int, notes: tuple[str, ...]) -> E
         schedule=state.name, slot=to_datetime(slot), verdict="none", reason=code, text=text, advice=advice,
         notes=notes,
     )  # fmt: skip
+
+
+def _what_is_to_come(state: Schedule, slot: int) -> tuple[str, str]:
+    """What will become of a slot that is not due yet, and what can be done."""
+    if mark := state.skip_of(slot):
+        take_back = f"tickwise schedules skip {state.name} {iso(slot)} --undo"
+        text = f"it is not due yet, and will be skipped by hand ({mark.detail})"
+        return text, f"To let it run after all: {take_back}."
+    if window := window_at(state.blackouts, slot):
+        text = f"it is not due yet, and falls into the blackout {window.detail}"
+        return text, f"When that has ended, at {iso(window.end)}, catchup says what becomes of it."
+    return "it is not due yet", "Wait for it."
+
+
+def _left_out(state: Schedule, slot: int) -> tuple[str, str] | None:
+    """The calendar that leaves a second of the schedule's times out, and why (S61)."""
+    times = state.definition.times
+    if isinstance(times, OnCalendar) and (why_not := times.reason_left_out(slot)):
+        return times.calendar, why_not
+    return None
 
 
 _REQUESTED = {

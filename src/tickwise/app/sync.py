@@ -23,6 +23,7 @@ from .sources import DeclaredJobs
 from .sync_methods import (
     Face,
     SyncBlackouts,
+    SyncCalendars,
     SyncJobs,
     SyncPlaySession,
     SyncRuns,
@@ -50,6 +51,7 @@ class Tickwise(Face):
         self.runs = SyncRuns(self._awaited.runs, loop_thread)
         self.jobs = SyncJobs(self._awaited.jobs, loop_thread)
         self.blackouts = SyncBlackouts(self._awaited.blackouts, loop_thread)
+        self.calendars = SyncCalendars(self._awaited.calendars, loop_thread)
         self.shadow = SyncShadows(self._awaited.shadow, loop_thread)
         self.sources = SyncSources(self._awaited.sources, loop_thread)
 

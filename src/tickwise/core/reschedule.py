@@ -2,6 +2,7 @@
 
 from .blackout import window_at
 from .catchup import grace_of
+from .cron.calendar_days import OnCalendar
 from .cron.recurrences import Window
 from .cron.rule import Rule
 from .errors import ConflictError, InputError
@@ -22,6 +23,7 @@ def move_next(schedule: Schedule, to: int, now: int) -> Decided:
     if until is not None and to > until:
         raise InputError(f"{iso(to)} is after the end of the schedule, {iso(until)}: move `until` first")
     times = schedule.definition.times
+    times = times.times if isinstance(times, OnCalendar) else times
     if isinstance(times, Window | Rule) and to < times.first:
         raise InputError(
             f"{iso(to)} is before the beginning of the schedule, {iso(times.first)}: move `from` first"

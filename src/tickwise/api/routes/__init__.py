@@ -12,6 +12,7 @@ from . import (
     backfill,
     blackouts,
     bulk,
+    calendars,
     dashboard,
     decisions,
     definitions,
@@ -40,7 +41,7 @@ from . import (
 
 _RESOURCES = (
     bulk, adoption, shadow, schedules, slots, actions, backfill, run_search, runs,
-    logs, sources, jobs, times, decisions, definitions, preview, replay,
+    logs, sources, jobs, times, decisions, definitions, preview, calendars, replay,
     fleet, pause, blackouts, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"

@@ -86,6 +86,7 @@ class Mongo:
         self.audit = self.collection("audit")
         self.claims = self.collection("claims")
         self.texts = self.collection("texts")
+        self.calendars = self.collection("calendars")
         self.schema = self.collection("schema")
 
     def collection(self, name: str) -> Collection:

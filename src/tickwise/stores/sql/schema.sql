@@ -318,6 +318,12 @@ CREATE TABLE tickwise_texts (  -- few, each written over a known version
     body {text} NOT NULL
 ) {plain};
 
+CREATE TABLE tickwise_calendars (
+    name {name} PRIMARY KEY,
+    body {text} NOT NULL,
+    revision bigint NOT NULL
+) {plain};
+
 -- For people. Nothing in the program reads it.
 CREATE VIEW tickwise_schedules_now AS
 SELECT s.name, j.name AS job,
