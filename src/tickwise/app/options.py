@@ -46,6 +46,13 @@ class AfterFields(TypedDict):
     within: Duration
 
 
+class DeadlineFields(TypedDict, total=False):
+    start: Duration
+    finish: Duration
+    cancel: bool
+    warn: float
+
+
 class JobOptions(TypedDict, total=False):
     """The fields of a job file that say when and how it runs."""
 
@@ -70,6 +77,7 @@ class JobOptions(TypedDict, total=False):
     auto_remove: bool | None
     ticking: Literal["store", "local"] | None
     pause_after: Mapping[str, int] | None
+    deadline: DeadlineFields | None
     engine: str | Mapping[str, Any] | None
     queue: str | None
     priority: int | None

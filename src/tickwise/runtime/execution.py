@@ -8,7 +8,7 @@ from typing import Any
 from ..core.errors import InputError
 from ..core.redaction import Redactor
 from ..core.requirements import Offers
-from ..core.settle import Cancelled
+from ..core.settle import Cancelled, Failed
 from ..log import get_logger
 from ..stores.contract import Store
 from ..stores.records import Finish, Lease
@@ -103,8 +103,10 @@ class Execution:
         """Nothing is handed over: cancelling the coroutine of a run ends it."""
 
     async def conclude_cancelled(self, lease: Lease, reason: str) -> None:
-        """Execute the handlers of a run that a person cancelled."""
-        ended = AttemptResult(Cancelled(), error=reason)
+        """Execute the handlers of a run that was asked to end; as failed, if its deadline is why (S65)."""
+        row = await self._store.insights.run(lease.id)
+        overdue = row.error if row else ""
+        ended = AttemptResult(Failed() if overdue else Cancelled(), error=overdue or reason)
         try:
             services = await self._services_for(lease)
         except InputError as error:

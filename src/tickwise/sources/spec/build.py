@@ -6,11 +6,12 @@ from typing import Any
 
 from ...core.cron import Every, Recurrence, parse
 from ...core.cron.recurrences import AnyOf, At, Window
-from ...core.cron.rule import Rule, calendar_rule
+from ...core.cron.rule import Rule, calendar_rule, read_clock
 from ...core.cron.zone import Zone, zone
 from ...core.definition import (
     After,
     Catchup,
+    Deadline,
     EngineUse,
     Handlers,
     JobDefinition,
@@ -19,6 +20,7 @@ from ...core.definition import (
     Overlap,
     Policy,
     ScheduleDefinition,
+    TimeLimit,
     check_name,
 )
 from ...core.errors import CronError, InputError, did_you_mean, nearest_word
@@ -33,6 +35,7 @@ from .schema import (
     AtEntry,
     CalendarEntry,
     CronEntry,
+    DeadlineSpec,
     EntrySpec,
     EveryEntry,
     JobSpec,
@@ -153,6 +156,19 @@ def _build_policies(spec: JobSpec, where: Zone, since: int | None, errors: Error
     return {Kind.START: start, Kind.STOP: other, Kind.RESTART: other}
 
 
+def build_deadline(spec: DeadlineSpec, where: Zone) -> Deadline:
+    """Times of day are those of the schedule's zone (S65)."""
+    start, finish = (None if limit is None else _limit(limit, where) for limit in (spec.start, spec.finish))
+    return Deadline(start, finish, bool(spec.cancel), spec.warn)
+
+
+def _limit(given: int | str, where: Zone) -> TimeLimit:
+    if isinstance(given, int):
+        return TimeLimit(given)
+    hour, minute = read_clock(given)
+    return TimeLimit(clock=parse(f"{minute} {hour} * * *", where.name))
+
+
 def _build_schedules(
     spec: JobSpec, builder: "RecurrenceBuilder", policies: Mapping[Kind, Policy], errors: ErrorList
 ) -> tuple[ScheduleDefinition, ...]:
@@ -164,6 +180,8 @@ def _build_schedules(
         own = replace(builder, key=key)
         if when := own.recurrence(times, loc, errors):
             policy = policies.get(kind, Policy())
+            if kind is Kind.START and spec.deadline:
+                policy = replace(policy, deadline=build_deadline(spec.deadline, when.zone))
             schedule = ScheduleDefinition(
                 name=key, job=builder.key, times=when, label=schedule_text(times), kind=kind, policy=policy
             )

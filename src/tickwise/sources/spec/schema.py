@@ -166,6 +166,30 @@ class PauseAfterSpec(Spec):
     failures = required(whole(1, 1_000), "Failed runs in a row.", 5)
 
 
+def _look_of_limit(value: Any) -> str:
+    return "clock" if isinstance(value, str) and ":" in value else "duration"
+
+
+_LIMIT: FieldType[int | str] = OneOf(_look_of_limit, {"duration": DURATION, "clock": CLOCK_TEXT})
+
+
+class DeadlineSpec(Spec):
+    start = optional(
+        _LIMIT, "When its run must have begun: a time after the slot, or the next such time of day.", "10m"
+    )
+    finish = optional(_LIMIT, "When its work must be done, likewise.", "2h", "06:00")
+    cancel = optional(FLAG, "Whether a run that is not done then is ended, as failed.", True)
+    warn = optional(number(0.01, 1), "Tell beforehand if it is missed with at least this probability.", 0.2)
+
+    def check(self) -> None:
+        if self.start is None and self.finish is None:
+            raise InputError("write start, finish or both")
+        if self.cancel and self.finish is None:
+            raise InputError("cancel goes with finish")
+        if isinstance(self.start, int) and isinstance(self.finish, int) and self.start > self.finish:
+            raise InputError("start comes after finish")
+
+
 class AfterSpec(Spec):
     schedule = required(NAME_TEXT, "The schedule that must have succeeded.", "extract")
     within = required(DURATION, "How far back its slot may lie.", "1h")
@@ -305,6 +329,11 @@ class JobSpec(ActionFields):
     auto_remove = optional(FLAG, "Remove the schedule when it has finished.", True)
     pause_after = optional(
         ModelType(PauseAfterSpec), "Pause the schedule after failures; never if left out.", {"failures": 5}
+    )
+    deadline = optional(
+        ModelType(DeadlineSpec),
+        "By when a slot's work has begun and is done; none if left out.",
+        {"finish": "06:00"},
     )
     ticking = optional(TICKING, "Who finds due slots; as the node is set if left out.", "local")
 

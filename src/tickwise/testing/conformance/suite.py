@@ -4,6 +4,7 @@ from .access import AuditStories, ClaimStories, TokenStories
 from .advance_requests import AdvanceRequestStories
 from .bad_input import BadInputStories
 from .changes import ChangesSinceStories
+from .deadlines import DeadlineStories
 from .definitions import DefinitionStories
 from .enqueue import CancelStories, EnqueueStories, NotificationStories, RetryStories, TriggerStories
 from .expiry import ExpiryStories
@@ -36,6 +37,7 @@ class StoreConformance(
     PauseOfEverythingStories,
     ScheduleChangeStories,
     AdvanceRequestStories,
+    DeadlineStories,
     EnqueueStories,
     TriggerStories,
     CancelStories,
