@@ -1,5 +1,6 @@
 """S65: by when the work of a slot is to have begun and to be done, and what is recorded if it is not."""
 
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tickwise.core.planner import plan
 from tickwise.core.settle import Failed, HandedBack, Snoozed
 from tickwise.core.states import RunState
 from tickwise.core.timeparse import to_datetime
+from tickwise.core.upcoming import looks
 
 from .world import World, job, once, schedule, seconds
 
@@ -299,3 +301,18 @@ def test_what_a_pass_must_know() -> None:
     assert [one.says(slot) for slot in slots_to_judge(own, one.at("04:00"))] == ["01:00", "03:00"]
     instants = judging_instants(own)
     assert [one.says(next(instants)[0]) for _ in range(4)] == ["04:00", "05:00", "06:00", "07:00"]
+
+
+def test_a_ticker_looks_at_deadlines_too() -> None:
+    """S65: a node that finds due slots in its own index finds the deadlines of slots there as well."""
+    one = world(late("5m", "30m"), run_time="2h")
+    one.pass_time(to="01:10")
+    seen = [
+        (one.says(due), one.says(slot)) for due, _, slot in islice(looks(one.schedule("etl"), one.now, one.now), 4)
+    ]
+    assert seen == [("01:30", "01:00"), ("02:00", "02:00"), ("02:05", "02:00"), ("02:30", "02:00")]
+    one.define(job("etl", "0 * * * *"))
+    assert [one.says(each.due) for each in islice(looks(one.schedule("etl"), one.now, one.now), 2)] == [
+        "02:00",
+        "03:00",
+    ]

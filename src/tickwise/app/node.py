@@ -369,8 +369,8 @@ class NodeProcess:
         self._report("started", lease, RunState.RUNNING)
 
     def _ended(self, lease: Lease, finish: Finish, settled: Settled) -> None:
-        what = type(finish.outcome).__name__.lower()
-        self._report(_OUTCOME_NAMES.get(what, what), lease, settled.state, finish.error)
+        what = "failed" if settled.error else type(finish.outcome).__name__.lower()
+        self._report(_OUTCOME_NAMES.get(what, what), lease, settled.state, settled.error or finish.error)
 
     def _reported(self, end: EndOfAttempt) -> None:
         if end.node == self.id:  # its last watcher tells

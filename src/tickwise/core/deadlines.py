@@ -32,6 +32,7 @@ from .slots import next_slot
 from .states import ACTIVE, RunState
 from .timeparse import floor_second
 
+LATE = frozenset({Reason.LATE_START, Reason.LATE_FINISH})
 _MAX_JUDGED = 1_000  # slots in one pass, by each deadline
 _MAX_OWED = 100  # slots that are still judged after an edit of the times
 _MAX_RELIEFS = 100
