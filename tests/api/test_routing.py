@@ -27,6 +27,8 @@ WHO_MAY = {
     "PATCH /schedules/{name}": "admin",
     "DELETE /schedules/{name}": "admin",
     "GET /schedules/{name}/why": "viewer",
+    "GET /schedules/{name}/what-if": "viewer",
+    "POST /schedules/{name}/replay": "viewer",
     "GET /schedules/{name}/decisions": "viewer",
     "POST /schedules/{name}:pause": "operator",
     "POST /schedules/{name}:resume": "operator",

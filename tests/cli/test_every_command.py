@@ -127,6 +127,10 @@ CASES = {
         "nightly --slot 2024-01-01T02:00", "tickwise schedules backfill nightly", ("GET", f"{OF_NIGHTLY}/why"),
         "nightly --slot soon", "'soon' is not a date or time", reads=True,
     ),
+    "replay": Case(
+        "nightly --from 2d --with overlap=queue", "nightly, overlap: queue: ", ("POST", f"{OF_NIGHTLY}/replay"),
+        "nightly --from 2d --with overlap=queu", "did you mean queue?", reads=True,
+    ),
     "forecast": Case("--hours 30", "hours 0-23", ("GET", "/forecast"), "--hours 0", "Invalid value for '--hours'"),
     "queues list": Case("", "default", ("GET", "/queues"), "now", "unexpected extra argument", reads=True),
     "queues limit": Case(

@@ -173,9 +173,8 @@ async def test_a_deadline_that_was_missed_is_told() -> None:
     for time in ("01:00", "01:09", "01:10", "01:20"):
         await world.pass_time(time)
         await teller.turn()
-    assert box.told == [
-        "etl missed its deadline for 2026-01-01T01:00:00Z: its work was not done by its deadline, 10m after its slot"
-    ]
+    why = "its work was not done by its deadline, 10m after its slot"
+    assert box.told == [f"etl missed its deadline for 2026-01-01T01:00:00Z: {why}"]
     body = box.got[0].body()
     assert (body["event"], body["job"], body["reason"]) == ("deadline", "etl", "late_finish")
 

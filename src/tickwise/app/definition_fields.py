@@ -53,7 +53,7 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
     fields |= {name: dict(getattr(job, name)) for name in _MAPPINGS if getattr(job, name)}
     if start is not None:
         zone = start.times.zone.name
-        fields |= {"schedule": _schedule_field(own, zone), "timezone": zone, **_policy_fields(start.policy)}
+        fields |= {"schedule": _schedule_field(own, zone), "timezone": zone, **policy_fields(start.policy)}
         fields |= _from_field(start.times)
     if job.engine is not None:
         use = job.engine
@@ -93,7 +93,7 @@ def _differs(value: Any, default: Any, name: str) -> bool:
     return bool(getattr(value, name) != getattr(default, name))
 
 
-def _policy_fields(policy: Policy) -> dict[str, Any]:
+def policy_fields(policy: Policy) -> dict[str, Any]:
     """The fields that do not follow from others (S10, S11, S14)."""
     fields: dict[str, Any] = {}
     if policy.catchup is not Catchup.ONCE:

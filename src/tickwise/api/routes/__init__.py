@@ -24,6 +24,7 @@ from . import (
     overview,
     pause,
     preview,
+    replay,
     run_search,
     runs,
     schedules,
@@ -36,7 +37,7 @@ from . import (
 
 _RESOURCES = (
     bulk, adoption, schedules, slots, actions, backfill, run_search, runs,
-    logs, sources, jobs, times, decisions, definitions, preview,
+    logs, sources, jobs, times, decisions, definitions, preview, replay,
     fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"
