@@ -39,7 +39,7 @@ class DeadlineStories(Stories):
         assert await world.decided("long") == []
         await world.pass_time("01:45")
         assert await world.decided("long") == ["late_finish 01:00"]
-        assert await world.decided("skipped") == ["overlap 01:20", "late_finish 01:00 to 01:20 (2)"]
+        assert await world.decided("skipped") == ["late_finish 01:00 to 01:20 (2)", "overlap 01:20"]
         assert await world.decided("none") == []
 
     async def test_a_run_that_nobody_takes_is_late_twice(self, world: World) -> None:
