@@ -108,6 +108,10 @@ CASES = {
         "{report}", "count | three\nprint | reports", ("GET", "/runs/{report}/logs"),
         "nope", "there is no run 'nope'", reads=True,
     ),
+    "jobs remove": Case(
+        "report --yes", "report is deleted.", {"name": "report", "removed": True}, "nobody --yes",
+        "there is no job 'nobody'",
+    ),
     "jobs cancel": Case(
         "nightly --queued", "Asked to stop, of nightly", ("POST", "/jobs/nightly:cancel"), "nobody",
         "there is no job 'nobody'",
@@ -230,7 +234,7 @@ def test_a_bad_case(command: Command, filled: Filled, name: str) -> None:
     assert case.says.format(**filled.runs) in err
 
 
-_NOW = re.compile(r'"now": "[^"]*"')  # the second in which an answer was made
+_NOW = re.compile(r'"(now|start|end)": "[^"]*"')  # seconds that follow from when an answer was made
 
 
 def test_a_server_gives_the_same_answers(command: Command, filled: Filled) -> None:
@@ -279,7 +283,7 @@ def test_a_server_does_the_same(command: Command, filled: Filled) -> None:
     """Over HTTP, too, everything can be done; what deletes comes last."""
     changes = [name for name in CASES if not CASES[name].reads and not name.startswith("store")]
     with live(filled.url) as (address, token):
-        for name in sorted(changes, key=lambda name: name == "schedules remove"):
+        for name in sorted(changes, key=lambda name: name in ("jobs remove", "schedules remove")):
             case = CASES[name]
             asked = (*name.split(), *shlex.split(case.good.format(**filled.runs)))
             code, out, err = command(*asked, "--server", address, "--token", token)

@@ -19,6 +19,7 @@ from ..core.definition import (
     Deadline,
     ForEach,
     HttpCall,
+    JobCall,
     JobDefinition,
     Kind,
     Overlap,
@@ -216,6 +217,7 @@ _ACTIONS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Script: lambda action: {"script": action.text},
     PythonCall: lambda action: {"python": action.target},
     HttpCall: lambda action: {"http": _http_field(action)},
+    JobCall: lambda action: {"job": action.job, **({"params": dict(action.params)} if action.params else {})},
 }
 
 

@@ -166,6 +166,7 @@ class RunInfo:
     cancelling: bool = False  # it was cancelled, and has not ended yet
     by: str = ""  # the person or token that made it
     waits: tuple[str, ...] = ()  # why a queued run has not started, in sentences; only from `runs.get`
+    waits_for: str = ""  # what its steps wait for, while it is queued and needs no worker (S74)
     hand_over: "HandOverInfo | None" = None  # of its last attempt, if an engine executes it
 
     @classmethod
@@ -176,7 +177,7 @@ class RunInfo:
             queue=row.queue, attempt=row.attempt, created_at=_sure(row.created_at), due_at=_sure(row.due_at),
             started_at=moment(row.started_at), finished_at=moment(row.finished_at), worker=row.node,
             params=row.params or {}, result=row.result, error=row.error, key=row.key, waits=waits,
-            priority=row.priority, cancelling=row.cancelling, by=row.by,
+            priority=row.priority, cancelling=row.cancelling, by=row.by, waits_for=row.waits_for,
             hand_over=None if row.hand_over is None else HandOverInfo.of(row.hand_over),
         )  # fmt: skip
 

@@ -21,7 +21,7 @@ from .cron import Cron, Every, Recurrence, parse
 from .cron.recurrences import AnyOf, At, Window
 from .cron.rule import Rule
 from .cron.zone import Zone, zone
-from .definition import Command, HttpCall, JobDefinition, PythonCall, ScheduleDefinition, Script
+from .definition import Command, HttpCall, JobCall, JobDefinition, PythonCall, ScheduleDefinition, Script
 from .errors import InputError, TickwiseError
 from .model import Schedule
 from .payload import Unfit, UnreadableText, check_key, clip, decode, piece_of_path, to_json, weigh
@@ -42,6 +42,7 @@ _TAGS: dict[type, str] = {
     Script: "script",
     PythonCall: "python",
     HttpCall: "http",
+    JobCall: "job",
 }
 
 

@@ -234,7 +234,15 @@ class HttpCall:
     body: str | None = None
 
 
-Action: TypeAlias = Command | Script | PythonCall | HttpCall
+@dataclass(frozen=True, slots=True)
+class JobCall:
+    """A run of another job, which the step waits for without a worker (S74)."""
+
+    job: str
+    params: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+
+
+Action: TypeAlias = Command | Script | PythonCall | HttpCall | JobCall
 
 
 class Outcome(StrEnum):
@@ -342,3 +350,13 @@ class JobDefinition:
         """Refuse params that a run of this job does not take, and a run without one that it needs (S30)."""
         if known := self.known_parameters:
             known.check(f"the job {self.name}", {**self.params, **given})
+
+
+def jobs_called(job: JobDefinition) -> tuple[str, ...]:
+    """The jobs of which it has runs as steps (S74)."""
+    return tuple(step.action.job for step in job.steps if isinstance(step.action, JobCall))
+
+
+def may_wait(job: JobDefinition) -> bool:
+    """Whether a step of the job waits for what others do (S74)."""
+    return bool(jobs_called(job))

@@ -25,6 +25,7 @@ class Trigger(StrEnum):
     BACKFILL = "backfill"  # a slot of the past that somebody asked for
     MANUAL = "manual"  # a person, now
     ENQUEUE = "enqueue"  # code, now or later
+    STEP = "step"  # a step of another run, which waits for it (S74)
 
     @classmethod
     def of(cls, text: str) -> "Trigger":
@@ -34,6 +35,11 @@ class Trigger(StrEnum):
         unknown = str.__new__(cls, text)
         unknown._name_ = unknown._value_ = text
         return unknown
+
+    @property
+    def takes_lane(self) -> bool:
+        """Whether a run that is asked for takes a lane of its job, or is refused (S16, S30)."""
+        return self in (Trigger.MANUAL, Trigger.STEP)
 
 
 _TRIGGERS = {str(trigger): trigger for trigger in Trigger}

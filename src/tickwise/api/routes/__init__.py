@@ -29,6 +29,7 @@ from . import (
     runs,
     schedules,
     session,
+    sign_on,
     slots,
     sources,
     times,
@@ -48,6 +49,6 @@ def all_routes() -> Iterator[tuple[str, Route]]:
     for resource in _RESOURCES:
         for route in resource.router.routes:
             yield PREFIX, route
-    for resource in (health, metrics, dashboard, session):
+    for resource in (health, metrics, dashboard, session, sign_on):
         for route in resource.router.routes:
             yield "", route

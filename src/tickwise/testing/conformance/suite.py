@@ -21,6 +21,7 @@ from .run_search import RunSearchStories
 from .slots import SlotStories
 from .sources import ExtraScheduleStories, ReassignStories
 from .tick import ReserveStories, TickStories
+from .waits import WaitStories
 from .workers import WorkerStories
 
 
@@ -46,6 +47,7 @@ class StoreConformance(
     LeaseStories,
     LimitStories,
     FinishStories,
+    WaitStories,
     ExpiryStories,
     HandOverStories,
     RetentionStories,
