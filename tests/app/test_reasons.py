@@ -281,6 +281,12 @@ async def _no_worker(place: Place) -> Asked:
     return ONE
 
 
+async def _shadow(place: Place) -> Asked:
+    await place.add(shadow=True)
+    await place.tick("01:00")
+    return ONE
+
+
 async def _unreadable(place: Place) -> Asked:
     await place.add()
     await place.tick("01:00", _misled(jobs={"job": JobFacts(unreadable="the cable is out")}))
@@ -320,6 +326,7 @@ SCENARIOS: dict[Reason, Scenario] = {
     Reason.WAITS_FOR_SUCCESS: _waits_for_success,
     Reason.NO_WORKER: _no_worker,
     Reason.UNREADABLE: _unreadable,
+    Reason.SHADOW: _shadow,
 }
 
 

@@ -16,7 +16,7 @@ from .conftest import Command
 
 ELSEWHERE = {
     "serve", "ticker", "worker", "api", "notify test", "validate", "simulate", "import", "diff",
-    "cron explain", "cron next", "config show", "exec", "init", "schema",
+    "cron explain", "cron next", "config show", "exec", "init", "schema", "seen", "shadow adopt",
 }  # fmt: skip  # commands that ask no API, which have tests of their own
 
 
@@ -86,6 +86,9 @@ CASES = {
     "schedules adopt": Case(
         "nightly --dry-run", "would be", ("POST", "/schedules:adopt"), "",
         "name the schedules to move, or say --all",
+    ),
+    "shadow report": Case(
+        "", "No schedule is in shadow.", ("GET", "/shadow"), "nightl", "did you mean nightly?", reads=True,
     ),
     "jobs list": Case("", "app:app", ("GET", "/jobs"), "now", "unexpected extra argument", reads=True),
     "jobs show": Case(

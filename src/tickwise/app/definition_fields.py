@@ -39,7 +39,7 @@ _SHORT_RULE = re.compile(r"every (?P<every>\d+ ?[a-z]+)(?: on (?P<on>[-A-Z0-9, ]
 _DEFAULT_JOB = JobDefinition("plain")
 _DEFAULT_POLICY = Policy()
 _DURATIONS = "grace jitter wait_for expires".split()
-_AS_GIVEN = "max_catchup skip_if_successful max_runs auto_remove".split()
+_AS_GIVEN = "max_catchup skip_if_successful max_runs auto_remove shadow".split()
 _JOB_FIELDS = "description enabled queue priority env_file dir at_most_once".split()
 _MAPPINGS = "labels params env".split()
 

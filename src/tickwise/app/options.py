@@ -78,6 +78,7 @@ class JobOptions(TypedDict, total=False):
     ticking: Literal["store", "local"] | None
     pause_after: Mapping[str, int] | None
     deadline: DeadlineFields | None
+    shadow: bool | None
     engine: str | Mapping[str, Any] | None
     queue: str | None
     priority: int | None

@@ -12,6 +12,7 @@ from ..core.errors import InputError
 from .loop_thread import LoopThread, run_synchronously
 from .managers import Jobs, Runs, Schedules
 from .play_session import PlaySession
+from .shadow import Shadows
 from .sources import Sources
 from .tickwise import AsyncTickwise
 
@@ -58,6 +59,7 @@ def _enqueue(
 SyncSchedules = _synchronous_class(Schedules, "SyncSchedules")
 SyncRuns = _synchronous_class(Runs, "SyncRuns")
 SyncJobs = _synchronous_class(Jobs, "SyncJobs")
+SyncShadows = _synchronous_class(Shadows, "SyncShadows")
 SyncPlaySession = _synchronous_class(PlaySession, "SyncPlaySession")
 SyncSources = _synchronous_class(Sources, "SyncSources")
 Face = _synchronous_class(AsyncTickwise, "Face", enqueue=_enqueue)

@@ -137,6 +137,7 @@ class Policy:
     ticking: Ticking | None = None  # none: as the node is set
     pause_after: int | None = None  # so many failed runs in a row pause the schedule (S66)
     deadline: Deadline | None = None
+    shadow: bool = False  # its slots are decided and never run: another scheduler still starts the job
 
     @classmethod
     def of(

@@ -47,7 +47,7 @@ UNREADABLE_SECONDS = 60  # after which a schedule that cannot be read is looked 
 SPECIAL_STATE = (
     "manual_pause", "disabled", "moved", "backfill", "reopened", "dropped", "deleted_at", "skips", "deadlines",
 )  # fmt: skip
-SPECIAL_POLICY = ("jitter", "until", "max_runs", "after", "pause_after", "deadline")
+SPECIAL_POLICY = ("jitter", "until", "max_runs", "after", "pause_after", "deadline", "shadow")
 _state_of, _policy_of = attrgetter(*SPECIAL_STATE), attrgetter(*SPECIAL_POLICY)
 _ORDINARY_STATE = tuple(Schedule._field_defaults[name] for name in SPECIAL_STATE)
 _ORDINARY_POLICY = _policy_of(Policy())

@@ -131,6 +131,24 @@ class Deferral:
     detail: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class SeenFire:
+    """That another scheduler started the job. Fires of one key are the same."""
+
+    at: int
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shadow:
+    """What is known of the other scheduler of a schedule in shadow, and whether it has been replaced."""
+
+    since: int  # of the times as they are now
+    fires: tuple[SeenFire, ...] = ()  # the newest, in order
+    adopted_at: int | None = None  # when a person let Tickwise take over: goes before its definition
+    adopted_by: str = ""
+
+
 class Decision(NamedTuple):
     """A recorded verdict on a slot, or on a range of slots in a row with the same one.
 
@@ -182,11 +200,17 @@ class Schedule(NamedTuple):
     skips: tuple[SlotSkip, ...] = ()  # slots to come that are not to run, in order (S66)
     failures_from: int = 0  # failed runs that ended before do not count for `pause_after` (S66)
     deadlines: DeadlineState | None = None  # none: the first pass begins at the cursor
+    shadow: Shadow | None = None  # of one that is or was in shadow, or whose other scheduler was heard
 
     @property
     def ticked_locally(self) -> bool:
         """Whether no claim finds it, only nodes that tick it from their own index."""
         return (self.ticking or self.definition.policy.ticking) is Ticking.LOCAL
+
+    @property
+    def in_shadow(self) -> bool:
+        """Whether its slots are decided and never run: its definition says so, and nobody has adopted it."""
+        return self.definition.policy.shadow and (self.shadow is None or self.shadow.adopted_at is None)
 
     @property
     def paused(self) -> Pause | None:

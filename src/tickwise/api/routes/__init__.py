@@ -29,6 +29,7 @@ from . import (
     runs,
     schedules,
     session,
+    shadow,
     sign_on,
     slots,
     sources,
@@ -37,7 +38,7 @@ from . import (
 )
 
 _RESOURCES = (
-    bulk, adoption, schedules, slots, actions, backfill, run_search, runs,
+    bulk, adoption, shadow, schedules, slots, actions, backfill, run_search, runs,
     logs, sources, jobs, times, decisions, definitions, preview, replay,
     fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip

@@ -48,9 +48,9 @@ from .steps import build_handler, build_preconditions, build_retry, build_steps,
 
 _DEPENDENT_FIELDS = ("max_active_runs", "overlap", "catchup_window", "catchup")
 _COPIED_FIELDS = (
-    "max_catchup grace skip_if_successful jitter max_runs wait_for expires auto_remove ticking".split()
+    "max_catchup grace skip_if_successful jitter max_runs wait_for expires auto_remove ticking shadow".split()
 )
-_FIELDS_OF_ALL_KINDS = "grace expires ticking".split()
+_FIELDS_OF_ALL_KINDS = "grace expires ticking shadow".split()
 _JOB_FIELDS = "description enabled queue priority timeout at_most_once env_file dir".split()
 _MAPPING_FIELDS = "labels params env".split()
 _FIELD_OF_ENTRY: dict[type, tuple[str, ...]] = {

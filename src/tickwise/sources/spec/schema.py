@@ -348,6 +348,7 @@ class JobSpec(ActionFields):
         {"finish": "06:00"},
     )
     ticking = optional(TICKING, "Who finds due slots; as the node is set if left out.", "local")
+    shadow = optional(FLAG, "Decide its slots and run none: another scheduler still starts the job.", True)
 
     engine = optional(
         _ENGINE,

@@ -18,6 +18,7 @@ from .overlap_and_lanes import DependencyStories, OverlapStories
 from .pause import PauseOfEverythingStories, PauseStories, ScheduleChangeStories
 from .retention import RetentionStories
 from .run_search import RunSearchStories
+from .shadow import ShadowStories
 from .slots import SlotStories
 from .sources import ExtraScheduleStories, ReassignStories
 from .tick import ReserveStories, TickStories
@@ -56,6 +57,7 @@ class StoreConformance(
     FilterStories,
     InsightStories,
     SlotStories,
+    ShadowStories,
     RunSearchStories,
     ChangesSinceStories,
     TokenStories,
