@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from .backfill import begin_backfill
 from .catchup import DEFAULT_GRACE
 from .cron import Recurrence
+from .cron.calendar_days import OnCalendar
 from .cron.recurrences import At, Window
 from .cron.rule import Rule
 from .deadlines import redefined_deadlines, with_reliefs
@@ -342,6 +343,7 @@ def _reschedule(schedule: Schedule, change: Rescheduled, now: int) -> ChangeResu
     if until is not None and to > until:
         raise InputError(f"{iso(to)} is after the end of the schedule, {iso(until)}: move `until` first")
     times = schedule.definition.times
+    times = times.times if isinstance(times, OnCalendar) else times
     if isinstance(times, Window | Rule) and to < times.first:
         raise InputError(
             f"{iso(to)} is before the beginning of the schedule, {iso(times.first)}: move `from` first"

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...core.cron import Every, Recurrence, parse
+from ...core.cron.calendar_days import OnCalendar
 from ...core.cron.recurrences import AnyOf, At, Window
-from ...core.cron.rule import Rule, calendar_rule, read_clock
+from ...core.cron.rule import Rule, calendar_rule
 from ...core.cron.zone import Zone, zone
 from ...core.definition import (
     After,
     Catchup,
-    Deadline,
     EngineUse,
     Handlers,
     JobDefinition,
@@ -20,7 +20,6 @@ from ...core.definition import (
     Overlap,
     Policy,
     ScheduleDefinition,
-    TimeLimit,
     check_name,
 )
 from ...core.errors import CronError, InputError, did_you_mean, nearest_word
@@ -28,6 +27,7 @@ from ...core.read_only_dict import ReadOnlyDict
 from ...core.timeparse import format_duration, instant, iso, last_instant, read_moment, read_time
 from ..defaults import Defaults, EngineRules
 from ..templates import Template, find_template
+from .deadline import build_deadline
 from .error import ErrorList, Loc
 from .references import check_references
 from .schema import (
@@ -35,7 +35,6 @@ from .schema import (
     AtEntry,
     CalendarEntry,
     CronEntry,
-    DeadlineSpec,
     EntrySpec,
     EveryEntry,
     JobSpec,
@@ -51,6 +50,7 @@ _COPIED_FIELDS = (
     "max_catchup grace skip_if_successful jitter max_runs wait_for expires auto_remove ticking shadow".split()
 )
 _FIELDS_OF_ALL_KINDS = "grace expires ticking shadow".split()
+_DAY_FIELDS = "days roll nth".split()
 _JOB_FIELDS = "description enabled queue priority timeout at_most_once env_file dir".split()
 _MAPPING_FIELDS = "labels params env".split()
 _FIELD_OF_ENTRY: dict[type, tuple[str, ...]] = {
@@ -80,7 +80,9 @@ def build(
         else _build_policies(spec, where, since, errors)
     )
     schedules = (
-        () if broken & {"schedule", "timezone", "from"} else _build_schedules(spec, builder, policies, errors)
+        ()
+        if broken & {"schedule", "timezone", "from", *_DAY_FIELDS}
+        else _build_schedules(spec, builder, policies, errors)
     )
     steps = () if broken & {"steps", *ACTIONS} else build_steps(spec, errors)
     preconditions = () if "preconditions" in broken else build_preconditions(spec.preconditions)
@@ -157,19 +159,6 @@ def _build_policies(spec: JobSpec, where: Zone, since: int | None, errors: Error
     return {Kind.START: start, Kind.STOP: other, Kind.RESTART: other}
 
 
-def build_deadline(spec: DeadlineSpec, where: Zone) -> Deadline:
-    """Times of day are those of the schedule's zone (S65)."""
-    start, finish = (None if limit is None else _limit(limit, where) for limit in (spec.start, spec.finish))
-    return Deadline(start, finish, bool(spec.cancel), spec.warn)
-
-
-def _limit(given: int | str, where: Zone) -> TimeLimit:
-    if isinstance(given, int):
-        return TimeLimit(given)
-    hour, minute = read_clock(given)
-    return TimeLimit(clock=parse(f"{minute} {hour} * * *", where.name))
-
-
 def _build_schedules(
     spec: JobSpec, builder: "RecurrenceBuilder", policies: Mapping[Kind, Policy], errors: ErrorList
 ) -> tuple[ScheduleDefinition, ...]:
@@ -180,6 +169,8 @@ def _build_schedules(
             check_name(key, "a schedule's name")
         own = replace(builder, key=key)
         if when := own.recurrence(times, loc, errors):
+            if kind is not Kind.STOP:  # what has begun on a day that fits ends when it should
+                when = _on_days(spec, when, errors)
             policy = policies.get(kind, Policy())
             if kind is Kind.START and spec.deadline:
                 policy = replace(policy, deadline=build_deadline(spec.deadline, when.zone))
@@ -188,6 +179,21 @@ def _build_schedules(
             )
             schedules.append(schedule)
     return tuple(schedules)
+
+
+def _on_days(spec: JobSpec, times: Recurrence, errors: ErrorList) -> Recurrence:
+    """The same on the days of a calendar (S61), which it is bound to when it is written."""
+    if spec.days is None:
+        for name in ("roll", "nth"):
+            if getattr(spec, name) is not None:
+                errors.add((name,), "goes with days: say which days fit")
+        return times
+    nth, excluded = tuple(spec.nth or ()), spec.days.not_in is not None
+    try:
+        return OnCalendar(times, spec.days.not_in or spec.days.in_ or "", excluded, nth, spec.roll)
+    except InputError as error:
+        errors.found.append(((error.field or "days",), error))
+        return times
 
 
 def _times_by_kind(schedule: Any) -> list[tuple[Kind, Any, Loc]]:

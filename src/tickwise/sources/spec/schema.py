@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from ...core.definition import MAX_ITEMS
 from ...core.errors import InputError
+from .deadline import DeadlineSpec
 from .field_types import AnyValue, FieldType, Item, JsonSchema, Many, Names, OneOf, Text, likely_key, shape_of
 from .fields import (
     CATCHUP,
@@ -29,7 +30,9 @@ from .fields import (
     OUTCOMES,
     OVERLAP,
     PARAMS,
+    PLACES_IN_MONTH,
     PLAIN_TEXT,
+    ROLL,
     RULE_TEXT,
     SCRIPT_TEXT,
     TICKING,
@@ -178,28 +181,9 @@ class PauseAfterSpec(Spec):
     failures = required(whole(1, 1_000), "Failed runs in a row.", 5)
 
 
-def _look_of_limit(value: Any) -> str:
-    return "clock" if isinstance(value, str) and ":" in value else "duration"
-
-
-_LIMIT: FieldType[int | str] = OneOf(_look_of_limit, {"duration": DURATION, "clock": CLOCK_TEXT})
-
-
-class DeadlineSpec(Spec):
-    start = optional(
-        _LIMIT, "When its run must have begun: a time after the slot, or the next such time of day.", "10m"
-    )
-    finish = optional(_LIMIT, "When its work must be done, likewise.", "2h", "06:00")
-    cancel = optional(FLAG, "Whether a run that is not done then is ended, as failed.", True)
-    warn = optional(number(0.01, 1), "Tell beforehand if it is missed with at least this probability.", 0.2)
-
-    def check(self) -> None:
-        if self.start is None and self.finish is None:
-            raise InputError("write start, finish or both")
-        if self.cancel and self.finish is None:
-            raise InputError("cancel goes with finish")
-        if isinstance(self.start, int) and isinstance(self.finish, int) and self.start > self.finish:
-            raise InputError("start comes after finish")
+class DaysSpec(Spec, one_of=("in", "not_in"), called="days"):
+    in_ = optional(NAME_TEXT, "The calendar whose days fit.", "office")
+    not_in = optional(NAME_TEXT, "The calendar whose days do not fit.", "holidays-be")
 
 
 class AfterSpec(Spec):
@@ -319,6 +303,12 @@ class JobSpec(ActionFields):
         {"start": "0 8 * * *", "stop": "0 18 * * *"},
     )
     timezone = optional(ZONE_NAME, "The zone of all times in the file; UTC if left out.", "Europe/Berlin")
+
+    days = optional(ModelType(DaysSpec), "Only on the days of a calendar, or on all others.", {"in": "office"})
+    roll = optional(ROLL, "Move a time whose day does not fit to the nearest that does.", "forward")
+    nth = optional(
+        PLACES_IN_MONTH, "Of each month only these of the days that fit; from its end below 0.", [1, -1]
+    )
 
     catchup = optional(CATCHUP, "What becomes of missed slots; once if left out.", "all")
     catchup_window = optional(WINDOW, "How far back missed slots run; implies catchup: all. 0: skip.", "6h", 0)
