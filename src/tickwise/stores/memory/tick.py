@@ -66,7 +66,7 @@ def _facts(memory: MemoryState, jobs: Collection[JobState], now: int) -> Facts:
             for job in jobs for name, since in failures_needed(job).items()
         },
         {
-            name: _progress(memory.schedules[name], slots)
+            name: _progress_of(memory.schedules[name], slots)
             for job in jobs for name, slots in progress_needed(job, now // MICRO).items()
         },
     )  # fmt: skip
@@ -79,7 +79,7 @@ def _failures(schedule: ScheduleEntry, since: int) -> int:
     return sum(run.state in FAILURES and (run.finished_at or 0) > since * MICRO for run in failed)
 
 
-def _progress(schedule: ScheduleEntry, slots: Iterable[int]) -> dict[int, RunProgress]:
+def _progress_of(schedule: ScheduleEntry, slots: Iterable[int]) -> dict[int, RunProgress]:
     """How far the runs of slots have come (S65)."""
     runs = {slot: schedule.runs[slot] for slot in slots if slot in schedule.runs}
     return {
