@@ -24,6 +24,7 @@ from . import (
     overview,
     pause,
     preview,
+    proposals,
     replay,
     run_search,
     runs,
@@ -37,7 +38,7 @@ from . import (
 
 _RESOURCES = (
     bulk, adoption, schedules, slots, actions, backfill, run_search, runs,
-    logs, sources, jobs, times, decisions, definitions, preview, replay,
+    logs, sources, jobs, times, decisions, definitions, preview, replay, proposals,
     fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"
