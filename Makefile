@@ -16,6 +16,7 @@ LONG := tests/e2e \
 	tests/model \
 	tests/browser/test_crowd.py \
 	tests/browser/test_accessible.py \
+	tests/browser/test_sign_on.py \
 	tests/bench/test_dashboard_reads.py \
 	tests/bench/test_growth.py \
 	tests/bench/test_stores.py \

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..core.cron import Cron, Every, Recurrence, parse
+from ..core.cron.calendar_days import OnCalendar
 from ..core.cron.recurrences import AnyOf, At, Window
 from ..core.cron.rule import Rule, calendar_rule
 from ..core.definition import (
@@ -18,6 +19,7 @@ from ..core.definition import (
     Command,
     ForEach,
     HttpCall,
+    JobCall,
     JobDefinition,
     Kind,
     Overlap,
@@ -37,7 +39,7 @@ _SHORT_RULE = re.compile(r"every (?P<every>\d+ ?[a-z]+)(?: on (?P<on>[-A-Z0-9, ]
 _DEFAULT_JOB = JobDefinition("plain")
 _DEFAULT_POLICY = Policy()
 _DURATIONS = "grace jitter wait_for expires".split()
-_AS_GIVEN = "max_catchup skip_if_successful max_runs auto_remove".split()
+_AS_GIVEN = "max_catchup skip_if_successful max_runs auto_remove shadow".split()
 _JOB_FIELDS = "description enabled queue priority env_file dir at_most_once".split()
 _MAPPINGS = "labels params env".split()
 
@@ -53,7 +55,7 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
     if start is not None:
         zone = start.times.zone.name
         fields |= {"schedule": _schedule_field(own, zone), "timezone": zone, **policy_fields(start.policy)}
-        fields |= _from_field(start.times)
+        fields |= _from_field(start.times) | _days_fields(start.times)
     if job.engine is not None:
         use = job.engine
         fields["engine"] = {"name": use.name, **use.options} if use.options else use.name
@@ -70,8 +72,22 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
 
 def _from_field(times: Recurrence) -> dict[str, Any]:
     """From when it counts, if it is not from always (S63, S64)."""
+    times = _without_days(times)
     first = times.parts[0] if isinstance(times, AnyOf) else times
     return {"from": iso(first.first)} if isinstance(first, Window | Rule) else {}
+
+
+def _days_fields(times: Recurrence) -> dict[str, Any]:
+    """On which days of a calendar, and what becomes of others (S61)."""
+    if not isinstance(times, OnCalendar):
+        return {}
+    fields: dict[str, Any] = {"days": {"not_in" if times.excluded else "in": times.calendar}}
+    fields |= {"roll": str(times.roll)} if times.roll else {}
+    return fields | ({"nth": list(times.nth)} if times.nth else {})
+
+
+def _without_days(times: Recurrence) -> Recurrence:
+    return times.times if isinstance(times, OnCalendar) else times
 
 
 def merged(stored: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,7 +139,8 @@ def _schedule_field(schedules: Sequence[ScheduleDefinition], zone: str) -> Any:
 
 
 def _times_field(schedule: ScheduleDefinition, zone: str) -> Any:
-    times = schedule.times.times if isinstance(schedule.times, Window) else schedule.times
+    times = _without_days(schedule.times)
+    times = times.times if isinstance(times, Window) else times
     if not isinstance(times, AnyOf):
         return _entry_field(times, schedule.label, schedule.name, zone)
     labels = schedule.label.split("; ")
@@ -206,6 +223,7 @@ _ACTIONS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Script: lambda action: {"script": action.text},
     PythonCall: lambda action: {"python": action.target},
     HttpCall: lambda action: {"http": _http_field(action)},
+    JobCall: lambda action: {"job": action.job, **({"params": dict(action.params)} if action.params else {})},
 }
 
 

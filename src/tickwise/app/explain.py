@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from ..core.cron.calendar_days import OnCalendar
 from ..core.cron.zone import Zone
 from ..core.errors import ConflictError, no_such
 from ..core.model import Schedule, Trigger
@@ -202,6 +203,10 @@ async def waits(store: Store, run: RunRow) -> AsyncIterator[str]:
     if run.state is not RunState.QUEUED:
         return
     now = await store.now()
+    if run.waits_for:
+        for line in run.waits_for.splitlines():
+            yield f"It waits for {line}." if not line.startswith("step ") else f"The {line}."
+        return
     if run.due_at > now:
         yield f"It may not start before {iso(run.due_at // MICRO)}."
         return
@@ -271,6 +276,9 @@ def _explain_undecided(facts: SlotFacts, slot: int, notes: tuple[str, ...]) -> E
     if next_slot(state, slot - 1) != slot:
         listing = f"See when it runs: tickwise upcoming {state.name}."
         text, code, advice = "that is not a time of the schedule", "no_slot", listing
+        if why_not := _left_out(state, slot):
+            calendar, text = why_not
+            code, advice = "day_left_out", f"See its days: tickwise calendars show {calendar}."
     elif slot > facts.now:
         text, code, advice = "it is not due yet", "future", "Wait for it."
         if mark := state.skip_of(slot):
@@ -295,9 +303,18 @@ def _explain_undecided(facts: SlotFacts, slot: int, notes: tuple[str, ...]) -> E
     )  # fmt: skip
 
 
+def _left_out(state: Schedule, slot: int) -> tuple[str, str] | None:
+    """The calendar that leaves a second of the schedule's times out, and why (S61)."""
+    times = state.definition.times
+    if isinstance(times, OnCalendar) and (why_not := times.reason_left_out(slot)):
+        return times.calendar, why_not
+    return None
+
+
 _REQUESTED = {
     Trigger.MANUAL: ("by hand", "somebody asked for it{by}, at {at}", "Nothing to do."),
     Trigger.ENQUEUE: ("by code", "code enqueued it{by}, at {at}", "Nothing to do."),
+    Trigger.STEP: ("by a step", "a step of another run waits for it{by}, since {at}", "Nothing to do."),
     Trigger.RESTART: ("restart", "the restart schedule asked for it, for {at}", "Nothing to do."),
 }
 

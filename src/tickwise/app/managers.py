@@ -26,11 +26,13 @@ from ..core.states import RunState
 from ..core.step_graph import steps_from
 from ..core.step_outputs import item_of
 from ..core.timeparse import to_datetime
+from ..runtime.child_runs import cancel_run
 from ..sources.defaults import Defaults
 from ..sources.spec import read_spec
 from ..stores.contract import Store
 from ..stores.pages import all_pages
 from ..stores.records import MICRO, Enqueue, RunFilter, RunRow, ScheduleFilter
+from .calendars import bound_job, check_bound
 from .definitions import API_SOURCE, edit_schedule, read_new, remove_schedule, stored_job, write_new
 from .enqueue import enqueued
 from .explain import schedule_row, waits
@@ -103,7 +105,9 @@ class Schedules:
         job = read_spec({"name": name, **as_job_fields(fields)}, f"schedule {name}", self.defaults())
         if not job.schedules:
             raise InputError(f"schedule {name}: schedule: is missing: say when {name} is to run")
+        job = await bound_job(store, job)
         await store.define(job, API_SOURCE, over=over)
+        await check_bound(store, [job])
         return await self.get(job.schedules[0].name)
 
     async def remove(self, name: str) -> None:
@@ -249,14 +253,16 @@ class Runs:
 
     async def cancel(self, run: str) -> str:
         """End a queued run, or ask a running one to end; the state it was found in, or has now."""
-        return str(await (await self._store()).cancel(run))
+        return str(await cancel_run(await self._store(), run))
 
     async def cancel_all(self, job: str, *, queued: bool = False) -> Sequence[str]:
         """Ask all running runs of a job to end, and end the queued ones if asked; the ids, newest first."""
         store, states = await self._store(), {RunState.RUNNING} | ({RunState.QUEUED} if queued else set())
         filters = RunFilter(job=job, states=frozenset(states))
         rows = await all_pages(lambda after: store.insights.runs(filters, after, _PAGE_SIZE))
-        return [row.id for row in rows if await store.cancel(row.id) in (RunState.RUNNING, RunState.CANCELLED)]
+        return [
+            row.id for row in rows if await cancel_run(store, row.id) in (RunState.RUNNING, RunState.CANCELLED)
+        ]
 
     async def retry(self, run: str, from_step: str | None = None) -> RunInfo:
         """Put a failed, lost or cancelled run back; steps that succeeded are not repeated.

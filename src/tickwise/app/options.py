@@ -62,6 +62,9 @@ class JobOptions(TypedDict, total=False):
     skip_if_successful: bool | None
     jitter: Duration | None
     from_: Moment | None
+    days: Mapping[str, str] | None
+    roll: Literal["forward", "back"] | None
+    nth: Sequence[int] | None
     until: Moment | None
     max_runs: int | None
     after: Sequence[AfterFields] | None
@@ -70,6 +73,7 @@ class JobOptions(TypedDict, total=False):
     auto_remove: bool | None
     ticking: Literal["store", "local"] | None
     pause_after: Mapping[str, int] | None
+    shadow: bool | None
     engine: str | Mapping[str, Any] | None
     queue: str | None
     priority: int | None

@@ -1,11 +1,12 @@
-"""The checks of tokens, audit entries and claims, and how long a store keeps them."""
+"""The checks of tokens, audit entries, claims and calendars, and how long a store keeps them."""
 
 from dataclasses import replace
 from typing import Any
 
+from ..core.definition import check_name
 from ..core.errors import ConflictError, InputError
 from ..core.payload import MAX_PAYLOAD, check_text, clip, decode, encode
-from .access_records import AccessRole, AuditEntry, Token
+from .access_records import AccessRole, AuditEntry, Token, split_scope
 from .records import MICRO
 from .validation import LONGEST_KEY, LONGEST_NAME, LONGEST_WORDS
 
@@ -34,9 +35,12 @@ def checked_token(token: Token, digest: str) -> Token:
             "an admin decides what is executed, and so can do everything: give scopes to an operator or a viewer",
             field="scopes",
         )
+    role = AccessRole(token.role)
+    if not all(role.includes(split_scope(scope, role)[0]) for scope in token.scopes):
+        raise InputError(f"a token with the role {role} has no scope of a higher role", field="scopes")
     if token.expires_at is not None and not 0 <= token.expires_at < _MAX_EXPIRY:
         raise InputError(f"a token cannot expire at {token.expires_at:e}: give microseconds since 1970")
-    return replace(token, role=AccessRole(token.role), revoked_at=None, used_at=None)
+    return replace(token, role=role, revoked_at=None, used_at=None)
 
 
 def token_conflict(name: str, known: str) -> ConflictError:
@@ -83,3 +87,15 @@ def check_claim(key: str, mark: str, seconds: int) -> None:
 def check_answer(key: str, answer: str) -> None:
     check_text(key, "the key of a claim", LONGEST_KEY)
     check_text(answer, "the answer to a claim", MAX_PAYLOAD)
+
+
+def check_calendar(name: str, text: str | None, over: int) -> None:
+    check_name(name, "the name of a calendar")
+    if text is not None:
+        check_text(text, "the text of a calendar", MAX_PAYLOAD)
+    if over < 0 or (text is None and over == 0):
+        raise InputError(f"there is no revision {over} of a calendar: give the one that was read")
+
+
+def calendar_conflict(name: str) -> ConflictError:
+    return ConflictError(f"the calendar {name} was changed by somebody else meanwhile: look at it and try again")

@@ -11,6 +11,7 @@ from . import (
     attention,
     backfill,
     bulk,
+    calendars,
     dashboard,
     decisions,
     definitions,
@@ -30,6 +31,8 @@ from . import (
     runs,
     schedules,
     session,
+    shadow,
+    sign_on,
     slots,
     sources,
     times,
@@ -37,8 +40,8 @@ from . import (
 )
 
 _RESOURCES = (
-    bulk, adoption, schedules, slots, actions, backfill, run_search, runs,
-    logs, sources, jobs, times, decisions, definitions, preview, replay, proposals,
+    bulk, adoption, shadow, schedules, slots, actions, backfill, run_search, runs,
+    logs, sources, jobs, times, decisions, definitions, preview, calendars, replay, proposals,
     fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"
@@ -49,6 +52,6 @@ def all_routes() -> Iterator[tuple[str, Route]]:
     for resource in _RESOURCES:
         for route in resource.router.routes:
             yield PREFIX, route
-    for resource in (health, metrics, dashboard, session):
+    for resource in (health, metrics, dashboard, session, sign_on):
         for route in resource.router.routes:
             yield "", route

@@ -1,5 +1,6 @@
 """`/proposals`: what an agent asks for, and what a person decides about it (ADR 84)."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Path
@@ -10,6 +11,7 @@ from ...core.errors import NotFoundError, TickwiseError
 from ...core.proposal import ProposalState
 from ...core.timeparse import parse_duration
 from ..context import Context, RequestContext
+from ..identity import Identity
 from ..problems import Refusal, about_field
 from ..proposed_acts import foreseen, perform, same_future, settled_arguments
 from ..routing import Router
@@ -47,7 +49,7 @@ async def propose(body: ProposalRequest, context: Context) -> ProposalResponse:
     )  # fmt: skip
     book = await _book(context)
     proposal = await book.add(context.identity.name, new)
-    by_rule = body.act in context.tickwise.settings.mcp and context.identity.may(AccessRole.OPERATOR)
+    by_rule = body.act in context.tickwise.settings.mcp and _may_operate(context.identity, effect.job)
     return _response(await _carry_out(context, book, proposal, "[mcp] approve") if by_rule else proposal)
 
 
@@ -78,6 +80,12 @@ async def reject_proposal(
     found = await _seen(context, book, proposal)
     await book.take(found, context.identity.name)
     return _response(await book.close(found, context.identity.name, ProposalState.REJECTED, body.reason))
+
+
+def _may_operate(identity: Identity, job: str) -> bool:
+    """Whether the identity has, for a job, the role that acts need: here it was narrowed to what may propose."""
+    operator = replace(identity, scopes=identity.granted or identity.scopes).narrowed(AccessRole.OPERATOR)
+    return operator is not None and operator.sees(job)
 
 
 async def _book(context: RequestContext) -> ProposalBook:

@@ -1,6 +1,6 @@
 """All stories in one class."""
 
-from .access import AuditStories, ClaimStories, TokenStories
+from .access import AuditStories, CalendarStories, ClaimStories, TokenStories
 from .advance_requests import AdvanceRequestStories
 from .bad_input import BadInputStories
 from .changes import ChangesSinceStories
@@ -17,9 +17,11 @@ from .overlap_and_lanes import DependencyStories, OverlapStories
 from .pause import PauseOfEverythingStories, PauseStories, ScheduleChangeStories
 from .retention import RetentionStories
 from .run_search import RunSearchStories
+from .shadow import ShadowStories
 from .slots import SlotStories
 from .sources import ExtraScheduleStories, ReassignStories
 from .tick import ReserveStories, TickStories
+from .waits import WaitStories
 from .workers import WorkerStories
 
 
@@ -44,6 +46,7 @@ class StoreConformance(
     LeaseStories,
     LimitStories,
     FinishStories,
+    WaitStories,
     ExpiryStories,
     HandOverStories,
     RetentionStories,
@@ -52,11 +55,13 @@ class StoreConformance(
     FilterStories,
     InsightStories,
     SlotStories,
+    ShadowStories,
     RunSearchStories,
     ChangesSinceStories,
     TokenStories,
     AuditStories,
     ClaimStories,
+    CalendarStories,
     BadInputStories,
 ):
     """Subclass it, name the class `Test…`, and say how an empty store is opened."""
