@@ -207,7 +207,7 @@ def test_marked_slots_and_slots_with_a_run_stay_what_they_are() -> None:
     world = hourly(FREEZE)
     world.pass_time("01:30")
     world.change("etl", SkipAsked(instant("03:00")))
-    world.ledger._slots["etl"].add(instant("04:00"))
+    world.ledger._slots["etl"][instant("04:00")] = world.runs("etl")[0]
     world.ledger._newest["slot", "etl"] = instant("04:00")
     world.pass_time("05:30")
     assert world.verdicts("etl") == ["blackout 02:00 to 03:00 (2)"]

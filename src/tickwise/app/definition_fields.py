@@ -15,9 +15,9 @@ from ..core.cron.recurrences import AnyOf, At, Window
 from ..core.cron.rule import Rule, calendar_rule
 from ..core.definition import (
     Action,
-    BlackoutMode,
     Catchup,
     Command,
+    Deadline,
     ForEach,
     HttpCall,
     JobCall,
@@ -39,6 +39,7 @@ _ONLY_STEP = "main"
 _SHORT_RULE = re.compile(r"every (?P<every>\d+ ?[a-z]+)(?: on (?P<on>[-A-Z0-9, ]+))? at (?P<at>\d{1,2}:\d\d)")
 _DEFAULT_JOB = JobDefinition("plain")
 _DEFAULT_POLICY = Policy()
+_WORDS = ("blackout", "ticking")
 _DURATIONS = "grace jitter wait_for expires".split()
 _AS_GIVEN = "max_catchup skip_if_successful max_runs auto_remove shadow".split()
 _JOB_FIELDS = "description enabled queue priority env_file dir at_most_once".split()
@@ -124,15 +125,21 @@ def policy_fields(policy: Policy) -> dict[str, Any]:
     fields |= {name: format_duration(value) for name in _DURATIONS if (value := getattr(policy, name))}
     if policy.pause_after is not None:
         fields["pause_after"] = {"failures": policy.pause_after}
-    if policy.blackout is not BlackoutMode.PAUSE:
-        fields["blackout"] = str(policy.blackout)
+    if policy.deadline is not None:
+        fields["deadline"] = _deadline_field(policy.deadline)
     if policy.until is not None:
         fields["until"] = iso(policy.until)
     if policy.after:
         fields["after"] = [{"schedule": a.schedule, "within": format_duration(a.within)} for a in policy.after]
-    if policy.ticking is not None:
-        fields["ticking"] = str(policy.ticking)
+    fields |= {name: str(getattr(policy, name)) for name in _WORDS if _differs(policy, _DEFAULT_POLICY, name)}
     return fields
+
+
+def _deadline_field(deadline: Deadline) -> dict[str, Any]:
+    limits = {"start": deadline.start, "finish": deadline.finish}
+    fields: dict[str, Any] = {name: limit.text for name, limit in limits.items() if limit}
+    fields |= {"cancel": True} if deadline.cancel else {}
+    return fields | ({} if deadline.warn is None else {"warn": deadline.warn})
 
 
 def _schedule_field(schedules: Sequence[ScheduleDefinition], zone: str) -> Any:

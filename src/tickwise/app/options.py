@@ -46,6 +46,13 @@ class AfterFields(TypedDict):
     within: Duration
 
 
+class DeadlineFields(TypedDict, total=False):
+    start: Duration
+    finish: Duration
+    cancel: bool
+    warn: float
+
+
 class JobOptions(TypedDict, total=False):
     """The fields of a job file that say when and how it runs."""
 
@@ -74,6 +81,7 @@ class JobOptions(TypedDict, total=False):
     ticking: Literal["store", "local"] | None
     pause_after: Mapping[str, int] | None
     blackout: Literal["pause", "skip"] | None
+    deadline: DeadlineFields | None
     shadow: bool | None
     engine: str | Mapping[str, Any] | None
     queue: str | None

@@ -6,11 +6,13 @@ dependencies and runs by hand.
 """
 
 from collections.abc import Iterator
+from heapq import merge
 from itertools import dropwhile, islice
 from typing import NamedTuple
 
 from .blackout import rest_end
 from .blackout_slots import after_windows, waits_for_window
+from .deadlines import judging_instants
 from .model import Schedule
 from .pauses import end_own_pause
 from .slots import count_slots, due_at, next_slot
@@ -55,6 +57,12 @@ def due_slots(schedule: Schedule, now: int, start: int) -> Iterator[DueSlot]:
             closed = 0
             yield DueSlot(due, schedule.name, slot)
         slot = next_slot(schedule, slot)
+
+
+def looks(schedule: Schedule, now: int, start: int) -> Iterator[DueSlot]:
+    """When a ticker must look at a schedule: when its slots are due, and when their deadlines are judged (S65)."""
+    judged = (DueSlot(max(now, at), schedule.name, slot) for at, slot in judging_instants(schedule))
+    return merge(due_slots(schedule, now, start), judged)
 
 
 def resumed(schedule: Schedule) -> Schedule | None:

@@ -26,6 +26,7 @@ from . import (
     overview,
     pause,
     preview,
+    proposals,
     replay,
     run_search,
     runs,
@@ -41,7 +42,7 @@ from . import (
 
 _RESOURCES = (
     bulk, adoption, shadow, schedules, slots, actions, backfill, run_search, runs,
-    logs, sources, jobs, times, decisions, definitions, preview, calendars, replay,
+    logs, sources, jobs, times, decisions, definitions, preview, calendars, replay, proposals,
     fleet, pause, blackouts, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"

@@ -5,6 +5,7 @@ from .advance_requests import AdvanceRequestStories
 from .bad_input import BadInputStories
 from .blackouts import BlackoutStories
 from .changes import ChangesSinceStories
+from .deadlines import DeadlineStories
 from .definitions import DefinitionStories
 from .enqueue import CancelStories, EnqueueStories, NotificationStories, RetryStories, TriggerStories
 from .expiry import ExpiryStories
@@ -40,6 +41,7 @@ class StoreConformance(
     ScheduleChangeStories,
     AdvanceRequestStories,
     BlackoutStories,
+    DeadlineStories,
     EnqueueStories,
     TriggerStories,
     CancelStories,
