@@ -13,19 +13,21 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..core.definition import JobDefinition, Kind, ScheduleDefinition
-from ..core.errors import ConflictError, InputError
+from ..core.errors import ConflictError, InputError, did_you_mean, nearest_word
 from ..sources.defaults import Defaults
 from ..sources.spec import read_spec
 from ..stores.contract import Store
 from ..stores.pages import all_pages
 from ..stores.records import JobRow, ScheduleFilter, ScheduleRow
+from .calendars import bound_job, check_bound
 from .definition_fields import fields_of, merged
 
 API_SOURCE = "api"
 _PAGE = 1_000
 _SCHEDULE_FIELDS = frozenset(
     "name schedule timezone catchup catchup_window max_catchup overlap max_active_runs grace skip_if_successful "
-    "jitter from until max_runs after wait_for expires auto_remove ticking pause_after".split()
+    "jitter from until days roll nth max_runs after wait_for expires auto_remove ticking pause_after "
+    "deadline shadow".split()
 )
 
 
@@ -87,7 +89,7 @@ async def read_new(store: Store, fields: Mapping[str, Any], defaults: Defaults) 
     owner = fields.get("job")
     if owner is not None:
         _check_extra_fields(str(owner), given)
-    new = read_spec(given, "", defaults)
+    new = await bound_job(store, read_spec(given, "", defaults))
     if not new.schedules:
         raise InputError(f"schedule: is missing: say when {name} is to run", field="schedule")
     first = new.schedules[0].name
@@ -106,6 +108,7 @@ async def write_new(store: Store, new: NewSchedule) -> None:
     """Write a new schedule; refused if its job has changed since it was read."""
     if new.stored is None:
         await store.define(new.job, API_SOURCE, over=0)
+        await check_bound(store, [new.job])
     else:
         await _write(store, new.stored, new.job)
 
@@ -114,6 +117,7 @@ async def _write(store: Store, stored: StoredJob, job: JobDefinition) -> None:
     """Write a job of the API, or what the API has added to a job of another source."""
     own = replace(job, schedules=tuple(one for one in job.schedules if one.source == API_SOURCE))
     await (store.define if stored.is_api else store.extend)(own, API_SOURCE, over=stored.version)
+    await check_bound(store, [own])
 
 
 async def edit_schedule(
@@ -121,9 +125,31 @@ async def edit_schedule(
 ) -> DefinitionEdit:
     """Write a patch over the fields of a schedule; one that changes nothing is not written (S28)."""
     edit = _edited(stored, schedule, patch, defaults)
+    job = await bound_job(store, edit.job)
+    edit = edit._replace(job=job, changed=job != stored.definition)
     if edit.changed:
         await _write(store, stored, edit.job)
     return edit
+
+
+def with_schedule_fields(
+    stored: StoredJob, schedule: str, patch: Mapping[str, Any], defaults: Defaults
+) -> JobDefinition:
+    """The job as it would be with other fields of a schedule, whatever source it has; nothing is written."""
+    _check_readable(stored)
+    base, fields = _base_of(stored.definition, schedule), stored.fields(schedule)
+    if other := next((name for name in patch if name not in _SCHEDULE_FIELDS or name == "name"), None):
+        near = nearest_word(other, _SCHEDULE_FIELDS)
+        raise InputError(
+            f"{other}: it does not say when the job runs{did_you_mean(near)}", field=other, nearest=near
+        )
+    known = {name: value for name, value in fields.items() if name in _SCHEDULE_FIELDS}
+    changed = merged(_mergeable(known, patch), patch)
+    new = read_spec({"name": base, **changed, "command": "true"}, "", defaults)
+    source = next(one.source for one in stored.definition.schedules if base_name(one) == base)
+    own = (replace(one, job=stored.definition.name, source=source) for one in new.schedules)
+    others = (one for one in stored.definition.schedules if base_name(one) != base)
+    return replace(stored.definition, schedules=_sorted((*others, *own)))
 
 
 async def remove_schedule(store: Store, stored: StoredJob, schedule: str) -> None:

@@ -1,10 +1,11 @@
 """Explains what became of a slot or a run, from what the store has kept."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from ..core.cron.calendar_days import OnCalendar
 from ..core.cron.zone import Zone
 from ..core.errors import ConflictError, no_such
 from ..core.model import Schedule, Trigger
@@ -142,9 +143,11 @@ async def _explain_slot(store: Store, facts: SlotFacts, *, given: bool) -> Expla
     name, notes = facts.schedule.name, tuple(_notes(facts))
     if facts.slot is None:
         return _explain_nothing_due(facts.schedule, notes)
+    told = (await store.insights.decisions(DecisionFilter(schedule=name, slot=facts.slot), limit=10)).items
+    notes += tuple(_noted(row) for row in told if row.reason.verdict is Verdict.NOTED)
     if facts.run is not None:
         return _explain_run(facts, facts.run, notes)
-    decided = (await store.insights.decisions(DecisionFilter(schedule=name, slot=facts.slot), limit=10)).items
+    decided = [row for row in told if row.reason.verdict is not Verdict.NOTED]
     if decided:
         return _explain_decisions(name, facts.slot, decided, notes)
     if not given and facts.slot <= facts.schedule.first_seen:
@@ -166,11 +169,17 @@ def _explanation(
     )  # fmt: skip
 
 
+def _noted(row: DecisionRow) -> str:
+    """What is recorded about a slot besides how it ended."""
+    text = row.reason.explain(row.detail)
+    return f"{text[0].upper()}{text[1:]} (recorded at {iso(row.made_at // MICRO)})."
+
+
 def _explain_decisions(
-    name: str, slot: int, decided: tuple[DecisionRow, ...], notes: tuple[str, ...]
+    name: str, slot: int, decided: Sequence[DecisionRow], notes: tuple[str, ...]
 ) -> Explanation:
     """The final decision or, without one, what the slot waits for."""
-    one = next((row for row in decided if row.reason.verdict is not Verdict.DEFERRED), decided[0])
+    one = next((row for row in decided if row.is_final), decided[0])
     of_many = f"It is one of {one.count} slots from {iso(one.first)} to {iso(one.last)}."
     return _explanation(name, slot, one.reason, one.detail, notes=((of_many,) if one.count > 1 else ()) + notes)
 
@@ -267,6 +276,9 @@ def _explain_undecided(facts: SlotFacts, slot: int, notes: tuple[str, ...]) -> E
     if next_slot(state, slot - 1) != slot:
         listing = f"See when it runs: tickwise upcoming {state.name}."
         text, code, advice = "that is not a time of the schedule", "no_slot", listing
+        if why_not := _left_out(state, slot):
+            calendar, text = why_not
+            code, advice = "day_left_out", f"See its days: tickwise calendars show {calendar}."
     elif slot > facts.now:
         text, code, advice = "it is not due yet", "future", "Wait for it."
         if mark := state.skip_of(slot):
@@ -289,6 +301,14 @@ def _explain_undecided(facts: SlotFacts, slot: int, notes: tuple[str, ...]) -> E
         schedule=state.name, slot=to_datetime(slot), verdict="none", reason=code, text=text, advice=advice,
         notes=notes,
     )  # fmt: skip
+
+
+def _left_out(state: Schedule, slot: int) -> tuple[str, str] | None:
+    """The calendar that leaves a second of the schedule's times out, and why (S61)."""
+    times = state.definition.times
+    if isinstance(times, OnCalendar) and (why_not := times.reason_left_out(slot)):
+        return times.calendar, why_not
+    return None
 
 
 _REQUESTED = {

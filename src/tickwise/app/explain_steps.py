@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ..core.cron.zone import Zone
 from ..core.handover import HandOver
 from ..core.model import Pause, Schedule
+from ..core.parity import fires_of_slot
 from ..core.payload import first_line
 from ..core.slots import due_at, next_slot, previous_slot
 from ..core.states import HandOverState, RunState
@@ -19,7 +20,9 @@ from ..stores.records import MICRO, PauseInterval, RunRow, ScheduleRow
 CURSOR_AHEAD = 60  # seconds that a cursor may be ahead of now (S4)
 _VERDICT_MARKS = {"fired": "yes", "caught_up": "yes", "deferred": "wait"}
 _RUN_MARKS = {RunState.SUCCEEDED: "yes", RunState.RUNNING: "yes", RunState.QUEUED: "wait"}
-_UNDECIDED = frozenset({"not_due", "future", "before_it_was_added", "no_slot"})  # nothing was to be decided
+_UNDECIDED = frozenset(
+    {"not_due", "future", "before_it_was_added", "no_slot", "day_left_out"}
+)  # nothing was to be decided
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ def reason_steps(facts: SlotFacts, verdict: str, code: str, text: str, advice: s
     if verdict != "none":
         yield _rules_step(facts)
         yield ReasonStep("verdict", sentence(text), _VERDICT_MARKS.get(verdict, "no"))
+        yield from _fire_steps(facts)
     elif code == "pending":
         yield ReasonStep("ticker", "No ticker has looked at it yet.", "wait")
     if facts.run is not None:
@@ -93,7 +97,7 @@ def _slot_step(facts: SlotFacts, code: str) -> ReasonStep:
         return ReasonStep("slot", f"It comes in {format_duration(slot - facts.now)}.", "wait")
     if code == "before_it_was_added":
         return ReasonStep("slot", f"The schedule was added later, {facts.at(state.first_seen)}.", "no")
-    if code == "no_slot":
+    if code in ("no_slot", "day_left_out"):
         around = (previous_slot(state, slot), next_slot(state, slot))
         near = " and ".join(facts.at(one) for one in around if one is not None)
         return ReasonStep("slot", f"{facts.at(slot)} is none of its times; nearest: {near or 'none'}.", "no")
@@ -132,6 +136,15 @@ def _rules_step(facts: SlotFacts) -> ReasonStep:
     rules += [f"after: {one.schedule} within {format_duration(one.within)}" for one in policy.after]
     rules += ["skip_if_successful"] if policy.skip_if_successful else []
     return ReasonStep("rules", f"{', '.join(rules)}.", "yes")
+
+
+def _fire_steps(facts: SlotFacts) -> Iterator[ReasonStep]:
+    """Whether another scheduler has started the slot, as far as the schedule remembers (S80)."""
+    fires = [] if facts.slot is None else fires_of_slot(facts.schedule, facts.slot)
+    for fire in fires:
+        yield ReasonStep("fire", f"Another scheduler started it, {facts.at(fire)}.", "yes")
+    if facts.schedule.in_shadow and not fires:
+        yield ReasonStep("fire", "No fire of another scheduler belongs to it.", "wait")
 
 
 def run_steps(run: RunRow, waits: tuple[str, ...]) -> Iterator[ReasonStep]:

@@ -10,17 +10,19 @@ from typing import Any
 
 from ..config import Settings
 from ..core.definition import JobDefinition
-from ..core.errors import InputError
+from ..core.errors import ConflictError, InputError
 from ..core.model import Pause
 from ..core.states import RunState
 from ..core.timeparse import iso
 from ..sources.defaults import Defaults
 from ..stores.access_records import AuditEntry
 from ..stores.pages import all_pages
-from ..stores.records import MICRO, Enqueue, QueueLimit, RunFilter
+from ..stores.records import MICRO, Enqueue, JobRow, QueueLimit, RunFilter
 from .attention import Status, status
 from .audit import Audit, audit
+from .calendars import bound_job
 from .definitions import (
+    API_SOURCE,
     DefinitionEdit,
     NewSchedule,
     StoredJob,
@@ -35,6 +37,7 @@ from .notifications import ChannelTest, try_channels
 from .options import When
 from .overview import Overview, overview
 from .stores import StoreOfLoop
+from .tries import store_try
 from .values import RunInfo, as_second
 from .worker_advice import is_live, missing_worker_warnings
 
@@ -62,6 +65,10 @@ class Operations:
         self._store = opened.store
         self._defaults = defaults
 
+    async def bound_job(self, job: JobDefinition) -> JobDefinition:
+        """The job with the days of the calendars that it uses."""
+        return await bound_job(self._store, job)
+
     async def create_schedule(self, fields: Mapping[str, Any]) -> NewSchedule:
         """Define a job with its schedule, or one more schedule of a job."""
         new = await read_new(self._store, fields, self._defaults())
@@ -73,6 +80,16 @@ class Operations:
 
     async def remove_schedule(self, stored: StoredJob, name: str) -> None:
         await remove_schedule(self._store, stored, name)
+
+    async def store_try(self, fields: Mapping[str, Any]) -> JobDefinition:
+        """Store a job that is to be tried once, without its schedules."""
+        return await store_try(self._store, fields, self._defaults())
+
+    async def remove_job(self, row: JobRow) -> None:
+        """Delete a job of the API with its schedules, unless it has changed since it was read."""
+        if row.source != API_SOURCE:
+            raise ConflictError(f"{row.definition.name} was defined by {row.source}, which alone may delete it")
+        await self._store.remove(row.definition.name, API_SOURCE, over=row.version)
 
     async def missing_workers(self, job: JobDefinition, source: str) -> Sequence[str]:
         """Warnings, if no live worker can execute the job."""

@@ -9,9 +9,11 @@ from inspect import iscoroutinefunction
 from typing import Any
 
 from ..core.errors import InputError
+from .calendar_manager import Calendars
 from .loop_thread import LoopThread, run_synchronously
 from .managers import Jobs, Runs, Schedules
 from .play_session import PlaySession
+from .shadow import Shadows
 from .sources import Sources
 from .tickwise import AsyncTickwise
 
@@ -58,6 +60,8 @@ def _enqueue(
 SyncSchedules = _synchronous_class(Schedules, "SyncSchedules")
 SyncRuns = _synchronous_class(Runs, "SyncRuns")
 SyncJobs = _synchronous_class(Jobs, "SyncJobs")
+SyncCalendars = _synchronous_class(Calendars, "SyncCalendars")
+SyncShadows = _synchronous_class(Shadows, "SyncShadows")
 SyncPlaySession = _synchronous_class(PlaySession, "SyncPlaySession")
 SyncSources = _synchronous_class(Sources, "SyncSources")
 Face = _synchronous_class(AsyncTickwise, "Face", enqueue=_enqueue)

@@ -3,6 +3,9 @@
 from ..stores.contract import Store
 from ..stores.records import Enqueue
 from ..stores.records import Role
+from .calendar_manager import CalendarInfo
+from .calendar_manager import CalendarYear
+from .calendar_manager import Calendars
 from .explain import Explanation
 from .loop_thread import LoopThread
 from .managers import Adoption
@@ -15,6 +18,11 @@ from .options import EnqueueOptions
 from .options import JobFields
 from .options import When
 from .play_session import PlaySession
+from .shadow import HeardFire
+from .shadow import ShadowAdoption
+from .shadow import ShadowReport
+from .shadow import ShadowStatus
+from .shadow import Shadows
 from .sources import SourceInfo
 from .sources import Sources
 from .stores import StoreOfLoop
@@ -183,6 +191,45 @@ class SyncSources:
         """Delete orphaned jobs: these, or all; the names of those that were deleted."""
         ...
 
+class SyncCalendars:
+    """Calendars by name."""
+    _awaited: Calendars
+    _loop_thread: LoopThread
+
+    def __init__(self, awaited: Calendars, loop_thread: LoopThread) -> None:
+        ...
+
+    def list(self) -> Sequence[CalendarInfo]:
+        """In order of their names."""
+        ...
+
+    def get(self, name: str) -> CalendarInfo:
+        ...
+
+    def put(self, name: str, **definition: Any) -> CalendarInfo:
+        """Define it by the fields of a calendar file, and give its days to all that use it."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Delete a calendar of the API that nothing uses."""
+        ...
+
+    def expand(self, name: str) -> CalendarInfo:
+        """Find its days anew, as the packages that are installed here know them; whoever has defined it."""
+        ...
+
+    def year(self, name: str, year: int | None=None) -> CalendarYear:
+        """Its days in a year, or in this one."""
+        ...
+
+    def preview(self, definition: Mapping[str, Any], year: int | None=None) -> CalendarYear:
+        """The days that a definition would have; nothing is written."""
+        ...
+
+    def users(self, name: str) -> Sequence[str]:
+        """The schedules on its days, and the calendars that are made of it."""
+        ...
+
 class SyncPlaySession:
     """Plays what an app has scheduled."""
     _awaited: PlaySession
@@ -195,6 +242,36 @@ class SyncPlaySession:
         """Do all that is due now, and at each instant until then, with the clock there; nothing waits.
 
 Returns the runs that ended, in order. `until` is an instant, or how long from now."""
+        ...
+
+class SyncShadows:
+    """Schedules in shadow."""
+    _awaited: Shadows
+    _loop_thread: LoopThread
+
+    def __init__(self, awaited: Shadows, loop_thread: LoopThread) -> None:
+        ...
+
+    def seen(self, name: str, *, age: float=0, at: datetime | None=None, key: str | None=None, unless_adopted: bool=False) -> HeardFire:
+        """Note that another scheduler has started the job, `age` seconds ago or at an instant; once per key.
+
+With `unless_adopted` nothing is noted after an adoption: then the other scheduler is not to start it."""
+        ...
+
+    def list(self) -> list[ShadowStatus]:
+        """Schedules that are in shadow or were adopted from it, by name; compared by their newest fires."""
+        ...
+
+    def report(self, name: str, *, since: datetime | None=None, until: datetime | None=None, tolerance: int | None=None) -> ShadowReport:
+        """The newest slots and fires one by one, since the shadow began and until the adoption if there is one."""
+        ...
+
+    def adopt(self, name: str, *, stopped: bool=False, by: str='', dry_run: bool=False) -> ShadowAdoption:
+        """Take over from the other scheduler after its last fire; `stopped`: it starts nothing more."""
+        ...
+
+    def resume(self, name: str) -> ShadowStatus:
+        """Take an adoption back: the other scheduler starts the job again."""
         ...
 
 class Face:

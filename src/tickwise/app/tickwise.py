@@ -26,6 +26,7 @@ from ..stores.contract import Store
 from ..stores.records import MICRO, Enqueue, Role
 from ..stores.url import is_private
 from ..testing.clock import FakeClock
+from .calendar_manager import Calendars
 from .enqueue import EnqueueCall, enqueued
 from .explain import Explanation, why
 from .health import NOT_READY, App, health
@@ -34,6 +35,7 @@ from .managers import Jobs, Runs, Schedules
 from .options import EnqueueOptions, FunctionOptions, Times, When, as_seconds, check_enqueue_options
 from .play_session import PlaySession
 from .registry import Registry
+from .shadow import Shadows
 from .sources import DeclaredJobs, Sources
 from .stores import LoopStores, StoreOfLoop
 from .values import EVERY_ROLE, RunInfo, UpcomingRun, as_second
@@ -76,6 +78,8 @@ class AsyncTickwise:
         self.schedules = Schedules(self.store, self._defaults, lambda: self.settings.ticking)
         self.runs = Runs(self.store)
         self.jobs = Jobs(self.store)
+        self.calendars = Calendars(self.store)
+        self.shadow = Shadows(self.store)
         self.sources = Sources(self.store, lambda: self.declared)
 
     def configure(self, config: Path | None = None, **settings: Any) -> None:

@@ -8,7 +8,7 @@ A history is given as spans. In a span, the slots are the seconds of `(after, un
 - Between the blocks every slot must have a run.
 
 Two things may follow a decision without contradicting it: a backfill, and the catch-up of a slot that was
-recorded as missed and re-opened (S25, S32). A decision to wait is not final, so it does not count.
+recorded as missed and re-opened (S25, S32). A decision to wait, or a note, is not final, so it does not count.
 
 The check reports only what the rows prove. It trusts instants as far as they agree with the order in which
 the runs were made. Where they do not, a clock was set back, and the check says nothing about order or overlap.
@@ -111,7 +111,7 @@ class Checked(NamedTuple):
 
 def check(history: ScheduleHistory) -> Checked:
     """Match every slot of a schedule with its run or its reason."""
-    final = sorted((d for d in history.decisions if not d.waits), key=lambda decision: decision.first)
+    final = sorted((d for d in history.decisions if d.is_final), key=lambda decision: decision.first)
     checks = [_SpanCheck(history, span, final) for span in history.spans]
     found = [*_asleep(history), *_doubled(history), *_out_of_order(history)]
     found += [finding for run in history.runs for finding in _unexplained(run)]

@@ -11,14 +11,17 @@ from typing import Any, TypeAlias
 from .backfill import begin_backfill
 from .catchup import DEFAULT_GRACE
 from .cron import Recurrence
+from .cron.calendar_days import OnCalendar
 from .cron.recurrences import At, Window
 from .cron.rule import Rule
+from .deadlines import redefined_deadlines, with_reliefs
 from .definition import Catchup, Overlap, ScheduleDefinition, Ticking
 from .errors import InputError, other_source
 from .model import Backfill, Decision, Disabled, Move, Pause, Schedule, SlotSkip
 from .pauses import Decided, end_pause
 from .policy import catchup_mode
 from .reasons import Reason
+from .shadow import SHADOW_CHANGES, FireSeen, ShadowAdopted, ShadowResumed, shadow_begun, shadow_redefined
 from .skips import mark_skip, unmark_skip, without_lost_skips
 from .slots import next_slot, note_move, passed_over, summed_up
 from .timeparse import iso
@@ -146,6 +149,9 @@ Change: TypeAlias = (
     | BackfillAsked
     | BackfillCancelled
     | Adopted
+    | FireSeen
+    | ShadowAdopted
+    | ShadowResumed
 )
 
 
@@ -163,7 +169,7 @@ def apply_change(schedule: Schedule | None, change: Change, now: int) -> ChangeR
     changed = _changed(schedule, change, now)
     if changed.schedules == (schedule,):
         return changed
-    anew = tuple(each._replace(records=()) for each in changed.schedules)
+    anew = tuple(with_reliefs(each, changed.decisions)._replace(records=()) for each in changed.schedules)
     return ChangeResult(anew, changed.decisions, changed.cancel_queued)
 
 
@@ -176,6 +182,8 @@ def _changed(schedule: Schedule | None, change: Change, now: int) -> ChangeResul
         _check_source(schedule, change.source if isinstance(change, Deleted) else change.definition.source)
     if isinstance(change, Added):
         return _apply_update(schedule._replace(deleted_at=None), Updated(change.definition), now)
+    if isinstance(change, FireSeen | ShadowAdopted | ShadowResumed):
+        return _decided(SHADOW_CHANGES[type(change)](schedule, change, now))
     return _APPLIED[type(change)](schedule, change, now)
 
 
@@ -195,7 +203,7 @@ def _add(definition: ScheduleDefinition, now: int) -> ChangeResult:
     schedule = Schedule(
         definition, cursor=cursor, last_seen_slot=cursor, last_missed_slot=cursor, edited_at=now, first_seen=now
     )
-    return ChangeResult((schedule,), _past_one_offs(definition, cursor))
+    return ChangeResult((shadow_begun(schedule, now),), _past_one_offs(definition, cursor))
 
 
 def _beginning(definition: ScheduleDefinition, now: int) -> int:
@@ -240,10 +248,12 @@ def _apply_update(schedule: Schedule, change: Updated, now: int) -> ChangeResult
         oldest = now - definition.policy.catchup_window
         again = sorted({*changed.reopened, *(t for t in change.missed if oldest <= t <= cursor)})
         changed = changed._replace(reopened=tuple(again[-definition.policy.max_catchup :]))
-    return ChangeResult((changed,), decisions)
+    changed, adopted = shadow_redefined(changed, schedule.definition, now)
+    return ChangeResult((changed,), decisions + adopted)
 
 
 def _redefined(schedule: Schedule, definition: ScheduleDefinition, now: int) -> Schedule:
+    schedule = schedule._replace(deadlines=redefined_deadlines(schedule, definition))
     if definition.times == schedule.definition.times:
         return schedule._replace(definition=definition)
     still = tuple(t for t in schedule.reopened if definition.times.after(t - 1) == t)
@@ -333,6 +343,7 @@ def _reschedule(schedule: Schedule, change: Rescheduled, now: int) -> ChangeResu
     if until is not None and to > until:
         raise InputError(f"{iso(to)} is after the end of the schedule, {iso(until)}: move `until` first")
     times = schedule.definition.times
+    times = times.times if isinstance(times, OnCalendar) else times
     if isinstance(times, Window | Rule) and to < times.first:
         raise InputError(
             f"{iso(to)} is before the beginning of the schedule, {iso(times.first)}: move `from` first"

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from .definition import Overlap, ScheduleDefinition, Ticking
 from .reasons import Reason, Verdict
+from .states import RunState
 
 
 class Trigger(StrEnum):
@@ -96,6 +98,29 @@ class Backfill:
     most: int = 1_000  # how many runs it may still start
 
 
+class DeadlineWatch(NamedTuple):
+    """How far a schedule's slots have been judged by one of its deadlines (S65)."""
+
+    judged_to: int  # every slot up to here has been judged
+    owed: tuple[int, ...] = ()  # but for these
+
+
+class Relief(NamedTuple):
+    """Slots of (after, until] that miss no deadline for want of a run: a newer slot's counts, or none needs to."""
+
+    after: int
+    until: int
+    slot: int | None = None
+
+
+class DeadlineState(NamedTuple):
+    """How far each deadline of a schedule has been judged, and what that depends on."""
+
+    start: DeadlineWatch | None = None
+    finish: DeadlineWatch | None = None
+    reliefs: tuple[Relief, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Deferral:
     """What the oldest pending slot waits for; recorded when it begins."""
@@ -104,6 +129,24 @@ class Deferral:
     reason: Reason
     since: int
     detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenFire:
+    """That another scheduler started the job. Fires of one key are the same."""
+
+    at: int
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shadow:
+    """What is known of the other scheduler of a schedule in shadow, and whether it has been replaced."""
+
+    since: int  # of the times as they are now
+    fires: tuple[SeenFire, ...] = ()  # the newest, in order
+    adopted_at: int | None = None  # when a person let Tickwise take over: goes before its definition
+    adopted_by: str = ""
 
 
 class Decision(NamedTuple):
@@ -128,6 +171,11 @@ class Decision(NamedTuple):
         """Whether it says that a slot waits, and not how it ended."""
         return self.reason.verdict is Verdict.DEFERRED
 
+    @property
+    def is_final(self) -> bool:
+        """Whether it says how its slots ended."""
+        return self.reason.verdict.is_final
+
 
 class Schedule(NamedTuple):
     """A schedule and how far it has been decided."""
@@ -151,11 +199,18 @@ class Schedule(NamedTuple):
     ticking: Ticking | None = None  # who finds its slots, if a person has said so: goes before its definition
     skips: tuple[SlotSkip, ...] = ()  # slots to come that are not to run, in order (S66)
     failures_from: int = 0  # failed runs that ended before do not count for `pause_after` (S66)
+    deadlines: DeadlineState | None = None  # none: the first pass begins at the cursor
+    shadow: Shadow | None = None  # of one that is or was in shadow, or whose other scheduler was heard
 
     @property
     def ticked_locally(self) -> bool:
         """Whether no claim finds it, only nodes that tick it from their own index."""
         return (self.ticking or self.definition.policy.ticking) is Ticking.LOCAL
+
+    @property
+    def in_shadow(self) -> bool:
+        """Whether its slots are decided and never run: its definition says so, and nobody has adopted it."""
+        return self.definition.policy.shadow and (self.shadow is None or self.shadow.adopted_at is None)
 
     @property
     def paused(self) -> Pause | None:
@@ -222,12 +277,23 @@ class JobFacts(NamedTuple):
     unreadable: str = ""  # why the facts could not be read, if so (S20)
 
 
+class RunProgress(NamedTuple):
+    """How far the run of a slot has come; instants are rounded up."""
+
+    run: str
+    state: RunState
+    attempt: int
+    started_at: int | None = None
+    finished_at: int | None = None
+
+
 class ScheduleFacts(NamedTuple):
     """What exists already for a schedule."""
 
     slots_with_run: AbstractSet[int] = frozenset()  # at least those that may be pending or backfilled
     last_slot_with_run: int | None = None  # S17
     failures: int = 0  # of its newest runs in a row, if they count (S66)
+    progress: Mapping[int, RunProgress] = MappingProxyType({})  # of the runs of slots that are to be judged (S65)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +321,7 @@ class PlannedCancel(NamedTuple):
     run: str
     schedule: str
     slot: int
+    error: str = ""  # why it ends as failed, if it is to
 
 
 class Planned(NamedTuple):

@@ -8,7 +8,7 @@ from enum import Enum, StrEnum
 
 
 class Verdict(StrEnum):
-    """How a slot ended, or that it has not yet."""
+    """How a slot ended, that it has not yet, or what else there is to say about it."""
 
     FIRED = "fired"  # a run, on time
     CAUGHT_UP = "caught_up"  # a run, for a missed slot
@@ -17,6 +17,15 @@ class Verdict(StrEnum):
     SUPERSEDED = "superseded"  # no run: a newer slot took its place while it waited
     EXPIRED = "expired"  # no run: too old, or too many
     DEFERRED = "deferred"  # not decided yet: it waits
+    NOTED = "noted"  # something about it is recorded; how it ends is decided elsewhere
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it says how a slot ended."""
+        return self not in _NOT_FINAL
+
+
+_NOT_FINAL = frozenset({Verdict.DEFERRED, Verdict.NOTED})
 
 
 class Reason(Enum):
@@ -159,6 +168,16 @@ class Reason(Enum):
         "the schedule was deleted while it was pending",
         "Nothing to do.",
     )
+    SHADOW = (
+        "shadow", Verdict.SKIPPED,
+        "it would have run, but the schedule is in shadow: another scheduler still starts the job",
+        "Compare both with tickwise shadow report; then tickwise shadow adopt lets Tickwise start it.",
+    )
+    SEEN = (
+        "seen", Verdict.NOTED,
+        "another scheduler started the job ({detail})",
+        "Nothing to do in shadow. After the adoption, remove the job from the old scheduler.",
+    )
     BROKEN = (
         "broken", Verdict.DEFERRED,
         "the schedule cannot be planned: {detail}",
@@ -193,6 +212,17 @@ class Reason(Enum):
         "unreadable", Verdict.DEFERRED,
         "what its guards need could not be read: {detail}",
         "See the store's health; the slot is held, not lost.",
+    )
+
+    LATE_START = (
+        "late_start", Verdict.NOTED,
+        "its work had not begun by its deadline, {detail}",
+        "See why it waited or was skipped; allow more time in deadline.start if that is fine.",
+    )
+    LATE_FINISH = (
+        "late_finish", Verdict.NOTED,
+        "its work was not done by its deadline, {detail}",
+        "See how long its runs take and what they wait for; allow more time in deadline.finish if that is fine.",
     )
 
     def explain(self, detail: str = "") -> str:

@@ -126,8 +126,9 @@ class _DecidedRange(NamedTuple):
 class SlotLedger:
     """The slots of one schedule, from what is recorded about them.
 
-    `decisions` are in the order in which they were made; those that wait do not count. `paused`: no slot is
-    decided, because the schedule or everything is paused. Without `readable`, only what is recorded can be told.
+    `decisions` are in the order in which they were made; those that are not final do not count. `paused`: no
+    slot is decided, because the schedule or everything is paused. Without `readable`, only what is recorded can
+    be told.
     """
 
     def __init__(
@@ -136,7 +137,7 @@ class SlotLedger:
         self._schedule = schedule
         self._times = schedule.definition.times
         self._paused, self._readable = paused, readable
-        self._ranges = self._uncovered([decision for decision in decisions if not decision.waits])
+        self._ranges = self._uncovered([decision for decision in decisions if decision.is_final])
         newest = previous_slot(schedule, now + 1)
         is_early = newest is not None and due_at(schedule, newest) > now  # by its jitter (S36)
         self._due_until = newest - 1 if is_early and newest is not None else now

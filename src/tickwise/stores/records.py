@@ -13,7 +13,7 @@ from ..core.cron import Recurrence
 from ..core.definition import JobDefinition
 from ..core.handover import HandOver
 from ..core.model import Facts, Pause, Schedule, TickPlan, Trigger
-from ..core.reasons import Reason, Verdict
+from ..core.reasons import Reason
 from ..core.requirements import EVERYTHING, Offers
 from ..core.settle import Outcome
 from ..core.states import Event, RunState
@@ -308,9 +308,9 @@ class DecisionRow:
     extended_at: int
 
     @property
-    def waits(self) -> bool:
-        """Whether it says that a slot waits, and not how it ended."""
-        return self.reason.verdict is Verdict.DEFERRED
+    def is_final(self) -> bool:
+        """Whether it says how its slots ended."""
+        return self.reason.verdict.is_final
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ def slot_run(run: Document) -> SlotRun:
 
 def in_slot_order(rows: Iterable[DecisionRow]) -> list[DecisionRow]:
     """Decisions that are final, by their slots."""
-    return sorted((row for row in rows if not row.waits), key=lambda row: (row.first, row.reason.code))
+    return sorted((row for row in rows if row.is_final), key=lambda row: (row.first, row.reason.code))
 
 
 def recent_slots(

@@ -15,7 +15,7 @@ LATELY = 3_600  # seconds for which runs that have ended are counted
 AILING = frozenset(
     {RunState.FAILED, RunState.LOST, RunState.SKIPPED, RunState.EXPIRED}
 )  # ends without the work done
-WAITS = frozenset(reason for reason in Reason if reason.verdict is Verdict.DEFERRED)
+NOT_FINAL = frozenset(reason for reason in Reason if not reason.verdict.is_final)
 ERRORS_GROUPED = 2_000  # runs that failed, the newest, whose errors are grouped
 MOST_FREQUENT = 20  # jobs and schedules that are counted one by one
 ERROR_LENGTH = 300  # characters of an error in short

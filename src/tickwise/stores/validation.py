@@ -30,6 +30,7 @@ from ..core.model import Pause, Trigger
 from ..core.payload import UnreadableText, check_text, clip, decode, encode
 from ..core.run_query import matches
 from ..core.settle import TooLate, Waits
+from ..core.shadow import FireSeen, ShadowAdopted
 from ..core.slot_history import Bins
 from ..core.step_waits import StepWait
 from .records import (
@@ -200,6 +201,11 @@ def check_change(change: Change) -> None:
             check_second(slot, "the slot to run after all")
         case Rescheduled(to):
             check_second(to, "the new time")
+        case FireSeen(at, key):
+            check_second(at, "the time of a fire")
+            check_text(key, "the key of a fire", LONGEST_KEY)
+        case ShadowAdopted(by):
+            check_text(by, "the name of who adopts", LONGEST_WORDS)
         case BackfillAsked(start, end):
             check_second(start, "the start of a backfill")
             check_second(end, "the end of a backfill")

@@ -11,6 +11,7 @@ from . import (
     attention,
     backfill,
     bulk,
+    calendars,
     dashboard,
     decisions,
     definitions,
@@ -24,10 +25,13 @@ from . import (
     overview,
     pause,
     preview,
+    proposals,
+    replay,
     run_search,
     runs,
     schedules,
     session,
+    shadow,
     sign_on,
     slots,
     sources,
@@ -36,8 +40,8 @@ from . import (
 )
 
 _RESOURCES = (
-    bulk, adoption, schedules, slots, actions, backfill, run_search, runs,
-    logs, sources, jobs, times, decisions, definitions, preview,
+    bulk, adoption, shadow, schedules, slots, actions, backfill, run_search, runs,
+    logs, sources, jobs, times, decisions, definitions, preview, calendars, replay, proposals,
     fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"

@@ -9,13 +9,13 @@ from ...core.states import RunState
 from ..job_document import Document
 from ..records import DecisionRow
 from ..slot_rows import in_slot_order, recent_slots, slot_run
-from ..statistics import AILING, WAITS, RecentSlots, SlotCounts
+from ..statistics import AILING, NOT_FINAL, RecentSlots, SlotCounts
 from .base import Mongo
 from .insights import decision_row
 from .runs import SHOWN
 
 _OF_RUN = dict.fromkeys("slot state attempt due_at started_at finished_at error".split(), 1)
-_FINAL = {"reason": {"$nin": sorted(reason.code for reason in WAITS)}}
+_FINAL = {"reason": {"$nin": sorted(reason.code for reason in NOT_FINAL)}}
 
 
 async def _live(mongo: Mongo, names: Sequence[str]) -> list[str]:

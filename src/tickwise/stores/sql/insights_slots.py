@@ -12,7 +12,7 @@ from ...core.reasons import Reason
 from ...core.slot_history import AGAIN, Bins, RunCount, SlotRun
 from ...core.states import RunState
 from ..records import DecisionRow
-from ..statistics import AILING, ERROR_LENGTH, WAITS, RecentSlots, SlotCounts
+from ..statistics import AILING, ERROR_LENGTH, NOT_FINAL, RecentSlots, SlotCounts
 from .insights import DECISION_COLUMNS, decision_row
 from .runs import RUNNING
 from .statement import Procedure, Statement
@@ -36,13 +36,13 @@ _RECENT_RUNS = Statement(
 _RECENT_DECISIONS = Statement(
     _WITH_OLDEST.format(
         oldest="""SELECT first_slot FROM tickwise_decisions
-            WHERE schedule_id = s.id AND first_slot < :until AND NOT (reason IN :waits[text])
+            WHERE schedule_id = s.id AND first_slot < :until AND NOT (reason IN :not_final[text])
             ORDER BY first_slot DESC"""
     )
     + f"""
     SELECT {DECISION_COLUMNS}
     FROM s JOIN tickwise_decisions d ON d.schedule_id = s.id AND d.first_slot >= s.oldest AND d.first_slot < :until
-    WHERE NOT (d.reason IN :waits[text]) ORDER BY s.name, d.first_slot, d.reason
+    WHERE NOT (d.reason IN :not_final[text]) ORDER BY s.name, d.first_slot, d.reason
 """
 )
 _OF_BINS = f"""FROM tickwise_schedules s JOIN tickwise_runs r ON r.schedule_id = s.id
@@ -62,7 +62,7 @@ _COUNTS = Statement(
 )
 _DECIDED = Statement(f"""
     SELECT {DECISION_COLUMNS} FROM tickwise_schedules s JOIN tickwise_decisions d ON d.schedule_id = s.id
-    WHERE {_LIVE} AND d.first_slot < :until AND d.last_slot >= :since AND NOT (d.reason IN :waits[text])
+    WHERE {_LIVE} AND d.first_slot < :until AND d.last_slot >= :since AND NOT (d.reason IN :not_final[text])
     ORDER BY s.name, d.first_slot, d.reason
 """)
 _AGAIN = Statement(f"""
@@ -81,14 +81,14 @@ _SKIPPED = Statement("""
     SELECT s.name FROM tickwise_schedules s WHERE s.deleted IS NULL AND s.id IN (
         SELECT schedule_id FROM tickwise_decisions WHERE last_slot >= :since AND reason IN :reasons[text])
 """)
-_WAITS = sorted(reason.code for reason in WAITS)
+_NOT_FINAL = sorted(reason.code for reason in NOT_FINAL)
 
 
 def recent(names: Sequence[str], limit: int, before: int) -> Procedure[dict[str, RecentSlots]]:
     runs: dict[str, list[SlotRun]] = defaultdict(list)
     for name, slot, run, state, *rest in (yield _RECENT_RUNS(names=list(names), newer=limit - 1, until=before)):
         runs[name].append(SlotRun(slot, str(run), RunState(state), *rest))
-    rows = yield _RECENT_DECISIONS(names=list(names), newer=limit - 1, until=before, waits=_WAITS)
+    rows = yield _RECENT_DECISIONS(names=list(names), newer=limit - 1, until=before, not_final=_NOT_FINAL)
     decisions = _by_schedule(map(decision_row, rows))
     return {
         name: RecentSlots(tuple(runs.get(name, ())), tuple(decisions.get(name, ())))
@@ -101,7 +101,7 @@ def slot_counts(names: Sequence[str], bins: Bins) -> Procedure[dict[str, SlotCou
     counts: dict[str, Counter[tuple[int, str]]] = defaultdict(Counter)
     for name, place, kind, number in (yield _COUNTS(step=bins.step, **given)):
         counts[name][place, kind] += number
-    decisions = _by_schedule(map(decision_row, (yield _DECIDED(waits=_WAITS, **given))))
+    decisions = _by_schedule(map(decision_row, (yield _DECIDED(not_final=_NOT_FINAL, **given))))
     again: dict[str, list[int]] = defaultdict(list)
     if decisions:
         for name, slot in (yield _AGAIN(triggers=sorted(map(str, AGAIN)), **{**given, "names": list(decisions)})):

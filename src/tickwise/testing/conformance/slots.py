@@ -125,7 +125,7 @@ class SlotStories(Stories):
     async def _adds_up(self, world: World, name: str) -> None:
         row, runs = await world.row(name), {run.slot: run for run in await world.runs(schedule=name)}
         told = await all_pages(lambda after: world.insights.decisions(DecisionFilter(schedule=name), after))
-        final = [each for each in told if not each.waits]
+        final = [each for each in told if each.is_final]
         recorded = [
             slot for each in final for slot in range(each.first, each.last + 1, 300) if slot not in runs
         ]  # fmt: skip

@@ -1,9 +1,10 @@
 """All stories in one class."""
 
-from .access import AuditStories, ClaimStories, TokenStories
+from .access import AuditStories, CalendarStories, ClaimStories, TokenStories
 from .advance_requests import AdvanceRequestStories
 from .bad_input import BadInputStories
 from .changes import ChangesSinceStories
+from .deadlines import DeadlineStories
 from .definitions import DefinitionStories
 from .enqueue import CancelStories, EnqueueStories, NotificationStories, RetryStories, TriggerStories
 from .expiry import ExpiryStories
@@ -17,6 +18,7 @@ from .overlap_and_lanes import DependencyStories, OverlapStories
 from .pause import PauseOfEverythingStories, PauseStories, ScheduleChangeStories
 from .retention import RetentionStories
 from .run_search import RunSearchStories
+from .shadow import ShadowStories
 from .slots import SlotStories
 from .sources import ExtraScheduleStories, ReassignStories
 from .tick import ReserveStories, TickStories
@@ -37,6 +39,7 @@ class StoreConformance(
     PauseOfEverythingStories,
     ScheduleChangeStories,
     AdvanceRequestStories,
+    DeadlineStories,
     EnqueueStories,
     TriggerStories,
     CancelStories,
@@ -54,11 +57,13 @@ class StoreConformance(
     FilterStories,
     InsightStories,
     SlotStories,
+    ShadowStories,
     RunSearchStories,
     ChangesSinceStories,
     TokenStories,
     AuditStories,
     ClaimStories,
+    CalendarStories,
     BadInputStories,
 ):
     """Subclass it, name the class `Test…`, and say how an empty store is opened."""
