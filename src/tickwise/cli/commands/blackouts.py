@@ -64,7 +64,7 @@ async def add_blackout(
         "jobs": job or [],
         "labels": label or [],
     }
-    path = _path(name)
+    path = _blackout_path(name)
     if replace:
         one = await api.put(path, **body, reason=reason)
     else:
@@ -76,11 +76,11 @@ async def add_blackout(
 @api_command
 async def remove_blackout(api: ApiClient, name: BlackoutName) -> CommandResult:
     """End a blackout now. What rests by it goes on as after a pause."""
-    one = await api.delete(_path(name))
+    one = await api.delete(_blackout_path(name))
     return CommandResult(one, lambda: print_line(f"The blackout {name} is removed."))
 
 
-def _path(name: str) -> str:
+def _blackout_path(name: str) -> str:
     return f"/blackouts/{check_name(name, 'the name of a blackout')}"
 
 
