@@ -58,6 +58,11 @@ WHO_MAY = {
     "GET /runs/{run}/attempts": "viewer",
     "GET /runs/{run}/steps": "viewer",
     "GET /runs/{run}/logs": "viewer",
+    "GET /proposals": "viewer",
+    "POST /proposals": "viewer",
+    "GET /proposals/{proposal}": "viewer",
+    "POST /proposals/{proposal}:approve": "operator",
+    "POST /proposals/{proposal}:reject": "operator",
     "GET /sources": "viewer",
     "POST /sources:move": "admin",
     "POST /sources:remove": "admin",
@@ -77,6 +82,18 @@ WHO_MAY = {
     "POST /definitions:try": "admin",
     "POST /simulate": "viewer",
     "GET /workers": "viewer",
+    "GET /blackouts": "viewer",
+    "GET /blackouts/{name}": "viewer",
+    "POST /blackouts": "operator",
+    "PUT /blackouts/{name}": "operator",
+    "DELETE /blackouts/{name}": "operator",
+    "GET /calendars": "viewer",
+    "GET /calendars/{name}": "viewer",
+    "GET /calendars/{name}/days": "viewer",
+    "POST /calendars:preview": "viewer",
+    "PUT /calendars/{name}": "admin",
+    "POST /calendars/{name}:expand": "admin",
+    "DELETE /calendars/{name}": "admin",
     "GET /queues": "viewer",
     "PUT /queues/{name}": "admin",
     "POST /queues/{name}:pause": "operator",
@@ -108,7 +125,7 @@ WHO_MAY = {
     "POST /attempts/{reference}/finish": "claim",
 }
 ENDLESS = "/events"
-_THINGS = {"name": "nightly", "run": "1", "token": "nobodys", "reference": "1.1"}
+_THINGS = {"name": "nightly", "run": "1", "token": "nobodys", "reference": "1.1", "proposal": "nobodys"}
 
 
 def _api_routes() -> Iterator[tuple[str, Route]]:

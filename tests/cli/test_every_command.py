@@ -17,7 +17,8 @@ from .conftest import Command
 ELSEWHERE = {
     "serve", "ticker", "worker", "api", "notify test", "validate", "simulate", "import", "diff",
     "cron explain", "cron next", "config show", "exec", "init", "schema", "seen", "shadow adopt",
-}  # fmt: skip  # commands that ask no API, which have tests of their own
+    "calendars add", "calendars preview", "mcp", "proposals show", "proposals approve", "proposals reject",
+}  # fmt: skip  # commands that ask no API or need a proposal, which have tests of their own
 
 
 class Case(NamedTuple):
@@ -138,7 +139,21 @@ CASES = {
         "nightly --from 2d --with overlap=queue", "nightly, overlap: queue: ", ("POST", f"{OF_NIGHTLY}/replay"),
         "nightly --from 2d --with overlap=queu", "did you mean queue?", reads=True,
     ),
+    "proposals list": Case(
+        "--all", "No proposals wait for a decision.", {"items": []}, "now", "unexpected extra argument", reads=True
+    ),
     "forecast": Case("--hours 30", "hours 0-23", ("GET", "/forecast"), "--hours 0", "Invalid value for '--hours'"),
+    "blackouts list": Case(
+        "", "stocktaking", ("GET", "/blackouts"), "now", "unexpected extra argument", reads=True
+    ),
+    "blackouts add": Case(
+        "move --job 'old-*' --cron '0 22 * * FRI' --length 60h --timezone Europe/Berlin", "begins at Fri",
+        ("POST", "/blackouts"), "move --length 1h", "name jobs or labels",
+    ),
+    "blackouts remove": Case(
+        "freeze", "The blackout freeze is removed.", ("DELETE", "/blackouts/freeze"), "frieze",
+        "there is no blackout 'frieze' (did you mean freeze?)",
+    ),
     "queues list": Case("", "default", ("GET", "/queues"), "now", "unexpected extra argument", reads=True),
     "queues limit": Case(
         "default --concurrency 3", "3", ("PUT", "/queues/default"), "default", "say what to limit"
@@ -174,6 +189,19 @@ CASES = {
         "", "is up to date", {"applied": []}, "--store valkey://here", "use sqlite:///FILE"
     ),
     "store check": Case("", "is fine", {"problems": []}, "--store valkey://here", "use sqlite:///FILE"),
+    "calendars list": Case("", "office", ("GET", "/calendars"), "now", "unexpected extra argument", reads=True),
+    "calendars show": Case(
+        "office --year 2027", "261 days of 2027 are in the calendar.", {"name": "office"},
+        "ofice", "there is no calendar 'ofice' (did you mean office?)", reads=True,
+    ),
+    "calendars expand": Case(
+        "office", "The calendar office has days up to", ("POST", "/calendars/office:expand"), "ofice",
+        "did you mean office?",
+    ),
+    "calendars remove": Case(
+        "office --yes", "The calendar office is removed.", {"removed": "office"}, "office",
+        "There is no terminal to ask on: pass --yes",
+    ),
     "sources list": Case("", "app:app", ("GET", "/sources"), "--jsn", "No such option", reads=True),
     "sources move": Case(
         "app:app app:shop --dry-run", "1 jobs would move: breaks", ("POST", "/sources:move"), "app:ap api",

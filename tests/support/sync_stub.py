@@ -8,10 +8,11 @@ import tickwise.app
 
 APP = Path(tickwise.app.__file__).parent
 STUB = APP / "sync_methods.pyi"
-_SOURCES = ("managers", "play_session", "shadow", "sources", "tickwise")
+_SOURCES = ("calendar_manager", "managers", "blackouts", "play_session", "shadow", "sources", "tickwise")
 _MADE = {
     "Schedules": "SyncSchedules", "Runs": "SyncRuns", "Jobs": "SyncJobs", "Sources": "SyncSources",
-    "PlaySession": "SyncPlaySession", "Shadows": "SyncShadows",
+    "Blackouts": "SyncBlackouts", "Calendars": "SyncCalendars", "PlaySession": "SyncPlaySession",
+    "Shadows": "SyncShadows",
     "AsyncTickwise": "Face",
 }  # fmt: skip
 _HEAD = '"""Made from the asynchronous classes by `python -m tests.support.sync_stub`: do not edit."""'

@@ -10,12 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..core.cron import Cron, Every, Recurrence, parse
+from ..core.cron.calendar_days import OnCalendar
 from ..core.cron.recurrences import AnyOf, At, Window
 from ..core.cron.rule import Rule, calendar_rule
 from ..core.definition import (
     Action,
     Catchup,
     Command,
+    Deadline,
     ForEach,
     HttpCall,
     JobCall,
@@ -37,6 +39,7 @@ _ONLY_STEP = "main"
 _SHORT_RULE = re.compile(r"every (?P<every>\d+ ?[a-z]+)(?: on (?P<on>[-A-Z0-9, ]+))? at (?P<at>\d{1,2}:\d\d)")
 _DEFAULT_JOB = JobDefinition("plain")
 _DEFAULT_POLICY = Policy()
+_WORDS = ("blackout", "ticking")
 _DURATIONS = "grace jitter wait_for expires".split()
 _AS_GIVEN = "max_catchup skip_if_successful max_runs auto_remove shadow".split()
 _JOB_FIELDS = "description enabled queue priority env_file dir at_most_once".split()
@@ -54,7 +57,7 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
     if start is not None:
         zone = start.times.zone.name
         fields |= {"schedule": _schedule_field(own, zone), "timezone": zone, **policy_fields(start.policy)}
-        fields |= _from_field(start.times)
+        fields |= _from_field(start.times) | _days_fields(start.times)
     if job.engine is not None:
         use = job.engine
         fields["engine"] = {"name": use.name, **use.options} if use.options else use.name
@@ -71,8 +74,22 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
 
 def _from_field(times: Recurrence) -> dict[str, Any]:
     """From when it counts, if it is not from always (S63, S64)."""
+    times = _without_days(times)
     first = times.parts[0] if isinstance(times, AnyOf) else times
     return {"from": iso(first.first)} if isinstance(first, Window | Rule) else {}
+
+
+def _days_fields(times: Recurrence) -> dict[str, Any]:
+    """On which days of a calendar, and what becomes of others (S61)."""
+    if not isinstance(times, OnCalendar):
+        return {}
+    fields: dict[str, Any] = {"days": {"not_in" if times.excluded else "in": times.calendar}}
+    fields |= {"roll": str(times.roll)} if times.roll else {}
+    return fields | ({"nth": list(times.nth)} if times.nth else {})
+
+
+def _without_days(times: Recurrence) -> Recurrence:
+    return times.times if isinstance(times, OnCalendar) else times
 
 
 def merged(stored: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,13 +125,21 @@ def policy_fields(policy: Policy) -> dict[str, Any]:
     fields |= {name: format_duration(value) for name in _DURATIONS if (value := getattr(policy, name))}
     if policy.pause_after is not None:
         fields["pause_after"] = {"failures": policy.pause_after}
+    if policy.deadline is not None:
+        fields["deadline"] = _deadline_field(policy.deadline)
     if policy.until is not None:
         fields["until"] = iso(policy.until)
     if policy.after:
         fields["after"] = [{"schedule": a.schedule, "within": format_duration(a.within)} for a in policy.after]
-    if policy.ticking is not None:
-        fields["ticking"] = str(policy.ticking)
+    fields |= {name: str(getattr(policy, name)) for name in _WORDS if _differs(policy, _DEFAULT_POLICY, name)}
     return fields
+
+
+def _deadline_field(deadline: Deadline) -> dict[str, Any]:
+    limits = {"start": deadline.start, "finish": deadline.finish}
+    fields: dict[str, Any] = {name: limit.text for name, limit in limits.items() if limit}
+    fields |= {"cancel": True} if deadline.cancel else {}
+    return fields | ({} if deadline.warn is None else {"warn": deadline.warn})
 
 
 def _schedule_field(schedules: Sequence[ScheduleDefinition], zone: str) -> Any:
@@ -124,7 +149,8 @@ def _schedule_field(schedules: Sequence[ScheduleDefinition], zone: str) -> Any:
 
 
 def _times_field(schedule: ScheduleDefinition, zone: str) -> Any:
-    times = schedule.times.times if isinstance(schedule.times, Window) else schedule.times
+    times = _without_days(schedule.times)
+    times = times.times if isinstance(times, Window) else times
     if not isinstance(times, AnyOf):
         return _entry_field(times, schedule.label, schedule.name, zone)
     labels = schedule.label.split("; ")

@@ -7,6 +7,7 @@ in the schedule's own zone.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..core.blackout import BlackoutWindow, rest_end, window_at
 from ..core.cron.zone import Zone
 from ..core.handover import HandOver
 from ..core.model import Pause, Schedule
@@ -20,7 +21,9 @@ from ..stores.records import MICRO, PauseInterval, RunRow, ScheduleRow
 CURSOR_AHEAD = 60  # seconds that a cursor may be ahead of now (S4)
 _VERDICT_MARKS = {"fired": "yes", "caught_up": "yes", "deferred": "wait"}
 _RUN_MARKS = {RunState.SUCCEEDED: "yes", RunState.RUNNING: "yes", RunState.QUEUED: "wait"}
-_UNDECIDED = frozenset({"not_due", "future", "before_it_was_added", "no_slot"})  # nothing was to be decided
+_UNDECIDED = frozenset(
+    {"not_due", "future", "before_it_was_added", "no_slot", "day_left_out"}
+)  # nothing was to be decided
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,13 @@ class SlotFacts:
     @property
     def schedule(self) -> Schedule:
         return self.row.schedule
+
+    @property
+    def window(self) -> BlackoutWindow | None:
+        """The blackout in which it rests now, and when it goes on (S62)."""
+        blackouts = self.schedule.blackouts
+        found, end = window_at(blackouts, self.now), rest_end(blackouts, self.now)
+        return found and found._replace(end=end or found.end)
 
     def at(self, second: int) -> str:
         return local_time(second, self.zone or self.schedule.definition.times.zone)
@@ -95,7 +105,7 @@ def _slot_step(facts: SlotFacts, code: str) -> ReasonStep:
         return ReasonStep("slot", f"It comes in {format_duration(slot - facts.now)}.", "wait")
     if code == "before_it_was_added":
         return ReasonStep("slot", f"The schedule was added later, {facts.at(state.first_seen)}.", "no")
-    if code == "no_slot":
+    if code in ("no_slot", "day_left_out"):
         around = (previous_slot(state, slot), next_slot(state, slot))
         near = " and ".join(facts.at(one) for one in around if one is not None)
         return ReasonStep("slot", f"{facts.at(slot)} is none of its times; nearest: {near or 'none'}.", "no")
@@ -120,6 +130,9 @@ def _pause_step(facts: SlotFacts, code: str) -> ReasonStep:
         if pause is not None:
             end = "" if pause.until is None else f" until {facts.at(pause.until)}"
             return ReasonStep("pause", f"{what} is paused since {facts.at(pause.at)}{end}{by_whom(pause)}.", mark)
+    if window := facts.window:
+        text = f"The schedule rests until {facts.at(window.end)}, by the blackout {window.detail}."
+        return ReasonStep("pause", text, "no" if code == "blackout_now" else "wait")
     return ReasonStep("pause", "Neither the schedule nor everything is paused.", "yes")
 
 

@@ -20,6 +20,8 @@ from ..stores.pages import all_pages
 from ..stores.records import MICRO, Enqueue, JobRow, QueueLimit, RunFilter
 from .attention import Status, status
 from .audit import Audit, audit
+from .blackouts import refuse_in_blackout
+from .calendars import bound_job
 from .definitions import (
     API_SOURCE,
     DefinitionEdit,
@@ -64,6 +66,10 @@ class Operations:
         self._store = opened.store
         self._defaults = defaults
 
+    async def bound_job(self, job: JobDefinition) -> JobDefinition:
+        """The job with the days of the calendars that it uses."""
+        return await bound_job(self._store, job)
+
     async def create_schedule(self, fields: Mapping[str, Any]) -> NewSchedule:
         """Define a job with its schedule, or one more schedule of a job."""
         new = await read_new(self._store, fields, self._defaults())
@@ -97,6 +103,10 @@ class Operations:
         """Queue a run; and whether it is new, and not one that has the key already. A new one is audited."""
         made = await self._opened.enqueues.add(EnqueueCall(request, audit))
         return await enqueued(self._store, request, made), made.new
+
+    async def refuse_in_blackout(self, job: str) -> None:
+        """Refuse a run by hand while the job rests by a blackout (S62)."""
+        await refuse_in_blackout(self._store, job)
 
     async def limit_queue(self, limit: QueueLimit) -> QueueLimit:
         """Set the limit of a queue; the one before."""

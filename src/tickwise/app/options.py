@@ -46,6 +46,13 @@ class AfterFields(TypedDict):
     within: Duration
 
 
+class DeadlineFields(TypedDict, total=False):
+    start: Duration
+    finish: Duration
+    cancel: bool
+    warn: float
+
+
 class JobOptions(TypedDict, total=False):
     """The fields of a job file that say when and how it runs."""
 
@@ -62,6 +69,9 @@ class JobOptions(TypedDict, total=False):
     skip_if_successful: bool | None
     jitter: Duration | None
     from_: Moment | None
+    days: Mapping[str, str] | None
+    roll: Literal["forward", "back"] | None
+    nth: Sequence[int] | None
     until: Moment | None
     max_runs: int | None
     after: Sequence[AfterFields] | None
@@ -70,6 +80,8 @@ class JobOptions(TypedDict, total=False):
     auto_remove: bool | None
     ticking: Literal["store", "local"] | None
     pause_after: Mapping[str, int] | None
+    blackout: Literal["pause", "skip"] | None
+    deadline: DeadlineFields | None
     shadow: bool | None
     engine: str | Mapping[str, Any] | None
     queue: str | None

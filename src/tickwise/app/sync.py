@@ -20,7 +20,17 @@ from .hooks import Hooks
 from .loop_thread import LoopThread
 from .options import FunctionOptions, Times
 from .sources import DeclaredJobs
-from .sync_methods import Face, SyncJobs, SyncPlaySession, SyncRuns, SyncSchedules, SyncShadows, SyncSources
+from .sync_methods import (
+    Face,
+    SyncBlackouts,
+    SyncCalendars,
+    SyncJobs,
+    SyncPlaySession,
+    SyncRuns,
+    SyncSchedules,
+    SyncShadows,
+    SyncSources,
+)
 from .tickwise import AsyncTickwise, Function, Wrapper
 from .values import EVERY_ROLE
 
@@ -40,6 +50,8 @@ class Tickwise(Face):
         self.schedules = SyncSchedules(self._awaited.schedules, loop_thread)
         self.runs = SyncRuns(self._awaited.runs, loop_thread)
         self.jobs = SyncJobs(self._awaited.jobs, loop_thread)
+        self.blackouts = SyncBlackouts(self._awaited.blackouts, loop_thread)
+        self.calendars = SyncCalendars(self._awaited.calendars, loop_thread)
         self.shadow = SyncShadows(self._awaited.shadow, loop_thread)
         self.sources = SyncSources(self._awaited.sources, loop_thread)
 

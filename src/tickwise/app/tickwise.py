@@ -26,6 +26,8 @@ from ..stores.contract import Store
 from ..stores.records import MICRO, Enqueue, Role
 from ..stores.url import is_private
 from ..testing.clock import FakeClock
+from .blackouts import Blackouts
+from .calendar_manager import Calendars
 from .enqueue import EnqueueCall, enqueued
 from .explain import Explanation, why
 from .health import NOT_READY, App, health
@@ -77,6 +79,8 @@ class AsyncTickwise:
         self.schedules = Schedules(self.store, self._defaults, lambda: self.settings.ticking)
         self.runs = Runs(self.store)
         self.jobs = Jobs(self.store)
+        self.blackouts = Blackouts(self.store)
+        self.calendars = Calendars(self.store)
         self.shadow = Shadows(self.store)
         self.sources = Sources(self.store, lambda: self.declared)
 

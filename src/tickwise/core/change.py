@@ -9,19 +9,22 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .backfill import begin_backfill
-from .catchup import DEFAULT_GRACE
+from .blackout import Blackout
+from .blackout_slots import replace_blackouts
+from .catchup import grace_of
 from .cron import Recurrence
-from .cron.recurrences import At, Window
-from .cron.rule import Rule
+from .cron.recurrences import At
+from .deadlines import redefined_deadlines, with_reliefs
 from .definition import Catchup, Overlap, ScheduleDefinition, Ticking
 from .errors import InputError, other_source
-from .model import Backfill, Decision, Disabled, Move, Pause, Schedule, SlotSkip
+from .model import Backfill, Decision, Disabled, Pause, Schedule, SlotSkip
 from .pauses import Decided, end_pause
 from .policy import catchup_mode
 from .reasons import Reason
+from .reschedule import move_next
 from .shadow import SHADOW_CHANGES, FireSeen, ShadowAdopted, ShadowResumed, shadow_begun, shadow_redefined
 from .skips import mark_skip, unmark_skip, without_lost_skips
-from .slots import next_slot, note_move, passed_over, summed_up
+from .slots import next_slot, note_move, summed_up
 from .timeparse import iso
 
 TOMBSTONE_SECONDS = 120  # how long a deleted schedule's cursor is kept (S23)
@@ -104,6 +107,13 @@ class SkipTakenBack:
 
 
 @dataclass(frozen=True, slots=True)
+class BlackoutsSet:
+    """These blackouts are in force for it, and no others (S62)."""
+
+    blackouts: tuple[Blackout, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Reset:
     """The cursor is set to now, forwards or back (S4)."""
 
@@ -143,6 +153,7 @@ Change: TypeAlias = (
     | Rescheduled
     | SkipAsked
     | SkipTakenBack
+    | BlackoutsSet
     | Reset
     | BackfillAsked
     | BackfillCancelled
@@ -167,7 +178,7 @@ def apply_change(schedule: Schedule | None, change: Change, now: int) -> ChangeR
     changed = _changed(schedule, change, now)
     if changed.schedules == (schedule,):
         return changed
-    anew = tuple(each._replace(records=()) for each in changed.schedules)
+    anew = tuple(with_reliefs(each, changed.decisions)._replace(records=()) for each in changed.schedules)
     return ChangeResult(anew, changed.decisions, changed.cancel_queued)
 
 
@@ -206,11 +217,7 @@ def _add(definition: ScheduleDefinition, now: int) -> ChangeResult:
 
 def _beginning(definition: ScheduleDefinition, now: int) -> int:
     """New times have no past (S2); of one-offs, those within grace are still on time (S33)."""
-    return now - _grace(definition) - 1 if isinstance(definition.times, At) else now
-
-
-def _grace(definition: ScheduleDefinition) -> int:
-    return DEFAULT_GRACE if definition.policy.grace is None else definition.policy.grace
+    return now - grace_of(definition.policy) - 1 if isinstance(definition.times, At) else now
 
 
 def _past_one_offs(
@@ -251,6 +258,7 @@ def _apply_update(schedule: Schedule, change: Updated, now: int) -> ChangeResult
 
 
 def _redefined(schedule: Schedule, definition: ScheduleDefinition, now: int) -> Schedule:
+    schedule = schedule._replace(deadlines=redefined_deadlines(schedule, definition))
     if definition.times == schedule.definition.times:
         return schedule._replace(definition=definition)
     still = tuple(t for t in schedule.reopened if definition.times.after(t - 1) == t)
@@ -332,31 +340,15 @@ def _resume(schedule: Schedule, change: Resumed, now: int) -> ChangeResult:
 
 
 def _reschedule(schedule: Schedule, change: Rescheduled, now: int) -> ChangeResult:
-    to, until = change.to, schedule.definition.policy.until
-    if schedule.finished:
-        raise InputError(f"{schedule.name} has made its {schedule.runs_made} runs: raise max_runs first")
-    if to < now - _grace(schedule.definition):
-        raise InputError(f"{iso(to)} has passed: give a time from now ({iso(now)}) on")
-    if until is not None and to > until:
-        raise InputError(f"{iso(to)} is after the end of the schedule, {iso(until)}: move `until` first")
-    times = schedule.definition.times
-    if isinstance(times, Window | Rule) and to < times.first:
-        raise InputError(
-            f"{iso(to)} is before the beginning of the schedule, {iso(times.first)}: move `from` first"
-        )
-    if schedule.moved and schedule.moved.to == max(to, now, schedule.cursor + 1):
-        return ChangeResult((schedule,))
-    schedule, decisions = note_move(schedule, now)
-    moved, schedule = schedule.moved, schedule._replace(moved=None)
-    if moved and schedule.cursor < moved.to <= now:  # it was pending
-        decisions += (Decision(schedule.name, Reason.RESCHEDULED, moved.to, moved.to, 1, iso(to)),)
-        schedule = passed_over(schedule, min(moved.to - 1, max(moved.asked_at, schedule.cursor)), moved.to)
-    to = max(to, now, schedule.cursor + 1)
-    return ChangeResult((schedule._replace(moved=Move(now, to)),), decisions)
+    return _decided(move_next(schedule, change.to, now))
 
 
 def _mark_skip(schedule: Schedule, change: SkipAsked, now: int) -> ChangeResult:
     return ChangeResult((mark_skip(schedule, SlotSkip(change.slot, change.by, change.reason), now),))
+
+
+def _set_blackouts(schedule: Schedule, change: BlackoutsSet, now: int) -> ChangeResult:
+    return _decided(replace_blackouts(schedule, change.blackouts, now))
 
 
 def _unmark_skip(schedule: Schedule, change: SkipTakenBack, _now: int) -> ChangeResult:
@@ -392,6 +384,7 @@ _APPLIED: dict[type, Callable[[Schedule, Any, int], ChangeResult]] = {
     Rescheduled: _reschedule,
     SkipAsked: _mark_skip,
     SkipTakenBack: _unmark_skip,
+    BlackoutsSet: _set_blackouts,
     Reset: _reset,
     BackfillAsked: _backfill,
     BackfillCancelled: _cancel_backfill,

@@ -62,8 +62,23 @@ class AuditRow(NamedTuple):
     after: Any = None
 
 
+class VersionedText(NamedTuple):
+    """A text that a store keeps under a name, and how often it was written."""
+
+    version: int
+    text: str
+
+
 class IdempotencyClaim(NamedTuple):
     """The first claim of a key, and its answer, if there is one yet."""
 
     mark: str
     answer: str | None = None
+
+
+class CalendarRow(NamedTuple):
+    """A calendar as text, and how often it was written: who changes it says which revision was read."""
+
+    name: str
+    text: str
+    revision: int

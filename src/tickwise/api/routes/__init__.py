@@ -10,7 +10,9 @@ from . import (
     attempts,
     attention,
     backfill,
+    blackouts,
     bulk,
+    calendars,
     dashboard,
     decisions,
     definitions,
@@ -24,6 +26,7 @@ from . import (
     overview,
     pause,
     preview,
+    proposals,
     replay,
     run_search,
     runs,
@@ -39,8 +42,8 @@ from . import (
 
 _RESOURCES = (
     bulk, adoption, shadow, schedules, slots, actions, backfill, run_search, runs,
-    logs, sources, jobs, times, decisions, definitions, preview, replay,
-    fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
+    logs, sources, jobs, times, decisions, definitions, preview, calendars, replay, proposals,
+    fleet, pause, blackouts, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"
 

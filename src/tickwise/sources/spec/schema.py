@@ -8,8 +8,10 @@ from typing import Any, TypeAlias
 
 from ...core.definition import MAX_ITEMS
 from ...core.errors import InputError
+from .deadline import DeadlineSpec
 from .field_types import AnyValue, FieldType, Item, JsonSchema, Many, Names, OneOf, Text, likely_key, shape_of
 from .fields import (
+    BLACKOUT,
     CATCHUP,
     CLOCK_TEXT,
     COMMAND_TEXT,
@@ -29,7 +31,9 @@ from .fields import (
     OUTCOMES,
     OVERLAP,
     PARAMS,
+    PLACES_IN_MONTH,
     PLAIN_TEXT,
+    ROLL,
     RULE_TEXT,
     SCRIPT_TEXT,
     TICKING,
@@ -178,6 +182,11 @@ class PauseAfterSpec(Spec):
     failures = required(whole(1, 1_000), "Failed runs in a row.", 5)
 
 
+class DaysSpec(Spec, one_of=("in", "not_in"), called="days"):
+    in_ = optional(NAME_TEXT, "The calendar whose days fit.", "office")
+    not_in = optional(NAME_TEXT, "The calendar whose days do not fit.", "holidays-be")
+
+
 class AfterSpec(Spec):
     schedule = required(NAME_TEXT, "The schedule that must have succeeded.", "extract")
     within = required(DURATION, "How far back its slot may lie.", "1h")
@@ -296,6 +305,12 @@ class JobSpec(ActionFields):
     )
     timezone = optional(ZONE_NAME, "The zone of all times in the file; UTC if left out.", "Europe/Berlin")
 
+    days = optional(ModelType(DaysSpec), "Only on the days of a calendar, or on all others.", {"in": "office"})
+    roll = optional(ROLL, "Move a time whose day does not fit to the nearest that does.", "forward")
+    nth = optional(
+        PLACES_IN_MONTH, "Of each month only these of the days that fit; from its end below 0.", [1, -1]
+    )
+
     catchup = optional(CATCHUP, "What becomes of missed slots; once if left out.", "all")
     catchup_window = optional(WINDOW, "How far back missed slots run; implies catchup: all. 0: skip.", "6h", 0)
     max_catchup = optional(whole(1, 10_000), "Missed slots looked at; 1000 if left out.", 100)
@@ -317,6 +332,12 @@ class JobSpec(ActionFields):
     auto_remove = optional(FLAG, "Remove the schedule when it has finished.", True)
     pause_after = optional(
         ModelType(PauseAfterSpec), "Pause the schedule after failures; never if left out.", {"failures": 5}
+    )
+    blackout = optional(BLACKOUT, "What becomes of slots in a blackout when it ends; pause if left out.", "skip")
+    deadline = optional(
+        ModelType(DeadlineSpec),
+        "By when a slot's work has begun and is done; none if left out.",
+        {"finish": "06:00"},
     )
     ticking = optional(TICKING, "Who finds due slots; as the node is set if left out.", "local")
     shadow = optional(FLAG, "Decide its slots and run none: another scheduler still starts the job.", True)

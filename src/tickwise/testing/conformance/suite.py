@@ -1,9 +1,11 @@
 """All stories in one class."""
 
-from .access import AuditStories, ClaimStories, TokenStories
+from .access import AuditStories, CalendarStories, ClaimStories, TokenStories
 from .advance_requests import AdvanceRequestStories
 from .bad_input import BadInputStories
+from .blackouts import BlackoutStories
 from .changes import ChangesSinceStories
+from .deadlines import DeadlineStories
 from .definitions import DefinitionStories
 from .enqueue import CancelStories, EnqueueStories, NotificationStories, RetryStories, TriggerStories
 from .expiry import ExpiryStories
@@ -38,6 +40,8 @@ class StoreConformance(
     PauseOfEverythingStories,
     ScheduleChangeStories,
     AdvanceRequestStories,
+    BlackoutStories,
+    DeadlineStories,
     EnqueueStories,
     TriggerStories,
     CancelStories,
@@ -61,6 +65,7 @@ class StoreConformance(
     TokenStories,
     AuditStories,
     ClaimStories,
+    CalendarStories,
     BadInputStories,
 ):
     """Subclass it, name the class `Test…`, and say how an empty store is opened."""
