@@ -28,6 +28,8 @@ WHO_MAY = {
     "DELETE /schedules/{name}": "admin",
     "GET /schedules/{name}/why": "viewer",
     "GET /schedules/{name}/decisions": "viewer",
+    "GET /schedules/{name}/events": "viewer",
+    "POST /schedules/{name}/events": "operator",
     "POST /schedules/{name}:pause": "operator",
     "POST /schedules/{name}:resume": "operator",
     "POST /schedules/{name}:trigger": "operator",

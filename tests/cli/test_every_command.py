@@ -16,7 +16,7 @@ from .conftest import Command
 
 ELSEWHERE = {
     "serve", "ticker", "worker", "api", "notify test", "validate", "simulate", "import", "diff",
-    "cron explain", "cron next", "config show", "exec", "init", "schema",
+    "cron explain", "cron next", "config show", "exec", "init", "schema", "events list", "events send",
 }  # fmt: skip  # commands that ask no API, which have tests of their own
 
 

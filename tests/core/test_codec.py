@@ -375,7 +375,7 @@ REFUSED_JOBS: list[tuple[JobDefinition, str]] = [
     (job(description="ä" * 600_000), "it exceeds the limit of 1 MiB"),
 ]
 REFUSED_SCHEDULES: list[tuple[ScheduleDefinition, str]] = [
-    (scheduled(Sundays()), "times must be Cron or Every or At or AnyOf or Window or Rule, not Sundays"),
+    (scheduled(Sundays()), "times must be Cron or Every or At or AnyOf or Window or Rule or OnEvent, not Sundays"),
     (scheduled(label=None), "label must be str, not NoneType"),
     (scheduled(replace(ONCE, seconds=("x",))), r"times\.seconds\[0\] must be int, not str"),
     (scheduled(replace(ONCE, zone="UTC")), r"times\.zone must be Zone, not str"),

@@ -8,11 +8,10 @@ import tickwise.app
 
 APP = Path(tickwise.app.__file__).parent
 STUB = APP / "sync_methods.pyi"
-_SOURCES = ("managers", "play_session", "sources", "tickwise")
+_SOURCES = ("events", "managers", "play_session", "sources", "tickwise")
 _MADE = {
-    "Schedules": "SyncSchedules", "Runs": "SyncRuns", "Jobs": "SyncJobs", "Sources": "SyncSources",
-    "PlaySession": "SyncPlaySession",
-    "AsyncTickwise": "Face",
+    "Schedules": "SyncSchedules", "Runs": "SyncRuns", "Jobs": "SyncJobs", "Events": "SyncEvents",
+    "Sources": "SyncSources", "PlaySession": "SyncPlaySession", "AsyncTickwise": "Face",
 }  # fmt: skip
 _HEAD = '"""Made from the asynchronous classes by `python -m tests.support.sync_stub`: do not edit."""'
 

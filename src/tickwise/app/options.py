@@ -46,12 +46,19 @@ class AfterFields(TypedDict):
     within: Duration
 
 
+class OnEventFields(TypedDict, total=False):
+    hook: Mapping[str, str] | None
+    coalesce: Mapping[str, Duration] | None
+    window: Duration
+
+
 class JobOptions(TypedDict, total=False):
     """The fields of a job file that say when and how it runs."""
 
     description: str | None
     labels: Mapping[str, str] | None
     enabled: bool | None
+    on_event: OnEventFields | None
     timezone: str | None
     catchup: Literal["skip", "once", "all"] | None
     catchup_window: Duration | Literal[0] | None

@@ -20,7 +20,7 @@ from .hooks import Hooks
 from .loop_thread import LoopThread
 from .options import FunctionOptions, Times
 from .sources import DeclaredJobs
-from .sync_methods import Face, SyncJobs, SyncPlaySession, SyncRuns, SyncSchedules, SyncSources
+from .sync_methods import Face, SyncEvents, SyncJobs, SyncPlaySession, SyncRuns, SyncSchedules, SyncSources
 from .tickwise import AsyncTickwise, Function, Wrapper
 from .values import EVERY_ROLE
 
@@ -40,6 +40,7 @@ class Tickwise(Face):
         self.schedules = SyncSchedules(self._awaited.schedules, loop_thread)
         self.runs = SyncRuns(self._awaited.runs, loop_thread)
         self.jobs = SyncJobs(self._awaited.jobs, loop_thread)
+        self.events = SyncEvents(self._awaited.events, loop_thread)
         self.sources = SyncSources(self._awaited.sources, loop_thread)
 
     @property

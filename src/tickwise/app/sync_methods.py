@@ -9,6 +9,7 @@ from inspect import iscoroutinefunction
 from typing import Any
 
 from ..core.errors import InputError
+from .events import Events
 from .loop_thread import LoopThread, run_synchronously
 from .managers import Jobs, Runs, Schedules
 from .play_session import PlaySession
@@ -58,6 +59,7 @@ def _enqueue(
 SyncSchedules = _synchronous_class(Schedules, "SyncSchedules")
 SyncRuns = _synchronous_class(Runs, "SyncRuns")
 SyncJobs = _synchronous_class(Jobs, "SyncJobs")
+SyncEvents = _synchronous_class(Events, "SyncEvents")
 SyncPlaySession = _synchronous_class(PlaySession, "SyncPlaySession")
 SyncSources = _synchronous_class(Sources, "SyncSources")
 Face = _synchronous_class(AsyncTickwise, "Face", enqueue=_enqueue)

@@ -27,6 +27,7 @@ from ..stores.records import MICRO, Enqueue, Role
 from ..stores.url import is_private
 from ..testing.clock import FakeClock
 from .enqueue import EnqueueCall, enqueued
+from .events import EventGate, Events
 from .explain import Explanation, why
 from .health import NOT_READY, App, health
 from .hooks import Hooks
@@ -76,6 +77,7 @@ class AsyncTickwise:
         self.schedules = Schedules(self.store, self._defaults, lambda: self.settings.ticking)
         self.runs = Runs(self.store)
         self.jobs = Jobs(self.store)
+        self.events = Events(self.store, self._event_gate)
         self.sources = Sources(self.store, lambda: self.declared)
 
     def configure(self, config: Path | None = None, **settings: Any) -> None:
@@ -136,6 +138,9 @@ class AsyncTickwise:
                     await opened.definitions.define_all(new.values(), self._source)
                     opened.defined |= {name: new[name] for name in new if not self._refusal_of(opened, name)}
         return opened
+
+    async def _event_gate(self) -> EventGate:
+        return (await self.opened()).events
 
     def _undefined(self, opened: StoreOfLoop) -> dict[str, JobDefinition]:
         """Jobs that the code has declared and the store does not have."""

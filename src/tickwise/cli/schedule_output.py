@@ -15,6 +15,8 @@ def format_next_run(one: dict[str, Any]) -> Text:
     """The next run of a schedule in its own zone, or why there is none."""
     if one["next_run_at"] is not None:
         return Text(format_time(one["next_run_at"], one["timezone"]))
+    if one["waits_for_events"] and not (one["unreadable"] or one["paused"]):
+        return Text("on an event")
     return in_colour("unreadable" if one["unreadable"] else "paused" if one["paused"] else "finished")
 
 

@@ -23,6 +23,7 @@ from .cron.rule import Rule
 from .cron.zone import Zone, zone
 from .definition import Command, HttpCall, JobDefinition, PythonCall, ScheduleDefinition, Script
 from .errors import InputError, TickwiseError
+from .events import OnEvent
 from .model import Schedule
 from .payload import Unfit, UnreadableText, check_key, clip, decode, piece_of_path, to_json, weigh
 from .read_only_dict import ReadOnlyDict
@@ -42,6 +43,7 @@ _TAGS: dict[type, str] = {
     Script: "script",
     PythonCall: "python",
     HttpCall: "http",
+    OnEvent: "event",
 }
 
 
@@ -303,7 +305,7 @@ _LEAVES: dict[Any, _Coder] = {
     Zone: _Coder(lambda value: _expect(value, Zone).name, lambda data: zone(_expect(data, str))),
     Cron: _Coder(_write_cron, lambda data: _coder(_Spelling).read(data).times()),
     Rule: _Coder(lambda rule: _fields(Rule, without=frozenset({"times"})).write(rule), _read_rule),
-    Recurrence: _choice(Cron, Every, At, AnyOf, Window, Rule),
+    Recurrence: _choice(Cron, Every, At, AnyOf, Window, Rule, OnEvent),
 }
 _JOB = _fields(JobDefinition, without=frozenset({"name", "schedules"}))
 _SCHEDULE = _fields(ScheduleDefinition, without=frozenset({"name", "job"}))

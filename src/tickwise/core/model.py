@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from .definition import Overlap, ScheduleDefinition, Ticking
+from .events import EventInbox, ReceivedEvent
 from .reasons import Reason, Verdict
 
 
@@ -150,6 +151,7 @@ class Schedule(NamedTuple):
     ticking: Ticking | None = None  # who finds its slots, if a person has said so: goes before its definition
     skips: tuple[SlotSkip, ...] = ()  # slots to come that are not to run, in order (S66)
     failures_from: int = 0  # failed runs that ended before do not count for `pause_after` (S66)
+    inbox: EventInbox = EventInbox()  # events that wait for a run, or were decided a short time ago (S70)
 
     @property
     def ticked_locally(self) -> bool:
@@ -246,6 +248,7 @@ class Start(NamedTuple):
     slot: int
     trigger: Trigger
     lane: int
+    events: tuple[ReceivedEvent, ...] = ()  # that the slot stands for (S71)
 
 
 class PlannedCancel(NamedTuple):

@@ -11,6 +11,7 @@ from typing import TypeAlias
 from .advance_requests import apply_advance_requests
 from .catchup import Backlog, Pending, backlog
 from .definition import Kind, Overlap
+from .event_inbox import events_of, with_decided
 from .journal import Journal
 from .model import (
     Decision,
@@ -100,7 +101,8 @@ class SchedulePass:
         slot, name = pending.slot, self.schedule.name
         match verdict:
             case Go(lane):
-                self.starts.append(Start(self.schedule.job, name, slot, self.trigger(pending), lane))
+                events = events_of(self.schedule, slot) if self.schedule.inbox.pending else ()
+                self.starts.append(Start(self.schedule.job, name, slot, self.trigger(pending), lane, events))
                 self._journal.close()
                 self._pass(slot)
             case Skip(reason, detail, cancel):
@@ -174,6 +176,8 @@ class SchedulePass:
             deferral=self._deferral,
             records=self._journal.open,
         )
+        if any(after.inbox):
+            after = after._replace(inbox=with_decided(after._replace(dropped=work.dropped), self.now))
         due_at = _earliest(self._look_again, None if after.finished else self._backlog.next_due)
         unfinished = (after.deferral or after.backfill) and not self.schedule.rests
         wake_at = _earliest(due_at, self.now + LONGEST_SLEEP) if unfinished else due_at

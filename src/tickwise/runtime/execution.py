@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from ..core.errors import InputError
+from ..core.events import events_of_params, own_params
 from ..core.redaction import Redactor
 from ..core.requirements import Offers
 from ..core.settle import Cancelled
@@ -179,5 +180,6 @@ def context_of(lease: Lease) -> RunContext:
         trigger_label=label,
         attempt=lease.attempt,
         failures=lease.failures,
-        params=lease.params or {},
+        params=own_params(lease.params or {}),
+        events=events_of_params(lease.params or {}),
     )

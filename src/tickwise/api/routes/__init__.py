@@ -24,6 +24,7 @@ from . import (
     overview,
     pause,
     preview,
+    received_events,
     run_search,
     runs,
     schedules,
@@ -35,7 +36,7 @@ from . import (
 )
 
 _RESOURCES = (
-    bulk, adoption, schedules, slots, actions, backfill, run_search, runs,
+    bulk, adoption, schedules, slots, received_events, actions, backfill, run_search, runs,
     logs, sources, jobs, times, decisions, definitions, preview,
     fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
@@ -50,3 +51,5 @@ def all_routes() -> Iterator[tuple[str, Route]]:
     for resource in (health, metrics, dashboard, session):
         for route in resource.router.routes:
             yield "", route
+    for route in received_events.hooks.routes:
+        yield "", route

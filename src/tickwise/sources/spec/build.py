@@ -27,6 +27,7 @@ from ...core.timeparse import format_duration, instant, iso, last_instant, read_
 from ..defaults import Defaults, EngineRules
 from ..templates import Template, find_template
 from .error import ErrorList, Loc
+from .on_event import build_event_schedules
 from .references import check_references
 from .schema import (
     ACTIONS,
@@ -79,6 +80,8 @@ def build(
     schedules = (
         () if broken & {"schedule", "timezone", "from"} else _build_schedules(spec, builder, policies, errors)
     )
+    if spec.on_event and not broken & {"on_event", *_DEPENDENT_FIELDS}:
+        schedules += build_event_schedules(spec, name, policies.get(Kind.START, Policy()), errors)
     steps = () if broken & {"steps", *ACTIONS} else build_steps(spec, errors)
     preconditions = () if "preconditions" in broken else build_preconditions(spec.preconditions)
     handlers = Handlers() if "on" in broken else _build_handlers(spec)

@@ -6,6 +6,7 @@ from .bad_input import BadInputStories
 from .changes import ChangesSinceStories
 from .definitions import DefinitionStories
 from .enqueue import CancelStories, EnqueueStories, NotificationStories, RetryStories, TriggerStories
+from .events import EventStories
 from .expiry import ExpiryStories
 from .finish import FinishStories
 from .handover import HandOverStories
@@ -36,6 +37,7 @@ class StoreConformance(
     PauseOfEverythingStories,
     ScheduleChangeStories,
     AdvanceRequestStories,
+    EventStories,
     EnqueueStories,
     TriggerStories,
     CancelStories,
