@@ -13,8 +13,10 @@ LONG := tests/e2e \
 	tests/documents/test_races.py \
 	tests/stores/test_state_machine.py \
 	tests/simulation/test_mutations.py \
+	tests/model \
 	tests/browser/test_crowd.py \
 	tests/browser/test_accessible.py \
+	tests/browser/test_sign_on.py \
 	tests/bench/test_dashboard_reads.py \
 	tests/bench/test_growth.py \
 	tests/bench/test_stores.py \
@@ -24,7 +26,7 @@ LONG := tests/e2e \
 	tests/app/test_slow_network.py \
 	tests/importers/test_real_cron.py \
 	tests/bench/test_engines.py
-LONGER := tests/chaos/test_chaos.py
+LONGER := tests/chaos/test_chaos.py tests/chaos/test_failover.py
 SEEDS ?= 10000
 FAULTS ?= 1000
 EXAMPLES ?= 30

@@ -101,6 +101,7 @@ def _environment(port: int) -> dict[str, str]:
     return {
         **os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "120",
         "TICKWISE_PORT": str(port), "PYTHONUNBUFFERED": "1", "TERM": "xterm",
+        "XDG_STATE_HOME": str(Path.cwd() / "state"),
     }  # fmt: skip
 
 

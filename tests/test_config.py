@@ -13,11 +13,14 @@ import pytest
 from tickwise.config import ABOUT, DEFAULT, NAMES, Secret, Settings, load
 from tickwise.core.definition import Keep, Ticking
 from tickwise.core.errors import InputError
+from tickwise.role_grants import RoleGrant
 from tickwise.runtime.engines.catalog import ConfiguredEngine
 from tickwise.runtime.executors.address import Reach
 from tickwise.runtime.notifications.notice import Occasion
 from tickwise.runtime.notifications.routes import NotificationRoute
+from tickwise.sign_on_settings import OidcSettings, TrustedHeader
 from tickwise.sources.templates import Template
+from tickwise.stores.access_records import AccessRole
 
 
 @pytest.fixture
@@ -94,6 +97,16 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("secrets", 'db = "env:DB_PASSWORD"', {"db": "env:DB_PASSWORD"}),
     ("watch_concurrency", "5000", 5_000),
     ("api_url", "https://tick.example.com", "https://tick.example.com"),
+    (
+        "oidc",
+        'issuer = "https://login.example.com"\nclient_id = "tw"\nroles = {admin = ["ops"]}',
+        OidcSettings("https://login.example.com", "tw", (RoleGrant(AccessRole.ADMIN, "ops"),)),
+    ),
+    (
+        "trusted_header",
+        'user = "Remote-User"\nroles = {viewer = ["*"]}',
+        TrustedHeader("remote-user", (RoleGrant(AccessRole.VIEWER, "*"),)),
+    ),
 ]
 
 
@@ -164,6 +177,8 @@ BAD: list[tuple[str, list[Any]]] = [
     ("secrets", []),
     ("watch_concurrency", ["0", "many"]),
     ("api_url", ["", 7]),
+    ("oidc", []),
+    ("trusted_header", ["proxy", 7, {}, {"user": "Remote-User"}, {"user": "Cookie", "roles": {"admin": ["ops"]}}]),
 ]
 SECRET = [
     ("notify_webhook", "hooks.example/hush"),
@@ -172,13 +187,16 @@ SECRET = [
     ("ping", "http://[hush"),
     ("secrets", "hush"),
     ("secrets", ["hush"]),
+    ("oidc", "hush"),
+    ("oidc", ["hush"]),
+    ("oidc", {"issuer": "hush", "client_id": "hush", "roles": {"admin": ["hush"]}, "session": "8d"}),
 ]
 
 
 @pytest.mark.parametrize(("name", "value"), SECRET)
 def test_bad_secrets(name: str, value: Any) -> None:
     """What is wrong with a secret is told without telling it."""
-    with pytest.raises(InputError, match=f"argument: {name} is …: write a ") as caught:
+    with pytest.raises(InputError, match=f"argument: {name} is …: .*write a") as caught:
         load({name: value}, {})
     assert "hush" not in str(caught.value)
 

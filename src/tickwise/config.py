@@ -25,6 +25,7 @@ from .runtime.executors.address import AddressPolicy, Reach
 from .runtime.notifications.notice import Occasion
 from .runtime.notifications.routes import NotificationRoute, read_routes
 from .runtime.secret_providers import read_secret_places
+from .sign_on_settings import OidcSettings, TrustedHeader, read_oidc, read_trusted_header
 from .sources.defaults import Defaults
 from .sources.templates import Template, read_templates
 
@@ -284,6 +285,10 @@ class Settings:
     api_url: str = _setting(
         "", _parse_text, "the address of the API for work on engines; this node's own if left out"
     )
+    oidc: OidcSettings | None = _setting(None, read_oidc, "the OpenID Connect provider that people sign in with")
+    trusted_header: TrustedHeader | None = _setting(
+        None, read_trusted_header, "headers in which an authenticating proxy says who a person is"
+    )
     origins: Mapping[str, str] = field(default_factory=dict)  # where each value comes from
 
     @property
@@ -295,7 +300,7 @@ class Settings:
 
 ABOUT: dict[str, str] = {f.name: f.metadata["about"] for f in fields(Settings) if f.metadata}
 NAMES = list(ABOUT)
-_SECRET = {"secrets", "notify", *(f.name for f in fields(Settings) if isinstance(f.default, Secret))}
+_SECRET = {"secrets", "notify", "oidc", *(f.name for f in fields(Settings) if isinstance(f.default, Secret))}
 _READERS: dict[str, Callable[[Any], Any]] = {f.name: f.metadata["read"] for f in fields(Settings) if f.metadata}
 
 

@@ -92,7 +92,7 @@ async def test_who_was_away_too_long_looks_anew() -> None:
 async def test_a_scoped_listener_hears_only_of_its_jobs() -> None:
     """What is out of scope is not told; the next thing in scope is."""
     async with live() as here:
-        token = await here.api.token(AccessRole.VIEWER, "etl-*")
+        token = await here.api.token(AccessRole.OPERATOR, "viewer:etl-*")
         async with here.stream("/events", Authorization=f"Bearer {token}") as events:
             await here.api.post("/schedules", NIGHTLY)
             await here.api.post("/runs", {"job": "nightly"})

@@ -28,6 +28,7 @@ from tickwise.app import AsyncTickwise
 from tickwise.cli.client import connect
 from tickwise.cli.sender import ApiTarget
 from tickwise.core.errors import InputError, TickwiseError
+from tickwise.sign_on_settings import read_oidc, read_trusted_header
 
 from ..support.app import patiently
 from ..support.ownership import SOMEBODY, give_away
@@ -435,3 +436,65 @@ async def test_a_terminal_obeys_no_name() -> None:
     text = "".join(written)
     assert all(letter.isprintable() or letter == "\n" for letter in text)
     assert json.loads(text) == {"name": "\x9b2J\u202e\x7f"}
+
+
+TRUSTING = {
+    "user": "X-Forwarded-User", "groups": "X-Forwarded-Groups", "from": ["192.0.2.7"], "roles": {"admin": ["ops"]},
+}  # fmt: skip
+ROOT = {"X-Forwarded-User": "root", "X-Forwarded-Groups": "ops"}
+
+
+@patiently
+async def test_nobody_but_the_proxy_says_who_asks() -> None:
+    """Neither from loopback, nor on the socket, nor with the proxy's address in a header, is anybody root."""
+    header = read_trusted_header(TRUSTING)
+    async with served(trusted_header=header, trusted_proxies=("127.0.0.1",)) as target:
+        for headers in (ROOT, {**ROOT, "X-Forwarded-For": "192.0.2.7", "X-Real-IP": "192.0.2.7"}):
+            async with target.client(**headers) as anybody:
+                assert (await anybody.get("/api/v1/me")).status_code == 401
+        transport = httpx2.AsyncHTTPTransport(uds=f".tickwise/api-{target.port}.sock")
+        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as own:
+            for name in ROOT:
+                assert (await own.get("/api/v1/me", headers={name: "ops"})).status_code == 401
+
+
+@patiently
+async def test_a_proxy_on_this_machine_adds_to_no_header_of_a_client() -> None:
+    """If it passes on the client's header beside its own, the request is refused: raw bytes, both orders."""
+    header = read_trusted_header({**TRUSTING, "from": ["127.0.0.1"], "user": "Remote-User"})
+    async with served(trusted_header=header) as target:
+        for given in (b"Remote-User: root\r\nREMOTE-USER: ada", b"remote-user: ada\r\nRemote-User: root"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", target.port)
+            writer.write(
+                b"GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-Groups: ops\r\n%b\r\n\r\n" % given
+            )
+            assert (await reader.read(13)) == b"HTTP/1.1 401 "
+            writer.close()
+
+
+@patiently
+async def test_a_form_of_another_site_signs_nobody_in() -> None:
+    """Sign-on begins and ends in a page of ours: no form, no image and no link of another does either."""
+    oidc = read_oidc({"issuer": "http://127.0.0.1:9", "client_id": "x", "roles": {"admin": ["ops"]}})
+    async with served(oidc=oidc) as target, target.client() as browser:
+        for method, path in (("GET", "/sign-on:begin"), ("GET", "/sign-on:finish")):
+            assert (await browser.request(method, path)).status_code in (404, 405)
+        form = {"Content-Type": "application/x-www-form-urlencoded", "Origin": target.address}
+        assert (await browser.post("/sign-on:finish", content=b"state=x&code=y", headers=form)).status_code == 415
+        for origin in ("https://evil.example", "null", "http://127.0.0.1:1"):
+            for step in ("begin", "finish"):
+                answer = await browser.post(f"/sign-on:{step}", headers={"Origin": origin})
+                assert answer.status_code == 403
+        assert (await browser.get("/sign-on?state=x&code=y")).headers["content-type"].startswith("text/html")
+        assert not browser.cookies
+
+
+@patiently
+async def test_scopes_of_a_lower_role_are_no_way_up() -> None:
+    """A token whose scopes are all of a viewer is no operator, anywhere: neither of all nor of those jobs."""
+    async with served() as target, target.client(await target.token("operator", "viewer:etl-*")) as scoped:
+        async with target.client(target.admin) as admin:
+            await admin.post("/api/v1/schedules", json={"name": "etl-x", "schedule": "@daily", "command": "true"})
+        assert (await scoped.get("/api/v1/schedules/etl-x")).status_code == 200
+        for method, path in (("POST", "schedules/etl-x:trigger"), ("PUT", "pause"), ("POST", "schedules:pause")):
+            assert (await scoped.request(method, f"/api/v1/{path}", json={})).status_code == 403

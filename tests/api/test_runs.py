@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from tickwise.api.routes import logs
-from tickwise.core.settle import Failed
+from tickwise.core.settle import Failed, Waits
+from tickwise.core.step_waits import StepWait
 from tickwise.stores.access_records import AccessRole
 from tickwise.stores.records import LogPart, StepReport
 
@@ -145,6 +146,29 @@ async def test_a_failed_run_goes_on_from_its_failed_step(url: str) -> None:
         (attempt,) = (await here.get(f"/runs/{run}/attempts"))["items"]
         assert (attempt["number"], attempt["error"]) == (1, "boom")
         problem_of(await here.ask("POST", f"/runs/{run}:retry"), 409)
+
+
+@patiently
+async def test_a_run_that_waits_says_for_what(url: str) -> None:
+    """S74: a step that is a run of another job names it; the parent says that it waits, and so does why."""
+    async with api(url) as here:
+        await here.post("/schedules", {"name": "child", "schedule": "@yearly", "command": "true"})
+        steps = [{"name": "load", "job": "child"}, {"name": "later", "depends": "load", "job": "child"}]
+        await here.post("/schedules", {"name": "parent", "schedule": "@yearly", "steps": steps})
+        world, store = await here.world(), await here.store()
+        run = (await here.post("/schedules/parent:trigger"))["id"]
+        (lease,) = await world.lease()
+        wait = StepWait(1, 1, "child", "step:1:1.1.load", "17")
+        await store.report(run, lease.token, [StepReport("load", "waiting", 1, waits_for=wait.text)])
+        await world.end(lease, Waits(60), error="run 17 of child")
+        found = (await here.get(f"/runs/{run}/steps"))["items"]
+        assert [(one["job"], one["child"]) for one in found] == [("child", "17"), ("child", None)]
+        row = await here.get(f"/runs/{run}")
+        assert (row["state"], row["waits_for"], row["waits"]) == (
+            "queued", "run 17 of child", ["It waits for run 17 of child."]
+        )  # fmt: skip
+        texts = [one["text"] for one in (await here.get(f"/runs/{run}/why"))["chain"]]
+        assert "It waits for run 17 of child." in texts
 
 
 @patiently

@@ -23,12 +23,19 @@ MADE: Mapping[str, str] = {  # a file that each has made
     "invoices": "work/invoices/grace.txt",
     "model": "work/model.json",
     "retention": "",
+    "regions": "work/regions.txt",
     "mirror": "work/mirror/index.html",
 }
 
 
 def fields_of(name: str) -> dict[str, Any]:
-    return dict(YAML(typ="safe").load((FOLDER / f"{name}.yaml").read_text()))
+    """Of the pipeline; its child jobs stand behind it."""
+    return jobs_of(name)[name]
+
+
+def jobs_of(name: str) -> dict[str, dict[str, Any]]:
+    found = map(dict, YAML(typ="safe").load_all((FOLDER / f"{name}.yaml").read_text()))
+    return {fields.pop("name", name): fields for fields in found}
 
 
 def has_file(folder: Path, pattern: str) -> bool:
@@ -50,7 +57,8 @@ async def test_it_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     shutil.copytree(FOLDER, tmp_path / "examples" / "pipelines")
     app = AsyncTickwise("memory://", allow_commands=True)
-    await app.schedules.add(name, **fields_of(name))
+    for job, fields in jobs_of(name).items():
+        await app.schedules.add(job, **{"schedule": "@yearly", **fields})
     for _ in range(2):
         run = await app.enqueue(name)
         await app.drain()

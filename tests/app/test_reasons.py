@@ -10,7 +10,7 @@ import pytest
 from tickwise import AsyncTickwise
 from tickwise.core.model import Facts, JobFacts, Schedule, TickPlan
 from tickwise.core.planner import plan
-from tickwise.core.reasons import Reason
+from tickwise.core.reasons import Reason, Verdict
 from tickwise.stores.records import Planner
 from tickwise.testing.conformance.world import HOURLY, World, schedule
 from tickwise.testing.conformance.world import job as define_job
@@ -282,6 +282,12 @@ async def _no_worker(place: Place) -> Asked:
     return ONE
 
 
+async def _shadow(place: Place) -> Asked:
+    await place.add(shadow=True)
+    await place.tick("01:00")
+    return ONE
+
+
 async def _unreadable(place: Place) -> Asked:
     await place.add()
     await place.tick("01:00", _misled(jobs={"job": JobFacts(unreadable="the cable is out")}))
@@ -322,6 +328,7 @@ SCENARIOS: dict[Reason, Scenario] = {
     Reason.WAITS_FOR_SUCCESS: _waits_for_success,
     Reason.NO_WORKER: _no_worker,
     Reason.UNREADABLE: _unreadable,
+    Reason.SHADOW: _shadow,
 }
 
 
@@ -330,7 +337,9 @@ ADVICE = {  # where it names the job's own command
 }
 
 
-@pytest.mark.parametrize("reason", Reason, ids=lambda reason: reason.code)
+@pytest.mark.parametrize(
+    "reason", [one for one in Reason if one.verdict is not Verdict.NOTED], ids=lambda reason: reason.code
+)
 @patiently
 async def test_why_answers_with_it(reason: Reason, url: str, clock: Clock) -> None:
     """What happened is told with the code, the verdict, the sentence with its detail, and the advice (S7)."""

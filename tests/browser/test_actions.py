@@ -105,6 +105,19 @@ def test_a_job_is_written_with_help(visitor: Visitor, site: Site) -> None:
     assert (made["times"], made["definition"]["catchup"]) == ("0 5 * * *", "all")  # which overlap: queue implies
 
 
+def test_a_text_is_tried_before_it_is_saved(visitor: Visitor, site: Site) -> None:
+    """Its run opens, and nothing but the try is stored; the try can be deleted."""
+    page = visitor.open("create", token=site.admin_token)
+    write_job(page, 'name: new-one\nschedule: "0 5 * * *"\ncommand: echo tried\n')
+    page.get_by_role("button", name="Try once").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("new-one.try")
+    assert {one["name"] for one in site.api("GET", "schedules?text=new-one")["items"]} == set()
+    page.goto(f"{site.address}#/schedules?text=new-one")
+    page.get_by_role("region", name="Jobs without a schedule").get_by_role("button", name="Delete").click()
+    confirm(page, "Delete")
+    expect(page.get_by_role("region", name="Jobs without a schedule")).to_have_count(0)
+
+
 def test_a_change_of_a_file_is_copied(visitor: Visitor, site: Site) -> None:
     """A job of a folder can be tried here: the page says that its file must be changed, and shows the lines."""
     page = visitor.open("schedules/mended/edit", token=site.admin_token)

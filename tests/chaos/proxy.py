@@ -56,6 +56,11 @@ class Proxy:
         """End all connections, in the middle of whatever they carry."""
         self._loop.call_soon_threadsafe(self._cut)
 
+    def lead_to(self, host: str, port: int) -> None:
+        """End all connections; new ones are made to another server."""
+        self._server = (host, port)
+        self.cut()
+
     @contextmanager
     def stalled(self) -> Iterator[None]:
         """Keep everything back; it is delivered late, after the block."""

@@ -45,10 +45,15 @@ def figures(found: Audit, runs: Sequence[Told]) -> Verdict:
     return Verdict(found.slots, found.runs, found.reasons, lost, doubled, repeated, given_up)
 
 
-def check(found: Audit, runs: Sequence[Told], deeds: Path) -> None:
-    """All is as promised, by the store's ledger and by the jobs' deeds."""
+def check_audit(found: Audit) -> None:
+    """The store has one run or one reason for each slot, and all that led to it."""
     sure = [str(finding) for finding in found.findings if finding.kind is not Fault.OVERLAP]
     assert not sure, "\n".join(sure)
+
+
+def check(found: Audit, runs: Sequence[Told], deeds: Path) -> None:
+    """All is as promised, by the store's ledger and by the jobs' deeds."""
+    check_audit(found)
     check_ends(runs, deeds)
     second_steps = {line.split()[1] for line in deeds.read_text().splitlines() if line.startswith("second")}
     for run in (one.run for one in runs):

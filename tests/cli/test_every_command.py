@@ -17,6 +17,7 @@ from .conftest import Command
 ELSEWHERE = {
     "serve", "ticker", "worker", "api", "notify test", "validate", "simulate", "import", "diff",
     "cron explain", "cron next", "config show", "exec", "init", "schema", "events list", "events send",
+    "seen", "shadow adopt",
 }  # fmt: skip  # commands that ask no API, which have tests of their own
 
 
@@ -87,6 +88,9 @@ CASES = {
         "nightly --dry-run", "would be", ("POST", "/schedules:adopt"), "",
         "name the schedules to move, or say --all",
     ),
+    "shadow report": Case(
+        "", "No schedule is in shadow.", ("GET", "/shadow"), "nightl", "did you mean nightly?", reads=True,
+    ),
     "jobs list": Case("", "app:app", ("GET", "/jobs"), "now", "unexpected extra argument", reads=True),
     "jobs show": Case(
         "nightly", "table", ("GET", "/jobs/nightly"), "nightl", "there is no job 'nightl' (did you mean nightly?)",
@@ -108,6 +112,10 @@ CASES = {
         "{report}", "count | three\nprint | reports", ("GET", "/runs/{report}/logs"),
         "nope", "there is no run 'nope'", reads=True,
     ),
+    "jobs remove": Case(
+        "report --yes", "report is deleted.", {"name": "report", "removed": True}, "nobody --yes",
+        "there is no job 'nobody'",
+    ),
     "jobs cancel": Case(
         "nightly --queued", "Asked to stop, of nightly", ("POST", "/jobs/nightly:cancel"), "nobody",
         "there is no job 'nobody'",
@@ -126,6 +134,10 @@ CASES = {
     "why": Case(
         "nightly --slot 2024-01-01T02:00", "tickwise schedules backfill nightly", ("GET", f"{OF_NIGHTLY}/why"),
         "nightly --slot soon", "'soon' is not a date or time", reads=True,
+    ),
+    "replay": Case(
+        "nightly --from 2d --with overlap=queue", "nightly, overlap: queue: ", ("POST", f"{OF_NIGHTLY}/replay"),
+        "nightly --from 2d --with overlap=queu", "did you mean queue?", reads=True,
     ),
     "forecast": Case("--hours 30", "hours 0-23", ("GET", "/forecast"), "--hours 0", "Invalid value for '--hours'"),
     "queues list": Case("", "default", ("GET", "/queues"), "now", "unexpected extra argument", reads=True),
@@ -226,7 +238,7 @@ def test_a_bad_case(command: Command, filled: Filled, name: str) -> None:
     assert case.says.format(**filled.runs) in err
 
 
-_NOW = re.compile(r'"now": "[^"]*"')  # the second in which an answer was made
+_NOW = re.compile(r'"(now|start|end)": "[^"]*"')  # seconds that follow from when an answer was made
 
 
 def test_a_server_gives_the_same_answers(command: Command, filled: Filled) -> None:
@@ -275,7 +287,7 @@ def test_a_server_does_the_same(command: Command, filled: Filled) -> None:
     """Over HTTP, too, everything can be done; what deletes comes last."""
     changes = [name for name in CASES if not CASES[name].reads and not name.startswith("store")]
     with live(filled.url) as (address, token):
-        for name in sorted(changes, key=lambda name: name == "schedules remove"):
+        for name in sorted(changes, key=lambda name: name in ("jobs remove", "schedules remove")):
             case = CASES[name]
             asked = (*name.split(), *shlex.split(case.good.format(**filled.runs)))
             code, out, err = command(*asked, "--server", address, "--token", token)

@@ -98,3 +98,28 @@ def test_stdin_is_a_source(command: Command) -> None:
     """`crontab -l | tickwise import crontab -` reads what it is given."""
     code, out, _ = command("import", "crontab", "-", *ZONE, given=TextIOWrapper(BytesIO(TAB.encode())))
     assert (code, "# stdin:3: 30 3 * * *" in out) == (0, True)
+
+
+def test_shadow_writes_the_field_and_the_old_lines(
+    command: Command, tab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each entry with times is in shadow, and its old line tells Tickwise before it runs what it ran (S80)."""
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = command("import", "crontab", tab, *ZONE, "--shadow", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert [job["definition"].get("shadow") for job in answer["jobs"]] == [True, True, None]
+    head, backup, poll = answer["calls"]
+    assert head == "In shadow: let cron tell what it starts."
+    assert backup.startswith("30 3 * * * ")
+    assert backup.endswith(f"seen backup --store sqlite:///{tmp_path}/.tickwise/tickwise.db; backup")
+    assert poll.endswith("; poll")
+    folder = tmp_path / "jobs"
+    said = command("import", "crontab", tab, *ZONE, "--shadow", "--out", folder)[1]
+    assert backup in said
+    jobs = {each.job.name: each.job for each in read_path(folder).jobs}
+    assert [jobs[name].schedules[0].policy.shadow for name in ("backup", "poll")] == [True, True]
+    timer = tmp_path / "a.timer"
+    timer.write_text("[Timer]\nOnCalendar=daily\n")
+    calls = json.loads(command("import", "systemd", timer, *ZONE, "--shadow", "--json")[1])["calls"]
+    assert calls[1].startswith("ExecStartPre=-")

@@ -1,5 +1,7 @@
 """`why`: the chain of reasons, from the definition to the worker, in the schedule's own time."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -178,6 +180,46 @@ def test_for_people(command: Command) -> None:
     lines = command("why", "nightly", "--slot", "2024-01-01T02:00")[1].splitlines()
     assert lines[0] == "nightly Mon 2024-01-01 02:00:00 +0100 (Europe/Berlin): before it was added"
     assert lines[-1].startswith("→ what to do If it must run: tickwise schedules backfill nightly")
+
+
+@pytest.fixture
+def missed(tmp_path: Path) -> str:
+    """The folder's store, in which nothing looked at the slot of 01:00 until 01:03:41."""
+    url = f"sqlite:///{tmp_path}/.tickwise/tickwise.db"
+    clock = Clock()
+    with Tickwise(url, clock=clock) as tw:
+        declare(tw, catchup="skip", timezone="UTC")
+        for time in ("00:30", "01:03:41", "02:00"):
+            clock.set(at(f"{time}:00" if len(time) < 6 else time))
+            tw.drain()
+    return url
+
+
+def test_what_would_have_let_it_run(missed: str, command: Command) -> None:
+    """S9: after the reasons, the smallest changes, each with its time; `--json` is the search alone."""
+    arguments = ("why", "job", "--slot", "2026-01-01T01:00", "--store", missed, "--what-if")
+    code, shown, _ = command(*arguments)
+    assert code == 0
+    assert "✓ what if    Any of these would have let it run." in shown
+    grace = "grace: 4m (3m41s would have been enough): it would have run at Thu 2026-01-01 01:03:41 UTC."
+    assert grace in " ".join(shown.split())
+    assert json.loads(command(*arguments, "--json")[1])["remedies"][0]["fields"] == {"grace": "4m"}
+    ran = command("why", "job", "--slot", "2026-01-01T02:00", "--store", missed, "--what-if")[1]
+    assert "It has a run: " in ran
+    newest = command("why", "job", "--store", missed, "--what-if")[1]
+    assert "No pass has decided it yet, and nothing of its definition is in its way." in newest
+
+
+def test_the_past_with_other_fields(missed: str, command: Command) -> None:
+    """Sum, both ribbons, and the slots that differ; what is no field is refused."""
+    window = ("--from", "2026-01-01T00:30", "--to", "2026-01-01T02:30")
+    code, shown, _ = command("replay", "job", *window, "--with", "grace=5m", "--store", missed)
+    assert code == 0
+    assert shown.splitlines()[0] == ("job, grace: 5m: 1 ran → 2, 1 skipped → 0, longest wait none → 3m41s")
+    assert "job  was      |x█|" in shown
+    assert "     would be |▓█|" in shown
+    assert "skipped: missed  ran 3m41s late" in shown
+    assert command("replay", "job", *window, "--with", "grace", "--store", missed)[0] == 2
 
 
 def test_at_a_terminal_it_is_coloured(filled: Filled) -> None:

@@ -361,7 +361,10 @@ REFUSED_JOBS: list[tuple[JobDefinition, str]] = [
     (step(timeout="5m"), r"steps\[1\]\.timeout must be int, not str"),
     (step(timeout=True), r"steps\[1\]\.timeout must be int, not bool"),
     (step(timeout=2**63), r"steps\[1\]\.timeout is an integer beyond 64 bits"),
-    (step(action=None), r"steps\[1\]\.action must be Command or Script or PythonCall or HttpCall, not NoneType"),
+    (
+        step(action=None),
+        r"steps\[1\]\.action must be Command or Script or PythonCall or HttpCall or JobCall, not NoneType",
+    ),
     (step(action=LoudCommand(("x",))), r"steps\[1\]\.action must be .*, not LoudCommand"),
     (step(retry=Keep()), r"steps\[1\]\.retry must be RetryPolicy, not Keep"),
     (step(retry=RetryPolicy(backoff=float("inf"))), r"steps\[1\]\.retry\.backoff is inf"),

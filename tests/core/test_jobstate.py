@@ -54,7 +54,7 @@ ORDINARY_POLICY = {
 }  # fmt: skip
 ORDINARY_STATE = {
     "definition", "cursor", "last_seen_slot", "last_missed_slot", "edited_at", "first_seen", "runs_made",
-    "deferral", "records", "ticking", "failures_from",
+    "deferral", "records", "ticking", "failures_from", "shadow",
 }  # fmt: skip
 
 
@@ -89,7 +89,7 @@ def test_what_was_done_to_a_schedule_makes_it_special(special: dict[str, Any]) -
 
 
 @pytest.mark.parametrize(
-    "policy", [{"jitter": 5}, {"until": NOON + 5}, {"max_runs": 5}, {"after": ("a",)}], ids=str
+    "policy", [{"jitter": 5}, {"until": NOON + 5}, {"max_runs": 5}, {"after": ("a",)}, {"shadow": True}], ids=str
 )
 def test_bounds_and_needs_make_it_special(policy: dict[str, Any]) -> None:
     """Bounds, jitter, dependencies and other kinds are not simple."""

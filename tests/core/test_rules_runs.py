@@ -228,7 +228,7 @@ def test_stopping_needs_no_worker() -> None:
 
 MEETS = {
     RunState.QUEUED: "leased unmet cancel too_late",
-    RunState.RUNNING: "success failure cancel loss retry snooze hand_back lease_expired",
+    RunState.RUNNING: "success failure cancel loss retry snooze wait hand_back lease_expired",
     RunState.FAILED: "put_back",
     RunState.LOST: "put_back",
     RunState.CANCELLED: "put_back",

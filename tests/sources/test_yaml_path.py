@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tickwise.sources.defaults import Defaults
-from tickwise.sources.yaml import Loaded, Template, read_path
+from tickwise.sources.yaml import Loaded, Template, read_path, read_text
 
 
 def fill(folder: Path, **files: str) -> Loaded:
@@ -185,6 +185,29 @@ def test_cycles_through_after(tmp_path: Path) -> None:
     assert " before " in told["a"]
     assert told["d"] == "these schedules wait for each other: d before d"
     assert told["e"] == "the schedule a was refused itself"
+
+
+def test_jobs_that_are_steps_of_each_other(tmp_path: Path) -> None:
+    """S74: jobs of a circle are refused, all of them; others may have them as steps, or jobs that come later."""
+
+    def calls(name: str) -> str:
+        return f"steps: [{{name: s, job: {name}}}]"
+
+    loaded = fill(tmp_path, a=calls("b"), b=calls("a"), c=calls("a"), d=calls("later"))
+    assert names(loaded) == ["c", "d"]
+    told = {Path(e.file).stem: e.problem for e in loaded.errors}
+    assert told == dict.fromkeys("ab", "these jobs are steps of each other: a before b before a")
+
+
+class _NoOptions:
+    def check(self, options: object, *, at_most_once: bool) -> None: ...
+
+
+def test_an_engine_does_not_wait() -> None:
+    """S74: work on an engine cannot reach the store, so it has no child jobs."""
+    defaults = Defaults(engines={"gpu": _NoOptions()})
+    _, errors = read_text("engine: gpu\nsteps: [{name: s, job: b}]", "a.yaml", "a", defaults)
+    assert [(error.field, "goes with no engine" in error.problem) for error in errors] == [("steps.0.job", True)]
 
 
 def test_a_refused_definition_cannot_be_waited_for(tmp_path: Path) -> None:

@@ -136,11 +136,13 @@ MOVES: dict[str, list[Bad]] = {
         Bad(lambda store, bad: store.enqueue([Enqueue("a", params=bad)]), WRONG_PARAMS),
         Bad(lambda store, bad: store.enqueue([Enqueue("a", at=bad)]), WRONG_SECONDS),
         Bad(
-            lambda store, bad: store.enqueue([Enqueue("a", bad)]), set(Trigger) - {Trigger.ENQUEUE, Trigger.MANUAL}
+            lambda store, bad: store.enqueue([Enqueue("a", bad)]),
+            set(Trigger) - {Trigger.ENQUEUE, Trigger.MANUAL, Trigger.STEP},
         ),
         Bad(lambda store, bad: store.enqueue(bad), [[Enqueue("a")] * 10_001]),
     ],
     "_cancel": [Bad(lambda store, bad: store.cancel(bad), WRONG_IDS)],
+    "_wake": [Bad(lambda store, bad: store.wake(bad), WRONG_IDS)],
     "_retry": [Bad(lambda store, bad: store.retry(bad), WRONG_IDS)],
     "_lease": [
         Bad(lambda store, bad: store.lease(LeaseRequest(bad, 1)), WRONG_TEXTS),

@@ -23,6 +23,7 @@ from .problems import install_handlers
 from .routes import all_routes
 from .routing import GuardedRoute
 from .schemas.common import Problem
+from .sign_on import SignOn
 
 GetReadiness = Callable[[], Awaitable[Readiness]]
 _DEFAULT_AUTH = AuthSettings()
@@ -46,6 +47,7 @@ def make_api(
     )  # fmt: skip
     app.state.tickwise = tickwise
     app.state.authenticator = Authenticator(access)
+    app.state.sign_on = SignOn(access.oidc) if access.oidc else None
     app.state.events = EventBroadcaster(tickwise.store)
     app.state.forecasts = ForecastCache(tickwise.store)
     app.state.webhooks = Webhooks(tickwise.settings.secrets)

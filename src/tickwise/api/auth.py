@@ -1,8 +1,9 @@
 """Authentication: the identity and role of a request, by its token, its session or its connection.
 
 An address has no role, loopback included: every user of the machine has it, and so has a proxy that passes on the
-requests of everybody. A token is sent in a header, or by the session of a browser. Only two kinds of connection
-bring an identity: one inside this process, and one over the unix socket. The Host header must be a known name,
+requests of everybody. A token is sent in a header, or by the session of a browser. Without one, a proxy that the
+settings name says in a header who it is. Only two kinds of connection bring an identity: one inside this process,
+and one over the unix socket. The Host header must be a known name,
 since a browser can be led here under another name (DNS rebinding). A browser that changes something must come from
 a page of this host (Origin).
 """
@@ -28,6 +29,7 @@ from .loopback import is_loopback
 from .problems import Refusal
 from .session import is_link, session_secret
 from .token_file import digest
+from .trusted_header import header_identity
 
 T = TypeVar("T")
 MAX_FAILURES, WINDOW = 10, 60.0  # of one address, in so many seconds
@@ -68,7 +70,7 @@ class Authenticator:
     """Finds the identity of a request."""
 
     def __init__(self, access: AuthSettings, limiter: FailedLoginLimiter | None = None) -> None:
-        self._access = access
+        self.access = access
         self._limiter = limiter or FailedLoginLimiter()
         self._tokens = Coalescer[Token]()
 
@@ -92,10 +94,14 @@ class Authenticator:
         token = await self.token(request, store)
         if token is not None:
             return Identity(token.name, token.role, token.scopes)
+        trusted = self.access.trusted_header
+        if named := header_identity(request, trusted):
+            return named
         identity = connection_identity(request.scope)
         if identity is None:
             raise _unauthorized("a token is needed: send Authorization: Bearer TOKEN, or sign in")
-        if any(_is_forwarding(name) for name in request.headers):
+        ours = trusted.names if trusted else frozenset()
+        if any(_is_forwarding(name) or name in ours for name in request.headers):
             raise _unauthorized("a request that a proxy passed on needs a token: send Authorization: Bearer TOKEN")
         return identity
 
@@ -134,15 +140,15 @@ class Authenticator:
         return (scheme or request.scope["scheme"]) == "https"
 
     def _is_trusted(self, request: Request) -> bool:
-        return _peer(request) in self._access.trusted_proxies
+        return peer_of(request) in self.access.trusted_proxies
 
     def _address(self, request: Request) -> str:
         """The address a request comes from: as a trusted proxy says, else that of the connection."""
-        peer = _peer(request)
+        peer = peer_of(request)
         if not self._is_trusted(request):
             return peer or "this machine"
         hops = [hop.strip() for hop in request.headers.get("x-forwarded-for", "").split(",")]
-        clients = [hop for hop in hops if hop not in self._access.trusted_proxies and _is_address(hop)]
+        clients = [hop for hop in hops if hop not in self.access.trusted_proxies and _is_address(hop)]
         return clients[-1] if clients else peer
 
     def _hosts(self, request: Request) -> Iterator[str]:
@@ -154,7 +160,7 @@ class Authenticator:
 
     def _is_known_host(self, name: str, request: Request) -> bool:
         server = request.scope.get("server")
-        own: Iterable[str] = (*self._access.hosts, server[0] if server else "")
+        own: Iterable[str] = (*self.access.hosts, server[0] if server else "")
         return bool(name) and (is_loopback(name) or name in [one.lower() for one in own])
 
 
@@ -196,7 +202,8 @@ def _unauthorized(problem: str) -> Refusal:
     return Refusal(401, problem, headers=_CHALLENGE)
 
 
-def _peer(request: Request) -> str:
+def peer_of(request: Request) -> str:
+    """The address that a connection comes from; none over a unix socket."""
     return request.client.host if request.client else ""
 
 

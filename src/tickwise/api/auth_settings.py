@@ -9,6 +9,7 @@ from ..app.stores import Store
 from ..config import Settings
 from ..core.errors import InputError
 from ..ownership import WriterCheck
+from ..sign_on_settings import OidcSettings, TrustedHeader, sign_on_warnings
 from .admin_token import admin_token
 from .loopback import is_loopback
 from .token_file import FILE, state_folder
@@ -20,6 +21,8 @@ class AuthSettings:
 
     hosts: tuple[str, ...] = ()  # names under which people reach the API, besides those of loopback
     trusted_proxies: tuple[str, ...] = ()  # addresses whose forwarding headers are believed
+    oidc: OidcSettings | None = None
+    trusted_header: TrustedHeader | None = None
 
 
 def check_binding(host: str, *, has_token: bool) -> None:
@@ -33,6 +36,7 @@ def check_binding(host: str, *, has_token: bool) -> None:
 
 def warnings(host: str, access: AuthSettings, *, tls: bool) -> Iterator[str]:
     """What to warn of when the API starts."""
+    yield from sign_on_warnings(access.trusted_header)
     if is_loopback(host):
         return
     if not tls and not access.trusted_proxies:
@@ -45,7 +49,7 @@ def warnings(host: str, access: AuthSettings, *, tls: bool) -> Iterator[str]:
 
 
 def auth_settings(settings: Settings) -> AuthSettings:
-    return AuthSettings(settings.hosts, settings.trusted_proxies)
+    return AuthSettings(settings.hosts, settings.trusted_proxies, settings.oidc, settings.trusted_header)
 
 
 class LoadedAuth(NamedTuple):

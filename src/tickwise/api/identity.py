@@ -7,15 +7,14 @@ process, and a user whom the kernel names at the other end of the unix socket.
 import os
 import pwd
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..app.records import AccessRole
+from ..app.records import AccessRole, split_scope
 
-RANKS = {role: rank for rank, role in enumerate((AccessRole.VIEWER, AccessRole.OPERATOR, AccessRole.ADMIN))}
 _SCOPE_KEY = "tickwise.identity"
 
 
@@ -26,9 +25,15 @@ class Identity:
     name: str
     role: AccessRole
     scopes: tuple[str, ...] = ()  # patterns of job names; none: all jobs
+    granted: tuple[str, ...] = ()  # all scopes, of an identity that was narrowed to some of them
 
-    def may(self, role: AccessRole) -> bool:
-        return RANKS[self.role] >= RANKS[role]
+    def narrowed(self, role: AccessRole) -> "Identity | None":
+        """The same for what needs a role: with the scopes that give it; none if nothing does."""
+        if not self.scopes:
+            return self if self.role.includes(role) else None
+        given = (split_scope(scope, self.role) for scope in self.scopes)
+        patterns = tuple(pattern for scope_role, pattern in given if scope_role.includes(role))
+        return replace(self, scopes=() if "*" in patterns else patterns, granted=self.scopes) if patterns else None
 
     def sees(self, job: str) -> bool:
         return not self.scopes or any(fnmatchcase(job, pattern) for pattern in self.scopes)

@@ -192,9 +192,10 @@ async def _authorize(request: Request, route: Route) -> RequestContext:
     state.authenticator.check_address(request)
     opened = await state.tickwise.opened()
     store = opened.store
-    identity = await state.authenticator.identify(request, store)
-    if not isinstance(route.role, AccessRole) or not identity.may(route.role):
-        raise Refusal(403, f"this needs the role {route.role}, and {identity.name} is {identity.role}")
+    known = await state.authenticator.identify(request, store)
+    identity = known.narrowed(route.role) if isinstance(route.role, AccessRole) else None
+    if identity is None:
+        raise Refusal(403, f"this needs the role {route.role}, and {known.name} is {known.role}")
     if route.whole and identity.scopes:
         raise Refusal(
             403, f"this concerns all jobs, and {identity.name} may see {', '.join(identity.scopes)} only"

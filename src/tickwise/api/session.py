@@ -10,6 +10,9 @@ A link is a token that opens nothing itself: it is exchanged once, within minute
 
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from fastapi import Request, Response
@@ -22,10 +25,20 @@ from .token_file import digest
 KEY_HEADER = "tickwise-session-key"
 LINK_SECONDS = 600
 _SESSION_SECONDS = 7 * 86_400
-_COOKIE = "tickwise-session"
 _LINK_PREFIX, _BROWSER_PREFIX = "link-", "browser-"  # of the ids of such tokens
 _CLAIM_SECONDS = 3_600  # longer than a link lives
 _MAX_PART = 400  # characters of a cookie or a key
+
+
+class BrowserCookie(NamedTuple):
+    """A cookie that is half a secret, and the seconds for which a browser keeps it."""
+
+    name: str
+    seconds: int
+
+
+SESSION = BrowserCookie("tickwise-session", _SESSION_SECONDS)
+SIGN_ON = BrowserCookie("tickwise-sign-on", LINK_SECONDS)
 
 
 def split_secret(secret: str) -> tuple[str, str]:
@@ -51,26 +64,28 @@ def _encode_half(half: bytes) -> str:
     return urlsafe_b64encode(half).decode().rstrip("=")
 
 
-def session_secret(request: Request) -> str | None:
+def session_secret(request: Request, kind: BrowserCookie = SESSION) -> str | None:
     """The token of the session that a request belongs to; none if one of its halves is missing."""
-    cookie, key = request.cookies.get(_cookie_name(request)), request.headers.get(KEY_HEADER)
+    cookie, key = request.cookies.get(_cookie_name(request, kind)), request.headers.get(KEY_HEADER)
     if not cookie or not key or max(len(cookie), len(key)) > _MAX_PART:
         return None
     return _join_halves(cookie, key)
 
 
-def set_session(request: Request, response: Response, cookie: str, *, secure: bool) -> None:
+def set_session(
+    request: Request, response: Response, cookie: str, *, secure: bool, kind: BrowserCookie = SESSION
+) -> None:
     """Set the cookie of a session; an empty one ends it."""
     response.set_cookie(
-        _cookie_name(request), cookie, max_age=_SESSION_SECONDS if cookie else 0, path=_cookie_path(request),
+        _cookie_name(request, kind), cookie, max_age=kind.seconds if cookie else 0, path=_cookie_path(request),
         secure=secure, httponly=True, samesite="strict",
     )  # fmt: skip
 
 
-def _cookie_name(request: Request) -> str:
+def _cookie_name(request: Request, kind: BrowserCookie) -> str:
     """A name for each port, since a cookie of one port would replace that of another."""
     port = request.headers.get("host", "").rpartition(":")[2]
-    return f"{_COOKIE}-{port}" if port.isdecimal() else _COOKIE
+    return f"{kind.name}-{port}" if port.isdecimal() else kind.name
 
 
 def _cookie_path(request: Request) -> str:
@@ -107,9 +122,14 @@ async def redeem_link(store: Store, code: str) -> str:
     if used:
         raise Refusal(401, "this link was used already: get a new one (tickwise token link)")
     await store.access.revoke(link.id)
-    secret, number = secrets.token_urlsafe(32), uuid4().hex
     until = now + _SESSION_SECONDS * MICRO
-    token = Token(id=_BROWSER_PREFIX + number, name=f"browser {number[:8]}", role=link.role, expires_at=until)
-    await store.access.issue(token, digest(secret))
-    await store.access.record([AuditEntry(token.name, "session.create", link.name, None, {"id": token.id})])
+    return await open_session(store, Token("", "", link.role, expires_at=until), link.name, {})
+
+
+async def open_session(store: Store, token: Token, subject: str, known: Mapping[str, Any]) -> str:
+    """The secret of a new token for a browser; the audit says what is `known` of its person."""
+    secret, number = secrets.token_urlsafe(32), uuid4().hex
+    name = f"{token.name} (browser {number[:8]})" if token.name else f"browser {number[:8]}"
+    token = await store.access.issue(replace(token, id=_BROWSER_PREFIX + number, name=name), digest(secret))
+    await store.access.record([AuditEntry(name, "session.create", subject, None, {"id": token.id, **known})])
     return secret

@@ -18,6 +18,7 @@ from ..core.definition import (
     Command,
     ForEach,
     HttpCall,
+    JobCall,
     JobDefinition,
     Kind,
     Overlap,
@@ -38,7 +39,7 @@ _SHORT_RULE = re.compile(r"every (?P<every>\d+ ?[a-z]+)(?: on (?P<on>[-A-Z0-9, ]
 _DEFAULT_JOB = JobDefinition("plain")
 _DEFAULT_POLICY = Policy()
 _DURATIONS = "grace jitter wait_for expires".split()
-_AS_GIVEN = "max_catchup skip_if_successful max_runs auto_remove".split()
+_AS_GIVEN = "max_catchup skip_if_successful max_runs auto_remove shadow".split()
 _JOB_FIELDS = "description enabled queue priority env_file dir at_most_once".split()
 _MAPPINGS = "labels params env".split()
 
@@ -55,7 +56,7 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
     fields |= {name: dict(getattr(job, name)) for name in _MAPPINGS if getattr(job, name)}
     if start is not None:
         zone = start.times.zone.name
-        fields |= {"schedule": _schedule_field(own, zone), "timezone": zone, **_policy_fields(start.policy)}
+        fields |= {"schedule": _schedule_field(own, zone), "timezone": zone, **policy_fields(start.policy)}
         fields |= _from_field(start.times)
     if events is not None:
         fields |= {
@@ -79,7 +80,7 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
 def _event_policy_fields(policy: Policy) -> dict[str, Any]:
     """The policy of a job that runs on events only: each has its run unless it says otherwise."""
     by_itself = policy.catchup is Catchup.ALL or policy.overlap in (Overlap.LATEST, Overlap.REPLACE)
-    fields = _policy_fields(policy)
+    fields = policy_fields(policy)
     if policy.catchup is Catchup.ALL or (by_itself and policy.catchup is Catchup.ONCE):
         fields.pop("catchup", None)
     return fields if policy.catchup is not Catchup.ONCE or by_itself else {"catchup": "once", **fields}
@@ -121,7 +122,7 @@ def _differs(value: Any, default: Any, name: str) -> bool:
     return bool(getattr(value, name) != getattr(default, name))
 
 
-def _policy_fields(policy: Policy) -> dict[str, Any]:
+def policy_fields(policy: Policy) -> dict[str, Any]:
     """The fields that do not follow from others (S10, S11, S14)."""
     fields: dict[str, Any] = {}
     if policy.catchup is not Catchup.ONCE:
@@ -235,6 +236,7 @@ _ACTIONS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Script: lambda action: {"script": action.text},
     PythonCall: lambda action: {"python": action.target},
     HttpCall: lambda action: {"http": _http_field(action)},
+    JobCall: lambda action: {"job": action.job, **({"params": dict(action.params)} if action.params else {})},
 }
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..core.definition import JobDefinition, Kind, ScheduleDefinition
-from ..core.errors import ConflictError, InputError
+from ..core.errors import ConflictError, InputError, did_you_mean, nearest_word
 from ..sources.defaults import Defaults
 from ..sources.spec import read_spec
 from ..stores.contract import Store
@@ -25,7 +25,7 @@ API_SOURCE = "api"
 _PAGE = 1_000
 _SCHEDULE_FIELDS = frozenset(
     "name schedule timezone catchup catchup_window max_catchup overlap max_active_runs grace skip_if_successful "
-    "jitter from until max_runs after wait_for expires auto_remove ticking pause_after".split()
+    "jitter from until max_runs after wait_for expires auto_remove ticking pause_after shadow".split()
 )
 
 
@@ -124,6 +124,26 @@ async def edit_schedule(
     if edit.changed:
         await _write(store, stored, edit.job)
     return edit
+
+
+def with_schedule_fields(
+    stored: StoredJob, schedule: str, patch: Mapping[str, Any], defaults: Defaults
+) -> JobDefinition:
+    """The job as it would be with other fields of a schedule, whatever source it has; nothing is written."""
+    _check_readable(stored)
+    base, fields = _base_of(stored.definition, schedule), stored.fields(schedule)
+    if other := next((name for name in patch if name not in _SCHEDULE_FIELDS or name == "name"), None):
+        near = nearest_word(other, _SCHEDULE_FIELDS)
+        raise InputError(
+            f"{other}: it does not say when the job runs{did_you_mean(near)}", field=other, nearest=near
+        )
+    known = {name: value for name, value in fields.items() if name in _SCHEDULE_FIELDS}
+    changed = merged(_mergeable(known, patch), patch)
+    new = read_spec({"name": base, **changed, "command": "true"}, "", defaults)
+    source = next(one.source for one in stored.definition.schedules if base_name(one) == base)
+    own = (replace(one, job=stored.definition.name, source=source) for one in new.schedules)
+    others = (one for one in stored.definition.schedules if base_name(one) != base)
+    return replace(stored.definition, schedules=_sorted((*others, *own)))
 
 
 async def remove_schedule(store: Store, stored: StoredJob, schedule: str) -> None:

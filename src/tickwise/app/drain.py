@@ -11,6 +11,8 @@ from uuid import uuid4
 from ..clock import monotonic
 from ..core.definition import Ticking
 from ..core.requirements import ALL
+from ..core.settle import Settled
+from ..runtime.child_watch import ChildWatch
 from ..runtime.execution import Execution
 from ..runtime.executors.middleware import Middleware
 from ..runtime.local_ticker import LocalTicker
@@ -19,7 +21,7 @@ from ..runtime.ticker import Ticker
 from ..runtime.worker import Worker, WorkerOptions
 from ..stores.contract import Store
 from ..stores.pages import all_pages
-from ..stores.records import Node, Role
+from ..stores.records import Finish, Lease, Node, Role
 
 _LEASE = 3_600  # seconds; it is not renewed
 _CONCURRENCY = 100
@@ -34,13 +36,15 @@ async def drain(
     """Decide all that is due and run all that is queued, of all queues; how many attempts ended."""
     ended = 0
 
-    def count(*_: object) -> None:
+    def on_ended(lease: Lease, _finish: Finish, settled: Settled) -> None:
         nonlocal ended
         ended += 1
+        children.ended(lease, settled)
 
     name, queues = f"drain-{uuid4().hex[:12]}", await _queues(store)
     execution = Execution(store, functions, commands=lambda: (ALL,), services=services, middleware=middleware)
-    worker = Worker(store, name, execution, options=WorkerOptions(_CONCURRENCY, queues, _LEASE), on_ended=count)
+    worker = Worker(store, name, execution, options=WorkerOptions(_CONCURRENCY, queues, _LEASE), on_ended=on_ended)
+    children = ChildWatch(store, worker.held)
     ticker = Ticker(store, name, worker=worker)
     await store.beat(Node(name, (Role.TICKER, Role.WORKER), queues=queues, offers=worker.offers, seconds=_LEASE))
     try:
@@ -54,6 +58,7 @@ async def drain(
                 await worker.finish_event.wait()
                 worker.finish_event.clear()
                 await worker.finish_turn()
+            await children.turn()
     finally:
         await worker.close(0)
         await store.leave(name)

@@ -212,6 +212,10 @@ async def waits(store: Store, run: RunRow) -> AsyncIterator[str]:
     if run.state is not RunState.QUEUED:
         return
     now = await store.now()
+    if run.waits_for:
+        for line in run.waits_for.splitlines():
+            yield f"It waits for {line}." if not line.startswith("step ") else f"The {line}."
+        return
     if run.due_at > now:
         yield f"It may not start before {iso(run.due_at // MICRO)}."
         return
@@ -321,6 +325,7 @@ def _explain_undecided(facts: SlotFacts, slot: int, notes: tuple[str, ...]) -> E
 _REQUESTED = {
     Trigger.MANUAL: ("by hand", "somebody asked for it{by}, at {at}", "Nothing to do."),
     Trigger.ENQUEUE: ("by code", "code enqueued it{by}, at {at}", "Nothing to do."),
+    Trigger.STEP: ("by a step", "a step of another run waits for it{by}, since {at}", "Nothing to do."),
     Trigger.RESTART: ("restart", "the restart schedule asked for it, for {at}", "Nothing to do."),
 }
 

@@ -12,6 +12,7 @@ from ..core.event_inbox import MAX_SECONDS_AHEAD
 from ..core.events import OnEvent
 from ..core.handover import HandOver
 from ..core.model import Pause, Schedule
+from ..core.parity import fires_of_slot
 from ..core.payload import first_line
 from ..core.slots import due_at, next_slot, previous_slot
 from ..core.states import HandOverState, RunState
@@ -68,6 +69,7 @@ def reason_steps(facts: SlotFacts, verdict: str, code: str, text: str, advice: s
     if verdict != "none":
         yield _rules_step(facts)
         yield ReasonStep("verdict", sentence(text), _VERDICT_MARKS.get(verdict, "no"))
+        yield from _fire_steps(facts)
     elif code == "pending":
         yield ReasonStep("ticker", "No ticker has looked at it yet.", "wait")
     if facts.run is not None:
@@ -139,6 +141,15 @@ def _rules_step(facts: SlotFacts) -> ReasonStep:
     rules += [f"after: {one.schedule} within {format_duration(one.within)}" for one in policy.after]
     rules += ["skip_if_successful"] if policy.skip_if_successful else []
     return ReasonStep("rules", f"{', '.join(rules)}.", "yes")
+
+
+def _fire_steps(facts: SlotFacts) -> Iterator[ReasonStep]:
+    """Whether another scheduler has started the slot, as far as the schedule remembers (S80)."""
+    fires = [] if facts.slot is None else fires_of_slot(facts.schedule, facts.slot)
+    for fire in fires:
+        yield ReasonStep("fire", f"Another scheduler started it, {facts.at(fire)}.", "yes")
+    if facts.schedule.in_shadow and not fires:
+        yield ReasonStep("fire", "No fire of another scheduler belongs to it.", "wait")
 
 
 def run_steps(run: RunRow, waits: tuple[str, ...]) -> Iterator[ReasonStep]:

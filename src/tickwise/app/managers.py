@@ -26,6 +26,7 @@ from ..core.states import RunState
 from ..core.step_graph import steps_from
 from ..core.step_outputs import item_of
 from ..core.timeparse import to_datetime
+from ..runtime.child_runs import cancel_run
 from ..sources.defaults import Defaults
 from ..sources.spec import read_spec
 from ..stores.contract import Store
@@ -249,14 +250,16 @@ class Runs:
 
     async def cancel(self, run: str) -> str:
         """End a queued run, or ask a running one to end; the state it was found in, or has now."""
-        return str(await (await self._store()).cancel(run))
+        return str(await cancel_run(await self._store(), run))
 
     async def cancel_all(self, job: str, *, queued: bool = False) -> Sequence[str]:
         """Ask all running runs of a job to end, and end the queued ones if asked; the ids, newest first."""
         store, states = await self._store(), {RunState.RUNNING} | ({RunState.QUEUED} if queued else set())
         filters = RunFilter(job=job, states=frozenset(states))
         rows = await all_pages(lambda after: store.insights.runs(filters, after, _PAGE_SIZE))
-        return [row.id for row in rows if await store.cancel(row.id) in (RunState.RUNNING, RunState.CANCELLED)]
+        return [
+            row.id for row in rows if await cancel_run(store, row.id) in (RunState.RUNNING, RunState.CANCELLED)
+        ]
 
     async def retry(self, run: str, from_step: str | None = None) -> RunInfo:
         """Put a failed, lost or cancelled run back; steps that succeeded are not repeated.

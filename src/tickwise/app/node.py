@@ -22,6 +22,7 @@ from ..core.settle import Settled
 from ..core.states import RunState
 from ..core.timeparse import to_datetime
 from ..log import get_logger
+from ..runtime.child_watch import ChildWatch
 from ..runtime.engines.watcher import EndOfAttempt
 from ..runtime.heartbeat import Heartbeat, HeartbeatCallbacks
 from ..runtime.local_ticker import LocalTicker
@@ -53,7 +54,7 @@ _MAX_PROBLEMS, _MAX_PROBLEM_LENGTH = 20, 1_000
 _ANY_COMMANDS = frozenset({ALL})
 _OUTCOME_NAMES = {"handedback": "handed_back"}
 RUN_ENDED = "run ended"  # the event that is logged for an attempt that did not succeed
-_NOT_LOGGED = frozenset({"started", "succeeded", "snoozed", "unmet"})
+_NOT_LOGGED = frozenset({"started", "succeeded", "snoozed", "unmet", "waits"})
 
 
 class NodeServices(NamedTuple):
@@ -100,6 +101,7 @@ class NodeProcess:
         self.ready = asyncio.Event()  # the first pass is over
         self._workers = self._make_workers()
         self.worker = self._workers.local
+        self._children = ChildWatch(services.store, self._workers.held)
         self._heartbeat = self._make_heartbeat()
         self._ticker: Ticker | None = None
         self._local: LocalTicker | None = None
@@ -274,7 +276,7 @@ class NodeProcess:
                 self._loop("finisher", worker.finish_turn, worker.finish_event),
                 self._loop("reporter", worker.flush_turn),
             )
-        ]
+        ] + ([self._loop("children", self._children.turn, self._children.wake_event)] if self._workers.all else [])
 
     def _follow(self, folder: "FolderSource", read: asyncio.Event, stop: asyncio.Event) -> Turn:
         async def turn() -> float:
@@ -366,9 +368,11 @@ class NodeProcess:
 
     def _started(self, lease: Lease) -> None:
         self._is_idle = self._found_no_run = False  # the run may have ended by the next turn
+        self._children.started(lease)
         self._report("started", lease, RunState.RUNNING)
 
     def _ended(self, lease: Lease, finish: Finish, settled: Settled) -> None:
+        self._children.ended(lease, settled)
         what = type(finish.outcome).__name__.lower()
         self._report(_OUTCOME_NAMES.get(what, what), lease, settled.state, finish.error)
 

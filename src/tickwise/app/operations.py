@@ -10,17 +10,18 @@ from typing import Any
 
 from ..config import Settings
 from ..core.definition import JobDefinition
-from ..core.errors import InputError
+from ..core.errors import ConflictError, InputError
 from ..core.model import Pause
 from ..core.states import RunState
 from ..core.timeparse import iso
 from ..sources.defaults import Defaults
 from ..stores.access_records import AuditEntry
 from ..stores.pages import all_pages
-from ..stores.records import MICRO, Enqueue, QueueLimit, RunFilter
+from ..stores.records import MICRO, Enqueue, JobRow, QueueLimit, RunFilter
 from .attention import Status, status
 from .audit import Audit, audit
 from .definitions import (
+    API_SOURCE,
     DefinitionEdit,
     NewSchedule,
     StoredJob,
@@ -35,6 +36,7 @@ from .notifications import ChannelTest, try_channels
 from .options import When
 from .overview import Overview, overview
 from .stores import StoreOfLoop
+from .tries import store_try
 from .values import RunInfo, as_second
 from .worker_advice import is_live, missing_worker_warnings
 
@@ -73,6 +75,16 @@ class Operations:
 
     async def remove_schedule(self, stored: StoredJob, name: str) -> None:
         await remove_schedule(self._store, stored, name)
+
+    async def store_try(self, fields: Mapping[str, Any]) -> JobDefinition:
+        """Store a job that is to be tried once, without its schedules."""
+        return await store_try(self._store, fields, self._defaults())
+
+    async def remove_job(self, row: JobRow) -> None:
+        """Delete a job of the API with its schedules, unless it has changed since it was read."""
+        if row.source != API_SOURCE:
+            raise ConflictError(f"{row.definition.name} was defined by {row.source}, which alone may delete it")
+        await self._store.remove(row.definition.name, API_SOURCE, over=row.version)
 
     async def missing_workers(self, job: JobDefinition, source: str) -> Sequence[str]:
         """Warnings, if no live worker can execute the job."""

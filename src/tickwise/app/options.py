@@ -77,6 +77,7 @@ class JobOptions(TypedDict, total=False):
     auto_remove: bool | None
     ticking: Literal["store", "local"] | None
     pause_after: Mapping[str, int] | None
+    shadow: bool | None
     engine: str | Mapping[str, Any] | None
     queue: str | None
     priority: int | None

@@ -12,6 +12,7 @@ from ..stores.contract import Store
 from ..stores.records import MICRO, DecisionFilter, Node, PauseInterval, Role
 from ..stores.statistics import Counts
 from .explain_steps import by_whom
+from .seen_counts import seen_counts
 from .values import moment
 from .worker_advice import is_live, start_advice, start_command, unserved_jobs, workers_without_room
 
@@ -38,7 +39,7 @@ class Minute:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Counts of everything; the minutes only of jobs that the caller sees."""
+    """Counts and minutes of the jobs that the caller sees."""
 
     now: datetime
     counts: Counts
@@ -51,9 +52,10 @@ class Overview:
 
 
 async def overview(store: Store, sees: Callable[[str], bool] | None = None) -> Overview:
-    """As of now; with `sees`, nothing that names a job which the caller does not see."""
+    """As of now; with `sees`, nothing of a job which the caller does not see, nor of the fleet's troubles."""
     now, insights = await store.now(), store.insights
-    counts, pauses = await insights.counts(), await insights.pauses()
+    counts = await (insights.counts() if sees is None else seen_counts(store, now, sees))
+    pauses = await insights.pauses()
     live = [node for node in await insights.nodes() if is_live(node, now)]
     workers = [node for node in live if Role.WORKER in node.roles]
     tickers = [node for node in live if Role.TICKER in node.roles]
@@ -63,7 +65,7 @@ async def overview(store: Store, sees: Callable[[str], bool] | None = None) -> O
         oldest_waiting_at=moment(counts.oldest_due), paused=paused is not None,
         warnings=(
             *_warnings(counts, workers, tickers, paused), *await _unreadable(store, now, sees),
-            *([] if sees else _problems(live)),
+            *([] if sees else _problems(live, workers, tickers)),
         ),
         minutes=await _minutes(store, now // MICRO, sees),
     )  # fmt: skip
@@ -83,14 +85,6 @@ def _warnings(
         yield OverviewWarning(
             f"Jobs overdue: {counts.overdue}.", "Start another ticker, or see whether one is stuck."
         )
-    for node in tickers:
-        if node.claims_fail:
-            yield OverviewWarning(
-                f"{node.host}: claims fail ({node.claims_fail}); due jobs are found in its own index.",
-                "See what blocks them: tickwise store check.",
-            )
-    for _, problem in workers_without_room(workers):
-        yield OverviewWarning(f"{problem}.", "See what runs there: tickwise runs list --state running.")
     for queue, number in unserved_queues(counts, workers):
         yield OverviewWarning(
             f"No live worker serves the queue {queue}, where runs wait: {number}.",
@@ -122,7 +116,15 @@ async def _unreadable(store: Store, now: int, sees: Callable[[str], bool] | None
     return found
 
 
-def _problems(nodes: list[Node]) -> Iterator[OverviewWarning]:
+def _problems(nodes: list[Node], workers: list[Node], tickers: list[Node]) -> Iterator[OverviewWarning]:
+    for node in tickers:
+        if node.claims_fail:
+            yield OverviewWarning(
+                f"{node.host}: claims fail ({node.claims_fail}); due jobs are found in its own index.",
+                "See what blocks them: tickwise store check.",
+            )
+    for _, problem in workers_without_room(workers):
+        yield OverviewWarning(f"{problem}.", "See what runs there: tickwise runs list --state running.")
     for node in nodes:
         for problem in node.problems:
             yield OverviewWarning(f"{node.host}: {problem}", "Mend the definition; the others go on meanwhile.")

@@ -3,7 +3,7 @@
 `Store` and its errors come from `app.stores`; the API imports nothing of `tickwise.stores` itself.
 """
 
-from ..stores.access_records import AccessRole, AuditEntry, Token
+from ..stores.access_records import AccessRole, AuditEntry, Token, split_scope
 from ..stores.pages import all_pages
 from ..stores.records import (
     MICRO,
@@ -50,4 +50,5 @@ __all__ = [
     "StepReport",
     "Token",
     "all_pages",
+    "split_scope",
 ]

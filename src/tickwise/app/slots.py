@@ -61,14 +61,15 @@ class SlotInfo:
     def of(cls, record: SlotRecord) -> "SlotInfo":
         run = record.run
         return cls(
-            slot=to_datetime(record.slot), state=str(record.state), reason=record.reason, text=_text(record),
+            slot=to_datetime(record.slot), state=str(record.state), reason=record.reason, text=slot_text(record),
             count=record.slots,
             run=run and run.run, due_at=moment(run and run.due_at), started_at=moment(run and run.started_at),
             finished_at=moment(run and run.finished_at), attempt=run and run.attempt,
         )  # fmt: skip
 
 
-def _text(record: SlotRecord) -> str:
+def slot_text(record: SlotRecord) -> str:
+    """Why a slot is as it is, in words."""
     if record.reason is None:
         return ""
     if record.state is SlotState.WAITING or record.run is not None:

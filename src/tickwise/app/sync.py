@@ -20,7 +20,16 @@ from .hooks import Hooks
 from .loop_thread import LoopThread
 from .options import FunctionOptions, Times
 from .sources import DeclaredJobs
-from .sync_methods import Face, SyncEvents, SyncJobs, SyncPlaySession, SyncRuns, SyncSchedules, SyncSources
+from .sync_methods import (
+    Face,
+    SyncEvents,
+    SyncJobs,
+    SyncPlaySession,
+    SyncRuns,
+    SyncSchedules,
+    SyncShadows,
+    SyncSources,
+)
 from .tickwise import AsyncTickwise, Function, Wrapper
 from .values import EVERY_ROLE
 
@@ -41,6 +50,7 @@ class Tickwise(Face):
         self.runs = SyncRuns(self._awaited.runs, loop_thread)
         self.jobs = SyncJobs(self._awaited.jobs, loop_thread)
         self.events = SyncEvents(self._awaited.events, loop_thread)
+        self.shadow = SyncShadows(self._awaited.shadow, loop_thread)
         self.sources = SyncSources(self._awaited.sources, loop_thread)
 
     @property

@@ -13,6 +13,7 @@ from .events import Events
 from .loop_thread import LoopThread, run_synchronously
 from .managers import Jobs, Runs, Schedules
 from .play_session import PlaySession
+from .shadow import Shadows
 from .sources import Sources
 from .tickwise import AsyncTickwise
 
@@ -60,6 +61,7 @@ SyncSchedules = _synchronous_class(Schedules, "SyncSchedules")
 SyncRuns = _synchronous_class(Runs, "SyncRuns")
 SyncJobs = _synchronous_class(Jobs, "SyncJobs")
 SyncEvents = _synchronous_class(Events, "SyncEvents")
+SyncShadows = _synchronous_class(Shadows, "SyncShadows")
 SyncPlaySession = _synchronous_class(PlaySession, "SyncPlaySession")
 SyncSources = _synchronous_class(Sources, "SyncSources")
 Face = _synchronous_class(AsyncTickwise, "Face", enqueue=_enqueue)

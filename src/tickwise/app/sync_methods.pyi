@@ -18,6 +18,11 @@ from .options import EnqueueOptions
 from .options import JobFields
 from .options import When
 from .play_session import PlaySession
+from .shadow import HeardFire
+from .shadow import ShadowAdoption
+from .shadow import ShadowReport
+from .shadow import ShadowStatus
+from .shadow import Shadows
 from .sources import SourceInfo
 from .sources import Sources
 from .stores import StoreOfLoop
@@ -214,6 +219,36 @@ class SyncPlaySession:
         """Do all that is due now, and at each instant until then, with the clock there; nothing waits.
 
 Returns the runs that ended, in order. `until` is an instant, or how long from now."""
+        ...
+
+class SyncShadows:
+    """Schedules in shadow."""
+    _awaited: Shadows
+    _loop_thread: LoopThread
+
+    def __init__(self, awaited: Shadows, loop_thread: LoopThread) -> None:
+        ...
+
+    def seen(self, name: str, *, age: float=0, at: datetime | None=None, key: str | None=None, unless_adopted: bool=False) -> HeardFire:
+        """Note that another scheduler has started the job, `age` seconds ago or at an instant; once per key.
+
+With `unless_adopted` nothing is noted after an adoption: then the other scheduler is not to start it."""
+        ...
+
+    def list(self) -> list[ShadowStatus]:
+        """Schedules that are in shadow or were adopted from it, by name; compared by their newest fires."""
+        ...
+
+    def report(self, name: str, *, since: datetime | None=None, until: datetime | None=None, tolerance: int | None=None) -> ShadowReport:
+        """The newest slots and fires one by one, since the shadow began and until the adoption if there is one."""
+        ...
+
+    def adopt(self, name: str, *, stopped: bool=False, by: str='', dry_run: bool=False) -> ShadowAdoption:
+        """Take over from the other scheduler after its last fire; `stopped`: it starts nothing more."""
+        ...
+
+    def resume(self, name: str) -> ShadowStatus:
+        """Take an adoption back: the other scheduler starts the job again."""
         ...
 
 class Face:

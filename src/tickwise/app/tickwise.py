@@ -35,6 +35,7 @@ from .managers import Jobs, Runs, Schedules
 from .options import EnqueueOptions, FunctionOptions, Times, When, as_seconds, check_enqueue_options
 from .play_session import PlaySession
 from .registry import Registry
+from .shadow import Shadows
 from .sources import DeclaredJobs, Sources
 from .stores import LoopStores, StoreOfLoop
 from .values import EVERY_ROLE, RunInfo, UpcomingRun, as_second
@@ -78,6 +79,7 @@ class AsyncTickwise:
         self.runs = Runs(self.store)
         self.jobs = Jobs(self.store)
         self.events = Events(self.store, self._event_gate)
+        self.shadow = Shadows(self.store)
         self.sources = Sources(self.store, lambda: self.declared)
 
     def configure(self, config: Path | None = None, **settings: Any) -> None:

@@ -10,7 +10,7 @@ from ..core.cron.zone import zone
 from ..core.errors import InputError, did_you_mean, nearest_word
 from ..core.events import OnEvent, events_of_params, own_params
 from ..core.handover import HandOver
-from ..core.model import Pause
+from ..core.model import Pause, Schedule, Shadow
 from ..core.timeparse import ceil_second, parse_duration, read_moment, to_datetime
 from ..core.timeparse import instant as moment_instant
 from ..stores.records import MICRO, Role, RunRow, ScheduleRow
@@ -67,6 +67,16 @@ def pause_fields(pause: Pause) -> dict[str, Any]:
     return {"at": instant(pause.at), "by": pause.by, "reason": pause.reason, "until": instant(pause.until)}
 
 
+def shadow_fields(state: Schedule) -> dict[str, Any]:
+    """Whether it is in shadow, since when, and when another scheduler was last heard."""
+    shadow = state.shadow or Shadow(state.first_seen)
+    last = shadow.fires[-1].at if shadow.fires else None
+    return {
+        "in_shadow": state.in_shadow, "since": to_datetime(shadow.since), "adopted_at": instant(shadow.adopted_at),
+        "adopted_by": shadow.adopted_by, "last_fire": instant(last),
+    }  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleInfo:
     """A schedule, with times as datetimes."""
@@ -95,6 +105,7 @@ class ScheduleInfo:
     backfilling: bool = False
     ticking: str | None = None  # what finds its slots, store or local; none: as the nodes are set
     adopted: bool = False  # a person has said so, and not its definition
+    shadow: Mapping[str, Any] | None = None  # what is known of another scheduler that starts the job (S80)
     unreadable: str = ""  # why it cannot be read, if so: then its times and state are not known
 
     @classmethod
@@ -119,7 +130,7 @@ class ScheduleInfo:
             skips=tuple({"slot": to_datetime(s.slot), "by": s.by, "reason": s.reason} for s in state.skips),
             backfilling=state.backfill is not None,
             ticking=None if ticking is None else str(ticking), adopted=state.ticking is not None,
-            unreadable=row.unreadable, **more,
+            shadow=None if state.shadow is None else shadow_fields(state), unreadable=row.unreadable, **more,
         )  # fmt: skip
 
 
@@ -171,6 +182,7 @@ class RunInfo:
     cancelling: bool = False  # it was cancelled, and has not ended yet
     by: str = ""  # the person or token that made it
     waits: tuple[str, ...] = ()  # why a queued run has not started, in sentences; only from `runs.get`
+    waits_for: str = ""  # what its steps wait for, while it is queued and needs no worker (S74)
     hand_over: "HandOverInfo | None" = None  # of its last attempt, if an engine executes it
 
     @classmethod
@@ -182,7 +194,7 @@ class RunInfo:
             started_at=moment(row.started_at), finished_at=moment(row.finished_at), worker=row.node,
             params=own_params(row.params or {}), events=events_of_params(row.params or {}),
             result=row.result, error=row.error, key=row.key, waits=waits,
-            priority=row.priority, cancelling=row.cancelling, by=row.by,
+            priority=row.priority, cancelling=row.cancelling, by=row.by, waits_for=row.waits_for,
             hand_over=None if row.hand_over is None else HandOverInfo.of(row.hand_over),
         )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """What one person may see of a store. What they do not see does not exist for them."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
@@ -10,6 +10,7 @@ from ..core.definition import Step
 from ..core.errors import InputError, NotFoundError, did_you_mean, nearest_word
 from ..core.slot_history import Bins
 from ..core.timeparse import ceil_second
+from ..sources.defaults import Defaults
 from ..stores.contract import Store
 from ..stores.records import (
     MICRO,
@@ -31,10 +32,12 @@ from ..stores.statistics import HourlyStats, RecentSlots
 from .definitions import StoredJob, stored_job
 from .events import EventInfo, list_events
 from .explain import Explanation, why, why_run
+from .replay import ReplayedPast, replay_schedule
 from .ribbons import RibbonPage, ribbons
 from .run_search import RunOrder, RunSearch, sees_all
 from .slots import LISTED_SLOTS, SlotInfo, SlotMark, SlotReader
 from .values import RunInfo, ScheduleDetail, ScheduleItem, is_due
+from .what_if import WhatIf, what_if
 from .worker_advice import is_live
 
 T = TypeVar("T")
@@ -117,6 +120,19 @@ class View:
         """Why a slot ran or did not; without one, the newest that is due."""
         await self.schedule(name)
         return await why(self._store, name, None if slot is None else ceil_second(slot), zone)
+
+    async def what_if(self, name: str, slot: datetime | None = None) -> WhatIf:
+        """What would have let a slot run; without one, the newest that is due."""
+        stored = (await self.stored_schedule(name)).job
+        return await what_if(self._store, stored, name, None if slot is None else ceil_second(slot))
+
+    async def replay(
+        self, name: str, start: int, end: int | None, changes: Mapping[str, Any], defaults: Defaults
+    ) -> ReplayedPast:
+        """How the past of a schedule would have gone with other fields; up to now, if no end is given."""
+        stored = (await self.stored_schedule(name)).job
+        until = await self._store.now() // MICRO + 1 if end is None else end
+        return await replay_schedule(self._store, stored, name, start, until, changes, defaults)
 
     async def runs(self, filters: RunFilter, after: str | None, limit: int) -> Page[RunInfo]:
         """The newest first."""

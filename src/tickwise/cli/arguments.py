@@ -29,9 +29,9 @@ def as_when(text: str, timezone: str) -> str:
     return as_instant(text, timezone) if _begins_like_a_date(text) else text.strip()
 
 
-def as_past(text: str | None) -> str | None:
-    """A date or time in UTC, or how long ago it was."""
-    return _relative_to_now(text, -1)
+def as_past(text: str | None, timezone: str = "UTC") -> str | None:
+    """A date or time in a zone, or how long ago it was."""
+    return _relative_to_now(text, -1, timezone)
 
 
 def as_future(text: str | None) -> str | None:
@@ -39,9 +39,9 @@ def as_future(text: str | None) -> str | None:
     return _relative_to_now(text, 1)
 
 
-def _relative_to_now(text: str | None, sign: int) -> str | None:
+def _relative_to_now(text: str | None, sign: int, timezone: str = "UTC") -> str | None:
     if text is None or _begins_like_a_date(text):
-        return text and as_instant(text)
+        return text and as_instant(text, timezone)
     return iso(floor_second(now()) + sign * parse_duration(text))
 
 
@@ -63,16 +63,18 @@ def run_path(run: str) -> str:
     return f"/runs/{run}"
 
 
-def parse_params(texts: Sequence[str] | None) -> dict[str, Any]:
-    """Params of a run, each as NAME=VALUE."""
-    return dict(_parse_param(text) for text in texts or ())
+def parse_params(
+    texts: Sequence[str] | None, what: str = "parameter", example: str = "table=orders"
+) -> dict[str, Any]:
+    """Params of a run, or other values, each as NAME=VALUE."""
+    return dict(_parse_param(text, what, example) for text in texts or ())
 
 
-def _parse_param(text: str) -> tuple[str, Any]:
+def _parse_param(text: str, what: str, example: str) -> tuple[str, Any]:
     """The value as JSON if it is JSON, else as text."""
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise InputError(f"{text!r} is not a parameter: write NAME=VALUE, such as table=orders")
+        raise InputError(f"{text!r} is not a {what}: write NAME=VALUE, such as {example}")
     try:
         return name, json.loads(value)
     except ValueError:

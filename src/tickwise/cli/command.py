@@ -64,7 +64,7 @@ def api_command(
 
     def run(**given: Any) -> None:
         target, as_json = _shared_options(**{name: given.pop(name) for name in _SHARED_OPTIONS})
-        target = target._replace(token=_read_token(target.token))
+        target = target._replace(token=read_token(target.token))
         asyncio.run(_run_command(command, target, given, as_json=as_json))
 
     own = list(inspect.signature(command).parameters.values())[1:]
@@ -76,7 +76,7 @@ def api_command(
     return run
 
 
-def _read_token(given: str | None) -> str | None:
+def read_token(given: str | None) -> str | None:
     """The token in a file or on stdin, else the text itself, with a warning if others can read it."""
     if given is None:
         return None

@@ -1,7 +1,6 @@
 """What `tickwise diff` prints: lines for people, Markdown for a pull request, JSON for programs."""
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +12,7 @@ from rich.text import Text
 from ..app.job_diff import BusiestSecond, FieldChange, JobDiff, JobSetDiff, ScheduleDiff
 from ..core.cron.zone import Zone
 from ..core.timeparse import format_duration, iso, to_datetime
+from .markdown import code, escape
 from .output import plain, print_block, print_line
 
 _LISTED_FIRES, _JSON_FIRES = 3, 10
@@ -168,16 +168,16 @@ def as_markdown(report: DiffReport) -> Iterator[str]:
     if changed:
         yield from ("", "| | job | what changes | fires |", "|---|---|---|---|")
     for job in changed:
-        fields = ", ".join(_code(change.field) for change in job.fields) or job.change
-        yield f"| {_MARKS[job.change][0]} | {_code(job.name)} | {fields} | {_fire_counts(job)} |"
+        fields = ", ".join(code(change.field) for change in job.fields) or job.change
+        yield f"| {_MARKS[job.change][0]} | {code(job.name)} | {fields} | {_fire_counts(job)} |"
     for line in _closing_lines(report):
-        yield from ("", f"- {_escape(line)}")
+        yield from ("", f"- {escape(line)}")
     if changed:
-        names = " → ".join(map(_code, report.names))
+        names = " → ".join(map(code, report.names))
         yield from ("", f"<details><summary>Every change, {names}</summary>", "")
         for job in changed:
-            yield f"- {_code(job.name)}"
-            yield from (f"  - {_escape(line)}" for line in _job_lines(job))
+            yield f"- {code(job.name)}"
+            yield from (f"  - {escape(line)}" for line in _job_lines(job))
         yield from ("", "</details>")
 
 
@@ -185,16 +185,6 @@ def _fire_counts(job: JobDiff) -> str:
     counts = _count_fires([job])
     later = "later" if any(one.later is not None for one in job.schedules) else "stay"
     return ", ".join(f"{number:,} {verb}" for verb, number in counts.items() if number) or later
-
-
-def _escape(text: str) -> str:
-    """The text so that Markdown shows it as it is, in one line, and notifies nobody."""
-    line = "".join(c if c.isprintable() else " " for c in text)
-    return re.sub(r"[^\w\s.,:;+\-/→–−…()%]|_", lambda found: f"&#{ord(found[0])};", line)
-
-
-def _code(text: str) -> str:
-    return f"<code>{_escape(text)}</code>"
 
 
 def as_data(report: DiffReport) -> dict[str, Any]:

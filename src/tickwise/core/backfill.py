@@ -22,6 +22,8 @@ def begin_backfill(schedule: Schedule, asked: Backfill, now: int) -> Schedule:
     if schedule.backfill:
         end = iso(schedule.backfill.end)
         raise ConflictError(f"{schedule.name} has a backfill under way, up to {end}: cancel it first")
+    if schedule.in_shadow:
+        raise ConflictError(f"{schedule.name} is in shadow: another scheduler starts it. Adopt it first")
     if not asked.cursor + 1 < asked.end <= now:
         between = f"from {iso(asked.cursor + 1)} to {iso(asked.end)}"
         raise InputError(f"a backfill goes from one time to a later one that has passed, not {between}")

@@ -21,6 +21,7 @@ from .next_fire import move_next_fire
 from .pauses import Decided, end_pause
 from .policy import catchup_mode
 from .reasons import Reason
+from .shadow import SHADOW_CHANGES, FireSeen, ShadowAdopted, ShadowResumed, shadow_begun, shadow_redefined
 from .skips import mark_skip, unmark_skip, without_lost_skips
 from .slots import next_slot, note_move, received_until, summed_up
 from .timeparse import iso
@@ -149,6 +150,9 @@ Change: TypeAlias = (
     | BackfillCancelled
     | Adopted
     | EventsReceived
+    | FireSeen
+    | ShadowAdopted
+    | ShadowResumed
 )
 
 
@@ -179,6 +183,8 @@ def _changed(schedule: Schedule | None, change: Change, now: int) -> ChangeResul
         _check_source(schedule, change.source if isinstance(change, Deleted) else change.definition.source)
     if isinstance(change, Added):
         return _apply_update(schedule._replace(deleted_at=None), Updated(change.definition), now)
+    if isinstance(change, FireSeen | ShadowAdopted | ShadowResumed):
+        return _decided(SHADOW_CHANGES[type(change)](schedule, change, now))
     return _APPLIED[type(change)](schedule, change, now)
 
 
@@ -198,7 +204,7 @@ def _add(definition: ScheduleDefinition, now: int) -> ChangeResult:
     schedule = Schedule(
         definition, cursor=cursor, last_seen_slot=cursor, last_missed_slot=cursor, edited_at=now, first_seen=now
     )
-    return ChangeResult((schedule,), _past_one_offs(definition, cursor))
+    return ChangeResult((shadow_begun(schedule, now),), _past_one_offs(definition, cursor))
 
 
 def _beginning(definition: ScheduleDefinition, now: int) -> int:
@@ -246,7 +252,8 @@ def _apply_update(schedule: Schedule, change: Updated, now: int) -> ChangeResult
         oldest = now - definition.policy.catchup_window
         again = sorted({*changed.reopened, *(t for t in change.missed if oldest <= t <= cursor)})
         changed = changed._replace(reopened=tuple(again[-definition.policy.max_catchup :]))
-    return ChangeResult((changed,), decisions)
+    changed, adopted = shadow_redefined(changed, schedule.definition, now)
+    return ChangeResult((changed,), decisions + adopted)
 
 
 def _redefined(schedule: Schedule, definition: ScheduleDefinition, now: int) -> Schedule:

@@ -21,7 +21,7 @@ from .cron import Cron, Every, Recurrence, parse
 from .cron.recurrences import AnyOf, At, Window
 from .cron.rule import Rule
 from .cron.zone import Zone, zone
-from .definition import Command, HttpCall, JobDefinition, PythonCall, ScheduleDefinition, Script
+from .definition import Command, HttpCall, JobCall, JobDefinition, PythonCall, ScheduleDefinition, Script
 from .errors import InputError, TickwiseError
 from .events import OnEvent
 from .model import Schedule
@@ -44,6 +44,7 @@ _TAGS: dict[type, str] = {
     PythonCall: "python",
     HttpCall: "http",
     OnEvent: "event",
+    JobCall: "job",
 }
 
 

@@ -95,6 +95,7 @@ class Policy:
     auto_remove: bool = False
     ticking: Ticking | None = None  # none: as the node is set
     pause_after: int | None = None  # so many failed runs in a row pause the schedule (S66)
+    shadow: bool = False  # its slots are decided and never run: another scheduler still starts the job
 
     @classmethod
     def of(
@@ -192,7 +193,15 @@ class HttpCall:
     body: str | None = None
 
 
-Action: TypeAlias = Command | Script | PythonCall | HttpCall
+@dataclass(frozen=True, slots=True)
+class JobCall:
+    """A run of another job, which the step waits for without a worker (S74)."""
+
+    job: str
+    params: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+
+
+Action: TypeAlias = Command | Script | PythonCall | HttpCall | JobCall
 
 
 class Outcome(StrEnum):
@@ -300,3 +309,13 @@ class JobDefinition:
         """Refuse params that a run of this job does not take, and a run without one that it needs (S30)."""
         if known := self.known_parameters:
             known.check(f"the job {self.name}", {**self.params, **own_params(given)})
+
+
+def jobs_called(job: JobDefinition) -> tuple[str, ...]:
+    """The jobs of which it has runs as steps (S74)."""
+    return tuple(step.action.job for step in job.steps if isinstance(step.action, JobCall))
+
+
+def may_wait(job: JobDefinition) -> bool:
+    """Whether a step of the job waits for what others do (S74)."""
+    return bool(jobs_called(job))

@@ -45,17 +45,9 @@ from .requirements import LiveWorkers, requirements_of
 UNREADABLE_SECONDS = 60  # after which a schedule that cannot be read is looked at again
 # Fields that make a schedule special, unless they are as in a new one.
 SPECIAL_STATE = (
-    "manual_pause",
-    "disabled",
-    "moved",
-    "backfill",
-    "reopened",
-    "dropped",
-    "deleted_at",
-    "skips",
-    "inbox",
-)
-SPECIAL_POLICY = ("jitter", "until", "max_runs", "after", "pause_after")
+    "manual_pause", "disabled", "moved", "backfill", "reopened", "dropped", "deleted_at", "skips", "inbox",
+)  # fmt: skip
+SPECIAL_POLICY = ("jitter", "until", "max_runs", "after", "pause_after", "shadow")
 _state_of, _policy_of = attrgetter(*SPECIAL_STATE), attrgetter(*SPECIAL_POLICY)
 _ORDINARY_STATE = tuple(Schedule._field_defaults[name] for name in SPECIAL_STATE)
 _ORDINARY_POLICY = _policy_of(Policy())

@@ -24,6 +24,7 @@ class Trigger(StrEnum):
     BACKFILL = "backfill"  # a slot of the past that somebody asked for
     MANUAL = "manual"  # a person, now
     ENQUEUE = "enqueue"  # code, now or later
+    STEP = "step"  # a step of another run, which waits for it (S74)
 
     @classmethod
     def of(cls, text: str) -> "Trigger":
@@ -33,6 +34,11 @@ class Trigger(StrEnum):
         unknown = str.__new__(cls, text)
         unknown._name_ = unknown._value_ = text
         return unknown
+
+    @property
+    def takes_lane(self) -> bool:
+        """Whether a run that is asked for takes a lane of its job, or is refused (S16, S30)."""
+        return self in (Trigger.MANUAL, Trigger.STEP)
 
 
 _TRIGGERS = {str(trigger): trigger for trigger in Trigger}
@@ -101,6 +107,24 @@ class Deferral:
     detail: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class SeenFire:
+    """That another scheduler started the job. Fires of one key are the same."""
+
+    at: int
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shadow:
+    """What is known of the other scheduler of a schedule in shadow, and whether it has been replaced."""
+
+    since: int  # of the times as they are now
+    fires: tuple[SeenFire, ...] = ()  # the newest, in order
+    adopted_at: int | None = None  # when a person let Tickwise take over: goes before its definition
+    adopted_by: str = ""
+
+
 class Decision(NamedTuple):
     """A recorded verdict on a slot, or on a range of slots in a row with the same one.
 
@@ -152,11 +176,17 @@ class Schedule(NamedTuple):
     skips: tuple[SlotSkip, ...] = ()  # slots to come that are not to run, in order (S66)
     failures_from: int = 0  # failed runs that ended before do not count for `pause_after` (S66)
     inbox: EventInbox = EventInbox()  # events that wait for a run, or were decided a short time ago (S70)
+    shadow: Shadow | None = None  # of one that is or was in shadow, or whose other scheduler was heard
 
     @property
     def ticked_locally(self) -> bool:
         """Whether no claim finds it, only nodes that tick it from their own index."""
         return (self.ticking or self.definition.policy.ticking) is Ticking.LOCAL
+
+    @property
+    def in_shadow(self) -> bool:
+        """Whether its slots are decided and never run: its definition says so, and nobody has adopted it."""
+        return self.definition.policy.shadow and (self.shadow is None or self.shadow.adopted_at is None)
 
     @property
     def paused(self) -> Pause | None:

@@ -201,10 +201,10 @@ def stop(holders: Sequence[Holder]) -> Skip:
 
 
 def held(schedule: Schedule, job: JobFacts, look_again: int) -> Wait | None:
-    """Whether none of a schedule's slots can be decided now (S20, S47). Stopping needs no worker."""
+    """Whether none of a schedule's slots can be decided now (S20, S47). Stopping, and shadow, need no worker."""
     if job.unreadable:
         return Wait(Reason.UNREADABLE, job.unreadable, look_again)
-    if job.no_worker and schedule.definition.kind is not Kind.STOP:
+    if job.no_worker and schedule.definition.kind is not Kind.STOP and not schedule.in_shadow:
         return Wait(Reason.NO_WORKER, job.no_worker, look_again)
     return None
 

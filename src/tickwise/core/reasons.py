@@ -173,6 +173,16 @@ class Reason(Enum):
         "the schedule was deleted while it was pending",
         "Nothing to do.",
     )
+    SHADOW = (
+        "shadow", Verdict.SKIPPED,
+        "it would have run, but the schedule is in shadow: another scheduler still starts the job",
+        "Compare both with tickwise shadow report; then tickwise shadow adopt lets Tickwise start it.",
+    )
+    SEEN = (
+        "seen", Verdict.NOTED,
+        "another scheduler started the job ({detail})",
+        "Nothing to do in shadow. After the adoption, remove the job from the old scheduler.",
+    )
     BROKEN = (
         "broken", Verdict.DEFERRED,
         "the schedule cannot be planned: {detail}",

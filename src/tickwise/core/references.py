@@ -14,8 +14,9 @@ Variables and headers of requests may hold references anywhere in their text, an
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 from .errors import InputError, did_you_mean, nearest_word
 
@@ -52,7 +53,7 @@ def check_command(arguments: Sequence[str]) -> None:
     """Refuse a command with a reference in a place where its value could be more than data."""
     places = [i for i, argument in enumerate(arguments) if REFERENCE.search(argument)]
     for place in places:
-        _check_no_secret(arguments[place])
+        check_no_secret(arguments[place], "everybody on the machine can read the arguments of a program")
         _check_alone(arguments[place])
     if places:
         _check_program(arguments, 0)
@@ -69,13 +70,10 @@ def _check_alone(argument: str) -> None:
         raise _refusal(found[0], f"it must be an argument of its own, and {argument!r} is more than that{two}")
 
 
-def _check_no_secret(argument: str) -> None:
-    for name in REFERENCE.findall(argument):
+def check_no_secret(text: str, why: str) -> None:
+    for name in REFERENCE.findall(text):
         if name.startswith(SECRET):
-            raise InputError(
-                f"${{{name}}} cannot stand there: everybody on the machine can read the arguments of a program; "
-                "hand it over in env"
-            )
+            raise InputError(f"${{{name}}} cannot stand there: {why}; hand it over in env")
 
 
 def _check_program(arguments: Sequence[str], start: int) -> None:
@@ -170,6 +168,28 @@ def fill_text(text: str, values: Mapping[str, str]) -> str:
         return values[match[1]]
 
     return REFERENCE.sub(value, text)
+
+
+def fill_value(value: Any, values: Mapping[str, Any], as_text: Callable[[Any], str]) -> Any:
+    """A param with its references filled in. A text that is one reference becomes the value, such as a list."""
+    if isinstance(value, str):
+        whole = REFERENCE.fullmatch(value)
+        if whole and whole[1] in values:
+            return values[whole[1]]
+        known = (name for name in REFERENCE.findall(value) if name in values)
+        return fill_text(value, {name: as_text(values[name]) for name in known})
+    if isinstance(value, Mapping):
+        return {name: fill_value(each, values, as_text) for name, each in value.items()}
+    return [fill_value(each, values, as_text) for each in value] if isinstance(value, list | tuple) else value
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """All texts of a param, where references may stand."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from texts_in(each)
 
 
 def output_reference(name: str) -> tuple[str, str] | None:

@@ -126,7 +126,7 @@ class SchedulePass:
     def continue_backfill(self, holders: list[Holder]) -> None:
         """Enqueue the next slots of the past that have no run, as far as lanes are free (S32)."""
         asked = self.schedule.backfill
-        if asked is None or not self._open or self._deferral:
+        if asked is None or not self._open or self._deferral or self.schedule.in_shadow:
             return
         cursor, most = asked.cursor, asked.most
         spoken_for = {*self._work.reopened, *(start.slot for start in self.starts)}

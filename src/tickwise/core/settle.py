@@ -48,6 +48,13 @@ class Snoozed:
 
 
 @dataclass(frozen=True, slots=True)
+class Waits:
+    """A step of it waits for what others do: it needs no worker, and the same attempt goes on later (S74, S75)."""
+
+    seconds: int  # until it looks again, if nothing wakes it
+
+
+@dataclass(frozen=True, slots=True)
 class HandedBack:
     """Its worker shut down before it had ended."""
 
@@ -72,7 +79,9 @@ class TooLate:
     """It was queued longer than it may be (`expires`)."""
 
 
-Outcome: TypeAlias = Succeeded | Failed | Cancelled | Snoozed | HandedBack | LeaseExpired | Lost | Unmet | TooLate
+Outcome: TypeAlias = (
+    Succeeded | Failed | Cancelled | Snoozed | Waits | HandedBack | LeaseExpired | Lost | Unmet | TooLate
+)
 
 
 class Settled(NamedTuple):
@@ -100,8 +109,9 @@ def settle(run: EndingRun, outcome: Outcome, now: int) -> Settled:
             event = Event.LOSS
         case TooLate():
             event = Event.TOO_LATE
-        case Snoozed(seconds):
-            event, not_before = Event.CANCEL if run.cancelling else Event.SNOOZE, now + seconds
+        case Snoozed(seconds) | Waits(seconds):
+            later = Event.SNOOZE if isinstance(outcome, Snoozed) else Event.WAIT
+            event, not_before = Event.CANCEL if run.cancelling else later, now + seconds
         case HandedBack():
             event = _again(run, Event.HAND_BACK)
         case LeaseExpired():

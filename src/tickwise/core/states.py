@@ -41,6 +41,7 @@ class Event(StrEnum):
     FAILURE = "failure"
     RETRY = "retry"  # a failure with tries left
     SNOOZE = "snooze"  # its own wish to be run later
+    WAIT = "wait"  # a step of it waits, and no worker is needed for that; the attempt goes on later (S74)
     HAND_BACK = "hand_back"  # its worker shuts down
     LEASE_EXPIRED = "lease_expired"  # its worker vanished; it may be tried again
     LOSS = "loss"  # its worker vanished for the last time, or nobody can say what became of it
@@ -61,6 +62,7 @@ MOVES: dict[tuple[RunState, Event], RunState] = {
     (RunState.RUNNING, Event.LOSS): RunState.LOST,
     (RunState.RUNNING, Event.RETRY): RunState.QUEUED,
     (RunState.RUNNING, Event.SNOOZE): RunState.QUEUED,
+    (RunState.RUNNING, Event.WAIT): RunState.QUEUED,
     (RunState.RUNNING, Event.HAND_BACK): RunState.QUEUED,
     (RunState.RUNNING, Event.LEASE_EXPIRED): RunState.QUEUED,
     (RunState.FAILED, Event.PUT_BACK): RunState.QUEUED,

@@ -113,9 +113,8 @@ class AttemptClient:
         return bool(self._post("alive", None, timeout)["cancel"])
 
     def report(self, steps: Sequence[StepReport], log: Sequence[LogPart], timeout: float) -> None:
-        times = ("started_at", "finished_at")
         body = {
-            "steps": [step._asdict() | {name: _instant(getattr(step, name)) for name in times} for step in steps],
+            "steps": list(map(_step_body, steps)),
             "log": [part._asdict() | {"at": _instant(part.at)} for part in log],
         }
         self._post("report", body, timeout)
@@ -178,3 +177,10 @@ def _second(text: str | None) -> int | None:
 
 def _instant(micro: int | None) -> str | None:
     return None if micro is None else datetime.fromtimestamp(micro / MICRO, UTC).isoformat()
+
+
+def _step_body(step: StepReport) -> dict[str, Any]:
+    """A step as it is sent. None of work on an engine waits for what others do (S74)."""
+    body = step._asdict() | {name: _instant(getattr(step, name)) for name in ("started_at", "finished_at")}
+    del body["waits_for"]
+    return body

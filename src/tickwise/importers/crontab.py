@@ -9,7 +9,7 @@ from ..core.cron.zone import zone
 from ..core.errors import InputError
 from ..core.references import REFERENCE
 from .cron_text import NICKNAMES
-from .model import Imported, ImportedJob, JobNames, ReadOptions, Refused
+from .model import CallPlace, Imported, ImportedJob, JobNames, ReadOptions, Refused
 from .shell import read_action, suggest_name
 from .wall_clock import DEBIAN, DebianRules, read_fields
 
@@ -32,6 +32,7 @@ class _Entry(NamedTuple):
     user: str | None
     line: str
     stdin: str | None
+    call_place: CallPlace
 
 
 @dataclass(slots=True)
@@ -109,15 +110,17 @@ def _split(line: str, options: ReadOptions) -> _Entry:
     found = _ENTRY.fullmatch(line)
     if not found:
         raise InputError("it is neither a setting nor five fields and a command")
-    times, command, user = found[1], found[2], None
+    times, command, user, begin = found[1], found[2], None, found.start(2)
     if options.system:
         named = _USER.fullmatch(command)
         if not named:
             raise InputError("it has no user, which each entry of a system crontab names")
         user, command = named.groups()
+        begin += named.start(2)
     command, *stdin = _INPUT.split(command)
     lines = "\n".join(stdin).replace("\\%", "%") if stdin else None
-    return _Entry(times, user, command.replace("\\%", "%").strip(), lines)
+    place = CallPlace(line[:begin].lstrip(), line[begin:])
+    return _Entry(times, user, command.replace("\\%", "%").strip(), lines, place)
 
 
 def _job_of_entry(file: _File, entry: _Entry, comment: str, place: str, names: JobNames) -> ImportedJob:
@@ -144,7 +147,10 @@ def _job_of_entry(file: _File, entry: _Entry, comment: str, place: str, names: J
         notes.append(f"cron runs it as {entry.user}, Tickwise as the user of its worker")
     fields |= read_action(entry.line, file.settings.get("SHELL", "/bin/sh"), entry.stdin)
     name = names.take(suggest_name(entry.line))
-    return ImportedJob(name=name, fields=fields, place=place, when=entry.times, notes=notes, rules=rules)
+    return ImportedJob(
+        name=name, fields=fields, place=place, when=entry.times, notes=notes, rules=rules,
+        call_place=entry.call_place,
+    )  # fmt: skip
 
 
 def _may_describe(comment: str) -> bool:

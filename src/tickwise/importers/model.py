@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 
 class RulesUnavailableError(Exception):
@@ -34,6 +34,17 @@ class UnknownTimes:
         raise RulesUnavailableError(self.problem)
 
 
+class CallPlace(NamedTuple):
+    """Where an entry of the old scheduler can call a program before its own: `30 3 * * * `, and what follows."""
+
+    before: str
+    behind: str = ""
+
+    def line(self, call: str) -> str:
+        """The entry with the call."""
+        return f"{self.before}{call}{'; ' if self.behind else ''}{self.behind}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedJob:
     """One entry of the old scheduler, as the fields of a job file."""
@@ -44,6 +55,7 @@ class ImportedJob:
     when: str  # its times, as the old scheduler writes them
     notes: Sequence[str] = ()  # what was not carried over
     rules: OriginRules | None = None  # none: it does not run by the clock
+    call_place: CallPlace | None = None  # none: its entry is no text that can be printed
 
 
 @dataclass(frozen=True, slots=True)

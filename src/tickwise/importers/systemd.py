@@ -14,6 +14,7 @@ from ..core.errors import InputError
 from ..core.references import REFERENCE
 from ..core.timeparse import format_duration, iso
 from .model import (
+    CallPlace,
     Imported,
     ImportedJob,
     JobNames,
@@ -113,7 +114,10 @@ def _job_of_timer(
     else:
         fields |= _read_service(service, notes)
     shown = "; ".join([*timer.get("OnCalendar", []), *timer.get("OnUnitActiveSec", [])])
-    return ImportedJob(name=names.take(unit), fields=fields, place=place, when=shown, notes=notes, rules=rules)
+    return ImportedJob(
+        name=names.take(unit), fields=fields, place=place, when=shown, notes=notes, rules=rules,
+        call_place=CallPlace("ExecStartPre=-"),
+    )  # fmt: skip
 
 
 def _read_times(

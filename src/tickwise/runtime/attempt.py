@@ -16,6 +16,7 @@ from ..core.definition import (
     Command,
     Handlers,
     HttpCall,
+    JobCall,
     JobDefinition,
     Precondition,
     PythonCall,
@@ -28,6 +29,7 @@ from ..core.payload import clip
 from ..core.settle import Cancelled, EndingRun, Failed, Succeeded, settle
 from ..core.states import FINAL, RunState
 from ..core.step_outputs import VARIABLE
+from .child_runs import follow_child
 from .context import RunContext
 from .executors.arguments import params_of
 from .executors.command import run_command, run_script
@@ -39,7 +41,7 @@ from .executors.preconditions import unmet
 from .executors.process import call_in_process, named_target
 from .executors.result import AttemptResult, failed
 from .executors.timeout import TimedOut, limited
-from .pipeline import NO_INPUTS, DoneSteps, Pipeline, StepInputs, timed_out
+from .pipeline import NO_INPUTS, NOTHING_EARLIER, DoneSteps, Earlier, Pipeline, StepInputs, timed_out
 from .step_context import Services, StepContext
 
 Functions: TypeAlias = Mapping[str, Callable[..., Any]]
@@ -63,12 +65,14 @@ async def execute(
     pool: FunctionPool,
     services: Services,
     done: DoneSteps = _NONE_DONE,
+    earlier: Earlier = NOTHING_EARLIER,
 ) -> AttemptResult:
     """Execute the job's steps, except those already `done`; if the run is over then, `conclude` it."""
     try:
         steps, execute_step = _plan(job, functions, pool, services)
         actions = _Actions(job, run, services, execute_step)
-        ended = await _attempt(job, actions, Pipeline(steps, actions, services, key=run.id, done=done))
+        pipeline = Pipeline(steps, actions, services, key=run.id, done=done, earlier=earlier)
+        ended = await _attempt(job, actions, pipeline, goes_on=earlier.goes_on)
     except InputError as error:
         ended = failed(str(error))
     except Exception as error:  # noqa: BLE001 (a store that fails, or a bug of ours, costs an attempt and no worker)
@@ -111,10 +115,11 @@ def _plan(
     return (Step("", PythonCall(job.name)),), lambda _step, context: pool.call(function, context)
 
 
-async def _attempt(job: JobDefinition, actions: "_Actions", pipeline: Pipeline) -> AttemptResult:
-    """Check the job's preconditions and run its steps, within its timeout."""
+async def _attempt(job: JobDefinition, actions: "_Actions", pipeline: Pipeline, *, goes_on: bool) -> AttemptResult:
+    """Check the job's preconditions, unless it has begun, and run its steps, within its timeout."""
+    work = pipeline.run() if goes_on else _check_and_run(job, actions, pipeline)
     try:
-        return await limited(_check_and_run(job, actions, pipeline), job.timeout, actions.services.sleep)
+        return await limited(work, job.timeout, actions.services.sleep)
     except TimedOut:
         return timed_out(job.timeout, "the run", pipeline.warnings)
 
@@ -161,12 +166,15 @@ class _Actions:
             env={**self._env, **step.env},
             folder=step.dir or self._folder,
             timeout=step.timeout,
+            waiting=inputs.waiting,
         )
 
 
 async def perform(action: Action, context: StepContext) -> AttemptResult:
     """Execute an action once. Raises InputError if it cannot be started."""
     match action:
+        case JobCall():
+            return await follow_child(action, context)
         case Command():
             return await run_command(action, context)
         case Script():
@@ -181,7 +189,7 @@ async def perform(action: Action, context: StepContext) -> AttemptResult:
 
 async def _execute_action(step: Step, context: StepContext) -> AttemptResult:
     """Execute the action of a step. The result of a program is what it hands on (S72)."""
-    if isinstance(step.action, PythonCall):
+    if isinstance(step.action, PythonCall | JobCall):
         return await perform(step.action, context)
     with OutputReader(context.log) as reader:
         run = replace(context.run, env={**context.run.env, VARIABLE: str(reader.path)})

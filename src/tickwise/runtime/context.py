@@ -12,6 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from ..core.step_waits import StepWait
 from ..core.timeparse import iso, to_datetime
 
 _VARIABLES = {
@@ -112,14 +113,18 @@ class RunContext:
         )
 
     def references(self) -> dict[str, str]:
+        """The values of references as texts."""
+        return {name: as_text(value) for name, value in self.values().items()}
+
+    def values(self) -> dict[str, Any]:
         """The values of `${params.…}`, `${run.…}`, `${steps.….outputs.…}`, `${item}` and `${item.…}`."""
-        values = {f"params.{name}": as_text(value) for name, value in self.params.items()}
+        values: dict[str, Any] = {f"params.{name}": value for name, value in self.params.items()}
         values |= {f"run.{name}": text for name, text in self.facts().items()}
         for step, outputs in self.outputs.items():
-            values |= {f"steps.{step}.outputs.{name}": as_text(value) for name, value in outputs.items()}
+            values |= {f"steps.{step}.outputs.{name}": value for name, value in outputs.items()}
         if self.item is not None:
             parts = self.item.items() if isinstance(self.item, Mapping) else ()
-            values |= {"item": as_text(self.item), **{f"item.{name}": as_text(value) for name, value in parts}}
+            values |= {"item": self.item, **{f"item.{name}": value for name, value in parts}}
         return values
 
     def headers(self) -> dict[str, str]:
@@ -178,7 +183,7 @@ class StepState(StrEnum):
     """The state of a step. A step that has not begun has none."""
 
     RUNNING = "running"
-    WAITING = "waiting"  # it failed or snoozed, and will be tried again
+    WAITING = "waiting"  # it failed or snoozed and will be tried again; or it waits for a child
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     SKIPPED = "skipped"  # its preconditions are not met, or a step that it depends on did not succeed
@@ -195,3 +200,4 @@ class StepRecord(NamedTuple):
     attempt: int = 1  # which try, within this attempt of the run
     error: str = ""
     outputs: Mapping[str, Any] = MappingProxyType({})  # what it hands on (S72)
+    wait: StepWait | None = None  # what it waits for, or has waited for (S74)

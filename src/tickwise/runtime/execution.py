@@ -5,24 +5,27 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ..core.errors import InputError
+from ..core.definition import may_wait
+from ..core.errors import InputError, TickwiseError
 from ..core.events import events_of_params, own_params
+from ..core.model import Trigger
 from ..core.redaction import Redactor
 from ..core.requirements import Offers
 from ..core.settle import Cancelled
+from ..core.states import FINAL
 from ..log import get_logger
 from ..stores.contract import Store
-from ..stores.records import Finish, Lease
+from ..stores.records import Finish, Lease, LogPart, StepReport
 from .attempt import conclude, execute
+from .child_runs import ChildRuns, cancel_children, runs_above
 from .context import RunContext, StepRecord
 from .executors.arguments import params_of
 from .executors.function import FunctionPool, call_directly, can_call_directly
 from .executors.log import StepLog
 from .executors.middleware import Middleware
 from .executors.result import AttemptResult, failed
-from .pipeline import DoneSteps
 from .private_values import NO_PRIVATE_VALUES, PrivateValues, private_values
-from .run_journal import RunJournal, done_steps
+from .run_journal import RunJournal, done_steps, earlier_steps
 from .secret_values import may_have_secrets, redactor_of_run
 from .step_context import Services
 from .telemetry import Telemetry
@@ -94,11 +97,16 @@ class Execution:
             services = await self._services_for(lease)
         except InputError as error:
             return failed(str(error))
-        done = await self._done_steps(lease) if lease.attempt > 1 and lease.job.steps else {}
-        run = context_of(lease)
+        above = await runs_above(self._store, lease.id) if lease.trigger is Trigger.STEP else ()
+        if lease.trigger is Trigger.STEP and (not above or above[0].state in FINAL):
+            return AttemptResult(Cancelled(), error="the run that waited for it is over")
+        if may_wait(lease.job):
+            services = self._with_children(services, lease, [lease.job.name, *(row.job for row in above)])
+        steps = await self._earlier_steps(lease)
         return await execute(
-            lease.job, run, functions=self._functions, pool=self._pool, services=services, done=done
-        )
+            lease.job, context_of(lease), functions=self._functions, pool=self._pool, services=services,
+            done=done_steps(steps), earlier=earlier_steps(steps, lease.attempt),
+        )  # fmt: skip
 
     def end(self, run: str) -> None:
         """Nothing is handed over: cancelling the coroutine of a run ends it."""
@@ -106,6 +114,8 @@ class Execution:
     async def conclude_cancelled(self, lease: Lease, reason: str) -> None:
         """Execute the handlers of a run that a person cancelled."""
         ended = AttemptResult(Cancelled(), error=reason)
+        if may_wait(lease.job):
+            await cancel_children(self._store, lease.id)
         try:
             services = await self._services_for(lease)
         except InputError as error:
@@ -133,9 +143,24 @@ class Execution:
         services = self._journal_of(lease).services(self._services, redactor, private, allow_commands=may)
         return services if self._telemetry is None else _telling(self._telemetry, services)
 
-    async def _done_steps(self, lease: Lease) -> DoneSteps:
-        """Steps that succeeded in earlier attempts and are not repeated."""
-        return done_steps(await self._store.insights.steps(lease.id))
+    async def _earlier_steps(self, lease: Lease) -> Sequence[StepReport]:
+        """The steps of earlier attempts, and of this one if it has waited."""
+        if not lease.job.steps or (lease.attempt == 1 and not may_wait(lease.job)):
+            return ()
+        return await self._store.insights.steps(lease.id)
+
+    def _with_children(self, services: Services, lease: Lease, jobs: Sequence[str]) -> Services:
+        children = ChildRuns(self._store, lease.id, jobs)
+        return replace(services, flush=partial(self._flush_run, lease), children=children)
+
+    async def _flush_run(self, lease: Lease) -> None:
+        """Store the steps of a run now; TickwiseError if it is another worker's by now."""
+
+        async def send(steps: list[StepReport], log: list[LogPart]) -> None:
+            if not await self._store.report(lease.id, lease.token, steps, log):
+                raise TickwiseError("the run belongs to another worker by now")
+
+        await self._journal_of(lease).store(send)
 
     async def flush_turn(self) -> float:
         """Store the steps and logs of active runs."""

@@ -8,19 +8,23 @@ from functools import partial
 from threading import Lock
 from typing import Any, TypeAlias
 
-from ..clock import microseconds
+from ..clock import from_microseconds, microseconds
 from ..core.errors import InputError
 from ..core.payload import clip, decode, to_json
 from ..core.redaction import Redactor
+from ..core.step_waits import StepWait
 from ..log import get_logger
 from ..stores.contract import StatementError
 from ..stores.records import LogPart, StepReport
 from .context import StepRecord, StepState
 from .executors.failure import MAX_ERROR_LENGTH
+from .pipeline import Earlier, EarlierStep
 from .private_values import PrivateValues
 from .step_context import Services
 
 _log = get_logger()
+_ENDED = frozenset({StepState.FAILED, StepState.SKIPPED})
+_NOT_DONE = frozenset(StepState) - {StepState.SUCCEEDED}
 _MAX_PARTS = 1_000  # of a log that wait to be stored; if a run prints faster, further ones are joined
 Send: TypeAlias = Callable[[list[StepReport], list[LogPart]], Awaitable[Any]]
 
@@ -29,6 +33,31 @@ def done_steps(reports: Iterable[StepReport]) -> dict[str, dict[str, Any]]:
     """The steps that have succeeded, with what they handed on."""
     done = (report for report in reports if report.state == StepState.SUCCEEDED)
     return {report.name: decode(report.outputs) if report.outputs else {} for report in done}
+
+
+def earlier_steps(reports: Iterable[StepReport], attempt: int) -> Earlier:
+    """How the other steps stand. Their ends count only if this attempt has waited, and goes on now (S74)."""
+    steps = {report.name: _earlier_step(report) for report in reports if report.state in _NOT_DONE}
+    waits = {name: step for name, step in steps.items() if step.wait and step.state not in _ENDED}
+    goes_on = any(
+        step.state is StepState.WAITING and step.wait.attempt == attempt for step in waits.values() if step.wait
+    )
+    if not goes_on:
+        return Earlier(waiting=waits)
+    waits |= {
+        name: step for name, step in steps.items() if step.state is StepState.WAITING
+    }  # those of `foreach` too
+    return Earlier(True, {name: step for name, step in steps.items() if step.state in _ENDED}, waits)
+
+
+def _earlier_step(report: StepReport) -> EarlierStep:
+    return EarlierStep(
+        state=StepState(report.state),
+        error=report.error,
+        tries=report.attempt,
+        started_at=None if report.started_at is None else from_microseconds(report.started_at),
+        wait=StepWait.of(report.waits_for),
+    )
 
 
 class RunJournal:
@@ -91,6 +120,7 @@ class RunJournal:
                 attempt=record.attempt,
                 error=clip(redactor.text(record.error), MAX_ERROR_LENGTH) if record.error else "",
                 outputs=to_json(record.outputs) if record.outputs else "",
+                waits_for=record.wait.text if record.wait else "",
             )
 
     def _drain(self, most: int | None) -> tuple[list[StepReport], list[LogPart], bool]:

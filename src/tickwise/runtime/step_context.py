@@ -8,11 +8,12 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from .. import clock
 from ..core.redaction import NO_SECRETS, Redactor
 from ..core.references import SECRET, fill_text
+from ..core.step_waits import StepWait
 from ..core.variables import ORDINARY, passed_variables
 from .context import RunContext, StepRecord
 from .executors.address import AddressPolicy
@@ -21,7 +22,11 @@ from .executors.timeout import Sleep
 from .private_values import NO_PRIVATE_VALUES, PrivateValues
 from .secret_providers import NO_PROVIDERS, SecretProviders
 
+if TYPE_CHECKING:
+    from .child_runs import ChildRuns
+
 _SEARCH_PATHS = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
+Keep: TypeAlias = Callable[[StepWait], Awaitable[None]]
 Report: TypeAlias = Callable[[StepRecord], Awaitable[None]]
 WriteLog: TypeAlias = Callable[[str, str, str], None]  # step, stream, line
 
@@ -30,13 +35,28 @@ async def _ignore(_record: StepRecord) -> None:
     """The default report."""
 
 
+async def _flush_nothing() -> None:
+    """The default flush."""
+
+
+class WaitingStep(NamedTuple):
+    """How a step waits: what it has waited for so far, in which of its tries, and what keeps it in the store."""
+
+    name: str
+    wait: StepWait | None
+    number: int
+    keep: Keep
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What a worker provides to an attempt; the first six belong to one run."""
+    """What a worker provides to an attempt; the first eight belong to one run."""
 
     report: Report = _ignore
     log: WriteLog = lambda _step, _stream, _line: None
     allow_commands: bool = False  # whether this run's definition may say what is executed
+    flush: Callable[[], Awaitable[None]] = _flush_nothing  # stores what was reported, or raises
+    children: "ChildRuns | None" = None  # starts and finds them; none on an engine
     redactor: Redactor = NO_SECRETS  # of everything that is kept of a run
     private: PrivateValues = NO_PRIVATE_VALUES
     providers: SecretProviders = NO_PROVIDERS
@@ -57,6 +77,7 @@ class StepContext:
     env: Mapping[str, str] = field(default_factory=dict)  # the job's and the step's
     folder: str | None = None  # none: the worker's
     timeout: int | None = None
+    waiting: WaitingStep | None = None
 
     def environment(self) -> dict[str, str]:
         """All variables of a process: those that the worker passes on, then the job's, the step's, the run's."""

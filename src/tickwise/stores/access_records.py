@@ -12,6 +12,19 @@ class AccessRole(StrEnum):
     OPERATOR = "operator"
     ADMIN = "admin"
 
+    def includes(self, other: "AccessRole") -> bool:
+        """Whether this role may do what the other may."""
+        return _ROLES.index(self) >= _ROLES.index(other)
+
+
+_ROLES = tuple(AccessRole)
+
+
+def split_scope(scope: str, role: AccessRole) -> tuple[AccessRole, str]:
+    """The role that a scope gives, and its pattern. `viewer:etl-*` names the role; else it is the token's."""
+    named, _, pattern = scope.partition(":")
+    return (AccessRole(named), pattern) if pattern and named in _ROLES else (role, scope)
+
 
 @dataclass(frozen=True, slots=True)
 class Token:
@@ -20,7 +33,7 @@ class Token:
     id: str
     name: str  # unique among tokens that are not revoked
     role: AccessRole
-    scopes: tuple[str, ...] = ()  # patterns of job names, such as `etl-*`; none for all
+    scopes: tuple[str, ...] = ()  # patterns of job names, such as `etl-*` or `viewer:*`; none for all
     created_at: int = 0
     expires_at: int | None = None
     revoked_at: int | None = None

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..core.errors import ConflictError, InputError
 from ..core.payload import MAX_PAYLOAD, check_text, clip, decode, encode
-from .access_records import AccessRole, AuditEntry, Token
+from .access_records import AccessRole, AuditEntry, Token, split_scope
 from .records import MICRO
 from .validation import LONGEST_KEY, LONGEST_NAME, LONGEST_WORDS
 
@@ -34,9 +34,12 @@ def checked_token(token: Token, digest: str) -> Token:
             "an admin decides what is executed, and so can do everything: give scopes to an operator or a viewer",
             field="scopes",
         )
+    role = AccessRole(token.role)
+    if not all(role.includes(split_scope(scope, role)[0]) for scope in token.scopes):
+        raise InputError(f"a token with the role {role} has no scope of a higher role", field="scopes")
     if token.expires_at is not None and not 0 <= token.expires_at < _MAX_EXPIRY:
         raise InputError(f"a token cannot expire at {token.expires_at:e}: give microseconds since 1970")
-    return replace(token, role=AccessRole(token.role), revoked_at=None, used_at=None)
+    return replace(token, role=role, revoked_at=None, used_at=None)
 
 
 def token_conflict(name: str, known: str) -> ConflictError:

@@ -192,6 +192,10 @@ class Store(ABC):
         """A queued run ends at once; a running one is asked to, and its worker hears of it."""
         return await self._cancel(validation.run_number(run))
 
+    async def wake(self, run: str) -> None:
+        """Let a run go on whose steps wait (S74): what they wait for may have happened. Nothing for others."""
+        await self._wake(validation.run_number(run))
+
     async def retry(self, run: str, again: Collection[str] = ()) -> None:
         """Queue a failed, lost or cancelled run again: another attempt, on a lane if it had one (S41).
 
@@ -329,6 +333,9 @@ class Store(ABC):
 
     @abstractmethod
     async def _cancel(self, run: int, /) -> RunState: ...
+
+    @abstractmethod
+    async def _wake(self, run: int, /) -> None: ...
 
     @abstractmethod
     async def _retry(self, run: int, again: Sequence[str], /) -> None: ...

@@ -135,6 +135,7 @@ class StepReport(NamedTuple):
     attempt: int = 1
     error: str = ""
     outputs: str = ""  # what it hands on: JSON, or empty (S72)
+    waits_for: str = ""  # a child or an answer: JSON, or empty (S74)
 
 
 class LogPart(NamedTuple):
@@ -278,6 +279,7 @@ class RunRow:
     by: str = ""
     requires: str = ""  # what a worker must offer to execute it (S46)
     hand_over: HandOver | None = None  # of its last attempt to an engine (S52)
+    waits_for: str = ""  # what its steps wait for, while it needs no worker (S74)
 
 
 @dataclass(frozen=True, slots=True)

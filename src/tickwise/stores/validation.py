@@ -30,8 +30,10 @@ from ..core.event_inbox import EventsReceived, check_new_events
 from ..core.model import Pause, Trigger
 from ..core.payload import UnreadableText, check_text, clip, decode, encode
 from ..core.run_query import matches
-from ..core.settle import TooLate
+from ..core.settle import TooLate, Waits
+from ..core.shadow import FireSeen, ShadowAdopted
 from ..core.slot_history import Bins
+from ..core.step_waits import StepWait
 from .records import (
     LOG_TAIL,
     MICRO,
@@ -58,7 +60,7 @@ _MAX_ENQUEUE = 10_000  # runs of one call
 _MAX_KEY_TTL = 10 * 366 * 86_400
 _MAX_SPAN = 10_000_000  # minutes or hours
 _MAX_BINS = 10_000
-_TRIGGERS_OF_ENQUEUE = (Trigger.ENQUEUE, Trigger.MANUAL)
+_TRIGGERS_OF_ENQUEUE = (Trigger.ENQUEUE, Trigger.MANUAL, Trigger.STEP)
 _FOUND_BY_EXPIRE = TooLate
 
 
@@ -202,6 +204,11 @@ def check_change(change: Change) -> None:
             check_second(to, "the new time")
         case EventsReceived(events):
             check_new_events(events)
+        case FireSeen(at, key):
+            check_second(at, "the time of a fire")
+            check_text(key, "the key of a fire", LONGEST_KEY)
+        case ShadowAdopted(by):
+            check_text(by, "the name of who adopts", LONGEST_WORDS)
         case BackfillAsked(start, end):
             check_second(start, "the start of a backfill")
             check_second(end, "the end of a backfill")
@@ -289,6 +296,8 @@ def checked_part(part: LogPart) -> LogPart:
 def checked_step(step: StepReport) -> StepReport:
     check_text(step.name, "the name of a step", LONGEST_KEY)
     check_text(step.state, "the state of a step", LONGEST_NAME)
+    if step.waits_for and StepWait.of(step.waits_for) is None:
+        raise InputError(f"{step.waits_for[:60]!r} is nothing that a step waits for")
     if step.outputs:
         try:
             encode(decode(step.outputs), "the outputs of a step")
@@ -309,6 +318,8 @@ def _checked_finish(ended: Finish) -> Finish:
     run, token, outcome, result, error = ended
     if isinstance(outcome, _FOUND_BY_EXPIRE):
         raise InputError("that a run is too late is found by expire()")
+    if isinstance(outcome, Waits) and not error:
+        raise InputError("a run that waits says what it waits for")
     number = str(run_number(run))
     if number == run and result is None and not error:
         return ended

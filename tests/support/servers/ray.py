@@ -31,6 +31,7 @@ def server() -> Iterator[Server]:
             "-m", "ray.scripts.scripts", "start", "--head", "--block", "--disable-usage-stats", "--num-cpus=8",
             f"--port={free_port()}", "--node-ip-address=127.0.0.1", f"--temp-dir={name}",
             "--dashboard-host=127.0.0.1", f"--dashboard-port={port}",
+            f"--dashboard-agent-listen-port={free_port()}",
         ]  # fmt: skip
         with running(command, Path(name), ready="Ray runtime started", end=signal.SIGTERM) as process:
             yield Server(f"http://127.0.0.1:{port}", process, Path(name))

@@ -25,10 +25,13 @@ from . import (
     pause,
     preview,
     received_events,
+    replay,
     run_search,
     runs,
     schedules,
     session,
+    shadow,
+    sign_on,
     slots,
     sources,
     times,
@@ -36,8 +39,8 @@ from . import (
 )
 
 _RESOURCES = (
-    bulk, adoption, schedules, slots, received_events, actions, backfill, run_search, runs,
-    logs, sources, jobs, times, decisions, definitions, preview,
+    bulk, adoption, shadow, schedules, slots, received_events, actions, backfill, run_search, runs,
+    logs, sources, jobs, times, decisions, definitions, preview, replay,
     fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"
@@ -48,7 +51,7 @@ def all_routes() -> Iterator[tuple[str, Route]]:
     for resource in _RESOURCES:
         for route in resource.router.routes:
             yield PREFIX, route
-    for resource in (health, metrics, dashboard, session):
+    for resource in (health, metrics, dashboard, session, sign_on):
         for route in resource.router.routes:
             yield "", route
     for route in received_events.hooks.routes:

@@ -11,6 +11,7 @@ from ...core.audit import AuditFinding
 from ..context import Context
 from ..routing import Router
 from ..schemas.common import ResponseModel
+from ..sign_on_check import sign_on_findings
 
 router = Router("doctor")
 AUDIT = "Also match every slot in the store with its run or its reason; this reads all of it."
@@ -40,7 +41,8 @@ class DoctorResponse(ResponseModel):
 @router.get("/doctor", AccessRole.OPERATOR, whole=True, response_model=DoctorResponse)
 async def examine(context: Context, *, audit: Annotated[bool, Query(description=AUDIT)] = False) -> DoctorResponse:
     """What can be found from the store and the clock of this machine."""
-    findings = [FindingResponse.model_validate(one) for one in await doctor(context.tickwise)]
+    found = [*await doctor(context.tickwise), *await sign_on_findings(context.tickwise.settings)]
+    findings = [FindingResponse.model_validate(one) for one in found]
     if not audit:
         return DoctorResponse(findings=findings)
     checked = await context.operations.audit()

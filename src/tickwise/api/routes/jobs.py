@@ -1,4 +1,4 @@
-"""`/jobs`: list and get."""
+"""`/jobs`: list, get and delete, and cancel all runs."""
 
 from typing import Annotated
 
@@ -40,6 +40,15 @@ async def get_job(name: NamePath, context: Context) -> JobDetailResponse:
             "params": list(run_params(row.definition)),
         }
     )  # fmt: skip
+
+
+@router.delete("/jobs/{name:name}", AccessRole.ADMIN, status_code=204)
+async def delete_job(name: NamePath, context: Context) -> Response:
+    """Delete a job that the API has defined, with its schedules. Queued runs are cancelled, running ones go on."""
+    stored = await context.view.stored_job(name)
+    await context.operations.remove_job(stored.row)
+    await context.audit("job.delete", name, stored.fields(name), None)
+    return Response(status_code=204)
 
 
 @router.post("/jobs/{name:name}:cancel", AccessRole.OPERATOR, response_model=CancelAllResponse)

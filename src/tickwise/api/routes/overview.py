@@ -20,5 +20,5 @@ async def get_overview(context: Context) -> OverviewResponse:
 async def who_am_i(context: Context) -> IdentityResponse:
     """Your name here, and what you may do."""
     return IdentityResponse(
-        name=context.identity.name, role=str(context.identity.role), scopes=list(context.identity.scopes)
+        name=context.identity.name, role=str(context.identity.role), scopes=list(context.identity.granted)
     )

@@ -1,8 +1,7 @@
 """`/templates`, `/preview`, `/simulate`: what a schedule would do, before it is made."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from itertools import islice
 
 from fastapi import Request
@@ -17,7 +16,7 @@ from ...core.timeparse import ceil_second, iso, parse_duration, to_datetime
 from ...sources.spec import read_spec
 from ...sources.templates import BUILT_IN
 from ..context import Context, RequestContext
-from ..problems import Refusal, about_field
+from ..problems import about_field
 from ..routing import Router
 from ..schemas.common import second
 from ..schemas.times import (
@@ -30,6 +29,7 @@ from ..schemas.times import (
     TemplateResponse,
     TemplatesResponse,
 )
+from ..simulation_lock import one_at_a_time
 
 router = Router("planning")
 _MAX_SPAN, _MAX_SLOTS = 366 * 86_400, 10_000
@@ -95,18 +95,9 @@ async def simulate_slots(body: SimulateRequest, request: Request, context: Conte
         down=tuple((ceil_second(one.start), ceil_second(one.end)) for one in body.down),
         fail=frozenset({job.name}) if body.fail else frozenset(),
     )  # fmt: skip
-    async with _one_at_a_time(request):
+    async with one_at_a_time(request):
         reports = await asyncio.to_thread(simulate, scenario)
     return SimulationResponse(items=[_slot_response(report) for report in reports])
-
-
-@asynccontextmanager
-async def _one_at_a_time(request: Request) -> AsyncIterator[None]:
-    lock: asyncio.Lock = request.app.state.simulation
-    if lock.locked():
-        raise Refusal(429, "another simulation is under way: try again", headers={"Retry-After": "1"})
-    async with lock:
-        yield
 
 
 async def _simulated_job(body: SimulateRequest, context: RequestContext) -> JobDefinition:

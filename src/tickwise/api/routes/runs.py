@@ -9,10 +9,11 @@ from fastapi import Query, Request, Response
 
 from ...app.records import MICRO, AccessRole, Enqueue, RunFilter, StepReport
 from ...app.values import as_second
-from ...core.definition import Step
+from ...core.definition import JobCall, Step
 from ...core.model import Trigger
 from ...core.payload import shown
 from ...core.step_outputs import item_of
+from ...core.step_waits import StepWait
 from ...core.timeparse import parse_duration, to_datetime
 from ..context import Context
 from ..problems import Refusal, about_field, zone_of
@@ -147,10 +148,13 @@ def _place_of(name: str, places: Mapping[str, int]) -> tuple[int, int]:
 
 def _step_response(name: str, step: Step | None, report: StepReport | None) -> StepResponse:
     depends = list(step.depends) if step else []
+    job = step.action.job if step and isinstance(step.action, JobCall) else None
     if report is None:
-        return StepResponse(name=name, depends=depends, state=None)
+        return StepResponse(name=name, depends=depends, state=None, job=job)
+    wait = StepWait.of(report.waits_for)
     return StepResponse(
-        name=name, depends=depends, state=report.state, started_at=to_moment(report.started_at),
+        name=name, depends=depends, state=report.state, job=wait.job if wait else job,
+        child=wait.run or None if wait else None, started_at=to_moment(report.started_at),
         finished_at=to_moment(report.finished_at), attempt=report.attempt, error=report.error,
         outputs=shown(report.outputs or None) or {},
     )  # fmt: skip

@@ -6,7 +6,8 @@ from fastapi import Request, Response
 from pydantic import Field
 
 from ...app.stores import Store
-from ..auth import Authenticator, valid_token
+from ..auth import Authenticator, peer_of, valid_token
+from ..auth_settings import AuthSettings
 from ..problems import Refusal
 from ..routing import Router
 from ..schemas.common import RequestModel, ResponseModel
@@ -26,6 +27,22 @@ class SessionResponse(ResponseModel):
     """The half of the token that the page keeps; the other half is the cookie."""
 
     key: str
+
+
+class SignInWaysResponse(ResponseModel):
+    """How people can sign in here besides with a token or a link."""
+
+    provider: str | None
+    is_known: bool
+
+
+@router.get("/session", None, include_in_schema=False, response_model=SignInWaysResponse)
+async def ways_to_sign_in(request: Request) -> SignInWaysResponse:
+    """What the page offers: the OpenID provider; or nothing, if a proxy says already who it is."""
+    access: AuthSettings = request.app.state.authenticator.access
+    trusted, provider = access.trusted_header, access.oidc
+    is_known = trusted is not None and trusted.is_from(peer_of(request)) and trusted.user in request.headers
+    return SignInWaysResponse(provider=provider.button if provider else None, is_known=is_known)
 
 
 @router.post("/session", None, include_in_schema=False, status_code=201, response_model=SessionResponse)

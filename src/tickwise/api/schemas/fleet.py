@@ -101,7 +101,7 @@ class OverviewResponse(ResponseModel):
     minutes: list[MinuteResponse] = Field(description="The last hour.")
 
 
-_Pattern = Annotated[str, Field(pattern=r"^[A-Za-z0-9._*?\-]{1,100}$", examples=["etl-*"])]
+_Pattern = Annotated[str, Field(pattern=r"^((viewer|operator):)?[A-Za-z0-9._*?\-]{1,100}$", examples=["etl-*"])]
 
 
 class TokenRequest(RequestModel):

@@ -81,6 +81,10 @@ class ZoneQuery(QueryModel):
     )
 
 
+class WhatIfQuery(QueryModel):
+    slot: Instant | None = None
+
+
 class SlotQuery(ZoneQuery):
     slot: Instant | None = Field(default=None, description="Without one, the newest that is due.")
 

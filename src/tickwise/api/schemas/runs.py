@@ -53,6 +53,9 @@ class RunResponse(ResponseModel):
     cancelling: bool
     by: str
     waits: list[str] = Field(description="Why a queued run has not started; empty in lists.")
+    waits_for: str = Field(
+        default="", description="What its steps wait for, while it is queued and needs no worker."
+    )
     hand_over: HandOverResponse | None = Field(default=None, description="Of a run that an engine executes.")
     timezone: str | None = Field(default=None, description="The schedule's; null in lists.")
 
@@ -111,6 +114,8 @@ class StepResponse(ResponseModel):
     attempt: int = 1
     error: str = ""
     outputs: Any = Field(default={}, description="What it hands on to later steps.")
+    job: str | None = Field(default=None, description="Of the child that it is, if it is one.")
+    child: str | None = Field(default=None, description="The run that it waits for, or has waited for.")
 
 
 class StepsResponse(ResponseModel):

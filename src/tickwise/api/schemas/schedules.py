@@ -26,6 +26,14 @@ class SlotSkipResponse(ResponseModel):
     reason: str
 
 
+class ShadowStateResponse(ResponseModel):
+    in_shadow: bool = Field(description="Its slots are decided and never run: another scheduler starts the job.")
+    since: datetime
+    adopted_at: datetime | None = Field(description="Since when Tickwise starts the job.")
+    adopted_by: str
+    last_fire: datetime | None = Field(description="When the other scheduler was last heard.")
+
+
 class ScheduleResponse(ResponseModel):
     """A schedule as it stands."""
 
@@ -55,6 +63,7 @@ class ScheduleResponse(ResponseModel):
         description="What finds its slots: the store, or the nodes' own index (local); null: as the nodes are set."
     )
     adopted: bool = Field(description="Whether a person has said so, and not its definition.")
+    shadow: ShadowStateResponse | None = Field(description="Of one that is, or was, in shadow.")
     unreadable: str = Field(description="Why it cannot be read, if so: then its times and state are not known.")
 
 

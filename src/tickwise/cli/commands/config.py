@@ -10,6 +10,7 @@ import typer
 from ...config import ABOUT, NAMES, Secret, load
 from ...core.definition import Keep
 from ...runtime.notifications.routes import NotificationRoute
+from ...sign_on_settings import OidcSettings, TrustedHeader
 from ...sources.templates import Template
 from ...stores.url import hidden
 from ..output import AsJson, print_json, print_table
@@ -55,6 +56,8 @@ def _printable(name: str, value: Any) -> Any:
         case Keep():
             limits = {"days": value.days, "runs": value.runs}
             return ", ".join(f"{name}={limit}" for name, limit in limits.items() if limit) or "forever"
+        case OidcSettings() | TrustedHeader():
+            return str(value)
         case Mapping():
             return {name: _describe(one) for name, one in value.items()}
     return _SECRETS.sub(r"\1…", hidden(value)) if name == "store" else value
@@ -82,4 +85,6 @@ def _format_value(value: Any) -> str:
             return ", ".join(value)
         case dict():
             return ", ".join(f"{name} = {text}" for name, text in value.items())
+        case None:
+            return ""
     return str(value)

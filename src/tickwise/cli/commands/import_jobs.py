@@ -17,6 +17,7 @@ from ...core.timeparse import iso, to_datetime
 from ...importers.model import Imported, ReadOptions, Refused
 from ...importers.proof import Proof
 from ..arguments import read_second
+from ..import_shadow import call_lines, in_shadow
 from ..import_source import is_system_crontab, machine_zone, read_files, read_own_crontab
 from ..imported_jobs import JobFile, as_comment, build_job_files, crowds, differences, fires, job_file_lines
 from ..output import AsJson, plain, print_block, print_json, print_line, print_note
@@ -57,6 +58,11 @@ class _Outcome(NamedTuple):
     def notes(self) -> list[str]:
         return [*self.imported.notes, *crowds(self.files)]
 
+    @property
+    def calls(self) -> list[str]:
+        """How the old scheduler tells its fires, if the jobs are in shadow."""
+        return list(call_lines(self.files, self.imported.scheduler))
+
 
 def import_jobs(
     kind: Annotated[str, typer.Argument(metavar="KIND", help=f"One of {', '.join(_KINDS)}.")],
@@ -80,6 +86,10 @@ def import_jobs(
     ] = None,
     *,
     explain: Annotated[bool, typer.Option("--explain", help="Print only the comparison.")] = False,
+    shadow: Annotated[
+        bool,
+        typer.Option("--shadow", help="Write `shadow: true`, and print how the old scheduler tells its fires."),
+    ] = False,
     system: Annotated[
         bool, typer.Option("--system", help="Entries of the crontab name a user, as in /etc/crontab.")
     ] = False,
@@ -90,6 +100,8 @@ def import_jobs(
     where = zone(timezone or options.machine_zone)
     begin = read_second(start or f"{now():%Y-%m-%d}", where.name)
     imported = _import_source(kind, source, options)
+    if shadow:
+        imported = in_shadow(imported)
     files, refused = build_job_files(imported, load().of_definitions, begin, begin + _YEAR)
     days = " to ".join(f"{to_datetime(at, where.tzinfo):%Y-%m-%d}" for at in (begin, begin + _YEAR))
     outcome = _Outcome(imported, files, refused, days)
@@ -149,6 +161,7 @@ def _print_yaml(outcome: _Outcome) -> None:
     """Job files as one stream: what could not be carried over stands in its comments."""
     head = [f"Note: {note}" for note in outcome.notes]
     head += [f"Not imported: {each.place}: {each.text}: {each.problem}" for each in outcome.refused]
+    head += outcome.calls
     documents = ["\n".join(job_file_lines(file, outcome.imported.scheduler)) for file in outcome.files]
     comments = "\n".join(f"# {as_comment(line)}" for line in head)
     typer.echo("\n---\n".join(([comments] if comments else []) + documents))
@@ -162,6 +175,8 @@ def _print_comparison(outcome: _Outcome) -> None:
         print_line(Text.assemble(("✗ ", "bold red"), plain(f"{each.place}: {each.text}: {each.problem}")))
     for note in outcome.notes:
         print_line(f"· {note}", "dim")
+    for line in outcome.calls:
+        print_line(line)
     print_line(_summary(outcome), "bold")
 
 
@@ -207,6 +222,7 @@ def _as_json(outcome: _Outcome) -> dict[str, Any]:
         "jobs": [_job_json(file, outcome.imported.scheduler) for file in outcome.files],
         "refused": [{"place": e.place, "text": e.text, "problem": e.problem} for e in outcome.refused],
         "notes": outcome.notes,
+        "calls": outcome.calls,
     }
 
 

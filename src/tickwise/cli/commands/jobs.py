@@ -8,6 +8,7 @@ from ...core.definition import check_name
 from ..client import ApiClient
 from ..command import CommandResult, api_command
 from ..output import as_yaml, print_empty_list, print_fields, print_line, print_table
+from ..prompts import Yes, confirm
 
 app = typer.Typer(help="Jobs: what can run, with or without a schedule.", no_args_is_help=True)
 _SHOWN = 10  # runs that are named
@@ -75,6 +76,16 @@ async def cancel_runs(
     """Ask all running runs of a job to stop."""
     answer = await api.post(f"{job_path(name)}:cancel", queued=queued)
     return CommandResult(answer, lambda: print_line(_format_cancelled(name, answer["runs"], queued=queued)))
+
+
+@app.command("remove")
+@api_command
+async def remove_job(api: ApiClient, name: JobName, *, yes: Annotated[bool, Yes] = False) -> CommandResult:
+    """Delete a job of the API, with its schedules. Queued runs are cancelled."""
+    await api.get(job_path(name))
+    await confirm(f"Delete {name}?", yes=yes)
+    await api.delete(job_path(name))
+    return CommandResult({"name": name, "removed": True}, lambda: print_line(f"{name} is deleted."))
 
 
 def _format_cancelled(name: str, runs: list[str], *, queued: bool) -> str:

@@ -1,13 +1,14 @@
 """`tickwise run`: run a job once, now or later; or a job file in the foreground, without a store."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ...core.definition import JobDefinition
+from ...core.definition import JobDefinition, jobs_called
 from ...core.errors import InputError
 from ...core.states import RunState
 from ..arguments import as_when, parse_params, run_path
@@ -93,9 +94,11 @@ async def _run_file(path: Path, params: dict[str, Any], *, as_json: bool) -> Non
     from ...app.records import Role  # noqa: PLC0415
     from ..in_process import api_over  # noqa: PLC0415
 
-    job = _read_job(path)
-    async with AsyncTickwise("memory://", queues=[job.queue], shutdown_grace=_SHUTDOWN_SECONDS) as tickwise:
-        await (await tickwise.store()).define(replace(job, schedules=()), _SOURCE)
+    jobs = read_jobs(path)
+    job, queues = _job_to_run(path, jobs), sorted({each.queue for each in jobs})
+    async with AsyncTickwise("memory://", queues=queues, shutdown_grace=_SHUTDOWN_SECONDS) as tickwise:
+        for each in jobs:
+            await (await tickwise.store()).define(replace(each, schedules=()), _SOURCE)
         async with api_over(tickwise, str(path)) as sender:
             api = ApiClient(sender, ApiTarget(store="memory://"), str(path), as_json=as_json)
             run = await api.post("/runs", job=job.name, params=params or None)
@@ -111,9 +114,11 @@ async def _run_file(path: Path, params: dict[str, Any], *, as_json: bool) -> Non
     raise typer.Exit(_exit_code(state))
 
 
-def _read_job(path: Path) -> JobDefinition:
-    jobs = read_jobs(path)
-    if len(jobs) != 1:
-        names = ", ".join(job.name for job in jobs) or "none"
-        raise InputError(f"{path} has {len(jobs)} jobs ({names}): give a file with one")
-    return jobs[0]
+def _job_to_run(path: Path, jobs: Sequence[JobDefinition]) -> JobDefinition:
+    """The only job of a file that is no step of another one (S74)."""
+    children = {job for each in jobs for job in jobs_called(each)}
+    found = [job for job in jobs if job.name not in children]
+    if len(found) != 1:
+        names = ", ".join(job.name for job in found) or "none"
+        raise InputError(f"{path} has {len(found)} jobs ({names}): give a file with one, and its child jobs")
+    return found[0]

@@ -9,7 +9,7 @@ from ..client import ApiClient
 from ..command import CommandResult, api_command
 from ..completion import Name
 from ..output import as_yaml, format_time, in_colour, print_empty_list, print_fields, print_line, print_table
-from ..schedule_output import format_next_run
+from ..schedule_output import format_next_run, format_shadow
 from . import adopt, backfill, schedule_actions, schedule_definitions
 
 app = typer.Typer(help="Schedules: list, show, define and control them.", no_args_is_help=True)
@@ -68,6 +68,7 @@ def _print_schedule(one: dict[str, Any]) -> None:
             ("next run", format_next_run(one)),
             ("moved to", at["moved_to"]),
             ("to be skipped", ", ".join(format_time(skip["slot"], zone) for skip in one["skips"])),
+            ("shadow", format_shadow(one["shadow"], zone) if one["shadow"] else ""),
             ("waits", one["waits"]),
             ("cannot be read", one["unreadable"]),
             ("last run", f"{at['last_run_at']} {one['last_state']}, run {one['last_run_id']}" if last else ""),

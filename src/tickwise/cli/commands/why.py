@@ -8,6 +8,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from ...app.explain_steps import sentence
 from ...core.errors import ConflictError, InputError, no_such
 from ..arguments import as_instant, schedule_path
 from ..client import ApiClient
@@ -28,15 +29,30 @@ async def why(
         typer.Option("--slot", metavar="TIME", help="In the schedule's zone; default: the newest that is due."),
     ] = None,
     event: Annotated[str | None, typer.Option(help="The key of an event, instead of a time.")] = None,
+    *,
+    what_if: Annotated[
+        bool, typer.Option("--what-if", help="Search the smallest change that would have let it run.")
+    ] = False,
 ) -> CommandResult:
     """Explain why a slot ran or did not, and what to do."""
     path = schedule_path(name)
     zone = (await api.get(path))["timezone"]
-    chosen = None if slot is None else as_instant(slot, zone)
+    when = None if slot is None else as_instant(slot, zone)
     if event is not None:
-        chosen = await _slot_of_event(api, name, event, given=slot is not None)
-    answer = await api.get(f"{path}/why", slot=chosen)
-    return CommandResult(answer, lambda: _print_answer(answer, zone))
+        when = await _slot_of_event(api, name, event, given=slot is not None)
+    answer = await api.get(f"{path}/why", slot=when)
+    if not what_if:
+        return CommandResult(answer, lambda: _print_answer(answer, zone))
+    searched = await api.get(f"{path}/what-if", slot=when or answer["slot"])
+    return CommandResult(searched, lambda: _print_remedies(answer, searched, zone))
+
+
+def _print_remedies(answer: dict[str, Any], searched: dict[str, Any], zone: str) -> None:
+    """Print why, and then what would have let it run."""
+    _print_answer(answer, zone)
+    rows = [("what if", sentence(searched["text"]), "yes")]
+    rows += [("", f"{one['text']}.", "do") for one in searched["remedies"]]
+    print_block(_steps_table([{"what": what, "text": text, "mark": mark} for what, text, mark in rows]))
 
 
 async def _slot_of_event(api: ApiClient, name: str, key: str, *, given: bool) -> str:

@@ -10,6 +10,7 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from ..catchup import backlog
+from ..cron import Recurrence
 from ..definition import JobDefinition
 from ..errors import InputError
 from ..model import Decision, ScheduleFacts, Trigger
@@ -20,6 +21,7 @@ from ..states import RunState
 from ..timeparse import format_duration, iso
 from .state import SimulatedStore, SimulatedStoredRun
 
+_REASONS = {Trigger.CATCHUP: Reason.CATCH_UP, Trigger.BACKFILL: Reason.BACKFILL}
 _LISTED_ONE_BY_ONE = 10_000  # a decision about more slots than this is shown as one line
 
 
@@ -70,10 +72,7 @@ def simulate(scenario: Scenario) -> list[SlotReport]:
     """Every slot of the scenario with its verdict, in (slot, schedule) order."""
     world = _World(scenario)
     world.play()
-    told: dict[tuple[int, str], SlotReport] = {}
-    for report in world.reports():  # the range of a record may reach over slots that were told before
-        told.setdefault((report.slot, report.schedule), report)
-    return [told[slot] for slot in sorted(told)]
+    return slot_reports(world.ledger, world.times, scenario.start, scenario.end)
 
 
 class _World:
@@ -84,7 +83,7 @@ class _World:
             tuple[int, str, int]
         ] = []  # (instant, run, which of its attempts): it starts or ends then
         self._attempts: dict[str, int] = {}
-        self._times = {schedule.name: schedule.times for job in scenario.jobs for schedule in job.schedules}
+        self.times = {schedule.name: schedule.times for job in scenario.jobs for schedule in job.schedules}
         for job in scenario.jobs:
             if job.enabled:
                 self.ledger.define(job, scenario.start - 1)
@@ -148,38 +147,55 @@ class _World:
         self._attempts[run.id] = self._attempts.get(run.id, 0) + 1
         heappush(self._alarms, (at, run.id, self._attempts[run.id]))
 
-    def reports(self) -> Iterator[SlotReport]:
-        for run in self.ledger.runs.values():
-            yield _of_run(run)
-        for decision, _, _ in self.ledger.decisions.values():
-            if decision.is_final and decision.last >= self.scenario.start:
-                yield from self._of_decision(decision)
-        for schedule in self.ledger.schedules.values():
-            for pending in backlog(schedule, ScheduleFacts(), self.scenario.end - 1):
-                waiting = schedule.deferral
-                reason = waiting.reason if waiting else Reason.WAITS_BEHIND
-                detail = waiting.detail if waiting else "the end of the simulation"
-                yield SlotReport(schedule.name, pending.slot, Verdict.DEFERRED, reason, detail)
 
-    def _of_decision(self, decision: Decision) -> Iterator[SlotReport]:
-        reason, detail = decision.reason, decision.reason.explain(decision.detail)
-        if decision.count > _LISTED_ONE_BY_ONE:
-            summed = f"{decision.count} slots up to {iso(decision.last)}: {detail}"
-            yield SlotReport(decision.schedule, decision.first, reason.verdict, reason, summed)
-            return
-        times = self._times[decision.schedule]
-        slot: int | None = decision.first
-        while slot is not None and slot <= decision.last:
-            yield SlotReport(decision.schedule, slot, reason.verdict, reason, detail)
-            slot = times.after(slot)
+def slot_reports(
+    ledger: SimulatedStore, times: Mapping[str, Recurrence], start: int, end: int
+) -> list[SlotReport]:
+    """What a store says that was played through: each slot of [start, end) once, in (slot, schedule) order."""
+    told: dict[tuple[int, str], SlotReport] = {}
+    for report in _reports(ledger, times, start, end):
+        # The range of a record may reach over slots that were told before.
+        told.setdefault((report.slot, report.schedule), report)
+    return [told[slot] for slot in sorted(told)]
+
+
+def _reports(
+    ledger: SimulatedStore, times: Mapping[str, Recurrence], start: int, end: int
+) -> Iterator[SlotReport]:
+    for run in ledger.runs.values():
+        if run.schedule in times:
+            yield _of_run(run)
+    for decision, _, _ in ledger.decisions.values():
+        if decision.is_final and decision.last >= start:
+            yield from _of_decision(decision, times[decision.schedule])
+    for schedule in ledger.schedules.values():
+        for pending in backlog(schedule, ScheduleFacts(), end - 1):
+            waiting = schedule.deferral
+            reason = waiting.reason if waiting else Reason.WAITS_BEHIND
+            detail = waiting.detail if waiting else "the end of the simulation"
+            if schedule.rests:
+                reason, detail = Reason.PAUSED, ""
+            yield SlotReport(schedule.name, pending.slot, Verdict.DEFERRED, reason, detail)
+
+
+def _of_decision(decision: Decision, times: Recurrence) -> Iterator[SlotReport]:
+    reason, detail = decision.reason, decision.reason.explain(decision.detail)
+    if decision.count > _LISTED_ONE_BY_ONE:
+        summed = f"{decision.count} slots up to {iso(decision.last)}: {detail}"
+        yield SlotReport(decision.schedule, decision.first, reason.verdict, reason, summed)
+        return
+    slot: int | None = decision.first
+    while slot is not None and slot <= decision.last:
+        yield SlotReport(decision.schedule, slot, reason.verdict, reason, detail)
+        slot = times.after(slot)
 
 
 def _of_run(run: SimulatedStoredRun) -> SlotReport:
     late = run.trigger is Trigger.CATCHUP
-    reason = Reason.CATCH_UP if late else Reason.ON_TIME
+    reason = _REASONS.get(run.trigger, Reason.ON_TIME)
     waited = run.created_at - (run.slot or run.created_at)
     detail = reason.explain()
-    if waited:
+    if waited and reason is not Reason.BACKFILL:
         after = format_duration(waited)
         detail = f"{detail}, {after} late" if late else f"it was met on time and waited {after} for its turn"
     outcome = None if run.active else run.state

@@ -167,6 +167,10 @@ class SimulatedStore:
             last_success=self._newest.get(("success", job)),
         )
 
+    def is_held(self, job: str, lane: int) -> bool:
+        """Whether a run holds a lane of a job."""
+        return lane in self._lanes[job]
+
     def commit(self, plan: TickPlan, now: int) -> list[SimulatedStoredRun]:
         """Make a plan true: runs, cancels, decisions and cursors at once, or nothing if a unique key is taken."""
         for start in plan.starts:

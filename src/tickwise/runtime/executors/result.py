@@ -17,6 +17,7 @@ from .failure import MAX_ERROR_LENGTH, MAX_RAISED, failure_text
 
 if TYPE_CHECKING:  # it is not for the child process
     from ...core.redaction import Redactor
+    from ...core.step_waits import StepWait
 
 
 class Signal(Exception):  # noqa: N818 (a signal is no error)
@@ -69,6 +70,7 @@ class AttemptResult:
     outcome: Outcome
     result: Any = None  # JSON
     error: str = ""
+    wait: "StepWait | None" = None  # what the step waits for, or has waited for (S74)
 
     @property
     def succeeded(self) -> bool:
@@ -79,7 +81,7 @@ class AttemptResult:
         error, result = self.error, redactor.value(self.result)
         if result != self.result and (problem := why_not_kept(result)):
             error, result = f"{error}\n{problem}".lstrip(), None
-        return AttemptResult(self.outcome, result, clip(redactor.text(error), MAX_ERROR_LENGTH))
+        return AttemptResult(self.outcome, result, clip(redactor.text(error), MAX_ERROR_LENGTH), self.wait)
 
 
 RETURNED_NOTHING = AttemptResult(Succeeded())

@@ -42,13 +42,13 @@ from .schema import (
     TemplateEntry,
     Times,
 )
-from .steps import build_handler, build_preconditions, build_retry, build_steps
+from .steps import build_handler, build_preconditions, build_retry, build_steps, check_child_jobs
 
 _DEPENDENT_FIELDS = ("max_active_runs", "overlap", "catchup_window", "catchup")
 _COPIED_FIELDS = (
-    "max_catchup grace skip_if_successful jitter max_runs wait_for expires auto_remove ticking".split()
+    "max_catchup grace skip_if_successful jitter max_runs wait_for expires auto_remove ticking shadow".split()
 )
-_FIELDS_OF_ALL_KINDS = "grace expires ticking".split()
+_FIELDS_OF_ALL_KINDS = "grace expires ticking shadow".split()
 _JOB_FIELDS = "description enabled queue priority timeout at_most_once env_file dir".split()
 _MAPPING_FIELDS = "labels params env".split()
 _FIELD_OF_ENTRY: dict[type, tuple[str, ...]] = {
@@ -86,6 +86,7 @@ def build(
     preconditions = () if "preconditions" in broken else build_preconditions(spec.preconditions)
     handlers = Handlers() if "on" in broken else _build_handlers(spec)
     engine = None if "engine" in broken else _build_engine(spec, defaults.engines, errors)
+    check_child_jobs(spec, name, errors)
     if "params" not in broken:
         check_references(spec, steps, preconditions, handlers, errors)
     if broken or errors.found:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from ...core.definition import Action, Command, Handlers, HttpCall, Precondition, PythonCall, Script, Step
+from ...core.definition import Action, Command, Handlers, HttpCall, JobCall, Precondition, PythonCall, Script, Step
 from ...core.errors import InputError, did_you_mean, nearest_word
 from ...core.references import (
     OUTPUT_NAME,
@@ -12,8 +12,10 @@ from ...core.references import (
     RUN_FACTS,
     SECRET,
     check_command,
+    check_no_secret,
     check_script,
     output_reference,
+    texts_in,
 )
 from .error import ErrorList, Loc, printable
 from .schema import JobSpec
@@ -111,6 +113,9 @@ def _check_places(action: Action) -> None:
             check_command(action.arguments)
         case Script():
             check_script(action.text)
+        case JobCall():
+            for text in texts_in(action.params):
+                check_no_secret(text, "the params of a run are stored and shown")
 
 
 def _places(
@@ -123,6 +128,8 @@ def _places(
                 yield _Place(loc, action.arguments, step)
             case HttpCall():
                 yield _Place(loc, action.headers.values(), step)
+            case JobCall():
+                yield _Place(("steps", *loc[1:-1], "params"), list(texts_in(action.params)), step)
     for name, text in (spec.env or {}).items():
         yield _Place(("env", name), (text,))
     for i, step in enumerate(steps):
@@ -147,7 +154,13 @@ def _actions(
             yield ("on", name), action, None
 
 
-_FIELDS: dict[type, str] = {Command: "command", Script: "script", PythonCall: "python", HttpCall: "http"}
+_FIELDS: dict[type, str] = {
+    Command: "command",
+    Script: "script",
+    PythonCall: "python",
+    HttpCall: "http",
+    JobCall: "job",
+}
 
 
 def _conditions(place: Loc, preconditions: Iterable[Precondition]) -> Iterator[tuple[Loc, Action]]:

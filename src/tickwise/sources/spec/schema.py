@@ -109,6 +109,7 @@ class RetrySpec(Spec):
             raise InputError("max_interval is shorter than interval")
 
 
+STEP_ACTIONS = (*ACTIONS, "job")
 _DEPENDS: FieldType[str | list[str]] = OneOf(
     shape_of, {"text": NAME_TEXT, "list": Many(NAME_TEXT)}, "must be a step's name or a list of them"
 )
@@ -122,7 +123,7 @@ _RETRY = ModelType(RetrySpec)
 _PRECONDITION = ModelType(PreconditionSpec)
 
 
-class StepSpec(ActionFields, one_of=ACTIONS, called="a step"):
+class StepSpec(ActionFields, one_of=STEP_ACTIONS, called="a step"):
     name = required(NAME_TEXT, "The step's name, unique in the job.", "extract")
     depends = optional(_DEPENDS, "The steps that come before this one.", ["extract"])
     env = optional(ENVIRONMENT, "Variables for this step.", {"MODE": "full"})
@@ -140,9 +141,20 @@ class StepSpec(ActionFields, one_of=ACTIONS, called="a step"):
         "${steps.list.outputs.files}",
     )
     max_parallel = optional(whole(1, 100), "Items at the same time; 4 if left out.", 8)
+    job = optional(NAME_TEXT, "A job: the step starts a run of it and waits for that.", "load-shop")
+    params = optional(PARAMS, "What that run is given; references stand in its texts.", {"shop": "${item}"})
+
+    def actions(self) -> list[str]:
+        return [name for name in STEP_ACTIONS if getattr(self, name) is not None]
 
     def check(self) -> None:
         super().check()
+        if self.params is not None and self.job is None:
+            raise InputError("params goes with job")
+        if self.job is not None and (
+            given := [name for name in ("env", "dir") if getattr(self, name) is not None]
+        ):
+            raise InputError(f"{given[0]} goes with no job: give its run params")
         if self.max_parallel is not None and self.foreach is None:
             raise InputError("max_parallel goes with foreach")
 
@@ -343,6 +355,7 @@ class JobSpec(ActionFields):
         ModelType(PauseAfterSpec), "Pause the schedule after failures; never if left out.", {"failures": 5}
     )
     ticking = optional(TICKING, "Who finds due slots; as the node is set if left out.", "local")
+    shadow = optional(FLAG, "Decide its slots and run none: another scheduler still starts the job.", True)
 
     engine = optional(
         _ENGINE,

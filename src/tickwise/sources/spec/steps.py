@@ -8,6 +8,7 @@ from ...core.definition import (
     Command,
     ForEach,
     HttpCall,
+    JobCall,
     Outcome,
     Precondition,
     PythonCall,
@@ -65,11 +66,22 @@ def _dependencies(step: StepSpec) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for _, name in _dependencies_as_written(step)))
 
 
+def check_child_jobs(spec: JobSpec, name: str, errors: ErrorList) -> None:
+    """Refuse steps whose child could not be begun or could not end (S74)."""
+    for i, step in enumerate(spec.steps or ()):
+        if step.job is not None and step.job == name:
+            errors.add(("steps", i, "job"), "a job cannot be a step of itself")
+        elif step.job is not None and spec.engine is not None:
+            errors.add(("steps", i, "job"), "goes with no engine: only a worker waits for the runs of other jobs")
+
+
 def _build_step(spec: StepSpec) -> Step:
     (name,) = spec.actions()
     return Step(
         name=spec.name,
-        action=build_action(name, getattr(spec, name)),
+        action=JobCall(spec.job, ReadOnlyDict(spec.params or {}))
+        if spec.job
+        else build_action(name, getattr(spec, name)),
         depends=_dependencies(spec),
         env=ReadOnlyDict(spec.env or {}),
         dir=spec.dir,

@@ -1,8 +1,8 @@
-"""Checks across definitions: names that are used twice (S26), and schedules in `after` (S35)."""
+"""Checks across definitions: names that are used twice (S26), schedules in `after` (S35), and child jobs (S74)."""
 
 from collections.abc import Iterable, Iterator
 
-from ...core.definition import JobDefinition
+from ...core.definition import JobDefinition, jobs_called
 from ...core.errors import did_you_mean, nearest_word
 from ..spec.cycles import describe_cycle, find_cycle
 from ..spec.error import DefinitionError
@@ -17,7 +17,11 @@ def cross_check(
     """The documents that fit together, and the errors of the others."""
     kept, errors = _without_duplicates(documents)
     refused: set[str] = set()
-    while wrong := _unknown_dependencies(kept, known_schedules, refused) or _circular_dependencies(kept):
+    while (
+        wrong := _unknown_dependencies(kept, known_schedules, refused)
+        or _circular_dependencies(kept)
+        or _circular_children(kept)
+    ):
         errors += wrong.values()
         refused |= {name for place in wrong for name in _schedule_names(kept[place])}
         kept = [document for place, document in enumerate(kept) if place not in wrong]
@@ -93,4 +97,16 @@ def _circular_dependencies(documents: list[ParsedDocument]) -> dict[int, Definit
         place: document.refuse(problem, "after")
         for place, document in enumerate(documents)
         if set(_schedule_names(document)) & set(cycle)
+    }
+
+
+def _circular_children(documents: list[ParsedDocument]) -> dict[int, DefinitionError]:
+    """All jobs of a circle in which each has the next as a step (S74)."""
+    jobs = [_job_of(document) for document in documents]
+    cycle = find_cycle({job.name: called for job in jobs if (called := jobs_called(job))})
+    problem = f"these jobs are steps of each other: {describe_cycle(cycle)}"
+    return {
+        place: documents[place].refuse(problem, "steps")
+        for place, job in enumerate(jobs)
+        if job.name in set(cycle)
     }

@@ -74,6 +74,7 @@ class RunEntry:
     finished_at: int | None = None
     result: Any = None
     error: str = ""
+    waits_for: str = ""  # while it is queued and needs no worker (S74)
     attempts: list[AttemptRow] = field(default_factory=list)
     steps: dict[str, StepReport] = field(default_factory=dict)
     log: dict[int, tuple[int, LogPart]] = field(default_factory=dict)  # by number: the place in its step's text
@@ -305,7 +306,7 @@ class MemoryState:
             run.attempts.append(AttemptRow(run.attempt, ended, run.started_at, at, run.node, run.error))
         run.state, run.lane, run.due_at, run.finished_at = RunState.QUEUED, lane, now, None
         run.failures, run.losses, run.cancelling = 0, 0, False
-        run.token, run.expires_at, run.error = None, None, ""
+        run.token, run.expires_at, run.error, run.waits_for = None, None, "", ""
         self._activate(run)
         self.news = True
 
@@ -341,9 +342,12 @@ class MemoryState:
         )
         settled = settle(known, outcome, now // MICRO)
         run.state, run.failures, run.losses = settled.state, settled.failures, settled.losses
-        run.result, run.error, run.lease_until = result, error, None
+        run.result, run.error, run.lease_until, run.waits_for = result, error, None, ""
         if settled.state is RunState.QUEUED:
-            run.attempts.append(AttemptRow(run.attempt, settled.event, run.started_at, now, run.node, error))
+            if settled.event is Event.WAIT:
+                run.waits_for, run.error = error, ""
+            else:
+                run.attempts.append(AttemptRow(run.attempt, settled.event, run.started_at, now, run.node, error))
             run.token = None
             run.due_at = run.due_at if settled.not_before is None else settled.not_before * MICRO
             self.news = True
@@ -380,9 +384,13 @@ class MemoryState:
 
     def take(self, run: RunEntry, node: str, seconds: int, now: int) -> Lease:
         """Hand a queued run to a worker."""
-        run.state, run.attempt, run.node = RunState.RUNNING, run.attempt + 1, node
+        if run.waits_for and run.started_at is not None:  # the attempt goes on that it is in (S74)
+            run.due_at = run.started_at
+        else:
+            run.attempt, run.started_at = run.attempt + 1, now
+        run.state, run.node, run.waits_for = RunState.RUNNING, node, ""
         run.token, run.lease_until = f"{node}/{run.attempt}", now + seconds * MICRO
-        run.started_at, run.error, run.hand_over = now, "", None
+        run.error, run.hand_over = "", None
         if run.trigger is Trigger.MANUAL:
             self.jobs[run.job].last_manual_start = now // MICRO
         return run.lease

@@ -111,7 +111,7 @@ class MemoryStore(MemoryMoves, Store):
     def _add_run(self, job: JobEntry, one: Enqueue, now: int) -> Enqueued:
         if known := job.holder(one.key, now):
             return Enqueued(known.id, new=False)
-        lane = job.free_lane() if one.trigger is Trigger.MANUAL and not one.allow_overlap else None
+        lane = job.free_lane() if one.trigger.takes_lane and not one.allow_overlap else None
         run = RunEntry(
             0, job.name, job.definition, job.requires, one.trigger, now,
             due_at=max(now, (one.at or 0) * MICRO), lane=lane, key=one.key, params=one.params, by=one.by,
@@ -139,6 +139,13 @@ class MemoryStore(MemoryMoves, Store):
         self._memory.cancel(found, self._memory.clock())
         self._memory.news = True
         return found.state
+
+    @atomic
+    def _wake(self, run: int, /) -> None:
+        found = self._memory.active.get(str(run))
+        if found and found.state is RunState.QUEUED and found.waits_for:
+            found.due_at = min(found.due_at, self._memory.clock())
+            self._memory.news = True
 
     @atomic
     def _retry(self, run: int, again: Sequence[str], /) -> None:

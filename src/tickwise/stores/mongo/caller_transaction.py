@@ -12,7 +12,6 @@ from pymongo.errors import DuplicateKeyError, OperationFailure
 from pymongo.synchronous.client_session import ClientSession
 
 from ...core.errors import ConflictError, InputError
-from ...core.model import Trigger
 from ..records import Enqueue, Enqueued
 from .base import PREFIX, Mongo
 from .enqueue import FREE_KEY, HOLDER, answers, fresh, gives_up_key, keys_of, known_jobs, new_runs
@@ -29,7 +28,7 @@ def _checked_session(connection: Any, asked: Sequence[Enqueue]) -> AsyncClientSe
         )
     if not connection.in_transaction:
         raise InputError("the session has no transaction: begin one with session.start_transaction()")
-    if any(one.trigger is Trigger.MANUAL and not one.allow_overlap for one in asked):
+    if any(one.trigger.takes_lane and not one.allow_overlap for one in asked):
         raise InputError(
             "a run by hand takes a lane, which cannot wait for your transaction: trigger it without a connection, "
             "or ask to run beside"

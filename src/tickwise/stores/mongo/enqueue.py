@@ -139,7 +139,7 @@ def _new(run: Document) -> Enqueued:
 
 
 def _new_run(id_: int, one: Enqueue, job: Document, now: int) -> Document:
-    by_hand = one.trigger is Trigger.MANUAL and not one.allow_overlap
+    by_hand = one.trigger.takes_lane and not one.allow_overlap
     return new_run(
         _id=id_, job=one.job, trigger=str(one.trigger), definition=job["definition"],
         queue=one.queue or job["queue"], priority=job["priority"] if one.priority is None else one.priority,
@@ -225,6 +225,13 @@ async def cancel(mongo: Mongo, run: int) -> RunState:
     await end_queued(mongo, which, now)  # if it came back to the queue just then
     after = await mongo.runs.find_one({"_id": run, **SHOWN}, {"state": 1})
     return RunState(after["state"]) if after else RunState.SUCCEEDED  # it has, and was to be forgotten then
+
+
+async def wake_run(mongo: Mongo, run: int) -> None:
+    waits = {"_id": run, "state": str(RunState.QUEUED), "waits_for": {"$exists": True}}
+    made_due = {"$min": {"due_at": await mongo.now()}, "$inc": {"rev": 1}}
+    if (await mongo.runs.update_one(waits, made_due)).matched_count:
+        await mongo.news.tell()
 
 
 async def _find_run(mongo: Mongo, run: int) -> Document:

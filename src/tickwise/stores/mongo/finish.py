@@ -14,7 +14,7 @@ from pymongo import UpdateMany, UpdateOne
 
 from ...core.payload import clip
 from ...core.settle import Cancelled, Outcome, Settled
-from ...core.states import ACTIVE, RunState
+from ...core.states import ACTIVE, Event, RunState
 from ..job_document import Document
 from ..records import MICRO
 from ..run_document import given_up_at, reference, settled
@@ -129,8 +129,10 @@ def _end_update(move: _Move, name: object, now: int) -> Document:
     if move.is_over:
         return {**changes({**fields, **_over(run, settled.state, now)}), "$inc": {"rev": 1}}
     due = run["due_at"] if settled.not_before is None else settled.not_before * MICRO
-    again = changes({**fields, "due_at": due, "token": None})
-    return {**again, "$inc": {"rev": 1}, **on_record(ended_attempt(run, settled.event, now, error))}
+    fields |= {"due_at": due, "token": None}
+    if settled.event is Event.WAIT:
+        return {**changes({**fields, "error": None, "waits_for": error}), "$inc": {"rev": 1}}
+    return {**changes(fields), "$inc": {"rev": 1}, **on_record(ended_attempt(run, settled.event, now, error))}
 
 
 def _over(run: Document, state: RunState, now: int) -> Document:
@@ -144,6 +146,7 @@ def _over(run: Document, state: RunState, now: int) -> Document:
         "held_key": run.get("key") if state in _KEEPS_KEY and not forgotten else None,
         "reference": reference(run) if succeeded and not forgotten else None,
         "cancelling": run["cancelling"] and run["state"] == RunState.RUNNING,
+        "waits_for": None,
         "unwoken": True,
     }
 

@@ -33,11 +33,11 @@ from .base import WHOLE_ANSWER, Mongo, changes, move_id
 from .enqueue import tidy_up
 from .finish import RunEnding, end, has_token, lapsed_as, never_began, wake
 from .intents import apply_all, left_plans
-from .runs import FOR_LEASES, FOR_MOVES, held_by, ids_of, waiting
+from .runs import FOR_LEASES, FOR_MOVES, ids_of, taken_by, waiting
 
 _BATCH_SIZE = 500  # what the reaper takes in one move
 _RUNNING = {"state": str(RunState.RUNNING)}
-_OF_ATTEMPT_BEFORE: Document = {"error": None, "hand_over": None, "patience": None}
+_OF_ATTEMPT_BEFORE: Document = {"error": None, "hand_over": None, "patience": None, "waits_for": None}
 
 
 async def lease(mongo: Mongo, wanted: LeaseRequest) -> tuple[Lease, ...]:
@@ -70,7 +70,7 @@ async def _take_some(
     got = await take_all(
         mongo,
         [
-            (run, {**held_by(wanted, now, run["attempt"]), "seat": seat, **_OF_ATTEMPT_BEFORE})
+            (run, {**taken_by(wanted, now, run), "seat": seat, **_OF_ATTEMPT_BEFORE})
             for run, seat in zip(found, seats, strict=False)
         ],
     )

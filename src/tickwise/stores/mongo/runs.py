@@ -51,6 +51,14 @@ def held_by(worker: LeaseRequest, now: int, attempts: int = 0) -> Document:
     }  # fmt: skip
 
 
+def taken_by(worker: LeaseRequest, now: int, run: Document) -> Document:
+    """The fields of a queued run that is handed to a worker: a wait is no attempt of its own (S74)."""
+    if "waits_for" not in run:
+        return held_by(worker, now, run["attempt"])
+    begun = {"started_at": run["started_at"], "due_at": run["started_at"]}
+    return held_by(worker, now, run["attempt"] - 1) | begun
+
+
 def watched_by(worker: LeaseRequest, now: int) -> Document:
     """The fields of a running run that are its holder's own; another watcher takes it over by them alone (S54)."""
     return {"node": worker.node, "lease_until": now + worker.seconds * MICRO}
@@ -81,7 +89,7 @@ def put_back(back: Document, seq: int, now: int) -> UpdateOne:
     fields = {
         "state": str(RunState.QUEUED), "lane": back.get("lane"), "held_key": back.get("key"), "due_at": now,
         "failures": 0, "losses": 0, "cancelling": False, "finished_at": None, "token": None, "expires_at": None,
-        "error": None, "back": seq,
+        "error": None, "waits_for": None, "back": seq,
     }  # fmt: skip
     kept = on_record(back["attempt"]) if "attempt" in back else {}
     return UpdateOne({"_id": back["run"], "rev": back["rev"]}, {**changes(fields), "$inc": {"rev": 1}, **kept})

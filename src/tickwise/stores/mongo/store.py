@@ -57,6 +57,7 @@ class MongoStore(MongoMoves, Store):
     _cancel = move(enqueue.cancel)
     _retry = move(enqueue.retry)
     _lease = move(lease.lease)
+    _wake = move(enqueue.wake_run)
     _attempt = move(lease.attempt)
     _report = move(lease.report)
     _hand_over = move(handover.hand_over)

@@ -12,7 +12,6 @@ from redis.asyncio.client import Pipeline as AsyncPipeline
 from redis.client import Pipeline
 
 from ...core.errors import InputError
-from ...core.model import Trigger
 from ..records import Enqueue, Enqueued
 from .base import RedisServer
 from .enqueue import new_runs
@@ -31,7 +30,7 @@ def _checked_pipeline(connection: Any, asked: Sequence[Enqueue]) -> Any:
         raise InputError("the pipeline is no transaction: make it with client.pipeline(transaction=True)")
     if connection.watching and not connection.explicit_transaction:
         raise InputError("the pipeline executes each command at once: begin its transaction with pipeline.multi()")
-    if any(one.trigger is Trigger.MANUAL and not one.allow_overlap for one in asked):
+    if any(one.trigger.takes_lane and not one.allow_overlap for one in asked):
         raise InputError(
             "a run by hand takes a lane, which cannot wait for your transaction: trigger it without a connection, "
             "or ask to run beside"

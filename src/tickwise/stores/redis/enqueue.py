@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from ...core.errors import ConflictError, InputError, TickwiseError, no_such
-from ...core.model import Trigger
 from ...core.payload import UnreadableText, encode
 from ...core.states import RunState
 from ..job_document import Document, present
@@ -62,7 +61,7 @@ def _is_active(answer: Document) -> ConflictError:
 
 
 def _new_run(one: Enqueue, job: Document) -> Document:
-    by_hand = one.trigger is Trigger.MANUAL and not one.allow_overlap
+    by_hand = one.trigger.takes_lane and not one.allow_overlap
     return present({
         "job": one.job, "trigger": str(one.trigger), "definition": job["definition"],
         "queue": one.queue or job["queue"], "priority": job["priority"] if one.priority is None else one.priority,
@@ -79,6 +78,10 @@ async def cancel(server: RedisServer, run: int) -> RunState:
     if "state" not in answer:
         raise _no_such_run(run)
     return RunState(answer["state"])
+
+
+async def wake(server: RedisServer, run: int) -> None:
+    await server.call("wake_run", run=run)
 
 
 def _no_such_run(run: int) -> InputError:

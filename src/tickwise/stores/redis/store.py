@@ -54,6 +54,7 @@ class RedisStore(RedisMoves, Store):
     _pause = move(fleet.pause)
     _cancel = move(enqueue.cancel)
     _retry = move(enqueue.retry)
+    _wake = move(enqueue.wake)
     _lease = move(lease.lease)
     _attempt = move(lease.attempt)
     _report = move(lease.report)

@@ -71,6 +71,17 @@ _LOCK_RUN = Statement("SELECT state FROM tickwise_runs WHERE id = :run {lock}")
 _ASK_TO_END = Statement("UPDATE tickwise_runs SET cancelling = TRUE WHERE id = :run AND state = 'running'")
 
 
+_WAITS = Statement(
+    "SELECT id FROM tickwise_runs WHERE id = :run AND state = 'queued' AND waits_for IS NOT NULL {lock}"
+)
+
+
+_MAKE_DUE = Statement("""
+    UPDATE tickwise_runs SET due_at = (SELECT {now})
+    WHERE id = :run AND state = 'queued' AND waits_for IS NOT NULL AND due_at > (SELECT {now})
+""")
+
+
 _KEEP_ATTEMPT = Statement("""
     {insert_free} INTO tickwise_attempts (run_id, number, event, started_at, finished_at, node, error)
     SELECT id, attempt, CAST(:event AS {text}), started_at, finished_at, node, error FROM tickwise_runs WHERE id
@@ -82,7 +93,7 @@ _KEEP_ATTEMPT = Statement("""
 
 _PUT_BACK = Statement("""
     UPDATE tickwise_runs SET state = 'queued', lane = :lane, due_at = :now, failures = 0, losses = 0,
-        cancelling = FALSE, finished_at = NULL, token = NULL, expires_at = NULL, error = NULL
+        cancelling = FALSE, finished_at = NULL, token = NULL, expires_at = NULL, error = NULL, waits_for = NULL
     WHERE id = :run
 """)
 
@@ -101,13 +112,13 @@ def enqueue(cache: DefinitionCache, asked: Sequence[Enqueue]) -> Procedure[tuple
     jobs = yield from _jobs(sorted({one.job for one in asked}))
     now = max(row[-1] for row in jobs.values())
     yield from _check_params(cache, asked, jobs)
-    if by_hand := sorted({jobs[one.job][0] for one in asked if one.trigger is Trigger.MANUAL}):
-        yield LOCK_JOBS(ids=by_hand)
+    if on_lanes := sorted({jobs[one.job][0] for one in asked if one.trigger.takes_lane}):
+        yield LOCK_JOBS(ids=on_lanes)
     found: dict[int, Enqueued] = {}
     plain: list[tuple[Any, ...]] = []
     for n, one in enumerate(asked):
         row = (n, *_enqueued_row(one, jobs[one.job], params[n], now))
-        if one.key is None and (one.trigger is not Trigger.MANUAL or one.allow_overlap):
+        if one.key is None and (not one.trigger.takes_lane or one.allow_overlap):
             plain.append(row)
             continue
         found |= yield from _together(plain, now)
@@ -163,7 +174,7 @@ def _enqueued(run: int, row: tuple[Any, ...], now: int) -> Enqueued:
 def _one(one: Enqueue, job: Any, row: tuple[Any, ...], now: int) -> Procedure[Enqueued]:
     """A run with a key, or on a lane; both can be taken."""
     lane = None
-    if one.trigger is Trigger.MANUAL and not one.allow_overlap:
+    if one.trigger.takes_lane and not one.allow_overlap:
         if (holder := (yield from _holder(job[0], one.key, now))) is not None:
             return Enqueued(str(holder), new=False)
         lane = yield from free_lane(job[0], job[6], one.job)
@@ -214,6 +225,12 @@ def cancel(cache: DefinitionCache, run: int) -> Procedure[RunState]:
         yield _ASK_TO_END(run=run)
         yield NOTIFY
     return state
+
+
+def wake(run: int) -> Procedure[None]:
+    if (yield _WAITS(run=run)):
+        yield _MAKE_DUE(run=run)
+        yield NOTIFY
 
 
 def retry(cache: DefinitionCache, run: int, again: Sequence[str]) -> Procedure[None]:

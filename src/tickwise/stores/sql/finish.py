@@ -57,12 +57,12 @@ _SUCCEED_SILENTLY, _SUCCEED_TELLING = Compound(_SUCCEED, DELETE_ACTIVE), Compoun
 _MOVE = Update(
     "tickwise_runs",
     """:rows[id bigint, state text, failures bigint, losses bigint, due_at bigint, finished_at bigint,
-        token text, result text, error text] AS v""",
+        token text, result text, error text, waits_for text] AS v""",
     {"id": "v.id"},
     {
         "state": "v.state", "failures": "v.failures", "losses": "v.losses", "due_at": "v.due_at",
         "finished_at": "v.finished_at", "token": "v.token", "lease_until": "NULL", "result": "v.result",
-        "error": "v.error",
+        "error": "v.error", "waits_for": "v.waits_for",
     },
 )  # fmt: skip
 _ATTEMPT = Statement("""
@@ -226,12 +226,12 @@ def _settle(
             over.append((row.id, row.job_id, row.lane))
         else:
             waiting.append((row.job_id, row.lane))
-        if move.state is RunState.QUEUED:
+        if move.state is not RunState.QUEUED:
+            ended.jobs.append(row.job_id)
+        elif move.event is not Event.WAIT:
             attempts.append(
                 (row.id, row.attempt, str(move.event), row.started_at, row.node, clip(ending.error, 10_000))
             )
-        else:
-            ended.jobs.append(row.job_id)
     if moves:
         yield _MOVE(rows=moves)
         yield DELETE_ACTIVE(made=over)
@@ -257,11 +257,13 @@ def _definition(cache: DefinitionCache, row: _Row) -> JobDefinition | None:
 
 
 def _moved(row: _Row, move: Settled, ending: RunEnd, now: int) -> tuple[object, ...]:
-    again = move.state is RunState.QUEUED
+    again, waits = move.state is RunState.QUEUED, move.event is Event.WAIT
     due = row.due_at if move.not_before is None else move.not_before * MICRO
+    error = clip(ending.error, 10_000) or None
     return (
         row.id, str(move.state), move.failures, move.losses, due,
-        None if again else now, None if again else row.token, ending.result, clip(ending.error, 10_000) or None,
+        None if again else now, None if again else row.token, ending.result,
+        None if waits else error, error if waits else None,
     )  # fmt: skip
 
 

@@ -81,7 +81,8 @@ _ATTEMPTS = Statement(
 )
 _STEPS = Statement(
     """
-    SELECT name, state, started_at, finished_at, attempt, error, outputs FROM tickwise_steps WHERE run_id = :run
+    SELECT name, state, started_at, finished_at, attempt, error, outputs, waits_for
+    FROM tickwise_steps WHERE run_id = :run
         ORDER BY position
 """,
     alone=True,
@@ -269,8 +270,9 @@ def steps(id_: int) -> Procedure[tuple[StepReport, ...]]:
             attempt=attempt,
             error=error or "",
             outputs=outputs or "",
+            waits_for=waits_for or "",
         )
-        for name, state, started, finished, attempt, error, outputs in (yield _STEPS(run=id_))
+        for name, state, started, finished, attempt, error, outputs, waits_for in (yield _STEPS(run=id_))
     )
 
 

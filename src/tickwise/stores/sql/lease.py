@@ -39,11 +39,13 @@ _PICK = Statement(f"""
     ORDER BY {{urgent_first}}, due_at, id LIMIT :most {{lock_free}}
 """)
 _REQUIREMENTS = Statement("SELECT DISTINCT requires FROM tickwise_runs WHERE queued = TRUE AND queue = :queue")
+_NEXT_ATTEMPT = "CASE WHEN waits_for IS NULL THEN attempt + 1 ELSE attempt END"  # a wait is none of its own
 _TO_RUNNING = Returning(  # the token first: not every database computes with the attempt as it was before
-    """
-    UPDATE tickwise_runs SET token = CAST(:node AS {text}) || '/' || CAST(attempt + 1 AS {text}),
-        state = 'running', node = :node, attempt = attempt + 1, lease_until = :lease_until, started_at = :now,
-        error = NULL
+    f"""
+    UPDATE tickwise_runs SET token = CAST(:node AS {{text}}) || '/' || CAST({_NEXT_ATTEMPT} AS {{text}}),
+        state = 'running', node = :node, attempt = {_NEXT_ATTEMPT}, lease_until = :lease_until,
+        due_at = CASE WHEN waits_for IS NULL THEN due_at ELSE started_at END,
+        started_at = CASE WHEN waits_for IS NULL THEN :now ELSE started_at END, error = NULL, waits_for = NULL
     WHERE id IN :ids[bigint]
     """,
     _LEASED,
@@ -75,12 +77,14 @@ _FENCE = Statement("""
     SELECT id FROM tickwise_runs WHERE id = :run AND token = :token AND state = 'running' {fence}
 """)
 _STEP = Statement("""
-    INSERT INTO tickwise_steps (run_id, name, position, state, started_at, finished_at, attempt, error, outputs)
-    SELECT CAST(:run AS {bigint}), name, position, state, started_at, finished_at, attempt, error, outputs
+    INSERT INTO tickwise_steps (run_id, name, position, state, started_at, finished_at, attempt, error, outputs,
+        waits_for)
+    SELECT CAST(:run AS {bigint}), name, position, state, started_at, finished_at, attempt, error, outputs,
+        waits_for
     FROM :rows[name text, position bigint, state text, started_at bigint, finished_at bigint, attempt bigint,
-        error text, outputs text]
+        error text, outputs text, waits_for text]
         AS v WHERE TRUE
-    {upsert run_id, name: state, started_at, finished_at, attempt, error, outputs}
+    {upsert run_id, name: state, started_at, finished_at, attempt, error, outputs, waits_for}
 """)
 _PLACES = Statement("SELECT name, position FROM tickwise_steps WHERE run_id = :run")
 _LOG_ENDS = Statement("""
@@ -259,7 +263,7 @@ def report(run: int, token: str, steps: Sequence[StepReport], log: Sequence[LogP
         for step in steps:
             places.setdefault(step.name, len(places))
         latest = {step.name: step for step in steps}.values()
-        reported = [(s.name, places[s.name], *s[1:5], s.error or None, s.outputs or None) for s in latest]
+        reported = [(s.name, places[s.name], *s[1:5], *(text or None for text in s[5:])) for s in latest]
         yield _STEP(run=run, rows=reported)
     if log:
         ends = dict((yield _LOG_ENDS(run=run)))

@@ -146,6 +146,7 @@ CREATE TABLE tickwise_runs (
     finished_at bigint,
     result {text},
     error {text},
+    waits_for {text},           -- what its steps wait for, while it is queued in an attempt that has begun
     queued boolean GENERATED ALWAYS AS (state = 'queued') {generated},
     {if_whole}urgency bigint GENERATED ALWAYS AS (-priority) {generated}, session bigint DEFAULT (connection_id()),{end_whole}
     held_key {key} GENERATED ALWAYS AS (  -- the key, while no other run may have it
@@ -213,6 +214,7 @@ CREATE TABLE tickwise_steps (
     attempt bigint NOT NULL,
     error {text},
     outputs {text},
+    waits_for {text},           -- a child run or an answer, as JSON
     PRIMARY KEY (run_id, name)
 ) {plain};
 

@@ -25,6 +25,7 @@ WRONG_TOKENS: list[tuple[Token, str]] = [
     *((replace(BOT, id=bad), "d") for bad in ("", "a\0b", "x" * 201)),
     *((replace(BOT, scopes=("a", bad)), "d") for bad in ("", "a\0b", "x" * 201)),
     (replace(BOT, role=AccessRole.ADMIN), "d"),  # with scopes (B12)
+    (replace(BOT, scopes=("a", "admin:a")), "d"),  # of a higher role
     *((BOT, bad) for bad in ("", "a\0b", "x" * 201)),
     *((replace(BOT, expires_at=bad), "d") for bad in (-1, 10**30)),
     (replace(BOT, role="boss"), "d"),  # type: ignore[arg-type]  # (that is what is wrong with it)

@@ -18,9 +18,11 @@ from .overlap_and_lanes import DependencyStories, OverlapStories
 from .pause import PauseOfEverythingStories, PauseStories, ScheduleChangeStories
 from .retention import RetentionStories
 from .run_search import RunSearchStories
+from .shadow import ShadowStories
 from .slots import SlotStories
 from .sources import ExtraScheduleStories, ReassignStories
 from .tick import ReserveStories, TickStories
+from .waits import WaitStories
 from .workers import WorkerStories
 
 
@@ -46,6 +48,7 @@ class StoreConformance(
     LeaseStories,
     LimitStories,
     FinishStories,
+    WaitStories,
     ExpiryStories,
     HandOverStories,
     RetentionStories,
@@ -54,6 +57,7 @@ class StoreConformance(
     FilterStories,
     InsightStories,
     SlotStories,
+    ShadowStories,
     RunSearchStories,
     ChangesSinceStories,
     TokenStories,

@@ -169,6 +169,18 @@ export const remove = (schedule, version) =>
     },
   });
 
+export const removeJob = (name) =>
+  ask({
+    title: `Delete ${name}`,
+    body: html`<p>Its queued runs are cancelled; running ones go on.</p>`,
+    confirm: "Delete",
+    danger: true,
+    act: async () => {
+      await send("DELETE", `jobs/${encodeURIComponent(name)}`);
+      return done(true, `${name} is deleted.`);
+    },
+  });
+
 export const pauseAll = () =>
   ask({
     title: "Pause all",

@@ -37,12 +37,25 @@ export class Problem extends Error {
 export const may = (role) => RANKS.indexOf(who.get()?.role) >= RANKS.indexOf(role);
 
 /** Whether they may do it to everything, and not to some jobs only. */
-export const mayAll = (role) => may(role) && who.get().scopes.length === 0;
+export const mayAll = (role) => may(role) && (!who.get().scopes.length || who.get().scopes.some(isWhole(role)));
+
+/** Whether a scope such as `viewer:*` is all jobs for this role. */
+const isWhole = (role) => (scope) => {
+  const [pattern, named = who.get().role] = scope.split(":").reverse();
+  return pattern === "*" && RANKS.indexOf(named) >= RANKS.indexOf(role);
+};
 
 /** Begin a session with `{code}` of a link or `{token}`; with neither, continue the one of this browser. */
-export async function signIn(given) {
-  if (given) keepKey((await send("POST", SESSION, given)).key);
-  if (!sessionKey()) throw new Problem(401, { detail: "nobody has signed in" });
+export const signIn = (given) => (given ? take(SESSION, given) : enter());
+
+/** Begin the session that an answer has the key of. */
+export async function take(path, given, options) {
+  keepKey((await send("POST", path, given, options)).key);
+  await enter();
+}
+
+async function enter() {
+  if (!sessionKey() && !(await get(SESSION)).is_known) throw new Problem(401, { detail: "nobody has signed in" });
   try {
     who.set(await get("me"));
   } catch (problem) {

@@ -8,8 +8,9 @@ import { listenToKeys } from "./keys.js";
 import { pageFor } from "./page.js";
 import { openPalette } from "./palette.js";
 import { html, render } from "./preact.js";
-import { go, here } from "./routes.js";
+import { go, here, to } from "./routes.js";
 import { drawShell, mark } from "./shell.js";
+import { hasAnswer } from "./signon.js";
 import { setPage } from "./tabtitle.js";
 import { zone } from "./time.js";
 
@@ -129,6 +130,7 @@ async function start() {
   drawShell(document.getElementById("shell"), main, openPalette);
   document.querySelector(".skip").addEventListener("click", (event) => (event.preventDefault(), main.focus()));
   mark(here().parts[0] ?? "");
+  if (hasAnswer()) history.replaceState(null, "", `${location.search}${to(["signin"])}`); // which takes it
   listenToKeys({ mayAudit: () => mayAll("admin") });
   who.on(entered);
   watchNeeds();

@@ -1,7 +1,7 @@
 /** The query of the list of runs: its words, what may come next, and what old addresses mean. */
 
 const STATES = "queued running succeeded failed skipped cancelled expired lost".split(" ");
-const TRIGGERS = "schedule catchup restart backfill manual enqueue".split(" ");
+const TRIGGERS = "schedule catchup restart backfill manual enqueue step".split(" ");
 const NAMES = ["state", "job", "schedule", "error", "label", "params", "queue", "trigger", "key", "since", "until"];
 const FIELDS = [...NAMES.map((name) => `${name}:`), "last "];
 const SHOWN = 12; // words

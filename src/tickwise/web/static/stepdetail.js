@@ -1,7 +1,7 @@
 /** Below the step that is chosen: what it hands on, and to begin again from it. */
 
 import { may } from "./api.js";
-import { Button } from "./components.js";
+import { Button, Link } from "./components.js";
 import { JsonTree } from "./jsontree.js";
 import { html } from "./preact.js";
 import { isActive, retryFrom, whyNotFrom } from "./runactions.js";
@@ -14,8 +14,9 @@ export function StepDetail({ run, steps, step, definition, changed }) {
   const isHandingOn = Object.keys(step.outputs).length > 0;
   const retry = async () => (await retryFrom(run, from.name, followingOf(steps, from.name))) && changed();
   const isOffered = may("operator") && !isActive(run);
-  if (!isOffered && !isHandingOn) return null;
+  if (!isOffered && !isHandingOn && !step.child) return null;
   return html`<div class="step-detail" role="group" aria-label=${step.name}>
+    ${step.child && html`<p>${step.finished_at ? "was" : "waits for"} <${Link} parts=${["runs", step.child]}>run #${step.child} of ${step.job}<//></p>`}
     ${isHandingOn && html`<p class="faint">hands on</p><${JsonTree} label=${`Outputs of ${step.name}`} value=${step.outputs} />`}
     ${isOffered && html`<${Button} icon="runs" act=${retry} disabled=${Boolean(whyNot)}>Retry from ${from.name}<//>${whyNot && html`<p class="faint">${whyNot}</p>`}`}</div>`;
 }

@@ -13,7 +13,7 @@ const begin = (step) => Date.parse(step.started_at);
 const end = (step) => (step.finished_at ? Date.parse(step.finished_at) : now());
 export const stateOf = (step) => step.state ?? "waiting";
 
-const KINDS = ["command", "script", "python", "http"];
+const KINDS = ["command", "script", "python", "http", "job"];
 
 /** The step of which this is the execution for one item of `foreach`; the name itself if it is no item's. */
 export const stepOf = (name) => ITEM.exec(name)?.[1] ?? name;

@@ -1,5 +1,5 @@
 -- enqueue: queue runs that code or people ask for, all or none. A key that is taken gives the run that has it (S48);
--- a run by hand takes the lowest free lane of its job (S30). Nothing is written before all of that is known.
+-- a run by hand, or of a step, takes the lowest free lane of its job (S30). Nothing is written before all of that is known.
 
 local answers, new, taken, keys = {}, {}, {}, {}
 for place, run in ipairs(args.runs) do

@@ -150,13 +150,15 @@ end
 -- Hand a queued run to a worker, and return it as it is then.
 local function take(id, run, node, seconds)
   leave_queue(id, run)
-  local attempt = (run.attempt or 0) + 1
+  local waited = run.waits_for ~= nil -- then the attempt goes on that it is in (S74)
+  local attempt = (run.attempt or 0) + (waited and 0 or 1)
   local taken = {
-    state = 'running', attempt = attempt, node = node, token = node .. '/' .. attempt, started_at = now,
+    state = 'running', attempt = attempt, node = node, token = node .. '/' .. attempt,
+    started_at = waited and run.started_at or now, due_at = waited and run.started_at or run.due_at,
     lease_until = now + seconds * 1000000,
   }
   put(run_key(id), taken)
-  call('HDEL', run_key(id), 'error', 'hand_over', 'patience')
+  call('HDEL', run_key(id), 'error', 'hand_over', 'patience', 'waits_for')
   hold(id, taken)
   call('SADD', P .. ':held:' .. node, id)
   call('HINCRBY', P .. ':busy', run.queue, 1)
@@ -256,15 +258,17 @@ local function end_run(id, run, to)
   put(run_key(id), {
     state = to.state, failures = to.failures or run.failures or 0, losses = to.losses or run.losses or 0,
   })
-  call('HDEL', run_key(id), 'lease_until', 'result', 'error')
+  call('HDEL', run_key(id), 'lease_until', 'result', 'error', 'waits_for')
   if to.result then
     call('HSET', run_key(id), 'result', to.result)
   end
   if to.error and to.error ~= '' then
-    call('HSET', run_key(id), 'error', to.error)
+    call('HSET', run_key(id), to.event == 'wait' and 'waits_for' or 'error', to.error)
   end
   if to.state == 'queued' then
-    on_record(id, run, to.event, whole(now), to.error)
+    if to.event ~= 'wait' then
+      on_record(id, run, to.event, whole(now), to.error)
+    end
     run.due_at = to.due_at or run.due_at
     call('HSET', run_key(id), 'due_at', run.due_at)
     call('HDEL', run_key(id), 'token')

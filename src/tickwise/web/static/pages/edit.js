@@ -53,9 +53,19 @@ function Author({ page, name, known }) {
       setRefused(failed);
     }
   };
+  const trial = async () => {
+    try {
+      const run = await sendOnce("definitions:try", { name: checked.name, ...checked.definition });
+      toast(`A run of ${run.job} is on its way.`);
+      go(["runs", run.id]);
+    } catch (failed) {
+      setRefused(failed);
+    }
+  };
   const isReady = checked?.text === text && !checked.problems.length;
   const away = html`<${Link} parts=${name ? ["schedules", name] : ["schedules"]} kind="button">Cancel<//>`;
-  return html`<${Heading} title=${title(page.params)}>${away}${source
+  const once = html`<${Button} icon="runs" disabled=${!isReady} act=${trial} title="Run it once, now, as NAME.try; nothing else changes">Try once<//>`;
+  return html`<${Heading} title=${title(page.params)}>${away}${once}${source
       ? html`<${Button} kind="primary" icon="copy" act=${() => copy(text)}>Copy the YAML<//>`
       : html`<${Button} kind="primary" disabled=${!isReady || (known && text === before)} act=${save}>${name ? "Save" : "Create"}<//>`}<//>
     ${source && html`<div class="warning note"><${Icon} name="schedules" /><div>${elsewhere(source)}</div></div>`}

@@ -1,6 +1,6 @@
 /** All schedules with their last slots: found by name, paused and run in numbers. */
 
-import { pause, resume, runJob, trigger } from "../actions.js";
+import { pause, removeJob, resume, runJob, trigger } from "../actions.js";
 import { get, may } from "../api.js";
 import { Badge, Button, Choices, Countdown, Empty, Failure, Heading, Link, Panel, Time } from "../components.js";
 import { SearchBox } from "../fields.js";
@@ -101,7 +101,7 @@ function Unscheduled({ page, query }) {
   const shown = jobs.data.value?.filter((one) => !query.text || one.name.includes(query.text)) ?? [];
   return shown.length > 0 && html`<${Panel} title="Jobs without a schedule"><ul class="needs">${shown.map((one) => html`<li class="need" key=${one.name}>
     <div class="need-text"><${Link} parts=${["runs"]} query=${{ q: `job:${one.name}` }} kind="name">${one.name}<//>${one.description && html`<div class="faint">${one.description}</div>`}</div>
-    <div class="actions">${may("operator") && html`<${Button} icon="runs" act=${() => runJob(one.name)}>Run now<//>`}</div></li>`)}</ul><//>`;
+    <div class="actions">${may("admin") && one.source === "api" && html`<${Button} kind="quiet" act=${async () => (await removeJob(one.name)) && jobs.load()}>Delete<//>`}${may("operator") && html`<${Button} icon="runs" act=${() => runJob(one.name)}>Run now<//>`}</div></li>`)}</ul><//>`;
 }
 
 function Nothing({ query }) {

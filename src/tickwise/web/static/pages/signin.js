@@ -1,11 +1,12 @@
-/** Sign in: by a link at once, else with a token. */
+/** Sign in: by a link or the answer of a provider at once, else at the provider, or with a token. */
 
 import { signIn } from "../api.js";
-import { Heading } from "../components.js";
+import { Button, Heading } from "../components.js";
 import { valuesOf } from "../dialog.js";
 import { Field } from "../fields.js";
 import { html, shows, useEffect, useRef, useState } from "../preact.js";
 import { setQuery } from "../routes.js";
+import { arrive, leaveFor, takeAnswer, ways } from "../signon.js";
 
 export const title = () => "Sign in";
 
@@ -15,23 +16,30 @@ function SignIn({ page }) {
   const { code, to = "" } = page.query;
   const form = useRef(null);
   const [wrong, setWrong] = useState("");
-  const enter = async (given) => {
-    setWrong("");
+  const [refused, setRefused] = useState("");
+  const [provider, setProvider] = useState(null);
+  const attempt = async (act, tell) => {
+    tell("");
     try {
-      await signIn(given);
-      location.hash = `#/${to}`;
+      location.hash = `#/${await act()}`;
     } catch (problem) {
-      setWrong(problem.message);
+      tell(problem.message);
     }
   };
+  const enter = (given) => attempt(async () => (await signIn(given), to), setWrong);
   useEffect(() => {
+    ways().then((known) => setProvider(known.provider), () => {});
     form.current.elements.token.focus();
+    const answer = takeAnswer();
+    if (answer) attempt(() => arrive(answer), setRefused);
     if (!code) return;
     setQuery({ to }); // it is good for one use, and should not stay in the history
     enter({ code });
   }, []);
   const submit = (event) => (event.preventDefault(), enter({ token: valuesOf(event.target).token.trim() }));
   return html`<${Heading} title="Sign in" />
+    ${refused && html`<p class="panel narrow" role="alert">${refused}</p>`}
+    ${provider && html`<p><${Button} kind="primary" act=${() => leaveFor(to).catch((problem) => setRefused(problem.message))}>Sign in with ${provider}<//></p>`}
     <form class="panel narrow" ref=${form} onSubmit=${submit}>
       <${Field} label="Token" name="token" type="password" required autocomplete="current-password" error=${wrong}
         hint="tickwise token link prints a link that needs none; tickwise token create makes tokens." />
