@@ -17,7 +17,7 @@ from .conftest import Command
 ELSEWHERE = {
     "serve", "ticker", "worker", "api", "notify test", "validate", "simulate", "import", "diff",
     "cron explain", "cron next", "config show", "exec", "init", "schema", "events list", "events send",
-    "seen", "shadow adopt",
+    "seen", "shadow adopt", "calendars add", "calendars preview",
 }  # fmt: skip  # commands that ask no API, which have tests of their own
 
 
@@ -175,6 +175,19 @@ CASES = {
         "", "is up to date", {"applied": []}, "--store valkey://here", "use sqlite:///FILE"
     ),
     "store check": Case("", "is fine", {"problems": []}, "--store valkey://here", "use sqlite:///FILE"),
+    "calendars list": Case("", "office", ("GET", "/calendars"), "now", "unexpected extra argument", reads=True),
+    "calendars show": Case(
+        "office --year 2027", "261 days of 2027 are in the calendar.", {"name": "office"},
+        "ofice", "there is no calendar 'ofice' (did you mean office?)", reads=True,
+    ),
+    "calendars expand": Case(
+        "office", "The calendar office has days up to", ("POST", "/calendars/office:expand"), "ofice",
+        "did you mean office?",
+    ),
+    "calendars remove": Case(
+        "office --yes", "The calendar office is removed.", {"removed": "office"}, "office",
+        "There is no terminal to ask on: pass --yes",
+    ),
     "sources list": Case("", "app:app", ("GET", "/sources"), "--jsn", "No such option", reads=True),
     "sources move": Case(
         "app:app app:shop --dry-run", "1 jobs would move: breaks", ("POST", "/sources:move"), "app:ap api",

@@ -24,6 +24,8 @@ from tickwise.core.codec import (
     unfit_part,
 )
 from tickwise.core.cron import Every, Recurrence, parse
+from tickwise.core.cron.calendar_days import OnCalendar, Roll
+from tickwise.core.cron.day_set import DaySet
 from tickwise.core.cron.recurrences import AnyOf, At, Window
 from tickwise.core.cron.rule import Rule
 from tickwise.core.cron.zone import zone
@@ -84,6 +86,16 @@ TIMES = (
     | EVERIES
     | st.builds(AnyOf, st.lists(CRONS | EVERIES, min_size=2, max_size=3).map(tuple))
     | st.builds(Window, CRONS, st.integers(0, 10**10))
+    | st.builds(
+        OnCalendar,
+        CRONS,
+        st.sampled_from(["office", "free"]),
+        st.booleans(),
+        st.sampled_from([(), (1, -1)]),
+        st.none() | st.sampled_from(Roll),
+        st.sampled_from(["", "a1"]),
+        st.builds(lambda bits: DaySet(20_000, 40, bits), st.integers(0, (1 << 40) - 1)),
+    )
     | st.builds(
         Rule, st.sampled_from(["FREQ=WEEKLY", "FREQ=MONTHLY;BYDAY=2TU"]), ZONES.map(zone), st.integers(0, 10**9)
     )
@@ -378,7 +390,10 @@ REFUSED_JOBS: list[tuple[JobDefinition, str]] = [
     (job(description="ä" * 600_000), "it exceeds the limit of 1 MiB"),
 ]
 REFUSED_SCHEDULES: list[tuple[ScheduleDefinition, str]] = [
-    (scheduled(Sundays()), "times must be Cron or Every or At or AnyOf or Window or Rule or OnEvent, not Sundays"),
+    (
+        scheduled(Sundays()),
+        "times must be Cron or Every or At or AnyOf or Window or Rule or OnCalendar or OnEvent, not Sundays",
+    ),
     (scheduled(label=None), "label must be str, not NoneType"),
     (scheduled(replace(ONCE, seconds=("x",))), r"times\.seconds\[0\] must be int, not str"),
     (scheduled(replace(ONCE, zone="UTC")), r"times\.zone must be Zone, not str"),

@@ -8,10 +8,11 @@ import tickwise.app
 
 APP = Path(tickwise.app.__file__).parent
 STUB = APP / "sync_methods.pyi"
-_SOURCES = ("events", "managers", "play_session", "shadow", "sources", "tickwise")
+_SOURCES = ("calendar_manager", "events", "managers", "play_session", "shadow", "sources", "tickwise")
 _MADE = {
     "Schedules": "SyncSchedules", "Runs": "SyncRuns", "Jobs": "SyncJobs", "Events": "SyncEvents",
-    "Sources": "SyncSources", "PlaySession": "SyncPlaySession", "Shadows": "SyncShadows",
+    "Sources": "SyncSources", "Calendars": "SyncCalendars", "PlaySession": "SyncPlaySession",
+    "Shadows": "SyncShadows",
     "AsyncTickwise": "Face",
 }  # fmt: skip
 _HEAD = '"""Made from the asynchronous classes by `python -m tests.support.sync_stub`: do not edit."""'

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..core.cron import Cron, Every, Recurrence, parse
+from ..core.cron.calendar_days import OnCalendar
 from ..core.cron.recurrences import AnyOf, At, Window
 from ..core.cron.rule import Rule, calendar_rule
 from ..core.definition import (
@@ -57,7 +58,7 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
     if start is not None:
         zone = start.times.zone.name
         fields |= {"schedule": _schedule_field(own, zone), "timezone": zone, **policy_fields(start.policy)}
-        fields |= _from_field(start.times)
+        fields |= _from_field(start.times) | _days_fields(start.times)
     if events is not None:
         fields |= {
             "on_event": _on_event_field(events.times),
@@ -100,8 +101,22 @@ def _on_event_field(times: Recurrence) -> dict[str, Any]:
 
 def _from_field(times: Recurrence) -> dict[str, Any]:
     """From when it counts, if it is not from always (S63, S64)."""
+    times = _without_days(times)
     first = times.parts[0] if isinstance(times, AnyOf) else times
     return {"from": iso(first.first)} if isinstance(first, Window | Rule) else {}
+
+
+def _days_fields(times: Recurrence) -> dict[str, Any]:
+    """On which days of a calendar, and what becomes of others (S61)."""
+    if not isinstance(times, OnCalendar):
+        return {}
+    fields: dict[str, Any] = {"days": {"not_in" if times.excluded else "in": times.calendar}}
+    fields |= {"roll": str(times.roll)} if times.roll else {}
+    return fields | ({"nth": list(times.nth)} if times.nth else {})
+
+
+def _without_days(times: Recurrence) -> Recurrence:
+    return times.times if isinstance(times, OnCalendar) else times
 
 
 def merged(stored: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,7 +168,8 @@ def _schedule_field(schedules: Sequence[ScheduleDefinition], zone: str) -> Any:
 
 
 def _times_field(schedule: ScheduleDefinition, zone: str) -> Any:
-    times = schedule.times.times if isinstance(schedule.times, Window) else schedule.times
+    times = _without_days(schedule.times)
+    times = times.times if isinstance(times, Window) else times
     if not isinstance(times, AnyOf):
         return _entry_field(times, schedule.label, schedule.name, zone)
     labels = schedule.label.split("; ")

@@ -20,6 +20,8 @@ from ..core.errors import ConflictError, TickwiseError
 from ..log import get_logger
 from ..stores.contract import Store, StoreUnavailableError
 from ..stores.pages import all_pages
+from .calendar_sync import CalendarSync
+from .calendars import bound_job, check_bound, uses_calendars
 from .trusted_commands import TrustedCommands
 
 if TYPE_CHECKING:
@@ -45,11 +47,13 @@ class DefinitionSync:
         self._complete: dict[str, set[str]] = {}  # by source: all jobs it has now; its others are removed
         self._refused: dict[tuple[str, str], str] = {}  # by source and job: why
         self._unread: dict[str, tuple[str, ...]] = {}  # by source: what it could not read
+        self._calendars = CalendarSync(store)
         self._write_lock = asyncio.Lock()
 
     @property
     def problems(self) -> tuple[str, ...]:
-        return (*(text for texts in self._unread.values() for text in texts), *self._refused.values())
+        unread = (text for texts in self._unread.values() for text in texts)
+        return (*unread, *self._calendars.problems, *self._refused.values())
 
     def refusal(self, source: str, job: str) -> str:
         """Why the store refuses a job of a source; empty if it does not."""
@@ -76,8 +80,9 @@ class DefinitionSync:
 
     async def turn(self) -> float:
         """Write again what could not be written, and trust no longer what no run needs any more."""
-        for source in list(self._queued):
+        for source in {*self._queued, *self._calendars.waiting}:
             await self._write_queued(source)
+        await self._calendars.settle()
         return _RETRY_SECONDS
 
     def _queue(self, jobs: Iterable[JobDefinition], source: str) -> None:
@@ -97,6 +102,7 @@ class DefinitionSync:
             self._refused.pop((source, name), None)
         jobs = [placed.job for placed in change.defined]
         self._queue(jobs, source)
+        self._calendars.queue(source, change.calendars, full=change.full)
         if change.full:
             self._complete[source] = set()
         if source in self._complete:
@@ -106,6 +112,7 @@ class DefinitionSync:
         """Remove first, so that names are free; then define, as long as the store accepts some."""
         async with self._write_lock:
             await self._announce_commands()
+            await self._calendars.write(source)
             queued = self._queued[source]
             for name in [name for name, job in queued.items() if job is None]:
                 await self._remove(name, source)
@@ -118,6 +125,7 @@ class DefinitionSync:
                 del self._complete[source]
             while queued and await self._define_queued(source):
                 pass
+            await self._calendars.remove(source)
             await self._trusted.withdraw()
             await self._announce_commands()
 
@@ -138,7 +146,8 @@ class DefinitionSync:
         accepted = False
         for start in range(0, len(jobs), _BATCH_SIZE):
             batch = jobs[start : start + _BATCH_SIZE]
-            known = await self._store.insights.as_written(batch, source)
+            plain = [job for job in batch if not uses_calendars(job)]
+            known = await self._store.insights.as_written(plain, source)
             results = await asyncio.gather(
                 *(self._define_one(job, source, known) for job in batch), return_exceptions=True
             )
@@ -158,7 +167,9 @@ class DefinitionSync:
 
     async def _define_one(self, job: JobDefinition, source: str, known: Collection[str]) -> None:
         if job.name not in known:
-            await self._store.define(job, source)
+            bound = await bound_job(self._store, job)
+            await self._store.define(bound, source)
+            await check_bound(self._store, [bound])
 
     def _accepted(self, job: JobDefinition, source: str) -> None:
         self._refused.pop((source, job.name), None)

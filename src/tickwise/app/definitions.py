@@ -19,13 +19,15 @@ from ..sources.spec import read_spec
 from ..stores.contract import Store
 from ..stores.pages import all_pages
 from ..stores.records import JobRow, ScheduleFilter, ScheduleRow
+from .calendars import bound_job, check_bound
 from .definition_fields import fields_of, merged
 
 API_SOURCE = "api"
 _PAGE = 1_000
 _SCHEDULE_FIELDS = frozenset(
     "name schedule timezone catchup catchup_window max_catchup overlap max_active_runs grace skip_if_successful "
-    "jitter from until max_runs after wait_for expires auto_remove ticking pause_after shadow".split()
+    "jitter from until days roll nth max_runs after wait_for expires auto_remove ticking pause_after "
+    "shadow".split()
 )
 
 
@@ -87,7 +89,7 @@ async def read_new(store: Store, fields: Mapping[str, Any], defaults: Defaults) 
     owner = fields.get("job")
     if owner is not None:
         _check_extra_fields(str(owner), given)
-    new = read_spec(given, "", defaults)
+    new = await bound_job(store, read_spec(given, "", defaults))
     if not new.schedules:
         raise InputError(f"schedule: is missing: say when {name} is to run", field="schedule")
     first = new.schedules[0].name
@@ -106,6 +108,7 @@ async def write_new(store: Store, new: NewSchedule) -> None:
     """Write a new schedule; refused if its job has changed since it was read."""
     if new.stored is None:
         await store.define(new.job, API_SOURCE, over=0)
+        await check_bound(store, [new.job])
     else:
         await _write(store, new.stored, new.job)
 
@@ -114,6 +117,7 @@ async def _write(store: Store, stored: StoredJob, job: JobDefinition) -> None:
     """Write a job of the API, or what the API has added to a job of another source."""
     own = replace(job, schedules=tuple(one for one in job.schedules if one.source == API_SOURCE))
     await (store.define if stored.is_api else store.extend)(own, API_SOURCE, over=stored.version)
+    await check_bound(store, [own])
 
 
 async def edit_schedule(
@@ -121,6 +125,8 @@ async def edit_schedule(
 ) -> DefinitionEdit:
     """Write a patch over the fields of a schedule; one that changes nothing is not written (S28)."""
     edit = _edited(stored, schedule, patch, defaults)
+    job = await bound_job(store, edit.job)
+    edit = edit._replace(job=job, changed=job != stored.definition)
     if edit.changed:
         await _write(store, stored, edit.job)
     return edit

@@ -15,6 +15,8 @@ from typing import NamedTuple, TypeVar
 
 from ..clock import microseconds
 from ..core.attention import Severity
+from ..core.cron.calendar_days import OnCalendar
+from ..core.cron.day_set import day_number
 from ..core.errors import TickwiseError
 from ..core.event_inbox import MAX_SECONDS_AHEAD
 from ..core.events import OnEvent
@@ -37,6 +39,7 @@ from ..stores.records import (
 )
 from ..stores.statistics import Counts
 from ..stores.url import hidden
+from .calendars import Calendar, is_stale, stored_calendars
 from .explain_steps import by_whom
 from .overview import unserved_queues
 from .sources import FOLDER, DeclaredJobs, orphaned
@@ -48,6 +51,7 @@ _MAX_SKEW = 2 * MICRO
 _MAX_AHEAD = 60  # seconds (S4)
 _MAX_OVERDUE = 60  # seconds: a pending slot is looked at at least once a minute (S15)
 _MAX_OVERDUE_LEASE = 120 * MICRO  # a reaper would have found it long ago (S42)
+_DAY, _CALENDAR_DAYS = 86_400, 366  # a calendar that ends so soon is reported
 _LONG_RUN, _TIMES_LONGER = 600 * MICRO, 5
 _PAGE_SIZE, _MAX_PAGES, _MAX_FINDINGS, _MAX_NAMES = 1_000, 20, 20, 3
 _QUEUED, _RUNNING = (RunFilter(states=frozenset({state})) for state in (RunState.QUEUED, RunState.RUNNING))
@@ -78,6 +82,7 @@ class _Snapshot(NamedTuple):
     pause: PauseInterval | None
     own: DeclaredJobs  # of this app
     secrets: Collection[str]  # names that its settings have
+    calendars: dict[str, Calendar]
 
     @property
     def second(self) -> int:
@@ -123,6 +128,7 @@ async def _take_snapshot(store: Store, tickwise: AsyncTickwise) -> _Snapshot:
         pause=next((pause for pause in pauses if pause.until is None), None),
         own=tickwise.declared,
         secrets=tickwise.settings.secrets,
+        calendars=await stored_calendars(store),
     )
 
 
@@ -326,9 +332,25 @@ def _unreadable(snapshot: _Snapshot) -> Iterator[Finding]:
             yield Finding("unreadable", Severity.ERROR, f"{row.definition.name}: {why}", repair)
 
 
+def _calendars(snapshot: _Snapshot) -> Iterator[Finding]:
+    """Calendars that end within a year, and schedules that have other days than their calendar (S60)."""
+    for one in snapshot.calendars.values():
+        left = day_number(one.ends) - snapshot.second // _DAY
+        if left <= _CALENDAR_DAYS:
+            what = f"the calendar {one.name} ends on {one.ends}: after that its schedules have no slot"
+            severity = Severity.WARNING if left > 0 else Severity.ERROR
+            yield Finding("calendar_ends", severity, what, f"tickwise calendars expand {one.name}")
+    for row in snapshot.schedules:
+        times = row.schedule.definition.times
+        if isinstance(times, OnCalendar) and is_stale(row.schedule.definition, snapshot.calendars):
+            what = f"{row.schedule.name} has older days of the calendar {times.calendar}"
+            yield Finding("calendar_stale", Severity.WARNING, what, f"tickwise calendars expand {times.calendar}")
+
+
 _CHECKS = (
     _unwatched, _failing_claims, _cursors_ahead, _hooks_without_secret, _lost_wakeups, _unserved_queues,
     _held_slots, _no_room, _leases_over, _unserved_runs, _orphans, _bad_files, _undelivered, _adopted, _unreadable,
+    _calendars,
 )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from ..core.cron.calendar_days import OnCalendar
 from ..core.cron.zone import Zone
 from ..core.errors import ConflictError, no_such
 from ..core.event_inbox import events_of
@@ -298,6 +299,9 @@ def _explain_undecided(facts: SlotFacts, slot: int, notes: tuple[str, ...]) -> E
     if next_slot(state, slot - 1) != slot:
         listing = f"See when it runs: tickwise upcoming {state.name}."
         text, code, advice = "that is not a time of the schedule", "no_slot", listing
+        if why_not := _left_out(state, slot):
+            calendar, text = why_not
+            code, advice = "day_left_out", f"See its days: tickwise calendars show {calendar}."
     elif slot > due_until(state, facts.now):
         text, code, advice = "it is not due yet", "future", "Wait for it."
         if mark := state.skip_of(slot):
@@ -320,6 +324,14 @@ def _explain_undecided(facts: SlotFacts, slot: int, notes: tuple[str, ...]) -> E
         schedule=state.name, slot=to_datetime(slot), verdict="none", reason=code, text=text, advice=advice,
         notes=notes,
     )  # fmt: skip
+
+
+def _left_out(state: Schedule, slot: int) -> tuple[str, str] | None:
+    """The calendar that leaves a second of the schedule's times out, and why (S61)."""
+    times = state.definition.times
+    if isinstance(times, OnCalendar) and (why_not := times.reason_left_out(slot)):
+        return times.calendar, why_not
+    return None
 
 
 _REQUESTED = {

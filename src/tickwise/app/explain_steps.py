@@ -22,7 +22,9 @@ from ..stores.records import MICRO, PauseInterval, RunRow, ScheduleRow
 CURSOR_AHEAD = 60  # seconds that a cursor may be ahead of now (S4)
 _VERDICT_MARKS = {"fired": "yes", "caught_up": "yes", "deferred": "wait"}
 _RUN_MARKS = {RunState.SUCCEEDED: "yes", RunState.RUNNING: "yes", RunState.QUEUED: "wait"}
-_UNDECIDED = frozenset({"not_due", "future", "before_it_was_added", "no_slot"})  # nothing was to be decided
+_UNDECIDED = frozenset(
+    {"not_due", "future", "before_it_was_added", "no_slot", "day_left_out"}
+)  # nothing was to be decided
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def _slot_step(facts: SlotFacts, code: str) -> ReasonStep:
         return ReasonStep("slot", f"It comes in {format_duration(slot - facts.now)}.", "wait")
     if code == "before_it_was_added":
         return ReasonStep("slot", f"The schedule was added later, {facts.at(state.first_seen)}.", "no")
-    if code == "no_slot":
+    if code in ("no_slot", "day_left_out"):
         around = (previous_slot(state, slot), next_slot(state, slot))
         near = " and ".join(facts.at(one) for one in around if one is not None)
         return ReasonStep("slot", f"{facts.at(slot)} is none of its times; nearest: {near or 'none'}.", "no")

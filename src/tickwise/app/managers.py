@@ -32,6 +32,7 @@ from ..sources.spec import read_spec
 from ..stores.contract import Store
 from ..stores.pages import all_pages
 from ..stores.records import MICRO, Enqueue, RunFilter, RunRow, ScheduleFilter
+from .calendars import bound_job, check_bound
 from .definitions import API_SOURCE, edit_schedule, read_new, remove_schedule, stored_job, write_new
 from .enqueue import enqueued
 from .explain import schedule_row, waits
@@ -104,7 +105,9 @@ class Schedules:
         job = read_spec({"name": name, **as_job_fields(fields)}, f"schedule {name}", self.defaults())
         if not job.schedules:
             raise InputError(f"schedule {name}: schedule: is missing: say when {name} is to run")
+        job = await bound_job(store, job)
         await store.define(job, API_SOURCE, over=over)
+        await check_bound(store, [job])
         return await self.get(job.schedules[0].name)
 
     async def remove(self, name: str) -> None:

@@ -20,6 +20,7 @@ from ..stores.pages import all_pages
 from ..stores.records import MICRO, Enqueue, JobRow, QueueLimit, RunFilter
 from .attention import Status, status
 from .audit import Audit, audit
+from .calendars import bound_job
 from .definitions import (
     API_SOURCE,
     DefinitionEdit,
@@ -63,6 +64,10 @@ class Operations:
         self._opened = opened
         self._store = opened.store
         self._defaults = defaults
+
+    async def bound_job(self, job: JobDefinition) -> JobDefinition:
+        """The job with the days of the calendars that it uses."""
+        return await bound_job(self._store, job)
 
     async def create_schedule(self, fields: Mapping[str, Any]) -> NewSchedule:
         """Define a job with its schedule, or one more schedule of a job."""

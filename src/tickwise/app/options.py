@@ -69,6 +69,9 @@ class JobOptions(TypedDict, total=False):
     skip_if_successful: bool | None
     jitter: Duration | None
     from_: Moment | None
+    days: Mapping[str, str] | None
+    roll: Literal["forward", "back"] | None
+    nth: Sequence[int] | None
     until: Moment | None
     max_runs: int | None
     after: Sequence[AfterFields] | None

@@ -16,6 +16,7 @@ from ..core.errors import ConflictError, InputError, no_such
 from ..stores.contract import Store
 from ..stores.pages import all_pages
 from ..stores.records import JobRow, Node, ScheduleRow
+from .calendars import reassign_calendars
 from .worker_advice import is_live
 
 APP, FOLDER = "app:", "folder:"
@@ -96,6 +97,8 @@ class Sources:
             )
         store = await self._store()
         names = await _names(store, source)
+        if not dry_run:
+            await reassign_calendars(store, source, to)
         for name in [] if dry_run else names:
             await store.reassign(name, source, to)
         return names

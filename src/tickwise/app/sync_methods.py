@@ -9,6 +9,7 @@ from inspect import iscoroutinefunction
 from typing import Any
 
 from ..core.errors import InputError
+from .calendar_manager import Calendars
 from .events import Events
 from .loop_thread import LoopThread, run_synchronously
 from .managers import Jobs, Runs, Schedules
@@ -61,6 +62,7 @@ SyncSchedules = _synchronous_class(Schedules, "SyncSchedules")
 SyncRuns = _synchronous_class(Runs, "SyncRuns")
 SyncJobs = _synchronous_class(Jobs, "SyncJobs")
 SyncEvents = _synchronous_class(Events, "SyncEvents")
+SyncCalendars = _synchronous_class(Calendars, "SyncCalendars")
 SyncShadows = _synchronous_class(Shadows, "SyncShadows")
 SyncPlaySession = _synchronous_class(PlaySession, "SyncPlaySession")
 SyncSources = _synchronous_class(Sources, "SyncSources")

@@ -3,6 +3,9 @@
 from ..stores.contract import Store
 from ..stores.records import Enqueue
 from ..stores.records import Role
+from .calendar_manager import CalendarInfo
+from .calendar_manager import CalendarYear
+from .calendar_manager import Calendars
 from .events import AcceptedEvent
 from .events import EventInfo
 from .events import Events
@@ -205,6 +208,45 @@ class SyncSources:
 
     def remove_orphans(self, names: Iterable[str] | None=None) -> Sequence[str]:
         """Delete orphaned jobs: these, or all; the names of those that were deleted."""
+        ...
+
+class SyncCalendars:
+    """Calendars by name."""
+    _awaited: Calendars
+    _loop_thread: LoopThread
+
+    def __init__(self, awaited: Calendars, loop_thread: LoopThread) -> None:
+        ...
+
+    def list(self) -> Sequence[CalendarInfo]:
+        """In order of their names."""
+        ...
+
+    def get(self, name: str) -> CalendarInfo:
+        ...
+
+    def put(self, name: str, **definition: Any) -> CalendarInfo:
+        """Define it by the fields of a calendar file, and give its days to all that use it."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Delete a calendar of the API that nothing uses."""
+        ...
+
+    def expand(self, name: str) -> CalendarInfo:
+        """Find its days anew, as the packages that are installed here know them; whoever has defined it."""
+        ...
+
+    def year(self, name: str, year: int | None=None) -> CalendarYear:
+        """Its days in a year, or in this one."""
+        ...
+
+    def preview(self, definition: Mapping[str, Any], year: int | None=None) -> CalendarYear:
+        """The days that a definition would have; nothing is written."""
+        ...
+
+    def users(self, name: str) -> Sequence[str]:
+        """The schedules on its days, and the calendars that are made of it."""
         ...
 
 class SyncPlaySession:

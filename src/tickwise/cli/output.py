@@ -162,14 +162,14 @@ def print_hint(text: str) -> None:
         print_note(text)
 
 
-def print_block(shown: RenderableType, *, least: int = 0) -> None:
+def print_block(shown: RenderableType, *, least: int = 0, width: int | None = None) -> None:
     """Print several lines: in a window of at least that width, in a pipe without spaces at the ends."""
     console = Console()
     if console.is_terminal:
-        console.width = max(console.width, least)
+        console.width = max(width or console.width, least)
         console.print(shown)
         return
-    console.width = _PIPE_WIDTH
+    console.width = width or _PIPE_WIDTH
     with console.capture() as lines:
         console.print(shown)
     sys.stdout.write("".join(f"{line.rstrip()}\n" for line in lines.get().splitlines()))

@@ -18,6 +18,8 @@ from types import NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from .cron import Cron, Every, Recurrence, parse
+from .cron.calendar_days import OnCalendar
+from .cron.day_set import DaySet
 from .cron.recurrences import AnyOf, At, Window
 from .cron.rule import Rule
 from .cron.zone import Zone, zone
@@ -39,6 +41,7 @@ _TAGS: dict[type, str] = {
     AnyOf: "any",
     Window: "window",
     Rule: "rule",
+    OnCalendar: "days",
     Command: "command",
     Script: "script",
     PythonCall: "python",
@@ -292,8 +295,10 @@ def _write_cron(times: Cron) -> Any:
     return _coder(_Spelling).write(spelling)
 
 
-def _read_rule(data: Any) -> Rule:
-    return Rule(**_fields(Rule, without=frozenset({"times"})).read(data))
+def _without(kind: Any, *derived: str) -> _Coder:
+    """The coder of a dataclass some of whose fields follow from the others."""
+    coder = _fields(kind, without=frozenset(derived))
+    return _Coder(coder.write, lambda data: kind(**coder.read(data)))
 
 
 _BUILDERS = {UnionType: _union, tuple: _row, Mapping: _mapping}
@@ -305,9 +310,10 @@ _LEAVES: dict[Any, _Coder] = {
     float: _Coder(_number, _number),
     Zone: _Coder(lambda value: _expect(value, Zone).name, lambda data: zone(_expect(data, str))),
     Cron: _Coder(_write_cron, lambda data: _coder(_Spelling).read(data).times()),
-    Rule: _Coder(lambda rule: _fields(Rule, without=frozenset({"times"})).write(rule), _read_rule),
-    Recurrence: _choice(Cron, Every, At, AnyOf, Window, Rule, OnEvent),
+    DaySet: _Coder(lambda days: str(_expect(days, DaySet)), lambda data: DaySet.read(_expect(data, str))),
+    Recurrence: _choice(Cron, Every, At, AnyOf, Window, Rule, OnCalendar, OnEvent),
 }
+_LEAVES |= {Rule: _without(Rule, "times"), OnCalendar: _without(OnCalendar, "fitting", "moved")}
 _JOB = _fields(JobDefinition, without=frozenset({"name", "schedules"}))
 _SCHEDULE = _fields(ScheduleDefinition, without=frozenset({"name", "job"}))
 _REST = _fields(Schedule, without=_COLUMNS)

@@ -1,5 +1,6 @@
 """The next fire of a schedule, moved by a person (S31)."""
 
+from .cron.calendar_days import OnCalendar
 from .cron.recurrences import Window
 from .cron.rule import Rule
 from .errors import InputError
@@ -25,6 +26,7 @@ def move_next_fire(schedule: Schedule, to: int, now: int, grace: int) -> Decided
     if until is not None and to > until:
         raise InputError(f"{iso(to)} is after the end of the schedule, {iso(until)}: move `until` first")
     times = schedule.definition.times
+    times = times.times if isinstance(times, OnCalendar) else times
     if isinstance(times, Window | Rule) and to < times.first:
         raise InputError(
             f"{iso(to)} is before the beginning of the schedule, {iso(times.first)}: move `from` first"

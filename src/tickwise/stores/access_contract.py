@@ -1,4 +1,4 @@
-"""What a store keeps for the API and for notifications: tokens, the audit log and idempotency claims.
+"""What a store keeps beside jobs and runs: tokens, the audit log, idempotency claims, and calendars.
 
 As in `Store`, a public method checks its arguments and calls a move, which has its name with an underscore.
 """
@@ -7,15 +7,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from . import access_validation, pages, validation
-from .access_records import AuditEntry, AuditRow, IdempotencyClaim, Token
+from .access_records import AuditEntry, AuditRow, CalendarRow, IdempotencyClaim, Token
 from .records import Page
 
 
 class Access(ABC):
-    """Tokens of the API, the audit log, and claims of idempotency keys.
+    """Tokens of the API, the audit log, claims of idempotency keys, and calendars.
 
-    Names of tokens and keys of claims are unique keys of the store: of two processes that come at the same moment,
-    one is first.
+    Names of tokens and calendars and keys of claims are unique keys of the store: of two processes that come at
+    the same moment, one is first.
     """
 
     async def issue(self, token: Token, digest: str) -> Token:
@@ -67,6 +67,19 @@ class Access(ABC):
         access_validation.check_answer(key, answer)
         await self._answer(key, answer)
 
+    @abstractmethod
+    async def calendars(self) -> tuple[CalendarRow, ...]:
+        """All of them, by name; there are few."""
+
+    async def keep_calendar(self, name: str, text: str | None, over: int) -> None:
+        """Write the text of a calendar over a revision, 0 if there is none; without a text, delete it (S60).
+
+        Refused unless that is its revision now: somebody else was first.
+        """
+        access_validation.check_calendar(name, text, over)
+        if not await self._keep_calendar(name, text, over):
+            raise access_validation.calendar_conflict(name)
+
     # The moves, with checked arguments.
 
     @abstractmethod
@@ -89,3 +102,6 @@ class Access(ABC):
 
     @abstractmethod
     async def _answer(self, key: str, answer: str, /) -> None: ...
+
+    @abstractmethod
+    async def _keep_calendar(self, name: str, text: str | None, over: int, /) -> bool: ...

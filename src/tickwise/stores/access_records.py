@@ -67,3 +67,11 @@ class IdempotencyClaim(NamedTuple):
 
     mark: str
     answer: str | None = None
+
+
+class CalendarRow(NamedTuple):
+    """A calendar as text, and how often it was written: who changes it says which revision was read."""
+
+    name: str
+    text: str
+    revision: int

@@ -1,8 +1,9 @@
-"""The checks of tokens, audit entries and claims, and how long a store keeps them."""
+"""The checks of tokens, audit entries, claims and calendars, and how long a store keeps them."""
 
 from dataclasses import replace
 from typing import Any
 
+from ..core.definition import check_name
 from ..core.errors import ConflictError, InputError
 from ..core.payload import MAX_PAYLOAD, check_text, clip, decode, encode
 from .access_records import AccessRole, AuditEntry, Token, split_scope
@@ -86,3 +87,15 @@ def check_claim(key: str, mark: str, seconds: int) -> None:
 def check_answer(key: str, answer: str) -> None:
     check_text(key, "the key of a claim", LONGEST_KEY)
     check_text(answer, "the answer to a claim", MAX_PAYLOAD)
+
+
+def check_calendar(name: str, text: str | None, over: int) -> None:
+    check_name(name, "the name of a calendar")
+    if text is not None:
+        check_text(text, "the text of a calendar", MAX_PAYLOAD)
+    if over < 0 or (text is None and over == 0):
+        raise InputError(f"there is no revision {over} of a calendar: give the one that was read")
+
+
+def calendar_conflict(name: str) -> ConflictError:
+    return ConflictError(f"the calendar {name} was changed by somebody else meanwhile: look at it and try again")

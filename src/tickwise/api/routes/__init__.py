@@ -11,6 +11,7 @@ from . import (
     attention,
     backfill,
     bulk,
+    calendars,
     dashboard,
     decisions,
     definitions,
@@ -40,7 +41,7 @@ from . import (
 
 _RESOURCES = (
     bulk, adoption, shadow, schedules, slots, received_events, actions, backfill, run_search, runs,
-    logs, sources, jobs, times, decisions, definitions, preview, replay,
+    logs, sources, jobs, times, decisions, definitions, preview, calendars, replay,
     fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"

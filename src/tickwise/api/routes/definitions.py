@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from ...app.definition_fields import fields_of
 from ...app.records import AccessRole, Enqueue
 from ...core.definition import JobDefinition
-from ...core.errors import NotFoundError
+from ...core.errors import InputError, NotFoundError
 from ...core.model import Trigger
 from ...sources.spec.error import DefinitionError
 from ...sources.yaml import json_schema
@@ -45,6 +45,10 @@ async def check_definition(body: DefinitionCheckRequest, context: Context) -> De
     What depends on other jobs (that a schedule of `after` exists) is checked when it is saved.
     """
     job, errors = read_definition(body.yaml, body.name, context.tickwise.schedules.defaults())
+    try:
+        job = await context.operations.bound_job(job) if job else None
+    except InputError as error:
+        job, errors = None, [DefinitionError(str(error), file="", field=error.field or "", nearest=error.nearest)]
     return DefinitionCheckResponse(
         problems=[_problem(error) for error in errors],
         name=job.name if job else None,

@@ -104,7 +104,7 @@ async def _simulated_job(body: SimulateRequest, context: RequestContext) -> JobD
     if body.schedule is not None:
         return (await context.view.stored_schedule(body.schedule)).job.definition
     fields = {"name": "simulated", **(body.definition or {})}
-    return read_spec(fields, "", context.tickwise.schedules.defaults())
+    return await context.operations.bound_job(read_spec(fields, "", context.tickwise.schedules.defaults()))
 
 
 async def _starts_in_minute(context: RequestContext, slot: int, own: str | None) -> int:

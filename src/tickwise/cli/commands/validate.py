@@ -11,6 +11,7 @@ from ...core.definition import JobDefinition
 from ...core.errors import InputError
 from ...core.timeparse import floor_second
 from ...sources.yaml import Loaded, read_path
+from ..folder_calendars import with_calendars
 from ..output import AsJson, print_error, print_json, print_line
 
 JobsPath = Annotated[Path, typer.Argument(metavar="PATH", help="A job file, or a folder of them.")]
@@ -26,7 +27,7 @@ def read_jobs(path: Path) -> list[JobDefinition]:
 
 def _load_path(path: Path) -> Loaded:
     """Read job files as `tickwise serve` would here: with the zone and the templates of the settings."""
-    return read_path(path, defaults=load().of_definitions)
+    return with_calendars(path, read_path(path, defaults=load().of_definitions), now().date())
 
 
 def validate(path: JobsPath, *, as_json: AsJson = False) -> None:

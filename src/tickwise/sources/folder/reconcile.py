@@ -17,12 +17,13 @@ end.
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import PurePath
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ...core.definition import JobDefinition
+from ..calendars.reader import NO_CALENDARS, CalendarFolder
 from ..yaml import DefinitionError, LocatedJob
 from ..yaml.crosschecks import cross_check
 from ..yaml.reader import ParsedDocument
@@ -44,7 +45,8 @@ class FolderContent:
 
     files: Mapping[str, ParsedFile]
     unseen: tuple[str, ...] = ()  # folders that could not be read
-    errors: tuple[DefinitionError, ...] = ()  # of those folders
+    errors: tuple[DefinitionError, ...] = ()  # of those folders, and of calendars
+    calendars: CalendarFolder = NO_CALENDARS
 
     def may_hold(self, file: str) -> bool:
         """Whether a file exists, or may exist."""
@@ -58,6 +60,7 @@ class ActiveDefinitions:
     files: Mapping[str, tuple[ParsedDocument, ...]] = field(default_factory=dict)
     errors: tuple[DefinitionError, ...] = ()
     was_whole: bool = False  # whether the folder has ever been free of errors
+    calendars: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # their fields
 
     def jobs(self) -> dict[str, LocatedJob]:
         located = (document.located for document in chain.from_iterable(self.files.values()))
@@ -77,6 +80,7 @@ class FolderChange:
     removed: tuple[str, ...]
     errors: tuple[DefinitionError, ...]  # all current ones
     full: bool
+    calendars: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)  # none: it is gone
 
 
 def difference(before: ActiveDefinitions, after: ActiveDefinitions) -> FolderChange | None:
@@ -85,14 +89,22 @@ def difference(before: ActiveDefinitions, after: ActiveDefinitions) -> FolderCha
     full = after.was_whole and not before.was_whole
     changed = [name for name in new if full or name not in old or not _same_job(old[name].job, new[name].job)]
     changed.sort(key=lambda name: name not in old)  # a schedule name that an old job gives up is then free
+    calendars: dict[str, Mapping[str, Any] | None] = dict.fromkeys(
+        before.calendars.keys() - after.calendars.keys()
+    )
+    calendars |= {
+        name: fields for name, fields in after.calendars.items() if full or fields != before.calendars.get(name)
+    }
     change = FolderChange(
         defined=tuple(new[name] for name in changed),
         removed=tuple(name for name in old if name not in new),
         errors=after.errors,
         full=full,
+        calendars=calendars,
     )
     has_new_errors = [str(error) for error in before.errors] != [str(error) for error in after.errors]
-    return change if change.defined or change.removed or full or has_new_errors else None
+    is_change = change.defined or change.removed or change.calendars or full or has_new_errors
+    return change if is_change else None
 
 
 def _same_job(one: JobDefinition, other: JobDefinition) -> bool:
@@ -108,10 +120,20 @@ def reconcile(
     before: ActiveDefinitions, content: FolderContent, other_schedules: frozenset[str] = frozenset()
 ) -> ActiveDefinitions:
     """The active definitions after a scan. `after` may use `other_schedules` besides those of the folder."""
+    calendars = _active_calendars(before.calendars, content.calendars)
     after = _settle(before, content, other_schedules)
     while after.files != before.files:  # a name may be free now, since its first claimant was refused
         before, after = after, _settle(after, content, other_schedules)
-    return after
+    return replace(after, calendars=calendars)
+
+
+def _active_calendars(
+    before: Mapping[str, Mapping[str, Any]], seen: CalendarFolder
+) -> Mapping[str, Mapping[str, Any]]:
+    """Those of the folder; one whose file is wrong goes on as it was."""
+    if not seen.is_seen:
+        return before
+    return {name: before[name] for name in seen.broken if name in before} | dict(seen.fields)
 
 
 def _settle(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...ownership import STRICT, WriterCheck
+from ..calendars.reader import CalendarFolder, read_calendar_folder
 from ..defaults import NO_DEFAULTS, Defaults
 from ..yaml import DefinitionError
 from ..yaml.reader import ParsedDocument, read_documents
@@ -56,6 +57,7 @@ class FolderReader:
         self._source = source
         self._defaults = defaults
         self._writers = writers
+        self._path = path
         self._listing = FolderListing(path, self._writers)
         self._known: dict[str, _KnownFile] = {}
 
@@ -70,7 +72,11 @@ class FolderReader:
             is_doubted = request.thorough or os.path.abspath(name) in request.named  # noqa: PTH100  (no link followed)
             self._known[name] = self._read(file, before.get(name), is_doubted=is_doubted)
         parsed_files = {name: known.parsed for name, known in self._known.items()}
-        return FolderContent(parsed_files, tuple(error.file for error in errors), tuple(errors))
+        unseen = tuple(error.file for error in errors)
+        calendars = CalendarFolder(is_seen=False)
+        if str(self._path) not in unseen:
+            calendars = read_calendar_folder(self._path, self._writers)
+        return FolderContent(parsed_files, unseen, (*errors, *calendars.errors), calendars)
 
     def _read(self, file: Path, known: _KnownFile | None, *, is_doubted: bool) -> _KnownFile:
         status = _stat_or_none(file)

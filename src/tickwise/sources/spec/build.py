@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...core.cron import Every, Recurrence, parse
+from ...core.cron.calendar_days import OnCalendar
 from ...core.cron.recurrences import AnyOf, At, Window
 from ...core.cron.rule import Rule, calendar_rule
 from ...core.cron.zone import Zone, zone
@@ -49,6 +50,7 @@ _COPIED_FIELDS = (
     "max_catchup grace skip_if_successful jitter max_runs wait_for expires auto_remove ticking shadow".split()
 )
 _FIELDS_OF_ALL_KINDS = "grace expires ticking shadow".split()
+_DAY_FIELDS = "days roll nth".split()
 _JOB_FIELDS = "description enabled queue priority timeout at_most_once env_file dir".split()
 _MAPPING_FIELDS = "labels params env".split()
 _FIELD_OF_ENTRY: dict[type, tuple[str, ...]] = {
@@ -78,7 +80,9 @@ def build(
         else _build_policies(spec, where, since, errors)
     )
     schedules = (
-        () if broken & {"schedule", "timezone", "from"} else _build_schedules(spec, builder, policies, errors)
+        ()
+        if broken & {"schedule", "timezone", "from", *_DAY_FIELDS}
+        else _build_schedules(spec, builder, policies, errors)
     )
     if spec.on_event and not broken & {"on_event", *_DEPENDENT_FIELDS}:
         schedules += build_event_schedules(spec, name, policies.get(Kind.START, Policy()), errors)
@@ -167,12 +171,29 @@ def _build_schedules(
             check_name(key, "a schedule's name")
         own = replace(builder, key=key)
         if when := own.recurrence(times, loc, errors):
+            if kind is not Kind.STOP:  # what has begun on a day that fits ends when it should
+                when = _on_days(spec, when, errors)
             policy = policies.get(kind, Policy())
             schedule = ScheduleDefinition(
                 name=key, job=builder.key, times=when, label=schedule_text(times), kind=kind, policy=policy
             )
             schedules.append(schedule)
     return tuple(schedules)
+
+
+def _on_days(spec: JobSpec, times: Recurrence, errors: ErrorList) -> Recurrence:
+    """The same on the days of a calendar (S61), which it is bound to when it is written."""
+    if spec.days is None:
+        for name in ("roll", "nth"):
+            if getattr(spec, name) is not None:
+                errors.add((name,), "goes with days: say which days fit")
+        return times
+    nth, excluded = tuple(spec.nth or ()), spec.days.not_in is not None
+    try:
+        return OnCalendar(times, spec.days.not_in or spec.days.in_ or "", excluded, nth, spec.roll)
+    except InputError as error:
+        errors.found.append(((error.field or "days",), error))
+        return times
 
 
 def _times_by_kind(schedule: Any) -> list[tuple[Kind, Any, Loc]]:

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ...core.cron import parse
+from ...core.cron.calendar_days import Roll
 from ...core.cron.rule import read_clock, read_interval, read_parts
 from ...core.cron.zone import zone
 from ...core.definition import NAME, Catchup, Outcome, Overlap, Ticking, check_name
@@ -222,12 +223,21 @@ PARAMS = Names(_check_identifier, AnyValue())
 CATCHUP = Choice(words_of(Catchup), name="Catchup")
 OVERLAP = Choice(words_of(Overlap), also={"all": Overlap.QUEUE})
 TICKING = Choice(words_of(Ticking), name="Ticking")
+ROLL = Choice(words_of(Roll), name="Roll")
 OUTCOMES = Many(Choice(words_of(Outcome), name="Outcome"))
 
 
 SECRET_NAME = Text(_check_secret_name)
 SENDER = Choice({sender: sender for sender in SENDERS})
 EVENT_KEY = Text(_check_event_key, pattern=r"^(header|json):.+$")
+
+
+def _check_places(places: list[int]) -> None:
+    if 0 in places or len({*places}) < len(places):
+        raise InputError("count days from 1, or from the month's end from -1; each once")
+
+
+PLACES_IN_MONTH = Many(Number(int, -31, 31), least=1, most=62, check=_check_places)
 
 
 def whole(least: int, most: int) -> Number[int]:

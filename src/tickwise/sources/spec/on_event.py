@@ -10,15 +10,9 @@ from .schema import JobSpec, OnEventSpec
 
 EVENT_SUFFIX = ".event"  # of its name, where the job has times as well
 _OF_TIMES_ONLY = (
-    "skip_if_successful",
-    "jitter",
-    "from",
-    "until",
-    "max_runs",
-    "auto_remove",
-    "max_catchup",
-    "shadow",
-)
+    "skip_if_successful", "jitter", "from", "until", "max_runs", "auto_remove", "max_catchup", "shadow", "days",
+    "roll", "nth",
+)  # fmt: skip
 
 
 def build_event_schedules(

@@ -30,7 +30,9 @@ from .fields import (
     OUTCOMES,
     OVERLAP,
     PARAMS,
+    PLACES_IN_MONTH,
     PLAIN_TEXT,
+    ROLL,
     RULE_TEXT,
     SCRIPT_TEXT,
     SECRET_NAME,
@@ -179,6 +181,11 @@ class KeepSpec(Spec, one_of=("days", "runs"), called="keep"):
 
 class PauseAfterSpec(Spec):
     failures = required(whole(1, 1_000), "Failed runs in a row.", 5)
+
+
+class DaysSpec(Spec, one_of=("in", "not_in"), called="days"):
+    in_ = optional(NAME_TEXT, "The calendar whose days fit.", "office")
+    not_in = optional(NAME_TEXT, "The calendar whose days do not fit.", "holidays-be")
 
 
 class AfterSpec(Spec):
@@ -331,6 +338,12 @@ class JobSpec(ActionFields):
         {"coalesce": {"quiet": "30s", "at_most": "5m"}},
     )  # fmt: skip
     timezone = optional(ZONE_NAME, "The zone of all times in the file; UTC if left out.", "Europe/Berlin")
+
+    days = optional(ModelType(DaysSpec), "Only on the days of a calendar, or on all others.", {"in": "office"})
+    roll = optional(ROLL, "Move a time whose day does not fit to the nearest that does.", "forward")
+    nth = optional(
+        PLACES_IN_MONTH, "Of each month only these of the days that fit; from its end below 0.", [1, -1]
+    )
 
     catchup = optional(CATCHUP, "What becomes of missed slots; once if left out.", "all")
     catchup_window = optional(WINDOW, "How far back missed slots run; implies catchup: all. 0: skip.", "6h", 0)

@@ -15,6 +15,7 @@ from pathlib import Path
 from ..spec.error import DefinitionError, printable
 
 SUFFIXES = (".yaml", ".yml")
+CALENDAR_FOLDER = "calendars"  # in a folder of jobs; its files are calendars (S60)
 MAX_BYTES = 1 << 20
 MAX_DOCUMENTS = 200
 _MAX_LINE_LENGTH = 1 << 15
@@ -107,7 +108,8 @@ def job_files(path: Path, errors: list[DefinitionError]) -> Iterator[Path]:
             continue
         shown = [(Path(entry.path), _is_folder(entry)) for entry in entries if entry.name[:1] != "."]
         yield from (file for file, is_folder in shown if not is_folder and file.name.endswith(SUFFIXES))
-        folders += [inner for inner, is_folder in reversed(shown) if is_folder]
+        calendars = path / CALENDAR_FOLDER
+        folders += [inner for inner, is_folder in reversed(shown) if is_folder and inner != calendars]
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

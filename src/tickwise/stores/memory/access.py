@@ -1,11 +1,11 @@
-"""Tokens, audit log and idempotency claims of the memory store."""
+"""Tokens, audit log, idempotency claims and calendars of the memory store."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from ..access_contract import Access
-from ..access_records import AuditEntry, AuditRow, IdempotencyClaim, Token
+from ..access_records import AuditEntry, AuditRow, CalendarRow, IdempotencyClaim, Token
 from ..access_validation import CLAIM_LIFETIME, FORGET_BATCH_SIZE, is_use_due, token_conflict, unknown_token
 from ..records import MICRO, Page
 from .insights import page_of
@@ -22,13 +22,14 @@ class _Claimed:
 
 
 class MemoryAccess(MemoryMoves, Access):
-    """Tokens, audit and claims in dictionaries."""
+    """Tokens, audit, claims and calendars in dictionaries."""
 
     def __init__(self, lock: OperationLock) -> None:
         super().__init__(lock)
         self._issued: dict[str, Token] = {}  # by digest
         self._entries: list[AuditRow] = []
         self._claims: dict[str, _Claimed] = {}  # the oldest first
+        self._calendars: dict[str, CalendarRow] = {}
 
     @atomic
     def _issue(self, token: Token, digest: str, /) -> Token:
@@ -90,3 +91,17 @@ class MemoryAccess(MemoryMoves, Access):
         known = self._claims.get(key)
         if known and known.claim.answer is None:
             self._claims[key] = replace(known, claim=known.claim._replace(answer=answer))
+
+    @atomic
+    def calendars(self) -> tuple[CalendarRow, ...]:
+        return tuple(sorted(self._calendars.values()))
+
+    @atomic
+    def _keep_calendar(self, name: str, text: str | None, over: int, /) -> bool:
+        known = self._calendars.get(name)
+        if (known.revision if known else 0) != over:
+            return False
+        self._calendars.pop(name, None)
+        if text is not None:
+            self._calendars[name] = CalendarRow(name, text, over + 1)
+        return True

@@ -1,4 +1,4 @@
-"""Tokens, audit log and idempotency claims over MongoDB.
+"""Tokens, audit log, idempotency claims and calendars over MongoDB.
 
 A token that is not revoked has its name as `live_name`, which is unique. A claim's key is its `_id`: the second
 insert fails, because another was first.
@@ -11,7 +11,7 @@ from pymongo.errors import DuplicateKeyError
 
 from ...core.payload import decode, encode
 from ..access_contract import Access
-from ..access_records import AccessRole, AuditEntry, AuditRow, IdempotencyClaim, Token
+from ..access_records import AccessRole, AuditEntry, AuditRow, CalendarRow, IdempotencyClaim, Token
 from ..access_validation import CLAIM_LIFETIME, FORGET_BATCH_SIZE, is_use_due, token_conflict, unknown_token
 from ..job_document import Document, present
 from ..records import MICRO, Page
@@ -117,8 +117,26 @@ async def _answer_claim(mongo: Mongo, key: str, answer: str) -> None:
     await mongo.claims.update_one({"_id": key, "answer": {"$exists": False}}, {"$set": {"answer": answer}})
 
 
+async def _list_calendars(mongo: Mongo) -> tuple[CalendarRow, ...]:
+    found = mongo.calendars.find().sort("_id")
+    return tuple([CalendarRow(each["_id"], each["text"], each["revision"]) async for each in found])
+
+
+async def _keep_calendar_text(mongo: Mongo, name: str, text: str | None, over: int) -> bool:
+    known, kept = {"_id": name, "revision": over}, {"text": text, "revision": over + 1}
+    if text is None:
+        return bool((await mongo.calendars.delete_one(known)).deleted_count)
+    if over:
+        return bool((await mongo.calendars.update_one(known, {"$set": kept})).matched_count)
+    try:
+        await mongo.calendars.insert_one({"_id": name, **kept})
+    except DuplicateKeyError:
+        return False
+    return True
+
+
 class MongoAccess(MongoMoves, Access):
-    """Tokens, audit and claims over MongoDB."""
+    """Tokens, audit, claims and calendars over MongoDB."""
 
     _issue = move(_issue_token)
     _token = move(_find_token)
@@ -128,3 +146,5 @@ class MongoAccess(MongoMoves, Access):
     _audit = move(_read_audit)
     _claim = move(_claim_key)
     _answer = move(_answer_claim)
+    calendars = move(_list_calendars)
+    _keep_calendar = move(_keep_calendar_text)

@@ -85,6 +85,7 @@ class Mongo:
         self.tokens = self.collection("tokens")
         self.audit = self.collection("audit")
         self.claims = self.collection("claims")
+        self.calendars = self.collection("calendars")
         self.schema = self.collection("schema")
 
     def collection(self, name: str) -> Collection:

@@ -1,4 +1,7 @@
-"""Tokens, audit log and idempotency claims over Redis: each move is a script, so of two callers one is first."""
+"""Tokens, audit log, idempotency claims and calendars over Redis.
+
+Each move is a script, so of two callers one is first.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,7 +9,7 @@ from dataclasses import replace
 
 from ...core.payload import decode, encode
 from ..access_contract import Access
-from ..access_records import AccessRole, AuditEntry, AuditRow, IdempotencyClaim, Token
+from ..access_records import AccessRole, AuditEntry, AuditRow, CalendarRow, IdempotencyClaim, Token
 from ..access_validation import CLAIM_LIFETIME, FORGET_BATCH_SIZE, is_use_due, token_conflict, unknown_token
 from ..job_document import present
 from ..records import MICRO, Page
@@ -101,8 +104,19 @@ async def _answer_claim(server: RedisServer, key: str, answer: str) -> None:
     await server.call("answer", key=key, answer=answer)
 
 
+async def _list_calendars(server: RedisServer) -> tuple[CalendarRow, ...]:
+    found = await server.command("HGETALL", server.key("calendars"))
+    rows = ((name, *kept.split(" ", 1)) for name, kept in found.items())
+    return tuple(sorted(CalendarRow(name, text, int(revision)) for name, revision, text in rows))
+
+
+async def _keep_calendar_text(server: RedisServer, name: str, text: str | None, over: int) -> bool:
+    answer = await server.call("keep_calendar", name=name, over=over, **present({"text": text}))
+    return bool(answer["kept"])
+
+
 class RedisAccess(RedisMoves, Access):
-    """Tokens, audit and claims over Redis."""
+    """Tokens, audit, claims and calendars over Redis."""
 
     _issue = move(_issue_token)
     _token = move(_token_by_digest)
@@ -112,3 +126,5 @@ class RedisAccess(RedisMoves, Access):
     _audit = move(_read_audit)
     _claim = move(_claim_key)
     _answer = move(_answer_claim)
+    calendars = move(_list_calendars)
+    _keep_calendar = move(_keep_calendar_text)

@@ -1,4 +1,4 @@
-"""Tokens, audit log and idempotency claims over SQL."""
+"""Tokens, audit log, idempotency claims and calendars over SQL."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.payload import decode, encode
 from ..access_contract import Access
-from ..access_records import AccessRole, AuditEntry, AuditRow, IdempotencyClaim, Token
+from ..access_records import AccessRole, AuditEntry, AuditRow, CalendarRow, IdempotencyClaim, Token
 from ..access_validation import CLAIM_LIFETIME, FORGET_BATCH_SIZE, is_use_due, token_conflict, unknown_token
 from ..records import MICRO, Page
 from .driver import Pool
@@ -60,6 +60,13 @@ _CLAIM_AGAIN = Statement("""
     WHERE claim_key = :key
 """)
 _ANSWER = Statement("UPDATE tickwise_claims SET answer = :answer WHERE claim_key = :key AND answer IS NULL")
+_CALENDARS = Statement("SELECT name, body, revision FROM tickwise_calendars ORDER BY name", alone=True)
+_REVISION = Statement("SELECT revision FROM tickwise_calendars WHERE name = :name {lock}")
+_ADD_CALENDAR = Statement("INSERT INTO tickwise_calendars (name, body, revision) VALUES (:name, :text, 1)")
+_WRITE_CALENDAR = Statement("""
+    UPDATE tickwise_calendars SET body = :text, revision = :revision WHERE name = :name
+""")
+_DROP_CALENDAR = Statement("DELETE FROM tickwise_calendars WHERE name = :name")
 _NEWEST = (1 << 63) - 1
 
 
@@ -136,8 +143,26 @@ def _answer_claim(key: str, answer: str) -> Procedure[None]:
     yield _ANSWER(key=key, answer=answer)
 
 
+def _list_calendars() -> Procedure[tuple[CalendarRow, ...]]:
+    return tuple(CalendarRow(*row) for row in (yield _CALENDARS()))
+
+
+def _keep_calendar_text(name: str, text: str | None, over: int) -> Procedure[bool]:
+    """If two add a calendar at once, the database refuses the second, which looks again."""
+    known = yield _REVISION(name=name)
+    if (known[0][0] if known else 0) != over:
+        return False
+    if text is None:
+        yield _DROP_CALENDAR(name=name)
+    elif known:
+        yield _WRITE_CALENDAR(name=name, text=text, revision=over + 1)
+    else:
+        yield _ADD_CALENDAR(name=name, text=text)
+    return True
+
+
 class SqlAccess(SqlMoves, Access):
-    """Tokens, audit and claims over SQL."""
+    """Tokens, audit, claims and calendars over SQL."""
 
     _issue = move(Pool.OTHER, _issue_token)
     tokens = move(Pool.READ, _list_tokens)
@@ -146,6 +171,8 @@ class SqlAccess(SqlMoves, Access):
     _audit = move(Pool.READ, _read_audit)
     _claim = move(Pool.OTHER, _claim_key)
     _answer = move(Pool.OTHER, _answer_claim)
+    calendars = move(Pool.READ, _list_calendars)
+    _keep_calendar = move(Pool.OTHER, _keep_calendar_text)
 
     async def _token(self, digest: str, /) -> Token | None:
         """Usually nothing is written, so a read does not wait for the writer."""

@@ -312,6 +312,12 @@ CREATE TABLE tickwise_claims (  -- of idempotency keys: the first claim of a key
 ) {plain};
 CREATE INDEX tickwise_claims_age ON tickwise_claims (claimed_at);
 
+CREATE TABLE tickwise_calendars (
+    name {name} PRIMARY KEY,
+    body {text} NOT NULL,
+    revision bigint NOT NULL
+) {plain};
+
 -- For people. Nothing in the program reads it.
 CREATE VIEW tickwise_schedules_now AS
 SELECT s.name, j.name AS job,

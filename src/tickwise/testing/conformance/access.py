@@ -12,7 +12,7 @@ import pytest
 
 from ...core.errors import ConflictError, InputError
 from ...stores.access_contract import Access
-from ...stores.access_records import AccessRole, AuditEntry, IdempotencyClaim, Token
+from ...stores.access_records import AccessRole, AuditEntry, CalendarRow, IdempotencyClaim, Token
 from ...stores.pages import all_pages
 from ...stores.records import MICRO
 from .stories import Stories
@@ -208,3 +208,44 @@ class ClaimStories(Stories):
         access = world.store.access
         assert await world.not_refused(lambda bad: access.claim("k", "m", bad), (0, -1, 86_401, 10**30)) == []
         assert await access.claim("k", "free", 30) is None
+
+
+class CalendarStories(Stories):
+    async def test_a_calendar_is_written_over_the_revision_that_was_read(self, world: World) -> None:
+        """S60: of two that change it at once one is first, and the other learns that."""
+        access = world.store.access
+        assert await access.calendars() == ()
+        await access.keep_calendar("office", "one", 0)
+        await access.keep_calendar("free", "a 1 \u2603", 0)
+        await access.keep_calendar("office", "two", 1)
+        assert await access.calendars() == (CalendarRow("free", "a 1 \u2603", 1), CalendarRow("office", "two", 2))
+        for text, over in (("three", 0), ("three", 1), (None, 1), ("three", 3)):
+            with pytest.raises(ConflictError, match="the calendar office was changed by somebody else"):
+                await access.keep_calendar("office", text, over)
+        await access.keep_calendar("free", None, 1)
+        with pytest.raises(ConflictError, match="the calendar free"):
+            await access.keep_calendar("free", "late", 1)
+        assert await access.calendars() == (CalendarRow("office", "two", 2),)
+        await access.keep_calendar("free", "again", 0)
+        assert [row.name for row in await access.calendars()] == ["free", "office"]
+
+    async def test_one_of_many_writes_a_calendar(self, world: World) -> None:
+        """S60: a race for a new calendar and one for a known one has one winner each."""
+        access = world.store.access
+        for over in (0, 1):
+            tries = (access.keep_calendar("office", str(n), over) for n in range(8))
+            results = await asyncio.gather(*tries, return_exceptions=True)
+            assert sum(result is None for result in results) == 1
+            assert all(result is None or isinstance(result, ConflictError) for result in results)
+
+    @pytest.mark.parametrize(
+        ("name", "text", "over"),
+        [("", "x", 0), ("a b", "x", 0), ("x" * 101, "x", 0), ("a", "x\0", 0), ("a", "x", -1), ("a", None, 0)],
+    )
+    async def test_what_is_no_calendar_is_refused(
+        self, world: World, name: str, text: str | None, over: int
+    ) -> None:
+        """S60: and nothing is kept."""
+        with pytest.raises(InputError):
+            await world.store.access.keep_calendar(name, text, over)
+        assert await world.store.access.calendars() == ()

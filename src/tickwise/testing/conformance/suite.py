@@ -1,6 +1,6 @@
 """All stories in one class."""
 
-from .access import AuditStories, ClaimStories, TokenStories
+from .access import AuditStories, CalendarStories, ClaimStories, TokenStories
 from .advance_requests import AdvanceRequestStories
 from .bad_input import BadInputStories
 from .changes import ChangesSinceStories
@@ -63,6 +63,7 @@ class StoreConformance(
     TokenStories,
     AuditStories,
     ClaimStories,
+    CalendarStories,
     BadInputStories,
 ):
     """Subclass it, name the class `Test…`, and say how an empty store is opened."""
