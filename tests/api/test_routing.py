@@ -60,6 +60,11 @@ WHO_MAY = {
     "GET /runs/{run}/attempts": "viewer",
     "GET /runs/{run}/steps": "viewer",
     "GET /runs/{run}/logs": "viewer",
+    "GET /proposals": "viewer",
+    "POST /proposals": "viewer",
+    "GET /proposals/{proposal}": "viewer",
+    "POST /proposals/{proposal}:approve": "operator",
+    "POST /proposals/{proposal}:reject": "operator",
     "GET /sources": "viewer",
     "POST /sources:move": "admin",
     "POST /sources:remove": "admin",
@@ -117,7 +122,7 @@ WHO_MAY = {
     "POST /attempts/{reference}/finish": "claim",
 }
 ENDLESS = "/events"
-_THINGS = {"name": "nightly", "run": "1", "token": "nobodys", "reference": "1.1"}
+_THINGS = {"name": "nightly", "run": "1", "token": "nobodys", "reference": "1.1", "proposal": "nobodys"}
 
 
 def _api_routes() -> Iterator[tuple[str, Route]]:

@@ -180,6 +180,13 @@ async def _skipped_by_hand(place: Place) -> Asked:
     return ONE
 
 
+async def _late(place: Place) -> Asked:
+    await place.add(deadline={"start": "5m", "finish": "10m"})
+    await place.tick("01:00")
+    await place.tick("01:10")
+    return ONE
+
+
 async def _finished(place: Place) -> Asked:
     await place.add(catchup="all", overlap="allow", max_runs=1)
     await place.tick("02:30")
@@ -337,9 +344,24 @@ ADVICE = {  # where it names the job's own command
 }
 
 
-@pytest.mark.parametrize(
-    "reason", [one for one in Reason if one.verdict is not Verdict.NOTED], ids=lambda reason: reason.code
-)
+@pytest.mark.parametrize("reason", [Reason.LATE_START, Reason.LATE_FINISH], ids=lambda reason: reason.code)
+@patiently
+async def test_why_notes_a_deadline_that_was_missed(reason: Reason, url: str, clock: Clock) -> None:
+    """S65: beside what became of the slot, and not in its place."""
+    async with AsyncTickwise(url, clock=clock) as app:
+        world = World(await app.store(), clock)
+        await world.begin()
+        name, slot = await _late(Place(app, world))
+        answer = await app.why(name, slot)
+    assert answer.reason == Reason.ON_TIME.code
+    said = reason.explain("5m after its slot" if reason is Reason.LATE_START else "10m after its slot")
+    assert f"{said[0].upper()}{said[1:]} (recorded at 2026-01-01T01:10:00Z)." in answer.notes
+
+
+ENDS = [reason for reason in Reason if reason.verdict is not Verdict.NOTED]
+
+
+@pytest.mark.parametrize("reason", ENDS, ids=lambda reason: reason.code)
 @patiently
 async def test_why_answers_with_it(reason: Reason, url: str, clock: Clock) -> None:
     """What happened is told with the code, the verdict, the sentence with its detail, and the advice (S7)."""

@@ -17,8 +17,9 @@ from .conftest import Command
 ELSEWHERE = {
     "serve", "ticker", "worker", "api", "notify test", "validate", "simulate", "import", "diff",
     "cron explain", "cron next", "config show", "exec", "init", "schema", "events list", "events send",
-    "seen", "shadow adopt", "calendars add", "calendars preview",
-}  # fmt: skip  # commands that ask no API, which have tests of their own
+    "seen", "shadow adopt", "calendars add", "calendars preview", "mcp", "proposals show", "proposals approve",
+    "proposals reject",
+}  # fmt: skip  # commands that ask no API or need a proposal, which have tests of their own
 
 
 class Case(NamedTuple):
@@ -138,6 +139,9 @@ CASES = {
     "replay": Case(
         "nightly --from 2d --with overlap=queue", "nightly, overlap: queue: ", ("POST", f"{OF_NIGHTLY}/replay"),
         "nightly --from 2d --with overlap=queu", "did you mean queue?", reads=True,
+    ),
+    "proposals list": Case(
+        "--all", "No proposals wait for a decision.", {"items": []}, "now", "unexpected extra argument", reads=True
     ),
     "forecast": Case("--hours 30", "hours 0-23", ("GET", "/forecast"), "--hours 0", "Invalid value for '--hours'"),
     "queues list": Case("", "default", ("GET", "/queues"), "now", "unexpected extra argument", reads=True),

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tickwise.core import attention as rules
-from tickwise.core.attention import Attention, Cause, ScheduleHealth, Severity, cause
+from tickwise.core import fleet_attention
+from tickwise.core.attention import Attention, Cause, LateSlot, ScheduleHealth, Severity, cause
 from tickwise.core.cron import parse
 from tickwise.core.definition import Policy, ScheduleDefinition
 from tickwise.core.model import Deferral, Disabled, Pause, Schedule
@@ -97,6 +98,17 @@ def test_a_run_that_is_queued_or_cancelled_ends_no_streak() -> None:
     failed = [ran(ago, S.FAILED) for ago in (600, 900, 1_200)]
     item = needs(ran(1, S.QUEUED), ran(30, S.RUNNING), ran(300, S.CANCELLED), *failed)
     assert item.counts == {"failed": 3, "of": 3}
+
+
+def test_a_slot_that_missed_its_deadline() -> None:
+    """S65: until the work of a newer slot is done; a streak of failures says more."""
+    missed = LateSlot(NOW - 600, "its work was not done by its deadline, 5m after its slot")
+    item = needs(ran(300, S.RUNNING), ran(600, S.SUCCEEDED), late=missed)
+    assert (item.kind, item.severity, item.since) == (Cause.LATE, Severity.WARNING, NOW - 600)
+    assert (item.text, item.detail) == ("missed its deadline for Thu 02:55 UTC", missed.text)
+    assert does(item) == ["why", "edit"]
+    assert cause(health(ran(300, S.SUCCEEDED), ran(600, S.SUCCEEDED), late=missed)) is None
+    assert needs(*(ran(ago, S.FAILED) for ago in (300, 600, 900)), late=missed).kind is Cause.FAILING
 
 
 def test_a_slot_missed_while_paused() -> None:
@@ -200,16 +212,16 @@ def test_a_schedule_that_cannot_be_planned() -> None:
 def test_what_is_wrong_beside_the_schedules() -> None:
     """The fleet, queues, files and channels: each with the line that mends it, where there is one."""
     items = [
-        rules.paused(NOW, "Ada", "moving"),
-        rules.paused(NOW, "", ""),
-        rules.no_ticker(3),
-        rules.queue_unserved("gpu", 2, "tickwise worker --queues gpu"),
-        rules.queue_unserved("gpu", 1, "x"),
-        rules.jobs_held("gpu", "serves the queue gpu", 1, "Start one"),
-        rules.jobs_held("gpu", "x", 2, "Start one"),
-        rules.broken_file("host", "jobs/a.yaml: line 3: hour: 25"),
-        rules.broken_file("", "app: boom"),
-        rules.undelivered("host", "webhook: 404"),
+        fleet_attention.paused(NOW, "Ada", "moving"),
+        fleet_attention.paused(NOW, "", ""),
+        fleet_attention.no_ticker(3),
+        fleet_attention.queue_unserved("gpu", 2, "tickwise worker --queues gpu"),
+        fleet_attention.queue_unserved("gpu", 1, "x"),
+        fleet_attention.jobs_held("gpu", "serves the queue gpu", 1, "Start one"),
+        fleet_attention.jobs_held("gpu", "x", 2, "Start one"),
+        fleet_attention.broken_file("host", "jobs/a.yaml: line 3: hour: 25"),
+        fleet_attention.broken_file("", "app: boom"),
+        fleet_attention.undelivered("host", "webhook: 404"),
     ]
     assert [f"{item.subject.kind} {item.subject.name}: {item.text}" for item in items] == [
         "fleet everything: is paused by Ada",

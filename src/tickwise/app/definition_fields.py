@@ -17,6 +17,7 @@ from ..core.definition import (
     Action,
     Catchup,
     Command,
+    Deadline,
     ForEach,
     HttpCall,
     JobCall,
@@ -152,6 +153,8 @@ def policy_fields(policy: Policy) -> dict[str, Any]:
     fields |= {name: format_duration(value) for name in _DURATIONS if (value := getattr(policy, name))}
     if policy.pause_after is not None:
         fields["pause_after"] = {"failures": policy.pause_after}
+    if policy.deadline is not None:
+        fields["deadline"] = _deadline_field(policy.deadline)
     if policy.until is not None:
         fields["until"] = iso(policy.until)
     if policy.after:
@@ -159,6 +162,13 @@ def policy_fields(policy: Policy) -> dict[str, Any]:
     if policy.ticking is not None:
         fields["ticking"] = str(policy.ticking)
     return fields
+
+
+def _deadline_field(deadline: Deadline) -> dict[str, Any]:
+    limits = {"start": deadline.start, "finish": deadline.finish}
+    fields: dict[str, Any] = {name: limit.text for name, limit in limits.items() if limit}
+    fields |= {"cancel": True} if deadline.cancel else {}
+    return fields | ({} if deadline.warn is None else {"warn": deadline.warn})
 
 
 def _schedule_field(schedules: Sequence[ScheduleDefinition], zone: str) -> Any:

@@ -373,8 +373,8 @@ class NodeProcess:
 
     def _ended(self, lease: Lease, finish: Finish, settled: Settled) -> None:
         self._children.ended(lease, settled)
-        what = type(finish.outcome).__name__.lower()
-        self._report(_OUTCOME_NAMES.get(what, what), lease, settled.state, finish.error)
+        what = "failed" if settled.error else type(finish.outcome).__name__.lower()
+        self._report(_OUTCOME_NAMES.get(what, what), lease, settled.state, settled.error or finish.error)
 
     def _reported(self, end: EndOfAttempt) -> None:
         if end.node == self.id:  # its last watcher tells

@@ -52,6 +52,13 @@ class OnEventFields(TypedDict, total=False):
     window: Duration
 
 
+class DeadlineFields(TypedDict, total=False):
+    start: Duration
+    finish: Duration
+    cancel: bool
+    warn: float
+
+
 class JobOptions(TypedDict, total=False):
     """The fields of a job file that say when and how it runs."""
 
@@ -80,6 +87,7 @@ class JobOptions(TypedDict, total=False):
     auto_remove: bool | None
     ticking: Literal["store", "local"] | None
     pause_after: Mapping[str, int] | None
+    deadline: DeadlineFields | None
     shadow: bool | None
     engine: str | Mapping[str, Any] | None
     queue: str | None

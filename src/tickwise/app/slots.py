@@ -36,10 +36,12 @@ class SlotMark:
     state: str
     reason: str | None
     run: str | None
+    late: bool = False  # it missed a deadline (S65)
 
     @classmethod
-    def of(cls, record: SlotRecord) -> "SlotMark":
-        return cls(to_datetime(record.slot), str(record.state), record.reason, record.run and record.run.run)
+    def of(cls, record: SlotRecord, *, late: bool) -> "SlotMark":
+        run = record.run and record.run.run
+        return cls(to_datetime(record.slot), str(record.state), record.reason, run, late)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +58,14 @@ class SlotInfo:
     finished_at: datetime | None = None
     attempt: int | None = None
     count: int = 1
+    late: bool = False
 
     @classmethod
-    def of(cls, record: SlotRecord) -> "SlotInfo":
+    def of(cls, record: SlotRecord, *, late: bool) -> "SlotInfo":
         run = record.run
         return cls(
             slot=to_datetime(record.slot), state=str(record.state), reason=record.reason, text=slot_text(record),
-            count=record.slots,
+            count=record.slots, late=late,
             run=run and run.run, due_at=moment(run and run.due_at), started_at=moment(run and run.started_at),
             finished_at=moment(run and run.finished_at), attempt=run and run.attempt,
         )  # fmt: skip

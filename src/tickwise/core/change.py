@@ -12,6 +12,7 @@ from .backfill import begin_backfill
 from .catchup import DEFAULT_GRACE
 from .cron import Recurrence
 from .cron.recurrences import At
+from .deadlines import redefined_deadlines, with_reliefs
 from .definition import Catchup, Overlap, ScheduleDefinition, Ticking
 from .errors import InputError, other_source
 from .event_inbox import EventsReceived, receive
@@ -170,7 +171,7 @@ def apply_change(schedule: Schedule | None, change: Change, now: int) -> ChangeR
     changed = _changed(schedule, change, now)
     if changed.schedules == (schedule,):
         return changed
-    anew = tuple(each._replace(records=()) for each in changed.schedules)
+    anew = tuple(with_reliefs(each, changed.decisions)._replace(records=()) for each in changed.schedules)
     return ChangeResult(anew, changed.decisions, changed.cancel_queued)
 
 
@@ -257,6 +258,7 @@ def _apply_update(schedule: Schedule, change: Updated, now: int) -> ChangeResult
 
 
 def _redefined(schedule: Schedule, definition: ScheduleDefinition, now: int) -> Schedule:
+    schedule = schedule._replace(deadlines=redefined_deadlines(schedule, definition))
     if definition.times == schedule.definition.times:
         return schedule._replace(definition=definition)
     still = tuple(t for t in schedule.reopened if definition.times.after(t - 1) == t)

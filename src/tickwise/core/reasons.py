@@ -219,6 +219,17 @@ class Reason(Enum):
         "See the store's health; the slot is held, not lost.",
     )
 
+    LATE_START = (
+        "late_start", Verdict.NOTED,
+        "its work had not begun by its deadline, {detail}",
+        "See why it waited or was skipped; allow more time in deadline.start if that is fine.",
+    )
+    LATE_FINISH = (
+        "late_finish", Verdict.NOTED,
+        "its work was not done by its deadline, {detail}",
+        "See how long its runs take and what they wait for; allow more time in deadline.finish if that is fine.",
+    )
+
     def explain(self, detail: str = "") -> str:
         """What happened, in a sentence."""
         return self.text.format(detail=detail or "…")

@@ -6,9 +6,11 @@ dependencies and runs by hand.
 """
 
 from collections.abc import Iterator
+from heapq import merge
 from itertools import dropwhile, islice
 from typing import NamedTuple
 
+from .deadlines import judging_instants
 from .model import Schedule
 from .pauses import end_own_pause
 from .slots import count_slots, due_at, next_slot
@@ -42,6 +44,12 @@ def due_slots(schedule: Schedule, now: int, start: int) -> Iterator[DueSlot]:
         if due >= start and slot not in unwanted:
             yield DueSlot(due, schedule.name, slot)
         slot = next_slot(schedule, slot)
+
+
+def looks(schedule: Schedule, now: int, start: int) -> Iterator[DueSlot]:
+    """When a ticker must look at a schedule: when its slots are due, and when their deadlines are judged (S65)."""
+    judged = (DueSlot(max(now, at), schedule.name, slot) for at, slot in judging_instants(schedule))
+    return merge(due_slots(schedule, now, start), judged)
 
 
 def resumed(schedule: Schedule) -> Schedule | None:

@@ -11,7 +11,7 @@ from ..core.events import events_of_params, own_params
 from ..core.model import Trigger
 from ..core.redaction import Redactor
 from ..core.requirements import Offers
-from ..core.settle import Cancelled
+from ..core.settle import Cancelled, Failed
 from ..core.states import FINAL
 from ..log import get_logger
 from ..stores.contract import Store
@@ -112,8 +112,10 @@ class Execution:
         """Nothing is handed over: cancelling the coroutine of a run ends it."""
 
     async def conclude_cancelled(self, lease: Lease, reason: str) -> None:
-        """Execute the handlers of a run that a person cancelled."""
-        ended = AttemptResult(Cancelled(), error=reason)
+        """Execute the handlers of a run that was asked to end; as failed, if its deadline is why (S65)."""
+        row = await self._store.insights.run(lease.id)
+        overdue = row.error if row else ""
+        ended = AttemptResult(Failed() if overdue else Cancelled(), error=overdue or reason)
         if may_wait(lease.job):
             await cancel_children(self._store, lease.id)
         try:

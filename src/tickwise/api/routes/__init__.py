@@ -25,6 +25,7 @@ from . import (
     overview,
     pause,
     preview,
+    proposals,
     received_events,
     replay,
     run_search,
@@ -41,7 +42,7 @@ from . import (
 
 _RESOURCES = (
     bulk, adoption, shadow, schedules, slots, received_events, actions, backfill, run_search, runs,
-    logs, sources, jobs, times, decisions, definitions, preview, calendars, replay,
+    logs, sources, jobs, times, decisions, definitions, preview, calendars, replay, proposals,
     fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"

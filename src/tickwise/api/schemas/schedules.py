@@ -74,6 +74,7 @@ class SlotMarkResponse(ResponseModel):
     state: SlotState
     reason: str | None = Field(examples=["overlap"])
     run: str | None
+    late: bool = Field(default=False, description="Whether it missed a deadline.")
 
 
 class ScheduleItemResponse(ScheduleResponse):

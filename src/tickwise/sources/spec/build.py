@@ -27,6 +27,7 @@ from ...core.read_only_dict import ReadOnlyDict
 from ...core.timeparse import format_duration, instant, iso, last_instant, read_moment, read_time
 from ..defaults import Defaults, EngineRules
 from ..templates import Template, find_template
+from .deadline import build_deadline
 from .error import ErrorList, Loc
 from .on_event import build_event_schedules
 from .references import check_references
@@ -174,6 +175,8 @@ def _build_schedules(
             if kind is not Kind.STOP:  # what has begun on a day that fits ends when it should
                 when = _on_days(spec, when, errors)
             policy = policies.get(kind, Policy())
+            if kind is Kind.START and spec.deadline:
+                policy = replace(policy, deadline=build_deadline(spec.deadline, when.zone))
             schedule = ScheduleDefinition(
                 name=key, job=builder.key, times=when, label=schedule_text(times), kind=kind, policy=policy
             )

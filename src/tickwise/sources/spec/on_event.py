@@ -11,7 +11,7 @@ from .schema import JobSpec, OnEventSpec
 EVENT_SUFFIX = ".event"  # of its name, where the job has times as well
 _OF_TIMES_ONLY = (
     "skip_if_successful", "jitter", "from", "until", "max_runs", "auto_remove", "max_catchup", "shadow", "days",
-    "roll", "nth",
+    "roll", "nth", "deadline",
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from ...core.definition import MAX_ITEMS
 from ...core.errors import InputError
+from .deadline import DeadlineSpec
 from .field_types import AnyValue, FieldType, Item, JsonSchema, Many, Names, OneOf, Text, likely_key, shape_of
 from .fields import (
     CATCHUP,
@@ -366,6 +367,11 @@ class JobSpec(ActionFields):
     auto_remove = optional(FLAG, "Remove the schedule when it has finished.", True)
     pause_after = optional(
         ModelType(PauseAfterSpec), "Pause the schedule after failures; never if left out.", {"failures": 5}
+    )
+    deadline = optional(
+        ModelType(DeadlineSpec),
+        "By when a slot's work has begun and is done; none if left out.",
+        {"finish": "06:00"},
     )
     ticking = optional(TICKING, "Who finds due slots; as the node is set if left out.", "local")
     shadow = optional(FLAG, "Decide its slots and run none: another scheduler still starts the job.", True)

@@ -92,7 +92,7 @@ async def _plan_others(
     if not claimed.jobs:
         return {}, []
     now, jobs = claimed.now, await load(server, claimed.jobs.values(), claimed.pauses)
-    facts = await read_facts(server, jobs, claimed.jobs, workers)
+    facts = await read_facts(server, jobs, claimed, workers)
     schedules = [schedule for job in jobs.values() for schedule in job.state.live.values()]
     plan = planner(now // MICRO, schedules, facts)
     await server.cache.read({job.document["definition"] for job in jobs.values()})
@@ -111,6 +111,7 @@ def _moves(
         moves[name] = job_move(server, claimed.jobs[name], after, now)
         if part.cancels:
             moves[name].order["cancels"] = [cancel.run for cancel in part.cancels]
+            moves[name].order["failures"] = {cancel.run: cancel.error for cancel in part.cancels}
     return moves
 
 

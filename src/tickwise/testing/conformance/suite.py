@@ -4,6 +4,7 @@ from .access import AuditStories, CalendarStories, ClaimStories, TokenStories
 from .advance_requests import AdvanceRequestStories
 from .bad_input import BadInputStories
 from .changes import ChangesSinceStories
+from .deadlines import DeadlineStories
 from .definitions import DefinitionStories
 from .enqueue import CancelStories, EnqueueStories, NotificationStories, RetryStories, TriggerStories
 from .events import EventStories
@@ -40,6 +41,7 @@ class StoreConformance(
     ScheduleChangeStories,
     AdvanceRequestStories,
     EventStories,
+    DeadlineStories,
     EnqueueStories,
     TriggerStories,
     CancelStories,
