@@ -186,13 +186,13 @@ class Execution:
 
 
 def _telling(telemetry: Telemetry, services: Services) -> Services:
-    """The services, with the telemetry told of each step."""
+    """The services, with the telemetry told of each step, and programs of the trace."""
 
     async def report(record: StepRecord) -> None:
         telemetry.step(record)
         await services.report(record)
 
-    return replace(services, report=report)
+    return replace(services, report=report, trace=telemetry.variables)
 
 
 def context_of(lease: Lease) -> RunContext:
