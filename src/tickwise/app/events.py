@@ -131,7 +131,7 @@ async def _slots_by_second(store: Store, row: ScheduleRow, limit: int) -> Mappin
     if recent is None:
         return {}
     reader = SlotReader(now, await store.insights.pauses())
-    return {one.slot: SlotInfo.of(one) for one in reader.newest(row, recent, 0, until, limit + 1)}
+    return {one.slot: SlotInfo.of(one, late=False) for one in reader.newest(row, recent, 0, until, limit + 1)}
 
 
 def _readable_events(run: RunRow) -> list[Mapping[str, Any]]:
