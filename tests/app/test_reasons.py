@@ -166,6 +166,13 @@ async def _paused(place: Place) -> Asked:
     return ONE
 
 
+async def _blackout(place: Place) -> Asked:
+    await place.add()
+    await place.app.blackouts.add("freeze", start=at("00:30"), end=at("01:30"), jobs=["job"])
+    await place.tick("01:30")
+    return ONE
+
+
 async def _rescheduled(place: Place) -> Asked:
     await place.add()
     await place.app.schedules.reschedule("job", at("01:30"))
@@ -320,6 +327,7 @@ SCENARIOS: dict[Reason, Scenario] = {
     Reason.ALREADY_SUCCESSFUL: _already_successful,
     Reason.DEPENDENCY_MISSING: _dependency_missing,
     Reason.PAUSED: _paused,
+    Reason.BLACKOUT: _blackout,
     Reason.RESCHEDULED: _rescheduled,
     Reason.SKIPPED_BY_HAND: _skipped_by_hand,
     Reason.FINISHED: _finished,

@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 from ..core.audit import AuditedRun, AuditFinding, Checked, DefinedSpan, ScheduleHistory, check, overlapping
+from ..core.blackout import rest_end
 from ..core.events import EventSlots, OnEvent
 from ..core.model import Decision, Schedule
 from ..core.reasons import Reason
@@ -150,7 +151,8 @@ def _pending(row: ScheduleRow, now: int) -> int | None:
     """The slot that should have been looked at by now; one that cannot be planned backs off for longer (S20)."""
     slot, state = row.next_slot, row.schedule
     broken = state.deferral is not None and state.deferral.reason is Reason.BROKEN
-    return None if slot is None or broken or due_at(state, slot) > now else slot
+    resting = broken or rest_end(state.blackouts, now) is not None
+    return None if slot is None or resting or due_at(state, slot) > now else slot
 
 
 async def decisions_of(insights: Insights, schedule: str, span: DefinedSpan) -> tuple[Decision, ...]:

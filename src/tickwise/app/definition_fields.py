@@ -40,6 +40,7 @@ _ONLY_STEP = "main"
 _SHORT_RULE = re.compile(r"every (?P<every>\d+ ?[a-z]+)(?: on (?P<on>[-A-Z0-9, ]+))? at (?P<at>\d{1,2}:\d\d)")
 _DEFAULT_JOB = JobDefinition("plain")
 _DEFAULT_POLICY = Policy()
+_WORDS = ("blackout", "ticking")
 _DURATIONS = "grace jitter wait_for expires".split()
 _AS_GIVEN = "max_catchup skip_if_successful max_runs auto_remove shadow".split()
 _JOB_FIELDS = "description enabled queue priority env_file dir at_most_once".split()
@@ -159,8 +160,7 @@ def policy_fields(policy: Policy) -> dict[str, Any]:
         fields["until"] = iso(policy.until)
     if policy.after:
         fields["after"] = [{"schedule": a.schedule, "within": format_duration(a.within)} for a in policy.after]
-    if policy.ticking is not None:
-        fields["ticking"] = str(policy.ticking)
+    fields |= {name: str(getattr(policy, name)) for name in _WORDS if _differs(policy, _DEFAULT_POLICY, name)}
     return fields
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from ..clock import microseconds
 from ..core.attention import Severity
+from ..core.blackout import rest_end
 from ..core.cron.calendar_days import OnCalendar
 from ..core.cron.day_set import day_number
 from ..core.errors import TickwiseError
@@ -225,7 +226,7 @@ def _lost_wakeups(snapshot: _Snapshot) -> Iterator[Finding]:
     """Schedules at which no pass would look in time (S15)."""
     for row in snapshot.schedules:
         slot, wake_at, name = row.next_slot, row.wake_at, row.schedule.name
-        if slot is None or row.schedule.finished:
+        if slot is None or row.schedule.finished or rest_end(row.schedule.blackouts, snapshot.second):
             continue
         if wake_at is None or (slot <= snapshot.second and wake_at > snapshot.second + _MAX_OVERDUE):
             until = "for ever" if wake_at is None else f"until {iso(wake_at)}"

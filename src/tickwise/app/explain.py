@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from ..core.blackout import window_at
 from ..core.cron.calendar_days import OnCalendar
 from ..core.cron.zone import Zone
 from ..core.errors import ConflictError, no_such
@@ -262,12 +263,14 @@ def _notes(facts: SlotFacts) -> Iterator[str]:
     if state.paused:
         end = "" if state.paused.until is None else f", until {iso(state.paused.until)}"
         yield f"It is paused since {iso(state.paused.at)}{end}{_by(state.paused.by)}."
+    if window := facts.window:
+        yield f"It rests until {iso(window.end)}, by the blackout {window.detail}."
     if state.cursor > facts.now + most_ahead(state):
         yield f"Its cursor is ahead of the clock ({iso(state.cursor)}): reset the schedule to repair that."
     yield from facts.unended
     if facts.row.next_slot is not None:
         yield f"Next: {iso(facts.row.next_slot)}."
-    elif not (state.paused or everything):
+    elif not (state.paused or everything or facts.window):
         yield "It waits for events." if isinstance(state.definition.times, OnEvent) else "It has no further times."
     if keys := _keys_of_slot(facts):
         more = f" and {len(keys) - _MAX_KEYS:,} more" if len(keys) > _MAX_KEYS else ""
@@ -303,11 +306,7 @@ def _explain_undecided(facts: SlotFacts, slot: int, notes: tuple[str, ...]) -> E
             calendar, text = why_not
             code, advice = "day_left_out", f"See its days: tickwise calendars show {calendar}."
     elif slot > due_until(state, facts.now):
-        text, code, advice = "it is not due yet", "future", "Wait for it."
-        if mark := state.skip_of(slot):
-            take_back = f"tickwise schedules skip {state.name} {iso(slot)} --undo"
-            text = f"it is not due yet, and will be skipped by hand ({mark.detail})"
-            advice = f"To let it run after all: {take_back}."
+        code, (text, advice) = "future", _what_is_to_come(state, slot)
     elif slot <= state.first_seen:
         backfill = f"tickwise schedules backfill {state.name} --from {iso(slot)} --to {iso(slot + 1)}"
         text, code = "the schedule was not there yet", "before_it_was_added"
@@ -317,6 +316,10 @@ def _explain_undecided(facts: SlotFacts, slot: int, notes: tuple[str, ...]) -> E
     elif state.paused:
         resume = f"Resume the schedule: tickwise schedules resume {state.name}."
         text, code, advice = "the schedule is paused", "paused_now", resume
+    elif window := facts.window:
+        text, code = f"it waits until the blackout {window.detail} has ended", "blackout_now"
+        trigger = f"tickwise schedules trigger {state.name} --in-blackout"
+        advice = f"Wait until {iso(window.end)}, or run the job by hand: {trigger}."
     elif state.deferral is not None:
         behind = f"It comes after the slot {iso(state.deferral.slot)}, which waits."
         return _explanation(state.name, slot, state.deferral.reason, state.deferral.detail, notes=(behind, *notes))
@@ -324,6 +327,18 @@ def _explain_undecided(facts: SlotFacts, slot: int, notes: tuple[str, ...]) -> E
         schedule=state.name, slot=to_datetime(slot), verdict="none", reason=code, text=text, advice=advice,
         notes=notes,
     )  # fmt: skip
+
+
+def _what_is_to_come(state: Schedule, slot: int) -> tuple[str, str]:
+    """What will become of a slot that is not due yet, and what can be done."""
+    if mark := state.skip_of(slot):
+        take_back = f"tickwise schedules skip {state.name} {iso(slot)} --undo"
+        text = f"it is not due yet, and will be skipped by hand ({mark.detail})"
+        return text, f"To let it run after all: {take_back}."
+    if window := window_at(state.blackouts, slot):
+        text = f"it is not due yet, and falls into the blackout {window.detail}"
+        return text, f"When that has ended, at {iso(window.end)}, catchup says what becomes of it."
+    return "it is not due yet", "Wait for it."
 
 
 def _left_out(state: Schedule, slot: int) -> tuple[str, str] | None:

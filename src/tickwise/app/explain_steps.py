@@ -7,6 +7,7 @@ in the schedule's own zone.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..core.blackout import BlackoutWindow, rest_end, window_at
 from ..core.cron.zone import Zone
 from ..core.event_inbox import MAX_SECONDS_AHEAD
 from ..core.events import OnEvent
@@ -52,6 +53,13 @@ class SlotFacts:
     @property
     def schedule(self) -> Schedule:
         return self.row.schedule
+
+    @property
+    def window(self) -> BlackoutWindow | None:
+        """The blackout in which it rests now, and when it goes on (S62)."""
+        blackouts = self.schedule.blackouts
+        found, end = window_at(blackouts, self.now), rest_end(blackouts, self.now)
+        return found and found._replace(end=end or found.end)
 
     def at(self, second: int) -> str:
         return local_time(second, self.zone or self.schedule.definition.times.zone)
@@ -129,6 +137,9 @@ def _pause_step(facts: SlotFacts, code: str) -> ReasonStep:
         if pause is not None:
             end = "" if pause.until is None else f" until {facts.at(pause.until)}"
             return ReasonStep("pause", f"{what} is paused since {facts.at(pause.at)}{end}{by_whom(pause)}.", mark)
+    if window := facts.window:
+        text = f"The schedule rests until {facts.at(window.end)}, by the blackout {window.detail}."
+        return ReasonStep("pause", text, "no" if code == "blackout_now" else "wait")
     return ReasonStep("pause", "Neither the schedule nor everything is paused.", "yes")
 
 

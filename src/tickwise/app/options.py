@@ -87,6 +87,7 @@ class JobOptions(TypedDict, total=False):
     auto_remove: bool | None
     ticking: Literal["store", "local"] | None
     pause_after: Mapping[str, int] | None
+    blackout: Literal["pause", "skip"] | None
     deadline: DeadlineFields | None
     shadow: bool | None
     engine: str | Mapping[str, Any] | None

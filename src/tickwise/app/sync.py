@@ -22,6 +22,7 @@ from .options import FunctionOptions, Times
 from .sources import DeclaredJobs
 from .sync_methods import (
     Face,
+    SyncBlackouts,
     SyncCalendars,
     SyncEvents,
     SyncJobs,
@@ -50,6 +51,7 @@ class Tickwise(Face):
         self.schedules = SyncSchedules(self._awaited.schedules, loop_thread)
         self.runs = SyncRuns(self._awaited.runs, loop_thread)
         self.jobs = SyncJobs(self._awaited.jobs, loop_thread)
+        self.blackouts = SyncBlackouts(self._awaited.blackouts, loop_thread)
         self.events = SyncEvents(self._awaited.events, loop_thread)
         self.calendars = SyncCalendars(self._awaited.calendars, loop_thread)
         self.shadow = SyncShadows(self._awaited.shadow, loop_thread)

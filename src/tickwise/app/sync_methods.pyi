@@ -3,6 +3,9 @@
 from ..stores.contract import Store
 from ..stores.records import Enqueue
 from ..stores.records import Role
+from .blackouts import BlackoutFields
+from .blackouts import BlackoutInfo
+from .blackouts import Blackouts
 from .calendar_manager import CalendarInfo
 from .calendar_manager import CalendarYear
 from .calendar_manager import Calendars
@@ -106,8 +109,8 @@ class SyncSchedules:
         """What `adopt` can move: all that nodes tick locally or, back to them, all that the store adopted."""
         ...
 
-    def trigger(self, name: str, params: Mapping[str, Any] | None=None, *, allow_overlap: bool=False, by: str='') -> RunInfo:
-        """Run the schedule's job now, by hand (S30)."""
+    def trigger(self, name: str, params: Mapping[str, Any] | None=None, *, allow_overlap: bool=False, in_blackout: bool=False, by: str='') -> RunInfo:
+        """Run the schedule's job now, by hand (S30); in a blackout only if that is asked for (S62)."""
         ...
 
     def backfill(self, name: str, start: When, end: When, *, overlap: str='queue', limit: int=1000, again: bool=False, dry_run: bool=False) -> Sequence[datetime]:
@@ -208,6 +211,31 @@ class SyncSources:
 
     def remove_orphans(self, names: Iterable[str] | None=None) -> Sequence[str]:
         """Delete orphaned jobs: these, or all; the names of those that were deleted."""
+        ...
+
+class SyncBlackouts:
+    """Blackouts by name."""
+    _awaited: Blackouts
+    _loop_thread: LoopThread
+
+    def __init__(self, awaited: Blackouts, loop_thread: LoopThread) -> None:
+        ...
+
+    def list(self) -> list[BlackoutInfo]:
+        """In order of their names; those that ended within a week too."""
+        ...
+
+    def get(self, name: str) -> BlackoutInfo:
+        ...
+
+    def add(self, name: str, *, by: str='', replace: bool=False, **fields: Unpack[BlackoutFields]) -> BlackoutInfo:
+        """Let jobs by name or label rest from `start` to `end`, or for a `length` whenever `cron` says.
+
+Jobs are patterns such as `etl-*`; labels are `key` or `key=value`. Without a start it begins now."""
+        ...
+
+    def remove(self, name: str) -> BlackoutInfo:
+        """End it now: what rests by it goes on (S29). What it was."""
         ...
 
 class SyncCalendars:

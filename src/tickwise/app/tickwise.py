@@ -26,6 +26,7 @@ from ..stores.contract import Store
 from ..stores.records import MICRO, Enqueue, Role
 from ..stores.url import is_private
 from ..testing.clock import FakeClock
+from .blackouts import Blackouts
 from .calendar_manager import Calendars
 from .enqueue import EnqueueCall, enqueued
 from .events import EventGate, Events
@@ -79,6 +80,7 @@ class AsyncTickwise:
         self.schedules = Schedules(self.store, self._defaults, lambda: self.settings.ticking)
         self.runs = Runs(self.store)
         self.jobs = Jobs(self.store)
+        self.blackouts = Blackouts(self.store)
         self.events = Events(self.store, self._event_gate)
         self.calendars = Calendars(self.store)
         self.shadow = Shadows(self.store)

@@ -102,6 +102,7 @@ class ScheduleInfo:
     waits: str = ""  # what its oldest pending slot waits for
     moved_to: datetime | None = None  # where the next fire was moved by hand (S31)
     skips: tuple[Mapping[str, Any], ...] = ()  # slots to come that a person does not want (S66)
+    blackouts: tuple[str, ...] = ()  # those that are for its job, and not over (S62)
     backfilling: bool = False
     ticking: str | None = None  # what finds its slots, store or local; none: as the nodes are set
     adopted: bool = False  # a person has said so, and not its definition
@@ -122,12 +123,14 @@ class ScheduleInfo:
             last_run_at=moment(row.last_run_at),
             last_run_id=row.last_run_id, last_enqueued_at=moment(row.last_enqueued_at),
             created_at=_sure(row.created_at), updated_at=_sure(row.updated_at),
-            finished=row.next_slot is None and pause is None and not row.unreadable and not waits_for_events,
+            finished=row.next_slot is None
+            and not (pause or state.blackouts or row.unreadable or waits_for_events),
             waits_for_events=waits_for_events,
             waits="" if state.deferral is None else state.deferral.reason.explain(state.deferral.detail),
             last_state=None if row.last_state is None else str(row.last_state),
             moved_to=None if state.moved is None else instant(state.moved.to),
             skips=tuple({"slot": to_datetime(s.slot), "by": s.by, "reason": s.reason} for s in state.skips),
+            blackouts=tuple(each.name for each in state.blackouts),
             backfilling=state.backfill is not None,
             ticking=None if ticking is None else str(ticking), adopted=state.ticking is not None,
             shadow=None if state.shadow is None else shadow_fields(state), unreadable=row.unreadable, **more,

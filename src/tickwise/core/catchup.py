@@ -9,11 +9,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from .definition import Policy
 from .events import OnEvent
 from .model import Schedule, ScheduleFacts
 from .slots import count_slots, due_at, due_until, next_slot, previous_slot
 
 DEFAULT_GRACE = 60
+
+
+def grace_of(policy: Policy) -> int:
+    """How late a slot may be met and still be on time, if no other follows (S9)."""
+    return DEFAULT_GRACE if policy.grace is None else policy.grace
 
 
 class Pending(NamedTuple):

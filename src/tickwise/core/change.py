@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .backfill import begin_backfill
-from .catchup import DEFAULT_GRACE
+from .blackout import Blackout
+from .blackout_slots import replace_blackouts
+from .catchup import grace_of
 from .cron import Recurrence
 from .cron.recurrences import At
 from .deadlines import redefined_deadlines, with_reliefs
@@ -18,10 +20,10 @@ from .errors import InputError, other_source
 from .event_inbox import EventsReceived, receive
 from .events import EventInbox, OnEvent, restamped
 from .model import Backfill, Decision, Disabled, Pause, Schedule, SlotSkip
-from .next_fire import move_next_fire
 from .pauses import Decided, end_pause
 from .policy import catchup_mode
 from .reasons import Reason
+from .reschedule import move_next
 from .shadow import SHADOW_CHANGES, FireSeen, ShadowAdopted, ShadowResumed, shadow_begun, shadow_redefined
 from .skips import mark_skip, unmark_skip, without_lost_skips
 from .slots import next_slot, note_move, received_until, summed_up
@@ -107,6 +109,13 @@ class SkipTakenBack:
 
 
 @dataclass(frozen=True, slots=True)
+class BlackoutsSet:
+    """These blackouts are in force for it, and no others (S62)."""
+
+    blackouts: tuple[Blackout, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Reset:
     """The cursor is set to now, forwards or back (S4)."""
 
@@ -146,6 +155,7 @@ Change: TypeAlias = (
     | Rescheduled
     | SkipAsked
     | SkipTakenBack
+    | BlackoutsSet
     | Reset
     | BackfillAsked
     | BackfillCancelled
@@ -210,11 +220,7 @@ def _add(definition: ScheduleDefinition, now: int) -> ChangeResult:
 
 def _beginning(definition: ScheduleDefinition, now: int) -> int:
     """New times have no past (S2); of one-offs, those within grace are still on time (S33)."""
-    return now - _grace(definition) - 1 if isinstance(definition.times, At) else now
-
-
-def _grace(definition: ScheduleDefinition) -> int:
-    return DEFAULT_GRACE if definition.policy.grace is None else definition.policy.grace
+    return now - grace_of(definition.policy) - 1 if isinstance(definition.times, At) else now
 
 
 def _past_one_offs(
@@ -343,11 +349,15 @@ def _resume(schedule: Schedule, change: Resumed, now: int) -> ChangeResult:
 
 
 def _reschedule(schedule: Schedule, change: Rescheduled, now: int) -> ChangeResult:
-    return _decided(move_next_fire(schedule, change.to, now, grace=_grace(schedule.definition)))
+    return _decided(move_next(schedule, change.to, now))
 
 
 def _mark_skip(schedule: Schedule, change: SkipAsked, now: int) -> ChangeResult:
     return ChangeResult((mark_skip(schedule, SlotSkip(change.slot, change.by, change.reason), now),))
+
+
+def _set_blackouts(schedule: Schedule, change: BlackoutsSet, now: int) -> ChangeResult:
+    return _decided(replace_blackouts(schedule, change.blackouts, now))
 
 
 def _unmark_skip(schedule: Schedule, change: SkipTakenBack, _now: int) -> ChangeResult:
@@ -387,6 +397,7 @@ _APPLIED: dict[type, Callable[[Schedule, Any, int], ChangeResult]] = {
     Rescheduled: _reschedule,
     SkipAsked: _mark_skip,
     SkipTakenBack: _unmark_skip,
+    BlackoutsSet: _set_blackouts,
     Reset: _reset,
     BackfillAsked: _backfill,
     BackfillCancelled: _cancel_backfill,

@@ -17,6 +17,7 @@ from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
+from .blackout import Blackout
 from .cron import Cron, Every, Recurrence, parse
 from .cron.calendar_days import OnCalendar
 from .cron.day_set import DaySet
@@ -94,6 +95,15 @@ def encode_rest(schedule: Schedule) -> str | None:
 def decode_rest(text: str | None) -> dict[str, Any]:
     """The state as keyword arguments of a `Schedule`."""
     return {} if text is None else _decode(partial(_read, _REST), text, "the state of a schedule")
+
+
+def encode_blackouts(blackouts: tuple[Blackout, ...]) -> str:
+    return _encode(_BLACKOUTS, blackouts, "blackouts")
+
+
+def decode_blackouts(text: str) -> tuple[Blackout, ...]:
+    found: tuple[Blackout, ...] = _decode(partial(_read, _BLACKOUTS), text, "the list of blackouts")
+    return found
 
 
 class _Coder(NamedTuple):
@@ -317,6 +327,7 @@ _LEAVES |= {Rule: _without(Rule, "times"), OnCalendar: _without(OnCalendar, "fit
 _JOB = _fields(JobDefinition, without=frozenset({"name", "schedules"}))
 _SCHEDULE = _fields(ScheduleDefinition, without=frozenset({"name", "job"}))
 _REST = _fields(Schedule, without=_COLUMNS)
+_BLACKOUTS = _coder(tuple[Blackout, ...])
 _REST_DEFAULTS = {name: default for name, default in _defaults(Schedule).items() if name not in _COLUMNS}
 _NO_REST = tuple(_REST_DEFAULTS.values())
 _rest_of = attrgetter(*_REST_DEFAULTS)

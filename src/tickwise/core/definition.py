@@ -68,6 +68,13 @@ class Ticking(StrEnum):
     LOCAL = "local"
 
 
+class BlackoutMode(StrEnum):
+    """What becomes of slots in a blackout when it has ended (S62)."""
+
+    PAUSE = "pause"  # as after a pause: by the catch-up
+    SKIP = "skip"  # they are dropped
+
+
 @dataclass(frozen=True, slots=True)
 class After:
     """A success of another schedule that a slot needs (S35)."""
@@ -137,6 +144,7 @@ class Policy:
     auto_remove: bool = False
     ticking: Ticking | None = None  # none: as the node is set
     pause_after: int | None = None  # so many failed runs in a row pause the schedule (S66)
+    blackout: BlackoutMode = BlackoutMode.PAUSE
     deadline: Deadline | None = None
     shadow: bool = False  # its slots are decided and never run: another scheduler still starts the job
 

@@ -46,8 +46,8 @@ from .requirements import LiveWorkers, requirements_of
 UNREADABLE_SECONDS = 60  # after which a schedule that cannot be read is looked at again
 # Fields that make a schedule special, unless they are as in a new one.
 SPECIAL_STATE = (
-    "manual_pause", "disabled", "moved", "backfill", "reopened", "dropped", "deleted_at", "skips", "deadlines",
-    "inbox",
+    "manual_pause", "disabled", "moved", "backfill", "reopened", "dropped", "deleted_at", "skips", "blackouts",
+    "deadlines", "inbox",
 )  # fmt: skip
 SPECIAL_POLICY = ("jitter", "until", "max_runs", "after", "pause_after", "deadline", "shadow")
 _state_of, _policy_of = attrgetter(*SPECIAL_STATE), attrgetter(*SPECIAL_POLICY)

@@ -11,6 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
+from .blackout import Blackout
 from .definition import Overlap, ScheduleDefinition, Ticking
 from .events import EventInbox, ReceivedEvent
 from .reasons import Reason, Verdict
@@ -199,6 +200,7 @@ class Schedule(NamedTuple):
     records: tuple[Decision, ...] = ()  # those that an equal verdict in a row extends (S7)
     ticking: Ticking | None = None  # who finds its slots, if a person has said so: goes before its definition
     skips: tuple[SlotSkip, ...] = ()  # slots to come that are not to run, in order (S66)
+    blackouts: tuple[Blackout, ...] = ()  # that are for its job, as far as they are not over (S62)
     failures_from: int = 0  # failed runs that ended before do not count for `pause_after` (S66)
     inbox: EventInbox = EventInbox()  # events that wait for a run, or were decided a short time ago (S70)
     deadlines: DeadlineState | None = None  # none: the first pass begins at the cursor

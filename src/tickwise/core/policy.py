@@ -10,6 +10,7 @@ from functools import partial
 from hashlib import blake2b
 from typing import NamedTuple, TypeAlias
 
+from .blackout import rest_end
 from .catchup import Backlog, Pending, newest_due
 from .cron.recurrences import At
 from .definition import Catchup, Kind, Overlap, RetryPolicy
@@ -82,7 +83,8 @@ def last_stop(schedules: Iterable[Schedule], now: int) -> int | None:
 
     One at or before the cursor was decided, unless times of an older definition were: those name it no more.
     """
-    stops = [s for s in schedules if s.definition.kind is Kind.STOP and not s.rests]
+    awake = [s for s in schedules if not s.rests and rest_end(s.blackouts, now) is None]
+    stops = [s for s in awake if s.definition.kind is Kind.STOP]
     passed = [(stop, slot) for stop in stops if (slot := newest_due(stop, now)) is not None]
     return max((slot for stop, slot in passed if slot > min(stop.cursor, stop.edited_at)), default=None)
 

@@ -133,6 +133,11 @@ class Reason(Enum):
         "the schedule was paused ({detail})",
         "Resume asking for the slots of the pause, or backfill them.",
     )
+    BLACKOUT = (
+        "blackout", Verdict.SKIPPED,
+        "it falls into the blackout {detail}",
+        "Backfill it if it must run; with catchup: all, slots of a blackout run when that has ended.",
+    )
     SKIPPED_BY_HAND = (
         "skipped_by_hand", Verdict.SKIPPED,
         "a person marked it to be skipped ({detail})",

@@ -10,6 +10,7 @@ from . import (
     attempts,
     attention,
     backfill,
+    blackouts,
     bulk,
     calendars,
     dashboard,
@@ -43,7 +44,7 @@ from . import (
 _RESOURCES = (
     bulk, adoption, shadow, schedules, slots, received_events, actions, backfill, run_search, runs,
     logs, sources, jobs, times, decisions, definitions, preview, calendars, replay, proposals,
-    fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
+    fleet, pause, blackouts, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"
 

@@ -86,6 +86,7 @@ class RetryRequest(RequestModel):
         default=None, max_length=200,
         description="Repeat this step, and all that depend on it; others that succeeded are not repeated.",
     )  # fmt: skip
+    in_blackout: bool = Field(default=False, description="A new run, although the job rests by a blackout (S62).")
 
 
 class CancelResponse(ResponseModel):

@@ -48,7 +48,8 @@ from .steps import build_handler, build_preconditions, build_retry, build_steps,
 
 _DEPENDENT_FIELDS = ("max_active_runs", "overlap", "catchup_window", "catchup")
 _COPIED_FIELDS = (
-    "max_catchup grace skip_if_successful jitter max_runs wait_for expires auto_remove ticking shadow".split()
+    "max_catchup grace skip_if_successful jitter max_runs wait_for expires auto_remove "
+    "blackout ticking shadow".split()
 )
 _FIELDS_OF_ALL_KINDS = "grace expires ticking shadow".split()
 _DAY_FIELDS = "days roll nth".split()

@@ -11,6 +11,7 @@ from ...core.errors import InputError
 from .deadline import DeadlineSpec
 from .field_types import AnyValue, FieldType, Item, JsonSchema, Many, Names, OneOf, Text, likely_key, shape_of
 from .fields import (
+    BLACKOUT,
     CATCHUP,
     CLOCK_TEXT,
     COMMAND_TEXT,
@@ -368,6 +369,7 @@ class JobSpec(ActionFields):
     pause_after = optional(
         ModelType(PauseAfterSpec), "Pause the schedule after failures; never if left out.", {"failures": 5}
     )
+    blackout = optional(BLACKOUT, "What becomes of slots in a blackout when it ends; pause if left out.", "skip")
     deadline = optional(
         ModelType(DeadlineSpec),
         "By when a slot's work has begun and is done; none if left out.",

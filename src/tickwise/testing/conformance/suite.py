@@ -3,6 +3,7 @@
 from .access import AuditStories, CalendarStories, ClaimStories, TokenStories
 from .advance_requests import AdvanceRequestStories
 from .bad_input import BadInputStories
+from .blackouts import BlackoutStories
 from .changes import ChangesSinceStories
 from .deadlines import DeadlineStories
 from .definitions import DefinitionStories
@@ -40,6 +41,7 @@ class StoreConformance(
     PauseOfEverythingStories,
     ScheduleChangeStories,
     AdvanceRequestStories,
+    BlackoutStories,
     EventStories,
     DeadlineStories,
     EnqueueStories,
