@@ -1,8 +1,8 @@
 """The two sides of `tickwise diff`: job files, a folder at a git revision, or a store.
 
 A revision is read out of git's objects into a temporary folder; the working folder and the index stay as they are.
-The default zone and the templates of job files are those of the side itself: the tickwise.toml of its folder, or of
-the nearest folder above it. A folder without one has the settings of this folder, a revision has none.
+The default zone and the templates are those of the side itself: the tickwise.toml of its folder, or of the nearest
+folder above it. A folder without one has the settings of this folder, a revision has none.
 """
 
 import asyncio

@@ -26,7 +26,7 @@ def read_jobs(path: Path, settings: Path | None = None) -> list[JobDefinition]:
 
 
 def _load_path(path: Path, settings: Path | None = None) -> Loaded:
-    """Read job files as `tickwise serve` would with these settings, or those of this folder: zone and templates."""
+    """Read job files as `tickwise serve` would with these settings, or with those of this folder."""
     return with_calendars(path, read_path(path, defaults=load(file=settings).of_definitions), now().date())
 
 
