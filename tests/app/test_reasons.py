@@ -166,6 +166,13 @@ async def _paused(place: Place) -> Asked:
     return ONE
 
 
+async def _blackout(place: Place) -> Asked:
+    await place.add()
+    await place.app.blackouts.add("freeze", start=at("00:30"), end=at("01:30"), jobs=["job"])
+    await place.tick("01:30")
+    return ONE
+
+
 async def _rescheduled(place: Place) -> Asked:
     await place.add()
     await place.app.schedules.reschedule("job", at("01:30"))
@@ -210,6 +217,14 @@ async def _catchup_off(place: Place) -> Asked:
     await place.occupy()
     await place.tick("01:00")
     await place.app.schedules.update("job", schedule=HOURLY, command="true", catchup="skip")
+    return ONE
+
+
+async def _no_events(place: Place) -> Asked:
+    await place.app.schedules.add("job", on_event={}, command="true")
+    place.world.go("01:00")
+    await place.app.events.send("job")
+    await place.app.schedules.update("job", schedule=HOURLY, command="true")
     return ONE
 
 
@@ -312,11 +327,13 @@ SCENARIOS: dict[Reason, Scenario] = {
     Reason.ALREADY_SUCCESSFUL: _already_successful,
     Reason.DEPENDENCY_MISSING: _dependency_missing,
     Reason.PAUSED: _paused,
+    Reason.BLACKOUT: _blackout,
     Reason.RESCHEDULED: _rescheduled,
     Reason.SKIPPED_BY_HAND: _skipped_by_hand,
     Reason.FINISHED: _finished,
     Reason.CATCHUP_GOES_FIRST: _catchup_goes_first,
     Reason.CATCHUP_OFF: _catchup_off,
+    Reason.NO_EVENTS: _no_events,
     Reason.RESET: _reset,
     Reason.DELETED: _deleted,
     Reason.BROKEN: _broken,

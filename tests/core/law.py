@@ -8,6 +8,7 @@ from itertools import count, islice
 from typing import Any
 
 from tickwise.core import planner
+from tickwise.core.blackout import window_at
 from tickwise.core.catchup import DEFAULT_GRACE
 from tickwise.core.change import Reset, Updated
 from tickwise.core.cron.recurrences import At
@@ -63,10 +64,10 @@ def s4_the_cursor_never_goes_back(step: Step) -> None:
 def s6_a_pass_decides_in_bulk(step: Step) -> None:
     for name, schedule in step.before.items():
         most = schedule.definition.policy.max_catchup if schedule.definition.policy.after else 0
-        decisions, starts = (
-            sum(d.reason not in LATE for d in step.decisions(name)),
-            sum(s.job == schedule.job for s in step.plan.starts),
-        )
+        told = [
+            d for d in step.decisions(name) if d.reason not in {*LATE, Reason.BLACKOUT}
+        ]  # one or more a window
+        decisions, starts = len(told), sum(s.job == schedule.job for s in step.plan.starts)
         assert decisions <= 5 + starts + most, f"{name} got {decisions} decisions in one step"
 
 
@@ -163,7 +164,7 @@ def s15_pending_slots_are_looked_at_within_a_minute(step: Step) -> None:
 def _wakes_in_time(step: Step, planned: Planned) -> None:
     schedule, most = planned.schedule, planned.schedule.definition.policy.max_runs
     coming = next_slot(schedule, max(step.now, schedule.cursor))
-    awake = not _rests(schedule) and (most is None or schedule.runs_made < most)
+    awake = not _rests_at(schedule, step.now) and (most is None or schedule.runs_made < most)
     if awake and coming is not None and coming not in step.runs[schedule.name]:
         due = due_at(schedule, coming)
         assert planned.due_at is not None, f"{schedule.name} sleeps for ever, but {iso(due)} is due"
@@ -206,7 +207,7 @@ def _stops(step: Step, job: str) -> list[int]:
     """Stops that have surely passed: pending ones without jitter, and those recorded since their last edit."""
     found = []
     for name, stop in step.before.items():
-        if stop.job == job and stop.definition.kind is Kind.STOP and not _rests(stop, step.now):
+        if stop.job == job and stop.definition.kind is Kind.STOP and not _rests_at(stop, step.now):
             found += [t for t in undecided(stop, set(), step.now, step.start) if due_at(stop, t) <= step.now]
             kept = [told.decision for told in step.recorded.values() if told.decision.schedule == name]
             found += [d.last for d in kept if d.last > stop.edited_at and d.last <= step.now]
@@ -226,6 +227,20 @@ def s29_what_rests_decides_nothing(step: Step) -> None:
         if step.change is None and _rests(before, step.now):
             assert not step.starts(name), f"{name} rests, but starts"
             assert not step.decided(name), f"{name} rests, but decides"
+
+
+def s62_nothing_starts_in_a_window(step: Step) -> None:
+    for start in step.plan.starts:
+        found = window_at(step.before[start.schedule].blackouts, step.now)
+        assert not found, f"{start.schedule} starts in the blackout {found}"
+
+
+def s62_only_slots_of_windows_are_dropped(step: Step) -> None:
+    for name, before in step.before.items():
+        told = [_news(step, d) for d in step.decisions(name) if d.reason is Reason.BLACKOUT]
+        decided = {t for t in step.decided(name) for d in told if d.first <= t <= d.last}
+        covered = {t for t in decided if window_at(before.blackouts, t)}
+        assert sum(d.count for d in told) <= len(covered), f"{name}: slots outside of windows are dropped"
 
 
 def s31_a_move_passes_over_what_is_before_it(step: Step) -> None:
@@ -328,6 +343,8 @@ RULES = (
     s22_no_start_is_caught_up_after_its_stop,
     s24_an_edit_of_times_invents_no_past,
     s29_what_rests_decides_nothing,
+    s62_nothing_starts_in_a_window,
+    s62_only_slots_of_windows_are_dropped,
     s31_a_move_passes_over_what_is_before_it,
     s34_limits_end_a_schedule,
     s65_each_deadline_is_judged_once,
@@ -340,6 +357,10 @@ def _rests(schedule: Schedule, now: int = 0) -> bool:
     """Whether no slot of it is decided; a person's pause may have ended by itself (S66)."""
     over = schedule.resumes_at is not None and schedule.resumes_at <= now and schedule.disabled_pause is None
     return (schedule.paused is not None and not over) or schedule.deleted_at is not None
+
+
+def _rests_at(schedule: Schedule, now: int) -> bool:
+    return _rests(schedule, now) or window_at(schedule.blackouts, now) is not None
 
 
 def _times_changed(step: Step, name: str) -> bool:
@@ -357,7 +378,7 @@ def _too_old(step: Step, name: str, slots: set[int]) -> set[int]:
 
 def _surely_due(step: Step, schedule: Schedule) -> Iterator[int]:
     """The slots that a pass leaves pending; none where nothing can be decided or only stop and restart remain."""
-    if _rests(schedule) or schedule.definition.kind is not Kind.START:
+    if _rests_at(schedule, step.now) or schedule.definition.kind is not Kind.START:
         return
     hidden = schedule.moved
     for slot in step.open[schedule.name][1]:

@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
-from tickwise.core.change import SkipAsked
+from tickwise.core.blackout import Blackout
+from tickwise.core.change import BlackoutsSet, SkipAsked
 from tickwise.core.cron import Recurrence, parse
+from tickwise.core.cron.recurrences import At
+from tickwise.core.cron.zone import zone
 from tickwise.core.definition import Deadline, TimeLimit
 from tickwise.core.model import Facts, Schedule, TickPlan, Trigger
 from tickwise.core.planner import plan
@@ -353,6 +356,11 @@ def changed(act: Callable[[World], object], **given: Any) -> World:
     return world
 
 
+def in_a_blackout(world: World) -> None:
+    window = At((world.now,), zone("UTC"))
+    world.change("etl", BlackoutsSet((Blackout("freeze", window, 3_000, ("*",), since=world.now),)))
+
+
 def paused_for_a_while(world: World) -> None:
     world.pause("etl")
     world.pass_time(to="04:10")
@@ -461,6 +469,7 @@ SCENARIOS: dict[Reason, Callable[[], World]] = {
     Reason.ALREADY_SUCCESSFUL: succeeded_by_hand,
     Reason.DEPENDENCY_MISSING: lambda: held_up(after={"source": "1h"}),
     Reason.PAUSED: lambda: changed(paused_for_a_while),
+    Reason.BLACKOUT: lambda: changed(in_a_blackout),
     Reason.RESCHEDULED: lambda: changed(lambda w: w.reschedule("etl", "04:20")),
     Reason.LATE_START: lambda: late(start="10m"),
     Reason.LATE_FINISH: lambda: late(finish="10m"),

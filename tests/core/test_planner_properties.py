@@ -21,7 +21,17 @@ from tickwise.core.change import Change, ChangeResult, apply_change
 from tickwise.core.cron import Every, parse
 from tickwise.core.cron.zone import Zone
 from tickwise.core.cron.zone import zone as named_zone
-from tickwise.core.definition import After, Catchup, Deadline, Kind, Overlap, Policy, ScheduleDefinition, TimeLimit
+from tickwise.core.definition import (
+    After,
+    BlackoutMode,
+    Catchup,
+    Deadline,
+    Kind,
+    Overlap,
+    Policy,
+    ScheduleDefinition,
+    TimeLimit,
+)
 from tickwise.core.errors import InputError
 from tickwise.core.model import (
     Decision,
@@ -71,6 +81,7 @@ TIMES = (
     "+300",
     "-120 -30 +3600 +90000",
 )
+WINDOWS = "*/25 * * * *"
 DEADLINES = (
     Deadline(finish=TimeLimit(90)),
     Deadline(start=TimeLimit(30), finish=TimeLimit(2 * HOUR), cancel=True),
@@ -89,6 +100,7 @@ policies = st.builds(
     after=st.sampled_from(((), (), (After("a.1", HOUR),))),
     wait_for=st.sampled_from((0, 600)),
     pause_after=st.sampled_from((None, None, 1, 2)),
+    blackout=st.sampled_from(BlackoutMode),
     deadline=st.sampled_from((None, None, *DEADLINES)),
 )
 starts = st.builds(Spec, times, policies, st.just(Kind.START))
@@ -119,6 +131,8 @@ acts = st.lists(
         _act("trigger cancel crash workers_gone workers_back jump_back"),
         _act("pause", seconds=(0, 61, 601, HOUR)),
         _act("skip unskip", seconds=range(3)),
+        _act("blackout", seconds=(61, 601, 902, HOUR, 7 * HOUR), times=st.sampled_from(("", WINDOWS))),
+        _act("end_blackout", seconds=range(6)),
         _act("reset delete add cancel_backfill"),
         _act("resume", seconds=range(3)),
         _act("move", seconds=(0, -30, 61, 601, HOUR)),

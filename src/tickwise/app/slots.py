@@ -76,8 +76,12 @@ def slot_text(record: SlotRecord) -> str:
     if record.reason is None:
         return ""
     if record.state is SlotState.WAITING or record.run is not None:
-        return _TEXTS.get(record.reason) or Reason.of(record.reason).text.partition("{")[0].strip()
-    return Reason.of(record.reason).explain(record.detail) if record.state is SlotState.SKIPPED else ""
+        if known := _TEXTS.get(record.reason):
+            return known
+        reason = Reason.of(record.reason)
+        return reason.explain(record.detail) if record.detail else reason.text.partition("{")[0].strip()
+    is_told = record.state is SlotState.SKIPPED or record.detail
+    return Reason.of(record.reason).explain(record.detail) if is_told else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

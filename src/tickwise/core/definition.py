@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from .cron import Recurrence
 from .errors import InputError
+from .events import own_params
 from .parameters import Parameters
 from .read_only_dict import ReadOnlyDict
 from .timeparse import FIRST, LAST, format_duration, to_datetime
@@ -65,6 +66,13 @@ class Ticking(StrEnum):
 
     STORE = "store"
     LOCAL = "local"
+
+
+class BlackoutMode(StrEnum):
+    """What becomes of slots in a blackout when it has ended (S62)."""
+
+    PAUSE = "pause"  # as after a pause: by the catch-up
+    SKIP = "skip"  # they are dropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +144,7 @@ class Policy:
     auto_remove: bool = False
     ticking: Ticking | None = None  # none: as the node is set
     pause_after: int | None = None  # so many failed runs in a row pause the schedule (S66)
+    blackout: BlackoutMode = BlackoutMode.PAUSE
     deadline: Deadline | None = None
     shadow: bool = False  # its slots are decided and never run: another scheduler still starts the job
 
@@ -350,7 +359,7 @@ class JobDefinition:
     def check_params(self, given: Mapping[str, Any]) -> None:
         """Refuse params that a run of this job does not take, and a run without one that it needs (S30)."""
         if known := self.known_parameters:
-            known.check(f"the job {self.name}", {**self.params, **given})
+            known.check(f"the job {self.name}", {**self.params, **own_params(given)})
 
 
 def jobs_called(job: JobDefinition) -> tuple[str, ...]:

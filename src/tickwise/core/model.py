@@ -11,7 +11,9 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
+from .blackout import Blackout
 from .definition import Overlap, ScheduleDefinition, Ticking
+from .events import EventInbox, ReceivedEvent
 from .reasons import Reason, Verdict
 from .states import RunState
 
@@ -198,7 +200,9 @@ class Schedule(NamedTuple):
     records: tuple[Decision, ...] = ()  # those that an equal verdict in a row extends (S7)
     ticking: Ticking | None = None  # who finds its slots, if a person has said so: goes before its definition
     skips: tuple[SlotSkip, ...] = ()  # slots to come that are not to run, in order (S66)
+    blackouts: tuple[Blackout, ...] = ()  # that are for its job, as far as they are not over (S62)
     failures_from: int = 0  # failed runs that ended before do not count for `pause_after` (S66)
+    inbox: EventInbox = EventInbox()  # events that wait for a run, or were decided a short time ago (S70)
     deadlines: DeadlineState | None = None  # none: the first pass begins at the cursor
     shadow: Shadow | None = None  # of one that is or was in shadow, or whose other scheduler was heard
 
@@ -313,6 +317,7 @@ class Start(NamedTuple):
     slot: int
     trigger: Trigger
     lane: int
+    events: tuple[ReceivedEvent, ...] = ()  # that the slot stands for (S71)
 
 
 class PlannedCancel(NamedTuple):

@@ -133,6 +133,11 @@ class Reason(Enum):
         "the schedule was paused ({detail})",
         "Resume asking for the slots of the pause, or backfill them.",
     )
+    BLACKOUT = (
+        "blackout", Verdict.SKIPPED,
+        "it falls into the blackout {detail}",
+        "Backfill it if it must run; with catchup: all, slots of a blackout run when that has ended.",
+    )
     SKIPPED_BY_HAND = (
         "skipped_by_hand", Verdict.SKIPPED,
         "a person marked it to be skipped ({detail})",
@@ -157,6 +162,11 @@ class Reason(Enum):
         "catchup_off", Verdict.SKIPPED,
         "catch-up was turned off while it was pending",
         "Backfill the range if it must run after all.",
+    )
+    NO_EVENTS = (
+        "no_events", Verdict.SKIPPED,
+        "the schedule was changed to run at times, and on events no longer, while it was pending",
+        "Trigger the job if it must run after all.",
     )
     RESET = (
         "reset", Verdict.SKIPPED,

@@ -12,6 +12,7 @@ from .advance_requests import apply_advance_requests
 from .catchup import Backlog, Pending, backlog
 from .deadlines import judge
 from .definition import Kind, Overlap
+from .event_inbox import events_of, with_decided
 from .journal import Journal
 from .model import (
     Decision,
@@ -41,10 +42,11 @@ class SchedulePass:
     def __init__(self, now: int, schedule: Schedule, own: ScheduleFacts) -> None:
         self.now = now
         self._before = schedule
-        schedule, decided = apply_advance_requests(schedule, own, now)
+        schedule, decided, rests_until = apply_advance_requests(schedule, own, now)
         self.schedule = schedule
         self.own = own
         self.kind = schedule.definition.kind
+        self._rests = schedule.rests or rests_until is not None
         self.starts: list[Start] = []
         self.cancels: list[PlannedCancel] = []
         self._journal = Journal(schedule)
@@ -52,8 +54,8 @@ class SchedulePass:
         for decision in decided:
             self._tell(decision)
         self._backlog = (
-            Backlog(schedule, None, None, schedule.last_missed_slot, schedule.resumes_at)
-            if schedule.rests
+            Backlog(schedule, None, None, schedule.last_missed_slot, rests_until or schedule.resumes_at)
+            if self._rests
             else backlog(schedule, own, now)
         )
         self._work = self._backlog.schedule  # as decided so far
@@ -70,7 +72,7 @@ class SchedulePass:
 
         `stop` is the newest stop of the job that has passed.
         """
-        if self.schedule.rests:
+        if self._rests:
             self._deferral = self.schedule.deferral
             return
         if hold:
@@ -103,7 +105,8 @@ class SchedulePass:
         slot, name = pending.slot, self.schedule.name
         match verdict:
             case Go(lane):
-                self.starts.append(Start(self.schedule.job, name, slot, self.trigger(pending), lane))
+                events = events_of(self.schedule, slot) if self.schedule.inbox.pending else ()
+                self.starts.append(Start(self.schedule.job, name, slot, self.trigger(pending), lane, events))
                 self._journal.close()
                 self._pass(slot)
             case Skip(reason, detail, cancel):
@@ -171,7 +174,9 @@ class SchedulePass:
         """The schedule with all that is decided of its slots."""
         work, cursor = self._work, self._cursor
         made = sum(start.trigger is not Trigger.BACKFILL for start in self.starts)
+        inbox = with_decided(work._replace(cursor=cursor), self.now) if any(work.inbox) else work.inbox
         return work._replace(
+            inbox=inbox,
             cursor=cursor,
             last_seen_slot=max(work.last_seen_slot, self._newest or work.last_seen_slot),
             last_missed_slot=max(work.last_missed_slot, self._missed_to),
@@ -185,9 +190,9 @@ class SchedulePass:
         """The schedule as the pass leaves it, and when to look again; never, if nothing can come."""
         next_due = _earliest(None if after.finished else self._backlog.next_due, judge_at)
         due_at = _earliest(self._look_again, next_due)
-        unfinished = (after.deferral or after.backfill) and not self.schedule.rests
+        unfinished = (after.deferral or after.backfill) and not self._rests
         wake_at = _earliest(due_at, self.now + LONGEST_SLEEP) if unfinished else due_at
-        over = wake_at is None and not self.schedule.rests and after.definition.policy.auto_remove
+        over = wake_at is None and not self._rests and after.definition.policy.auto_remove
         return Planned(after, wake_at, due_at, remove=over)
 
     def _open_holes(self, cursor: int) -> tuple[tuple[int, int], ...]:

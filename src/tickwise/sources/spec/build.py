@@ -29,6 +29,7 @@ from ..defaults import Defaults, EngineRules
 from ..templates import Template, find_template
 from .deadline import build_deadline
 from .error import ErrorList, Loc
+from .on_event import build_event_schedules
 from .references import check_references
 from .schema import (
     ACTIONS,
@@ -47,7 +48,8 @@ from .steps import build_handler, build_preconditions, build_retry, build_steps,
 
 _DEPENDENT_FIELDS = ("max_active_runs", "overlap", "catchup_window", "catchup")
 _COPIED_FIELDS = (
-    "max_catchup grace skip_if_successful jitter max_runs wait_for expires auto_remove ticking shadow".split()
+    "max_catchup grace skip_if_successful jitter max_runs wait_for expires auto_remove "
+    "blackout ticking shadow".split()
 )
 _FIELDS_OF_ALL_KINDS = "grace expires ticking shadow".split()
 _DAY_FIELDS = "days roll nth".split()
@@ -84,6 +86,8 @@ def build(
         if broken & {"schedule", "timezone", "from", *_DAY_FIELDS}
         else _build_schedules(spec, builder, policies, errors)
     )
+    if spec.on_event and not broken & {"on_event", *_DEPENDENT_FIELDS}:
+        schedules += build_event_schedules(spec, name, policies.get(Kind.START, Policy()), errors)
     steps = () if broken & {"steps", *ACTIONS} else build_steps(spec, errors)
     preconditions = () if "preconditions" in broken else build_preconditions(spec.preconditions)
     handlers = Handlers() if "on" in broken else _build_handlers(spec)
