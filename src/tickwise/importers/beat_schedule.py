@@ -42,7 +42,7 @@ def read_entries(
     problems = []
     for entry in entries:
         try:
-            found[job_name(str(entry.name))] = entry, _read_times(entry.schedule, app)
+            found[job_name(str(entry.name))] = entry, read_times(entry.schedule, app)
         except InputError as error:
             problems.append(f"{entry.name}: {error}")
     if problems:
@@ -58,7 +58,7 @@ def job_name(entry: str) -> str:
     return f"{slug or 'entry'}-{blake2b(entry.encode(), digest_size=4).hexdigest()}"
 
 
-def _read_times(times: Any, app: Celery) -> Mapping[str, Any]:
+def read_times(times: Any, app: Celery) -> Mapping[str, Any]:
     """The `schedule` of a job file that names the same times."""
     read = _READERS.get(type(times))
     if read is None:

@@ -42,6 +42,7 @@ _KINDS = {
     "github-actions": _Kind("github_actions", ("*.yaml", "*.yml")),
     "airflow": _Kind("airflow", ("*.py",)),
     "celery": _Kind("celery_beat"),
+    "celery-beat": _Kind("beat_tables"),
     "apscheduler": _Kind("apscheduler"),
 }
 
@@ -69,7 +70,8 @@ def import_jobs(
     source: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SOURCE]", help="A file, a folder, - for stdin, or module:app. Default for crontab: your own."
+            metavar="[SOURCE]",
+            help="A file, a folder, -, module:app, or a database. Default for crontab: your own.",
         ),
     ] = None,
     out: Annotated[
@@ -136,11 +138,20 @@ def _import_source(kind: str, source: str | None, options: ReadOptions) -> Impor
     elif known.patterns:
         origin = read_files(source, known.patterns)
     else:
-        origin = import_target(source)
+        origin = _open_target(kind, source)
         if not isinstance(origin, reader.ORIGIN):
             raise InputError(f"{source} is a {type(origin).__name__}, not a {reader.ORIGIN.__name__}")
     imported: Imported = reader.read(origin, options)
     return imported
+
+
+def _open_target(kind: str, source: str) -> Any:
+    """What a source names that is no file: an object of Python, or the tables of a database."""
+    if kind != "celery-beat":
+        return import_target(source)
+    from ..beat_database import read_beat_tables  # noqa: PLC0415  (it needs Celery)
+
+    return read_beat_tables(source)
 
 
 def _write_files(folder: Path, outcome: _Outcome) -> None:
