@@ -58,6 +58,9 @@ def test_a_job_runs_on_the_days_of_a_calendar(tw: Tickwise, clock: Clock) -> Non
     assert days_of(ran) == [1, 2, 5, 7, 8, 9]
     why = tw.why("daily", datetime.fromisoformat("2026-01-06T09:00Z"))
     assert (why.reason, why.text) == ("day_left_out", "Tue 2026-01-06 is not in the calendar office")
+    assert why.chain[1].text.startswith(
+        "Tue 2026-01-06 is not in the calendar office; nearest: Mon 2026-01-05 09:00"
+    )
     assert why.advice == "See its days: tickwise calendars show office."
     assert tw.why("daily", datetime.fromisoformat("2026-01-06T10:00Z")).reason == "no_slot"
     (following, *_) = tw.upcoming(hours=24 * 4)
@@ -76,7 +79,7 @@ def test_the_other_days_rolled_and_counted(tw: Tickwise) -> None:
         detail.means == "At 09:00, on the 2nd of the month, UTC; moved forward to a day not in the calendar closed"
     )
     tw.schedules.patch("nth", nth=None, roll="back")
-    assert "roll" not in tw.schedules.get("nth").times
+    assert tw.schedules.get("nth").times == "0 9 * * * not in closed roll back"
 
 
 def test_a_changed_calendar_reaches_its_jobs(tw: Tickwise, clock: Clock) -> None:

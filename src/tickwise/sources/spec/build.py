@@ -171,8 +171,9 @@ def _build_schedules(
             if kind is not Kind.STOP:  # what has begun on a day that fits ends when it should
                 when = _on_days(spec, when, errors)
             policy = policies.get(kind, Policy())
+            label = schedule_text(times) + (when.days_in_short if isinstance(when, OnCalendar) else "")
             schedule = ScheduleDefinition(
-                name=key, job=builder.key, times=when, label=schedule_text(times), kind=kind, policy=policy
+                name=key, job=builder.key, times=when, label=label, kind=kind, policy=policy
             )
             schedules.append(schedule)
     return tuple(schedules)
