@@ -13,6 +13,7 @@ import pytest
 from tickwise.config import ABOUT, DEFAULT, NAMES, Secret, Settings, load
 from tickwise.core.definition import Keep, Ticking
 from tickwise.core.errors import InputError
+from tickwise.core.proposal import ProposedAct
 from tickwise.role_grants import RoleGrant
 from tickwise.runtime.engines.catalog import ConfiguredEngine
 from tickwise.runtime.executors.address import Reach
@@ -95,6 +96,7 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("templates", 'teatime = "0 16 * * *"', {"teatime": Template("0 16 * * *", "")}),
     ("engines", 'box = {kind = "ssh", host = "b"}', {"box": ConfiguredEngine("box", "ssh", {"host": "b"})}),
     ("secrets", 'db = "env:DB_PASSWORD"', {"db": "env:DB_PASSWORD"}),
+    ("mcp", 'approve = ["pause", "skip"]', frozenset({ProposedAct.PAUSE, ProposedAct.SKIP})),
     ("watch_concurrency", "5000", 5_000),
     ("api_url", "https://tick.example.com", "https://tick.example.com"),
     (
@@ -175,6 +177,7 @@ BAD: list[tuple[str, list[Any]]] = [
     ("templates", ["teatime", 7, {"a b": "@daily"}, {"tea": "61 * * * *"}, {"tea": {"cronn": "@daily"}}]),
     ("engines", ["gpu", 7, {"a b": {"kind": "ray"}}, {"gpu": "ray"}, {"gpu": {"kind": "rays"}}, {"gpu": {}}]),
     ("secrets", []),
+    ("mcp", ["approve", 7, 'approve = "pause"', 'aprove = ["pause"]', "approve = [1]", 'approve = ["puase"]']),
     ("watch_concurrency", ["0", "many"]),
     ("api_url", ["", 7]),
     ("oidc", []),

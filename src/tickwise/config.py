@@ -18,8 +18,10 @@ from urllib.parse import urlsplit
 from .core.cron.zone import zone
 from .core.definition import DEFAULT_QUEUE, Keep, Ticking, check_name
 from .core.errors import InputError, did_you_mean, nearest_word
+from .core.proposal import ProposedAct
 from .core.timeparse import format_duration, parse_duration
 from .ownership import SETTING, OwnershipError, WriterCheck
+from .proposal_rules import read_approved
 from .runtime.engines.catalog import ConfiguredEngine, read_engines
 from .runtime.executors.address import AddressPolicy, Reach
 from .runtime.notifications.notice import Occasion
@@ -280,6 +282,9 @@ class Settings:
     secrets: Mapping[str, str] = field(
         default_factory=dict,
         metadata={"read": read_secret_places, "about": "where a worker finds the secrets that jobs name"},
+    )
+    mcp: frozenset[ProposedAct] = _setting(
+        frozenset(), read_approved, 'proposals of agents that need no person: [mcp] approve = ["pause"]'
     )
     watch_concurrency: int = _setting(1_000, _parse_number, "runs on engines that a node watches at once")
     api_url: str = _setting(

@@ -28,6 +28,8 @@ SPECS: list[dict[str, Any]] = [
     {"schedule": "0 3 * * *", "command": "x", "overlap": "replace", "catchup": "skip"},
     {"schedule": "0 3 * * *", "command": "x", "catchup_window": 0, "grace": "5m", "jitter": "10m"},
     {"schedule": "0 3 * * *", "command": "x", "from": "2027-01-04", "pause_after": {"failures": 3}},
+    {"schedule": "0 3 * * *", "command": "x", "timezone": "Asia/Tokyo", "deadline": {"finish": "06:00"}},
+    {"schedule": "0 3 * * *", "command": "x", "deadline": {"finish": "1h", "cancel": True, "warn": 0.25}},
     {"schedule": {"rrule": "FREQ=MONTHLY"}, "timezone": "Asia/Tokyo", "command": "x", "from": "2027-01-04"},
     {"schedule": {"every": "2w", "on": ["MON"], "at": "9:00"}, "command": "x", "from": "2027-01-04"},
     {

@@ -447,14 +447,14 @@ ROOT = {"X-Forwarded-User": "root", "X-Forwarded-Groups": "ops"}
 @patiently
 async def test_nobody_but_the_proxy_says_who_asks() -> None:
     """Neither from loopback, nor on the socket, nor with the proxy's address in a header, is anybody root."""
-    header = read_trusted_header(TRUSTING)
+    header = read_trusted_header({**TRUSTING, "groups": "Remote-Groups"})
     async with served(trusted_header=header, trusted_proxies=("127.0.0.1",)) as target:
         for headers in (ROOT, {**ROOT, "X-Forwarded-For": "192.0.2.7", "X-Real-IP": "192.0.2.7"}):
             async with target.client(**headers) as anybody:
                 assert (await anybody.get("/api/v1/me")).status_code == 401
         transport = httpx2.AsyncHTTPTransport(uds=f".tickwise/api-{target.port}.sock")
         async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as own:
-            for name in ROOT:
+            for name in ("X-Forwarded-User", "Remote-Groups"):
                 assert (await own.get("/api/v1/me", headers={name: "ops"})).status_code == 401
 
 

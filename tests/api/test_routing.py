@@ -30,6 +30,8 @@ WHO_MAY = {
     "GET /schedules/{name}/what-if": "viewer",
     "POST /schedules/{name}/replay": "viewer",
     "GET /schedules/{name}/decisions": "viewer",
+    "GET /schedules/{name}/events": "viewer",
+    "POST /schedules/{name}/events": "operator",
     "POST /schedules/{name}:pause": "operator",
     "POST /schedules/{name}:resume": "operator",
     "POST /schedules/{name}:trigger": "operator",
@@ -58,6 +60,11 @@ WHO_MAY = {
     "GET /runs/{run}/attempts": "viewer",
     "GET /runs/{run}/steps": "viewer",
     "GET /runs/{run}/logs": "viewer",
+    "GET /proposals": "viewer",
+    "POST /proposals": "viewer",
+    "GET /proposals/{proposal}": "viewer",
+    "POST /proposals/{proposal}:approve": "operator",
+    "POST /proposals/{proposal}:reject": "operator",
     "GET /sources": "viewer",
     "POST /sources:move": "admin",
     "POST /sources:remove": "admin",
@@ -77,6 +84,11 @@ WHO_MAY = {
     "POST /definitions:try": "admin",
     "POST /simulate": "viewer",
     "GET /workers": "viewer",
+    "GET /blackouts": "viewer",
+    "GET /blackouts/{name}": "viewer",
+    "POST /blackouts": "operator",
+    "PUT /blackouts/{name}": "operator",
+    "DELETE /blackouts/{name}": "operator",
     "GET /calendars": "viewer",
     "GET /calendars/{name}": "viewer",
     "GET /calendars/{name}/days": "viewer",
@@ -115,7 +127,7 @@ WHO_MAY = {
     "POST /attempts/{reference}/finish": "claim",
 }
 ENDLESS = "/events"
-_THINGS = {"name": "nightly", "run": "1", "token": "nobodys", "reference": "1.1"}
+_THINGS = {"name": "nightly", "run": "1", "token": "nobodys", "reference": "1.1", "proposal": "nobodys"}
 
 
 def _api_routes() -> Iterator[tuple[str, Route]]:

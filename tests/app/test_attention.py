@@ -8,9 +8,10 @@ from tickwise import AsyncTickwise
 from tickwise.app.attention import Status, status
 from tickwise.core.attention import Cause
 from tickwise.core.change import Paused
-from tickwise.core.definition import After
+from tickwise.core.definition import After, Deadline, TimeLimit
 from tickwise.core.model import Pause
 from tickwise.core.settle import Failed, Outcome, Succeeded, Unmet
+from tickwise.core.shadow import FireSeen, ShadowAdopted
 from tickwise.stores.records import Node, Role
 from tickwise.testing.conformance.world import HOURLY, World, job
 
@@ -129,3 +130,33 @@ async def test_slots_held_for_a_worker() -> None:
         assert await here.causes() == {"default": Cause.NO_WORKER}
         (item,) = (await here.look()).items
         assert item.text == "has no live worker that serves the queue default: 2 jobs hold their slots"
+
+
+@patiently
+async def test_a_schedule_in_shadow() -> None:
+    """S80: its decisions and fires bring it onto the list, until it is adopted."""
+    async with place() as here:
+        await here.world.define(job("a", HOURLY, shadow=True))
+        for hour in ("01:00", "02:00", "03:00"):
+            await here.world.pass_time(hour)
+            await here.world.store.change("a", FireSeen(here.world.now, hour))
+        assert await here.causes() == {"a": Cause.IN_SHADOW}
+        await here.world.store.change("a", ShadowAdopted())
+        assert await here.causes() == {}
+        here.world.go("03:30")
+        await here.world.store.change("a", FireSeen(here.world.now, "late"))
+        assert await here.causes() == {"a": Cause.STARTED_TWICE}
+
+
+@patiently
+async def test_a_deadline_that_was_missed_needs_somebody() -> None:
+    """S65: until the work of a newer slot has been done."""
+    async with place() as here:
+        await here.world.define(job("a", HOURLY, deadline=Deadline(finish=TimeLimit(600))), job("b", HOURLY))
+        await here.world.pass_time("01:30")
+        assert await here.causes() == {"a": Cause.LATE}
+        await here.world.work()
+        assert await here.causes() == {"a": Cause.LATE}
+        await here.world.pass_time("02:01")
+        await here.world.work()
+        assert await here.causes() == {}

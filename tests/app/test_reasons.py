@@ -166,6 +166,13 @@ async def _paused(place: Place) -> Asked:
     return ONE
 
 
+async def _blackout(place: Place) -> Asked:
+    await place.add()
+    await place.app.blackouts.add("freeze", start=at("00:30"), end=at("01:30"), jobs=["job"])
+    await place.tick("01:30")
+    return ONE
+
+
 async def _rescheduled(place: Place) -> Asked:
     await place.add()
     await place.app.schedules.reschedule("job", at("01:30"))
@@ -177,6 +184,13 @@ async def _skipped_by_hand(place: Place) -> Asked:
     await place.add()
     await place.app.schedules.skip("job", at("01:00"), reason="no power")
     await place.tick("01:00")
+    return ONE
+
+
+async def _late(place: Place) -> Asked:
+    await place.add(deadline={"start": "5m", "finish": "10m"})
+    await place.tick("01:00")
+    await place.tick("01:10")
     return ONE
 
 
@@ -203,6 +217,14 @@ async def _catchup_off(place: Place) -> Asked:
     await place.occupy()
     await place.tick("01:00")
     await place.app.schedules.update("job", schedule=HOURLY, command="true", catchup="skip")
+    return ONE
+
+
+async def _no_events(place: Place) -> Asked:
+    await place.app.schedules.add("job", on_event={}, command="true")
+    place.world.go("01:00")
+    await place.app.events.send("job")
+    await place.app.schedules.update("job", schedule=HOURLY, command="true")
     return ONE
 
 
@@ -305,11 +327,13 @@ SCENARIOS: dict[Reason, Scenario] = {
     Reason.ALREADY_SUCCESSFUL: _already_successful,
     Reason.DEPENDENCY_MISSING: _dependency_missing,
     Reason.PAUSED: _paused,
+    Reason.BLACKOUT: _blackout,
     Reason.RESCHEDULED: _rescheduled,
     Reason.SKIPPED_BY_HAND: _skipped_by_hand,
     Reason.FINISHED: _finished,
     Reason.CATCHUP_GOES_FIRST: _catchup_goes_first,
     Reason.CATCHUP_OFF: _catchup_off,
+    Reason.NO_EVENTS: _no_events,
     Reason.RESET: _reset,
     Reason.DELETED: _deleted,
     Reason.BROKEN: _broken,
@@ -328,9 +352,24 @@ ADVICE = {  # where it names the job's own command
 }
 
 
-@pytest.mark.parametrize(
-    "reason", [one for one in Reason if one.verdict is not Verdict.NOTED], ids=lambda reason: reason.code
-)
+@pytest.mark.parametrize("reason", [Reason.LATE_START, Reason.LATE_FINISH], ids=lambda reason: reason.code)
+@patiently
+async def test_why_notes_a_deadline_that_was_missed(reason: Reason, url: str, clock: Clock) -> None:
+    """S65: beside what became of the slot, and not in its place."""
+    async with AsyncTickwise(url, clock=clock) as app:
+        world = World(await app.store(), clock)
+        await world.begin()
+        name, slot = await _late(Place(app, world))
+        answer = await app.why(name, slot)
+    assert answer.reason == Reason.ON_TIME.code
+    said = reason.explain("5m after its slot" if reason is Reason.LATE_START else "10m after its slot")
+    assert f"{said[0].upper()}{said[1:]} (recorded at 2026-01-01T01:10:00Z)." in answer.notes
+
+
+ENDS = [reason for reason in Reason if reason.verdict is not Verdict.NOTED]
+
+
+@pytest.mark.parametrize("reason", ENDS, ids=lambda reason: reason.code)
 @patiently
 async def test_why_answers_with_it(reason: Reason, url: str, clock: Clock) -> None:
     """What happened is told with the code, the verdict, the sentence with its detail, and the advice (S7)."""

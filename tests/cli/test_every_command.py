@@ -16,9 +16,10 @@ from .conftest import Command
 
 ELSEWHERE = {
     "serve", "ticker", "worker", "api", "notify test", "validate", "simulate", "import", "diff",
-    "cron explain", "cron next", "config show", "exec", "init", "schema", "seen", "shadow adopt",
-    "calendars add", "calendars preview",
-}  # fmt: skip  # commands that ask no API, which have tests of their own
+    "cron explain", "cron next", "config show", "exec", "init", "schema", "events list", "events send",
+    "seen", "shadow adopt", "calendars add", "calendars preview", "mcp", "proposals show", "proposals approve",
+    "proposals reject",
+}  # fmt: skip  # commands that ask no API or need a proposal, which have tests of their own
 
 
 class Case(NamedTuple):
@@ -139,7 +140,21 @@ CASES = {
         "nightly --from 2d --with overlap=queue", "nightly, overlap: queue: ", ("POST", f"{OF_NIGHTLY}/replay"),
         "nightly --from 2d --with overlap=queu", "did you mean queue?", reads=True,
     ),
+    "proposals list": Case(
+        "--all", "No proposals wait for a decision.", {"items": []}, "now", "unexpected extra argument", reads=True
+    ),
     "forecast": Case("--hours 30", "hours 0-23", ("GET", "/forecast"), "--hours 0", "Invalid value for '--hours'"),
+    "blackouts list": Case(
+        "", "stocktaking", ("GET", "/blackouts"), "now", "unexpected extra argument", reads=True
+    ),
+    "blackouts add": Case(
+        "move --job 'old-*' --cron '0 22 * * FRI' --length 60h --timezone Europe/Berlin", "begins at Fri",
+        ("POST", "/blackouts"), "move --length 1h", "name jobs or labels",
+    ),
+    "blackouts remove": Case(
+        "freeze", "The blackout freeze is removed.", ("DELETE", "/blackouts/freeze"), "frieze",
+        "there is no blackout 'frieze' (did you mean freeze?)",
+    ),
     "queues list": Case("", "default", ("GET", "/queues"), "now", "unexpected extra argument", reads=True),
     "queues limit": Case(
         "default --concurrency 3", "3", ("PUT", "/queues/default"), "default", "say what to limit"

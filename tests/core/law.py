@@ -8,17 +8,35 @@ from itertools import count, islice
 from typing import Any
 
 from tickwise.core import planner
+from tickwise.core.blackout import window_at
 from tickwise.core.catchup import DEFAULT_GRACE
 from tickwise.core.change import Reset, Updated
 from tickwise.core.cron.recurrences import At
-from tickwise.core.definition import Kind, Overlap
-from tickwise.core.model import Decision, Facts, Planned, Schedule, Start, TickPlan, Trigger
+from tickwise.core.definition import Kind, Overlap, TimeLimit
+from tickwise.core.model import (
+    DeadlineState,
+    DeadlineWatch,
+    Decision,
+    Facts,
+    Planned,
+    Schedule,
+    Start,
+    TickPlan,
+    Trigger,
+)
 from tickwise.core.reasons import Reason
 from tickwise.core.slots import due_at, next_slot
+from tickwise.core.states import RunState
 from tickwise.core.timeparse import iso
 
 from .timeline import Step, undecided
 
+LATE = (Reason.LATE_START, Reason.LATE_FINISH)
+EXCUSES = frozenset({
+    Reason.PAUSED, Reason.SKIPPED_BY_HAND, Reason.RESCHEDULED, Reason.RESET, Reason.DELETED, Reason.CATCHUP_OFF,
+    Reason.FINISHED, Reason.PAST_ONE_OFF, Reason.SHADOW, Reason.ALREADY_DONE, Reason.ALREADY_SUCCESSFUL,
+    Reason.COALESCED, Reason.SUPERSEDED,
+})  # fmt: skip
 AWAITED = (Reason.WAITS_FOR_SUCCESS, Reason.NO_WORKER)
 
 
@@ -46,7 +64,10 @@ def s4_the_cursor_never_goes_back(step: Step) -> None:
 def s6_a_pass_decides_in_bulk(step: Step) -> None:
     for name, schedule in step.before.items():
         most = schedule.definition.policy.max_catchup if schedule.definition.policy.after else 0
-        decisions, starts = len(step.decisions(name)), sum(s.job == schedule.job for s in step.plan.starts)
+        told = [
+            d for d in step.decisions(name) if d.reason not in {*LATE, Reason.BLACKOUT}
+        ]  # one or more a window
+        decisions, starts = len(told), sum(s.job == schedule.job for s in step.plan.starts)
         assert decisions <= 5 + starts + most, f"{name} got {decisions} decisions in one step"
 
 
@@ -66,7 +87,7 @@ def s7_every_slot_has_a_run_or_a_decision(step: Step) -> None:
 
 
 def _accounted_for(step: Step, name: str) -> None:
-    decided, final = step.decided(name), [_news(step, d) for d in step.decisions(name) if not d.waits]
+    decided, final = step.decided(name), [_news(step, d) for d in step.decisions(name) if d.is_final]
     counted = sum(d.count for d in final)
     assert counted == len(decided), f"{name}: {len(decided)} slots were decided, {counted} recorded"
     unsaid = [t for t in sorted(decided) if not any(d.first <= t <= d.last for d in final)]
@@ -143,7 +164,7 @@ def s15_pending_slots_are_looked_at_within_a_minute(step: Step) -> None:
 def _wakes_in_time(step: Step, planned: Planned) -> None:
     schedule, most = planned.schedule, planned.schedule.definition.policy.max_runs
     coming = next_slot(schedule, max(step.now, schedule.cursor))
-    awake = not _rests(schedule) and (most is None or schedule.runs_made < most)
+    awake = not _rests_at(schedule, step.now) and (most is None or schedule.runs_made < most)
     if awake and coming is not None and coming not in step.runs[schedule.name]:
         due = due_at(schedule, coming)
         assert planned.due_at is not None, f"{schedule.name} sleeps for ever, but {iso(due)} is due"
@@ -186,7 +207,7 @@ def _stops(step: Step, job: str) -> list[int]:
     """Stops that have surely passed: pending ones without jitter, and those recorded since their last edit."""
     found = []
     for name, stop in step.before.items():
-        if stop.job == job and stop.definition.kind is Kind.STOP and not _rests(stop, step.now):
+        if stop.job == job and stop.definition.kind is Kind.STOP and not _rests_at(stop, step.now):
             found += [t for t in undecided(stop, set(), step.now, step.start) if due_at(stop, t) <= step.now]
             kept = [told.decision for told in step.recorded.values() if told.decision.schedule == name]
             found += [d.last for d in kept if d.last > stop.edited_at and d.last <= step.now]
@@ -208,6 +229,20 @@ def s29_what_rests_decides_nothing(step: Step) -> None:
             assert not step.decided(name), f"{name} rests, but decides"
 
 
+def s62_nothing_starts_in_a_window(step: Step) -> None:
+    for start in step.plan.starts:
+        found = window_at(step.before[start.schedule].blackouts, step.now)
+        assert not found, f"{start.schedule} starts in the blackout {found}"
+
+
+def s62_only_slots_of_windows_are_dropped(step: Step) -> None:
+    for name, before in step.before.items():
+        told = [_news(step, d) for d in step.decisions(name) if d.reason is Reason.BLACKOUT]
+        decided = {t for t in step.decided(name) for d in told if d.first <= t <= d.last}
+        covered = {t for t in decided if window_at(before.blackouts, t)}
+        assert sum(d.count for d in told) <= len(covered), f"{name}: slots outside of windows are dropped"
+
+
 def s31_a_move_passes_over_what_is_before_it(step: Step) -> None:
     for start in step.plan.starts:
         moved = step.before[start.schedule].moved
@@ -226,6 +261,51 @@ def s34_limits_end_a_schedule(step: Step) -> None:
         assert limits.until is None or all(s.slot <= limits.until for s in starts), f"{name} goes past its end"
         made = step.made.get(name, 0) + len(starts)
         assert not starts or limits.max_runs is None or made <= limits.max_runs, f"{name} makes too many runs"
+
+
+def s65_each_deadline_is_judged_once(step: Step) -> None:
+    for planned in step.plan.schedules:
+        name, after = planned.schedule.name, planned.schedule
+        deadline, told = (
+            after.definition.policy.deadline,
+            [d for d in step.decisions(after.name) if d.reason in LATE],
+        )
+        if deadline is None or after.definition.kind is Kind.STOP:
+            assert not told, f"{name} has no deadline, and misses one"
+            continue
+        for reason, kind in zip(LATE, ("start", "finish"), strict=True):
+            if limit := getattr(deadline, kind):
+                was = getattr(step.before[name].deadlines or DeadlineState(), kind)
+                missed = [_news(step, d) for d in told if d.reason is reason]
+                _judged_once(step, name, limit, was, getattr(after.deadlines, kind), missed)
+
+
+def _judged_once(
+    step: Step, name: str, limit: TimeLimit, was: DeadlineWatch | None, now: DeadlineWatch, missed: list[Decision]
+) -> None:
+    before, runs = step.before[name], step.facts.schedules[name].progress
+    was = was or DeadlineWatch(before.cursor)
+    judged = set(was.owed) - set(now.owed)
+    slot = next_slot(before._replace(dropped=()), was.judged_to)
+    while slot is not None and slot <= now.judged_to:
+        judged.add(slot)
+        slot = next_slot(before._replace(dropped=()), slot)
+    said = {slot for slot in judged if any(d.first <= slot <= d.last for d in missed)}
+    assert sum(d.count for d in missed) == len(said), f"{name} misses a deadline of a slot that is not judged"
+    assert now.judged_to >= was.judged_to, f"{name} judges slots again"
+    assert all(limit.instant(slot) <= step.now for slot in judged), f"{name} judges a slot before its deadline"
+    assert judged & step.runs[name] <= runs.keys(), f"{name} judges slots without looking at their runs"
+    excuses = [
+        d for d in (*(r.decision for r in step.recorded.values()), *step.plan.decisions) if d.schedule == name
+    ]
+    for slot in judged:
+        excused = any(d.reason in EXCUSES and d.first <= slot <= d.last for d in excuses)
+        ended = runs[slot].finished_at if slot in runs else None
+        if slot in runs and runs[slot].state is RunState.SUCCEEDED and ended is not None:
+            assert (slot in said) is (ended > limit.instant(slot)) or slot not in said, (
+                f"{name}: {iso(slot)} was in time"
+            )
+        assert slot in said or slot in runs or excused, f"{name}: nothing is said of the deadline of {iso(slot)}"
 
 
 def planning_again_gives_the_same(step: Step) -> None:
@@ -263,8 +343,11 @@ RULES = (
     s22_no_start_is_caught_up_after_its_stop,
     s24_an_edit_of_times_invents_no_past,
     s29_what_rests_decides_nothing,
+    s62_nothing_starts_in_a_window,
+    s62_only_slots_of_windows_are_dropped,
     s31_a_move_passes_over_what_is_before_it,
     s34_limits_end_a_schedule,
+    s65_each_deadline_is_judged_once,
     planning_again_gives_the_same,
     planning_jobs_apart_gives_the_union,
 )
@@ -274,6 +357,10 @@ def _rests(schedule: Schedule, now: int = 0) -> bool:
     """Whether no slot of it is decided; a person's pause may have ended by itself (S66)."""
     over = schedule.resumes_at is not None and schedule.resumes_at <= now and schedule.disabled_pause is None
     return (schedule.paused is not None and not over) or schedule.deleted_at is not None
+
+
+def _rests_at(schedule: Schedule, now: int) -> bool:
+    return _rests(schedule, now) or window_at(schedule.blackouts, now) is not None
 
 
 def _times_changed(step: Step, name: str) -> bool:
@@ -291,7 +378,7 @@ def _too_old(step: Step, name: str, slots: set[int]) -> set[int]:
 
 def _surely_due(step: Step, schedule: Schedule) -> Iterator[int]:
     """The slots that a pass leaves pending; none where nothing can be decided or only stop and restart remain."""
-    if _rests(schedule) or schedule.definition.kind is not Kind.START:
+    if _rests_at(schedule, step.now) or schedule.definition.kind is not Kind.START:
         return
     hidden = schedule.moved
     for slot in step.open[schedule.name][1]:
@@ -310,7 +397,8 @@ def _lanes(step: Step, start: Start) -> int:
 
 def _frozen(facts: Facts) -> tuple[object, ...]:
     taken = {
-        name: (frozenset(own.slots_with_run), own.last_slot_with_run) for name, own in facts.schedules.items()
+        name: (frozenset(own.slots_with_run), own.last_slot_with_run, dict(own.progress))
+        for name, own in facts.schedules.items()
     }
     return dict(facts.jobs), taken, dict(facts.successes)
 

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from tickwise.core import attention as rules
-from tickwise.core.attention import Attention, Cause, ScheduleHealth, Severity, cause
+from tickwise.core import fleet_attention
+from tickwise.core.attention import Attention, Cause, LateSlot, ScheduleHealth, Severity, cause
 from tickwise.core.cron import parse
 from tickwise.core.definition import Policy, ScheduleDefinition
-from tickwise.core.model import Deferral, Disabled, Pause, Schedule
+from tickwise.core.model import Deferral, Disabled, Pause, Schedule, SeenFire, Shadow
 from tickwise.core.reasons import Reason
 from tickwise.core.slot_history import SlotRecord, SlotRun, SlotState, state_of_run
 from tickwise.core.states import RunState
@@ -97,6 +98,17 @@ def test_a_run_that_is_queued_or_cancelled_ends_no_streak() -> None:
     failed = [ran(ago, S.FAILED) for ago in (600, 900, 1_200)]
     item = needs(ran(1, S.QUEUED), ran(30, S.RUNNING), ran(300, S.CANCELLED), *failed)
     assert item.counts == {"failed": 3, "of": 3}
+
+
+def test_a_slot_that_missed_its_deadline() -> None:
+    """S65: until the work of a newer slot is done; a streak of failures says more."""
+    missed = LateSlot(NOW - 600, "its work was not done by its deadline, 5m after its slot")
+    item = needs(ran(300, S.RUNNING), ran(600, S.SUCCEEDED), late=missed)
+    assert (item.kind, item.severity, item.since) == (Cause.LATE, Severity.WARNING, NOW - 600)
+    assert (item.text, item.detail) == ("missed its deadline for Thu 02:55 UTC", missed.text)
+    assert does(item) == ["why", "edit"]
+    assert cause(health(ran(300, S.SUCCEEDED), ran(600, S.SUCCEEDED), late=missed)) is None
+    assert needs(*(ran(ago, S.FAILED) for ago in (300, 600, 900)), late=missed).kind is Cause.FAILING
 
 
 def test_a_slot_missed_while_paused() -> None:
@@ -200,16 +212,16 @@ def test_a_schedule_that_cannot_be_planned() -> None:
 def test_what_is_wrong_beside_the_schedules() -> None:
     """The fleet, queues, files and channels: each with the line that mends it, where there is one."""
     items = [
-        rules.paused(NOW, "Ada", "moving"),
-        rules.paused(NOW, "", ""),
-        rules.no_ticker(3),
-        rules.queue_unserved("gpu", 2, "tickwise worker --queues gpu"),
-        rules.queue_unserved("gpu", 1, "x"),
-        rules.jobs_held("gpu", "serves the queue gpu", 1, "Start one"),
-        rules.jobs_held("gpu", "x", 2, "Start one"),
-        rules.broken_file("host", "jobs/a.yaml: line 3: hour: 25"),
-        rules.broken_file("", "app: boom"),
-        rules.undelivered("host", "webhook: 404"),
+        fleet_attention.paused(NOW, "Ada", "moving"),
+        fleet_attention.paused(NOW, "", ""),
+        fleet_attention.no_ticker(3),
+        fleet_attention.queue_unserved("gpu", 2, "tickwise worker --queues gpu"),
+        fleet_attention.queue_unserved("gpu", 1, "x"),
+        fleet_attention.jobs_held("gpu", "serves the queue gpu", 1, "Start one"),
+        fleet_attention.jobs_held("gpu", "x", 2, "Start one"),
+        fleet_attention.broken_file("host", "jobs/a.yaml: line 3: hour: 25"),
+        fleet_attention.broken_file("", "app: boom"),
+        fleet_attention.undelivered("host", "webhook: 404"),
     ]
     assert [f"{item.subject.kind} {item.subject.name}: {item.text}" for item in items] == [
         "fleet everything: is paused by Ada",
@@ -268,3 +280,49 @@ def test_the_worst_come_first() -> None:
 def test_one_sentence(items: int, schedules: int, sentence: str) -> None:
     """How things are."""
     assert rules.summary(items, schedules) == sentence
+
+
+def shaded(*fires: int, since: int = 1_800, adopted: int | None = None) -> Schedule:
+    """A schedule of every five minutes in shadow, with fires so many seconds ago."""
+    state = schedule()
+    policy = replace(state.definition.policy, shadow=True)
+    heard = tuple(SeenFire(NOW - ago, str(ago)) for ago in fires)
+    shadow = Shadow(NOW - since, heard, None if adopted is None else NOW - adopted)
+    return state._replace(definition=replace(state.definition, policy=policy), shadow=shadow)
+
+
+def test_a_schedule_in_shadow_whose_fires_agree_can_be_adopted() -> None:
+    """S80: after three fires; before, nobody is called."""
+    agrees = needs(state=shaded(600, 300, 0, since=700))
+    assert (agrees.kind, agrees.severity) == (Cause.IN_SHADOW, Severity.NOTE)
+    assert agrees.text == "is in shadow since 2026-01-01; 3 of 3 fires agree: adopt it"
+    assert [one.command for one in agrees.remedies] == [
+        "tickwise shadow adopt load",
+        "tickwise shadow report load",
+    ]
+    assert cause(health(state=shaded(300, 0, since=400))) is None
+    assert cause(health(state=shaded(since=100))) is None
+
+
+def test_a_schedule_in_shadow_whose_fires_differ_is_compared() -> None:
+    """S80: fires without a slot, slots without a fire, and no fire at all."""
+    differs = needs(state=shaded(600, 300, 100, 0, since=700))
+    assert (differs.severity, differs.text) == (
+        Severity.WARNING, "is in shadow since 2026-01-01: 3 of 4 fires agree",
+    )  # fmt: skip
+    lacks = needs(state=shaded(900, 300, since=1_000))
+    assert lacks.text == "is in shadow since 2026-01-01: 2 of 2 fires agree, 1 slot without a fire"
+    unheard = needs(state=shaded())
+    assert unheard.text == "is in shadow since 2026-01-01, and no fire of the other scheduler was heard"
+
+
+def test_an_adopted_schedule_that_is_still_started_elsewhere() -> None:
+    """S80: as long as it was heard within a day."""
+    found = needs(state=shaded(600, 300, 0, adopted=400))
+    assert (found.kind, found.text) == (
+        Cause.STARTED_TWICE, "is also started by another scheduler, 2 times since its adoption",
+    )  # fmt: skip
+    assert "once since" in needs(state=shaded(300, adopted=400)).text
+    assert cause(health(state=shaded(600, adopted=400))) is None
+    assert cause(health(state=shaded(86_401, adopted=90_000))) is None
+    assert cause(health(state=schedule(shadow=Shadow(NOW)))) is None

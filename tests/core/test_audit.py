@@ -62,6 +62,13 @@ def test_waiting_is_no_reason() -> None:
     assert kinds(checked) == [Fault.MISSED]
 
 
+def test_a_note_decides_nothing() -> None:
+    """A note on a slot stands beside its run or its reason, and takes the place of neither (S65)."""
+    late = told(2, 3, 2, Reason.LATE_FINISH)
+    assert found([run(1), run(2), run(3), run(4), run(5)], late) == Checked(5, 5, 0, ())
+    assert kinds(found([run(1), run(4), run(5)], late)) == [Fault.MISSED]
+
+
 def test_what_was_passed_over_is_found() -> None:
     """Slots between others without run and reason are one finding each row, with the backfill that mends it."""
     (finding,) = found([run(1), run(5)]).findings

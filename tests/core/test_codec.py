@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tickwise.core.blackout import Blackout
 from tickwise.core.codec import (
     decode_job,
     decode_rest,
@@ -104,6 +105,12 @@ TIMES = (
     )
 )
 
+_SOME_TEXTS = st.lists(TEXTS, min_size=1, max_size=3).map(tuple)
+BLACKOUTS = st.builds(
+    Blackout, st.sampled_from(["a", "b"]), TIMES, st.integers(1, 366 * 86_400), _SOME_TEXTS, _SOME_TEXTS, TEXTS,
+    TEXTS, SECONDS, TEXTS,
+)  # fmt: skip
+
 
 @cache
 def values(hint: Any) -> st.SearchStrategy[Any]:
@@ -116,6 +123,7 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
         NoneType: st.none(),
         Any: VALUES,
         Recurrence: TIMES,
+        Blackout: BLACKOUTS,
     }
     if hint in leaves:
         return leaves[hint]
@@ -392,7 +400,7 @@ REFUSED_JOBS: list[tuple[JobDefinition, str]] = [
 REFUSED_SCHEDULES: list[tuple[ScheduleDefinition, str]] = [
     (
         scheduled(Sundays()),
-        "times must be Cron or Every or At or AnyOf or Window or Rule or OnCalendar, not Sundays",
+        "times must be Cron or Every or At or AnyOf or Window or Rule or OnCalendar or OnEvent, not Sundays",
     ),
     (scheduled(label=None), "label must be str, not NoneType"),
     (scheduled(replace(ONCE, seconds=("x",))), r"times\.seconds\[0\] must be int, not str"),

@@ -5,13 +5,17 @@ from typing import Any
 
 import pytest
 
-from tickwise.core.change import SkipAsked
+from tickwise.core.blackout import Blackout
+from tickwise.core.change import BlackoutsSet, SkipAsked
 from tickwise.core.cron import Recurrence, parse
+from tickwise.core.cron.recurrences import At
+from tickwise.core.cron.zone import zone
+from tickwise.core.definition import Deadline, TimeLimit
 from tickwise.core.model import Facts, Schedule, TickPlan, Trigger
 from tickwise.core.planner import plan
 from tickwise.core.reasons import Reason
 
-from .world import Moody, World, job, once, schedule
+from .world import Moody, World, job, once, schedule, seconds
 
 
 def catching_up(until: str = "05:30") -> World:
@@ -352,6 +356,11 @@ def changed(act: Callable[[World], object], **given: Any) -> World:
     return world
 
 
+def in_a_blackout(world: World) -> None:
+    window = At((world.now,), zone("UTC"))
+    world.change("etl", BlackoutsSet((Blackout("freeze", window, 3_000, ("*",), since=world.now),)))
+
+
 def paused_for_a_while(world: World) -> None:
     world.pause("etl")
     world.pass_time(to="04:10")
@@ -431,6 +440,16 @@ def two_at_once() -> World:
     return world
 
 
+def late(**deadline: str) -> World:
+    """An hourly job whose runs take longer than they may, with a slot that is skipped for it."""
+    world = World()
+    world.run_time["etl"] = "90m"
+    limits = {name: TimeLimit(seconds(limit)) for name, limit in deadline.items()}
+    world.define(job("etl", "0 * * * *", deadline=Deadline(**limits)))  # type: ignore[arg-type]
+    world.pass_time(to="03:00")
+    return world
+
+
 SCENARIOS: dict[Reason, Callable[[], World]] = {
     Reason.ON_TIME: active,
     Reason.CATCH_UP: outage,
@@ -450,7 +469,10 @@ SCENARIOS: dict[Reason, Callable[[], World]] = {
     Reason.ALREADY_SUCCESSFUL: succeeded_by_hand,
     Reason.DEPENDENCY_MISSING: lambda: held_up(after={"source": "1h"}),
     Reason.PAUSED: lambda: changed(paused_for_a_while),
+    Reason.BLACKOUT: lambda: changed(in_a_blackout),
     Reason.RESCHEDULED: lambda: changed(lambda w: w.reschedule("etl", "04:20")),
+    Reason.LATE_START: lambda: late(start="10m"),
+    Reason.LATE_FINISH: lambda: late(finish="10m"),
     Reason.SKIPPED_BY_HAND: lambda: changed(lambda w: w.change("etl", SkipAsked(w.at("04:00")))),
     Reason.FINISHED: lambda: outage(catchup="all", max_runs=1),
     Reason.CATCHUP_GOES_FIRST: lambda: missed_beside(restart="0 3 * * *"),

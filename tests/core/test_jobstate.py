@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from tickwise.core.blackout import Blackout
 from tickwise.core.change import BackfillAsked, Paused
+from tickwise.core.cron import parse
 from tickwise.core.definition import Kind, Policy, Ticking
 from tickwise.core.errors import InputError
 from tickwise.core.facts_needed import failures_needed, successes_needed
@@ -50,7 +52,7 @@ HOURLY = "0 * * * *"
 # Fields with which a schedule is simple all the same, whatever they hold.
 ORDINARY_POLICY = {
     "catchup", "catchup_window", "max_catchup", "overlap", "max_active_runs", "grace", "skip_if_successful",
-    "wait_for", "expires", "auto_remove", "ticking",
+    "wait_for", "expires", "auto_remove", "ticking", "blackout",
 }  # fmt: skip
 ORDINARY_STATE = {
     "definition", "cursor", "last_seen_slot", "last_missed_slot", "edited_at", "first_seen", "runs_made",
@@ -76,7 +78,7 @@ def test_every_field_is_considered() -> None:
     [
         {"manual_pause": Pause(5)}, {"disabled": Disabled(5)}, {"disabled": Disabled(5, overruled=True)},
         {"moved": Move(5, 6)}, {"backfill": Backfill(5, 6)}, {"reopened": (5,)}, {"dropped": ((5, 6),)},
-        {"deleted_at": 5},
+        {"deleted_at": 5}, {"blackouts": (Blackout("b", parse(HOURLY), 60, ("*",)),)},
     ],
     ids=str,
 )  # fmt: skip

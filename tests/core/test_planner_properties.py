@@ -18,10 +18,20 @@ from hypothesis import strategies as st
 
 from tickwise.core import planner
 from tickwise.core.change import Change, ChangeResult, apply_change
-from tickwise.core.cron import Every
+from tickwise.core.cron import Every, parse
 from tickwise.core.cron.zone import Zone
 from tickwise.core.cron.zone import zone as named_zone
-from tickwise.core.definition import After, Catchup, Kind, Overlap, Policy, ScheduleDefinition
+from tickwise.core.definition import (
+    After,
+    BlackoutMode,
+    Catchup,
+    Deadline,
+    Kind,
+    Overlap,
+    Policy,
+    ScheduleDefinition,
+    TimeLimit,
+)
 from tickwise.core.errors import InputError
 from tickwise.core.model import (
     Decision,
@@ -71,6 +81,12 @@ TIMES = (
     "+300",
     "-120 -30 +3600 +90000",
 )
+WINDOWS = "*/25 * * * *"
+DEADLINES = (
+    Deadline(finish=TimeLimit(90)),
+    Deadline(start=TimeLimit(30), finish=TimeLimit(2 * HOUR), cancel=True),
+    Deadline(start=TimeLimit(600), finish=TimeLimit(clock=parse("30 2 * * *", "Europe/Berlin"))),
+)
 times = st.sampled_from(TIMES)
 policies = st.builds(
     replace,
@@ -84,6 +100,8 @@ policies = st.builds(
     after=st.sampled_from(((), (), (After("a.1", HOUR),))),
     wait_for=st.sampled_from((0, 600)),
     pause_after=st.sampled_from((None, None, 1, 2)),
+    blackout=st.sampled_from(BlackoutMode),
+    deadline=st.sampled_from((None, None, *DEADLINES)),
 )
 starts = st.builds(Spec, times, policies, st.just(Kind.START))
 others = st.builds(Spec, times, policies, st.sampled_from((Kind.STOP, Kind.RESTART)))
@@ -113,6 +131,8 @@ acts = st.lists(
         _act("trigger cancel crash workers_gone workers_back jump_back"),
         _act("pause", seconds=(0, 61, 601, HOUR)),
         _act("skip unskip", seconds=range(3)),
+        _act("blackout", seconds=(61, 601, 902, HOUR, 7 * HOUR), times=st.sampled_from(("", WINDOWS))),
+        _act("end_blackout", seconds=range(6)),
         _act("reset delete add cancel_backfill"),
         _act("resume", seconds=range(3)),
         _act("move", seconds=(0, -30, 61, 601, HOUR)),
@@ -147,7 +167,7 @@ LAST_ACTS = (Act("workers_back"), Act("pass"), Act("finish_all"), Act("wait", 0,
 @settings(max_examples=EXAMPLES or 300, derandomize=not EXAMPLES, database=None, print_blob=False)
 @given(start=st.sampled_from((SPRING, AUTUMN)), jobs=jobs, acts=acts)
 def test_the_law_holds_whatever_happens(start: int, jobs: Jobs, acts: list[Act]) -> None:
-    """Any passes, outages, edits, pauses, slow runs, failures and clock jumps leave S1-S36 whole."""
+    """Any passes, outages, edits, pauses, slow runs, failures and clock jumps leave S1-S36 and S65 whole."""
     World(start, jobs, RULES).play([*acts, *LAST_ACTS])
 
 
@@ -161,7 +181,7 @@ def test_the_law_holds_whatever_happens(start: int, jobs: Jobs, acts: list[Act])
 def test_work_is_bounded_however_long_nothing_ran(policy: Policy, reopened: bool, down: int, moved: bool) -> None:
     """S6: a pass asks the times of a schedule that is due every second a few times per slot of max_catchup."""
     times = Counted()
-    limited = replace(policy, max_catchup=20, max_active_runs=1, after=(), until=None)
+    limited = replace(policy, max_catchup=20, max_active_runs=1, after=(), until=None, deadline=None)
     definition = ScheduleDefinition("a.1", "a", times, "every second", policy=limited)
     again = tuple(range(SPRING - 10, SPRING)) if reopened else ()
     move = Move(SPRING, SPRING + 100) if moved else None

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from tickwise.core.change import BackfillAsked, BackfillCancelled, Change, Paused, Reset, Resumed, Updated
-from tickwise.core.model import Start, Trigger
+from tickwise.core.journal import Journal
+from tickwise.core.model import Decision, Start, Trigger
 from tickwise.core.planner import plan
 from tickwise.core.reasons import Reason
 from tickwise.core.timeparse import to_datetime
@@ -175,3 +176,15 @@ def test_a_schedule_that_breaks_again_is_told_in_one_record() -> None:
         world.ledger._wake("etl", world.now)
         world.tick()
     assert [(d.reason, d.count) for d in world.decisions("etl")] == [(Reason.BROKEN, 2)]
+
+
+def test_notes_grow_beside_the_verdicts_on_their_slots() -> None:
+    """S65: a note neither ends the record of how its slots ended, nor that of another note."""
+    journal = Journal(blocked().schedule("etl"))
+    reasons = Reason.OVERLAP, Reason.LATE_START, Reason.LATE_FINISH, Reason.WAITS_FOR_RUN
+    for slot in (600, 1_200):
+        for reason in reasons:
+            journal.tell(Decision("etl", reason, slot, slot))
+    assert [(d.reason, d.first, d.last, d.count) for d in journal.decisions] == [
+        (reason, 600, 1_200, 2) for reason in reasons
+    ]

@@ -116,6 +116,13 @@ def test_a_decision_to_wait_is_no_end() -> None:
     ]
 
 
+def test_a_note_is_no_end() -> None:
+    """A slot with a note is told by what became of it otherwise (S65)."""
+    late = decided(Reason.LATE_START, 5, 10, 2)
+    found = ledger(schedule(5), decided(Reason.OVERLAP, 5, 5, 1), late, now=11).newest([], at(0), at(11), 9)
+    assert told(found) == [(10, "waiting", "not_decided", 1), (5, "skipped", "overlap", 1)]
+
+
 def test_a_slot_is_to_come_until_its_jitter_is_over() -> None:
     """A slot is due from slot + jitter on (S36)."""
     own = schedule(0, jitter=299)

@@ -13,10 +13,12 @@ from functools import cache, cached_property
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from tickwise.core import planner
+from tickwise.core.blackout import Blackout
 from tickwise.core.change import (
     Added,
     BackfillAsked,
     BackfillCancelled,
+    BlackoutsSet,
     Change,
     Deleted,
     Paused,
@@ -325,6 +327,21 @@ class World:
                 slot = slot and next_slot(self.ledger.schedules[definition.name], slot)
             if slot is not None:
                 self.make_change(definition.name, SkipAsked(slot, "ann", "a test"))
+
+    def do_blackout(self, act: Act) -> None:
+        """A window more, once or again and again; from now, or soon (S62)."""
+        if definition := self._one(act):
+            known = self.ledger.schedules[definition.name].blackouts
+            begin = self.now + (0, 61, 601)[act.seconds % 3]
+            once = At((begin,), zone("UTC"))
+            opens = times_of(act.times, self.start) if act.times else once
+            new = Blackout(f"b{len(known)}", opens, act.seconds, ("*",), since=self.now)
+            self.make_change(definition.name, BlackoutsSet((*known, new)))
+
+    def do_end_blackout(self, act: Act) -> None:
+        if definition := self._one(act):
+            known = self.ledger.schedules[definition.name].blackouts
+            self.make_change(definition.name, BlackoutsSet(known[act.seconds % 2 :][: act.seconds % 3]))
 
     def do_unskip(self, act: Act) -> None:
         definition = self._one(act)

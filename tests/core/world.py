@@ -25,6 +25,7 @@ from tickwise.core.cron.recurrences import AnyOf, At
 from tickwise.core.cron.zone import zone
 from tickwise.core.definition import (
     After,
+    BlackoutMode,
     Catchup,
     JobDefinition,
     Kind,
@@ -67,6 +68,8 @@ def policy(**given: Any) -> Policy:
     }
     if "catchup" in read:
         read["catchup"] = Catchup(read["catchup"])
+    if "blackout" in read:
+        read["blackout"] = BlackoutMode(read["blackout"])
     if "overlap" in read:
         read["overlap"] = Overlap(read["overlap"])
     if "until" in read:

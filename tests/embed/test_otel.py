@@ -17,14 +17,14 @@ from ..support.app import patiently
 from ..support.receiver import Receiver
 
 PROGRAM = """
-import logging, sys
+import logging, sys, tempfile
 from threading import Event
 from opentelemetry import trace
 from tickwise import Hooks, Tickwise
 from tickwise.log import LogLevel, LogSettings, configure_logging
 
 configure_logging(LogSettings(as_json=True, level=LogLevel.INFO))
-ended, events = Event(), []
+ended, events, place = Event(), [], tempfile.mkdtemp() + "/trace"
 def count(event):
     if event.what != "started":
         events.append(event)
@@ -46,7 +46,8 @@ async def plain():
         pass
 
 tw.schedules.add("steps", schedule="0 0 1 1 *", steps=[
-    {"name": "first", "command": "true"}, {"name": "second", "command": "false", "depends": ["first"]},
+    {"name": "first", "script": f"printenv TRACEPARENT > {place}"},
+    {"name": "second", "command": "false", "depends": ["first"]},
 ])
 tw.enqueue(ship, {"order": 7})
 tw.enqueue(plain)
@@ -54,6 +55,7 @@ tw.schedules.trigger("steps")
 tw.start()
 ended.wait(100)
 tw.close()
+print("joined", open(place).read())
 """
 
 
@@ -82,7 +84,7 @@ async def _collect(program: str) -> tuple[list[Any], list[Any], str]:
 
 @patiently
 async def test_a_collector_gets_traces_and_metrics_of_attempts() -> None:
-    """Decision → run → step with links; spans of a function are children; logs carry the ids; metrics count."""
+    """Decision → run → step with links; functions and commands join them; logs carry the ids; metrics count."""
     spans, metrics, output = await _collect(PROGRAM)
     named: dict[str, list[Any]] = {}
     for span in sorted(spans, key=lambda span: span.start_time_unix_nano):
@@ -108,6 +110,7 @@ async def test_a_collector_gets_traces_and_metrics_of_attempts() -> None:
     for name, code in (("step first", 0), ("step second", 2)):
         (step,) = named[name]
         assert (step.parent_span_id, step.trace_id, step.status.code) == (steps.span_id, steps.trace_id, code)
+    assert f"joined 00-{steps.trace_id.hex()}-{steps.span_id.hex()}-" in output
     assert named["think"][0].parent_span_id == named["run plain"][0].span_id
 
     (line, _) = [json.loads(text) for text in output.splitlines() if '"wrapping"' in text]

@@ -1,11 +1,15 @@
 """Clearing up after others: what vanished workers held, what waited too long, what is not kept."""
 
 from dataclasses import replace
+from math import inf
 from typing import cast
 
+from tickwise.core.blackout import Blackout, begun
+from tickwise.core.codec import encode_blackouts
+from tickwise.core.cron import parse
 from tickwise.core.definition import Keep
 from tickwise.core.states import Event, RunState
-from tickwise.runtime.maintenance import Pruner, Reaper
+from tickwise.runtime.maintenance import Pruner, Reaper, upkeep
 from tickwise.stores.contract import Store
 from tickwise.stores.records import Expired
 from tickwise.testing.conformance.world import HOURLY, job, worker_node
@@ -103,3 +107,16 @@ async def test_retention_goes_in_small_moves() -> None:
 
     pruner = Pruner(cast(Store, Rows()), keep=Keep(days=90), every=60)
     assert [await pruner.turn() for _ in range(3)] == [0.0, 0.0, 60.0]
+
+
+@patiently
+async def test_a_node_brings_blackouts_into_force_whose_writer_vanished() -> None:
+    """S62: the list was written, and no schedule had it yet."""
+    world = await new_world()
+    await world.define(job("a", HOURLY))
+    nights = begun(Blackout("nights", parse("0 2 * * *"), 3_600, ("*",)), world.now)
+    assert await world.store.access.replace_text("blackouts", encode_blackouts((nights,)), 0)
+    turns = upkeep(world.store, lease=30, keep=Keep(), steady_for=lambda: inf)
+    assert await turns["blackouts"]() > 0
+    assert (await world.schedule("a")).blackouts == (nights,)
+    assert await turns["blackouts"]() > 0

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 import structlog
 
-from tickwise.core.definition import RetryPolicy
+from tickwise.core.definition import Deadline, RetryPolicy, TimeLimit
 from tickwise.core.settle import Failed
 from tickwise.runtime import change_feed
 from tickwise.runtime.notifications import notifier as notifier_module
@@ -161,6 +161,22 @@ async def test_missed_slots_are_told_once_for_all_in_a_row() -> None:
     body = box.got[0].body()
     assert (body["event"], body["job"], body["reason"], body["count"]) == ("missed", "etl", "missed", 2)
     assert "catchup" in body["advice"]
+
+
+@patiently
+async def test_a_deadline_that_was_missed_is_told() -> None:
+    """S65: with the slot, the deadline and what to do; whether its run goes on or never came to be."""
+    world, box = await new_world(), Mailbox()
+    await world.define(job("etl", HOURLY, deadline=Deadline(finish=TimeLimit(600))))
+    teller = notifier(world, box)
+    await teller.turn()
+    for time in ("01:00", "01:09", "01:10", "01:20"):
+        await world.pass_time(time)
+        await teller.turn()
+    why = "its work was not done by its deadline, 10m after its slot"
+    assert box.told == [f"etl missed its deadline for 2026-01-01T01:00:00Z: {why}"]
+    body = box.got[0].body()
+    assert (body["event"], body["job"], body["reason"]) == ("deadline", "etl", "late_finish")
 
 
 @patiently

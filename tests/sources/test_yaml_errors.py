@@ -195,6 +195,12 @@ TABLE: list[tuple[str, int, str, str]] = [
     ("schedule: '@daily'\nfrom: 2027-02-01\nuntil: 2027-01-31", 3, "until", "before from, 2027-02-01T00:00:00Z"),
     ("schedule: {at: 2027-01-01T00:00}\nfrom: 2027-02-01", 2, "from", "none of its times is at or after"),
     ("pause_after: {failures: 0}", 1, "pause_after.failures", "must be at least 1"),
+    ("deadline: {}", 1, "deadline", "write start, finish or both"),
+    ("deadline: {start: 1h, cancel: true}", 1, "deadline", "cancel goes with finish"),
+    ("deadline: {start: 2h, finish: 1h}", 1, "deadline", "start comes after finish"),
+    ("deadline: {finish: 25:00}", 1, "deadline.finish", "is no time of day: write 09:00"),
+    ("deadline: {finish: 5}", 1, "deadline.finish", "a duration has a unit"),
+    ("deadline: {finish: 1h, warn: 20}", 1, "deadline.warn", "must be at most 1"),
     ("pause_after: 5", 1, "pause_after", "must be a mapping"),
     ("schedule:\n- '@daily'\n- {at: 2026-01-01T00:00}", 3, "schedule.1", "a one-off cannot share a list"),
     # cron

@@ -14,6 +14,7 @@ from tickwise.core.definition import (
     After,
     Catchup,
     Command,
+    Deadline,
     HttpCall,
     JobDefinition,
     Keep,
@@ -27,6 +28,7 @@ from tickwise.core.definition import (
     Script,
     Step,
     Ticking,
+    TimeLimit,
 )
 from tickwise.sources.defaults import Defaults
 from tickwise.sources.yaml import BUILT_IN, Template, read_text
@@ -127,6 +129,13 @@ POLICY_FIELDS: list[tuple[str, str, object]] = [
     ("until: 2018-11-03\ntimezone: America/Sao_Paulo", "until", utc(2018, 11, 4, 2, 59, 59)),
     ("max_runs: 10", "max_runs", 10),
     ("pause_after: {failures: 5}", "pause_after", 5),
+    ("deadline: {start: 10m, finish: 2h}", "deadline", Deadline(TimeLimit(600), TimeLimit(7_200))),
+    (
+        "deadline: {finish: '6:00', cancel: true, warn: 0.2}\ntimezone: Europe/Berlin",
+        "deadline",
+        Deadline(None, TimeLimit(clock=parse("0 6 * * *", "Europe/Berlin")), cancel=True, warn=0.2),
+    ),
+    ("queue: x", "deadline", None),
     ("after: [{schedule: a, within: 1h}]", "after", (After("a", 3600),)),
     ("after: [{schedule: a, within: 1h}]\nwait_for: 5m", "wait_for", 300),
     ("expires: 1d", "expires", 86_400),

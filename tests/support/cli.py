@@ -73,6 +73,7 @@ def fill(folder: Path) -> Filled:
             command="echo hi",
             params={"table": "orders"},
         )
+        tw.blackouts.add("freeze", length="300d", jobs=["old-*"], reason="stocktaking")
         tw.calendars.put("office", weekdays=["MON-FRI"])
         filled.runs["nightly"] = tw.schedules.trigger("nightly", by="ada").id
     asyncio.run(_let_in(filled.url))

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ..core import attention as rules
+from ..core import fleet_attention
 from ..core.attention import Attention, ScheduleHealth
+from ..core.deadlines import LATE
 from ..core.requirements import LiveWorkers
 from ..stores.contract import Store
 from ..stores.pages import all_pages
 from ..stores.records import MICRO, Node, PauseInterval, Role, ScheduleFilter, ScheduleRow
 from ..stores.statistics import Counts, RecentSlots
+from .late_slots import late_slots
 from .overview import unserved_queues
 from .slots import LISTED_SLOTS, SlotReader
 from .worker_advice import is_live, start_advice, start_command, unserved_jobs
@@ -60,7 +63,7 @@ async def status(store: Store, sees: Callable[[str], bool] | None = None, limit:
 
 async def _suspects(store: Store, now: int) -> tuple[list[ScheduleRow], bool]:
     """Schedules that may need somebody, by name; and whether there are more than these."""
-    names = await store.insights.ailing(now - _LATELY, rules.WITHOUT_RUN)
+    names = await store.insights.ailing(now - _LATELY, rules.WITHOUT_RUN | rules.SHADOWED | LATE)
     found: dict[str, ScheduleRow] = {}
     is_cut = len(names) > _MAX_SCHEDULES
     filters = [ScheduleFilter(paused=True), ScheduleFilter(due_before=now - rules.OVERDUE)]
@@ -77,6 +80,7 @@ async def _suspects(store: Store, now: int) -> tuple[list[ScheduleRow], bool]:
 async def _healths(store: Store, rows: list[ScheduleRow], reader: SlotReader) -> AsyncIterator[ScheduleHealth]:
     for some in _batches(rows):
         recent = await store.insights.recent([row.schedule.name for row in some], LISTED_SLOTS)
+        late = await late_slots(store, some, reader.now - _LATELY)
         for row in some:
             slots = reader.newest(
                 row, recent.get(row.schedule.name, RecentSlots()), 0, reader.now + 1, LISTED_SLOTS
@@ -84,6 +88,7 @@ async def _healths(store: Store, rows: list[ScheduleRow], reader: SlotReader) ->
             yield ScheduleHealth(
                 schedule=row.schedule, slots=tuple(slots), now=reader.now, next_slot=row.next_slot,
                 everything_paused=reader.everything_paused, unreadable=row.unreadable,
+                late=late[row.schedule.name].newest,
             )  # fmt: skip
 
 
@@ -94,16 +99,16 @@ def _of_fleet(
     workers = [node for node in nodes if Role.WORKER in node.roles]
     for pause in pauses:
         if pause.until is None:
-            yield rules.paused(pause.at, pause.by, pause.reason)
+            yield fleet_attention.paused(pause.at, pause.by, pause.reason)
     if counts.schedules and not has_ticker:
-        yield rules.no_ticker(counts.overdue)
+        yield fleet_attention.no_ticker(counts.overdue)
     for queue, number in unserved_queues(counts, workers):
-        yield rules.queue_unserved(queue, number, start_command(queue))
+        yield fleet_attention.queue_unserved(queue, number, start_command(queue))
     for missing, number in unserved_jobs(counts, LiveWorkers((node.queues, node.offers) for node in workers)):
-        yield rules.jobs_held(missing.queue, missing.text, number, start_advice(missing))
+        yield fleet_attention.jobs_held(missing.queue, missing.text, number, start_advice(missing))
     for node in nodes:
-        yield from (rules.broken_file(node.host, problem) for problem in node.problems)
-        yield from (rules.undelivered(node.host, problem) for problem in node.undelivered)
+        yield from (fleet_attention.broken_file(node.host, problem) for problem in node.problems)
+        yield from (fleet_attention.undelivered(node.host, problem) for problem in node.undelivered)
 
 
 async def _number_seen(store: Store, sees: Callable[[str], bool]) -> int:

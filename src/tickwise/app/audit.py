@@ -17,7 +17,9 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 from ..core.audit import AuditedRun, AuditFinding, Checked, DefinedSpan, ScheduleHistory, check, overlapping
-from ..core.model import Decision
+from ..core.blackout import rest_end
+from ..core.events import EventSlots, OnEvent
+from ..core.model import Decision, Schedule
 from ..core.reasons import Reason
 from ..core.slots import due_at
 from ..stores.contract import Store
@@ -121,6 +123,8 @@ def _span(
 ) -> DefinedSpan:
     """What its times as they are now have named, as far as it is decided and its runs are kept."""
     state, policy = row.schedule, row.schedule.definition.policy
+    if isinstance(state.definition.times, OnEvent):
+        return _span_of_events(state)
     kept, defined = (job.history_from or 0) - 1, job.updated_at // MICRO
     begin = max(state.first_seen, state.edited_at, defined, kept, (since or 0) - 1)
     ends = [state.cursor, *(pause.at for pause in pauses if _is_pending_end(pause, row))]
@@ -128,6 +132,13 @@ def _span(
     if state.finished:  # it has no slots after its last run (S34)
         ends.append(max((run.slot for run in runs), default=begin))
     return DefinedSpan(begin, max(begin, min(ends)), state.definition.times)
+
+
+def _span_of_events(state: Schedule) -> DefinedSpan:
+    """The slots of the events that are remembered as decided (S71)."""
+    slots = EventSlots(sorted({event.slot for event in state.inbox.decided}))
+    begin = slots.slots[0] - 1 if slots.slots else state.cursor
+    return DefinedSpan(begin, max(begin, state.cursor), slots)
 
 
 def _is_pending_end(pause: PauseInterval, row: ScheduleRow) -> bool:
@@ -140,7 +151,8 @@ def _pending(row: ScheduleRow, now: int) -> int | None:
     """The slot that should have been looked at by now; one that cannot be planned backs off for longer (S20)."""
     slot, state = row.next_slot, row.schedule
     broken = state.deferral is not None and state.deferral.reason is Reason.BROKEN
-    return None if slot is None or broken or due_at(state, slot) > now else slot
+    resting = broken or rest_end(state.blackouts, now) is not None
+    return None if slot is None or resting or due_at(state, slot) > now else slot
 
 
 async def decisions_of(insights: Insights, schedule: str, span: DefinedSpan) -> tuple[Decision, ...]:

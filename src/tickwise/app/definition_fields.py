@@ -17,6 +17,7 @@ from ..core.definition import (
     Action,
     Catchup,
     Command,
+    Deadline,
     ForEach,
     HttpCall,
     JobCall,
@@ -32,12 +33,14 @@ from ..core.definition import (
     Step,
 )
 from ..core.errors import InputError
+from ..core.events import DEFAULT_WINDOW, OnEvent
 from ..core.timeparse import format_duration, iso
 
 _ONLY_STEP = "main"
 _SHORT_RULE = re.compile(r"every (?P<every>\d+ ?[a-z]+)(?: on (?P<on>[-A-Z0-9, ]+))? at (?P<at>\d{1,2}:\d\d)")
 _DEFAULT_JOB = JobDefinition("plain")
 _DEFAULT_POLICY = Policy()
+_WORDS = ("blackout", "ticking")
 _DURATIONS = "grace jitter wait_for expires".split()
 _AS_GIVEN = "max_catchup skip_if_successful max_runs auto_remove shadow".split()
 _JOB_FIELDS = "description enabled queue priority env_file dir at_most_once".split()
@@ -46,7 +49,9 @@ _MAPPINGS = "labels params env".split()
 
 def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None = None) -> dict[str, Any]:
     """What a job file would say, without the name; only these of its schedules, if some are given."""
-    own = job.schedules if schedules is None else schedules
+    listed = job.schedules if schedules is None else schedules
+    events = next((one for one in listed if isinstance(one.times, OnEvent)), None)
+    own = [one for one in listed if one is not events]
     start = next((one for one in own if one.kind is Kind.START), own[0] if own else None)
     fields: dict[str, Any] = {
         name: getattr(job, name) for name in _JOB_FIELDS if _differs(job, _DEFAULT_JOB, name)
@@ -56,6 +61,11 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
         zone = start.times.zone.name
         fields |= {"schedule": _schedule_field(own, zone), "timezone": zone, **policy_fields(start.policy)}
         fields |= _from_field(start.times) | _days_fields(start.times)
+    if events is not None:
+        fields |= {
+            "on_event": _on_event_field(events.times),
+            **({} if start else _event_policy_fields(events.policy)),
+        }
     if job.engine is not None:
         use = job.engine
         fields["engine"] = {"name": use.name, **use.options} if use.options else use.name
@@ -68,6 +78,27 @@ def fields_of(job: JobDefinition, schedules: Sequence[ScheduleDefinition] | None
     if job.keep:
         fields["keep"] = {"days": job.keep.days} if job.keep.days else {"runs": job.keep.runs}
     return fields | _steps_fields(job.steps)
+
+
+def _event_policy_fields(policy: Policy) -> dict[str, Any]:
+    """The policy of a job that runs on events only: each has its run unless it says otherwise."""
+    by_itself = policy.catchup is Catchup.ALL or policy.overlap in (Overlap.LATEST, Overlap.REPLACE)
+    fields = policy_fields(policy)
+    if policy.catchup is Catchup.ALL or (by_itself and policy.catchup is Catchup.ONCE):
+        fields.pop("catchup", None)
+    return fields if policy.catchup is not Catchup.ONCE or by_itself else {"catchup": "once", **fields}
+
+
+def _on_event_field(times: Recurrence) -> dict[str, Any]:
+    if not isinstance(times, OnEvent):
+        return {}
+    fields: dict[str, Any] = {}
+    if hook := times.source:
+        given = {"signed_with": hook.secret, "sender": hook.sender, "key": hook.key}
+        fields["hook"] = {name: value for name, value in given.items() if value}
+    if rule := times.coalesce:
+        fields["coalesce"] = {"quiet": format_duration(rule.quiet), "at_most": format_duration(rule.at_most)}
+    return fields | ({"window": format_duration(times.window)} if times.window != DEFAULT_WINDOW else {})
 
 
 def _from_field(times: Recurrence) -> dict[str, Any]:
@@ -123,13 +154,21 @@ def policy_fields(policy: Policy) -> dict[str, Any]:
     fields |= {name: format_duration(value) for name in _DURATIONS if (value := getattr(policy, name))}
     if policy.pause_after is not None:
         fields["pause_after"] = {"failures": policy.pause_after}
+    if policy.deadline is not None:
+        fields["deadline"] = _deadline_field(policy.deadline)
     if policy.until is not None:
         fields["until"] = iso(policy.until)
     if policy.after:
         fields["after"] = [{"schedule": a.schedule, "within": format_duration(a.within)} for a in policy.after]
-    if policy.ticking is not None:
-        fields["ticking"] = str(policy.ticking)
+    fields |= {name: str(getattr(policy, name)) for name in _WORDS if _differs(policy, _DEFAULT_POLICY, name)}
     return fields
+
+
+def _deadline_field(deadline: Deadline) -> dict[str, Any]:
+    limits = {"start": deadline.start, "finish": deadline.finish}
+    fields: dict[str, Any] = {name: limit.text for name, limit in limits.items() if limit}
+    fields |= {"cancel": True} if deadline.cancel else {}
+    return fields | ({} if deadline.warn is None else {"warn": deadline.warn})
 
 
 def _schedule_field(schedules: Sequence[ScheduleDefinition], zone: str) -> Any:

@@ -7,7 +7,10 @@ in the schedule's own zone.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..core.blackout import BlackoutWindow, rest_end, window_at
 from ..core.cron.zone import Zone
+from ..core.event_inbox import MAX_SECONDS_AHEAD
+from ..core.events import OnEvent
 from ..core.handover import HandOver
 from ..core.model import Pause, Schedule
 from ..core.parity import fires_of_slot
@@ -50,6 +53,13 @@ class SlotFacts:
     @property
     def schedule(self) -> Schedule:
         return self.row.schedule
+
+    @property
+    def window(self) -> BlackoutWindow | None:
+        """The blackout in which it rests now, and when it goes on (S62)."""
+        blackouts = self.schedule.blackouts
+        found, end = window_at(blackouts, self.now), rest_end(blackouts, self.now)
+        return found and found._replace(end=end or found.end)
 
     def at(self, second: int) -> str:
         return local_time(second, self.zone or self.schedule.definition.times.zone)
@@ -107,9 +117,14 @@ def _slot_step(facts: SlotFacts, code: str, text: str) -> ReasonStep:
     return ReasonStep("slot", f"It was due {format_duration(max(0, facts.now - due))} ago{late}.", "yes")
 
 
+def most_ahead(schedule: Schedule) -> int:
+    """Seconds that its cursor may be ahead of now: slots of events in one second lie behind one another (S71)."""
+    return MAX_SECONDS_AHEAD if isinstance(schedule.definition.times, OnEvent) else CURSOR_AHEAD
+
+
 def _cursor_step(facts: SlotFacts) -> ReasonStep:
     cursor, slot = facts.schedule.cursor, facts.slot
-    if cursor > facts.now + CURSOR_AHEAD:
+    if cursor > facts.now + most_ahead(facts.schedule):
         repair = f"tickwise schedules reset {facts.schedule.name}"
         return ReasonStep("cursor", f"It is ahead of the clock, {facts.at(cursor)}: {repair}.", "no")
     if slot is not None and slot <= cursor:
@@ -123,6 +138,9 @@ def _pause_step(facts: SlotFacts, code: str) -> ReasonStep:
         if pause is not None:
             end = "" if pause.until is None else f" until {facts.at(pause.until)}"
             return ReasonStep("pause", f"{what} is paused since {facts.at(pause.at)}{end}{by_whom(pause)}.", mark)
+    if window := facts.window:
+        text = f"The schedule rests until {facts.at(window.end)}, by the blackout {window.detail}."
+        return ReasonStep("pause", text, "no" if code == "blackout_now" else "wait")
     return ReasonStep("pause", "Neither the schedule nor everything is paused.", "yes")
 
 

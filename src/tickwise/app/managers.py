@@ -32,6 +32,7 @@ from ..sources.spec import read_spec
 from ..stores.contract import Store
 from ..stores.pages import all_pages
 from ..stores.records import MICRO, Enqueue, RunFilter, RunRow, ScheduleFilter
+from .blackouts import refuse_in_blackout
 from .calendars import bound_job, check_bound
 from .definitions import API_SOURCE, edit_schedule, read_new, remove_schedule, stored_job, write_new
 from .enqueue import enqueued
@@ -182,11 +183,14 @@ class Schedules:
         return state.ticking or state.definition.policy.ticking or self._ticking()
 
     async def trigger(
-        self, name: str, params: Mapping[str, Any] | None = None, *, allow_overlap: bool = False, by: str = ""
-    ) -> RunInfo:
-        """Run the schedule's job now, by hand (S30)."""
+        self, name: str, params: Mapping[str, Any] | None = None, *, allow_overlap: bool = False,
+        in_blackout: bool = False, by: str = "",
+    ) -> RunInfo:  # fmt: skip
+        """Run the schedule's job now, by hand (S30); in a blackout only if that is asked for (S62)."""
         store = await self._store()
         row = await schedule_row(store, name)
+        if not in_blackout:
+            await refuse_in_blackout(store, row.schedule.job)
         request = Enqueue(row.schedule.job, Trigger.MANUAL, params, allow_overlap=allow_overlap, by=by)
         (made,) = await store.enqueue([request])
         return await enqueued(store, request, made)

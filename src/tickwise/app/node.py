@@ -27,7 +27,7 @@ from ..runtime.engines.watcher import EndOfAttempt
 from ..runtime.heartbeat import Heartbeat, HeartbeatCallbacks
 from ..runtime.local_ticker import LocalTicker
 from ..runtime.loop import FailureLog, Loop, Turn
-from ..runtime.maintenance import Pruner, Reaper
+from ..runtime.maintenance import upkeep
 from ..runtime.ticker import MAX_MISSED_POLLS, Ticker
 from ..runtime.worker import Worker
 from ..stores.contract import Store
@@ -245,13 +245,12 @@ class NodeProcess:
 
     def _loops_until_stop(self) -> list[Loop]:
         """Loops that bring new work, and upkeep that any node can do: they end first."""
-        store = self._services.store
-        reaper = Reaper(store, lease=self.settings.lease, steady_for=self._heartbeat.steady_for)
+        store, settings = self._services.store, self.settings
+        turns = upkeep(store, lease=settings.lease, keep=settings.keep, steady_for=self._heartbeat.steady_for)
         return [
             *self._work_loops(),
             self._loop("definitions", self._define),
-            self._loop("reaper", reaper.turn),
-            self._loop("pruner", Pruner(store, keep=self.settings.keep).turn),
+            *(self._loop(name, turn) for name, turn in turns.items()),
             *(self._notifier_loops() if self._tickers else []),
         ]
 
@@ -373,8 +372,8 @@ class NodeProcess:
 
     def _ended(self, lease: Lease, finish: Finish, settled: Settled) -> None:
         self._children.ended(lease, settled)
-        what = type(finish.outcome).__name__.lower()
-        self._report(_OUTCOME_NAMES.get(what, what), lease, settled.state, finish.error)
+        what = "failed" if settled.error else type(finish.outcome).__name__.lower()
+        self._report(_OUTCOME_NAMES.get(what, what), lease, settled.state, settled.error or finish.error)
 
     def _reported(self, end: EndOfAttempt) -> None:
         if end.node == self.id:  # its last watcher tells

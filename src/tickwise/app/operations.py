@@ -20,6 +20,7 @@ from ..stores.pages import all_pages
 from ..stores.records import MICRO, Enqueue, JobRow, QueueLimit, RunFilter
 from .attention import Status, status
 from .audit import Audit, audit
+from .blackouts import refuse_in_blackout
 from .calendars import bound_job
 from .definitions import (
     API_SOURCE,
@@ -102,6 +103,10 @@ class Operations:
         """Queue a run; and whether it is new, and not one that has the key already. A new one is audited."""
         made = await self._opened.enqueues.add(EnqueueCall(request, audit))
         return await enqueued(self._store, request, made), made.new
+
+    async def refuse_in_blackout(self, job: str) -> None:
+        """Refuse a run by hand while the job rests by a blackout (S62)."""
+        await refuse_in_blackout(self._store, job)
 
     async def limit_queue(self, limit: QueueLimit) -> QueueLimit:
         """Set the limit of a queue; the one before."""

@@ -46,12 +46,26 @@ class AfterFields(TypedDict):
     within: Duration
 
 
+class OnEventFields(TypedDict, total=False):
+    hook: Mapping[str, str] | None
+    coalesce: Mapping[str, Duration] | None
+    window: Duration
+
+
+class DeadlineFields(TypedDict, total=False):
+    start: Duration
+    finish: Duration
+    cancel: bool
+    warn: float
+
+
 class JobOptions(TypedDict, total=False):
     """The fields of a job file that say when and how it runs."""
 
     description: str | None
     labels: Mapping[str, str] | None
     enabled: bool | None
+    on_event: OnEventFields | None
     timezone: str | None
     catchup: Literal["skip", "once", "all"] | None
     catchup_window: Duration | Literal[0] | None
@@ -73,6 +87,8 @@ class JobOptions(TypedDict, total=False):
     auto_remove: bool | None
     ticking: Literal["store", "local"] | None
     pause_after: Mapping[str, int] | None
+    blackout: Literal["pause", "skip"] | None
+    deadline: DeadlineFields | None
     shadow: bool | None
     engine: str | Mapping[str, Any] | None
     queue: str | None

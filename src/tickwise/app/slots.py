@@ -36,10 +36,12 @@ class SlotMark:
     state: str
     reason: str | None
     run: str | None
+    late: bool = False  # it missed a deadline (S65)
 
     @classmethod
-    def of(cls, record: SlotRecord) -> "SlotMark":
-        return cls(to_datetime(record.slot), str(record.state), record.reason, record.run and record.run.run)
+    def of(cls, record: SlotRecord, *, late: bool) -> "SlotMark":
+        run = record.run and record.run.run
+        return cls(to_datetime(record.slot), str(record.state), record.reason, run, late)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +58,14 @@ class SlotInfo:
     finished_at: datetime | None = None
     attempt: int | None = None
     count: int = 1
+    late: bool = False
 
     @classmethod
-    def of(cls, record: SlotRecord) -> "SlotInfo":
+    def of(cls, record: SlotRecord, *, late: bool) -> "SlotInfo":
         run = record.run
         return cls(
             slot=to_datetime(record.slot), state=str(record.state), reason=record.reason, text=slot_text(record),
-            count=record.slots,
+            count=record.slots, late=late,
             run=run and run.run, due_at=moment(run and run.due_at), started_at=moment(run and run.started_at),
             finished_at=moment(run and run.finished_at), attempt=run and run.attempt,
         )  # fmt: skip
@@ -73,8 +76,12 @@ def slot_text(record: SlotRecord) -> str:
     if record.reason is None:
         return ""
     if record.state is SlotState.WAITING or record.run is not None:
-        return _TEXTS.get(record.reason) or Reason.of(record.reason).text.partition("{")[0].strip()
-    return Reason.of(record.reason).explain(record.detail) if record.state is SlotState.SKIPPED else ""
+        if known := _TEXTS.get(record.reason):
+            return known
+        reason = Reason.of(record.reason)
+        return reason.explain(record.detail) if record.detail else reason.text.partition("{")[0].strip()
+    is_told = record.state is SlotState.SKIPPED or record.detail
+    return Reason.of(record.reason).explain(record.detail) if is_told else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

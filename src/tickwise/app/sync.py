@@ -22,7 +22,9 @@ from .options import FunctionOptions, Times
 from .sources import DeclaredJobs
 from .sync_methods import (
     Face,
+    SyncBlackouts,
     SyncCalendars,
+    SyncEvents,
     SyncJobs,
     SyncPlaySession,
     SyncRuns,
@@ -49,6 +51,8 @@ class Tickwise(Face):
         self.schedules = SyncSchedules(self._awaited.schedules, loop_thread)
         self.runs = SyncRuns(self._awaited.runs, loop_thread)
         self.jobs = SyncJobs(self._awaited.jobs, loop_thread)
+        self.blackouts = SyncBlackouts(self._awaited.blackouts, loop_thread)
+        self.events = SyncEvents(self._awaited.events, loop_thread)
         self.calendars = SyncCalendars(self._awaited.calendars, loop_thread)
         self.shadow = SyncShadows(self._awaited.shadow, loop_thread)
         self.sources = SyncSources(self._awaited.sources, loop_thread)

@@ -3,9 +3,15 @@
 from ..stores.contract import Store
 from ..stores.records import Enqueue
 from ..stores.records import Role
+from .blackouts import BlackoutFields
+from .blackouts import BlackoutInfo
+from .blackouts import Blackouts
 from .calendar_manager import CalendarInfo
 from .calendar_manager import CalendarYear
 from .calendar_manager import Calendars
+from .events import AcceptedEvent
+from .events import EventInfo
+from .events import Events
 from .explain import Explanation
 from .loop_thread import LoopThread
 from .managers import Adoption
@@ -103,8 +109,8 @@ class SyncSchedules:
         """What `adopt` can move: all that nodes tick locally or, back to them, all that the store adopted."""
         ...
 
-    def trigger(self, name: str, params: Mapping[str, Any] | None=None, *, allow_overlap: bool=False, by: str='') -> RunInfo:
-        """Run the schedule's job now, by hand (S30)."""
+    def trigger(self, name: str, params: Mapping[str, Any] | None=None, *, allow_overlap: bool=False, in_blackout: bool=False, by: str='') -> RunInfo:
+        """Run the schedule's job now, by hand (S30); in a blackout only if that is asked for (S62)."""
         ...
 
     def backfill(self, name: str, start: When, end: When, *, overlap: str='queue', limit: int=1000, again: bool=False, dry_run: bool=False) -> Sequence[datetime]:
@@ -163,6 +169,22 @@ class SyncJobs:
     def list(self) -> list[str]:
         ...
 
+class SyncEvents:
+    """Events by schedule."""
+    _awaited: Events
+    _loop_thread: LoopThread
+
+    def __init__(self, awaited: Events, loop_thread: LoopThread) -> None:
+        ...
+
+    def send(self, name: str, data: Any=None, *, key: str | None=None) -> AcceptedEvent:
+        """Send an event to a schedule. The same key within its window is the same event (S70)."""
+        ...
+
+    def list(self, name: str, limit: int=...) -> list[EventInfo]:
+        """The newest events of a schedule, and what became of each; older ones as far as they had a run."""
+        ...
+
 class SyncSources:
     """Sources by name, as `list` names them."""
     _awaited: Sources
@@ -189,6 +211,31 @@ class SyncSources:
 
     def remove_orphans(self, names: Iterable[str] | None=None) -> Sequence[str]:
         """Delete orphaned jobs: these, or all; the names of those that were deleted."""
+        ...
+
+class SyncBlackouts:
+    """Blackouts by name."""
+    _awaited: Blackouts
+    _loop_thread: LoopThread
+
+    def __init__(self, awaited: Blackouts, loop_thread: LoopThread) -> None:
+        ...
+
+    def list(self) -> list[BlackoutInfo]:
+        """In order of their names; those that ended within a week too."""
+        ...
+
+    def get(self, name: str) -> BlackoutInfo:
+        ...
+
+    def add(self, name: str, *, by: str='', replace: bool=False, **fields: Unpack[BlackoutFields]) -> BlackoutInfo:
+        """Let jobs by name or label rest from `start` to `end`, or for a `length` whenever `cron` says.
+
+Jobs are patterns such as `etl-*`; labels are `key` or `key=value`. Without a start it begins now."""
+        ...
+
+    def remove(self, name: str) -> BlackoutInfo:
+        """End it now: what rests by it goes on (S29). What it was."""
         ...
 
 class SyncCalendars:

@@ -1,6 +1,6 @@
 """What one person may see of a store. What they do not see does not exist for them."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
@@ -30,7 +30,9 @@ from ..stores.records import (
 )
 from ..stores.statistics import HourlyStats, RecentSlots
 from .definitions import StoredJob, stored_job
+from .events import EventInfo, list_events
 from .explain import Explanation, why, why_run
+from .late_slots import LateSlots, late_slots
 from .replay import ReplayedPast, replay_schedule
 from .ribbons import RibbonPage, ribbons
 from .run_search import RunOrder, RunSearch, sees_all
@@ -71,8 +73,12 @@ class View:
         )  # fmt: skip
         recent = await self._insights.recent([row.schedule.name for row in page.items], LISTED_SLOTS)
         reader = await self._slot_reader()
+        late = await late_slots(self._store, page.items, _oldest_slot(recent.values(), reader.now))
         return Page(
-            tuple(_item(row, recent.get(row.schedule.name, RecentSlots()), reader) for row in page.items),
+            tuple(
+                _item(row, recent.get(row.schedule.name, RecentSlots()), reader, late[row.schedule.name])
+                for row in page.items
+            ),
             page.after,
         )
 
@@ -86,7 +92,10 @@ class View:
         recent = await self._insights.recent([name], limit + 1, until)
         records = reader.newest(row, recent.get(name, RecentSlots()), since, until, limit + 1)
         key = str(records[limit - 1].slot) if len(records) > limit else None
-        return Page(tuple(map(SlotInfo.of, records[:limit])), key)
+        late = await late_slots(self._store, [row], min((record.slot for record in records), default=until))
+        return Page(
+            tuple(SlotInfo.of(record, late=late[name].has(record.slot)) for record in records[:limit]), key
+        )
 
     async def ribbons(self, filters: ScheduleFilter, bins: Bins, after: str | None, limit: int) -> RibbonPage:
         """Slots of schedules in bins, the worst schedules first."""
@@ -101,6 +110,10 @@ class View:
             known = [one.schedule.name for one in page.items if self._sees(one.schedule.job)]
             raise _not_found("schedule", name, known)
         return row
+
+    async def events(self, name: str, limit: int) -> list[EventInfo]:
+        """The newest events of a schedule, and what became of each."""
+        return await list_events(self._store, await self.schedule(name), limit)
 
     async def stored_schedule(self, name: str) -> StoredSchedule:
         row = await self.schedule(name)
@@ -260,13 +273,20 @@ def detail_of(row: ScheduleRow, fields: dict[str, Any], now: int, warnings: Sequ
     return ScheduleDetail.of(row, definition=fields, warnings=(*own, *warnings))
 
 
-def _item(row: ScheduleRow, recent: RecentSlots, reader: SlotReader) -> ScheduleItem:
+def _oldest_slot(recent: Collection[RecentSlots], now: int) -> int:
+    """Of those that are listed, at least."""
+    slots = [run.slot for each in recent for run in each.runs]
+    slots += [row.first for each in recent for row in each.decisions]
+    return min(slots, default=now)
+
+
+def _item(row: ScheduleRow, recent: RecentSlots, reader: SlotReader, missed: LateSlots) -> ScheduleItem:
     runs = recent.runs[-_LISTED_RUNS:]
     late = [(run.started_at - run.due_at) / 1_000 for run in runs if run.started_at is not None]
     records = reader.newest(row, recent, 0, reader.now + 1, LISTED_SLOTS)
     return ScheduleItem.of(
         row, recent=tuple(str(run.state) for run in runs), late_ms=max(0.0, late[-1]) if late else None,
-        slots=tuple(SlotMark.of(record) for record in reversed(records)),
+        slots=tuple(SlotMark.of(record, late=missed.has(record.slot)) for record in reversed(records)),
     )  # fmt: skip
 
 

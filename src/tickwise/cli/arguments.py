@@ -57,8 +57,12 @@ def queue_path(name: str) -> str:
     return f"/queues/{check_name(name, 'the name of a queue')}"
 
 
+def is_id(text: str) -> bool:
+    return _ID.fullmatch(text) is not None
+
+
 def run_path(run: str) -> str:
-    if not _ID.fullmatch(run):
+    if not is_id(run):
         raise InputError(f"{run[:60]!r} is not a run id: see tickwise runs list")
     return f"/runs/{run}"
 

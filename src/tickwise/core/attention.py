@@ -1,4 +1,6 @@
-"""What needs a person: one rule for each cause, a function of facts that were read before.
+"""What needs a person: one rule for each cause of a schedule, a function of facts that were read before.
+
+What may be wrong beside the schedules is in `fleet_attention`.
 
 A schedule has at most one cause, that of the first rule which finds one. A rule says nothing about what is as it
 should be: a definition with `enabled: false`, a slot that waits for its turn, a failure that the next slot will
@@ -11,8 +13,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise, takewhile
 from statistics import median
+from typing import NamedTuple
 
 from .model import Schedule
+from .parity import parity_at_a_glance
 from .payload import first_line
 from .reasons import Reason
 from .slot_history import SlotRecord, SlotState
@@ -24,14 +28,18 @@ SOON = 600  # seconds within which a next slot may mend a failure, or a wait may
 OVERDUE = 60  # a pending slot is looked at at least once a minute (S15)
 _IN_A_ROW = 3  # runs that end alike before it is no accident
 _SILENT_SLOTS = 10
+_DAY = 86_400
 _RUN_IN_THE_WAY = frozenset({Reason.OVERLAP.code, Reason.LANES_FULL.code})
 WITHOUT_RUN = frozenset({
     Reason.OVERLAP, Reason.LANES_FULL, Reason.DEPENDENCY_MISSING, Reason.MISSED, Reason.TOO_OLD, Reason.TOO_MANY,
 })  # fmt: skip
 """Reasons for which a slot was skipped although somebody may have wanted its run."""
+SHADOWED = frozenset({Reason.SHADOW, Reason.SEEN})
+"""What is recorded of schedules that another scheduler starts."""
 _WITHOUT_RUN = frozenset(reason.code for reason in WITHOUT_RUN)
 _TIMEOUT = re.compile(r"timed out after (\w+)")
 _OPEN = frozenset({SlotState.TO_COME, SlotState.WAITING})
+_DONE = frozenset({SlotState.RAN, SlotState.RAN_AFTER_RETRIES})
 
 
 class Severity(StrEnum):
@@ -46,6 +54,7 @@ class Cause(StrEnum):
     FAILING = "failing"
     TIMEOUTS = "timeouts"
     MISSED_WHILE_PAUSED = "missed_while_paused"
+    LATE = "late"
     OUTLASTED = "outlasted"
     UNMET = "unmet"
     WAITS_FOR = "waits_for"
@@ -55,6 +64,8 @@ class Cause(StrEnum):
     SILENT = "silent"
     UNDELIVERED = "undelivered"
     PAUSED = "paused"
+    IN_SHADOW = "in_shadow"
+    STARTED_TWICE = "started_twice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +104,13 @@ class Attention:
     remedies: tuple[Remedy, ...] = ()
 
 
+class LateSlot(NamedTuple):
+    """A slot that missed a deadline (S65)."""
+
+    slot: int
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class ScheduleHealth:
     """What the rules look at: a schedule and its newest slots, the newest first."""
@@ -103,6 +121,7 @@ class ScheduleHealth:
     next_slot: int | None
     everything_paused: bool = False
     unreadable: str = ""
+    late: LateSlot | None = None  # the newest
 
     @property
     def met(self) -> list[SlotRecord]:
@@ -202,6 +221,17 @@ def _lasts(length: int, first: int, next_slot: int | None) -> bool:
     return length >= _IN_A_ROW or next_slot is None or next_slot - first >= SOON
 
 
+def late(health: ScheduleHealth) -> Attention | None:
+    """A slot missed its deadline, and no newer one has been done since."""
+    missed = health.late
+    if missed is None or any(record.slot > missed.slot and record.state in _DONE for record in health.met):
+        return None
+    return health.needs(
+        Cause.LATE, Severity.WARNING, f"missed its deadline for {health.at(missed.slot)}", detail=missed.text,
+        since=missed.slot, remedies=(health.why(missed.slot), health.edit("deadline", "Change deadline")),
+    )  # fmt: skip
+
+
 def unmet(health: ScheduleHealth) -> Attention | None:
     """The newest runs were all skipped by a precondition."""
     runs = [record for record in health.met if record.run]
@@ -281,74 +311,57 @@ def silent(health: ScheduleHealth) -> Attention | None:
     )  # fmt: skip
 
 
+def in_shadow(health: ScheduleHealth) -> Attention | None:
+    """The schedule is in shadow: whether its fires agree, so that it can be adopted (S80)."""
+    schedule, shadow = health.schedule, health.schedule.shadow
+    found = parity_at_a_glance(schedule, health.now)
+    if not schedule.in_shadow or shadow is None or not (found.ours or found.fires >= _IN_A_ROW):
+        return None
+    since = f"is in shadow since {to_datetime(shadow.since):%Y-%m-%d}"
+    counts = {"both": found.both, "theirs": found.theirs, "ours": found.ours}
+    report = Remedy(do="command", label="Compare", command=f"tickwise shadow report {schedule.name}")
+    if not found.fires:
+        text = f"{since}, and no fire of the other scheduler was heard"
+        return health.needs(
+            Cause.IN_SHADOW, Severity.NOTE, text, since=shadow.since, counts=counts, remedies=(report,)
+        )
+    if not found.agrees:
+        text = f"{since}: {found.both} of {found.fires} fires agree"
+        text += f", {_slots(found.ours)} without a fire" if found.ours else ""
+        return health.needs(
+            Cause.IN_SHADOW, Severity.WARNING, text, since=shadow.since, counts=counts, remedies=(report,)
+        )
+    adopt = Remedy(do="command", label="Adopt", command=f"tickwise shadow adopt {schedule.name}")
+    text = f"{since}; {found.both} of {found.fires} fires agree: adopt it"
+    return health.needs(
+        Cause.IN_SHADOW, Severity.NOTE, text, since=shadow.since, counts=counts, remedies=(adopt, report)
+    )
+
+
+def started_twice(health: ScheduleHealth) -> Attention | None:
+    """Tickwise starts the job, and another scheduler still does, too (S80)."""
+    schedule, shadow = health.schedule, health.schedule.shadow
+    if schedule.in_shadow or shadow is None or shadow.adopted_at is None:
+        return None
+    fires = [fire for fire in shadow.fires if fire.at > (shadow.adopted_at or 0)]
+    if not fires or fires[-1].at + _DAY < health.now:
+        return None
+    times = "once" if len(fires) == 1 else f"{len(fires)} times"
+    return health.needs(
+        Cause.STARTED_TWICE, Severity.WARNING, f"is also started by another scheduler, {times} since its adoption",
+        detail="remove it there", since=fires[0].at, counts={"fires": len(fires)}, remedies=(health.why(),),
+    )  # fmt: skip
+
+
 _RULES: tuple[Callable[[ScheduleHealth], Attention | None], ...] = (
-    broken_schedule, missed_while_paused, silent_ticker, failing, unmet, outlasted, waits_for, silent,
+    broken_schedule, missed_while_paused, silent_ticker, failing, late, unmet, outlasted, waits_for, silent,
+    in_shadow, started_twice,
 )  # fmt: skip
 
 
 def cause(health: ScheduleHealth) -> Attention | None:
     """Why a schedule needs a person, if it does."""
     return next((found for rule in _RULES if (found := rule(health))), None)
-
-
-# Rules about everything else.
-
-
-def paused(at: int, by: str, reason: str) -> Attention:
-    """Everything is paused."""
-    return Attention(
-        kind=Cause.PAUSED, severity=Severity.WARNING, subject=Subject("fleet", "everything"), since=at,
-        detail=reason, text=f"is paused{f' by {by}' if by else ''}",
-        remedies=(Remedy(do="resume_all", label="Resume"),),
-    )  # fmt: skip
-
-
-def no_ticker(overdue: int) -> Attention:
-    """No ticker is alive, so no slot is decided."""
-    return Attention(
-        kind=Cause.SILENT, severity=Severity.ERROR, subject=Subject("fleet", "the fleet"),
-        text="has no live ticker: no slot is decided", counts={"overdue": overdue},
-        remedies=(Remedy(do="command", label="Start one", command="tickwise serve"),),
-    )  # fmt: skip
-
-
-def queue_unserved(queue: str, runs: int, command: str) -> Attention:
-    """No live worker serves a queue in which runs wait."""
-    return Attention(
-        kind=Cause.NO_WORKER, severity=Severity.ERROR, subject=Subject("queue", queue), counts={"waiting": runs},
-        text=f"has no live worker: {runs} {'run waits' if runs == 1 else 'runs wait'}",
-        remedies=(Remedy(do="command", label="Start one", command=command),),
-    )  # fmt: skip
-
-
-def jobs_held(queue: str, missing: str, jobs: int, advice: str) -> Attention:
-    """No live worker may execute jobs, whose slots are held (S47)."""
-    number = "1 job holds its slots" if jobs == 1 else f"{jobs} jobs hold their slots"
-    return Attention(
-        kind=Cause.NO_WORKER, severity=Severity.ERROR, subject=Subject("queue", queue), counts={"held": jobs},
-        text=f"has no live worker that {missing}: {number}", detail=advice,
-    )  # fmt: skip
-
-
-def broken_file(host: str, problem: str) -> Attention:
-    """A source cannot read a definition."""
-    file, _, what = problem.partition(":")
-    return Attention(
-        kind=Cause.BROKEN_FILE, severity=Severity.ERROR, subject=Subject("file", file),
-        text=f"cannot be read on {host}" if host else "cannot be read", detail=first_line(what),
-        remedies=(Remedy(do="command", label="Check it", command=f"tickwise validate {file}"),)
-        if file.endswith((".yaml", ".yml")) else (),
-    )  # fmt: skip
-
-
-def undelivered(host: str, problem: str) -> Attention:
-    """The last notification did not arrive."""
-    channel, _, what = problem.partition(":")
-    return Attention(
-        kind=Cause.UNDELIVERED, severity=Severity.ERROR, subject=Subject("channel", channel),
-        text=f"did not take the last notification of {host}", detail=first_line(what),
-        remedies=(Remedy(do="test_channel", label="Test it", field=channel),),
-    )  # fmt: skip
 
 
 # What is said of all.

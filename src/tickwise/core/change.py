@@ -9,20 +9,24 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .backfill import begin_backfill
-from .catchup import DEFAULT_GRACE
+from .blackout import Blackout
+from .blackout_slots import replace_blackouts
+from .catchup import grace_of
 from .cron import Recurrence
-from .cron.calendar_days import OnCalendar
-from .cron.recurrences import At, Window
-from .cron.rule import Rule
+from .cron.recurrences import At
+from .deadlines import redefined_deadlines, with_reliefs
 from .definition import Catchup, Overlap, ScheduleDefinition, Ticking
 from .errors import InputError, other_source
-from .model import Backfill, Decision, Disabled, Move, Pause, Schedule, SlotSkip
+from .event_inbox import EventsReceived, receive
+from .events import EventInbox, OnEvent, restamped
+from .model import Backfill, Decision, Disabled, Pause, Schedule, SlotSkip
 from .pauses import Decided, end_pause
 from .policy import catchup_mode
 from .reasons import Reason
+from .reschedule import move_next
 from .shadow import SHADOW_CHANGES, FireSeen, ShadowAdopted, ShadowResumed, shadow_begun, shadow_redefined
 from .skips import mark_skip, unmark_skip, without_lost_skips
-from .slots import next_slot, note_move, passed_over, summed_up
+from .slots import next_slot, note_move, received_until, summed_up
 from .timeparse import iso
 
 TOMBSTONE_SECONDS = 120  # how long a deleted schedule's cursor is kept (S23)
@@ -105,6 +109,13 @@ class SkipTakenBack:
 
 
 @dataclass(frozen=True, slots=True)
+class BlackoutsSet:
+    """These blackouts are in force for it, and no others (S62)."""
+
+    blackouts: tuple[Blackout, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Reset:
     """The cursor is set to now, forwards or back (S4)."""
 
@@ -144,10 +155,12 @@ Change: TypeAlias = (
     | Rescheduled
     | SkipAsked
     | SkipTakenBack
+    | BlackoutsSet
     | Reset
     | BackfillAsked
     | BackfillCancelled
     | Adopted
+    | EventsReceived
     | FireSeen
     | ShadowAdopted
     | ShadowResumed
@@ -168,7 +181,7 @@ def apply_change(schedule: Schedule | None, change: Change, now: int) -> ChangeR
     changed = _changed(schedule, change, now)
     if changed.schedules == (schedule,):
         return changed
-    anew = tuple(each._replace(records=()) for each in changed.schedules)
+    anew = tuple(with_reliefs(each, changed.decisions)._replace(records=()) for each in changed.schedules)
     return ChangeResult(anew, changed.decisions, changed.cancel_queued)
 
 
@@ -207,11 +220,7 @@ def _add(definition: ScheduleDefinition, now: int) -> ChangeResult:
 
 def _beginning(definition: ScheduleDefinition, now: int) -> int:
     """New times have no past (S2); of one-offs, those within grace are still on time (S33)."""
-    return now - _grace(definition) - 1 if isinstance(definition.times, At) else now
-
-
-def _grace(definition: ScheduleDefinition) -> int:
-    return DEFAULT_GRACE if definition.policy.grace is None else definition.policy.grace
+    return now - grace_of(definition.policy) - 1 if isinstance(definition.times, At) else now
 
 
 def _past_one_offs(
@@ -235,6 +244,9 @@ def _apply_update(schedule: Schedule, change: Updated, now: int) -> ChangeResult
     most = definition.policy.max_runs
     if before is not Catchup.SKIP and after is Catchup.SKIP:  # S25
         schedule, decisions = _drop(schedule, Reason.CATCHUP_OFF, now)
+    elif isinstance(schedule.definition.times, OnEvent) and not isinstance(definition.times, OnEvent):
+        schedule, decisions = _drop(schedule, Reason.NO_EVENTS, now)
+        schedule = schedule._replace(inbox=EventInbox())
     elif most is not None and schedule.runs_made >= most:  # S34
         schedule, decisions = _drop(schedule, Reason.FINISHED, now, str(most))
     else:
@@ -252,10 +264,12 @@ def _apply_update(schedule: Schedule, change: Updated, now: int) -> ChangeResult
 
 
 def _redefined(schedule: Schedule, definition: ScheduleDefinition, now: int) -> Schedule:
+    schedule = schedule._replace(deadlines=redefined_deadlines(schedule, definition))
     if definition.times == schedule.definition.times:
         return schedule._replace(definition=definition)
     still = tuple(t for t in schedule.reopened if definition.times.after(t - 1) == t)
-    changed = schedule._replace(definition=definition, edited_at=now, reopened=still)
+    inbox = schedule.inbox._replace(pending=restamped(schedule.inbox.pending, schedule.cursor))
+    changed = schedule._replace(definition=definition, edited_at=now, reopened=still, inbox=inbox)
     return without_lost_skips(changed)
 
 
@@ -273,7 +287,8 @@ def _delete(schedule: Schedule, _change: Deleted, now: int) -> ChangeResult:
 
 def _reset(schedule: Schedule, _change: Reset, now: int) -> ChangeResult:
     dropped, decisions = _drop(schedule, Reason.RESET, now)
-    return ChangeResult((dropped._replace(cursor=now, last_seen_slot=now, last_missed_slot=now),), decisions)
+    to = max(now, dropped.cursor) if isinstance(schedule.definition.times, OnEvent) else now  # no slot comes again
+    return ChangeResult((dropped._replace(cursor=to, last_seen_slot=to, last_missed_slot=to),), decisions)
 
 
 def _drop(schedule: Schedule, reason: Reason, now: int, detail: str = "") -> tuple[Schedule, tuple[Decision, ...]]:
@@ -282,9 +297,10 @@ def _drop(schedule: Schedule, reason: Reason, now: int, detail: str = "") -> tup
     again, moved = schedule.reopened, schedule.moved
     if again:
         decisions += (Decision(schedule.name, reason, again[0], again[-1], len(again), detail),)
-    decisions += summed_up(schedule, schedule.cursor, now, reason, detail)
+    until = received_until(schedule, now)
+    decisions += summed_up(schedule, schedule.cursor, until, reason, detail)
     moved = moved if moved and moved.to > now else None
-    cursor = max(schedule.cursor, now)
+    cursor = max(schedule.cursor, until)
     return schedule._replace(cursor=cursor, moved=moved, reopened=(), dropped=(), deferral=None), decisions
 
 
@@ -333,32 +349,15 @@ def _resume(schedule: Schedule, change: Resumed, now: int) -> ChangeResult:
 
 
 def _reschedule(schedule: Schedule, change: Rescheduled, now: int) -> ChangeResult:
-    to, until = change.to, schedule.definition.policy.until
-    if schedule.finished:
-        raise InputError(f"{schedule.name} has made its {schedule.runs_made} runs: raise max_runs first")
-    if to < now - _grace(schedule.definition):
-        raise InputError(f"{iso(to)} has passed: give a time from now ({iso(now)}) on")
-    if until is not None and to > until:
-        raise InputError(f"{iso(to)} is after the end of the schedule, {iso(until)}: move `until` first")
-    times = schedule.definition.times
-    times = times.times if isinstance(times, OnCalendar) else times
-    if isinstance(times, Window | Rule) and to < times.first:
-        raise InputError(
-            f"{iso(to)} is before the beginning of the schedule, {iso(times.first)}: move `from` first"
-        )
-    if schedule.moved and schedule.moved.to == max(to, now, schedule.cursor + 1):
-        return ChangeResult((schedule,))
-    schedule, decisions = note_move(schedule, now)
-    moved, schedule = schedule.moved, schedule._replace(moved=None)
-    if moved and schedule.cursor < moved.to <= now:  # it was pending
-        decisions += (Decision(schedule.name, Reason.RESCHEDULED, moved.to, moved.to, 1, iso(to)),)
-        schedule = passed_over(schedule, min(moved.to - 1, max(moved.asked_at, schedule.cursor)), moved.to)
-    to = max(to, now, schedule.cursor + 1)
-    return ChangeResult((schedule._replace(moved=Move(now, to)),), decisions)
+    return _decided(move_next(schedule, change.to, now))
 
 
 def _mark_skip(schedule: Schedule, change: SkipAsked, now: int) -> ChangeResult:
     return ChangeResult((mark_skip(schedule, SlotSkip(change.slot, change.by, change.reason), now),))
+
+
+def _set_blackouts(schedule: Schedule, change: BlackoutsSet, now: int) -> ChangeResult:
+    return _decided(replace_blackouts(schedule, change.blackouts, now))
 
 
 def _unmark_skip(schedule: Schedule, change: SkipTakenBack, _now: int) -> ChangeResult:
@@ -380,6 +379,10 @@ def _cancel_backfill(schedule: Schedule, _change: BackfillCancelled, _now: int) 
     return ChangeResult((schedule._replace(backfill=None),))
 
 
+def _receive(schedule: Schedule, change: EventsReceived, now: int) -> ChangeResult:
+    return ChangeResult((receive(schedule, change, now),))
+
+
 def _adopt(schedule: Schedule, change: Adopted, _now: int) -> ChangeResult:
     return ChangeResult((schedule._replace(ticking=change.ticking),))
 
@@ -394,8 +397,10 @@ _APPLIED: dict[type, Callable[[Schedule, Any, int], ChangeResult]] = {
     Rescheduled: _reschedule,
     SkipAsked: _mark_skip,
     SkipTakenBack: _unmark_skip,
+    BlackoutsSet: _set_blackouts,
     Reset: _reset,
     BackfillAsked: _backfill,
     BackfillCancelled: _cancel_backfill,
     Adopted: _adopt,
+    EventsReceived: _receive,
 }

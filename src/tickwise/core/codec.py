@@ -17,6 +17,7 @@ from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
+from .blackout import Blackout
 from .cron import Cron, Every, Recurrence, parse
 from .cron.calendar_days import OnCalendar
 from .cron.day_set import DaySet
@@ -25,6 +26,7 @@ from .cron.rule import Rule
 from .cron.zone import Zone, zone
 from .definition import Command, HttpCall, JobCall, JobDefinition, PythonCall, ScheduleDefinition, Script
 from .errors import InputError, TickwiseError
+from .events import OnEvent
 from .model import Schedule
 from .payload import Unfit, UnreadableText, check_key, clip, decode, piece_of_path, to_json, weigh
 from .read_only_dict import ReadOnlyDict
@@ -45,6 +47,7 @@ _TAGS: dict[type, str] = {
     Script: "script",
     PythonCall: "python",
     HttpCall: "http",
+    OnEvent: "event",
     JobCall: "job",
 }
 
@@ -92,6 +95,15 @@ def encode_rest(schedule: Schedule) -> str | None:
 def decode_rest(text: str | None) -> dict[str, Any]:
     """The state as keyword arguments of a `Schedule`."""
     return {} if text is None else _decode(partial(_read, _REST), text, "the state of a schedule")
+
+
+def encode_blackouts(blackouts: tuple[Blackout, ...]) -> str:
+    return _encode(_BLACKOUTS, blackouts, "blackouts")
+
+
+def decode_blackouts(text: str) -> tuple[Blackout, ...]:
+    found: tuple[Blackout, ...] = _decode(partial(_read, _BLACKOUTS), text, "the list of blackouts")
+    return found
 
 
 class _Coder(NamedTuple):
@@ -309,12 +321,13 @@ _LEAVES: dict[Any, _Coder] = {
     Zone: _Coder(lambda value: _expect(value, Zone).name, lambda data: zone(_expect(data, str))),
     Cron: _Coder(_write_cron, lambda data: _coder(_Spelling).read(data).times()),
     DaySet: _Coder(lambda days: str(_expect(days, DaySet)), lambda data: DaySet.read(_expect(data, str))),
-    Recurrence: _choice(Cron, Every, At, AnyOf, Window, Rule, OnCalendar),
+    Recurrence: _choice(Cron, Every, At, AnyOf, Window, Rule, OnCalendar, OnEvent),
 }
 _LEAVES |= {Rule: _without(Rule, "times"), OnCalendar: _without(OnCalendar, "fitting", "moved")}
 _JOB = _fields(JobDefinition, without=frozenset({"name", "schedules"}))
 _SCHEDULE = _fields(ScheduleDefinition, without=frozenset({"name", "job"}))
 _REST = _fields(Schedule, without=_COLUMNS)
+_BLACKOUTS = _coder(tuple[Blackout, ...])
 _REST_DEFAULTS = {name: default for name, default in _defaults(Schedule).items() if name not in _COLUMNS}
 _NO_REST = tuple(_REST_DEFAULTS.values())
 _rest_of = attrgetter(*_REST_DEFAULTS)

@@ -12,8 +12,10 @@ from typing import Any, TypeAlias
 
 from .cron import Recurrence
 from .errors import InputError
+from .events import own_params
 from .parameters import Parameters
 from .read_only_dict import ReadOnlyDict
+from .timeparse import FIRST, LAST, format_duration, to_datetime
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 DEFAULT_QUEUE = "default"
@@ -66,12 +68,60 @@ class Ticking(StrEnum):
     LOCAL = "local"
 
 
+class BlackoutMode(StrEnum):
+    """What becomes of slots in a blackout when it has ended (S62)."""
+
+    PAUSE = "pause"  # as after a pause: by the catch-up
+    SKIP = "skip"  # they are dropped
+
+
 @dataclass(frozen=True, slots=True)
 class After:
     """A success of another schedule that a slot needs (S35)."""
 
     schedule: str
     within: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLimit:
+    """An instant that follows from a slot: so many seconds after it, or the first such time of day after it."""
+
+    seconds: int = 0
+    clock: Recurrence | None = None  # each day at this time, where it is a time of day
+
+    def instant(self, slot: int) -> int:
+        if self.clock is None:
+            return slot + self.seconds
+        found = self.clock.after(slot)
+        return LAST if found is None else found
+
+    def newest_due(self, now: int) -> int:
+        """The newest slot of which this has come by now."""
+        if self.clock is None:
+            return now - self.seconds
+        found = self.clock.before(now + 1)
+        return FIRST if found is None else found - 1
+
+    @property
+    def text(self) -> str:
+        """As people write it."""
+        if self.clock is None:
+            return format_duration(self.seconds)
+        return f"{to_datetime(self.instant(0), self.clock.zone.tzinfo):%H:%M}"  # no clock changed on that day
+
+    def __str__(self) -> str:
+        return f"{self.text} {'after its slot' if self.clock is None else self.clock.zone.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """By when the work of a slot is to have begun, and by when it is to be done (S65)."""
+
+    start: TimeLimit | None = None
+    finish: TimeLimit | None = None
+    cancel: bool = False  # a run that is not done then is ended as failed
+    warn: float | None = None  # tell beforehand, if it is missed at least this probably
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +144,8 @@ class Policy:
     auto_remove: bool = False
     ticking: Ticking | None = None  # none: as the node is set
     pause_after: int | None = None  # so many failed runs in a row pause the schedule (S66)
+    blackout: BlackoutMode = BlackoutMode.PAUSE
+    deadline: Deadline | None = None
     shadow: bool = False  # its slots are decided and never run: another scheduler still starts the job
 
     @classmethod
@@ -307,7 +359,7 @@ class JobDefinition:
     def check_params(self, given: Mapping[str, Any]) -> None:
         """Refuse params that a run of this job does not take, and a run without one that it needs (S30)."""
         if known := self.known_parameters:
-            known.check(f"the job {self.name}", {**self.params, **given})
+            known.check(f"the job {self.name}", {**self.params, **own_params(given)})
 
 
 def jobs_called(job: JobDefinition) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from .deadlines import slots_to_judge
 from .jobstate import JobState
 
 
@@ -30,3 +31,13 @@ def failures_needed(job: JobState) -> dict[str, int]:
         for name, each in job.schedules.items()
         if each.live and each.schedule.definition.policy.pause_after is not None
     }
+
+
+def progress_needed(job: JobState, now: int) -> dict[str, list[int]]:
+    """Schedules with slots whose deadlines have come, and the slots of which the runs must be known (S65)."""
+    found = {
+        name: slots_to_judge(each.schedule, now)
+        for name, each in job.schedules.items()
+        if each.live and each.schedule.definition.policy.deadline is not None
+    }
+    return {name: slots for name, slots in found.items() if slots}

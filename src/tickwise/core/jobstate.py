@@ -25,6 +25,7 @@ from typing import NamedTuple, TypeAlias
 from .change import Added, BackfillAsked, Change, Deleted, Resumed, Switched, Updated, apply_change
 from .cron import Recurrence
 from .definition import DEFAULT_QUEUE, Catchup, JobDefinition, Kind, Policy
+from .event_inbox import EventsReceived
 from .model import (
     Decision,
     Facts,
@@ -32,6 +33,7 @@ from .model import (
     JobFacts,
     Planned,
     PlannedCancel,
+    RunProgress,
     Schedule,
     ScheduleFacts,
     Start,
@@ -43,8 +45,11 @@ from .requirements import LiveWorkers, requirements_of
 
 UNREADABLE_SECONDS = 60  # after which a schedule that cannot be read is looked at again
 # Fields that make a schedule special, unless they are as in a new one.
-SPECIAL_STATE = ("manual_pause", "disabled", "moved", "backfill", "reopened", "dropped", "deleted_at", "skips")
-SPECIAL_POLICY = ("jitter", "until", "max_runs", "after", "pause_after", "shadow")
+SPECIAL_STATE = (
+    "manual_pause", "disabled", "moved", "backfill", "reopened", "dropped", "deleted_at", "skips", "blackouts",
+    "deadlines", "inbox",
+)  # fmt: skip
+SPECIAL_POLICY = ("jitter", "until", "max_runs", "after", "pause_after", "deadline", "shadow")
 _state_of, _policy_of = attrgetter(*SPECIAL_STATE), attrgetter(*SPECIAL_POLICY)
 _ORDINARY_STATE = tuple(Schedule._field_defaults[name] for name in SPECIAL_STATE)
 _ORDINARY_POLICY = _policy_of(Policy())
@@ -211,6 +216,8 @@ class JobState(NamedTuple):
         """Apply a person's request to one schedule."""
         if isinstance(change, BackfillAsked) and change.history_from is None:
             change = replace(change, history_from=self.history_from)
+        if isinstance(change, EventsReceived) and name in self.schedules:
+            change = replace(change, slots_to=self.schedules[name].last_slot or 0)
         job = apply_to(self, name, change, now)
         return job._replace(changed=job.changed | {name})
 
@@ -340,13 +347,16 @@ def facts_of(
     slots: Mapping[str, AbstractSet[int]],
     successes: Mapping[str, Sequence[int]],
     failures: Mapping[str, int] = MappingProxyType({}),
+    progress: Mapping[str, Mapping[int, RunProgress]] = MappingProxyType({}),
 ) -> Facts:
-    """What the planner is to know: holders of lanes by job; slots with a run, successes, failures by schedule."""
+    """What the planner is to know: holders of lanes by job; the rest by schedule."""
     jobs = list(jobs)
     return Facts(
         jobs={job.name: job.facts(holders.get(job.name, ()), workers) for job in jobs},
         schedules={
-            name: ScheduleFacts(slots.get(name, frozenset()), each.last_slot, failures.get(name, 0))
+            name: ScheduleFacts(
+                slots.get(name, frozenset()), each.last_slot, failures.get(name, 0), progress.get(name, {})
+            )
             for job in jobs
             for name, each in job.schedules.items()
         },

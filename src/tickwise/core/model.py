@@ -8,10 +8,14 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
+from .blackout import Blackout
 from .definition import Overlap, ScheduleDefinition, Ticking
+from .events import EventInbox, ReceivedEvent
 from .reasons import Reason, Verdict
+from .states import RunState
 
 
 class Trigger(StrEnum):
@@ -96,6 +100,29 @@ class Backfill:
     most: int = 1_000  # how many runs it may still start
 
 
+class DeadlineWatch(NamedTuple):
+    """How far a schedule's slots have been judged by one of its deadlines (S65)."""
+
+    judged_to: int  # every slot up to here has been judged
+    owed: tuple[int, ...] = ()  # but for these
+
+
+class Relief(NamedTuple):
+    """Slots of (after, until] that miss no deadline for want of a run: a newer slot's counts, or none needs to."""
+
+    after: int
+    until: int
+    slot: int | None = None
+
+
+class DeadlineState(NamedTuple):
+    """How far each deadline of a schedule has been judged, and what that depends on."""
+
+    start: DeadlineWatch | None = None
+    finish: DeadlineWatch | None = None
+    reliefs: tuple[Relief, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Deferral:
     """What the oldest pending slot waits for; recorded when it begins."""
@@ -173,7 +200,10 @@ class Schedule(NamedTuple):
     records: tuple[Decision, ...] = ()  # those that an equal verdict in a row extends (S7)
     ticking: Ticking | None = None  # who finds its slots, if a person has said so: goes before its definition
     skips: tuple[SlotSkip, ...] = ()  # slots to come that are not to run, in order (S66)
+    blackouts: tuple[Blackout, ...] = ()  # that are for its job, as far as they are not over (S62)
     failures_from: int = 0  # failed runs that ended before do not count for `pause_after` (S66)
+    inbox: EventInbox = EventInbox()  # events that wait for a run, or were decided a short time ago (S70)
+    deadlines: DeadlineState | None = None  # none: the first pass begins at the cursor
     shadow: Shadow | None = None  # of one that is or was in shadow, or whose other scheduler was heard
 
     @property
@@ -251,12 +281,23 @@ class JobFacts(NamedTuple):
     unreadable: str = ""  # why the facts could not be read, if so (S20)
 
 
+class RunProgress(NamedTuple):
+    """How far the run of a slot has come; instants are rounded up."""
+
+    run: str
+    state: RunState
+    attempt: int
+    started_at: int | None = None
+    finished_at: int | None = None
+
+
 class ScheduleFacts(NamedTuple):
     """What exists already for a schedule."""
 
     slots_with_run: AbstractSet[int] = frozenset()  # at least those that may be pending or backfilled
     last_slot_with_run: int | None = None  # S17
     failures: int = 0  # of its newest runs in a row, if they count (S66)
+    progress: Mapping[int, RunProgress] = MappingProxyType({})  # of the runs of slots that are to be judged (S65)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +317,7 @@ class Start(NamedTuple):
     slot: int
     trigger: Trigger
     lane: int
+    events: tuple[ReceivedEvent, ...] = ()  # that the slot stands for (S71)
 
 
 class PlannedCancel(NamedTuple):
@@ -284,6 +326,7 @@ class PlannedCancel(NamedTuple):
     run: str
     schedule: str
     slot: int
+    error: str = ""  # why it ends as failed, if it is to
 
 
 class Planned(NamedTuple):

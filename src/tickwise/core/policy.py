@@ -10,9 +10,11 @@ from functools import partial
 from hashlib import blake2b
 from typing import NamedTuple, TypeAlias
 
+from .blackout import rest_end
 from .catchup import Backlog, Pending, newest_due
 from .cron.recurrences import At
 from .definition import Catchup, Kind, Overlap, RetryPolicy
+from .events import OnEvent
 from .model import Holder, JobFacts, Schedule, ScheduleFacts, Trigger
 from .reasons import Reason
 from .timeparse import format_duration, iso
@@ -81,7 +83,8 @@ def last_stop(schedules: Iterable[Schedule], now: int) -> int | None:
 
     One at or before the cursor was decided, unless times of an older definition were: those name it no more.
     """
-    stops = [s for s in schedules if s.definition.kind is Kind.STOP and not s.rests]
+    awake = [s for s in schedules if not s.rests and rest_end(s.blackouts, now) is None]
+    stops = [s for s in awake if s.definition.kind is Kind.STOP]
     passed = [(stop, slot) for stop in stops if (slot := newest_due(stop, now)) is not None]
     return max((slot for stop, slot in passed if slot > min(stop.cursor, stop.edited_at)), default=None)
 
@@ -129,9 +132,9 @@ def sieves(stop: int | None) -> tuple[Sieve, ...]:
 
 
 def guard(schedule: Schedule, pending: Pending, job: JobFacts, own: ScheduleFacts) -> Skip | None:
-    """Whether a slot has been done already, by another slot, by hand, or by any success (S17-S19)."""
+    """Whether a slot has been done already, by another slot, by hand, or by a success (S17-S19); no event has."""
     late_all = pending.missed and catchup_mode(schedule) is Catchup.ALL
-    if late_all or schedule.definition.kind is Kind.RESTART:
+    if late_all or isinstance(schedule.definition.times, OnEvent) or schedule.definition.kind is Kind.RESTART:
         return None
     if own.last_slot_with_run is not None and own.last_slot_with_run >= pending.slot:
         return Skip(Reason.ALREADY_DONE, f"the slot {iso(own.last_slot_with_run)} has a run")

@@ -133,6 +133,11 @@ class Reason(Enum):
         "the schedule was paused ({detail})",
         "Resume asking for the slots of the pause, or backfill them.",
     )
+    BLACKOUT = (
+        "blackout", Verdict.SKIPPED,
+        "it falls into the blackout {detail}",
+        "Backfill it if it must run; with catchup: all, slots of a blackout run when that has ended.",
+    )
     SKIPPED_BY_HAND = (
         "skipped_by_hand", Verdict.SKIPPED,
         "a person marked it to be skipped ({detail})",
@@ -157,6 +162,11 @@ class Reason(Enum):
         "catchup_off", Verdict.SKIPPED,
         "catch-up was turned off while it was pending",
         "Backfill the range if it must run after all.",
+    )
+    NO_EVENTS = (
+        "no_events", Verdict.SKIPPED,
+        "the schedule was changed to run at times, and on events no longer, while it was pending",
+        "Trigger the job if it must run after all.",
     )
     RESET = (
         "reset", Verdict.SKIPPED,
@@ -212,6 +222,17 @@ class Reason(Enum):
         "unreadable", Verdict.DEFERRED,
         "what its guards need could not be read: {detail}",
         "See the store's health; the slot is held, not lost.",
+    )
+
+    LATE_START = (
+        "late_start", Verdict.NOTED,
+        "its work had not begun by its deadline, {detail}",
+        "See why it waited or was skipped; allow more time in deadline.start if that is fine.",
+    )
+    LATE_FINISH = (
+        "late_finish", Verdict.NOTED,
+        "its work was not done by its deadline, {detail}",
+        "See how long its runs take and what they wait for; allow more time in deadline.finish if that is fine.",
     )
 
     def explain(self, detail: str = "") -> str:

@@ -10,7 +10,9 @@ from typing import TypeAlias
 
 from .advance_requests import apply_advance_requests
 from .catchup import Backlog, Pending, backlog
+from .deadlines import judge
 from .definition import Kind, Overlap
+from .event_inbox import events_of, with_decided
 from .journal import Journal
 from .model import (
     Decision,
@@ -39,18 +41,21 @@ class SchedulePass:
 
     def __init__(self, now: int, schedule: Schedule, own: ScheduleFacts) -> None:
         self.now = now
-        schedule, decided = apply_advance_requests(schedule, own, now)
+        self._before = schedule
+        schedule, decided, rests_until = apply_advance_requests(schedule, own, now)
         self.schedule = schedule
         self.own = own
         self.kind = schedule.definition.kind
+        self._rests = schedule.rests or rests_until is not None
         self.starts: list[Start] = []
         self.cancels: list[PlannedCancel] = []
         self._journal = Journal(schedule)
+        self._told: list[Decision] = []
         for decision in decided:
-            self._journal.tell(decision)
+            self._tell(decision)
         self._backlog = (
-            Backlog(schedule, None, None, schedule.last_missed_slot, schedule.resumes_at)
-            if schedule.rests
+            Backlog(schedule, None, None, schedule.last_missed_slot, rests_until or schedule.resumes_at)
+            if self._rests
             else backlog(schedule, own, now)
         )
         self._work = self._backlog.schedule  # as decided so far
@@ -67,7 +72,7 @@ class SchedulePass:
 
         `stop` is the newest stop of the job that has passed.
         """
-        if self.schedule.rests:
+        if self._rests:
             self._deferral = self.schedule.deferral
             return
         if hold:
@@ -100,12 +105,13 @@ class SchedulePass:
         slot, name = pending.slot, self.schedule.name
         match verdict:
             case Go(lane):
-                self.starts.append(Start(self.schedule.job, name, slot, self.trigger(pending), lane))
+                events = events_of(self.schedule, slot) if self.schedule.inbox.pending else ()
+                self.starts.append(Start(self.schedule.job, name, slot, self.trigger(pending), lane, events))
                 self._journal.close()
                 self._pass(slot)
             case Skip(reason, detail, cancel):
                 self.cancels += [PlannedCancel(run, name, slot) for run in cancel]
-                self._journal.tell(Decision(name, reason, slot, slot, 1, detail))
+                self._tell(Decision(name, reason, slot, slot, 1, detail))
                 self._pass(slot)
             case _:
                 self.cancels += [PlannedCancel(run, name, slot) for run in verdict.cancel]
@@ -156,15 +162,21 @@ class SchedulePass:
         return True
 
     def plan(self) -> TickPlan:
-        return TickPlan(
-            tuple(self.starts), tuple(self.cancels), tuple(self._journal.decisions), (self._planned(),)
-        )
+        after = self._after()
+        judged = judge(self._before, after, self._told, self.own.progress, self.now)
+        for missed in judged.missed:
+            self._journal.tell(missed)
+        self.cancels += [PlannedCancel(run, after.name, slot, error) for run, slot, error in judged.overdue]
+        planned = self._planned(after._replace(records=self._journal.open, deadlines=judged.state), judged.look_at)
+        return TickPlan(tuple(self.starts), tuple(self.cancels), tuple(self._journal.decisions), (planned,))
 
-    def _planned(self) -> Planned:
-        """The schedule as the pass leaves it, and when to look again; never, if nothing can come."""
+    def _after(self) -> Schedule:
+        """The schedule with all that is decided of its slots."""
         work, cursor = self._work, self._cursor
         made = sum(start.trigger is not Trigger.BACKFILL for start in self.starts)
-        after = work._replace(
+        inbox = with_decided(work._replace(cursor=cursor), self.now) if any(work.inbox) else work.inbox
+        return work._replace(
+            inbox=inbox,
             cursor=cursor,
             last_seen_slot=max(work.last_seen_slot, self._newest or work.last_seen_slot),
             last_missed_slot=max(work.last_missed_slot, self._missed_to),
@@ -172,12 +184,15 @@ class SchedulePass:
             dropped=work.dropped and self._open_holes(cursor),
             runs_made=work.runs_made + made,
             deferral=self._deferral,
-            records=self._journal.open,
         )
-        due_at = _earliest(self._look_again, None if after.finished else self._backlog.next_due)
-        unfinished = (after.deferral or after.backfill) and not self.schedule.rests
+
+    def _planned(self, after: Schedule, judge_at: int | None) -> Planned:
+        """The schedule as the pass leaves it, and when to look again; never, if nothing can come."""
+        next_due = _earliest(None if after.finished else self._backlog.next_due, judge_at)
+        due_at = _earliest(self._look_again, next_due)
+        unfinished = (after.deferral or after.backfill) and not self._rests
         wake_at = _earliest(due_at, self.now + LONGEST_SLEEP) if unfinished else due_at
-        over = wake_at is None and not self.schedule.rests and after.definition.policy.auto_remove
+        over = wake_at is None and not self._rests and after.definition.policy.auto_remove
         return Planned(after, wake_at, due_at, remove=over)
 
     def _open_holes(self, cursor: int) -> tuple[tuple[int, int], ...]:
@@ -187,6 +202,10 @@ class SchedulePass:
     @property
     def _cursor(self) -> int:
         return max(self._work.cursor, self._decided)
+
+    def _tell(self, decision: Decision) -> None:
+        self._told.append(decision)
+        self._journal.tell(decision)
 
     def _meet(self) -> None:
         self._newest, self._missed_to = self._backlog.newest, self._backlog.missed_to
@@ -200,20 +219,18 @@ class SchedulePass:
             for decision in summed_up(
                 unmoved, max(moved.asked_at, self._work.cursor), moved.to - 1, Reason.RESCHEDULED, iso(moved.to)
             ):
-                self._journal.tell(decision)
+                self._tell(decision)
 
     def _discard(self, unwanted: Unwanted) -> None:
         """Decide a range of pending slots at once: those re-opened, which are the oldest, and the rest in one."""
         until, why = unwanted.until, unwanted.why
         again = tuple(t for t in self._work.reopened if unwanted.after < t <= until)
         if again:
-            self._journal.tell(
-                Decision(self.schedule.name, why.reason, again[0], again[-1], len(again), why.detail)
-            )
+            self._tell(Decision(self.schedule.name, why.reason, again[0], again[-1], len(again), why.detail))
             self._work = self._work._replace(reopened=tuple(t for t in self._work.reopened if t > until))
         after = max(unwanted.after, self._work.cursor)
         for decision in summed_up(self._work, after, until, why.reason, why.detail):
-            self._journal.tell(decision)
+            self._tell(decision)
             self._work = passed_over(self._work, after, until)
 
     def _pass(self, slot: int) -> None:
@@ -229,9 +246,7 @@ class SchedulePass:
             self._deferral = began
             return
         self._deferral = deferral
-        self._journal.tell(
-            Decision(self.schedule.name, deferral.reason, deferral.slot, deferral.slot, 1, deferral.detail)
-        )
+        self._tell(Decision(self.schedule.name, deferral.reason, deferral.slot, deferral.slot, 1, deferral.detail))
 
 
 def _earliest(one: int | None, other: int | None) -> int | None:

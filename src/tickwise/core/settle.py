@@ -21,6 +21,7 @@ class EndingRun:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     at_most_once: bool = False
     cancelling: bool = False
+    failure: str = ""  # why it ends as failed, and not as cancelled, when it is asked to end (S65)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ class Settled(NamedTuple):
     not_before: int | None = None
     failures: int = 0
     losses: int = 0
+    error: str = ""  # why it failed, whatever its attempt said
 
 
 def settle(run: EndingRun, outcome: Outcome, now: int) -> Settled:
@@ -101,7 +103,7 @@ def settle(run: EndingRun, outcome: Outcome, now: int) -> Settled:
         case Succeeded():
             event = Event.SUCCESS
         case Cancelled():
-            event = Event.CANCEL
+            event = _stopped(run)
         case Unmet():
             event = Event.UNMET
         case Lost():
@@ -111,7 +113,7 @@ def settle(run: EndingRun, outcome: Outcome, now: int) -> Settled:
             event = Event.TOO_LATE
         case Snoozed(seconds) | Waits(seconds):
             later = Event.SNOOZE if isinstance(outcome, Snoozed) else Event.WAIT
-            event, not_before = Event.CANCEL if run.cancelling else later, now + seconds
+            event, not_before = _stopped(run) if run.cancelling else later, now + seconds
         case HandedBack():
             event = _again(run, Event.HAND_BACK)
         case LeaseExpired():
@@ -123,13 +125,20 @@ def settle(run: EndingRun, outcome: Outcome, now: int) -> Settled:
             if failures <= run.retry.limit and not run.at_most_once:
                 wait = retry_delay(run.retry, failures, run.id) if wait is None else wait
                 event, not_before = _again(run, Event.RETRY), now + wait
+    failures = max(failures, run.failures + (event is Event.FAILURE))
     unstarted = isinstance(outcome, Unmet) and run.state is RunState.RUNNING  # leased only to be asked
     state = after(after(run.state, Event.HAND_BACK) if unstarted else run.state, event)
-    return Settled(event, state, not_before if state is RunState.QUEUED else None, failures, losses)
+    error = run.failure if event is Event.FAILURE else ""
+    return Settled(event, state, not_before if state is RunState.QUEUED else None, failures, losses, error)
 
 
 def _again(run: EndingRun, event: Event) -> Event:
     """An attempt that began is not repeated if the run was asked to end, or may be tried once only (S43)."""
     if run.cancelling:
-        return Event.CANCEL
+        return _stopped(run)
     return Event.LOSS if run.at_most_once else event
+
+
+def _stopped(run: EndingRun) -> Event:
+    """How a run ends that was asked to; one that did not begin cannot have failed (S41)."""
+    return Event.FAILURE if run.failure and run.state is RunState.RUNNING else Event.CANCEL

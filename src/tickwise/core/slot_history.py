@@ -13,9 +13,11 @@ from enum import StrEnum
 from itertools import islice
 from typing import NamedTuple
 
+from .blackout import window_at
+from .blackout_slots import waits_for_window
 from .model import Decision, Schedule, Trigger
 from .reasons import Reason, Verdict
-from .slots import count_slots, due_at, previous_slot
+from .slots import count_slots, due_at, due_until, previous_slot, recorded_times
 from .states import RunState
 
 _FAR = 1 << 40  # after all that is asked for
@@ -135,9 +137,11 @@ class SlotLedger:
         self, schedule: Schedule, decisions: Iterable[Decision], now: int, *, paused: bool, readable: bool = True
     ) -> None:
         self._schedule = schedule
-        self._times = schedule.definition.times
+        self._times = recorded_times(schedule)
         self._paused, self._readable = paused, readable
+        self._window = window_at(schedule.blackouts, now)
         self._ranges = self._uncovered([decision for decision in decisions if decision.is_final])
+        now = due_until(schedule, now)
         newest = previous_slot(schedule, now + 1)
         is_early = newest is not None and due_at(schedule, newest) > now  # by its jitter (S36)
         self._due_until = newest - 1 if is_early and newest is not None else now
@@ -230,24 +234,34 @@ class SlotLedger:
     def _undecided(self, since: int, before: int, limit: int) -> Iterator[SlotRecord]:
         for slot in self._reopened:
             if since <= slot < before:
-                yield SlotRecord(slot, SlotState.WAITING, self._waits(slot))
+                yield SlotRecord(slot, SlotState.WAITING, self._waits(slot), self._detail(slot))
         for after, until, state in self._open:
             back = self._slots_back(min(until + 1, before), max(after + 1, since))
-            yield from (SlotRecord(slot, state, self._reason(state, slot)) for slot in islice(back, limit))
+            for slot in islice(back, limit):
+                yield SlotRecord(slot, state, self._reason(state, slot), self._detail(slot))
 
     def _reason(self, state: SlotState, slot: int) -> str | None:
         if state is SlotState.TO_COME:
             if self._schedule.skip_of(slot):
                 return Reason.SKIPPED_BY_HAND.code
+            if window_at(self._schedule.blackouts, slot) and not waits_for_window(self._schedule):
+                return Reason.BLACKOUT.code
             resumes_at = self._schedule.resumes_at
             return "paused" if self._paused and (resumes_at is None or slot <= resumes_at) else None
         return self._waits(slot)
+
+    def _detail(self, slot: int) -> str:
+        """The blackout into which a slot falls, or that it waits for."""
+        window = window_at(self._schedule.blackouts, slot) or (self._window if slot <= self._due_until else None)
+        return window.detail if window else ""
 
     def _waits(self, slot: int) -> str:
         """Why a slot that is due has not been decided."""
         deferral = self._schedule.deferral
         if self._paused:
             return "paused"
+        if self._window:
+            return Reason.BLACKOUT.code
         return deferral.reason.code if deferral and slot >= deferral.slot else "not_decided"
 
     def _is_exact(self, decision: Decision) -> bool:

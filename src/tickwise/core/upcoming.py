@@ -6,12 +6,18 @@ dependencies and runs by hand.
 """
 
 from collections.abc import Iterator
+from heapq import merge
 from itertools import dropwhile, islice
 from typing import NamedTuple
 
+from .blackout import rest_end
+from .blackout_slots import after_windows, waits_for_window
+from .deadlines import judging_instants
 from .model import Schedule
 from .pauses import end_own_pause
 from .slots import count_slots, due_at, next_slot
+
+_MAX_CLOSED = 100  # windows in a row with nothing between them, after which nothing is expected to come
 
 
 class DueSlot(NamedTuple):
@@ -32,16 +38,31 @@ def due_slots(schedule: Schedule, now: int, start: int) -> Iterator[DueSlot]:
         return
     if awake is not schedule:  # a pause that ends by itself: until then nothing comes
         schedule, now = awake, max(now, schedule.resumes_at or now)
+    schedule, now = after_windows(schedule, now)
     if start <= now:
         yield from (DueSlot(now, schedule.name, slot) for slot in _overdue(schedule, now))
     start = max(now, start)
     unwanted = {mark.slot for mark in schedule.skips}
     slot = next_slot(schedule, max(schedule.cursor, _before_delay(schedule, start)))
-    while slot is not None:
+    closed = 0
+    while slot is not None and closed < _MAX_CLOSED:
+        if end := rest_end(schedule.blackouts, slot):  # the oldest slot in it stands for all
+            if waits_for_window(schedule) and end >= start:
+                yield DueSlot(end, schedule.name, slot)
+            slot, closed = next_slot(schedule, end - 1), closed + 1
+            continue
         due = due_at(schedule, slot)
+        due = rest_end(schedule.blackouts, due) or due
         if due >= start and slot not in unwanted:
+            closed = 0
             yield DueSlot(due, schedule.name, slot)
         slot = next_slot(schedule, slot)
+
+
+def looks(schedule: Schedule, now: int, start: int) -> Iterator[DueSlot]:
+    """When a ticker must look at a schedule: when its slots are due, and when their deadlines are judged (S65)."""
+    judged = (DueSlot(max(now, at), schedule.name, slot) for at, slot in judging_instants(schedule))
+    return merge(due_slots(schedule, now, start), judged)
 
 
 def resumed(schedule: Schedule) -> Schedule | None:
@@ -60,9 +81,14 @@ def next_wanted_slot(schedule: Schedule) -> int | None:
     if (awake := resumed(schedule)) is None:
         return None
     slot = awake.reopened[0] if awake.reopened else next_slot(awake, awake.cursor)
-    while slot is not None and awake.skip_of(slot):
-        slot = next_slot(awake, slot)
-    return slot
+    for _ in range(_MAX_CLOSED + len(awake.skips)):
+        if slot is None:
+            break
+        end = None if waits_for_window(awake) else rest_end(awake.blackouts, slot)
+        if not end and not awake.skip_of(slot):
+            return slot
+        slot = next_slot(awake, end - 1 if end else slot)
+    return None
 
 
 def upcoming_slots(schedule: Schedule, now: int, start: int) -> Iterator[DueSlot]:

@@ -7,10 +7,11 @@ from typing import Any
 
 from ..core.definition import may_wait
 from ..core.errors import InputError, TickwiseError
+from ..core.events import events_of_params, own_params
 from ..core.model import Trigger
 from ..core.redaction import Redactor
 from ..core.requirements import Offers
-from ..core.settle import Cancelled
+from ..core.settle import Cancelled, Failed
 from ..core.states import FINAL
 from ..log import get_logger
 from ..stores.contract import Store
@@ -111,8 +112,10 @@ class Execution:
         """Nothing is handed over: cancelling the coroutine of a run ends it."""
 
     async def conclude_cancelled(self, lease: Lease, reason: str) -> None:
-        """Execute the handlers of a run that a person cancelled."""
-        ended = AttemptResult(Cancelled(), error=reason)
+        """Execute the handlers of a run that was asked to end; as failed, if its deadline is why (S65)."""
+        row = await self._store.insights.run(lease.id)
+        overdue = row.error if row else ""
+        ended = AttemptResult(Failed() if overdue else Cancelled(), error=overdue or reason)
         if may_wait(lease.job):
             await cancel_children(self._store, lease.id)
         try:
@@ -183,13 +186,13 @@ class Execution:
 
 
 def _telling(telemetry: Telemetry, services: Services) -> Services:
-    """The services, with the telemetry told of each step."""
+    """The services, with the telemetry told of each step, and programs of the trace."""
 
     async def report(record: StepRecord) -> None:
         telemetry.step(record)
         await services.report(record)
 
-    return replace(services, report=report)
+    return replace(services, report=report, trace=telemetry.variables)
 
 
 def context_of(lease: Lease) -> RunContext:
@@ -204,5 +207,6 @@ def context_of(lease: Lease) -> RunContext:
         trigger_label=label,
         attempt=lease.attempt,
         failures=lease.failures,
-        params=lease.params or {},
+        params=own_params(lease.params or {}),
+        events=events_of_params(lease.params or {}),
     )

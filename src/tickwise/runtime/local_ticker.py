@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..core.definition import Ticking
 from ..core.model import Schedule
+from ..core.upcoming import looks
 from ..log import get_logger
 from ..stores.contract import Store
 from ..stores.records import MICRO
@@ -121,7 +122,7 @@ class LocalTicker:
         if schedules and self.forecast is None:
             from .forecast import Forecast  # noqa: PLC0415  (it loads NumPy: only for those who tick by themselves)
 
-            self.forecast = Forecast(lookahead=self._lookahead)
+            self.forecast = Forecast(lookahead=self._lookahead, walk=looks)
         if self.forecast:
             self.forecast.rebuild(schedules, second)
             self._until = self.forecast.until

@@ -1,15 +1,20 @@
-"""The reaper expires leases and runs that waited too long; the pruner deletes what is past its retention."""
+"""The reaper expires leases and runs that waited too long; the pruner deletes what is past its retention.
 
-from collections.abc import Callable
+Blackouts whose writer vanished half way are brought into force.
+"""
+
+from collections.abc import Awaitable, Callable
 from math import inf
 
 from ..core.definition import Keep
 from ..log import get_logger
+from ..stores.blackouts import finish_blackouts
 from ..stores.contract import Store
 
 _log = get_logger()
 _MIN_DELAY, _MAX_DELAY = 0.01, 1.0  # seconds; the second, until the end of a lease is noticed
 _PRUNE_BATCH = 1_000
+_BLACKOUTS_EVERY = 15.0
 
 
 class Reaper:
@@ -48,3 +53,17 @@ class Pruner:
     async def turn(self) -> float:
         removed = await self._store.prune(_PRUNE_BATCH, self._keep)
         return 0.0 if removed >= _PRUNE_BATCH else self._every
+
+
+def upkeep(
+    store: Store, *, lease: float, keep: Keep, steady_for: Callable[[], float]
+) -> dict[str, Callable[[], Awaitable[float]]]:
+    """What any node does besides, by name: each turn says when the next is due."""
+
+    async def blackouts() -> float:
+        if await finish_blackouts(store):
+            _log.info("blackouts brought into force")
+        return _BLACKOUTS_EVERY
+
+    reaper = Reaper(store, lease=lease, steady_for=steady_for)
+    return {"reaper": reaper.turn, "pruner": Pruner(store, keep=keep).turn, "blackouts": blackouts}

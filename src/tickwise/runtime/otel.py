@@ -15,6 +15,7 @@ from typing import Any
 from opentelemetry import metrics, trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, SpanContext, SpanKind, StatusCode
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from ..clock import microseconds
 from ..core.payload import first_line
@@ -24,6 +25,7 @@ from ..stores.records import MICRO, Lease
 from .context import StepRecord, StepState
 from .executors.result import AttemptResult
 
+_PROPAGATOR = TraceContextTextMapPropagator()
 _NANO = 1_000  # in a microsecond
 _MAX_DECISIONS = 10_000  # of runs that may be tried again here
 _MAX_JOBS = 1_000  # names in metrics; any more are told together
@@ -109,6 +111,12 @@ class OpenTelemetry:
         self._attempts.add(1, about)
         self._duration.record(max(0.0, _seconds_since(lease.started_at)), about)
         self._lateness.record(max(0, lease.started_at - lease.due_at) / MICRO, {"tickwise.job": job})
+
+    def variables(self) -> dict[str, str]:
+        """`TRACEPARENT` of the attempt, and `TRACESTATE` if there is any (W3C)."""
+        carrier: dict[str, str] = {}
+        _PROPAGATOR.inject(carrier)
+        return {name.upper(): value for name, value in carrier.items()}
 
     def step(self, record: StepRecord) -> None:
         """A span of a named step that has ended, or was skipped."""

@@ -60,6 +60,7 @@ class Services:
     redactor: Redactor = NO_SECRETS  # of everything that is kept of a run
     private: PrivateValues = NO_PRIVATE_VALUES
     providers: SecretProviders = NO_PROVIDERS
+    trace: Callable[[], Mapping[str, str]] = dict  # variables by which a program joins the trace of its attempt
     variables: tuple[str, ...] = ORDINARY  # patterns: what programs get of the worker's environment
     addresses: AddressPolicy = field(default_factory=AddressPolicy)
     kill_grace: float = 5.0  # seconds between SIGTERM and SIGKILL
@@ -84,7 +85,7 @@ class StepContext:
         inherited = passed_variables(os.environ, self.services.variables)
         inherited |= {name: _absolute(inherited[name]) for name in _SEARCH_PATHS if name in inherited}
         own = {**self.services.private.variables, **self.filled(self.env)}
-        return {**inherited, **own, **self.run.env, **self.run.variables()}
+        return {**inherited, **self.services.trace(), **own, **self.run.env, **self.run.variables()}
 
     def filled(self, texts: Mapping[str, str]) -> dict[str, str]:
         """Variables or headers, with values in place of their references."""

@@ -1,5 +1,6 @@
 """What watches the attempts of a worker from outside; most workers have nothing that does."""
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -20,6 +21,9 @@ class Telemetry(Protocol):
 
     def attempt(self, lease: Lease) -> AbstractContextManager[AttemptWatch]:
         """Entered in the context in which the attempt is executed."""
+
+    def variables(self) -> Mapping[str, str]:
+        """What a program needs to join the trace of its attempt; called in the context of that."""
 
     def step(self, record: StepRecord) -> None:
         """A step has changed its state; called in the context of its attempt."""

@@ -1,4 +1,4 @@
-"""What a store keeps beside jobs and runs: tokens, the audit log, idempotency claims, and calendars.
+"""What a store keeps beside jobs and runs: tokens, the audit log, idempotency claims, calendars, and named texts.
 
 As in `Store`, a public method checks its arguments and calls a move, which has its name with an underscore.
 """
@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from . import access_validation, pages, validation
-from .access_records import AuditEntry, AuditRow, CalendarRow, IdempotencyClaim, Token
+from .access_records import AuditEntry, AuditRow, CalendarRow, IdempotencyClaim, Token, VersionedText
 from .records import Page
 
 
@@ -67,6 +67,18 @@ class Access(ABC):
         access_validation.check_answer(key, answer)
         await self._answer(key, answer)
 
+    async def text(self, name: str) -> VersionedText | None:
+        """What is kept under a name."""
+        return await self._text(name) if validation.can_exist(name) else None
+
+    async def replace_text(self, name: str, text: str, over: int) -> bool:
+        """Keep a text under a name, if `over` is the version of what is there; 0 stands for nothing.
+
+        False, and nothing changed, if it is another: somebody was faster, so read it again.
+        """
+        access_validation.check_named_text(name, text)
+        return await self._replace_text(name, text, over)
+
     @abstractmethod
     async def calendars(self) -> tuple[CalendarRow, ...]:
         """All of them, by name; there are few."""
@@ -102,6 +114,12 @@ class Access(ABC):
 
     @abstractmethod
     async def _answer(self, key: str, answer: str, /) -> None: ...
+
+    @abstractmethod
+    async def _text(self, name: str, /) -> VersionedText | None: ...
+
+    @abstractmethod
+    async def _replace_text(self, name: str, text: str, over: int, /) -> bool: ...
 
     @abstractmethod
     async def _keep_calendar(self, name: str, text: str | None, over: int, /) -> bool: ...

@@ -62,6 +62,13 @@ class AuditRow(NamedTuple):
     after: Any = None
 
 
+class VersionedText(NamedTuple):
+    """A text that a store keeps under a name, and how often it was written."""
+
+    version: int
+    text: str
+
+
 class IdempotencyClaim(NamedTuple):
     """The first claim of a key, and its answer, if there is one yet."""
 

@@ -89,6 +89,11 @@ def check_answer(key: str, answer: str) -> None:
     check_text(answer, "the answer to a claim", MAX_PAYLOAD)
 
 
+def check_named_text(name: str, text: str) -> None:
+    check_text(name, "the name of a text", LONGEST_KEY)
+    check_text(text, "a text", MAX_PAYLOAD)
+
+
 def check_calendar(name: str, text: str | None, over: int) -> None:
     check_name(name, "the name of a calendar")
     if text is not None:

@@ -46,6 +46,7 @@ from ..core.settle import Settled
 from ..core.states import RunState
 from . import validation
 from .access_contract import Access
+from .blackouts import enforce_blackouts
 from .insights_contract import Insights
 from .records import (
     Enqueue,
@@ -120,9 +121,11 @@ class Store(ABC):
         Refused if another source owns the job; schedules that others have added to it stay (S50). With `over`,
         refused unless that is the job's version; 0 stands for a job that is not there. The same definition again
         changes nothing (S28). Returns the schedules that changed. What the job depends on (`after`) must exist and
-        must not lead back to it (S35).
+        must not lead back to it (S35). Blackouts that are for the job are in force when this returns (S62).
         """
-        return await self._define(validation.checked_job(job, source), source, over)
+        changed = await self._define(validation.checked_job(job, source), source, over)
+        await enforce_blackouts(self, job.name)
+        return changed
 
     async def extend(self, extra: JobDefinition, source: str, *, over: int | None = None) -> tuple[Schedule, ...]:
         """Write the schedules that a source has added to a job of another source (S50).
@@ -130,7 +133,9 @@ class Store(ABC):
         `extra` has the job's name and these schedules; nothing else of it counts. Those of the source that it
         lacks are deleted. Refused if the job is not there, or is the source's own. Else as `define`.
         """
-        return await self._extend(validation.checked_job(extra, source), source, over)
+        changed = await self._extend(validation.checked_job(extra, source), source, over)
+        await enforce_blackouts(self, extra.name)
+        return changed
 
     async def reassign(self, job: str, source: str, to: str) -> bool:
         """Give another source what a source has written of a job: the job, its schedules, or both (S50).

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from ..core.definition import JobDefinition, RetryPolicy
 from ..core.handover import HandOver
-from ..core.model import Trigger
+from ..core.model import RunProgress, Trigger
 from ..core.payload import UnreadableText, decode, shown, shown_params
 from ..core.settle import EndingRun, LeaseExpired, Lost, Outcome, Settled, settle
 from ..core.states import Event, RunState
@@ -84,6 +84,21 @@ def lapse_of(run: Document) -> tuple[Outcome, str]:
     return (Lost(), record.unwatched) if record else (LeaseExpired(), "its worker did not renew the lease")
 
 
+def run_progress(
+    run: str, state: RunState, attempt: int, started_at: int | None, finished_at: int | None
+) -> RunProgress:
+    """How far a run has come, from instants in microseconds (S65)."""
+    started, finished = (None if at is None else -(-at // MICRO) for at in (started_at, finished_at))
+    return RunProgress(run, state, attempt, started, finished)
+
+
+def progress_of(run: Document) -> RunProgress:
+    """How far the run of a document has come."""
+    return run_progress(
+        str(run["_id"]), RunState(run["state"]), run["attempt"], run.get("started_at"), run.get("finished_at")
+    )
+
+
 def _label(cache: DigestCache, run: Document) -> str:
     if "times" not in run:
         return ""
@@ -107,5 +122,6 @@ def settled(cache: DigestCache, run: Document, outcome: Outcome, now: int) -> Se
     except UnreadableText:
         retry, once = _NO_RETRY, False
     state, asked = RunState(run["state"]), run["cancelling"]
-    known = EndingRun(str(run["_id"]), state, run["failures"], run["losses"], retry, once, asked)
+    failure = run.get("error", "") if asked else ""
+    known = EndingRun(str(run["_id"]), state, run["failures"], run["losses"], retry, once, asked, failure)
     return settle(known, outcome, now // MICRO)

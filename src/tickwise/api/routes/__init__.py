@@ -10,6 +10,7 @@ from . import (
     attempts,
     attention,
     backfill,
+    blackouts,
     bulk,
     calendars,
     dashboard,
@@ -25,6 +26,8 @@ from . import (
     overview,
     pause,
     preview,
+    proposals,
+    received_events,
     replay,
     run_search,
     runs,
@@ -39,9 +42,9 @@ from . import (
 )
 
 _RESOURCES = (
-    bulk, adoption, shadow, schedules, slots, actions, backfill, run_search, runs,
-    logs, sources, jobs, times, decisions, definitions, preview, calendars, replay,
-    fleet, pause, overview, attention, doctor, notifications, events, tokens, attempts,
+    bulk, adoption, shadow, schedules, slots, received_events, actions, backfill, run_search, runs,
+    logs, sources, jobs, times, decisions, definitions, preview, calendars, replay, proposals,
+    fleet, pause, blackouts, overview, attention, doctor, notifications, events, tokens, attempts,
 )  # fmt: skip
 PREFIX = "/api/v1"
 
@@ -54,3 +57,5 @@ def all_routes() -> Iterator[tuple[str, Route]]:
     for resource in (health, metrics, dashboard, session, sign_on):
         for route in resource.router.routes:
             yield "", route
+    for route in received_events.hooks.routes:
+        yield "", route

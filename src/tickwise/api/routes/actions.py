@@ -88,8 +88,10 @@ async def resume_and_audit(context: RequestContext, row: ScheduleRow, body: Resu
 
 async def trigger_and_audit(context: RequestContext, row: ScheduleRow, body: TriggerRequest) -> RunInfo:
     name = row.schedule.name
-    by = context.identity.name
-    run = await context.tickwise.schedules.trigger(name, body.params, allow_overlap=body.allow_overlap, by=by)
+    run = await context.tickwise.schedules.trigger(
+        name, body.params, allow_overlap=body.allow_overlap, in_blackout=body.in_blackout,
+        by=context.identity.name,
+    )  # fmt: skip
     await context.audit("schedule.trigger", name, None, {"run": run.id, "params": body.params or {}})
     return run
 

@@ -99,6 +99,8 @@ async def retry_run(run: RunPath, context: Context, body: RetryRequest = _FROM_F
     if body.from_failed:
         again = await context.tickwise.runs.retry(run, body.from_step)
     else:
+        if not body.in_blackout:
+            await context.operations.refuse_in_blackout(before.job)
         enqueue = Enqueue(before.job, Trigger.MANUAL, before.params, by=context.identity.name)
         made, _ = await context.operations.enqueue(enqueue)
         again = await context.tickwise.runs.get(made.id)

@@ -46,6 +46,7 @@ class RunResponse(ResponseModel):
     finished_at: datetime | None
     worker: str | None
     params: dict[str, Any]
+    events: list[Any] = Field(default=[], description="That it runs for: key, at, source and data of each.")
     result: Any
     error: str
     key: str | None
@@ -85,6 +86,7 @@ class RetryRequest(RequestModel):
         default=None, max_length=200,
         description="Repeat this step, and all that depend on it; others that succeeded are not repeated.",
     )  # fmt: skip
+    in_blackout: bool = Field(default=False, description="A new run, although the job rests by a blackout (S62).")
 
 
 class CancelResponse(ResponseModel):
@@ -138,4 +140,4 @@ class LogResponse(ResponseModel):
 
 def run_response(info: RunInfo) -> RunResponse:
     body = RunResponse.model_validate(info)
-    return body.model_copy(update={"params": masked(body.params)})
+    return body.model_copy(update={"params": masked(body.params), "events": masked(body.events)})

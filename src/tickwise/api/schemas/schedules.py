@@ -54,9 +54,11 @@ class ScheduleResponse(ResponseModel):
     created_at: datetime
     updated_at: datetime
     finished: bool
+    waits_for_events: bool = Field(description="It runs on events, so no time is its next.")
     waits: str = Field(description="What its oldest pending slot waits for.")
     moved_to: datetime | None = Field(description="Where the next fire was moved by hand.")
     skips: list[SlotSkipResponse] = Field(description="Slots to come that are not to run.")
+    blackouts: list[str] = Field(description="The names of those that are for its job and not over.")
     backfilling: bool
     ticking: str | None = Field(
         description="What finds its slots: the store, or the nodes' own index (local); null: as the nodes are set."
@@ -73,6 +75,7 @@ class SlotMarkResponse(ResponseModel):
     state: SlotState
     reason: str | None = Field(examples=["overlap"])
     run: str | None
+    late: bool = Field(default=False, description="Whether it missed a deadline.")
 
 
 class ScheduleItemResponse(ScheduleResponse):
@@ -125,6 +128,7 @@ class ResumeRequest(RequestModel):
 class TriggerRequest(RequestModel):
     params: Params = None
     allow_overlap: bool = Field(default=False, description="Although the job is active.")
+    in_blackout: bool = Field(default=False, description="Although the job rests by a blackout (S62).")
 
 
 class RescheduleRequest(RequestModel):

@@ -24,6 +24,7 @@ class SlotRecordResponse(ResponseModel):
     finished_at: datetime | None
     attempt: int | None
     count: int = Field(description="More than 1: a decision about so many slots, of which only the last is known.")
+    late: bool = Field(default=False, description="Whether it missed a deadline.")
 
 
 class RibbonResponse(ResponseModel):

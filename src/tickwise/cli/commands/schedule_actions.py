@@ -63,10 +63,16 @@ async def trigger(
     params: Params = None,
     *,
     allow_overlap: Annotated[bool, typer.Option("--allow-overlap", help="Even if the job is active.")] = False,
+    in_blackout: Annotated[
+        bool, typer.Option("--in-blackout", help="Even if the job rests by a blackout.")
+    ] = False,
 ) -> CommandResult:
     """Run a schedule's job now; its next run stays."""
     given = parse_params(params)
-    run = await api.post(f"{schedule_path(name)}:trigger", params=given or None, allow_overlap=allow_overlap)
+    run = await api.post(
+        f"{schedule_path(name)}:trigger", params=given or None, allow_overlap=allow_overlap,
+        in_blackout=in_blackout,
+    )  # fmt: skip
     return CommandResult(
         run, lambda: print_line(f"Run {run['id']} is {run['state']}: tickwise runs show {run['id']}")
     )

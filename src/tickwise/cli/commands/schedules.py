@@ -67,6 +67,7 @@ def _print_schedule(one: dict[str, Any]) -> None:
             ("paused", "" if pause is None else _format_pause(pause, zone)),
             ("next run", format_next_run(one)),
             ("moved to", at["moved_to"]),
+            ("blackouts", ", ".join(one["blackouts"])),
             ("to be skipped", ", ".join(format_time(skip["slot"], zone) for skip in one["skips"])),
             ("shadow", format_shadow(one["shadow"], zone) if one["shadow"] else ""),
             ("waits", one["waits"]),

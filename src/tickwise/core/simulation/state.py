@@ -12,9 +12,21 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from ..change import Added, Change, ChangeResult, Deleted, Updated, apply_change
+from ..deadlines import slots_to_judge
 from ..definition import JobDefinition
 from ..errors import ConflictError
-from ..model import Decision, Facts, Holder, JobFacts, Schedule, ScheduleFacts, Start, TickPlan, Trigger
+from ..model import (
+    Decision,
+    Facts,
+    Holder,
+    JobFacts,
+    RunProgress,
+    Schedule,
+    ScheduleFacts,
+    Start,
+    TickPlan,
+    Trigger,
+)
 from ..reasons import Reason
 from ..requirements import MissingWorker
 from ..settle import Cancelled, EndingRun, Outcome, Settled, settle
@@ -37,9 +49,11 @@ class SimulatedStoredRun:
     key: str | None
     created_at: int
     state: RunState = RunState.QUEUED
+    attempt: int = 0
     failures: int = 0
     losses: int = 0
     cancelling: bool = False
+    failure: str = ""  # why it ends as failed when it is asked to end
     started_at: int | None = None
     finished_at: int | None = None
     not_before: int | None = None
@@ -70,7 +84,8 @@ class SimulatedStore:
         self._agenda: list[tuple[int, str]] = []  # (wake_at, schedule); an entry that _wake_at contradicts is void
         self._of_job: dict[str, dict[str, None]] = defaultdict(dict)
         self._needed_by: dict[str, dict[str, None]] = defaultdict(dict)
-        self._slots: dict[str, set[int]] = defaultdict(set)
+        self._slots: dict[str, dict[int, SimulatedStoredRun]] = defaultdict(dict)
+        self._claimed_at = 0
         self._lanes: dict[str, dict[int, SimulatedStoredRun]] = defaultdict(dict)
         self._keys: dict[tuple[str, str], SimulatedStoredRun] = {}
         self._successes: dict[str, list[int]] = defaultdict(list)
@@ -123,6 +138,7 @@ class SimulatedStore:
 
     def claim(self, now: int) -> list[Schedule]:
         """All schedules of each job that has one to be looked at."""
+        self._claimed_at = now
         jobs: dict[str, None] = {}
         while (wake := self.next_wake()) is not None and wake <= now:
             _, name = heappop(self._agenda)
@@ -143,8 +159,17 @@ class SimulatedStore:
     def _schedule_facts(self, schedule: Schedule) -> ScheduleFacts:
         newest = self._newest.get(("slot", schedule.name))
         needed = schedule.backfill or schedule.reopened or (newest is not None and newest > schedule.cursor)
-        slots = self._slots[schedule.name] if needed else frozenset[int]()
-        return ScheduleFacts(slots, newest, self._failures(schedule))
+        slots = self._slots[schedule.name].keys() if needed else frozenset[int]()
+        return ScheduleFacts(slots, newest, self._failures(schedule), self._progress(schedule))
+
+    def _progress(self, schedule: Schedule) -> dict[int, RunProgress]:
+        """The runs of slots whose deadlines have come (S65)."""
+        runs = self._slots[schedule.name]
+        found = (runs[slot] for slot in slots_to_judge(schedule, self._claimed_at) if slot in runs)
+        return {
+            run.slot or 0: RunProgress(run.id, run.state, run.attempt, run.started_at, run.finished_at)
+            for run in found
+        }
 
     def _failures(self, schedule: Schedule) -> int:
         """How many of its newest runs failed in a row (S66)."""
@@ -189,7 +214,7 @@ class SimulatedStore:
             elif planned.due_at is not None:  # here no wake-up is lost: no need to look in between
                 self._wake(name, planned.due_at)
         for cancel in plan.cancels:  # last: a queued run ends at once, and wakes who has just begun to wait
-            self.cancel(cancel.run, now)
+            self.cancel(cancel.run, now, cancel.error)
         return made
 
     def _record(self, decisions: Iterable[Decision], now: int) -> None:
@@ -202,7 +227,7 @@ class SimulatedStore:
         run = self.enqueue(
             start.job, start.trigger, now, schedule=start.schedule, slot=start.slot, lane=start.lane
         )
-        self._slots[start.schedule].add(start.slot)
+        self._slots[start.schedule][start.slot] = run
         self._note("slot", start.schedule, start.slot)
         return run
 
@@ -231,9 +256,10 @@ class SimulatedStore:
             raise ConflictError(f"{job} is active: run {held} is in the way")
         return self.enqueue(job, Trigger.MANUAL, now, lane=free)
 
-    def cancel(self, run_id: str, now: int) -> None:
+    def cancel(self, run_id: str, now: int, failure: str = "") -> None:
         """Ask an active run to end; one that has not started ends at once."""
         stored = self.runs[run_id]
+        stored.failure = failure
         if stored.state is RunState.QUEUED:
             self.finish(run_id, Cancelled(), now)
         elif stored.active:
@@ -243,7 +269,7 @@ class SimulatedStore:
         """A worker takes a queued run and starts it."""
         stored = self.runs[run_id]
         stored.state = after(stored.state, Event.LEASED)
-        stored.started_at = now
+        stored.started_at, stored.attempt = now, stored.attempt + 1
         if stored.trigger is Trigger.MANUAL:
             self._note("manual", stored.job, now)
 
@@ -251,8 +277,9 @@ class SimulatedStore:
         """End an attempt. A run that is over frees its lane and wakes who waited for it (S15, S35)."""
         stored, job = self.runs[run_id], self.jobs[self.runs[run_id].job]
         run = EndingRun(
-            stored.id, stored.state, stored.failures, stored.losses, job.retry, job.at_most_once, stored.cancelling
-        )
+            stored.id, stored.state, stored.failures, stored.losses, job.retry, job.at_most_once,
+            stored.cancelling, stored.failure,
+        )  # fmt: skip
         settled = settle(run, outcome, now)
         stored.state, stored.failures, stored.losses = settled.state, settled.failures, settled.losses
         stored.not_before = settled.not_before

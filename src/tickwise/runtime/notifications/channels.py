@@ -22,6 +22,7 @@ _APPRISE_KINDS: Mapping[str, str] = {
     Occasion.FAILURE: "failure",
     Occasion.RECOVERY: "success",
     Occasion.MISSED: "warning",
+    Occasion.DEADLINE: "warning",
 }
 _NO_HEADERS: Mapping[str, str] = {}
 

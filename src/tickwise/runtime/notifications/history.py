@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ...core.states import FAILURES, RunState
 from ...stores.contract import Store
 from ...stores.records import MICRO, DecisionFilter, DecisionRow, RunFilter, RunRow
-from .notice import MISSED, Notice, Occasion, about_run, about_slots, subject
+from .notice import TOLD, Notice, Occasion, about_run, about_slots, subject
 
 LOOK_BACK = 3_600 * MICRO  # how long there may have been no notifier
 _ENDED = FAILURES | {RunState.SUCCEEDED}
@@ -31,7 +31,7 @@ async def read_history(store: Store, now: int, look_back: int = LOOK_BACK) -> No
         notices += [about_run(Occasion.RECOVERY, row) for row in recoveries(rows) if ended_at(row) >= since]
         if max(rows, key=ended_at, default=run).state in FAILURES:
             broken[name] = run.id
-    missed = (await store.insights.decisions(DecisionFilter(reasons=MISSED), limit=_MAX_ROWS)).items
+    missed = (await store.insights.decisions(DecisionFilter(reasons=TOLD), limit=_MAX_ROWS)).items
     notices += [about_slots(row, await job_of(store, row)) for row in missed if row.extended_at >= since]
     return NotificationHistory(broken, sorted(notices, key=lambda notice: notice.at))
 

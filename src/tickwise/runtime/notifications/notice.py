@@ -1,10 +1,11 @@
-"""What notifications report: runs that failed for good, schedules that recovered, slots that were missed."""
+"""What notifications report: runs that failed for good, recoveries, slots and deadlines that were missed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from ...core.deadlines import LATE
 from ...core.payload import clip, first_line
 from ...core.reasons import Reason
 from ...core.timeparse import iso
@@ -12,6 +13,7 @@ from ...stores.records import MICRO, DecisionRow, RunRow
 from ..context import RunContext
 
 MISSED = frozenset({Reason.MISSED, Reason.STOPPED_SINCE, Reason.TOO_OLD, Reason.TOO_MANY})
+TOLD = MISSED | LATE
 _TEST = "test"  # the occasion of a trial notice
 _MAX_ERROR, _MAX_LINE = 4_000, 300  # characters
 
@@ -22,6 +24,7 @@ class Occasion(StrEnum):
     FAILURE = "failure"  # a run ended failed or lost, and will not be tried again
     RECOVERY = "recovery"  # the first success after a failure
     MISSED = "missed"  # slots that no pass decided in time, and that will not run
+    DEADLINE = "deadline"  # slots whose work had not begun or was not done by their deadline
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +81,10 @@ def about_run(occasion: Occasion, run: RunRow) -> Notice:
 
 
 def about_slots(row: DecisionRow, job: str) -> Notice:
-    """Missed slots: one notice for all slots of one decision."""
+    """Missed slots or deadlines: one notice for all slots of one decision."""
+    occasion, what = (Occasion.DEADLINE, "its deadline for ") if row.reason in LATE else (Occasion.MISSED, "")
     slots = f"{row.count} slots from {iso(row.first)} to {iso(row.last)}" if row.count > 1 else iso(row.first)
-    text = f"{row.schedule} missed {slots}: {row.reason.explain(row.detail)}"
+    text = f"{row.schedule} missed {what}{slots}: {row.reason.explain(row.detail)}"
     facts = {
         "reason": row.reason.code,
         "first": iso(row.first),
@@ -95,11 +99,11 @@ def about_slots(row: DecisionRow, job: str) -> Notice:
         slot=row.first,
         trigger="",
         attempt=0,
-        env=_variables(Occasion.MISSED, text),
+        env=_variables(occasion, text),
         outcome=row.reason.code,
     )
-    key = f"notify {Occasion.MISSED} {row.schedule} {row.reason.code} {row.first}"
-    return Notice(key=key, occasion=Occasion.MISSED, at=row.extended_at, text=text, context=context, facts=facts)
+    key = f"notify {occasion} {row.schedule} {row.reason.code} {row.first}"
+    return Notice(key=key, occasion=occasion, at=row.extended_at, text=text, context=context, facts=facts)
 
 
 def about_flaps(notice: Notice, changes: int) -> Notice:

@@ -1,4 +1,4 @@
-"""The notifier sends notices about failures, recoveries and missed slots.
+"""The notifier sends notices about failures, recoveries, missed slots and missed deadlines.
 
 Every node with a ticker has one, and all of them see the same events: those of the hour before their start, and
 those since. The first one to claim a notice in the store sends it, and records the outcome there: `sent`, or
@@ -22,7 +22,7 @@ from ..loop import together
 from .channels import Channel, UndeliveredError
 from .flaps import MAX_CHANGES, FlapFilter
 from .history import LOOK_BACK, job_of, read_history, recent_ends, recoveries
-from .notice import MISSED, Notice, Occasion, about_flaps, about_run, about_slots, subject
+from .notice import TOLD, Notice, Occasion, about_flaps, about_run, about_slots, subject
 from .routes import NotificationRoute
 
 _log = get_logger()
@@ -119,7 +119,7 @@ class Notifier:
 
     async def _read_event(self, row: RunRow | DecisionRow) -> None:
         if isinstance(row, DecisionRow):
-            if row.reason in MISSED:
+            if row.reason in TOLD:
                 await self._add(about_slots(row, await job_of(self._store, row)))
         elif row.state in FAILURES:
             self._add_broken(row)

@@ -27,7 +27,9 @@ from ...core.read_only_dict import ReadOnlyDict
 from ...core.timeparse import format_duration, instant, iso, last_instant, read_moment, read_time
 from ..defaults import Defaults, EngineRules
 from ..templates import Template, find_template
+from .deadline import build_deadline
 from .error import ErrorList, Loc
+from .on_event import build_event_schedules
 from .references import check_references
 from .schema import (
     ACTIONS,
@@ -46,7 +48,8 @@ from .steps import build_handler, build_preconditions, build_retry, build_steps,
 
 _DEPENDENT_FIELDS = ("max_active_runs", "overlap", "catchup_window", "catchup")
 _COPIED_FIELDS = (
-    "max_catchup grace skip_if_successful jitter max_runs wait_for expires auto_remove ticking shadow".split()
+    "max_catchup grace skip_if_successful jitter max_runs wait_for expires auto_remove "
+    "blackout ticking shadow".split()
 )
 _FIELDS_OF_ALL_KINDS = "grace expires ticking shadow".split()
 _DAY_FIELDS = "days roll nth".split()
@@ -83,6 +86,8 @@ def build(
         if broken & {"schedule", "timezone", "from", *_DAY_FIELDS}
         else _build_schedules(spec, builder, policies, errors)
     )
+    if spec.on_event and not broken & {"on_event", *_DEPENDENT_FIELDS}:
+        schedules += build_event_schedules(spec, name, policies.get(Kind.START, Policy()), errors)
     steps = () if broken & {"steps", *ACTIONS} else build_steps(spec, errors)
     preconditions = () if "preconditions" in broken else build_preconditions(spec.preconditions)
     handlers = Handlers() if "on" in broken else _build_handlers(spec)
@@ -171,6 +176,8 @@ def _build_schedules(
             if kind is not Kind.STOP:  # what has begun on a day that fits ends when it should
                 when = _on_days(spec, when, errors)
             policy = policies.get(kind, Policy())
+            if kind is Kind.START and spec.deadline:
+                policy = replace(policy, deadline=build_deadline(spec.deadline, when.zone))
             label = schedule_text(times) + (when.days_in_short if isinstance(when, OnCalendar) else "")
             schedule = ScheduleDefinition(
                 name=key, job=builder.key, times=when, label=label, kind=kind, policy=policy

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from ..access_contract import Access
-from ..access_records import AuditEntry, AuditRow, CalendarRow, IdempotencyClaim, Token
+from ..access_records import AuditEntry, AuditRow, CalendarRow, IdempotencyClaim, Token, VersionedText
 from ..access_validation import CLAIM_LIFETIME, FORGET_BATCH_SIZE, is_use_due, token_conflict, unknown_token
 from ..records import MICRO, Page
 from .insights import page_of
@@ -29,6 +29,7 @@ class MemoryAccess(MemoryMoves, Access):
         self._issued: dict[str, Token] = {}  # by digest
         self._entries: list[AuditRow] = []
         self._claims: dict[str, _Claimed] = {}  # the oldest first
+        self._texts: dict[str, VersionedText] = {}
         self._calendars: dict[str, CalendarRow] = {}
 
     @atomic
@@ -91,6 +92,18 @@ class MemoryAccess(MemoryMoves, Access):
         known = self._claims.get(key)
         if known and known.claim.answer is None:
             self._claims[key] = replace(known, claim=known.claim._replace(answer=answer))
+
+    @atomic
+    def _text(self, name: str, /) -> VersionedText | None:
+        return self._texts.get(name)
+
+    @atomic
+    def _replace_text(self, name: str, text: str, over: int, /) -> bool:
+        known = self._texts.get(name)
+        if (known.version if known else 0) != over:
+            return False
+        self._texts[name] = VersionedText(over + 1, text)
+        return True
 
     @atomic
     def calendars(self) -> tuple[CalendarRow, ...]:

@@ -338,11 +338,12 @@ class MemoryState:
         """End an attempt, or a run that will not begin: it goes where `settle` says."""
         definition = run.definition
         known = EndingRun(
-            run.id, run.state, run.failures, run.losses, definition.retry, definition.at_most_once, run.cancelling
-        )
+            run.id, run.state, run.failures, run.losses, definition.retry, definition.at_most_once,
+            run.cancelling, run.error if run.cancelling else "",
+        )  # fmt: skip
         settled = settle(known, outcome, now // MICRO)
         run.state, run.failures, run.losses = settled.state, settled.failures, settled.losses
-        run.result, run.error, run.lease_until, run.waits_for = result, error, None, ""
+        run.result, run.error, run.lease_until, run.waits_for = result, settled.error or error, None, ""
         if settled.state is RunState.QUEUED:
             if settled.event is Event.WAIT:
                 run.waits_for, run.error = error, ""
@@ -375,12 +376,12 @@ class MemoryState:
             if run.auto_remove:
                 self.forget(run)
 
-    def cancel(self, run: RunEntry, now: int) -> None:
-        """A queued run ends at once; a running one is asked to."""
+    def cancel(self, run: RunEntry, now: int, failure: str = "") -> None:
+        """A queued run ends at once; a running one is asked to, and has failed then if there is a reason."""
         if run.state is RunState.QUEUED:
             self.end(run, Cancelled(), now)
-        elif run.state is RunState.RUNNING:
-            run.cancelling = self.news = True
+        elif run.state is RunState.RUNNING and not run.cancelling:
+            run.cancelling, run.error, self.news = True, failure, True
 
     def take(self, run: RunEntry, node: str, seconds: int, now: int) -> Lease:
         """Hand a queued run to a worker."""

@@ -7,12 +7,14 @@ stays as it was, and due; the others of the plan go on (S16).
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
-from ...core.facts_needed import failures_needed, successes_needed
+from ...core.events import run_params
+from ...core.facts_needed import failures_needed, progress_needed, successes_needed
 from ...core.jobstate import JobState, Key, by_job, contested_jobs, facts_of
-from ...core.model import Facts, Holder, Schedule, Start, TickPlan, Trigger
+from ...core.model import Facts, Holder, RunProgress, Schedule, Start, TickPlan, Trigger
 from ...core.slots import due_at
 from ...core.states import FAILURES, RunState
 from ..records import MICRO, LeaseRequest, Planner, TickResult
+from ..run_document import run_progress
 from .lease import hand_out, waits
 from .state import JobEntry, MemoryState, RunEntry, ScheduleEntry
 
@@ -64,6 +66,10 @@ def _facts(memory: MemoryState, jobs: Collection[JobState], now: int) -> Facts:
             name: _failures(memory.schedules[name], since)
             for job in jobs for name, since in failures_needed(job).items()
         },
+        {
+            name: _progress_of(memory.schedules[name], slots)
+            for job in jobs for name, slots in progress_needed(job, now // MICRO).items()
+        },
     )  # fmt: skip
 
 
@@ -72,6 +78,15 @@ def _failures(schedule: ScheduleEntry, since: int) -> int:
     newest = (schedule.runs[slot] for slot in sorted(schedule.runs, reverse=True))
     failed = takewhile(lambda run: run.state is not RunState.SUCCEEDED, newest)
     return sum(run.state in FAILURES and (run.finished_at or 0) > since * MICRO for run in failed)
+
+
+def _progress_of(schedule: ScheduleEntry, slots: Iterable[int]) -> dict[int, RunProgress]:
+    """How far the runs of slots have come (S65)."""
+    runs = {slot: schedule.runs[slot] for slot in slots if slot in schedule.runs}
+    return {
+        slot: run_progress(run.id, run.state, run.attempt, run.started_at, run.finished_at)
+        for slot, run in runs.items()
+    }
 
 
 def _holders(job: JobEntry) -> list[Holder]:
@@ -99,7 +114,7 @@ def _commit(
             made.append(_make(memory, start, jobs[start.job].schedules[start.schedule].schedule, node, now))
     for cancel in (cancel for name in jobs if name in parts for cancel in parts[name].cancels):
         if run := memory.active.get(cancel.run):
-            memory.cancel(run, now)
+            memory.cancel(run, now, cancel.error)
     return made
 
 
@@ -110,7 +125,7 @@ def _make(memory: MemoryState, start: Start, state: Schedule, node: str, now: in
             0, start.job, memory.jobs[start.job].definition, memory.jobs[start.job].requires, start.trigger, now,
             due_at=due_at(state, start.slot) * MICRO if live else now,
             times=state.definition, slot=start.slot, lane=start.lane, claimed_by=node,
-            expires_at=None if expires is None else now + expires * MICRO,
+            expires_at=None if expires is None else now + expires * MICRO, params=run_params(start.events),
         )
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from pymongo.errors import DuplicateKeyError
 
 from ...core.payload import decode, encode
 from ..access_contract import Access
-from ..access_records import AccessRole, AuditEntry, AuditRow, CalendarRow, IdempotencyClaim, Token
+from ..access_records import AccessRole, AuditEntry, AuditRow, CalendarRow, IdempotencyClaim, Token, VersionedText
 from ..access_validation import CLAIM_LIFETIME, FORGET_BATCH_SIZE, is_use_due, token_conflict, unknown_token
 from ..job_document import Document, present
 from ..records import MICRO, Page
@@ -117,6 +117,22 @@ async def _answer_claim(mongo: Mongo, key: str, answer: str) -> None:
     await mongo.claims.update_one({"_id": key, "answer": {"$exists": False}}, {"$set": {"answer": answer}})
 
 
+async def _find_text(mongo: Mongo, name: str) -> VersionedText | None:
+    found = await mongo.texts.find_one({"_id": name})
+    return VersionedText(found["version"], found["text"]) if found else None
+
+
+async def _replace_text(mongo: Mongo, name: str, text: str, over: int) -> bool:
+    if over:
+        new = {"$set": {"version": over + 1, "text": text}}
+        return bool((await mongo.texts.update_one({"_id": name, "version": over}, new)).matched_count)
+    try:
+        await mongo.texts.insert_one({"_id": name, "version": 1, "text": text})
+    except DuplicateKeyError:
+        return False
+    return True
+
+
 async def _list_calendars(mongo: Mongo) -> tuple[CalendarRow, ...]:
     found = mongo.calendars.find().sort("_id")
     return tuple([CalendarRow(each["_id"], each["text"], each["revision"]) async for each in found])
@@ -146,5 +162,7 @@ class MongoAccess(MongoMoves, Access):
     _audit = move(_read_audit)
     _claim = move(_claim_key)
     _answer = move(_answer_claim)
+    _text = move(_find_text)
+    _replace_text = move(_replace_text)
     calendars = move(_list_calendars)
     _keep_calendar = move(_keep_calendar_text)

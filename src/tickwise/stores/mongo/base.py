@@ -85,6 +85,7 @@ class Mongo:
         self.tokens = self.collection("tokens")
         self.audit = self.collection("audit")
         self.claims = self.collection("claims")
+        self.texts = self.collection("texts")
         self.calendars = self.collection("calendars")
         self.schema = self.collection("schema")
 

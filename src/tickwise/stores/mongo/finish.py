@@ -121,7 +121,7 @@ async def _write(mongo: Mongo, moves: Sequence[_Move], now: int) -> set[int]:
 
 
 def _end_update(move: _Move, name: object, now: int) -> Document:
-    run, settled, error = move.run, move.settled, clip(move.ending.error, LONGEST_ERROR)
+    run, settled, error = move.run, move.settled, clip(move.settled.error or move.ending.error, LONGEST_ERROR)
     fields = {
         "state": str(settled.state), "failures": settled.failures, "losses": settled.losses, "move": name,
         "result": move.ending.result, "error": error or None, "lease_until": None, "seat": None,
@@ -195,6 +195,15 @@ def _woken(success: int | None, second: int) -> Document:
     noted = {} if success is None else {"last_success": {"$max": ["$last_success", success]}}
     woken = {"$cond": ["$waiting", True, "$woken"]}
     return {"$set": {"seq": {"$add": ["$seq", 1]}, "wake_at": due, "woken": woken, **noted}}
+
+
+async def ask_overdue_to_end(mongo: Mongo, which: Sequence[tuple[Document, str]]) -> None:
+    """Of running runs, each with why it has failed when it has ended (S65)."""
+    running = {"state": str(RunState.RUNNING), "cancelling": False}
+    await mongo.write(mongo.runs, [
+        UpdateMany({**each, **running}, {"$set": {"cancelling": True, "error": error}, "$inc": {"rev": 1}})
+        for each, error in which
+    ])  # fmt: skip
 
 
 async def ask_to_end(mongo: Mongo, which: Sequence[Document]) -> None:

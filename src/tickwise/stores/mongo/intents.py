@@ -37,7 +37,7 @@ from ...core.states import RunState
 from ..job_document import Document, present
 from ..records import MICRO
 from .base import Mongo, Write, changes, move_id
-from .finish import ask_to_end, end_queued
+from .finish import ask_overdue_to_end, ask_to_end, end_queued
 from .runs import forget_steps, ids_of, put_back
 
 SOON = 2  # seconds of the store's time after which a claim finds the job of a plan that is not settled
@@ -50,14 +50,15 @@ class Effects:
 
     runs: Sequence[Document] = ()  # to insert
     cancels: Sequence[int] = ()  # runs that are to end: queued ones at once, running ones are asked
+    overdue: Sequence[Document] = ()  # of these, runs that have failed then, and why
     dropped: Document | None = None  # queued runs to end: `job` or `schedules`, and up to which id (`until`)
     backs: Sequence[Document] = ()  # runs to put back: as they were read, and their lanes
     decisions: Sequence[Document] = ()
 
     def document(self) -> Document:
         parts = (
-            ("runs", self.runs), ("cancels", self.cancels), ("dropped", self.dropped), ("backs", self.backs),
-            ("decisions", self.decisions),
+            ("runs", self.runs), ("cancels", self.cancels), ("overdue", self.overdue), ("dropped", self.dropped),
+            ("backs", self.backs), ("decisions", self.decisions),
         )  # fmt: skip
         return {name: part for name, part in parts if part}
 
@@ -184,6 +185,11 @@ async def apply(mongo: Mongo, plans: Mapping[str, Document], now: int) -> None:
     await mongo.write(mongo.runs, backs)
     cancels = [{"_id": {"$in": plan["cancels"]}, **_not_back(plan)} for plan in every if "cancels" in plan]
     dropped = [{**_dropped(**plan["dropped"]), **_not_back(plan)} for plan in every if "dropped" in plan]
+    overdue = [
+        ({"_id": each["run"], **_not_back(plan)}, each["error"])
+        for plan in every for each in plan.get("overdue", ())
+    ]  # fmt: skip
+    await ask_overdue_to_end(mongo, overdue)
     await ask_to_end(mongo, cancels)
     await end_queued(mongo, [*cancels, *dropped], now)
     await mongo.write(mongo.decisions, [_record(d, plan) for plan in every for d in plan.get("decisions", ())])

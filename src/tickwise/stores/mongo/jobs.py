@@ -12,17 +12,19 @@ from functools import partial
 from typing import TypeAlias
 
 from ...core.errors import ConflictError
-from ...core.facts_needed import failures_needed, successes_needed
+from ...core.facts_needed import failures_needed, progress_needed, successes_needed
 from ...core.jobstate import JobState, facts_of
-from ...core.model import Facts, Holder, Trigger
+from ...core.model import Facts, Holder, RunProgress, Trigger
 from ...core.requirements import LiveWorkers
 from ...core.states import FAILURES, RunState
 from ..compare_and_set import LostRaceError, persist
 from ..job_document import Document, JobDocument, read_state
 from ..records import MICRO
+from ..run_document import progress_of
 from .base import WHOLE_ANSWER, Mongo
 from .fleet import ended_pauses
 from .intents import Effects, Intent, apply_all, commit
+from .runs import SHOWN
 
 Holders: TypeAlias = Mapping[str, Sequence[Holder]]  # of lanes, by job
 
@@ -47,13 +49,16 @@ async def load(mongo: Mongo, documents: Iterable[Document]) -> list[JobDocument]
     ]
 
 
-async def read_facts(mongo: Mongo, jobs: Iterable[JobDocument], holders: Holders, workers: LiveWorkers) -> Facts:
+async def read_facts(
+    mongo: Mongo, jobs: Iterable[JobDocument], holders: Holders, workers: LiveWorkers, now: int
+) -> Facts:
     """What the verdicts of a pass depend on, read after the jobs were; most often nothing is left to read."""
     states = [job.state for job in jobs]
-    slots, successes, failures = await asyncio.gather(
-        _slots_with_run(mongo, states), _successes(mongo, states), _failures(mongo, states)
-    )
-    return facts_of(states, holders, workers, slots, successes, failures)
+    slots, successes, failures, progress = await asyncio.gather(
+        _slots_with_run(mongo, states), _successes(mongo, states), _failures(mongo, states),
+        _progress(mongo, states, now // MICRO),
+    )  # fmt: skip
+    return facts_of(states, holders, workers, slots, successes, failures, progress)
 
 
 async def read_holders(mongo: Mongo, jobs: Iterable[str]) -> Holders:
@@ -106,6 +111,20 @@ async def _failures(mongo: Mongo, jobs: Iterable[JobState]) -> dict[str, int]:
             "finished_at": {"$gt": since * MICRO},
         }  # fmt: skip
         found[name] = await mongo.runs.count_documents(failed)
+    return found
+
+
+async def _progress(mongo: Mongo, jobs: Iterable[JobState], second: int) -> dict[str, dict[int, RunProgress]]:
+    """How far the runs have come of slots whose deadlines have come (S65)."""
+    needed = [
+        {"schedule": name, "slot": {"$in": slots}, **SHOWN}
+        for job in jobs for name, slots in progress_needed(job, second).items()
+    ]  # fmt: skip
+    found: dict[str, dict[int, RunProgress]] = defaultdict(dict)
+    if needed:
+        fields = dict.fromkeys("schedule slot state attempt started_at finished_at".split(), 1)
+        async for run in mongo.runs.find({"$or": needed}, fields):
+            found[run["schedule"]][run["slot"]] = progress_of(run)
     return found
 
 

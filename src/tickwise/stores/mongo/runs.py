@@ -20,7 +20,7 @@ from .base import WHOLE_ANSWER, Collection, Mongo, changes
 DRAFT, FORGOTTEN = "draft", "forgotten"
 SHOWN: Document = {"state": {"$in": [str(state) for state in RunState]}}
 FOR_LEASES: Document = {"attempts": 0, "printed": 0, "result": 0, "error": 0}  # what a worker need not know
-FOR_MOVES: Document = {**FOR_LEASES, "params": 0}
+FOR_MOVES: Document = {"attempts": 0, "printed": 0, "result": 0, "params": 0}
 KEPT_ATTEMPTS = 200  # of one run, the newest; with their errors they fit into its document
 
 

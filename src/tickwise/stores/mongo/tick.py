@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ...core.definition import Policy
+from ...core.events import run_params_text
 from ...core.jobstate import JobState, Key, UnreadableSchedule, by_job, contested_jobs
 from ...core.model import Facts, Start, TickPlan, Trigger
 from ...core.payload import UnreadableText
@@ -81,7 +82,7 @@ async def _move_claimed(
     simple = free_moves(candidates, context.holders, context.workers)
     names = {move.document["_id"] for move in simple}
     jobs = {job.name: job for job in await load(mongo, (each for each in claimed if each["_id"] not in names))}
-    facts = await read_facts(mongo, jobs.values(), context.holders, context.workers)
+    facts = await read_facts(mongo, jobs.values(), context.holders, context.workers, now)
     schedules = [schedule for job in jobs.values() for schedule in job.state.live.values()]
     plan = planner(now // MICRO, schedules, facts) if schedules else _NO_PLAN
     contested = contested_jobs(plan.starts, await _taken(mongo, plan, facts))
@@ -266,6 +267,7 @@ def _run_document(id_: int, new: _NewRun, now: int) -> Document:
         _id=id_, job=start.job, schedule=start.schedule, slot=start.slot, lane=start.lane,
         trigger=str(start.trigger), definition=job["definition"], times=times, queue=job["queue"],
         priority=job["priority"], requires=job["requires"], created_at=now,
+        params=run_params_text(start.events),
         due_at=now if due is None else due,
         expires_at=None if policy.expires is None else now + policy.expires * MICRO,
     )  # fmt: skip
@@ -294,7 +296,8 @@ def _may_lease(mongo: Mongo, job: Document, reserve: LeaseRequest) -> bool:
 def _intent(job: JobDocument, plan: TickPlan, runs: Sequence[Document], now: int) -> Intent:
     """How a job's document changes by its part of the plan, and what follows from that."""
     state = job.state.commit(plan, now // MICRO)
-    effects = Effects(runs, [int(cancel.run) for cancel in plan.cancels], decisions=recorded(state))
+    overdue = [{"run": int(cancel.run), "error": cancel.error} for cancel in plan.cancels if cancel.error]
+    effects = Effects(runs, [int(cancel.run) for cancel in plan.cancels], overdue, decisions=recorded(state))
     new = fields(replace(job, state=state), now, {run["schedule"]: run["_id"] for run in runs})
     return Intent(job.document, state.wake_at(now // MICRO), new, effects)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ...core.payload import decode, encode
 from ..access_contract import Access
-from ..access_records import AccessRole, AuditEntry, AuditRow, CalendarRow, IdempotencyClaim, Token
+from ..access_records import AccessRole, AuditEntry, AuditRow, CalendarRow, IdempotencyClaim, Token, VersionedText
 from ..access_validation import CLAIM_LIFETIME, FORGET_BATCH_SIZE, is_use_due, token_conflict, unknown_token
 from ..job_document import present
 from ..records import MICRO, Page
@@ -104,6 +104,16 @@ async def _answer_claim(server: RedisServer, key: str, answer: str) -> None:
     await server.call("answer", key=key, answer=answer)
 
 
+async def _find_text(server: RedisServer, name: str) -> VersionedText | None:
+    version, text = await server.command("HMGET", server.key("text", name), "version", "text")
+    return None if version is None else VersionedText(int(version), text)
+
+
+async def _replace_text(server: RedisServer, name: str, text: str, over: int) -> bool:
+    answer = await server.call("replace_text", name=name, text=text, over=over)
+    return "version" in answer
+
+
 async def _list_calendars(server: RedisServer) -> tuple[CalendarRow, ...]:
     found = await server.command("HGETALL", server.key("calendars"))
     rows = ((name, *kept.split(" ", 1)) for name, kept in found.items())
@@ -126,5 +136,7 @@ class RedisAccess(RedisMoves, Access):
     _audit = move(_read_audit)
     _claim = move(_claim_key)
     _answer = move(_answer_claim)
+    _text = move(_find_text)
+    _replace_text = move(_replace_text)
     calendars = move(_list_calendars)
     _keep_calendar = move(_keep_calendar_text)

@@ -71,7 +71,7 @@ def _order(ending: AttemptEnding, run: Document, to: Settled) -> Document:
     goes_to = {
         "state": str(to.state), "event": str(to.event), "failures": to.failures, "losses": to.losses,
         "due_at": None if to.not_before is None else to.not_before * MICRO, "result": ending.result,
-        "error": clip(ending.error, LONGEST_ERROR),
+        "error": clip(to.error or ending.error, LONGEST_ERROR),
     }  # fmt: skip
     return present({
         "run": ending.run, "token": ending.token, "cancelling": str(int(run["cancelling"])),

@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from ...core.errors import InputError
-from ...core.facts_needed import failures_needed, successes_needed
+from ...core.facts_needed import failures_needed, progress_needed, successes_needed
 from ...core.jobstate import EndedPause, facts_of
-from ...core.model import Facts, Holder, Trigger
+from ...core.model import Facts, Holder, RunProgress, Trigger
 from ...core.requirements import LiveWorkers
 from ..compare_and_set import LostRaceError
 from ..job_document import Document, JobDocument, fields, present, read_state, recorded
 from ..records import MICRO
+from ..run_document import progress_of
 from .base import RedisServer
 from .plain_jobs import PlainJob, apply_moved, plain_job
+from .runs import run_of
 
 Write: TypeAlias = list[Any]  # a command, the key behind the store's prefix, and its arguments
 _MAX_BYTES = 2_000_000  # of a job's document
@@ -104,25 +106,33 @@ async def _ended_pauses(server: RedisServer, count: int) -> list[EndedPause]:
 
 
 async def read_facts(
-    server: RedisServer, jobs: Mapping[str, JobDocument], stored: Mapping[str, JobSnapshot], workers: LiveWorkers
+    server: RedisServer, jobs: Mapping[str, JobDocument], claimed: JobSnapshots, workers: LiveWorkers
 ) -> Facts:
     """What the verdicts of a pass depend on; mostly nothing more has to be read."""
     states = [job.state for job in jobs.values()]
     slots = {name: since for state in states for name, since in state.slots_needed().items()}
     needed = successes_needed(states)
     failing = {name: since * MICRO for state in states for name, since in failures_needed(state).items()}
-    found: dict[str, Any] = {"slots": {}, "successes": {}, "failures": {}}
-    if slots or needed or failing:
+    second = claimed.now // MICRO
+    judged = {name: slots for state in states for name, slots in progress_needed(state, second).items()}
+    found: dict[str, Any] = {"slots": {}, "successes": {}, "failures": {}, "progress": {}}
+    if slots or needed or failing or judged:
         wanted = {"schedules": needed.schedules, "since": needed.since} if needed else {}
-        found = await server.call("facts", slots=slots, failing=failing, **wanted)
+        found = await server.call("facts", slots=slots, failing=failing, judged=judged, **wanted)
     return facts_of(
         states,
-        {name: job.holders for name, job in stored.items()},
+        {name: job.holders for name, job in claimed.jobs.items()},
         workers,
         {name: frozenset(map(int, each)) for name, each in found["slots"].items()},
         {name: [int(each) for each in successes] for name, successes in found["successes"].items()},
         found["failures"],
+        {name: _progress(runs) for name, runs in found["progress"].items()},
     )
+
+
+def _progress(runs: Iterable[Mapping[str, str]]) -> dict[int, RunProgress]:
+    """How far the runs of slots have come (S65)."""
+    return {run["slot"]: progress_of(run) for run in map(run_of, runs)}
 
 
 class JobMove(NamedTuple):

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+from ...core.events import run_params_text
 from ...core.jobstate import by_job
 from ...core.model import Start, TickPlan, Trigger
 from ...core.payload import UnreadableText, clip
@@ -91,7 +92,7 @@ async def _plan_others(
     if not claimed.jobs:
         return {}, []
     now, jobs = claimed.now, await load(server, claimed.jobs.values(), claimed.pauses)
-    facts = await read_facts(server, jobs, claimed.jobs, workers)
+    facts = await read_facts(server, jobs, claimed, workers)
     schedules = [schedule for job in jobs.values() for schedule in job.state.live.values()]
     plan = planner(now // MICRO, schedules, facts)
     await server.cache.read({job.document["definition"] for job in jobs.values()})
@@ -110,6 +111,7 @@ def _moves(
         moves[name] = job_move(server, claimed.jobs[name], after, now)
         if part.cancels:
             moves[name].order["cancels"] = [cancel.run for cancel in part.cancels]
+            moves[name].order["failures"] = {cancel.run: cancel.error for cancel in part.cancels}
     return moves
 
 
@@ -122,6 +124,7 @@ def _start_document(server: RedisServer, start: Start, job: JobDocument, node: s
         "times": job.entries[start.schedule]["definition"], "queue": document["queue"],
         "priority": document["priority"], "requires": document["requires"], "claimed_by": node,
         "due_at": due_at(schedule, start.slot) * MICRO if live else None,
+        "params": run_params_text(start.events),
         "expires": schedule.definition.policy.expires, "once": _is_once(server, start.job, document) or None,
     })  # fmt: skip
 

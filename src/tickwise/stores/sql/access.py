@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.payload import decode, encode
 from ..access_contract import Access
-from ..access_records import AccessRole, AuditEntry, AuditRow, CalendarRow, IdempotencyClaim, Token
+from ..access_records import AccessRole, AuditEntry, AuditRow, CalendarRow, IdempotencyClaim, Token, VersionedText
 from ..access_validation import CLAIM_LIFETIME, FORGET_BATCH_SIZE, is_use_due, token_conflict, unknown_token
 from ..records import MICRO, Page
 from .driver import Pool
@@ -60,6 +60,10 @@ _CLAIM_AGAIN = Statement("""
     WHERE claim_key = :key
 """)
 _ANSWER = Statement("UPDATE tickwise_claims SET answer = :answer WHERE claim_key = :key AND answer IS NULL")
+_TEXT = Statement("SELECT version, body FROM tickwise_texts WHERE name = :name", alone=True)
+_TEXT_VERSION = Statement("SELECT version FROM tickwise_texts WHERE name = :name {lock}")
+_ADD_TEXT = Statement("INSERT INTO tickwise_texts (name, version, body) VALUES (:name, 1, :text)")
+_UPDATE_TEXT = Statement("UPDATE tickwise_texts SET version = version + 1, body = :text WHERE name = :name")
 _CALENDARS = Statement("SELECT name, body, revision FROM tickwise_calendars ORDER BY name", alone=True)
 _REVISION = Statement("SELECT revision FROM tickwise_calendars WHERE name = :name {lock}")
 _ADD_CALENDAR = Statement("INSERT INTO tickwise_calendars (name, body, revision) VALUES (:name, :text, 1)")
@@ -143,6 +147,20 @@ def _answer_claim(key: str, answer: str) -> Procedure[None]:
     yield _ANSWER(key=key, answer=answer)
 
 
+def _find_text(name: str) -> Procedure[VersionedText | None]:
+    rows = yield _TEXT(name=name)
+    return VersionedText(*rows[0]) if rows else None
+
+
+def _replace_text(name: str, text: str, over: int) -> Procedure[bool]:
+    known = yield _TEXT_VERSION(name=name)
+    if (known[0][0] if known else 0) != over:
+        return False
+    write = _UPDATE_TEXT if known else _ADD_TEXT  # if another was first, the database refuses it: look again
+    yield write(name=name, text=text)
+    return True
+
+
 def _list_calendars() -> Procedure[tuple[CalendarRow, ...]]:
     return tuple(CalendarRow(*row) for row in (yield _CALENDARS()))
 
@@ -171,6 +189,8 @@ class SqlAccess(SqlMoves, Access):
     _audit = move(Pool.READ, _read_audit)
     _claim = move(Pool.OTHER, _claim_key)
     _answer = move(Pool.OTHER, _answer_claim)
+    _text = move(Pool.READ, _find_text)
+    _replace_text = move(Pool.OTHER, _replace_text)
     calendars = move(Pool.READ, _list_calendars)
     _keep_calendar = move(Pool.OTHER, _keep_calendar_text)
 

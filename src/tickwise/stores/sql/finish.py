@@ -21,7 +21,7 @@ from .runs import DELETE_ACTIVE, SET_WAITING
 from .statement import NOTIFY, Compound, Procedure, Returning, Statement, Update
 
 _FIELDS = """id, job_id, schedule_id, slot, state, definition_id, attempt, failures, losses, cancelling, token,
-    node, started_at, due_at, lane, auto_remove"""
+    node, started_at, due_at, lane, auto_remove, error"""
 _LOCK = Statement(f"SELECT {_FIELDS} FROM tickwise_runs WHERE id IN :ids[bigint] ORDER BY id {{lock}}")
 _LOCK_FREE = Statement(f"SELECT {_FIELDS} FROM tickwise_runs WHERE id IN :ids[bigint] ORDER BY id {{lock_free}}")
 _SUCCEEDED = "id, job_id, lane, coalesce(slot, started_at {div} 1000000), failures, losses, auto_remove"
@@ -142,6 +142,7 @@ class _Row(NamedTuple):
     due_at: int
     lane: int | None
     auto_remove: bool
+    error: str | None
 
 
 def finish(cache: DefinitionCache, endings: Sequence[RunEnd]) -> Procedure[dict[Attempt, Settled]]:
@@ -246,7 +247,10 @@ def _settle(
 def _run(cache: DefinitionCache, row: _Row) -> EndingRun:
     definition = _definition(cache, row)
     retry, once = (definition.retry, definition.at_most_once) if definition else (_NO_RETRY, False)
-    return EndingRun(str(row.id), RunState(row.state), row.failures, row.losses, retry, once, bool(row.cancelling))
+    failure = row.error or "" if row.cancelling else ""
+    return EndingRun(
+        str(row.id), RunState(row.state), row.failures, row.losses, retry, once, bool(row.cancelling), failure
+    )
 
 
 def _definition(cache: DefinitionCache, row: _Row) -> JobDefinition | None:
@@ -259,7 +263,7 @@ def _definition(cache: DefinitionCache, row: _Row) -> JobDefinition | None:
 def _moved(row: _Row, move: Settled, ending: RunEnd, now: int) -> tuple[object, ...]:
     again, waits = move.state is RunState.QUEUED, move.event is Event.WAIT
     due = row.due_at if move.not_before is None else move.not_before * MICRO
-    error = clip(ending.error, 10_000) or None
+    error = clip(move.error or ending.error, 10_000) or None
     return (
         row.id, str(move.state), move.failures, move.losses, due,
         None if again else now, None if again else row.token, ending.result,

@@ -312,6 +312,12 @@ CREATE TABLE tickwise_claims (  -- of idempotency keys: the first claim of a key
 ) {plain};
 CREATE INDEX tickwise_claims_age ON tickwise_claims (claimed_at);
 
+CREATE TABLE tickwise_texts (  -- few, each written over a known version
+    name {key} PRIMARY KEY,
+    version bigint NOT NULL,
+    body {text} NOT NULL
+) {plain};
+
 CREATE TABLE tickwise_calendars (
     name {name} PRIMARY KEY,
     body {text} NOT NULL,

@@ -25,15 +25,13 @@ functions below are the long way for all other jobs, under the same locks and ke
 decided by the next pass.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from ...core.facts_needed import failures_needed, successes_needed
-from ...core.jobstate import JobState, by_job, facts_of
-from ...core.model import Facts, Holder, Planned, Schedule, Start, TickPlan, Trigger
+from ...core.events import run_params, run_params_text
+from ...core.jobstate import by_job
+from ...core.model import Facts, Planned, Schedule, Start, TickPlan, Trigger
 from ...core.reasons import Reason
-from ...core.requirements import LiveWorkers
 from ...core.schedule_pass import LONGEST_SLEEP
 from ...core.settle import Cancelled
 from ...core.slots import due_at
@@ -44,31 +42,13 @@ from .batch import SimpleStart, leasable, plan_simple_jobs, start_simple_jobs, u
 from .claim import ClaimRequest, PassContext, claim_jobs, next_due
 from .claimed_rows import load_claimed, read_claimed
 from .definitions import DefinitionCache
+from .facts import read_facts
 from .finish import RunEnd, end
 from .fleet import clock
 from .jobs import LoadedJob, ScheduleKey, record_broken, write
 from .runs import ON_LANES, insert_runs
 from .statement import NOTIFY, TICKET, Procedure, Statement, Update
 
-_SLOTS = Statement("""
-    SELECT r.schedule_id, r.slot FROM tickwise_runs r
-    JOIN :since[id bigint, slot bigint] AS v ON r.schedule_id = v.id AND r.slot > v.slot
-""")
-_SUCCESSES = Statement("""
-    SELECT s.name, coalesce(r.slot, r.started_at {div} 1000000) AS reference
-    FROM tickwise_schedules s JOIN tickwise_runs r ON r.job_id = s.job_id
-    WHERE s.name IN :names[text] AND r.state = 'succeeded' AND (r.schedule_id = s.id OR r.schedule_id IS NULL)
-        AND coalesce(r.slot, r.started_at {div} 1000000) > :since
-    ORDER BY s.name, reference
-""")
-_FAILURES = Statement("""
-    SELECT v.id, (
-        SELECT count(*) FROM tickwise_runs r
-        WHERE r.schedule_id = v.id AND r.state IN ('failed', 'lost') AND r.finished_at > v.at
-            AND r.slot > coalesce((SELECT max(o.slot) FROM tickwise_runs o
-                WHERE o.schedule_id = v.id AND o.state = 'succeeded'), r.slot - 1)
-    ) FROM :since[id bigint, at bigint] AS v
-""")
 _HOLD = Statement("""
     SELECT id FROM tickwise_runs WHERE id IN :ids[bigint] AND finished_at IS NULL ORDER BY id {share_free}
 """)
@@ -77,11 +57,14 @@ _TAKE = Statement("""
     ORDER BY id {lock_free}
 """)
 _TAKE_BACK = Statement("DELETE FROM tickwise_runs WHERE id IN :ids[bigint]")  # whose lane was taken
-_CANCEL = Statement("UPDATE tickwise_runs SET cancelling = TRUE WHERE id IN :ids[bigint]")
+_CANCEL = Update(
+    "tickwise_runs", ":rows[id bigint, error text] AS v", {"id": "v.id"},
+    {"cancelling": "TRUE", "error": "v.error"}, "t.cancelling = FALSE",
+)  # fmt: skip
 _INSERT = insert_runs(
     "n bigint, job_id bigint, schedule_id bigint, slot bigint, lane bigint, trigger_name text, "
     "definition_id bigint, schedule_definition_id bigint, queue text, priority bigint, requires text, "
-    "due_at bigint, expires_at bigint, leased boolean"
+    "due_at bigint, expires_at bigint, params text, leased boolean"
 )
 _SLOTS_OF = Statement("""
     SELECT id, "cursor", last_seen_slot, runs_made, wake_at,
@@ -142,7 +125,7 @@ def tick(
     rows = yield from read_claimed(cache, due, claimed if refused else unknown_jobs(cache, due))
     simple, others = ([], claimed) if refused else plan_simple_jobs(cache, planner, due, rows.holders, context)
     jobs = {job.row.name: job for job in (yield from load_claimed(cache, rows, others, context.latest_pause))}
-    facts = yield from _facts(jobs, rows.holders, context.workers)
+    facts = yield from read_facts(jobs, rows.holders, context)
     schedules = [schedule for job in jobs.values() for schedule in job.state.live.values()]
     plan = planner(context.now // MICRO, schedules, facts) if schedules else _NO_PLAN
     return (yield from _commit(_Pass(cache, claim, context), simple, plan, jobs, facts))
@@ -210,51 +193,6 @@ def names_of(jobs: Sequence[int]) -> Procedure[list[str]]:
     return [row[0] for row in (yield _JOB_NAMES(ids=jobs))]
 
 
-def _facts(
-    jobs: dict[str, LoadedJob], holders: Mapping[int, Sequence[Holder]], workers: LiveWorkers
-) -> Procedure[Facts]:
-    """What the verdicts depend on, read after the jobs were locked."""
-    states = [job.state for job in jobs.values()]
-    slots = yield from _slots_with_run(jobs.values())
-    successes = yield from _successes(states)
-    by_name = {name: holders[job.row.id] for name, job in jobs.items() if job.row.id in holders}
-    failures = yield from _failures(jobs.values())
-    return facts_of(states, by_name, workers, slots, successes, failures)
-
-
-def _failures(jobs: Iterable[LoadedJob]) -> Procedure[dict[str, int]]:
-    """Of schedules that pause after failures, how many of their newest runs failed in a row (S66)."""
-    names, since = dict[int, str](), list[tuple[int, int]]()
-    for job in jobs:
-        for name, second in failures_needed(job.state).items():
-            names[job.keys[name].id] = name
-            since.append((job.keys[name].id, second * MICRO))
-    return {names[schedule]: number for schedule, number in (yield _FAILURES(since=since))} if since else {}
-
-
-def _successes(jobs: Iterable[JobState]) -> Procedure[dict[str, list[int]]]:
-    """Of the schedules that are waited for, as far back as a pending slot asks for them (S35)."""
-    needed, found = successes_needed(jobs), defaultdict[str, list[int]](list)
-    if needed:
-        for name, reference in (yield _SUCCESSES(names=needed.schedules, since=needed.since)):
-            found[name].append(reference)
-    return found
-
-
-def _slots_with_run(jobs: Iterable[LoadedJob]) -> Procedure[dict[str, set[int]]]:
-    """Slots that may be pending although they have a run; in the common case none, and nothing is asked."""
-    names, since = dict[int, str](), list[tuple[int, int]]()
-    for job in jobs:
-        for name, second in job.state.slots_needed().items():
-            names[job.keys[name].id] = name
-            since.append((job.keys[name].id, second))
-    found: dict[str, set[int]] = defaultdict(set)
-    if since:
-        for schedule, slot in (yield _SLOTS(since=since)):
-            found[names[schedule]].add(slot)
-    return found
-
-
 def _cancel(cache: DefinitionCache, plan: TickPlan, jobs: dict[str, LoadedJob], now: int) -> Procedure[set[str]]:
     """Ask runs to end; those that are only queued end at once. Returns jobs that must be planned again."""
     if not plan.cancels:
@@ -264,8 +202,9 @@ def _cancel(cache: DefinitionCache, plan: TickPlan, jobs: dict[str, LoadedJob], 
     taken = dict((yield _TAKE(ids=sorted(wanted))))
     kept_due = {job for run, job in wanted.items() if run not in taken}
     ours = {run: state for run, state in taken.items() if wanted[run] not in kept_due}
-    if running := [run for run, state in ours.items() if state == "running"]:
-        yield _CANCEL(ids=running)
+    errors = {int(cancel.run): cancel.error or None for cancel in plan.cancels}
+    if running := [(run, errors[run]) for run, state in ours.items() if state == "running"]:
+        yield _CANCEL(rows=running)
         yield NOTIFY
     queued = [RunEnd(run, Cancelled()) for run, state in ours.items() if state == "queued"]
     yield from end(cache, queued, now)
@@ -344,6 +283,7 @@ def _row(made: StartedRun, now: int) -> tuple[object, ...]:
     return (
         job.id, key.id, start.slot, start.lane, str(start.trigger), job.definition_id, key.definition_id,
         job.queue, job.priority, job.requires, made.due_at, None if expires is None else now + expires * MICRO,
+        run_params_text(start.events),
     )  # fmt: skip
 
 
@@ -353,7 +293,7 @@ def _lease(own: _Pass, made: StartedRun, run: int) -> Lease:
     return own.claim.lease(
         run, definition, made.schedule.definition, start.slot, start.trigger, due_at=made.due_at,
         now=own.context.now,
-    )  # fmt: skip
+    )._replace(params=run_params(start.events))  # fmt: skip
 
 
 def _ending(plan: TickPlan, facts: Facts) -> Procedure[set[str]]:

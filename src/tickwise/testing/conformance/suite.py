@@ -3,9 +3,12 @@
 from .access import AuditStories, CalendarStories, ClaimStories, TokenStories
 from .advance_requests import AdvanceRequestStories
 from .bad_input import BadInputStories
+from .blackouts import BlackoutStories
 from .changes import ChangesSinceStories
+from .deadlines import DeadlineStories
 from .definitions import DefinitionStories
 from .enqueue import CancelStories, EnqueueStories, NotificationStories, RetryStories, TriggerStories
+from .events import EventStories
 from .expiry import ExpiryStories
 from .finish import FinishStories
 from .handover import HandOverStories
@@ -38,6 +41,9 @@ class StoreConformance(
     PauseOfEverythingStories,
     ScheduleChangeStories,
     AdvanceRequestStories,
+    BlackoutStories,
+    EventStories,
+    DeadlineStories,
     EnqueueStories,
     TriggerStories,
     CancelStories,

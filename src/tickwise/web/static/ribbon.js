@@ -7,7 +7,7 @@
  */
 
 import { html, signal, useRef, useState } from "./preact.js";
-import { binTime, counted, marks, STATES, total } from "./slots.js";
+import { binTime, counted, marks, slotClass, slotWords, STATES, total } from "./slots.js";
 import { now, second } from "./time.js";
 
 const EDGE = 0.03; // of the whole, in which no mark would be whole
@@ -142,7 +142,7 @@ export function Strip({ slots, most = 30, open }) {
   const told = counted(tally(shown)) || "no slots yet";
   const cells = [
     ...Array.from({ length: most - shown.length }, () => html`<i class="slot is-none" />`),
-    ...shown.map((one) => html`<i class=${`slot is-${one.state}`} data-state=${one.state} title=${open && STATES[one.state]} onClick=${open && (() => open(one))} />`),
+    ...shown.map((one) => html`<i class=${slotClass(one)} data-state=${one.state} title=${open && slotWords(one)} onClick=${open && (() => open(one))} />`),
   ];
   return html`<span class="slot-strip" role="img" aria-label=${`last slots: ${told}`} title=${told}>${cells}</span>`;
 }

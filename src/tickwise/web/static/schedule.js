@@ -9,7 +9,7 @@ import { useResource } from "./resource.js";
 import { Axis, Legend, Reading, Ribbon } from "./ribbon.js";
 import { go } from "./routes.js";
 import { openSlot } from "./slotpanel.js";
-import { paceOf, RANGES, STATES, windowOf } from "./slots.js";
+import { paceOf, RANGES, slotClass, slotWords, windowOf } from "./slots.js";
 import { now, span, stamp, zone } from "./time.js";
 import { Trend } from "./trend.js";
 
@@ -53,7 +53,7 @@ export function SlotsTab({ page, row, query, refine }) {
   return html`
     <${Panel} title="Every slot" about=${`in ${zone.get()}`} aside=${times}>
       ${ribbon.problem.value && html`<${Failure} problem=${ribbon.problem.value} again=${ribbon.load} />`}
-      ${found ? html`<div class="one-ribbon"><${Axis} scale=${found.scale} /><${Ribbon} label=${row.name} bins=${found.bins} scale=${found.scale} open=${bin} select=${may("operator") && row.kind === "start" ? chosen : undefined} /></div>` : html`<${Loading} rows=${1} high=${70} />`}
+      ${found ? html`<div class="one-ribbon"><${Axis} scale=${found.scale} /><${Ribbon} label=${row.name} bins=${found.bins} scale=${found.scale} open=${bin} select=${may("operator", row.job) && row.kind === "start" ? chosen : undefined} /></div>` : html`<${Loading} rows=${1} high=${70} />`}
       <${Legend} /><${Reading} /><//>
     <div class="columns">
       <${Panel} title="By day">${month.data.value ? html`<${Calendar} first=${month.data.value.since} days=${byDay(month.data.value)} chosen=${day} choose=${setDay} />` : html`<${Loading} high=${300} />`}<//>
@@ -86,7 +86,7 @@ const SlotTable = ({ row, items }) => html`<table class="plain rows" aria-label=
     <th scope="col">Slot (${zone.get()})</th><th scope="col">What became of it</th><th scope="col" class="grow">Why</th><th scope="col">Run</th><th scope="col" class="number">Took</th></tr></thead>
   <tbody>${items.map((one) => html`<tr key=${one.slot}>
     <td data-title="Slot"><div><button type="button" class="link whole" onClick=${() => openSlot({ schedule: row.name, slot: one.slot })}><${Time} at=${one.slot} /></button></div></td>
-    <td data-title="State"><div class="slot-state"><i class=${`slot is-${one.state}`} data-state=${one.state} data-count=${one.count} />${STATES[one.state]}${one.count > 1 && `, ${one.count} slots`}</div></td>
+    <td data-title="State"><div class="slot-state"><i class=${slotClass(one)} data-state=${one.state} data-count=${one.count} />${slotWords(one)}${one.count > 1 && `, ${one.count} slots`}</div></td>
     <td data-title="Why" class="grow"><div>${one.text}</div></td>
     <td data-title="Run"><div>${one.run && html`<${RunLink} id=${one.run} />`}</div></td>
     <td data-title="Took" class="number"><div>${one.started_at && one.finished_at && span(Date.parse(one.finished_at) - Date.parse(one.started_at))}</div></td></tr>`)}</tbody></table>`;

@@ -8,7 +8,7 @@ import { html, signal, useEffect, useState } from "./preact.js";
 import { useResource } from "./resource.js";
 import { to } from "./routes.js";
 import { cancel, canRetry, retry } from "./runactions.js";
-import { STATES, worstSlot } from "./slots.js";
+import { slotClass, slotWords, worstSlot } from "./slots.js";
 import { clock, now, span, wall, zone } from "./time.js";
 import { toast } from "./toasts.js";
 
@@ -57,10 +57,10 @@ function Listed({ page, chosen, slot, choose }) {
   if (!items.length) return html`<p class="faint">No slots here any more.</p>`;
   return items.length > 1 && html`<ul class="drawer-slots" aria-label="Slots">${items.map((one) => html`<li key=${one.slot}>
     <button type="button" class="drawer-slot" aria-pressed=${String(one.slot === slot)} onClick=${() => choose(one.slot)}>
-      <i class=${`slot is-${one.state}`} /><span>${seconds(one.slot)}</span><span>${told(one)}</span></button></li>`)}</ul>`;
+      <i class=${slotClass(one)} /><span>${seconds(one.slot)}</span><span>${told(one)}</span></button></li>`)}</ul>`;
 }
 
-const told = (one) => [STATES[one.state], one.count > 1 && `${one.count} slots`, one.text].filter(Boolean).join(": ");
+const told = (one) => [slotWords(one), one.count > 1 && `${one.count} slots`, one.text].filter(Boolean).join(": ");
 
 const seconds = (at) => {
   const { hour, minute, second } = wall(at);
@@ -107,7 +107,7 @@ function remedies({ why, row, run, slot, then }) {
   const isMarked = row.skips.some((one) => Date.parse(one.slot) === Date.parse(slot));
   return [
     run && html`<${Link} parts=${["runs", run.id]} kind="button">Open the run<//>`,
-    ...(may("operator") ? [
+    ...(may("operator", row.job) ? [
       run && canRetry(run) && html`<${Button} kind="primary" act=${then(() => retry(run, false))}>Retry<//>`,
       run && ["queued", "running"].includes(run.state) && html`<${Button} kind="danger" act=${then(() => cancel(run))}>Cancel<//>`,
       row.paused && html`<${Button} kind="primary" act=${then(() => resume([name]))}>Resume<//>`,

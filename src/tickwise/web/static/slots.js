@@ -50,6 +50,10 @@ export function paceOf({ definition }) {
   return found ? Number(found[1]) * { s: 1, m: MINUTE, h: HOUR, d: DAY }[found[2]] * 1000 : undefined;
 }
 
+export const slotClass = ({ state, late }) => `slot is-${state}${late ? " is-late" : ""}`;
+
+export const slotWords = ({ state, late }) => STATES[state] + (late ? ", missed its deadline" : "");
+
 export const worst = (states) => WORST.find((state) => states.includes(state)) ?? "to_come";
 
 export const worstSlot = (slots) => slots.find((one) => one.state === worst(slots.map(({ state }) => state)));

@@ -103,7 +103,7 @@ end
 -- End what a change of definitions ends. It comes last: that wakes what has begun to wait.
 local function end_runs(job)
   for _, id in ipairs(job.cancels or {}) do
-    cancel(id, fields_of(run_key(id)))
+    cancel(id, fields_of(run_key(id)), job.failures[id])
   end
   if job.cancel_queued then
     local schedules = {}

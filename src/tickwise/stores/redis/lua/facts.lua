@@ -1,8 +1,8 @@
--- facts: slots that have a run although they may be pending, successes that others wait for (S35), and how many of the
--- newest runs of a schedule failed in a row (S66).
+-- facts: slots that have a run although they may be pending, successes that others wait for (S35), how many of the
+-- newest runs of a schedule failed in a row (S66), and the runs of slots whose deadlines have come (S65).
 -- A run without a schedule counts for all schedules of its job.
 
-local slots, successes, failures = {}, {}, {}
+local slots, successes, failures, progress = {}, {}, {}, {}
 for name, since in pairs(args.slots or {}) do
   local flat = call('ZRANGE', P .. ':slots:' .. name, '(' .. whole(since), '+inf', 'BYSCORE', 'WITHSCORES')
   local found = {}
@@ -44,5 +44,12 @@ for name, since in pairs(args.failing or {}) do
   until over or #newest < 100
   failures[#failures + 1] = '"' .. name .. '":' .. failed
 end
+for name, wanted in pairs(args.judged or {}) do
+  local ids = {}
+  for _, slot in ipairs(wanted) do
+    ids[#ids + 1] = call('ZRANGE', P .. ':slots:' .. name, whole(slot), whole(slot), 'BYSCORE')[1]
+  end
+  progress[#progress + 1] = '"' .. name .. '":' .. rows(ids)
+end
 return '{"slots":{' .. table.concat(slots, ',') .. '},"successes":{' .. table.concat(successes, ',')
-  .. '},"failures":{' .. table.concat(failures, ',') .. '}}'
+  .. '},"failures":{' .. table.concat(failures, ',') .. '},"progress":{' .. table.concat(progress, ',') .. '}}'

@@ -279,12 +279,15 @@ local function end_run(id, run, to)
   end
 end
 
--- A queued run ends at once; a running one is asked to.
-local function cancel(id, run)
+-- A queued run ends at once; a running one is asked to, and has failed then if there is a reason for that.
+local function cancel(id, run, failure)
   if run.state == 'queued' then
     end_run(id, run, { state = 'cancelled' })
   elseif run.state == 'running' and not run.cancelling then
     call('HSET', run_key(id), 'cancelling', 1)
+    if failure and failure ~= '' then
+      call('HSET', run_key(id), 'error', failure)
+    end
     if run.lane then
       call('HSET', P .. ':job:' .. run.job, 'lane:' .. run.lane, id .. ' ' .. run.trigger .. ' cancelling')
     end

@@ -1,0 +1,61 @@
+"""What may be wrong beside the schedules: in the fleet, with queues, files and channels."""
+
+from .attention import Attention, Cause, Remedy, Severity, Subject
+from .payload import first_line
+
+
+def paused(at: int, by: str, reason: str) -> Attention:
+    """Everything is paused."""
+    return Attention(
+        kind=Cause.PAUSED, severity=Severity.WARNING, subject=Subject("fleet", "everything"), since=at,
+        detail=reason, text=f"is paused{f' by {by}' if by else ''}",
+        remedies=(Remedy(do="resume_all", label="Resume"),),
+    )  # fmt: skip
+
+
+def no_ticker(overdue: int) -> Attention:
+    """No ticker is alive, so no slot is decided."""
+    return Attention(
+        kind=Cause.SILENT, severity=Severity.ERROR, subject=Subject("fleet", "the fleet"),
+        text="has no live ticker: no slot is decided", counts={"overdue": overdue},
+        remedies=(Remedy(do="command", label="Start one", command="tickwise serve"),),
+    )  # fmt: skip
+
+
+def queue_unserved(queue: str, runs: int, command: str) -> Attention:
+    """No live worker serves a queue in which runs wait."""
+    return Attention(
+        kind=Cause.NO_WORKER, severity=Severity.ERROR, subject=Subject("queue", queue), counts={"waiting": runs},
+        text=f"has no live worker: {runs} {'run waits' if runs == 1 else 'runs wait'}",
+        remedies=(Remedy(do="command", label="Start one", command=command),),
+    )  # fmt: skip
+
+
+def jobs_held(queue: str, missing: str, jobs: int, advice: str) -> Attention:
+    """No live worker may execute jobs, whose slots are held (S47)."""
+    number = "1 job holds its slots" if jobs == 1 else f"{jobs} jobs hold their slots"
+    return Attention(
+        kind=Cause.NO_WORKER, severity=Severity.ERROR, subject=Subject("queue", queue), counts={"held": jobs},
+        text=f"has no live worker that {missing}: {number}", detail=advice,
+    )  # fmt: skip
+
+
+def broken_file(host: str, problem: str) -> Attention:
+    """A source cannot read a definition."""
+    file, _, what = problem.partition(":")
+    return Attention(
+        kind=Cause.BROKEN_FILE, severity=Severity.ERROR, subject=Subject("file", file),
+        text=f"cannot be read on {host}" if host else "cannot be read", detail=first_line(what),
+        remedies=(Remedy(do="command", label="Check it", command=f"tickwise validate {file}"),)
+        if file.endswith((".yaml", ".yml")) else (),
+    )  # fmt: skip
+
+
+def undelivered(host: str, problem: str) -> Attention:
+    """The last notification did not arrive."""
+    channel, _, what = problem.partition(":")
+    return Attention(
+        kind=Cause.UNDELIVERED, severity=Severity.ERROR, subject=Subject("channel", channel),
+        text=f"did not take the last notification of {host}", detail=first_line(what),
+        remedies=(Remedy(do="test_channel", label="Test it", field=channel),),
+    )  # fmt: skip
